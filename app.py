@@ -1,0 +1,16 @@
+"""Router: page settings, start-up self-test, navigation and the sidebar."""
+
+import streamlit as st
+
+from pages.ui import frame, selftest, sidebar, site
+
+st.set_page_config(
+    page_title="Candor", page_icon="assets/logo.svg", layout="wide", initial_sidebar_state="auto"
+)
+frame.enter()
+page = st.navigation([entry.page() for entry in site.entries()], position="hidden")
+selftest.guard()
+frame.resume()
+with frame.caught():
+    sidebar.draw()
+page.run()

@@ -1,0 +1,1 @@
+"""Candor's domain: everything but the screen. Nothing in here may import Streamlit."""

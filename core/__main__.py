@@ -1,0 +1,381 @@
+"""The headless twin of the pages: ``python -m core``.
+
+Exit codes: 0 done; 1 a gate failed (``--fail-if``); 2 the input was refused; 3 wrong usage;
+4 an internal error or a lost worker; 130 interrupted.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+from unicodedata import category
+
+from core import defaults
+from core.configs import AuditConfig
+from core.errors import AuditError, UsageError
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong usage ends with code 3, not argparse's 2, which here means a refused input."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of exiting, so that every error leaves by one door."""
+        raise UsageError("USAGE", message, f"see {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    as_json = _json_to_stdout(argv)
+    try:
+        arguments = _parser().parse_args(argv)
+        code: int = arguments.run(arguments)
+    except AuditError as error:
+        return _fail(error, as_json=as_json)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # the command's outermost door: one line, the log has the rest
+        logging.getLogger("candor").debug("internal error", exc_info=True)
+        lost = AuditError(
+            "INTERNAL", f"{type(error).__name__}: {error}", "report this with the file's kind"
+        )
+        lost.exit_code = 4
+        return _fail(lost, as_json=as_json)
+    return code
+
+
+def _json_to_stdout(argv: Sequence[str]) -> bool:
+    return "--json=-" in argv or ("--json", "-") in set(pairwise(argv))
+
+
+def _fail(error: AuditError, *, as_json: bool) -> int:
+    where = f" ({error.where})" if error.where else ""
+    print(printable(f"{error.code}: {error.what}{where}; {error.remedy}"), file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": error.to_json()}))
+    return error.exit_code
+
+
+def printable(text: str) -> str:
+    """Return text that cannot steer a terminal: control and direction characters become spaces."""
+    return "".join(" " if category(mark) in {"Cc", "Cf"} else mark for mark in text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write an output the user named.
+
+    Raises
+    ------
+    UsageError
+        OUTPUT: the file cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            "OUTPUT", f"{path.name} cannot be written ({error.strerror})", "name another file"
+        ) from error
+
+
+def _emit(target: str | None, value: Json | list[Json]) -> None:
+    """Write JSON to a file, or to stdout for ``-``."""
+    if target is None:
+        return
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    if target == "-":
+        print(text)
+    else:
+        _write(Path(target), text + "\n")
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="python -m core", description="Audit how honest a classifier is.")
+    verbs = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    _add_audit(verbs.add_parser("audit", help="audit a file of scores and labels"))
+    _add_compare(verbs.add_parser("compare", help="compare files on the same labelled rows"))
+    _add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
+    _add_samples(verbs.add_parser("samples", help="build the sample runs"))
+    return parser
+
+
+def _add_audit(verb: Parser) -> None:
+    verb.set_defaults(run=_audit)
+    verb.add_argument("file", type=Path)
+    _add_reading(verb)
+    verb.add_argument("--split", metavar="NAME")
+    verb.add_argument("--smece", default="exact", choices=["exact", "relplot"])
+    verb.add_argument("--nll-clip", type=float, metavar="EPS")
+    verb.add_argument("--bins", type=int, default=defaults.N_BINS)
+    verb.add_argument("--level", type=float, default=defaults.LEVEL)
+    verb.add_argument("--resamples", type=int, default=defaults.N_RESAMPLES)
+    verb.add_argument("--seed", type=int, default=defaults.SEED)
+    verb.add_argument("--metrics", metavar="A,B", default="")
+    verb.add_argument("--json", metavar="OUT|-")
+    verb.add_argument("--html", metavar="OUT", type=Path)
+    verb.add_argument("--fail-if", action="append", default=[], metavar='"ece>0.05"')
+
+
+def _add_reading(verb: Parser) -> None:
+    verb.add_argument("--labels", type=Path, metavar="FILE")
+    verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
+    verb.add_argument("--scores-key", metavar="K")
+    verb.add_argument("--labels-key", metavar="K")
+    verb.add_argument("--id-column", metavar="C")
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    from core.metrics.suite import audit
+    from core.reports.audit_json import audit_json
+    from core.reports.gates import failures, gate
+
+    config = AuditConfig(
+        n_bins=arguments.bins,
+        level=arguments.level,
+        n_resamples=arguments.resamples,
+        seed=arguments.seed,
+        smece=arguments.smece,
+        nll_clip=arguments.nll_clip,
+        metrics=tuple(name for name in arguments.metrics.split(",") if name),
+    )
+    gates = [gate(text) for text in arguments.fail_if]
+    result = _read(arguments)
+    split = _split(arguments.split, result)
+    found = audit(result.splits[split], config)
+    report = audit_json(
+        arguments.file.name,
+        result.digest,
+        {name: part.n for name, part in result.splits.items()},
+        split,
+        result.notices,
+        found,
+    )
+    if arguments.html:
+        from core.reports.html import audit_html
+
+        _write(arguments.html, audit_html(arguments.file.name, result, split, found))
+    _emit(arguments.json, report)
+    if arguments.json != "-":
+        _print_audit(report)
+    failed = failures(gates, report)
+    for line in failed:
+        print(line, file=sys.stderr)
+    return int(bool(failed))
+
+
+def _read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imported late
+    from core.predictions import ScoreKind
+    from core.readers import sandbox
+    from core.readers.options import ReadOptions
+
+    for path in (arguments.file, arguments.labels):
+        if path is not None and not path.is_file():
+            raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    options = ReadOptions(
+        scores=ScoreKind(arguments.scores) if arguments.scores else None,
+        scores_key=arguments.scores_key,
+        labels_key=arguments.labels_key,
+        id_column=arguments.id_column,
+    )
+    return sandbox.read(
+        arguments.file,
+        name=arguments.file.name,
+        labels=arguments.labels,
+        labels_name=arguments.labels.name if arguments.labels else "",
+        options=options,
+    )
+
+
+def _split(wanted: str | None, result: Any) -> str:  # noqa: ANN401
+    if wanted is None:
+        return str(result.chosen_split)
+    if wanted not in result.splits:
+        raise UsageError(
+            "SPLIT", f"no split {wanted!r}", f"the file holds {', '.join(result.splits)}"
+        )
+    return wanted
+
+
+def _print_audit(report: Json) -> None:
+    print(printable(f"{report['file']}, {report['split']} split: {report['verdict']['text']}"))
+    kinds = "labels" if report["task"] == "multilabel" else "classes"
+    rows = "1 row" if report["n"] == 1 else f"{report['n']} rows"
+    print(f"{rows}, {report['n_classes']} {kinds}, read as {report['scores']}")
+    for name, score in report["metrics"].items():
+        print(f"  {name:<14} {_number(score['value']):>10}  {_interval(score)}")
+    for name, reason in report["unavailable"].items():
+        print(f"  {name:<14} {'-':>10}  {reason}")
+    for notice in report["notices"]:
+        print(printable(f"{notice['code']}: {notice['text']}"))
+
+
+def _add_compare(verb: Parser) -> None:
+    verb.set_defaults(run=_compare)
+    verb.add_argument("files", type=Path, nargs="+", metavar="FILE", help="the first is reference")
+    _add_reading(verb)
+    verb.add_argument("--metric", default="ece", metavar="ece")
+    verb.add_argument("--json", metavar="OUT|-")
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from core.metrics.comparison import MOST_RUNS, compare, compared
+    from core.metrics.paired import PAIRED
+    from core.reports.compare_json import compare_json, compare_lines
+
+    files: list[Path] = arguments.files
+    if not 2 <= len(files) <= MOST_RUNS:
+        raise UsageError("USAGE", f"{len(files)} files are given", f"name 2 to {MOST_RUNS}")
+    if arguments.metric not in PAIRED:
+        what = f"metric {arguments.metric!r} cannot be compared"
+        raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
+    runs = []
+    for file in files:
+        result = _read(argparse.Namespace(**vars(arguments) | {"file": file}))
+        runs.append(compared(result.splits[result.chosen_split]))
+    short = [file.name for file in files]
+    names = short if len(set(short)) == len(short) else [str(file) for file in files]
+    report = compare_json(names, runs, compare(runs, names, 0), arguments.metric)
+    _emit(arguments.json, report)
+    if arguments.json != "-":
+        for line in compare_lines(report):
+            print(printable(line))
+    return 0
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _interval(score: Json) -> str:
+    if score["value"] is None:
+        return str(score.get("reason", ""))
+    if score["low"] is None:
+        return ""
+    return f"{score['low']:.4f} to {score['high']:.4f} ({100 * score['level']:g} %)"
+
+
+def _add_runs(verb: Parser) -> None:
+    acts = verb.add_subparsers(metavar="ACT", parser_class=Parser)
+    verb.set_defaults(run=_runs_list, json=None)
+    listed = acts.add_parser("list", help="every run, newest first")
+    listed.set_defaults(run=_runs_list)
+    listed.add_argument("--json", metavar="OUT|-")
+    shown = acts.add_parser("show", help="one run's manifest")
+    shown.set_defaults(run=_runs_show)
+    shown.add_argument("id")
+    shown.add_argument("--json", metavar="OUT|-")
+    shown.add_argument("--files", action="store_true", help="with absolute paths")
+    imported = acts.add_parser("import", help="read a file and keep it")
+    imported.set_defaults(run=_runs_import)
+    imported.add_argument("file", type=Path)
+    imported.add_argument("--name")
+    _add_reading(imported)
+    exported = acts.add_parser("export", help="write a run to one file")
+    exported.set_defaults(run=_runs_export)
+    exported.add_argument("id")
+    exported.add_argument("--out", type=Path, required=True)
+    renamed = acts.add_parser("rename")
+    renamed.set_defaults(run=lambda a: _done(_library().rename(a.id, a.name), "renamed"))
+    renamed.add_argument("id")
+    renamed.add_argument("name")
+    tagged = acts.add_parser("tag", help="replace a run's tags")
+    tagged.set_defaults(run=lambda a: _done(_library().tag(a.id, tuple(a.tags)), "tagged"))
+    tagged.add_argument("id")
+    tagged.add_argument("tags", nargs="*")
+    for act in ("delete", "restore"):
+        moved = acts.add_parser(act)
+        moved.set_defaults(run=_runs_move, act=act)
+        moved.add_argument("id")
+    rebuilt = acts.add_parser("rebuild-index", help="restore the index from the run folders")
+    rebuilt.set_defaults(run=_runs_rebuild)
+
+
+def _library() -> Any:  # noqa: ANN401  Library; imported late to keep `audit` light
+    from core.library import open_library
+
+    return open_library()
+
+
+def _done(_: object, act: str) -> int:
+    print(act)
+    return 0
+
+
+def _runs_list(arguments: argparse.Namespace) -> int:
+    rows = _library().rows()
+    if arguments.json:
+        _emit(arguments.json, [row.to_json() for row in rows])
+        return 0
+    for row in rows:
+        print(printable(f"{row.id}  {row.kind:<8}  {row.task:<10}  {row.n:>8}  {row.name}"))
+    return 0
+
+
+def _runs_show(arguments: argparse.Namespace) -> int:
+    library = _library()
+    shown = library.get(arguments.id).to_json()
+    if arguments.files:
+        shown["files"] = library.files(arguments.id)
+    _emit(arguments.json or "-", shown)
+    return 0
+
+
+def _runs_import(arguments: argparse.Namespace) -> int:
+    from core.library.importing import keep_result
+
+    result = _read(arguments)
+    name = arguments.name or arguments.file.stem
+    manifest = keep_result(_library(), name, arguments.file.name, result)
+    print(manifest.id)
+    return 0
+
+
+def _runs_export(arguments: argparse.Namespace) -> int:
+    _library().export(arguments.id, arguments.out)
+    print(arguments.out.name)
+    return 0
+
+
+def _runs_move(arguments: argparse.Namespace) -> int:
+    library = _library()
+    if arguments.act == "delete":
+        library.delete(arguments.id)
+        print(f"deleted; python -m core runs restore {arguments.id} brings it back")
+    else:
+        library.restore(arguments.id)
+        print("restored")
+    return 0
+
+
+def _runs_rebuild(_: argparse.Namespace) -> int:
+    count = _library().rebuild_index()
+    print(f"{count} runs indexed")
+    return 0
+
+
+def _add_samples(verb: Parser) -> None:
+    acts = verb.add_subparsers(required=True, metavar="ACT", parser_class=Parser)
+    build = acts.add_parser("build", help="train the small models behind the sample runs")
+    build.set_defaults(run=_samples_build)
+    build.add_argument("--only", metavar="NAME")
+    build.add_argument("--out", type=Path, help="default: the folder of the shipped samples")
+
+
+def _samples_build(arguments: argparse.Namespace) -> int:
+    from core.library import SAMPLES
+    from core.training.samples import build
+
+    for name in build(arguments.out or SAMPLES, arguments.only):
+        print(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Array types, stable log-softmax and sigmoid in float64, digests; imports numpy only."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
+Scores = npt.NDArray[np.float16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
+
+CHUNK_BYTES = 2**20  # of float64 scores worked on at a time: stays in cache, bounds memory
+
+
+def row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield slices of rows that hold about CHUNK_BYTES of float64 each."""
+    step = max(1, CHUNK_BYTES // (8 * max(1, n_columns)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def log_softmax(logits: npt.NDArray[np.floating]) -> Float:
+    """Return log-softmax over the last axis in float64.
+
+    Parameters
+    ----------
+    logits : (..., K) array of float
+        Finite, or -inf for classes that are ruled out; not every class of a row.
+
+    Returns
+    -------
+    (..., K) float64
+        Natural logarithms, at most 0; -inf where the logit is -inf.
+
+    Notes
+    -----
+    The maximum is subtracted first, so logits up to 1e300 stay finite.
+    """
+    shifted: Float = np.subtract(logits, logits.max(axis=-1, keepdims=True), dtype=np.float64)
+    log_norm = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return np.asarray(shifted - log_norm)
+
+
+def softmax(logits: npt.NDArray[np.floating]) -> Float:
+    """Return softmax over the last axis in float64; rows sum to one."""
+    powers: Float = np.subtract(logits, logits.max(axis=-1, keepdims=True), dtype=np.float64)
+    np.exp(powers, out=powers)
+    powers /= powers.sum(axis=-1, keepdims=True)
+    return powers
+
+
+def sigmoid(logits: npt.NDArray[np.floating]) -> Float:
+    """Return the logistic function in float64 without overflow."""
+    return np.asarray(np.exp(log_sigmoid(logits)))
+
+
+def log_sigmoid(logits: npt.NDArray[np.floating]) -> Float:
+    """Return the logarithm of the logistic function in float64 without overflow."""
+    return -np.logaddexp(0.0, -np.asarray(logits, dtype=np.float64))
+
+
+def frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Return the array contiguous and read-only; a view of foreign memory is copied."""
+    out = np.ascontiguousarray(array)
+    if out.base is not None or out is array:
+        out = out.copy()
+    out.setflags(write=False)
+    return out
+
+
+def digest(*parts: npt.NDArray[np.generic] | str) -> str:
+    """Return a hex digest over the bytes, shapes and dtypes of arrays, and over strings.
+
+    Two inputs that differ in one value differ here; cache keys are built from it.
+    """
+    state = blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, str):
+            state.update(f"s{len(part)}:{part}".encode())
+        else:
+            state.update(f"a{part.dtype.str}{part.shape}".encode())
+            state.update(np.ascontiguousarray(part).view(np.uint8).reshape(-1).data)
+    return state.hexdigest()

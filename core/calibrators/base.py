@@ -1,0 +1,327 @@
+"""Calibrator: what every map from logits to better probabilities shares; numpy only."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float, Int, log_softmax
+from core.calibrators.criteria import check_choice, objective_of
+from core.errors import AuditError, Refused
+from core.predictions import Task
+
+Json = Any  # plain JSON: numbers, strings, booleans, lists and dicts of them
+MIN_ROWS = 10  # below it a fit says more about chance than about the model
+LOG_OF_ZERO = -745.0  # just below log of the smallest float64: where a ruled-out class stands
+ALL_TASKS = (Task.MULTICLASS, Task.BINARY, Task.MULTILABEL)
+SINGLE_ANSWER = (Task.MULTICLASS, Task.BINARY)
+
+
+class NotFitted(AuditError):
+    """A calibrator was used before it was fitted."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__("NOT_FITTED", f"{label} has not been fitted", "call fit first")
+
+
+def cannot_fit(what: str, remedy: str) -> Refused:
+    """Return the refusal of a fit, code FIT."""
+    return Refused("FIT", what, remedy)
+
+
+def cannot_restore(what: str) -> Refused:
+    """Return the refusal of stored parameters, code CALIBRATOR."""
+    return Refused("CALIBRATOR", what, "give a file that Candor saved")
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What a fit did.
+
+    Attributes
+    ----------
+    parameters : dict
+        Plain JSON.
+    objective : str
+        nll, brier, ece, ece_em or ada_ece: what `before` and `after` are.
+    before, after : float or None
+        The objective on the fitting rows, unchanged and calibrated; None where infinite.
+    at_bound : bool
+        A parameter stands at the end of its range: the data would have it further out.
+    seconds : float
+        Wall time.
+    worse : bool
+        The objective rose.
+    message : str
+        What the user should know; empty when all is well.
+    """
+
+    parameters: Mapping[str, Json]
+    objective: str
+    before: float | None
+    after: float | None
+    at_bound: bool
+    seconds: float
+    worse: bool
+    message: str
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the fields as plain JSON."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the fit of one method knows; the objective is measured where it is left out."""
+
+    objective: str = "nll"
+    before: float | None = None
+    after: float | None = None
+    at_bound: bool = False
+    message: str = ""
+
+
+class Calibrator(ABC):
+    """A map from logits to probabilities, fitted on one split and used on another.
+
+    Constructors take settings only, as dataclass fields; what a fit finds ends with an
+    underscore. Unlike in scikit-learn the input is *logits*: pass log-probabilities where a file
+    holds probabilities. -inf is read as a probability of 5e-324.
+
+    Attributes
+    ----------
+    name, label : str
+        Key on the command line, and printed name.
+    keeps_accuracy : bool
+        The predicted class never changes.
+    improves_nll : bool
+        With the objective nll, the NLL of the fitting rows never rises.
+    tasks : tuple of Task
+        What it can be fitted on; multilabel through `PerLabel`.
+    source : str
+        Where the method comes from.
+    stored : dict of str to int
+        Parameters with their number of axes.
+    choices : dict of str to tuple of str
+        Settings that are one of a few words.
+    report_ : FitReport
+        Of the last fit.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    keeps_accuracy: ClassVar[bool]
+    improves_nll: ClassVar[bool]
+    tasks: ClassVar[tuple[Task, ...]] = ALL_TASKS
+    source: ClassVar[str]
+    stored: ClassVar[dict[str, int]]
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    report_: FitReport
+
+    def __post_init__(self) -> None:
+        """Refuse a setting that is not one of its choices."""
+        for name, allowed in self.choices.items():
+            check_choice(name, getattr(self, name), allowed)
+
+    def fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Self:
+        """Fit on rows with known answers; the input is not changed.
+
+        Parameters
+        ----------
+        logits : (N, K) or (N,) array of float
+            The latter is the logit of class 1 of two.
+        labels : (N,) array of int
+            In 0..K-1; classes may be missing.
+
+        Raises
+        ------
+        Refused
+            FIT: fewer than 10 rows, or a single class; NONFINITE, LENGTH_MISMATCH, LABEL_RANGE.
+        """
+        start = time.perf_counter()
+        z = as_columns(logits)
+        y = checked_labels(labels, z)
+        found = self._fit(z, y)
+        self.report_ = self._reported(found, z, y, start)
+        return self
+
+    def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        """Return logarithms of calibrated probabilities, (N, K); -inf where one is 0."""
+        self._require_fit()
+        z = as_columns(logits)
+        self._require_classes(z.shape[1])
+        log_p = self._log_proba(z)
+        if self.keeps_accuracy:
+            _keep_winner(log_p, z.argmax(axis=1))
+        return log_p
+
+    def predict_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        """Return calibrated probabilities, (N, K) float64; rows sum to one.
+
+        (N,) logits of a binary task give two columns.
+        """
+        p: Float = np.exp(self.predict_log_proba(logits))
+        p /= p.sum(axis=1, keepdims=True)
+        if self.keeps_accuracy:
+            z = as_columns(logits)
+            winner = z.argmax(axis=1)
+            confidence = self._confidence(z)
+            if confidence is not None:
+                p[np.arange(winner.size), winner] = confidence
+            _keep_winner(p, winner)
+        return p
+
+    def parameters(self) -> dict[str, Json]:
+        """Return what the fit found as plain JSON."""
+        self._require_fit()
+        return {name: np.asarray(getattr(self, f"{name}_")).tolist() for name in self.stored}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Json]) -> Self:
+        """Return a fitted calibrator that predicts the same to the last bit.
+
+        Raises
+        ------
+        Refused
+            CALIBRATOR: names, shapes or values that no fit can have left.
+        """
+        if set(parameters) != set(cls.stored):
+            raise cannot_restore(f"{cls.name} needs {sorted(cls.stored)}, got {sorted(parameters)}")
+        made = cls()
+        for name, n_axes in cls.stored.items():
+            setattr(made, f"{name}_", _numbers(parameters[name], f"{cls.name}.{name}", n_axes))
+        if not made._is_sound():
+            raise cannot_restore(f"the parameters of {cls.name} do not fit together")
+        return made
+
+    def settings(self) -> dict[str, Json]:
+        """Return the constructor's settings as plain JSON."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+
+    @abstractmethod
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+        """Set the stored parameters from checked rows."""
+
+    @abstractmethod
+    def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        """Return log-probabilities of checked rows."""
+
+    def _confidence(self, logits: npt.NDArray[np.floating]) -> Float | None:
+        """Return the winner's probability to the bit that the fit judged, if it judged it."""
+        del logits
+        return None
+
+    def _is_sound(self) -> bool:
+        """Whether restored parameters fit together and lie in range."""
+        return True
+
+    def _n_classes(self) -> int | None:
+        """Return the number of classes the parameters speak of; None where they fit any."""
+        return None
+
+    def _require_fit(self) -> None:
+        if not all(hasattr(self, f"{name}_") for name in self.stored):
+            raise NotFitted(self.label)
+
+    def _require_classes(self, n_classes: int) -> None:
+        fitted = self._n_classes()
+        if fitted is not None and fitted != n_classes:
+            raise Refused(
+                "CLASSES",
+                f"{self.label} was fitted on {fitted} classes, the file has {n_classes}",
+                "apply it to scores of the same model",
+            )
+
+    def _reported(
+        self, found: Found, z: npt.NDArray[np.floating], y: Int, start: float
+    ) -> FitReport:
+        before, after = found.before, found.after
+        if before is None:
+            before = objective_of(log_softmax(z), y, found.objective)
+        if after is None:
+            after = objective_of(self.predict_log_proba(z), y, found.objective)
+        worse = after > before + 1e-12
+        parts = [found.message] if found.message else []
+        if found.at_bound:
+            parts.append("a parameter stands at the end of its range")
+        if worse:
+            parts.append(f"the fit made {found.objective} on its own rows worse")
+        return FitReport(
+            parameters=self.parameters(),
+            objective=found.objective,
+            before=before if np.isfinite(before) else None,
+            after=after if np.isfinite(after) else None,
+            at_bound=found.at_bound,
+            seconds=time.perf_counter() - start,
+            worse=bool(worse),
+            message="; ".join(parts),
+        )
+
+
+def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Return logits as (N, K), finite; a binary logit becomes the columns 0 and itself."""
+    if logits.ndim not in (1, 2) or logits.shape[-1] == 0:
+        raise Refused("HEADER_SHAPE", f"logits have shape {logits.shape}", "give (N, K) or (N,)")
+    if logits.ndim == 2 and logits.shape[1] < 2:
+        raise Refused("CLASSES", "one class only", "give at least two columns, or a binary score")
+    z = np.column_stack([np.zeros_like(logits), logits]) if logits.ndim == 1 else logits
+    low, high = (z.min(), z.max()) if z.size else (0.0, 0.0)
+    if np.isnan(low) or high == np.inf:
+        raise Refused("NONFINITE", "a logit is NaN or +inf", "remove these rows or mend the model")
+    if low == -np.inf:
+        return _lifted(z)
+    return z
+
+
+def _lifted(z: npt.NDArray[np.floating]) -> Float:
+    """Put ruled-out classes below all others, at a finite distance from the winner."""
+    wide = z.astype(np.float64)
+    top = wide.max(axis=1, keepdims=True)
+    if np.isneginf(top).any():
+        raise Refused("NONFINITE", "every class of a row is ruled out", "remove these rows")
+    lowest = np.where(np.isneginf(wide), np.inf, wide).min(axis=1, keepdims=True)
+    return np.where(np.isneginf(wide), np.minimum(top + LOG_OF_ZERO, lowest), wide)
+
+
+def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:
+    """Return labels as (N,) int64 that a fit can use."""
+    n, n_classes = z.shape
+    y = labels.astype(np.int64, copy=False)
+    if y.shape != (n,):
+        raise Refused(
+            "LENGTH_MISMATCH", f"{n} rows of logits, labels {y.shape}", "give one label a row"
+        )
+    if n < MIN_ROWS:
+        raise cannot_fit(f"{n} rows are too few", f"give at least {MIN_ROWS} rows")
+    if y.min() < 0 or y.max() >= n_classes:
+        raise Refused(
+            "LABEL_RANGE", f"labels run {y.min()}..{y.max()}", f"expected 0..{n_classes - 1}"
+        )
+    if (y == y[0]).all():
+        raise cannot_fit(f"every row has the label {y[0]}", "give rows of at least two classes")
+    return y
+
+
+def _keep_winner(values: Float, winner: Int) -> None:
+    """Undo what rounding did to ties: the winner's value is the first of the largest.
+
+    A map that keeps the order in exact arithmetic can make two classes equal in float64.
+    """
+    rows = np.flatnonzero(values.argmax(axis=1) != winner)
+    top = values[rows].max(axis=1)
+    values[rows, winner[rows]] = np.nextafter(top, np.inf)
+
+
+def _numbers(value: Json, name: str, n_axes: int) -> Float:
+    """Return stored numbers as float64 with the right number of axes."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise cannot_restore(f"{name} is not numbers") from error
+    if array.ndim != n_axes or array.size == 0 or not np.isfinite(array).all():
+        raise cannot_restore(f"{name} must be finite numbers with {n_axes} axes")
+    return array

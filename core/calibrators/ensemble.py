@@ -1,0 +1,133 @@
+"""Ensemble temperature scaling: a mixture of three calibrated softmaxes; numpy and scipy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import LinearConstraint, minimize
+from scipy.special import logsumexp
+
+from core.arrays import Float, Int, log_softmax
+from core.calibrators.base import Calibrator, Found
+from core.calibrators.search import zoom
+from core.calibrators.temperature import TEMPERATURES, at_end, nll_temperature
+
+BRIER_TEMPERATURES = (0.05, 5.0)  # range of the released code, which always fits Brier
+COARSE = 41
+LOG_LARGE = 700.0
+
+
+@dataclass
+class Ensemble(Calibrator):
+    """w0 softmax(z / T) + w1 softmax(z) + w2 / K, weights at least 0 that sum to one.
+
+    Parameters
+    ----------
+    objective : str
+        nll, or brier (the released code always fits Brier, T within [0.05, 5]).
+
+    Notes
+    -----
+    T first, then the weights, in which both objectives are convex.
+    """
+
+    objective: str = "nll"
+
+    name = "ets"
+    label = "Ensemble temperature scaling"
+    keeps_accuracy = True
+    improves_nll = True
+    source = "Zhang et al. 2020 (Mix-n-Match)"
+    stored = {"temperature": 0, "weights": 1}  # noqa: RUF012 (typed in the base class)
+    choices = {"objective": ("nll", "brier")}  # noqa: RUF012 (typed in the base class)
+
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+        if self.objective == "nll":
+            self.temperature_, before, _ = nll_temperature(logits, labels)
+            bounds = TEMPERATURES
+            parts = self._parts(logits)[:, np.arange(labels.size), labels]
+            self.weights_, after = _nll_weights(parts)
+        else:
+            self.temperature_ = _brier_temperature(logits, labels)
+            bounds = BRIER_TEMPERATURES
+            before = _brier(log_softmax(logits), labels)
+            self.weights_, after = _brier_weights(np.exp(self._parts(logits)), labels)
+        return Found(self.objective, before, after, at_end(self.temperature_, bounds))
+
+    def _parts(self, logits: npt.NDArray[np.floating]) -> Float:
+        """Return log-probabilities of the three parts, (3, N, K)."""
+        tempered = log_softmax(np.divide(logits, self.temperature_, dtype=np.float64))
+        uniform = np.full_like(tempered, -np.log(logits.shape[1]))
+        return np.stack([tempered, log_softmax(logits), uniform])
+
+    def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        parts = self._parts(logits)
+        return np.asarray(logsumexp(parts, axis=0, b=self.weights_[:, None, None]))
+
+    def _is_sound(self) -> bool:
+        weights = self.weights_
+        sums = weights.shape == (3,) and abs(weights.sum() - 1.0) < 1e-6 and weights.min() >= 0.0
+        return bool(sums and self.temperature_ > 0.0)
+
+
+def _nll_weights(log_parts: Float) -> tuple[Float, float]:
+    """Return the weights that minimise the NLL of the true class's parts, (3, N)."""
+
+    def objective(weights: Float) -> tuple[float, Float]:
+        log_mix = logsumexp(log_parts, axis=0, b=np.maximum(weights, 1e-300)[:, None])
+        ratio = np.exp(np.minimum(log_parts - log_mix, LOG_LARGE))
+        return -float(log_mix.mean()), -ratio.mean(axis=1)
+
+    return _on_simplex(objective)
+
+
+def _brier_weights(parts: Float, labels: Int) -> tuple[Float, float]:
+    """Return the weights that minimise the Brier score of parts, (3, N, K)."""
+    n = labels.size
+    gram = np.einsum("ink,jnk->ij", parts, parts) / n
+    hit = parts[:, np.arange(n), labels].mean(axis=1)
+
+    def objective(weights: Float) -> tuple[float, Float]:
+        value = weights @ gram @ weights - 2.0 * weights @ hit + 1.0
+        return float(value), 2.0 * (gram @ weights - hit)
+
+    return _on_simplex(objective)
+
+
+def _on_simplex(objective: Callable[[Float], tuple[float, Float]]) -> tuple[Float, float]:
+    """Minimise over weights >= 0 that sum to one; never worse than temperature alone."""
+    found = minimize(
+        objective,
+        np.full(3, 1.0 / 3.0),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * 3,
+        constraints=LinearConstraint(np.ones((1, 3)), 1.0, 1.0),
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    weights = np.clip(found.x, 0.0, 1.0)
+    choices = [weights / weights.sum(), *np.eye(3)[:2]]
+    values = [objective(choice)[0] for choice in choices]
+    best = int(np.argmin(values))
+    return choices[best], values[best]
+
+
+def _brier(log_p: Float, labels: Int) -> float:
+    """Return the mean over rows of the sum over classes of (p - onehot)^2."""
+    p = np.exp(log_p)
+    return float(((p * p).sum(axis=1) - 2.0 * p[np.arange(labels.size), labels] + 1.0).mean())
+
+
+def _brier_temperature(logits: npt.NDArray[np.floating], labels: Int) -> float:
+    """Return the temperature with the smallest Brier score."""
+
+    def values(log_temperatures: Float) -> Float:
+        wide = logits.astype(np.float64)
+        return np.array([_brier(log_softmax(wide / t), labels) for t in np.exp(log_temperatures)])
+
+    low, high = np.log(BRIER_TEMPERATURES)
+    coarse = np.linspace(low, high, COARSE)
+    at = int(values(coarse).argmin())
+    ends = coarse[max(at - 1, 0)], coarse[min(at + 1, COARSE - 1)]
+    return float(np.exp(zoom(values, *ends, rounds=6)[0]))

@@ -1,0 +1,157 @@
+"""The focal calibration map in log space, its factor g and where g is 1; numpy and scipy only.
+
+A model trained with focal loss is too cautious (gamma > 0): at its optimum the true
+probabilities are the map of its softmax, p_j = w_j / sum w with w_j = q_j / g(q_j, gamma).
+"""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import lambertw, logsumexp, xlogy
+
+from core.arrays import Float, log_softmax
+from core.errors import UsageError
+
+LOG_ZERO = -1e300  # stands for log 0 where a product with gamma must stay a number
+
+
+def check_gamma(gamma: float) -> None:
+    """Refuse a gamma at or below -1, where the map is 0/0, and what is no number."""
+    if not (np.isfinite(gamma) and gamma > -1.0):
+        raise UsageError(
+            "SETTING", f"gamma is {gamma}", "give a finite number above -1; 0 changes nothing"
+        )
+
+
+def log_focal_map(log_q: Float, gamma: float) -> Float:
+    """Map log-probabilities by the focal calibration map.
+
+    Parameters
+    ----------
+    log_q : (..., K) float64
+        Logarithms of probabilities that sum to one; -inf where a class is ruled out.
+    gamma : float
+        Above -1; 0 returns the input.
+
+    Returns
+    -------
+    (..., K) float64
+        Logarithms of the mapped probabilities. The arg max and the order are kept.
+
+    Notes
+    -----
+    log w = log q - gamma log u - log1p(gamma q h), u = 1 - q, h = -log(q) / u. For a class that
+    holds more than half, u is the sum of the others, never 1 - q: error below 5e-13 for logits
+    up to 400. The top logit gap s tends to (gamma + 1) s - log(gamma + 1).
+
+    References
+    ----------
+    Komisarenko and Kull 2024, proposition 4, equation 1; their released float32 form overwrites
+    saturated rows by values that do not sum to one and is not followed.
+    """
+    check_gamma(gamma)
+    if gamma == 0.0:
+        return log_q
+    log_u = log_rest(log_q)
+    return log_softmax(log_weight(log_q, log_u, gamma))
+
+
+def log_weight(log_q: Float, log_u: Float, gamma: float) -> Float:
+    """Return log w = log(q / g(q, gamma)) from log q and log(1 - q), elementwise."""
+    return np.asarray(log_q - gamma * log_u - np.log1p(gamma * _focal_share(log_q, log_u)))
+
+
+def log_rest(log_q: Float) -> Float:
+    """Return log(1 - q) of each class; of the leading one from the sum of the others."""
+    with np.errstate(divide="ignore"):
+        log_u = np.log1p(-np.minimum(np.exp(log_q), 1.0))
+    top = log_q.argmax(axis=-1)[..., None]
+    leading = np.take_along_axis(log_q, top, axis=-1) > np.log(0.5)
+    others = log_q.copy()
+    np.put_along_axis(others, top, -np.inf, axis=-1)
+    rest = np.maximum(logsumexp(others, axis=-1, keepdims=True), LOG_ZERO)
+    own = np.take_along_axis(log_u, top, axis=-1)
+    np.put_along_axis(log_u, top, np.where(leading, rest, own), axis=-1)
+    return log_u
+
+
+def _focal_share(log_q: Float, log_u: Float) -> Float:
+    """Return q h = -q log(q) / (1 - q); 0 at q = 0 and 1 at q = 1."""
+    q, u = np.exp(log_q), np.exp(log_u)
+    small = u < 0.5
+    tiny = u < np.finfo(float).tiny
+    near_one = np.where(tiny, 1.0, -np.log1p(-np.where(small, u, 0.0)) / np.where(tiny, 1.0, u))
+    far = -xlogy(q, q) / np.where(small, 1.0, u)
+    return np.where(small, q * near_one, far)
+
+
+def focal_map(probabilities: Float, gamma: float) -> Float:
+    """Map probabilities, (..., K), by `log_focal_map`; for logits use that one."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(log_focal_map(np.log(probabilities), gamma)))
+
+
+def binary_focal_map(logit: Float, gamma: float) -> Float:
+    """Return the logit of the mapped probability for a binary logit; strictly increasing."""
+    log_p = log_focal_map(log_softmax(np.stack([np.zeros_like(logit), logit], axis=-1)), gamma)
+    return np.asarray(log_p[..., 1] - log_p[..., 0])
+
+
+def gradient_factor(p: npt.ArrayLike, gamma: float) -> Float:
+    """Return g(p, gamma): how much focal loss scales the gradient of cross-entropy.
+
+    Parameters
+    ----------
+    p : array of float in [0, 1]
+        Probability of the true class.
+    gamma : float
+        At least 0.
+
+    Returns
+    -------
+    array of float64
+        (1 - p)^gamma - gamma p (1 - p)^(gamma - 1) log p; 1 at p = 0 and, for gamma > 0, 0 at
+        p = 1; rises above 1 first, then falls.
+
+    References
+    ----------
+    Mukhoti et al. 2020, proposition 1.
+    """
+    if not (np.isfinite(gamma) and gamma >= 0.0):
+        raise UsageError("SETTING", f"gamma is {gamma}", "give a number of at least 0")
+    q = np.asarray(p, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        log_q, log_u = np.log(q), np.log1p(-q)
+    return np.asarray((1.0 - q) ** gamma * (1.0 + gamma * _focal_share(log_q, log_u)))
+
+
+def gamma_star(p0: npt.ArrayLike) -> Float:
+    """Return the gamma from which g(p, gamma) <= 1 for every p >= p0.
+
+    Parameters
+    ----------
+    p0 : array of float in (0, 1)
+        Probability of the true class.
+
+    Returns
+    -------
+    array of float64
+        The solution of g(p0, gamma) = 1, above 0 for p0 < 0.5; 0 for p0 >= 0.5, where g <= 1
+        for every gamma >= 0.
+
+    Notes
+    -----
+    Branch -1 of Lambert's W; the principal branch gives the root 0, not a negative one as the
+    paper says.
+
+    References
+    ----------
+    Mukhoti et al. 2020, proposition 2.
+    """
+    p = np.asarray(p0, dtype=np.float64)
+    if not np.all((p > 0.0) & (p < 1.0)):
+        raise UsageError("SETTING", "p0 lies outside (0, 1)", "give a probability between 0 and 1")
+    low = np.where(p < 0.5, p, 0.25)  # any value of the domain: its result is not used
+    a, b = 1.0 - low, low * np.log(low)
+    ratio, log_a = a / b, np.log1p(-low)
+    w = lambertw(-np.exp((1.0 - ratio) * log_a) * log_a / b, -1).real
+    return np.where(p < 0.5, ratio + w / log_a, 0.0)

@@ -1,0 +1,175 @@
+"""The focal calibration map as a calibrator, alone and after a temperature; numpy only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float, Int, log_softmax
+from core.calibrators.base import Calibrator, Found
+from core.calibrators.criteria import OBJECTIVES, scores
+from core.calibrators.focal_map import log_focal_map
+from core.calibrators.margins import Margins, confidence_of
+from core.calibrators.search import Point, best_on_grid, polish, zoom
+from core.calibrators.temperature import (
+    FINE_GRID,
+    TEMPERATURES,
+    at_end,
+    best_temperature,
+    nll_temperature,
+)
+
+PAPER_GAMMAS = (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)
+GRID_GAMMAS = tuple(sorted((*PAPER_GAMMAS, 0.0)))
+GAMMAS = (-0.95, 10.0)  # range of every search that is not a grid
+GAMMA_STEP = 0.05
+LINE_ENDS = (0.0, 1.0)
+LINE_GAMMAS = tuple(k / 100 for k in range(-50, 501))
+SEARCHES = ("exact", "grid", "paper", "line")
+ZOOMS = {"nll": 8}  # rounds of a search over gamma alone; 2 for errors, which jump
+
+
+@dataclass
+class FocalMap(Calibrator):
+    """Map the softmax by the focal calibration map, no temperature.
+
+    Parameters
+    ----------
+    objective : str
+        nll, or the winner's ece, ece_em or ada_ece with 15 bins.
+
+    Notes
+    -----
+    gamma lies in [-0.95, 10]; 0 is among the points, so the objective never rises.
+    """
+
+    objective: str = "nll"
+
+    name = "focal_map"
+    label = "Focal calibration map"
+    keeps_accuracy = True
+    improves_nll = True
+    source = "Komisarenko and Kull 2024, proposition 4"
+    stored = {"gamma": 0}  # noqa: RUF012 (typed in the base class)
+    choices = {"objective": OBJECTIVES}  # noqa: RUF012 (typed in the base class)
+
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+        margins = Margins.of(logits, labels)
+
+        def value(gammas: Float) -> Float:
+            return scores(margins, self.objective, 1.0, gammas.tolist())
+
+        n_points = round((GAMMAS[1] - GAMMAS[0]) / GAMMA_STEP) + 1
+        points = np.round(np.linspace(*GAMMAS, n_points), 12)
+        values = value(points)
+        at = int(values.argmin())
+        ends = points[max(at - 1, 0)], points[min(at + 1, n_points - 1)]
+        gamma, after = zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
+        before = float(value(np.zeros(1))[0])
+        if after >= before:
+            gamma, after = 0.0, before
+        self.gamma_ = gamma
+        return Found(self.objective, before, after, at_end(gamma, GAMMAS))
+
+    def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        return log_focal_map(log_softmax(logits), float(self.gamma_))
+
+    def _confidence(self, logits: npt.NDArray[np.floating]) -> Float | None:
+        return confidence_of(logits, 1.0, float(self.gamma_))
+
+    def _is_sound(self) -> bool:
+        return bool(self.gamma_ > -1.0)
+
+
+@dataclass
+class FocalTemperature(Calibrator):
+    """Divide logits by a temperature, then map by the focal calibration map.
+
+    Parameters
+    ----------
+    objective : str
+        nll, or the winner's ece, ece_em or ada_ece with 15 bins.
+    search : str
+        exact: never worse than the grids below nor than temperature scaling. grid: the paper's
+        with gamma = 0 added, 10 x 500, so that temperature scaling is nested. paper: 9 x 500,
+        which lacks 0 and can be worse than temperature scaling. line: temperatures of gamma 0
+        and 1, and the line through them.
+
+    Notes
+    -----
+    The exact search takes gamma in [-0.95, 10] and T in [0.01, 20]. The released code applies
+    the map to float32 probabilities and overwrites saturated rows; this one does not.
+
+    References
+    ----------
+    Komisarenko and Kull 2024, sections 4.2 and 5.1.
+    """
+
+    objective: str = "nll"
+    search: str = "exact"
+
+    name = "focal_ts"
+    label = "Focal temperature scaling"
+    keeps_accuracy = True
+    improves_nll = True
+    source = "Komisarenko and Kull 2024, section 4.2"
+    stored = {"temperature": 0, "gamma": 0}  # noqa: RUF012 (typed in the base class)
+    choices = {"objective": OBJECTIVES, "search": SEARCHES}  # noqa: RUF012 (typed in the base class)
+
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+        margins = Margins.of(logits, labels)
+        best, gammas, temperatures = self._search(margins, logits, labels)
+        self.gamma_, self.temperature_ = best.gamma, best.temperature
+        before = float(scores(margins, self.objective, 1.0, [0.0])[0])
+        at_bound = at_end(best.gamma, gammas) or at_end(best.temperature, temperatures)
+        return Found(self.objective, before, best.value, at_bound)
+
+    def _search(
+        self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int
+    ) -> tuple[Point, tuple[float, float], tuple[float, float]]:
+        """Return the best point and the ends of what was searched."""
+        if self.search == "exact":
+            return self._exact(margins, logits, labels), GAMMAS, TEMPERATURES
+        if self.search == "line":
+            ends = LINE_GAMMAS[0], LINE_GAMMAS[-1]
+            return best_on_line(margins, self.objective), ends, TEMPERATURES
+        gammas = PAPER_GAMMAS if self.search == "paper" else GRID_GAMMAS
+        best = best_on_grid(margins, self.objective, gammas, FINE_GRID)
+        return best, (gammas[0], gammas[-1]), (FINE_GRID[0], FINE_GRID[-1])
+
+    def _exact(self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int) -> Point:
+        """Take the better of grid and temperature scaling, and walk downhill from there."""
+        on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, FINE_GRID)
+        if self.objective == "nll":
+            temperature, _, after = nll_temperature(logits, labels)
+            plain = Point(after, 0.0, temperature)
+        else:
+            plain = best_temperature(margins, self.objective, "exact")
+        return polish(margins, self.objective, min(on_grid, plain), (GAMMAS, TEMPERATURES))
+
+    def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        tempered = log_softmax(np.divide(logits, self.temperature_, dtype=np.float64))
+        return log_focal_map(tempered, float(self.gamma_))
+
+    def _confidence(self, logits: npt.NDArray[np.floating]) -> Float | None:
+        return confidence_of(logits, float(self.temperature_), float(self.gamma_))
+
+    def _is_sound(self) -> bool:
+        return bool(self.temperature_ > 0.0 and self.gamma_ > -1.0)
+
+
+def best_on_line(margins: Margins, objective: str) -> Point:
+    """Return the best point on the line through the temperatures of two gammas.
+
+    The paper's shortcut: T is nearly linear in gamma, so 2 x 500 + 551 points stand for the
+    plane. gamma = 0 lies on the line.
+    """
+    ends = [best_on_grid(margins, objective, (gamma,), FINE_GRID) for gamma in LINE_ENDS]
+    slope = (ends[1].temperature - ends[0].temperature) / (LINE_ENDS[1] - LINE_ENDS[0])
+    best = min(ends)
+    for gamma in LINE_GAMMAS:
+        temperature = ends[0].temperature + slope * (gamma - LINE_ENDS[0])
+        if TEMPERATURES[0] <= temperature <= TEMPERATURES[1]:
+            value = float(scores(margins, objective, temperature, [gamma])[0])
+            best = min(best, Point(value, gamma, temperature))
+    return best

@@ -1,0 +1,129 @@
+"""Isotonic calibration, class by class or one map for all classes; numpy and scipy."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+
+from core.arrays import Bool, Float, Int, log_softmax
+from core.calibrators.base import Calibrator, Found
+from core.calibrators.one_vs_rest import OneVsRest
+
+TILT = 1e-9  # of p, added as in the released code: keeps the order on flat pieces, and no zeros
+RESOLUTION = 1e-15
+
+
+@dataclass
+class Isotonic(OneVsRest):
+    """A rising map of each class's probability, linear between knots, flat outside.
+
+    A billionth of the probability itself breaks ties and keeps zeros out.
+
+    `sizes` says how many knots of `x` and `y` belong to each map.
+    """
+
+    name = "isotonic"
+    label = "Isotonic, one against rest"
+    source = "Zadrozny and Elkan 2002"
+    stored = {"x": 1, "y": 1, "sizes": 1}  # noqa: RUF012 (typed in the base class)
+
+    def _fit_columns(self, log_p: Float, log_u: Float, present: Bool) -> str:
+        del log_u
+        knots = [rising_knots(np.exp(p), y) for p, y in zip(log_p, present, strict=True)]
+        self.x_ = np.concatenate([x for x, _ in knots])
+        self.y_ = np.concatenate([y for _, y in knots])
+        self.sizes_ = np.array([float(x.size) for x, _ in knots])
+        return ""
+
+    def _map_columns(self, log_p: Float, log_u: Float) -> Float:
+        del log_u
+        ends = np.concatenate([[0], np.cumsum(self.sizes_)]).astype(np.int64)
+        parts = [slice(*ends_of) for ends_of in pairwise(ends)]
+        rows = zip(np.exp(log_p), parts, strict=True)
+        return np.stack([tilted(p, self.x_[part], self.y_[part]) for p, part in rows])
+
+    def _is_sound(self) -> bool:
+        sizes = self.sizes_
+        if sizes.min() < 1.0 or (sizes != np.round(sizes)).any():
+            return False
+        if not sizes.sum() == self.x_.size == self.y_.size:
+            return False
+        ends = np.cumsum(sizes)[:-1].astype(np.int64)
+        maps = zip(np.split(self.x_, ends), np.split(self.y_, ends), strict=True)
+        return all(_rises(x, y) for x, y in maps)
+
+    def _n_maps(self) -> int:
+        return int(self.sizes_.size)
+
+
+@dataclass
+class IsotonicOrdered(Calibrator):
+    """One rising map for the probabilities of all classes, then rows divided by their sums."""
+
+    name = "isotonic_ordered"
+    label = "Isotonic, order preserving"
+    keeps_accuracy = True
+    improves_nll = False
+    source = "Zhang et al. 2020 (Mix-n-Match, IRM); their code does not divide by the sums"
+    stored = {"x": 1, "y": 1}  # noqa: RUF012 (typed in the base class)
+
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+        p = np.exp(log_softmax(logits))
+        present = labels[:, None] == np.arange(logits.shape[1])
+        self.x_, self.y_ = rising_knots(p.ravel(), present.ravel())
+        return Found()
+
+    def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        p = np.exp(log_softmax(logits))
+        mapped = tilted(p, self.x_, self.y_)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(mapped / mapped.sum(axis=1, keepdims=True)))
+
+    def _is_sound(self) -> bool:
+        return self.x_.size == self.y_.size and _rises(self.x_, self.y_)
+
+
+def rising_knots(x: Float, present: Bool) -> tuple[Float, Float]:
+    """Return the knots of the least-squares rising map of x, as scikit-learn keeps them.
+
+    Parameters
+    ----------
+    x : (N,) float64
+        Values closer than 1e-15 share one knot.
+    present : (N,) bool
+        What is averaged.
+
+    Returns
+    -------
+    x, y : (M,) float64
+        Both ends of each flat piece.
+    """
+    places = _apart(np.unique(x))
+    index = np.searchsorted(places, x, side="right") - 1
+    count, hits = np.bincount(index), np.bincount(index, present)
+    starts = isotonic_regression(hits / count, weights=count).blocks
+    # Divided once from whole numbers: classes with the same frequency tie to the last bit.
+    y = np.add.reduceat(hits, starts[:-1]) / np.add.reduceat(count, starts[:-1])
+    keep, piece = np.unique(np.stack([starts[:-1], starts[1:] - 1]).T, return_index=True)
+    return places[keep], y[piece // 2]
+
+
+def _apart(places: Float) -> Float:
+    """Return ascending values without those closer than RESOLUTION to one that is kept."""
+    keep = np.ones(places.size, dtype=np.bool_)
+    for at in np.flatnonzero(np.diff(places) < RESOLUTION):
+        if keep[at]:
+            keep[at + 1 : np.searchsorted(places, places[at] + RESOLUTION)] = False
+    return places[keep]
+
+
+def tilted(p: Float, x: Float, y: Float) -> Float:
+    """Return the map of probabilities with a little of their own, which keeps their order."""
+    return np.asarray((np.interp(p, x, y) + TILT * p) / (1.0 + TILT))
+
+
+def _rises(x: Float, y: Float) -> bool:
+    ordered = (np.diff(x) > 0.0).all() and (np.diff(y) >= 0.0).all()
+    return bool(ordered and y.min() >= 0.0 and y.max() <= 1.0)

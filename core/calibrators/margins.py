@@ -1,0 +1,190 @@
+"""What temperature and the focal map can change: each row seen from its winner; numpy only.
+
+Neither changes the arg max. So correctness is known before any of them is tried, and what is
+left of a row are the distances of the other logits from the winner's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Bool, Float, Int
+
+BLOCK_CELLS = 2**15  # float64 values of one array worked on at a time: stays in cache
+TINY = 1e-300
+LOG_LARGE = 700.0  # exp of it is still finite
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Rows in blocks, class-major, so that sums over classes add whole arrays.
+
+    Attributes
+    ----------
+    blocks : tuple of (K - 1, n) float64
+        Logits of the other classes minus the winner's, at most 0, ascending in each row: rows
+        that differ by the order of their classes only get confidences equal to the last bit,
+        without which bins of equal mass would tear them apart.
+    truth : tuple of (n,) float64
+        Logit of the true class minus the winner's; NaN where the winner is the true class.
+    correct : (N,) bool
+        The winner (lowest index on ties) is the true class.
+    """
+
+    blocks: tuple[Float, ...]
+    truth: tuple[Float, ...]
+    correct: Bool
+
+    @classmethod
+    def of(cls, logits: npt.NDArray[np.floating], labels: Int) -> Self:
+        """Take the winner out of finite logits, (N, K), with labels, (N,) in 0..K-1."""
+        n, n_classes = logits.shape
+        winner = logits.argmax(axis=1)
+        blocks, truth = [], []
+        # Even blocks: a block of one row would be summed in another order.
+        n_blocks = min(-(-n * n_classes // BLOCK_CELLS), max(n // 2, 1))
+        for rows in np.array_split(np.arange(n), n_blocks):
+            part = slice(rows[0], rows[-1] + 1)
+            block, at = logits[part].astype(np.float64), np.arange(rows.size)
+            block -= block[at, winner[part]][:, None]
+            own = block[at, labels[part]]
+            truth.append(np.where(labels[part] == winner[part], np.nan, own))
+            block[at, winner[part]] = np.inf  # sorted to the end
+            block.sort(axis=1)
+            blocks.append(np.ascontiguousarray(block[:, :-1].T))
+        return cls(tuple(blocks), tuple(truth), winner == labels)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.correct.size)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of rows whose winner is the true class."""
+        return float(self.correct.mean())
+
+    def confidences(self, temperature: float, gammas: Sequence[float]) -> Float:
+        """Return the winner's probability after temperature, then the focal map.
+
+        Parameters
+        ----------
+        temperature : float
+            Above 0.
+        gammas : sequence of G floats
+            Above -1; they share the work of the temperature.
+
+        Returns
+        -------
+        (G, N) float64
+            In (0, 1].
+        """
+        out = np.empty((len(gammas), self.n))
+        start = 0
+        for block in self.blocks:
+            part = _Tempered.of(block, temperature)
+            for row, gamma in zip(out, gammas, strict=True):
+                row[start : start + part.n] = 1.0 / (1.0 + part.odds(gamma))
+            start += part.n
+        return out
+
+    def nll(self, temperature: float, gammas: Sequence[float]) -> Float:
+        """Return the mean negative log-likelihood for each gamma, (G,) float64."""
+        total = np.zeros(len(gammas))
+        for block, truth in zip(self.blocks, self.truth, strict=True):
+            part = _Tempered.of(block, temperature)
+            wrong = np.flatnonzero(~np.isnan(truth))
+            log_e = truth[wrong] / temperature
+            for k, gamma in enumerate(gammas):
+                total[k] += np.log1p(part.odds(gamma)).sum()
+                total[k] -= part.log_ratio(gamma, log_e, wrong).sum()
+        return total / self.n
+
+
+@dataclass(frozen=True)
+class _Tempered:
+    """A block at one temperature.
+
+    Attributes
+    ----------
+    log_e, e : (K - 1, n)
+        Logarithm and value of each probability over the winner's.
+    total, log_total : (n,)
+        Sum of e and its logarithm, exact where the sum underflows.
+    """
+
+    log_e: Float
+    e: Float
+    total: Float
+    log_total: Float
+
+    @classmethod
+    def of(cls, block: Float, temperature: float) -> Self:
+        """Divide by the temperature and sum."""
+        log_e = block / temperature
+        e = np.exp(log_e)
+        total = e.sum(axis=0)
+        log_total = np.log(np.maximum(total, TINY))
+        lost = np.flatnonzero(total < TINY)
+        if lost.size:
+            top = log_e[:, lost].max(axis=0)
+            log_total[lost] = top + np.log(np.exp(log_e[:, lost] - top).sum(axis=0))
+        return cls(log_e, e, total, log_total)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.total.size)
+
+    def odds(self, gamma: float) -> Float:
+        """Return (1 - confidence) / confidence after the focal map, (n,) float64."""
+        if gamma == 0.0:
+            return self.total
+        q, q_share, log_u = self._others
+        weight = np.exp(log_u * -gamma)
+        weight *= q
+        weight /= 1.0 + gamma * q_share
+        # Beyond the cap the odds are below 1e-15 or the others have underflowed to 0.
+        log_scale = np.minimum(-self._log_top_weight(gamma), LOG_LARGE)
+        return np.asarray(weight.sum(axis=0) * np.exp(log_scale))
+
+    def log_ratio(self, gamma: float, log_e: Float, rows: Int) -> Float:
+        """Return log of (a class's probability / the winner's) for some rows.
+
+        `log_e` is that logarithm before the focal map, (rows,).
+        """
+        log_top = -np.log1p(self.total[rows])
+        if gamma == 0.0:
+            return log_e
+        q = np.exp(log_e + log_top)
+        log_u = np.log1p(-q)
+        share = -(log_e + log_top) * q / (1.0 - q)
+        log_weight = log_e + log_top - gamma * log_u - np.log1p(gamma * share)
+        return np.asarray(log_weight - self._log_top_weight(gamma)[rows])
+
+    def _log_top_weight(self, gamma: float) -> Float:
+        """Return log w of the winner, with u and q h from the sum of the others."""
+        log_q = -np.log1p(self.total)
+        safe = np.maximum(self.total, TINY)
+        share = np.log1p(safe) / safe  # q h = -q log(q) / u with u = q total
+        log_u = self.log_total + log_q
+        return np.asarray(log_q - gamma * log_u - np.log1p(gamma * share))
+
+    @cached_property
+    def _others(self) -> tuple[Float, Float, Float]:
+        """Return q, q h and log(1 - q) of the other classes, none above one half; any gamma."""
+        q = self.e / (1.0 + self.total)
+        share = self.log_e - np.log1p(self.total)
+        share *= q
+        share /= q - 1.0
+        return q, share, np.log1p(-q)
+
+
+def confidence_of(logits: npt.NDArray[np.floating], temperature: float, gamma: float) -> Float:
+    """Return the winner's probability after temperature, then the focal map, (N,) float64."""
+    margins = Margins.of(logits, logits.argmax(axis=1))
+    return np.asarray(margins.confidences(temperature, [gamma])[0])

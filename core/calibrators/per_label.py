@@ -1,0 +1,139 @@
+"""One binary calibrator a label, for multi-label files; numpy only."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float, Int, log_sigmoid
+from core.calibrators.base import Calibrator, FitReport, Json, NotFitted, cannot_fit, cannot_restore
+from core.errors import Refused
+
+
+class PerLabel:
+    """The same method fitted on every label by itself.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a new calibrator of the method.
+
+    Attributes
+    ----------
+    members_ : tuple of (Calibrator or None)
+        One a label; None where a label could not be fitted and keeps its probabilities.
+    report_ : FitReport
+        Mean objective over the labels that were fitted; `message` names the others.
+    """
+
+    def __init__(self, make: Callable[[], Calibrator]) -> None:
+        self.make = make
+        self.name = make().name
+        self.label = f"{make().label}, label by label"
+        self.members_: tuple[Calibrator | None, ...] = ()
+
+    def fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Self:
+        """Fit on logits, (N, L), and 0/1 labels, (N, L).
+
+        Raises
+        ------
+        Refused
+            FIT, where no label can be fitted; LENGTH_MISMATCH.
+        """
+        if logits.ndim != 2 or logits.shape != labels.shape:
+            raise Refused(
+                "LENGTH_MISMATCH",
+                f"logits are {logits.shape} and labels {labels.shape}",
+                "give one 0/1 label for each logit",
+            )
+        start = time.perf_counter()
+        members: list[Calibrator | None] = []
+        reasons: list[str] = []
+        for k in range(logits.shape[1]):
+            try:
+                members.append(self.make().fit(logits[:, k], labels[:, k]))
+            except Refused as refusal:
+                if refusal.code != "FIT":
+                    raise
+                members.append(None)
+                reasons.append(f"label {k} is left as it is: {refusal.what}")
+        if not any(members):
+            raise cannot_fit(reasons[0], "give rows in which a label is present and absent")
+        self.members_ = tuple(members)
+        self.report_ = self._reported(reasons, start)
+        return self
+
+    def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        """Return the logarithm of each label's calibrated probability, (N, L)."""
+        if not self.members_:
+            raise NotFitted(self.label)
+        if logits.ndim != 2 or logits.shape[1] != len(self.members_):
+            raise Refused(
+                "CLASSES",
+                f"fitted on {len(self.members_)} labels, the file has shape {logits.shape}",
+                "apply it to scores of the same model",
+            )
+        return np.stack(
+            [
+                log_sigmoid(column) if member is None else member.predict_log_proba(column)[:, 1]
+                for member, column in zip(self.members_, logits.T, strict=True)
+            ],
+            axis=1,
+        )
+
+    def predict_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        """Return the calibrated probability of each label, (N, L) float64."""
+        return np.asarray(np.exp(self.predict_log_proba(logits)))
+
+    def parameters(self) -> dict[str, Json]:
+        """Return the parameters of each label as plain JSON; null where it keeps its own."""
+        if not self.members_:
+            raise NotFitted(self.label)
+        return {"labels": [member and member.parameters() for member in self.members_]}
+
+    def restore(self, parameters: Mapping[str, Json]) -> Self:
+        """Take over stored parameters.
+
+        Raises
+        ------
+        Refused
+            CALIBRATOR.
+        """
+        labels = parameters.get("labels")
+        if set(parameters) != {"labels"} or not isinstance(labels, list) or not labels:
+            raise cannot_restore("a multi-label calibrator needs a list of labels")
+        if not all(one is None or isinstance(one, dict) for one in labels):
+            raise cannot_restore("a label's parameters are no object")
+        kind = type(self.make())
+        self.members_ = tuple(None if one is None else kind.from_parameters(one) for one in labels)
+        return self
+
+    def settings(self) -> dict[str, Json]:
+        """Return the settings of the method."""
+        return self.make().settings()
+
+    def _reported(self, reasons: list[str], start: float) -> FitReport:
+        reports = [member.report_ for member in self.members_ if member is not None]
+        said = [
+            f"label {k}: {member.report_.message}"
+            for k, member in enumerate(self.members_)
+            if member is not None and member.report_.message
+        ]
+        before, after = (_mean([getattr(r, when) for r in reports]) for when in ("before", "after"))
+        return FitReport(
+            parameters=self.parameters(),
+            objective=reports[0].objective,
+            before=before,
+            after=after,
+            at_bound=any(report.at_bound for report in reports),
+            seconds=time.perf_counter() - start,
+            worse=any(report.worse for report in reports),
+            message="; ".join([*reasons, *said]),
+        )
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None

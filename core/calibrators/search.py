@@ -1,0 +1,219 @@
+"""The best (gamma, temperature) on a grid or between; finds what trying all would; numpy, scipy.
+
+ECE over any bins is at least |mean confidence - accuracy|, and the mean confidence falls as the
+temperature rises. So whole stretches of temperatures cannot hold the optimum and are skipped.
+"""
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from core.arrays import Float
+from core.calibrators.criteria import calibration_error, scores
+from core.calibrators.margins import Margins
+
+COARSE = 30  # temperatures tried first
+SLACK = 0.25  # of the fall over a stretch: how far the mean confidence may leave its ends
+ROUNDING = 1e-12
+ZOOM_POINTS = 21
+POLISH_STEPS = 200  # evaluations
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """A value of the objective and where it was found; smaller values come first."""
+
+    value: float
+    gamma: float
+    temperature: float
+
+
+def scan(
+    margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
+) -> Float:
+    """Return the objective at every point, (G, M) float64."""
+    columns = [scores(margins, objective, t, gammas) for t in temperatures]
+    return np.stack(columns, axis=1)
+
+
+def best_on_grid(
+    margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
+) -> Point:
+    """Return the smallest value on a grid; the first one, gamma by gamma, where several tie.
+
+    Parameters
+    ----------
+    margins : Margins
+        The rows.
+    objective : str
+        nll, ece, ece_em or ada_ece.
+    gammas, temperatures : sequences of float
+        G and M points; temperatures ascend.
+
+    Returns
+    -------
+    Point
+        The same as trying all G x M points.
+
+    Notes
+    -----
+    ece, ece_em: stretches of temperature that the bound rules out are skipped. nll: each gamma's
+    curve is followed from the best of a coarse look. ada_ece leaves rows out of its bins, so no
+    bound holds and all points are tried.
+    """
+    grid = _Grid(margins, objective, tuple(gammas), tuple(temperatures))
+    if objective == "ada_ece" or len(temperatures) <= COARSE:
+        grid.values[:] = scan(margins, objective, gammas, temperatures)
+    elif objective == "nll":
+        grid.follow_valleys()
+    else:
+        grid.skip_by_bound()
+    return grid.best()
+
+
+class _Grid:
+    """Values and mean confidences found so far; NaN where not yet tried."""
+
+    def __init__(
+        self,
+        margins: Margins,
+        objective: str,
+        gammas: tuple[float, ...],
+        temperatures: tuple[float, ...],
+    ) -> None:
+        self.margins, self.objective = margins, objective
+        self.gammas, self.temperatures = gammas, temperatures
+        self.values = np.full((len(gammas), len(temperatures)), np.nan)
+        self.means = np.full_like(self.values, np.nan)
+        # Far apart where temperature changes little: even steps of log T.
+        logs = np.log(np.array(temperatures))
+        even = np.linspace(logs[0], logs[-1], COARSE)
+        self.coarse = np.unique(np.searchsorted(logs, even - ROUNDING)).tolist()
+
+    def best(self) -> Point:
+        """Return the first smallest value."""
+        row, column = np.unravel_index(np.nanargmin(self.values), self.values.shape)
+        return Point(float(self.values[row, column]), self.gammas[row], self.temperatures[column])
+
+    def measure(self, rows: Sequence[int], column: int) -> None:
+        """Fill one temperature for some gammas."""
+        gammas = [self.gammas[row] for row in rows]
+        if self.objective == "nll":
+            self.values[rows, column] = self.margins.nll(self.temperatures[column], gammas)
+            return
+        found = self.margins.confidences(self.temperatures[column], gammas)
+        for row, confidence in zip(rows, found, strict=True):
+            self.means[row, column] = confidence.mean()
+            self.values[row, column] = calibration_error(confidence, self.margins, self.objective)
+
+    def skip_by_bound(self) -> None:
+        """Try the stretch with the lowest bound first, halve it, until no bound is below."""
+        rows = range(len(self.gammas))
+        for column in self.coarse:
+            self.measure(rows, column)
+        best = float(np.nanmin(self.values))
+        heap = [
+            (self.bound(row, low, high), row, low, high)
+            for row in rows
+            for low, high in zip(self.coarse, self.coarse[1:], strict=False)
+            if high - low > 1
+        ]
+        heapq.heapify(heap)
+        while heap and heap[0][0] <= best + ROUNDING:
+            _, row, low, high = heapq.heappop(heap)
+            middle = (low + high) // 2
+            self.measure([row], middle)
+            best = min(best, float(self.values[row, middle]))
+            for ends in ((low, middle), (middle, high)):
+                if ends[1] - ends[0] > 1:
+                    heapq.heappush(heap, (self.bound(row, *ends), row, *ends))
+
+    def bound(self, row: int, low: int, high: int) -> float:
+        """Return what the error cannot fall below between two temperatures."""
+        ends = self.means[row, [low, high]]
+        slack = SLACK * abs(float(ends[1] - ends[0]))
+        accuracy = self.margins.accuracy
+        return max(0.0, float(ends.min()) - slack - accuracy, accuracy - float(ends.max()) - slack)
+
+    def follow_valleys(self) -> None:
+        """Close in on every valley of each gamma's curve, from both sides."""
+        for column in self.coarse:
+            self.measure(range(len(self.gammas)), column)
+        for row in range(len(self.gammas)):
+            curve = np.concatenate([[np.inf], self.values[row, self.coarse], [np.inf]])
+            lowest = (curve[1:-1] <= curve[2:]) & (curve[1:-1] < curve[:-2])
+            for at in np.flatnonzero(lowest):
+                self._close_in(row, self.coarse[at])
+
+    def _close_in(self, row: int, at: int) -> None:
+        """Try the middles towards both tried neighbours of a lowest point until none is left."""
+        while True:
+            tried = np.flatnonzero(~np.isnan(self.values[row]))
+            here = int(np.searchsorted(tried, at))
+            near = tried[max(here - 1, 0) : here + 2]
+            middles = [int(m) for m in (near[1:] + near[:-1]) // 2 if m not in tried]
+            if not middles:
+                return
+            for column in middles:
+                self.measure([row], column)
+            near = np.sort([*near, *middles])
+            at = int(near[np.argmin(self.values[row, near])])
+
+
+def zoom(
+    function: Callable[[Float], Float], low: float, high: float, *, rounds: int
+) -> tuple[float, float]:
+    """Return the lowest of 21 points between two ends, and its value, looking ever closer.
+
+    Each round looks between the neighbours of the best point so far. Exact for a function with
+    one valley; never worse than the points of the first round for any other.
+    """
+    best_at, best = low, np.inf
+    for _ in range(rounds):
+        points = np.linspace(low, high, ZOOM_POINTS)
+        values = function(points)
+        at = int(np.argmin(values))
+        if values[at] < best:
+            best_at, best = float(points[at]), float(values[at])
+        step = float(points[1] - points[0])
+        low, high = max(low, best_at - step), min(high, best_at + step)
+    return best_at, best
+
+
+def polish(
+    margins: Margins, objective: str, start: Point, bounds: Sequence[tuple[float, float]]
+) -> Point:
+    """Walk downhill from a point in (gamma, log T); never returns a higher value.
+
+    Parameters
+    ----------
+    start : Point
+        Where to begin.
+    bounds : two pairs of floats
+        Smallest and largest gamma and temperature.
+    """
+
+    def value(x: Float) -> float:
+        return float(scores(margins, objective, float(np.exp(x[1])), [float(x[0])])[0])
+
+    gammas, logs = bounds[0], tuple(np.log(bounds[1]))
+    origin = np.array([start.gamma, np.log(start.temperature)])
+    simplex = origin + np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.02]])
+    found = minimize(
+        value,
+        origin,
+        method="Nelder-Mead",
+        bounds=[gammas, logs],
+        options={
+            "initial_simplex": simplex,
+            "maxfev": POLISH_STEPS,
+            "xatol": 1e-7,
+            "fatol": 1e-12,
+        },
+    )
+    gamma, log_t = (float(x) for x in found.x)
+    end = Point(float(found.fun), gamma, float(np.exp(log_t)))
+    return end if end.value < start.value else start

@@ -1,0 +1,96 @@
+"""Spline calibration of the winner's probability; numpy and scipy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import CubicSpline
+
+from core.arrays import Bool, Float, Int, log_softmax
+from core.calibrators.base import Calibrator, Found
+from core.calibrators.focal_map import log_rest
+
+N_KNOTS = 6
+MAX_POINTS = 2001  # kept of the map; with more rows, at even ranks
+
+
+@dataclass
+class Spline(Calibrator):
+    """Recalibrate a score by the slope of a spline through the cumulative gap.
+
+    Notes
+    -----
+    h(x) is the sum of outcomes minus scores up to rank x in [0, 1], per row; a natural cubic
+    spline with six even knots is fitted to it by least squares, and the score at x becomes
+    score + h'(x), clipped to [0, 1], linear between the scores seen and constant outside. The
+    released code swaps the two weights of its linear interpolation; this one does not.
+
+    For two classes the score is that of class 1; for more it is the winner's, and the other
+    classes share what is left in proportion, so the predicted class may change.
+    """
+
+    name = "spline"
+    label = "Spline calibration"
+    keeps_accuracy = False
+    improves_nll = False
+    source = "Gupta et al. 2021"
+    stored = {"scores": 1, "recalibrated": 1, "n_classes": 0}  # noqa: RUF012 (typed above)
+
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+        log_p = log_softmax(logits)
+        at = _scored(log_p)
+        score = np.exp(log_p[np.arange(labels.size), at])
+        self.n_classes_ = np.asarray(float(logits.shape[1]))
+        self.scores_, self.recalibrated_ = spline_map(score, labels == at)
+        return Found()
+
+    def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        log_p = log_softmax(logits)
+        at = _scored(log_p)[:, None]
+        score = np.exp(np.take_along_axis(log_p, at, axis=1))
+        new = np.interp(score, self.scores_, self.recalibrated_)
+        left = np.take_along_axis(log_rest(log_p), at, axis=1)
+        with np.errstate(divide="ignore"):
+            out = log_p - left + np.log1p(-new)
+            np.put_along_axis(out, at, np.log(new), axis=1)
+        return np.asarray(out)
+
+    def _is_sound(self) -> bool:
+        new = self.recalibrated_
+        same = self.scores_.shape == new.shape and (np.diff(self.scores_) > 0.0).all()
+        return bool(same and new.min() >= 0.0 and new.max() <= 1.0 and self.n_classes_ >= 2)
+
+    def _n_classes(self) -> int | None:
+        return int(self.n_classes_)
+
+
+def _scored(log_p: Float) -> Int:
+    """Return the class whose probability is recalibrated."""
+    if log_p.shape[1] == 2:
+        return np.ones(len(log_p), dtype=np.int64)
+    return np.asarray(log_p.argmax(axis=1), dtype=np.int64)
+
+
+def spline_map(score: Float, correct: Bool) -> tuple[Float, Float]:
+    """Return ascending scores and what they become, (M,) each, M <= 2001.
+
+    Equal scores share the mean of their outcomes, so the order of rows does not matter.
+    """
+    places, index, count = np.unique(score, return_inverse=True, return_counts=True)
+    ordered = np.repeat(places, count)
+    hit = np.repeat(np.bincount(index, correct) / count, count)
+    x = np.linspace(0.0, 1.0, ordered.size)
+    spline = knot_spline(x, np.cumsum(hit - ordered) / ordered.size)
+    new = np.clip(ordered + spline(x, 1), 0.0, 1.0)
+    ends = np.cumsum(count)
+    mean = np.diff(np.concatenate([[0.0], np.cumsum(new)])[np.concatenate([[0], ends])]) / count
+    keep = np.unique(np.round(np.linspace(0, places.size - 1, MAX_POINTS)).astype(np.int64))
+    return places[keep], np.clip(mean[keep], 0.0, 1.0)
+
+
+def knot_spline(x: Float, y: Float) -> CubicSpline:
+    """Return the natural cubic spline on [0, 1] with six even knots, least squares in y."""
+    knots = np.linspace(0.0, 1.0, N_KNOTS)
+    unit = CubicSpline(knots, np.eye(N_KNOTS), bc_type="natural")
+    values = np.linalg.lstsq(unit(x), y, rcond=None)[0]
+    return CubicSpline(knots, values, bc_type="natural")

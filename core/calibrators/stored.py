@@ -1,0 +1,104 @@
+"""Calibrators by name and settings, and as JSON files; numpy only."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import partial
+
+from core.calibrators import CALIBRATORS
+from core.calibrators.base import Calibrator, Json, cannot_restore
+from core.calibrators.per_label import PerLabel
+from core.errors import UsageError
+from core.predictions import Task
+
+SCHEMA = 1
+Fittable = Calibrator | PerLabel
+
+
+def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact") -> Fittable:
+    """Return a calibrator to be fitted.
+
+    Parameters
+    ----------
+    name : str
+        A key of `CALIBRATORS`.
+    task : Task
+        multilabel gives one binary calibrator a label.
+    objective, search : str
+        Handed to the methods that have a choice; others, and values that a method does not know
+        (`line` has no meaning for one temperature), are left at the method's default.
+
+    Raises
+    ------
+    UsageError
+        SETTING, for unknown names and for a task the method has no form for.
+    """
+    if name not in CALIBRATORS:
+        raise UsageError("SETTING", f"method is {name!r}", f"use {', '.join(CALIBRATORS)}")
+    kind = CALIBRATORS[name]
+    if task not in kind.tasks:
+        raise UsageError(
+            "SETTING", f"{kind.label} has no form for {task.value}", f"use {', '.join(_for(task))}"
+        )
+    build = partial(kind, **_taken(kind, objective=objective, search=search))
+    return PerLabel(build) if task is Task.MULTILABEL else build()
+
+
+def _for(task: Task) -> list[str]:
+    return [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
+
+
+def _taken(kind: type[Calibrator], **settings: str) -> dict[str, str]:
+    """Return the settings that a method takes."""
+    return {name: value for name, value in settings.items() if value in kind.choices.get(name, ())}
+
+
+def to_json(calibrator: Fittable) -> dict[str, Json]:
+    """Return a fitted calibrator as plain JSON: what `from_json` reads."""
+    task = Task.MULTILABEL if isinstance(calibrator, PerLabel) else Task.MULTICLASS
+    return {
+        "schema": SCHEMA,
+        "method": calibrator.name,
+        "task": task.value,
+        "settings": calibrator.settings(),
+        "parameters": calibrator.parameters(),
+    }
+
+
+def from_json(stored: Json) -> Fittable:
+    """Return the calibrator that `to_json` described; it predicts the same to the last bit.
+
+    Raises
+    ------
+    Refused
+        CALIBRATOR: anything that `to_json` cannot have written.
+    """
+    needed = {"schema", "method", "task", "settings", "parameters"}
+    if not isinstance(stored, Mapping) or set(stored) != needed:
+        raise cannot_restore(f"a calibrator has the keys {sorted(needed)}")
+    if stored["schema"] != SCHEMA:
+        raise cannot_restore(f"schema is {stored['schema']!r}, expected {SCHEMA}")
+    kind = CALIBRATORS.get(stored["method"]) if isinstance(stored["method"], str) else None
+    if kind is None:
+        raise cannot_restore(f"method is {stored['method']!r}")
+    if not isinstance(stored["parameters"], dict):
+        raise cannot_restore("parameters are no object")
+    settings = _settings(kind, stored["settings"])
+    if stored["task"] == Task.MULTILABEL.value:
+        return PerLabel(partial(kind, **settings)).restore(stored["parameters"])
+    if stored["task"] != Task.MULTICLASS.value:
+        raise cannot_restore(f"task is {stored['task']!r}")
+    made = kind.from_parameters(stored["parameters"])
+    for name, value in settings.items():
+        setattr(made, name, value)
+    return made
+
+
+def _settings(kind: type[Calibrator], settings: Json) -> dict[str, Json]:
+    """Return settings that the method takes, checked by its constructor."""
+    if not isinstance(settings, dict) or set(settings) != {one.name for one in fields(kind)}:  # type: ignore[arg-type]
+        raise cannot_restore(f"the settings of {kind.name} are {settings!r}")
+    try:
+        kind(**settings)
+    except (UsageError, TypeError) as error:
+        raise cannot_restore(f"the settings of {kind.name} are {settings!r}") from error
+    return settings

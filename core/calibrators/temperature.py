@@ -1,0 +1,198 @@
+"""Temperature scaling by NLL, exactly, or by a calibration error; numpy only."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float, Int, log_softmax
+from core.calibrators.base import Calibrator, Found
+from core.calibrators.criteria import OBJECTIVES, scores
+from core.calibrators.margins import BLOCK_CELLS, Margins, confidence_of
+from core.calibrators.search import Point, best_on_grid, zoom
+
+TEMPERATURES = (1e-2, 20.0)  # range of every search that is not a grid
+PAPER_GRID = tuple(k / 10 for k in range(1, 101))  # Mukhoti et al. 2020: 0.1 .. 10.0
+FINE_GRID = tuple(k / 100 for k in range(1, 501))  # Komisarenko and Kull 2024: 0.01 .. 5.00
+SEARCHES = ("exact", "grid", "paper")
+NEWTON_STEPS = 100  # bisection alone needs about fifty
+TOLERANCE = 1e-5  # of the last step; Newton leaves about its square
+SAMPLE_ROWS = 1024  # looked at first when there are many more
+
+
+@dataclass
+class Temperature(Calibrator):
+    """Divide all logits by one temperature.
+
+    Parameters
+    ----------
+    objective : str
+        nll, or the winner's ece, ece_em or ada_ece with 15 bins.
+    search : str
+        exact: the NLL's optimum over 1 / T, in which it is convex; for the errors a search that
+        is never worse than either grid. grid: 0.01..5.00. paper: 0.1..10.0.
+
+    Notes
+    -----
+    T lies in [0.01, 20]; with all rows right the optimum is the lower end, and `at_bound` says so.
+    """
+
+    objective: str = "nll"
+    search: str = "exact"
+
+    name = "ts"
+    label = "Temperature scaling"
+    keeps_accuracy = True
+    improves_nll = True
+    source = "Guo et al. 2017; grids of Mukhoti et al. 2020 and Komisarenko and Kull 2024"
+    stored = {"temperature": 0}  # noqa: RUF012 (typed in the base class)
+    choices = {"objective": OBJECTIVES, "search": SEARCHES}  # noqa: RUF012 (typed in the base class)
+
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+        if self.objective == "nll" and self.search == "exact":
+            self.temperature_, before, after = nll_temperature(logits, labels)
+            return Found("nll", before, after, at_end(self.temperature_, TEMPERATURES))
+        margins = Margins.of(logits, labels)
+        grid, best = TEMPERATURES, best_temperature(margins, self.objective, self.search)
+        if self.search != "exact":
+            points = GRIDS[self.search]
+            grid = (points[0], points[-1])
+        self.temperature_ = best.temperature
+        before = float(scores(margins, self.objective, 1.0, [0.0])[0])
+        return Found(self.objective, before, best.value, at_end(best.temperature, grid))
+
+    def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        return log_softmax(np.divide(logits, self.temperature_, dtype=np.float64))
+
+    def _confidence(self, logits: npt.NDArray[np.floating]) -> Float | None:
+        return confidence_of(logits, float(self.temperature_), 0.0)
+
+    def _is_sound(self) -> bool:
+        return bool(self.temperature_ > 0.0)
+
+
+GRIDS = {"grid": FINE_GRID, "paper": PAPER_GRID}
+
+
+def at_end(value: float, ends: tuple[float, float]) -> bool:
+    """Whether a parameter stands at an end of its range."""
+    return bool(np.isclose(value, ends, rtol=1e-6, atol=0.0).any())
+
+
+def best_temperature(margins: Margins, objective: str, search: str) -> Point:
+    """Return the best temperature of a grid; with `exact` of both grids and between.
+
+    Raises
+    ------
+    KeyError
+        For a search that is not exact, grid or paper.
+    """
+    if search != "exact":
+        return best_on_grid(margins, objective, (0.0,), GRIDS[search])
+    both = tuple(sorted({*FINE_GRID, *PAPER_GRID}))
+    start = best_on_grid(margins, objective, (0.0,), both)
+    at = both.index(start.temperature)
+    low, high = both[max(at - 1, 0)], both[min(at + 1, len(both) - 1)]
+    if at == len(both) - 1:
+        high = TEMPERATURES[1]
+    temperature, value = zoom(
+        lambda ts: np.array([scores(margins, objective, t, [0.0])[0] for t in ts.tolist()]),
+        low,
+        high,
+        rounds=3,
+    )
+    end = Point(value, 0.0, temperature)
+    return end if end.value < start.value else start
+
+
+def nll_temperature(logits: npt.NDArray[np.floating], labels: Int) -> tuple[float, float, float]:
+    """Return the temperature with the smallest NLL, the NLL at 1 and the NLL there.
+
+    Parameters
+    ----------
+    logits : (N, K) array of float
+        Finite.
+    labels : (N,) int64
+        In 0..K-1.
+
+    Notes
+    -----
+    The NLL is convex in b = 1 / T: Newton's steps in b, bisection where one leaves the bracket.
+    With many rows the first steps are taken on some of them.
+    """
+    stride = len(labels) // SAMPLE_ROWS
+    start = _newton(logits[::stride], labels[::stride], 1.0).at if stride > 1 else 1.0
+    if (logits[np.arange(len(labels)), labels] == logits.max(axis=1)).all():
+        start = 1.0 / TEMPERATURES[0]  # the slope never turns and Newton's steps would crawl
+    found = _newton(logits, labels, start)
+    before = found.first if start == 1.0 else _derivatives(logits, labels, 1.0)[0]
+    if not found.value < before:
+        return 1.0, before, before
+    return 1.0 / found.at, before, found.value
+
+
+@dataclass(frozen=True)
+class _Descent:
+    """Where the search over 1 / T ended, the NLL there and where it began."""
+
+    at: float
+    value: float
+    first: float
+
+
+def _newton(logits: npt.NDArray[np.floating], labels: Int, start: float) -> _Descent:
+    """Return the best 1 / T: Newton's steps within a bracket whose ends are tried when needed."""
+    low, high = 1.0 / TEMPERATURES[1], 1.0 / TEMPERATURES[0]
+    tried_low = tried_high = False
+    at, first = start, None
+    for _ in range(NEWTON_STEPS):
+        value, slope, curve = _derivatives(logits, labels, at)
+        first = value if first is None else first
+        if slope == 0.0 or (slope < 0.0 and at >= high) or (slope > 0.0 and at <= low):
+            break
+        step = -slope / curve if curve > 0.0 else -np.sign(slope) * np.inf
+        if abs(step) <= TOLERANCE * at:
+            # The step's square is what is left; the value is exact to rounding this near.
+            at = min(max(at + step, low), high)
+            return _Descent(at, value + step * (slope + 0.5 * step * curve), first)
+        if slope < 0.0:
+            low, tried_low = at, True
+        else:
+            high, tried_high = at, True
+        if at + step >= high:
+            step = (float(np.sqrt(low * high)) if tried_high else high) - at
+        elif at + step <= low:
+            step = (float(np.sqrt(low * high)) if tried_low else low) - at
+        at += step
+    assert first is not None
+    return _Descent(at, value, first)
+
+
+def _derivatives(
+    logits: npt.NDArray[np.floating], labels: Int, inverse: float
+) -> tuple[float, float, float]:
+    """Return mean NLL, and its first and second derivative, in b = 1 / T."""
+    value = slope = curve = 0.0
+    for gaps, own in _gaps(logits, labels):
+        powers = gaps * inverse
+        np.exp(powers, out=powers)
+        total = powers.sum(axis=0)
+        powers *= gaps
+        mean = powers.sum(axis=0) / total
+        square = np.einsum("ij,ij->j", powers, gaps) / total
+        value += float((np.log(total) - inverse * own).sum())
+        slope += float((mean - own).sum())
+        curve += float((square - mean**2).sum())
+    n = len(labels)
+    return value / n, slope / n, curve / n
+
+
+def _gaps(logits: npt.NDArray[np.floating], labels: Int) -> Iterator[tuple[Float, Float]]:
+    """Yield class-major blocks of logits minus the winner's, and the true class's."""
+    step = max(1, BLOCK_CELLS // logits.shape[1])
+    for start in range(0, len(labels), step):
+        block = np.ascontiguousarray(logits[start : start + step].T)
+        gaps = np.subtract(block, block.max(axis=0), dtype=np.float64)
+        own = labels[start : start + step]
+        yield gaps, gaps[own, np.arange(own.size)]

@@ -1,0 +1,213 @@
+"""What published statements about focal losses are checked with; numpy and scipy, float64."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq, elementwise
+from scipy.special import lambertw
+
+from core.arrays import Float, log_softmax
+from core.calibrators.focal_map import gradient_factor
+from core.calibrators.focal_theory import closest_temperature, logit_grid
+from core.errors import UsageError
+
+GRIDS = {2: (20.0, 0.02), 3: (10.0, 0.1), 4: (10.0, 0.25)}  # spread and step of logits by classes
+SWEEP_STEPS = {2: 0.1, 3: 0.25, 4: 0.5}  # of gamma, by classes; coarser where a search takes longer
+SWEEP_END = 9.0
+EDGE = 1e-12  # how near to 0 and 1 a solution is looked for
+LONGEST = 690.0  # exp(-LONGEST) is the smallest probability on the way to an edge
+RAYS = 180  # directions in which an isoline is looked for
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The closest temperature of every gamma, for one number of classes.
+
+    Attributes
+    ----------
+    gammas, temperatures : (G,) float64
+        From 0 to `SWEEP_END`, and the minimisers.
+    residuals : (G,) float64 in [0, 1]
+        The largest difference of any probability that is left.
+    """
+
+    gammas: Float
+    temperatures: Float
+    residuals: Float
+
+
+def sweep(n_classes: int) -> Sweep:
+    """Return the closest temperatures for two, three or four classes.
+
+    References
+    ----------
+    Komisarenko and Kull 2024, sections 3.2 and 3.3: two classes over logits of +-20, more over
+    logits within (-5, 5).
+    """
+    spread, step = GRIDS[n_classes]
+    rows = logit_grid(n_classes, spread=spread, step=step)
+    step = SWEEP_STEPS[n_classes]
+    gammas = np.arange(round(SWEEP_END / step) + 1, dtype=np.float64) * step
+    found = [closest_temperature(rows, float(gamma)) for gamma in gammas]
+    return Sweep(
+        gammas,
+        np.array([one.temperature for one in found]),
+        np.array([one.residual for one in found]),
+    )
+
+
+def temperature_scaled(log_q: Float, temperature: float) -> Float:
+    """Return the probabilities of log-probabilities, (..., K), scaled by 1 / temperature."""
+    return np.asarray(np.exp(log_softmax(log_q / temperature)))
+
+
+def unit_crossing(gamma: float) -> float:
+    """Return the p > 0 where g(p, gamma) = 1: above it focal loss pulls less than cross-entropy.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0, at most 1000.
+
+    Returns
+    -------
+    float
+        In (0, 0.5): g rises from 1, falls once, and is below 1 at a half.
+
+    References
+    ----------
+    Mukhoti et al. 2020, propositions 1 and 2.
+    """
+    if not 0.0 < gamma <= 1000.0:
+        raise UsageError("SETTING", f"gamma is {gamma}", "give a number above 0, at most 1000")
+    low = 1e-3 / max(1.0, gamma)  # here g is still on its way up
+    root = brentq(lambda p: float(gradient_factor(p, gamma)) - 1.0, low, 0.5, xtol=1e-15)
+    return float(root)
+
+
+def principal_root(p0: npt.ArrayLike) -> Float:
+    """Return the other solution of g(p0, gamma) = 1, from the principal branch of Lambert's W.
+
+    Parameters
+    ----------
+    p0 : array of float in (0, 0.5)
+        Probability of the true class.
+
+    Notes
+    -----
+    Mukhoti et al. 2020 discard it as negative. It is the trivial root 0: g(p, 0) = 1.
+    """
+    p = np.asarray(p0, dtype=np.float64)
+    a, b = 1.0 - p, p * np.log(p)
+    log_a = np.log1p(-p)
+    w = lambertw(-np.exp((1.0 - a / b) * log_a) * log_a / b, 0).real
+    return np.asarray(a / b + w / log_a)
+
+
+def fcl_minimiser(truth: npt.ArrayLike, gamma: float, weight: float) -> Float:
+    """Return what focal calibration loss makes a binary model say where `truth` is the share.
+
+    Parameters
+    ----------
+    truth : array of float in (0, 1)
+        How often class 1 is there.
+    gamma : float
+        At least 0; only for 0 the minimiser is the truth.
+    weight : float
+        Lambda, the weight of the squared distance, at least 0.
+
+    Returns
+    -------
+    array of float64
+        The q that minimises the expectation of
+        -(1 - q_t)^gamma log q_t + weight * ||q - onehot||^2.
+
+    References
+    ----------
+    Focal calibration loss 2024, definition 3.1; its appendix A.8 calls the loss strictly proper.
+    """
+    if not (np.isfinite(weight) and weight >= 0.0):
+        raise UsageError("SETTING", f"lambda is {weight}", "give a number of at least 0")
+    p = np.asarray(truth, dtype=np.float64)
+    if not np.all((p > 0.0) & (p < 1.0)):
+        raise UsageError("SETTING", "the share lies outside (0, 1)", "give one between 0 and 1")
+    found = elementwise.find_root(
+        partial(_fcl_slope, gamma=gamma, weight=weight), (EDGE, 1.0 - EDGE), args=(p,)
+    )
+    return np.asarray(found.x, dtype=np.float64)
+
+
+def _fcl_slope(q: Float, p: Float, *, gamma: float, weight: float) -> Float:
+    """Return the derivative in q of the expected loss; ascending, since the loss is convex."""
+    focal = (1.0 - p) * gradient_factor(1.0 - q, gamma) / (1.0 - q)
+    return np.asarray(focal - p * gradient_factor(q, gamma) / q + 4.0 * weight * (q - p))
+
+
+def risk_isolines(
+    risk: Callable[[Float], Float], centre: Float, place: Callable[[Float], Float], shares: Float
+) -> tuple[Float, Float]:
+    """Return lines of equal risk over three classes that enclose given shares of the triangle.
+
+    Parameters
+    ----------
+    risk : callable
+        (..., 3) probabilities to (...) expected losses; convex, infinite at every edge.
+    centre : (3,) float64
+        Where the risk is smallest, every entry above 0.
+    place : callable
+        Where a point is drawn, (..., 3) to (..., 3): for a properised loss the focal map, since
+        its risk at the map of q is the focal risk at q. So no inverse has to be solved for.
+    shares : (S,) float64 in (0, 1)
+        Shares of the triangle's area.
+
+    Returns
+    -------
+    levels : (S,) float64
+        The risk on each line; interpolated between 32 lines by their area.
+    lines : (S, RAYS + 1, 3) float64
+        Closed lines of probabilities, exact for their level.
+    """
+    edge = _edge(centre)
+    longest = np.linalg.norm(edge - centre, axis=-1).argmax()
+    along = np.linspace(0.98, 0.02, 32)[:, None]
+    tried = risk(edge[longest] + along * (centre - edge[longest]))
+    coarse = _area(place(_where(risk, centre, edge[::6], tried)))
+    levels = np.interp(shares, coarse, tried)
+    return levels, place(_where(risk, centre, edge, levels))
+
+
+def _edge(centre: Float) -> Float:
+    """Return where rays in every direction leave the triangle, (RAYS + 1, 3), one entry 0."""
+    angle = np.linspace(0.0, 2.0 * np.pi, RAYS + 1)[:, None]
+    across, up = np.array([1.0, -1.0, 0.0]), np.array([1.0, 1.0, -2.0]) / np.sqrt(3.0)
+    ray = np.cos(angle) * across + np.sin(angle) * up
+    reach = np.where(ray < 0.0, centre / np.minimum(ray, -EDGE), -np.inf)
+    edge = centre - ray * reach.max(axis=-1, keepdims=True)
+    np.put_along_axis(edge, reach.argmax(axis=-1)[:, None], 0.0, axis=-1)
+    return np.asarray(edge)
+
+
+def _where(risk: Callable[[Float], Float], centre: Float, edge: Float, levels: Float) -> Float:
+    """Return the points of every ray, (L, R, 3), at which the risk reaches each level.
+
+    The way that is left to the edge is halved in its logarithm: where a class is rare the risk
+    rises only at probabilities of 1e-12 and less.
+    """
+    back = centre - edge
+    low = np.zeros((len(levels), len(edge)))
+    high = np.full_like(low, LONGEST)
+    for _ in range(56):  # halves of LONGEST down to 1e-14
+        middle = 0.5 * (low + high)
+        above = risk(edge + np.exp(-middle)[..., None] * back) > levels[:, None]
+        high, low = np.where(above, middle, high), np.where(above, low, middle)
+    return np.asarray(edge + np.exp(-high)[..., None] * back)
+
+
+def _area(lines: Float) -> Float:
+    """Return the share of the triangle that lies within closed lines, (L, R, 3) to (L,)."""
+    x, y = lines[..., 0], lines[..., 1]
+    turns = x[:, :-1] * y[:, 1:] - x[:, 1:] * y[:, :-1]
+    return np.asarray(np.abs(turns.sum(axis=-1)))

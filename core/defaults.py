@@ -1,0 +1,28 @@
+"""The numbers used when nobody says otherwise, each with its source; imports nothing."""
+
+from typing import Final
+
+N_BINS: Final = 15  # Mukhoti et al. 2020, section 5; every paper of the family reports 15 bins
+N_BINS_MIN: Final = 5
+N_BINS_MAX: Final = 50
+LEVEL: Final = 0.95  # of every interval
+N_RESAMPLES: Final = 1_000
+N_RESAMPLES_HEAVY: Final = 200  # classwise, sweep and smECE beyond N * K = HEAVY_CELLS
+HEAVY_CELLS: Final = 5_000_000
+N_RESAMPLES_MIN: Final = 10  # fewer draws have no tails
+MAX_BINS: Final = 1_000
+SEED: Final = 0
+S99: Final = 0.99  # Mukhoti et al. 2020, table 6: share of rows at or above this confidence
+SOUND_FLOOR: Final = 0.02  # below this noise floor (q95) "within chance" may be called sound
+MIXED_SHARE: Final = 0.20  # rows in bins of the opposite sign that turn a verdict into "mixed"
+SMALL_N: Final = 30  # fewer rows are said to be few
+
+MAX_COLUMNS: Final = 20_000
+MAX_MEMBERS: Final = 2_000  # entries of an archive
+MAX_RATIO: Final = 200  # inflated bytes for one stored byte in an archive
+MAX_BYTES: Final = 8 * 2**30  # largest array a reader will hand over
+UPLOAD_MB: Final = 1_024
+READ_TIMEOUT_S: Final = 300.0
+TRASH_DAYS: Final = 30
+
+VERSION: Final = "0.1.0"  # of the program; every file that it writes names it

@@ -1,0 +1,71 @@
+"""What goes wrong and what must be said: refusals and notices; imports nothing of ours.
+
+AuditError            code, what, where, remedy; the pages and the command line show exactly these
+|-- Refused           the input was refused (exit 2)
+|-- UsageError        the command or the widget was used wrongly (exit 3)
+|-- LibraryError      a run is missing, damaged or in the way (exit 2)
+`-- LostWorker        a worker process died or an internal error happened (exit 4)
+"""
+
+from dataclasses import dataclass
+
+
+class AuditError(Exception):
+    """An error a user can act on.
+
+    Parameters
+    ----------
+    code : str
+        Stable upper-case code, for example ``LENGTH_MISMATCH``.
+    what : str
+        The thing, the value found and the value expected.
+    remedy : str
+        What the user can do about it.
+    where : str
+        Row, column, key or member; empty when the whole input is meant.
+    """
+
+    exit_code = 2
+
+    def __init__(self, code: str, what: str, remedy: str, where: str = "") -> None:
+        super().__init__(f"{code}: {what}; {remedy}")
+        self.code = code
+        self.what = what
+        self.remedy = remedy
+        self.where = where
+
+    def to_json(self) -> dict[str, str]:
+        """Return the four fields as plain JSON."""
+        return {"code": self.code, "what": self.what, "where": self.where, "remedy": self.remedy}
+
+
+class Refused(AuditError):
+    """The input was refused; nothing was computed from it."""
+
+
+class UsageError(AuditError):
+    """A command or option was used wrongly."""
+
+    exit_code = 3
+
+
+class LibraryError(AuditError):
+    """A run is missing, damaged or in the way."""
+
+
+class LostWorker(AuditError):
+    """A worker process died, or an internal error happened."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something accepted, but said: a stable code and one sentence."""
+
+    code: str
+    text: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the two fields as plain JSON."""
+        return {"code": self.code, "text": self.text}

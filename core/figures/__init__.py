@@ -1,0 +1,1 @@
+"""Figures: records and plain arrays to plotly figures; nothing is computed here."""

@@ -1,0 +1,130 @@
+"""How numbers are written wherever people read them; standard library only.
+
+Fractions come in, percent and points go out. None and NaN are a dash.
+"""
+
+import math
+
+THIN = "\u202f"  # narrow no-break space: in long numbers and before the percent sign
+MINUS = "\u2212"
+MISSING = "–"
+MAX_DECIMALS = 4
+SMALLEST = 0.00005  # a share nearer to 0 or 1 is not printed in digits
+
+
+def known(value: float | None) -> bool:
+    """Whether there is a finite number to write."""
+    return value is not None and math.isfinite(value)
+
+
+def count(n: int) -> str:
+    """Return a whole number with thin spaces: 10 000."""
+    return f"{n:,}".replace(",", THIN)
+
+
+def decimals(*percents: float | None) -> int:
+    """Return how many decimals a percentage and its bounds need.
+
+    One, as a rule; more where a number that is not 0 (or not 100) would be printed as if it were.
+    """
+    for digits in range(1, MAX_DECIMALS):
+        half = 0.5 * 10.0**-digits
+        edges = (min(abs(p), abs(100.0 - abs(p))) for p in percents if p is not None and known(p))
+        if not any(0.0 < edge < half for edge in edges):
+            return digits
+    return MAX_DECIMALS
+
+
+def points(value: float | None, *others: float | None, signed: bool = False) -> str:
+    """Return a fraction in percentage points: 4.0, or +4.0 when signed.
+
+    `others` are numbers printed beside it (its bounds); all get the same number of decimals.
+    """
+    if value is None or not known(value):
+        return MISSING
+    digits = decimals(100.0 * value, *(100.0 * o for o in others if o is not None))
+    text = f"{100.0 * value:{'+' if signed else ''}.{digits}f}"
+    return _unsigned_zero(text).replace("-", MINUS)
+
+
+def percent(value: float | None) -> str:
+    """Return a fraction in percent: 97.6 %; what would be printed as 0 or 100 is said so."""
+    if value is None or not known(value):
+        return MISSING
+    if 0.0 < value < SMALLEST:
+        return f"under 0.01{THIN}%"
+    if 0.0 < 1.0 - value < SMALLEST:
+        return f"over 99.99{THIN}%"
+    return f"{points(value)}{THIN}%"
+
+
+def span(low: float | None, high: float | None, *, signed: bool = False) -> str:
+    """Return an interval in points: 3.8 to 4.9; empty when there is none."""
+    if not (known(low) and known(high)):
+        return ""
+    return f"{points(low, high, signed=signed)} to {points(high, low, signed=signed)}"
+
+
+def with_span(value: float | None, low: float | None, high: float | None) -> str:
+    """Return a number in points with its interval: 4.3 (3.8 to 4.9)."""
+    if not (known(low) and known(high)):
+        return points(value)
+    return f"{points(value, low, high)} ({points(low, value, high)} to {points(high, value, low)})"
+
+
+def three(value: float | None, *others: float | None) -> str:
+    """Return three significant digits of the largest number given: 0.257, 1.23, 123."""
+    if value is None or not known(value):
+        return MISSING
+    largest = max(abs(v) for v in (value, *others) if v is not None and known(v))
+    whole = math.floor(math.log10(largest)) if largest > 0 else 0
+    text = f"{value:.{min(6, max(0, 2 - whole))}f}"
+    return _unsigned_zero(text).replace("-", MINUS)
+
+
+def three_span(value: float | None, low: float | None, high: float | None) -> str:
+    """Return the interval of a number written by `three`, with the same decimals."""
+    if not (known(low) and known(high)):
+        return ""
+    return f"{three(low, value)} to {three(high, value)}"
+
+
+def in_hundred(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Return a fraction as times in 100, whole unless that would leave its own interval.
+
+    What only rounds to 0 or 100 is said so.
+    """
+    if value is None or not known(value):
+        return MISSING
+    times = round(100.0 * value)
+    outside = (low is not None and times < 100.0 * low) or (
+        high is not None and times > 100.0 * high
+    )
+    if outside:
+        return points(value, low, high)
+    if times == 100 and value < 1.0:
+        return "almost 100"
+    if times == 0 and value > 0.0:
+        return "fewer than 1"
+    return str(times)
+
+
+def edges(low: float, high: float) -> tuple[str, str]:
+    """Return the edges of a bin, with two decimals or as many as tell them apart.
+
+    An edge that is not 0 or 1 is not printed as if it were, down to a millionth.
+    """
+    for digits in range(2, 7):
+        texts = f"{low:.{digits}f}", f"{high:.{digits}f}"
+        true_ends = all(
+            float(text) not in {0.0, 1.0} or edge in {0.0, 1.0}
+            for text, edge in zip(texts, (low, high), strict=True)
+        )
+        if true_ends and texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _unsigned_zero(text: str) -> str:
+    """Drop the sign of what rounds to zero: neither -0.0 nor +0.0 says anything."""
+    return text.lstrip("+-") if not text.strip("+-0.") else text

@@ -1,0 +1,61 @@
+"""A run as one .npz that NumPy, and Candor's own reader, open without anything else.
+
+Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<split>_predicted` and
+`<split>_ids`; `class_names`; `manifest`, the run's JSON as text. Imports numpy and our files.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import LibraryError
+from core.library.files import PART
+from core.library.manifest import Manifest
+from core.predictions import Predictions
+
+
+def write_npz(out: Path, manifest: Manifest, splits: Mapping[str, Predictions]) -> None:
+    """Write a run to `out`, in place of what was there, once it is complete.
+
+    Raises
+    ------
+    LibraryError
+        EXPORT when the disk is full or the folder is missing or read-only.
+    """
+    part = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PART}")
+    try:
+        with part.open("wb") as file:
+            np.savez(file, allow_pickle=False, **_arrays(manifest, splits))
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(out)
+    except OSError as error:
+        raise LibraryError(
+            "EXPORT",
+            f"{out.name} cannot be written ({error.strerror})",
+            "choose a folder that exists, may be written to and has room",
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _arrays(
+    manifest: Manifest, splits: Mapping[str, Predictions]
+) -> dict[str, npt.NDArray[Any]]:  # Any: numbers and text
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for split, predictions in splits.items():
+        arrays[f"{split}_{manifest.scores}"] = predictions.scores
+        arrays[f"{split}_labels"] = predictions.labels
+        if predictions.predicted is not None:
+            arrays[f"{split}_predicted"] = predictions.predicted
+        if predictions.row_ids:
+            arrays[f"{split}_ids"] = np.array(predictions.row_ids)
+    arrays["class_names"] = np.array(manifest.class_names)
+    arrays["manifest"] = np.array(json.dumps(manifest.to_json()))
+    return arrays

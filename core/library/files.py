@@ -1,0 +1,254 @@
+"""Run folders on disk: written beside, synced, renamed; read back bit by bit.
+
+A folder is `<id>/manifest.json` and `<id>/predictions/<split>.safetensors`. Whatever starts with a
+dot is unfinished and is nobody's run. Imports numpy, safetensors and the manifest.
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from core.arrays import digest
+from core.errors import LibraryError, Refused
+from core.library.manifest import Manifest, SplitEntry, from_json, split_file
+from core.predictions import Predictions, ScoreKind, Task
+
+MANIFEST = "manifest.json"
+PART = ".part"
+MAX_MANIFEST_BYTES = 16 * 2**20  # 20,000 class names of 800 characters
+_DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "|u1"}
+Arrays = dict[str, npt.NDArray[Any]]  # Any: the file says which dtype
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn what a full disk or a read-only folder throws into a LibraryError."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or "the disk refused the data"
+        raise LibraryError(
+            "LIBRARY_WRITE",
+            f"the library cannot be written ({reason}); nothing was changed",
+            "free some space, or set CANDOR_HOME to a folder you may write to",
+        ) from error
+
+
+def entry_of(split: str, predictions: Predictions) -> SplitEntry:
+    """Return the manifest's entry of a split."""
+    ids = digest(*_id_arrays(predictions.row_ids).values()) if predictions.row_ids else ""
+    return SplitEntry(
+        predictions.n, split_file(split), predictions.digest, ids, predictions.renormalise
+    )
+
+
+def native(predictions: Predictions) -> Predictions:
+    """Return the predictions in this machine's byte order, the only one stored."""
+    if predictions.scores.dtype.isnative:
+        return predictions
+    return replace(
+        predictions, scores=predictions.scores.astype(predictions.scores.dtype.newbyteorder("="))
+    )
+
+
+def write_run(root: Path, manifest: Manifest, splits: Mapping[str, Predictions]) -> None:
+    """Write a run's folder below `root`; it appears whole or not at all.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE when the disk is full or read-only; what was there before is untouched.
+    """
+    with folder(root, manifest.id) as part:
+        for split, predictions in splits.items():
+            write_predictions(part / split_file(split), predictions)
+        write_manifest(part, manifest)
+
+
+@contextmanager
+def folder(root: Path, run_id: str) -> Iterator[Path]:
+    """Yield an unfinished folder; rename it to `root/run_id` when the body succeeds."""
+    part = root / f".{run_id}{PART}"
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        with writing():
+            part.mkdir(parents=True, mode=0o700)
+            (part / "predictions").mkdir()
+            yield part
+            sync(part / "predictions")
+            sync(part)
+            part.rename(root / run_id)
+            sync(root)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def write_predictions(path: Path, predictions: Predictions) -> None:
+    """Write one split as safetensors and sync it."""
+    arrays: Arrays = {"scores": predictions.scores, "labels": predictions.labels}
+    if predictions.predicted is not None:
+        arrays["predicted"] = predictions.predicted
+    if predictions.row_ids:
+        arrays |= _id_arrays(predictions.row_ids)
+    save_file(arrays, path)
+    sync(path)
+
+
+def write_manifest(run: Path, manifest: Manifest) -> None:
+    """Replace the manifest of a run's folder in one step."""
+    replace_text(run / MANIFEST, json.dumps(manifest.to_json(), indent=1))
+    sync(run)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a small file in one step, or leave it as it was."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Force a file or folder to the disk; Windows cannot open folders and syncs them itself."""
+    if path.is_dir() and os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_manifest(run: Path) -> Manifest:
+    """Return the manifest of a run's folder.
+
+    Raises
+    ------
+    LibraryError
+        DAMAGED when it is missing or unreadable, or belongs to another folder.
+    """
+    try:
+        if (run / MANIFEST).stat().st_size > MAX_MANIFEST_BYTES:
+            raise _damaged(run.name, "its manifest is too large")
+        text = (run / MANIFEST).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _damaged(run.name, "its manifest cannot be read") from error
+    manifest = parse_manifest(text)
+    if manifest.id != run.name:
+        raise _damaged(run.name, f"its manifest says {manifest.id}")
+    missing = [e.file for e in manifest.splits.values() if not (run / e.file).is_file()]
+    if missing:
+        raise _damaged(run.name, f"{missing[0]} is missing")
+    return manifest
+
+
+def parse_manifest(text: str) -> Manifest:
+    """Return the manifest in a text, refusing what is not strict JSON."""
+    try:
+        data = parse_json(text)
+    except ValueError as error:
+        raise LibraryError("MANIFEST", "the manifest is not JSON", "restore it") from error
+    return from_json(data)
+
+
+def parse_json(text: str) -> object:
+    """Return JSON without NaN and infinities; a ValueError for everything else."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError(text[:60]) from error
+
+
+def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
+    """Return one split, checked against the digests of the manifest.
+
+    Raises
+    ------
+    LibraryError
+        SPLIT_UNKNOWN, or DAMAGED when the arrays are not those that were kept.
+    """
+    entry = manifest.splits.get(split)
+    if entry is None:
+        known = ", ".join(manifest.splits)
+        raise LibraryError(
+            "SPLIT_UNKNOWN", f"no split {split[:60]!r} in it", f"pick one of {known}"
+        )
+    try:
+        found = _predictions(mapped(run / entry.file), manifest, entry)
+    except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
+        raise _damaged(manifest.id, f"{entry.file} cannot be read") from error
+    if entry_of(split, found) != entry:
+        raise _damaged(manifest.id, f"{entry.file} differs from what was kept")
+    return found
+
+
+def mapped(path: Path) -> Arrays:
+    """Return the arrays of a safetensors file, mapped: nothing is read before it is used."""
+    with safe_open(path, framework="np"):  # the library checks sizes and offsets of the header
+        pass
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+    header.pop("__metadata__", None)
+    return {name: _array(path, 8 + length, entry) for name, entry in header.items()}
+
+
+def _array(path: Path, start: int, entry: dict[str, Any]) -> npt.NDArray[Any]:
+    begin, end = entry["data_offsets"]
+    dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
+    if begin == end:  # an empty mapping is an error of the operating system
+        return np.zeros(shape, dtype)
+    return np.memmap(path, dtype=dtype, mode="r", offset=start + begin, shape=shape)
+
+
+def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predictions:
+    return Predictions(
+        task=Task(manifest.task),
+        kind=ScoreKind(manifest.scores),
+        scores=arrays["scores"],
+        labels=arrays["labels"],
+        class_names=manifest.class_names,
+        predicted=arrays.get("predicted"),
+        row_ids=_ids(arrays) if entry.row_ids else (),
+        renormalise=entry.renormalise,
+    )
+
+
+def _id_arrays(row_ids: tuple[str, ...]) -> Arrays:
+    """Return ids as UTF-8 bytes end to end and where each begins; lone surrogates survive."""
+    coded = [row_id.encode("utf-8", "surrogatepass") for row_id in row_ids]
+    offsets = np.zeros(len(coded) + 1, dtype=np.int64)
+    np.cumsum([len(code) for code in coded], out=offsets[1:])
+    return {"ids": np.frombuffer(b"".join(coded), dtype=np.uint8), "id_offsets": offsets}
+
+
+def _ids(arrays: Arrays) -> tuple[str, ...]:
+    coded, offsets = arrays["ids"].tobytes(), arrays["id_offsets"].tolist()
+    return tuple(coded[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(offsets))
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _damaged(run_id: str, what: str) -> LibraryError:
+    return LibraryError(
+        "DAMAGED", f"run {run_id} is damaged: {what}", "delete it, or restore it from a backup"
+    )

@@ -1,0 +1,53 @@
+"""From what a reader found to a run of the library; imports readers, metrics and the store."""
+
+from collections.abc import Sequence
+
+from core.configs import AuditConfig
+from core.library.manifest import Manifest, Source, summarise
+from core.library.store import Library
+from core.metrics.records import Audit
+from core.metrics.suite import audit
+from core.readers.result import ReadResult
+
+
+def keep_result(
+    library: Library,
+    name: str,
+    file_name: str,
+    result: ReadResult,
+    *,
+    tags: Sequence[str] = (),
+    audited: Audit | None = None,
+) -> Manifest:
+    """Put a file that was read into the library.
+
+    Parameters
+    ----------
+    library : Library
+        Where to keep it.
+    name : str
+        What the user calls the run.
+    file_name : str
+        Name of the file it came from.
+    result : ReadResult
+        Splits, notices, digest and recipe.
+    tags : sequence of str
+        Free words.
+    audited : Audit, optional
+        The audit of the chosen split, when it is at hand; computed otherwise.
+
+    Returns
+    -------
+    Manifest
+        The kept run.
+    """
+    split = result.chosen_split
+    found = audited or audit(result.splits[split], AuditConfig())
+    return library.keep(
+        name,
+        result.splits,
+        source=Source(file_name, result.digest, result.recipe.to_json()),
+        summary={split: summarise(found)},
+        notices=result.notices,
+        tags=tags,
+    )

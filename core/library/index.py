@@ -1,0 +1,398 @@
+"""The list of runs in SQLite: a cache of the folders that may be deleted at any time.
+
+Every call compares the folders with what is listed (one stat a run) and takes in what changed, so a
+run written by another process, or by one that died right after, is never missed. One connection a
+call, WAL, BEGIN IMMEDIATE for writes, read-only for reads. Imports sqlite3 and our files only.
+"""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from core.errors import LibraryError, UsageError
+from core.library.files import MANIFEST, read_manifest, writing
+from core.library.manifest import Manifest, Summary
+
+VERSION: Final = 1  # of the table; another one is thrown away and built anew
+BUSY_S: Final = 20.0
+RETRY_S: Final = 0.01
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY, stamp TEXT NOT NULL, damage TEXT NOT NULL, row TEXT NOT NULL,
+    name TEXT, kind TEXT, task TEXT, created TEXT, n INTEGER, n_classes INTEGER,
+    accuracy REAL, ece REAL, gap REAL, tags TEXT, needle TEXT
+) WITHOUT ROWID
+"""
+_INSERT: Final = """
+INSERT OR REPLACE INTO runs VALUES (
+    :id, :stamp, :damage, :row, :name, :kind, :task, :created, :n, :n_classes,
+    :accuracy, :ece, :gap, :tags, :needle
+)
+"""
+_SELECT: Final = """
+SELECT row FROM runs
+WHERE damage = '' AND instr(needle, :search) > 0 AND (:kind IS NULL OR kind = :kind)
+    AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = :tag))
+ORDER BY {column} {direction} NULLS LAST, created DESC, id LIMIT :limit
+"""
+SORTS: Final = {
+    "name": "name COLLATE NOCASE",
+    "kind": "kind",
+    "task": "task",
+    "created": "created",
+    "n": "n",
+    "n_classes": "n_classes",
+    "accuracy": "accuracy",
+    "ece": "ece",
+    "gap": "gap",
+}
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One line of the list of runs; `n` and `metrics` are those of `split`, the headline one."""
+
+    id: str
+    name: str
+    kind: str
+    owner: str
+    created: str
+    task: str
+    n: int
+    n_classes: int
+    split: str
+    splits: tuple[str, ...]
+    tags: tuple[str, ...]
+    metrics: Summary | None
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the row as plain JSON."""
+        return asdict(self) | {"splits": list(self.splits), "tags": list(self.tags)}
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to list.
+
+    Parameters
+    ----------
+    search : str
+        Text found in the name or a tag, in any case.
+    kind, tag : str or None
+        Only this kind; only runs that carry this tag.
+    sort : str
+        A key of `SORTS`; runs without a value come last.
+    descending : bool
+        Largest or newest first.
+    limit : int or None
+        At most this many.
+    """
+
+    search: str = ""
+    kind: str | None = None
+    tag: str | None = None
+    sort: str = "created"
+    descending: bool = True
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A folder that is no readable run, and what is wrong with it."""
+
+    id: str
+    what: str
+
+
+class Index:
+    """The table of runs below some folders.
+
+    Parameters
+    ----------
+    path : Path
+        Where the SQLite file lies; made, or made anew, when needed.
+    roots : sequence of Path
+        Folders of run folders; the first one that holds an id wins.
+    """
+
+    def __init__(self, path: Path, roots: Iterable[Path]) -> None:
+        self.path = path
+        self.roots = tuple(roots)
+
+    def rows(self, query: Query) -> list[RunRow]:
+        """Return the runs that match, in order.
+
+        Raises
+        ------
+        UsageError
+            SORT for a key that is not in `SORTS`.
+        """
+        if query.sort not in SORTS:
+            raise UsageError("SORT", f"sort is {query.sort!r}", f"use one of {', '.join(SORTS)}")
+        values = {
+            "search": query.search.strip().casefold(),
+            "kind": query.kind,
+            "tag": query.tag,
+            "limit": -1 if query.limit is None else query.limit,
+        }
+        direction = "DESC" if query.descending else "ASC"
+        text = _SELECT.format(column=SORTS[query.sort], direction=direction)
+        return [_row_from(found) for (found,) in self._ask(text, values)]
+
+    def damaged(self) -> list[Damaged]:
+        """Return the folders that are no readable runs."""
+        text = "SELECT id, damage FROM runs WHERE damage <> '' ORDER BY id"
+        return [Damaged(*found) for found in self._ask(text, {})]
+
+    def rebuild(self) -> int:
+        """Throw the file away, read every folder again, return how many runs are listed."""
+        with writing():
+            self._discard()
+        found: int = self._ask("SELECT count(*) FROM runs WHERE damage = ''", {})[0][0]
+        return found
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from changing runs meanwhile: BEGIN IMMEDIATE on the file."""
+        try:
+            connection = self._writable()
+        except sqlite3.Error as error:
+            raise _unwritable(error) from error
+        with closing(connection):
+            yield
+            connection.execute("COMMIT")
+
+    def _ask(self, text: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """Return what a query finds; a file that turns out to be torn is built anew once."""
+        try:
+            with self._fresh() as connection:
+                return connection.execute(text, values).fetchall()
+        except sqlite3.DatabaseError:
+            with writing():
+                self._discard()
+            with self._fresh() as connection:
+                return connection.execute(text, values).fetchall()
+
+    @contextmanager
+    def _fresh(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection to a table that agrees with the folders."""
+        present = self._stamps()
+        connection = self._up_to_date(present) or self._refreshed(present)
+        with closing(connection):
+            yield connection
+
+    def _up_to_date(self, present: Mapping[str, str]) -> sqlite3.Connection | None:
+        """Return a read-only connection, or None when something changed or cannot be read."""
+        try:
+            connection = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S
+            )
+        except sqlite3.Error:
+            return None
+        try:
+            if _version(connection) == VERSION and _listed(connection) == present:
+                return connection
+        except sqlite3.Error:  # not a database, or torn: it is only a cache
+            pass
+        connection.close()
+        return None
+
+    def _refreshed(self, present: Mapping[str, str]) -> sqlite3.Connection:
+        """Return a connection to a table brought up to date, in memory where no file can be."""
+        try:
+            connection = self._writable()
+        except sqlite3.Error:  # full or read-only disk: the list is still shown
+            return self._in_memory(present)
+        try:
+            self._take_in(connection, present)
+            connection.execute("COMMIT")
+        except sqlite3.Error:
+            connection.close()
+            return self._in_memory(present)
+        return connection
+
+    def _in_memory(self, present: Mapping[str, str]) -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.execute(_TABLE)
+        self._take_in(connection, present)
+        return connection
+
+    def _writable(self) -> sqlite3.Connection:
+        """Return a connection inside BEGIN IMMEDIATE; a file that is broken is replaced."""
+        try:
+            return self._begin()
+        except sqlite3.OperationalError:
+            raise  # locked, full or read-only: the file may be sound
+        except sqlite3.DatabaseError:
+            self._discard()
+            return self._begin()
+
+    def _begin(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
+        try:
+            _begin_writing(connection)
+            if _version(connection) != VERSION:
+                connection.execute("DROP TABLE IF EXISTS runs")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute(_TABLE)
+            _listed(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _take_in(self, connection: sqlite3.Connection, present: Mapping[str, str]) -> None:
+        listed = _listed(connection)
+        gone = [(run_id,) for run_id in listed.keys() - present.keys()]
+        changed = [run_id for run_id, stamp in present.items() if listed.get(run_id) != stamp]
+        connection.executemany("DELETE FROM runs WHERE id = ?", gone)
+        values = (self._values(run_id, present[run_id]) for run_id in changed)
+        connection.executemany(_INSERT, values)
+
+    def _stamps(self) -> dict[str, str]:
+        """Return what tells one state of a run from another, for every folder there is."""
+        found: dict[str, str] = {}
+        for number, root in enumerate(self.roots):
+            for name in _names(root):
+                if name not in found:
+                    found[name] = f"{number}:{_stamp(root / name / MANIFEST)}"
+        return found
+
+    def _values(self, run_id: str, stamp: str) -> dict[str, object]:
+        root = self.roots[int(stamp.split(":")[0])]
+        try:
+            return _columns(read_manifest(root / run_id), stamp)
+        except LibraryError as error:
+            nothing = dict.fromkeys(_COLUMNS)
+            return nothing | {"id": run_id, "stamp": stamp, "damage": error.what, "row": ""}
+
+    def _discard(self) -> None:
+        for end in ("", "-wal", "-shm"):
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+
+_COLUMNS: Final = (
+    "name",
+    "kind",
+    "task",
+    "created",
+    "n",
+    "n_classes",
+    "accuracy",
+    "ece",
+    "gap",
+    "tags",
+    "needle",
+)
+
+
+def _begin_writing(connection: sqlite3.Connection) -> None:
+    """Begin a write transaction in WAL mode; wait for other processes up to BUSY_S seconds.
+
+    SQLite's own timeout does not cover the switch to WAL: of two processes that open a new file
+    at once, one is told at once that it is locked.
+    """
+    deadline = time.monotonic() + BUSY_S
+    while not _has_begun(connection):
+        if time.monotonic() > deadline:
+            raise sqlite3.OperationalError("database is locked")
+        time.sleep(RETRY_S)
+
+
+def _has_begun(connection: sqlite3.Connection) -> bool:
+    """Try once; False where another process has the lock."""
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
+
+
+def _columns(manifest: Manifest, stamp: str) -> dict[str, object]:
+    row = row_of(manifest)
+    metrics = row.metrics
+    return {
+        "id": row.id,
+        "stamp": stamp,
+        "damage": "",
+        "row": json.dumps(row.to_json()),
+        "name": row.name,
+        "kind": row.kind,
+        "task": row.task,
+        "created": row.created,
+        "n": row.n,
+        "n_classes": row.n_classes,
+        "accuracy": metrics and metrics["accuracy"],
+        "ece": metrics and metrics["ece"]["value"],
+        "gap": metrics and metrics["gap"]["gap"],
+        "tags": json.dumps(row.tags),
+        "needle": "\n".join((row.name, *row.tags)).casefold(),
+    }
+
+
+def row_of(manifest: Manifest) -> RunRow:
+    """Return the line that a manifest gets in the list."""
+    split = manifest.headline
+    return RunRow(
+        id=manifest.id,
+        name=manifest.name,
+        kind=manifest.kind,
+        owner=manifest.owner,
+        created=manifest.created,
+        task=manifest.task,
+        n=manifest.splits[split].n,
+        n_classes=manifest.n_classes,
+        split=split,
+        splits=tuple(manifest.splits),
+        tags=manifest.tags,
+        metrics=manifest.metrics.get(split),
+    )
+
+
+def _row_from(text: str) -> RunRow:
+    data = json.loads(text)
+    data["splits"], data["tags"] = tuple(data["splits"]), tuple(data["tags"])
+    return RunRow(**data)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return found
+
+
+def _listed(connection: sqlite3.Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT id, stamp FROM runs"))
+
+
+def _names(root: Path) -> list[str]:
+    """Return the folders below a root; a dot marks what is not finished."""
+    if not root.is_dir():
+        return []
+    with os.scandir(root) as entries:
+        return [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
+
+
+def _stamp(path: Path) -> str:
+    """Return what changes whenever a file is replaced; empty when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ""
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
+
+
+def _unwritable(error: sqlite3.Error) -> LibraryError:
+    return LibraryError(
+        "LIBRARY_WRITE",
+        f"the library cannot be changed now ({error}); nothing was changed",
+        "free some space, set CANDOR_HOME to a folder you may write to, or try again",
+    )

@@ -1,0 +1,60 @@
+"""How a user said that files of one layout are to be read; small JSON files under the home."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from core.errors import UsageError
+from core.library.files import parse_json, replace_text, writing
+
+FINGERPRINT = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
+MAX_BYTES = 64 * 1024
+
+
+def save_recipe(home: Path, fingerprint: str, recipe: dict[str, Any]) -> None:
+    """Remember a recipe, in place of an earlier one.
+
+    Parameters
+    ----------
+    home : Path
+        The library's home.
+    fingerprint : str
+        Hex digest of format, keys and dtypes of the files that the recipe fits.
+    recipe : dict
+        Plain JSON.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE when the disk is full or read-only.
+    """
+    path = _path(home, fingerprint)
+    with writing():
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        replace_text(path, json.dumps(recipe))
+
+
+def load_recipe(home: Path, fingerprint: str) -> dict[str, Any] | None:
+    """Return the recipe of a fingerprint, or None: an unreadable one is asked for again."""
+    path = _path(home, fingerprint)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return None
+        found = parse_json(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def forget_recipe(home: Path, fingerprint: str) -> None:
+    """Remove the recipe of a fingerprint; without one nothing happens."""
+    with writing():
+        _path(home, fingerprint).unlink(missing_ok=True)
+
+
+def _path(home: Path, fingerprint: str) -> Path:
+    if not FINGERPRINT.fullmatch(fingerprint):
+        raise UsageError("FINGERPRINT", f"{fingerprint[:60]!r} is none", "give 8 to 64 hex digits")
+    return home / "recipes" / f"{fingerprint}.json"

@@ -1,0 +1,126 @@
+"""Bins of confidences: the only place where edges are made and rows are counted; numpy only.
+
+A bin is (low, high], the first one closed at 0. Bins are described by cuts: B + 1 ranks of the
+sorted rows, so that every rule shares one way to sum and ties are never split.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Float, Int
+from core.configs import BinRule
+from core.metrics.ranked import Ranked
+
+
+@dataclass(frozen=True)
+class BinSums:
+    """Rows, confidence and hits of each bin.
+
+    Attributes
+    ----------
+    count, confidence, hits : (..., B) arrays
+        Number of rows, sum of their confidences, number that came true. Leading axes are
+        resamples; the three broadcast against each other.
+    """
+
+    count: Int
+    confidence: Float
+    hits: Int
+
+    @property
+    def gap(self) -> Float:
+        """Sum of confidence minus hits in each bin."""
+        return np.asarray(self.confidence - self.hits)
+
+
+def equal_width_edges(n_bins: int) -> Float:
+    """Return B + 1 edges k / B, each the float64 nearest to the fraction.
+
+    `linspace` and running sums put confidences that lie on an edge into the wrong bin.
+    """
+    return np.arange(n_bins + 1) / n_bins
+
+
+def bin_index(confidence: Float, edges: Float) -> Int:
+    """Return the bin of each confidence.
+
+    Parameters
+    ----------
+    confidence : (N,) float64 in [0, 1]
+    edges : (B + 1,) float64
+        Ascending; a bin is (low, high], the first one closed at its lower edge.
+
+    Returns
+    -------
+    (N,) int64
+        In 0..B-1; what lies outside the edges belongs to the nearest bin.
+    """
+    index = np.searchsorted(edges, confidence, side="left") - 1
+    return np.clip(index, 0, len(edges) - 2)
+
+
+def equal_width_cuts(ranked: Ranked, n_bins: int) -> Int:
+    """Return the ranks at which equal-width bins end, (B + 1,) int64, from 0 to N."""
+    cuts = np.searchsorted(ranked.confidence, equal_width_edges(n_bins), side="right")
+    cuts[0], cuts[-1] = 0, ranked.n
+    return cuts
+
+
+def equal_mass_cuts(ranked: Ranked, n_bins: int) -> Int:
+    """Return the ranks at which bins of equal counts end, ties kept together.
+
+    The first N mod B bins hold one row more, as in `numpy.array_split`; a cut that would fall
+    inside a group of equal confidences moves to the nearer end of the group (the lower one when
+    both are as near), and bins left empty by that disappear. At most min(B, N) bins.
+    """
+    bins = min(n_bins, ranked.n)
+    size, longer = divmod(ranked.n, bins)
+    k = np.arange(bins + 1)
+    return keep_ties(ranked, k * size + np.minimum(k, longer))
+
+
+def rank_cuts(ranked: Ranked, n_bins: int) -> Int:
+    """Return cuts where the bin of rank r is floor(r B / N), ties kept together."""
+    k = np.arange(n_bins + 1, dtype=np.int64)
+    return keep_ties(ranked, -(-k * ranked.n // n_bins))
+
+
+def keep_ties(ranked: Ranked, wanted: Int) -> Int:
+    """Move each wanted rank to the nearest end of a group of ties; drop doubles."""
+    at = np.clip(np.searchsorted(ranked.cuts, wanted), 1, len(ranked.cuts) - 1)
+    lower, upper = ranked.cuts[at - 1], ranked.cuts[at]
+    return np.unique(np.where(wanted - lower <= upper - wanted, lower, upper))
+
+
+def interpolated_cuts(ranked: Ranked, n_bins: int) -> Int:
+    """Return the cuts of the reference adaptive ECE: edges interpolated between sorted rows.
+
+    Edges are `np.interp(linspace(0, N, B + 1), arange(N), sorted)`, bins (low, high]. The rows
+    of the smallest confidence lie in no bin, so the first cut is not 0: that is how the
+    published numbers were made (Mukhoti et al. 2020, released code).
+    """
+    at = np.linspace(0, ranked.n, n_bins + 1)
+    edges = np.interp(at, np.arange(ranked.n), ranked.confidence)
+    return np.searchsorted(ranked.confidence, edges, side="right")
+
+
+CUTS: dict[BinRule, Callable[[Ranked, int], Int]] = {
+    BinRule.EQUAL_WIDTH: equal_width_cuts,
+    BinRule.EQUAL_MASS: equal_mass_cuts,
+}
+
+
+def edges_of(ranked: Ranked, cuts: Int, n_bins: int, rule: BinRule) -> Float:
+    """Return the confidences at which the bins of `cuts` end, from 0 to 1."""
+    if rule is BinRule.EQUAL_WIDTH:
+        return equal_width_edges(n_bins)
+    return np.concatenate([[0.0], ranked.confidence[cuts[1:-1] - 1], [1.0]])
+
+
+def sums(ranked: Ranked, cuts: Int) -> BinSums:
+    """Return the sums between neighbouring cuts."""
+    return BinSums(
+        np.diff(cuts), np.diff(ranked.sum_confidence[cuts]), np.diff(ranked.sum_correct[cuts])
+    )

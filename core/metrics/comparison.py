@@ -1,0 +1,138 @@
+"""Comparing runs: whether they speak of the same rows, and by how much they differ; numpy only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.arrays import digest
+from core.configs import AuditConfig
+from core.defaults import LEVEL
+from core.metrics.paired import PAIRED, Difference, Draws, difference, draws
+from core.metrics.records import Audit
+from core.metrics.suite import audit
+from core.predictions import Predictions, Task
+
+CLAIMS = {
+    Task.BINARY: "the probability of class 1",
+    Task.MULTILABEL: "the probability of each label",
+}
+ANSWERS = "the answers given"
+MOST_RUNS = 12  # whose badges, rows and diagrams can still be told apart
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a run's numbers speak of: its rows, their labels, and the claim that is audited.
+
+    `ids` is the digest of the row ids, empty where the file has none; `names` are the classes.
+    """
+
+    n: int
+    labels: str
+    ids: str
+    claim: str
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> "Rows":
+        """Return the digests of a split's labels and row ids."""
+        ids = predictions.row_ids
+        return cls(
+            predictions.n,
+            digest(predictions.labels),
+            digest(*ids) if ids else "",
+            CLAIMS.get(predictions.task, ANSWERS),
+            predictions.class_names,
+        )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One run, ready to be compared with any other: rows, single audit and paired draws."""
+
+    rows: Rows
+    audit: Audit
+    draws: Mapping[str, Draws]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Differences of runs from a reference.
+
+    Attributes
+    ----------
+    reason : str
+        Why the runs cannot be ranked; empty where they can.
+    reference : int
+        Position of the reference among the runs.
+    level : float
+        Of every difference: with m differences 1 - (1 - 0.95) / m, so that all of one metric hold
+        together at 95 % (Bonferroni).
+    differences : tuple of mapping
+        One a run in their order, by metric; empty for the reference and where nothing is ranked.
+    """
+
+    reason: str
+    reference: int
+    level: float
+    differences: tuple[Mapping[str, Difference], ...]
+
+
+def compared(predictions: Predictions) -> Compared:
+    """Return what a comparison needs of one run; worth caching by the digest of the split."""
+    found = audit(predictions, AuditConfig(metrics=PAIRED))
+    return Compared(Rows.of(predictions), found, draws(predictions, found.main.noise_floor))
+
+
+def compare(
+    runs: Sequence[Compared], names: Sequence[str], reference: int, *, level: float = LEVEL
+) -> Comparison:
+    """Return the paired differences of every run from the reference, by metric.
+
+    Parameters
+    ----------
+    runs : sequence of Compared
+        Two or more.
+    names : sequence of str
+        What the runs are called, for the reason.
+    reference : int
+        Which of them the others are compared with.
+    level : float
+        Of all differences of one metric together.
+    """
+    each = 1.0 - (1.0 - level) / max(1, len(runs) - 1)
+    reason = why_not([run.rows for run in runs], names)
+    differences = []
+    for i, run in enumerate(runs):
+        base = runs[reference].draws
+        alike = [] if reason or i == reference else [m for m in run.draws if m in base]
+        differences.append({m: difference(run.draws[m], base[m], each) for m in alike})
+    return Comparison(reason, reference, each, tuple(differences))
+
+
+def why_not(rows: Sequence[Rows], names: Sequence[str]) -> str:
+    """Return why runs cannot be ranked against each other; empty where they can.
+
+    Row ids are compared among the runs whose files have them.
+    """
+    for i, other in enumerate(rows[1:], 1):
+        reason = _apart(rows[0], other, f"“{names[0]}”", f"“{names[i]}”")
+        if reason:
+            return reason
+    named = [i for i, one in enumerate(rows) if one.ids]
+    for i in named[1:]:
+        if rows[i].ids != rows[named[0]].ids:
+            first, second = f"“{names[named[0]]}”", f"“{names[i]}”"
+            return f"{first} and {second} name their rows differently, or in another order."
+    return ""
+
+
+def _apart(one: Rows, other: Rows, first: str, second: str) -> str:
+    if one.claim != other.claim:
+        return f"{first} is judged by {one.claim}, {second} by {other.claim}."
+    if one.n != other.n:
+        return f"{first} has {one.n:,} rows, {second} has {other.n:,}."
+    if one.labels != other.labels:
+        return f"{first} and {second} have different labels, or the same in another order."
+    if one.names != other.names and sorted(one.names) == sorted(other.names):
+        return f"{first} and {second} list the same classes in another order."
+    return ""

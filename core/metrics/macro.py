@@ -1,0 +1,89 @@
+"""Macro means over the labels of a multi-label file; numpy only."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.metrics.records import BinTable, Floor, Gap, Score, Setting, TargetAudit, Verdict
+
+BOUNDS = "mean of the labels' bounds (conservative)"
+CODES = {
+    "over_confident": "over-confident",
+    "under_confident": "under-confident",
+    "mixed": "mixed",
+    "sound": "sound",
+    "could_be_chance": "too small to tell",
+}
+
+
+def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
+    """Return the macro means of audits of single labels.
+
+    Parameters
+    ----------
+    labels : sequence of TargetAudit
+        At least one; all with the same metrics.
+    level : float
+        Level of their intervals.
+
+    Returns
+    -------
+    TargetAudit
+        Each metric is the plain mean over the labels where it is defined. The interval is the
+        mean of the labels' bounds: labels share their rows, so their errors may move together,
+        and this is the width if they all do. The bins are empty: nothing is pooled.
+    """
+    metrics = {
+        metric: _mean_score([label.metrics[metric] for label in labels], level)
+        for metric in labels[0].metrics
+    }
+    floors = {
+        metric: Floor(
+            float(np.mean([label.noise_floor[metric].mean for label in labels])),
+            float(np.mean([label.noise_floor[metric].q95 for label in labels])),
+        )
+        for metric in labels[0].noise_floor
+    }
+    gap = Gap(
+        float(np.mean([label.direction.gap for label in labels])),
+        float(np.mean([label.direction.low for label in labels])),
+        float(np.mean([label.direction.high for label in labels])),
+    )
+    return TargetAudit("mean over labels", None, metrics, floors, gap, _verdict(labels), _no_bins())
+
+
+def _mean_score(scores: Sequence[Score], level: float) -> Score:
+    defined = [score for score in scores if score.value is not None]
+    settings: dict[str, Setting] = {"average": "macro", "labels": len(defined)}
+    first = scores[0]
+    if not defined:
+        return Score(first.metric, None, None, None, level, first.n, settings, first.reason)
+    kept = {
+        key: value
+        for key, value in first.settings.items()
+        if key not in {"interval", "positives"}
+        and all(score.settings.get(key) == value for score in defined)
+    }
+    value, low, high = (
+        float(np.mean([getattr(score, part) for score in defined]))
+        for part in ("value", "low", "high")
+    )
+    left_out = len(scores) - len(defined)
+    reason = f"undefined for {left_out} of {len(scores)} labels" if left_out else ""
+    settings = {**kept, **settings, "interval": BOUNDS}
+    return Score(first.metric, value, low, high, level, first.n, settings, reason)
+
+
+def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
+    """Say how many labels got which verdict; the code is that of the most frequent one."""
+    counts = Counter(label.verdict.code for label in labels)
+    listed = [f"{counts[code]} {words}" for code, words in CODES.items() if counts[code]]
+    code = counts.most_common(1)[0][0]
+    many = "label" if len(labels) == 1 else "labels"
+    return Verdict(code, f"Of {len(labels)} {many}: {', '.join(listed)}.")
+
+
+def _no_bins() -> BinTable:
+    none = np.empty(0)
+    return BinTable(none, none, np.empty(0, dtype=np.int64), none, none, none, none, none, none)

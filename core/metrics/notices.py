@@ -1,0 +1,162 @@
+"""What must be said about the data itself, whatever the scores; numpy only."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.arrays import row_chunks
+from core.defaults import SMALL_N
+from core.errors import Notice
+from core.predictions import Predictions, ScoreKind, Task
+
+NAMES_SHOWN = 5
+
+
+def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple[Notice, ...]:
+    """Return what a reader of the audit must know about the rows.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Any task.
+    nll_clip : float, optional
+        When given, zero probabilities do not make the NLL infinite.
+
+    Returns
+    -------
+    tuple of Notice
+        SMALL_N, TIES, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE where they
+        apply, one sentence each.
+    """
+    found = [_small(predictions), _zero(predictions), _absent(predictions)]
+    if predictions.task is Task.MULTILABEL:
+        found.append(_constant_labels(predictions))
+    else:
+        found += [_ties(predictions), _chance(predictions)]
+        found.append(None if nll_clip else _infinite(predictions))
+    return tuple(notice for notice in found if notice)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _rows(count: int, one: str = "", many: str = "") -> str:
+    """Return a number of rows, with the verb that agrees with it."""
+    return f"1 row {one}".rstrip() if count == 1 else f"{count:,} rows {many}".rstrip()
+
+
+def _small(predictions: Predictions) -> Notice | None:
+    if predictions.n >= SMALL_N:
+        return None
+    return Notice(
+        "SMALL_N", f"Only {_rows(predictions.n)}: read the intervals, not the values alone."
+    )
+
+
+def _ties(predictions: Predictions) -> Notice | None:
+    stats = predictions.rows
+    same = bool(np.all(stats.predicted == stats.predicted[0]))
+    if predictions.n > 1 and same and np.ptp(stats.confidence) == 0.0:
+        return Notice(
+            "TIES",
+            "Every row has the same answer and the same confidence: such a model can look "
+            "calibrated and still be useless, because it tells no row from another.",
+        )
+    if stats.tied:
+        return Notice(
+            "TIES",
+            f"{_rows(stats.tied, 'shares its', 'share their')} largest score between classes; "
+            "the class with the lowest index counts as the answer.",
+        )
+    return None
+
+
+def _constant_labels(predictions: Predictions) -> Notice | None:
+    flat = np.ptp(predictions.scores, axis=0) == 0
+    if predictions.n < 2 or not flat.any():
+        return None
+    names = _names([predictions.class_names[k] for k in np.flatnonzero(flat)])
+    return Notice(
+        "TIES",
+        f"Every row has the same score for {names}: such a score can look calibrated and still "
+        "be useless, because it tells no row from another.",
+    )
+
+
+def _zero(predictions: Predictions) -> Notice | None:
+    """Count rows that give some class a probability of exactly 0."""
+    if predictions.task is Task.TOP_LABEL:
+        return None
+    impossible = -np.inf if predictions.kind is ScoreKind.LOGITS else 0.0
+    scores = predictions.scores.reshape(predictions.n, -1)
+    rows = sum(
+        int(np.count_nonzero((scores[chunk] == impossible).any(axis=1)))
+        for chunk in row_chunks(*scores.shape)
+    )
+    if not rows:
+        return None
+    return Notice(
+        "ZERO_PROBABILITY",
+        f"{_rows(rows, 'gives', 'give')} some class a probability of exactly 0;"
+        " nothing was clipped.",
+    )
+
+
+def infinite_rows(predictions: Predictions) -> int:
+    """Return the number of rows whose true class has probability 0."""
+    return int(np.count_nonzero(np.isneginf(predictions.rows.log_p_true)))
+
+
+def nll_reason(rows: int) -> str:
+    """Return why the NLL of a part has no value, given its rows whose true class has 0."""
+    return f"NLL_INFINITE: {_rows(rows, 'gives', 'give')} the true class 0"
+
+
+def _infinite(predictions: Predictions) -> Notice | None:
+    rows = infinite_rows(predictions)
+    if not rows:
+        return None
+    return Notice(
+        "NLL_INFINITE",
+        f"{_rows(rows, 'gives', 'give')} the true class a probability of 0, so the NLL is infinite"
+        " and shown as undefined.",
+    )
+
+
+def _absent(predictions: Predictions) -> Notice | None:
+    """Name classes without rows; of a top-label file the classes are not known."""
+    if predictions.task is Task.TOP_LABEL:
+        return None
+    names = predictions.class_names
+    if predictions.task is Task.MULTILABEL:
+        positives = predictions.labels.sum(axis=0)
+        one_sided = np.flatnonzero((positives == 0) | (positives == predictions.n))
+        words = "labels are the same in every row, so they have no AUROC"
+        if one_sided.size == 1:
+            words = "labels is the same in every row, so it has no AUROC"
+    else:
+        present = np.bincount(predictions.labels, minlength=len(names))
+        one_sided = np.flatnonzero(present == 0)
+        words = f"classes {'has' if one_sided.size == 1 else 'have'} no row in this file"
+    if not one_sided.size:
+        return None
+    listed = _names([names[k] for k in one_sided])
+    return Notice("CLASS_ABSENT", f"{one_sided.size} of {len(names)} {words}: {listed}.")
+
+
+def _chance(predictions: Predictions) -> Notice | None:
+    """Ask for the class order where answers are no better than blind ones."""
+    right = int(np.count_nonzero(predictions.rows.correct))
+    classes = predictions.n_classes
+    if right * classes > predictions.n:
+        return None
+    largest = int(np.bincount(predictions.labels).max())
+    return Notice(
+        "BELOW_CHANCE",
+        f"Accuracy is {100 * right / predictions.n:.1f} %, at or below chance "
+        f"({100 / classes:.1f} % for {classes} classes; always naming the most frequent class "
+        f"is right in {100 * largest / predictions.n:.1f} %). "
+        "Is the class order of scores and labels the same?",
+    )

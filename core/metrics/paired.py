@@ -1,0 +1,260 @@
+"""Paired differences: metrics of several runs on the same resamples of the same rows; numpy only.
+
+A resample says how often each row is drawn. It depends on the number of rows and the seed alone,
+so the draws of two runs belong together pair by pair, and each run's draws can be kept by itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.arrays import Float
+from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
+from core.metrics.intervals import percentile, quantile
+from core.metrics.notices import nll_reason
+from core.metrics.records import Floor, Setting
+from core.metrics.resampled import BINNED, GAP, Part, resampled_counts
+from core.metrics.suite import UNAVAILABLE, label_predictions
+from core.predictions import Predictions, Task
+
+PAIRED = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
+BIASED = {*BINNED, "classwise_ece"}  # their draws lie above the sample's value
+FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
+
+PERCENTILE = "paired percentile bootstrap"
+JOINED = "single intervals joined by the correlation of the paired bootstrap"
+NORMAL = ", normal tails"
+ONE_ROW = "one row has no spread to take an interval from"
+
+
+@dataclass(frozen=True)
+class Draws:
+    """One metric of one run: its value, and what it is on each resample.
+
+    Attributes
+    ----------
+    metric : str
+        Key of the registry.
+    value : float or None
+        What the metric's own function returns for the rows; None where it is undefined.
+    centre : float
+        The value that the draws scatter around: the rows themselves, as the resampled sums see
+        them. It differs from `value` for the smooth error only.
+    draws : (R,) float64
+        On the resamples, in their order; empty where the value is None.
+    gap : (R,) float64
+        The signed gap on the resamples, which no calibration error can be smaller than.
+    floor : float
+        95th percentile of the noise floor; 0 for metrics that have none.
+    n, seed : int
+        Number of rows; seed of the resamples.
+    reason : str
+        Why there is no value.
+    """
+
+    metric: str
+    value: float | None
+    centre: float
+    draws: Float
+    gap: Float
+    floor: float
+    n: int
+    seed: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One run's metric minus another's on the same rows, with a paired interval; fractions.
+
+    `value` is None where either metric is undefined; `reason` then says why.
+    """
+
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    n: int
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def tie(self) -> bool:
+        """Whether the interval holds 0: the runs cannot be told apart by this metric."""
+        return self.low is not None and self.high is not None and self.low <= 0.0 <= self.high
+
+
+def draws(
+    predictions: Predictions,
+    floors: Mapping[str, Floor],
+    metrics: Sequence[str] = PAIRED,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = SEED,
+) -> dict[str, Draws]:
+    """Return the metrics of a run on the resamples that every run of as many rows shares.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        One split of N rows, any task. Many labels: metrics are means over the labels.
+    floors : mapping of str to Floor
+        Noise floors of the calibration errors among them, from the audit of the same rows.
+    metrics : sequence of str
+        Of `PAIRED`; those that the scores cannot support are left out.
+    n_resamples : int
+        R; when N K exceeds five million, classwise ECE takes the first 200 or few more of them.
+    seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    dict of str to Draws
+        Bins are those of the rows themselves, in every resample.
+
+    Notes
+    -----
+    Resamples are held in blocks of 32 MiB.
+    """
+    wanted = [m for m in PAIRED if m in metrics and m not in UNAVAILABLE[predictions.task]]
+    parts = [Part(one) for one in _single(predictions)]
+    n = predictions.n
+    reasons = _undefined(parts) if "nll" in wanted else {}
+    drawn = [metric for metric in wanted if metric not in reasons]
+    heavy = n * predictions.n_classes > HEAVY_CELLS
+    blocks: dict[str, list[Float]] = {metric: [] for metric in (*drawn, GAP)}
+    done = 0
+    for counts in resampled_counts(n, n_resamples, seed):
+        late = {"classwise_ece"} if heavy and done >= N_RESAMPLES_HEAVY else set()
+        for metric, found in _mean(parts, [m for m in drawn if m not in late], counts).items():
+            blocks[metric].append(found)
+        done += len(counts)
+    centres = _mean(parts, drawn, np.ones((1, n)))
+    gap = np.concatenate(blocks[GAP])
+    out = {metric: _undrawn(metric, n, seed, reason) for metric, reason in reasons.items()}
+    for metric in drawn:
+        value = float(np.mean([part.value(metric) for part in parts]))
+        centre, found = float(centres[metric][0]), np.concatenate(blocks[metric])
+        floor = floors[metric].q95 if metric in BIASED else 0.0
+        out[metric] = Draws(metric, value, centre, found, gap, floor, n, seed)
+    return {metric: out[metric] for metric in wanted}
+
+
+def _undrawn(metric: str, n: int, seed: int, reason: str) -> Draws:
+    none = np.empty(0)
+    return Draws(metric, None, float("nan"), none, none, 0.0, n, seed, reason)
+
+
+def difference(run: Draws, reference: Draws, level: float) -> Difference:
+    """Return a run's metric minus the reference's, with its paired interval.
+
+    Parameters
+    ----------
+    run, reference : Draws
+        The same metric on the same number of rows, drawn with the same seed.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Difference
+        A run against itself is exactly 0 (0 to 0); swapping the two swaps the signs.
+
+    Notes
+    -----
+    Means (accuracy, NLL, Brier): percentiles of the differences on the same resamples.
+    Calibration errors: resamples repeat their upward bias, which differs between runs. So each
+    run's own interval, basic and from 0 within its noise floor, is joined with the other's:
+    low = d - sqrt(b^2 + a'^2 - 2 r b a'), high = d + sqrt(a^2 + b'^2 - 2 r a b'), where b and a
+    reach below and above a run's value, b' and a' the reference's, and r is the correlation of
+    the two on the resamples (Zou & Donner 2008). What reaches down to 0 because of the noise
+    floor is bias, not chance: there the two reaches are added, r = -1. The coverage found by
+    simulation is in docs/coverage.md. Where fewer than FEWEST draws lie beyond a bound, normal
+    quantiles take their place.
+    """
+    assert (run.metric, run.n, run.seed) == (reference.metric, reference.n, reference.seed)
+    if run.value is None or reference.value is None:
+        reason = run.reason or reference.reason
+        return Difference(run.metric, None, None, None, level, run.n, {}, reason)
+    value = run.value - reference.value
+    if run.n == 1:
+        return Difference(run.metric, value, None, None, level, 1, {}, ONE_ROW)
+    rounds = min(run.draws.size, reference.draws.size)
+    pair = run.draws[:rounds], reference.draws[:rounds]
+    if run.metric in BIASED:
+        low, high, method = *_joined(run, reference, pair, level), JOINED
+    else:
+        low, high, method = *_quantiles(pair[0] - pair[1], level), PERCENTILE
+    method += NORMAL if _few(rounds, level) else ""
+    settings: dict[str, Setting] = {"interval": method, "resamples": rounds, "seed": run.seed}
+    if run.metric in BIASED and run.metric != "smece":
+        settings["n_bins"] = N_BINS
+    ends = min(low, value), max(high, value)
+    return Difference(run.metric, value, *ends, level, run.n, settings)
+
+
+def _joined(
+    run: Draws, reference: Draws, pair: tuple[Float, Float], level: float
+) -> tuple[float, float]:
+    """Join the intervals of two errors by the correlation of their draws."""
+    assert run.value is not None
+    assert reference.value is not None
+    value = run.value - reference.value
+    if value == 0.0 and np.array_equal(*pair):  # one run twice: nothing to be unsure of
+        return 0.0, 0.0
+    spread = float(pair[0].std() * pair[1].std())
+    moved = float(np.mean((pair[0] - pair[0].mean()) * (pair[1] - pair[1].mean())))
+    r = min(1.0, max(-1.0, moved / spread)) if spread > 0.0 else 0.0
+    (below, above), (below_, above_) = _reach(run, level), _reach(reference, level)
+    low = below**2 + above_**2 - 2 * (-1.0 if _chance(run) else r) * below * above_
+    high = above**2 + below_**2 - 2 * (-1.0 if _chance(reference) else r) * above * below_
+    return value - max(0.0, low) ** 0.5, value + max(0.0, high) ** 0.5
+
+
+def _reach(run: Draws, level: float) -> tuple[float, float]:
+    """Return how far an error's own interval reaches below and above its value."""
+    assert run.value is not None
+    low, high = _quantiles(run.draws - run.centre, level)
+    below = run.value if _chance(run) else min(max(0.0, high), run.value)
+    ends = _quantiles(run.gap, level)
+    return below, max(0.0, -low, *(abs(end) - run.value for end in ends))
+
+
+def _chance(run: Draws) -> bool:
+    """Whether the error is within its noise floor; equal but for rounding counts as within."""
+    return run.value is not None and run.value <= run.floor * (1.0 + 1e-9)
+
+
+def _few(rounds: int, level: float) -> bool:
+    """Whether too few draws lie beyond a bound to read it from them."""
+    return rounds * (1.0 - level) / 2 < FEWEST - 1e-9
+
+
+def _quantiles(found: Float, level: float) -> tuple[float, float]:
+    if not _few(found.size, level):
+        return percentile(found, level)
+    half, middle = quantile(level) * float(found.std()), float(found.mean())
+    return middle - half, middle + half
+
+
+def _single(predictions: Predictions) -> list[Predictions]:
+    """Return what has one answer a row: the file itself, or its labels one by one."""
+    if predictions.task is not Task.MULTILABEL:
+        return [predictions]
+    return [label_predictions(predictions, k) for k in range(predictions.n_classes)]
+
+
+def _undefined(parts: Sequence[Part]) -> dict[str, str]:
+    """Return why the log-loss has no value, where it is infinite in any label."""
+    rows = sum(int(np.isinf(part.nll_rows).sum()) for part in parts)
+    return {"nll": nll_reason(rows)} if rows else {}
+
+
+def _mean(parts: Sequence[Part], metrics: Sequence[str], counts: Float) -> dict[str, Float]:
+    """Return the mean over the parts of each metric and of the gap on resamples, (r,) each."""
+    each = [part.on(metrics, counts) for part in parts]
+    return {
+        metric: np.asarray(np.mean([one[metric] for one in each], axis=0)) for metric in each[0]
+    }

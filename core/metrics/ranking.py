@@ -1,0 +1,61 @@
+"""Telling positives from negatives: AUROC and average precision; numpy only."""
+
+import numpy as np
+
+from core.arrays import Float
+from core.metrics.ranked import Ranked
+
+
+def _groups(ranked: Ranked) -> tuple[Float, Float]:
+    """Return positives and negatives of each group of ties, ascending."""
+    positives = np.diff(ranked.sum_correct[ranked.cuts])
+    return positives.astype(np.float64), (np.diff(ranked.cuts) - positives).astype(np.float64)
+
+
+def auroc(ranked: Ranked) -> float:
+    """Return the area under the ROC curve, in [0, 1]; ties count one half.
+
+    NaN where only positives or only negatives are present.
+    """
+    positives, negatives = _groups(ranked)
+    pairs = positives.sum() * negatives.sum()
+    if pairs == 0:
+        return float("nan")
+    below = np.cumsum(negatives) - negatives
+    return float((positives * (below + 0.5 * negatives)).sum() / pairs)
+
+
+def auroc_error(ranked: Ranked) -> float:
+    """Return the standard error of the AUROC (DeLong et al. 1988); NaN with one class.
+
+    Zero where a class has a single row or the classes are perfectly separated.
+    """
+    positives, negatives = _groups(ranked)
+    n_positive, n_negative = positives.sum(), negatives.sum()
+    if n_positive * n_negative == 0:
+        return float("nan")
+    beaten = (np.cumsum(negatives) - 0.5 * negatives) / n_negative
+    beating = (n_positive - np.cumsum(positives) + 0.5 * positives) / n_positive
+    variance = _mean_variance(beaten, positives) + _mean_variance(beating, negatives)
+    return float(np.sqrt(variance))
+
+
+def _mean_variance(values: Float, weights: Float) -> float:
+    """Variance of the mean of values that occur `weights` times."""
+    n = weights.sum()
+    centre = (values * weights).sum() / n
+    return float((weights * (values - centre) ** 2).sum() / max(n - 1.0, 1.0) / n)
+
+
+def auprc(ranked: Ranked) -> float:
+    """Return the average precision, in [0, 1]; NaN without positives.
+
+    Step-wise sum of precision times the rise of recall, without interpolation, at the ends of
+    groups of ties. A model that cannot tell scores the share of positives.
+    """
+    positives, negatives = (group[::-1] for group in _groups(ranked))
+    if not positives.any():
+        return float("nan")
+    found = np.cumsum(positives)
+    precision = found / (found + np.cumsum(negatives))
+    return float((positives * precision).sum() / found[-1])

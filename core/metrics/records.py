@@ -1,0 +1,179 @@
+"""The records that metrics fill and every screen, report and command reads."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from core.arrays import Float, Int
+from core.errors import Notice
+
+Setting = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class BinTable:
+    """Bins of a reliability diagram; every array is (B,), NaN where a bin is empty.
+
+    Attributes
+    ----------
+    low, high : float64
+        Edges; a bin is (low, high], the first one closed at 0.
+    count : int64
+        Rows in the bin; counts sum to N.
+    confidence, accuracy : float64
+        Mean confidence and share that came true.
+    ci_low, ci_high : float64
+        Wilson interval of the accuracy.
+    band_low, band_high : float64
+        Where the accuracy of a perfectly calibrated model would lie at the same level, given the
+        confidences in the bin (consistency band).
+    """
+
+    low: Float
+    high: Float
+    count: Int
+    confidence: Float
+    accuracy: Float
+    ci_low: Float
+    ci_high: Float
+    band_low: Float
+    band_high: Float
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number with what belongs to it.
+
+    `value` is None where it is undefined or infinite, `low` and `high` where there is no
+    interval; `reason` then says why. Fractions, never percent.
+    """
+
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    n: int
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What a perfectly calibrated model would show on the same confidences."""
+
+    mean: float
+    q95: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Signed gap, mean confidence minus accuracy, with its interval; positive: over-confident."""
+
+    gap: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """over_confident, under_confident, mixed, sound or could_be_chance, and its sentence."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class TargetAudit:
+    """The audit of one target: the answers given, a positive class, or one label."""
+
+    name: str
+    target: int | None
+    metrics: Mapping[str, Score]
+    noise_floor: Mapping[str, Floor]
+    direction: Gap
+    verdict: Verdict
+    bins: BinTable
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of one split.
+
+    For multilabel, `main` holds macro means (settings say so), its direction is the mean signed
+    gap, its bins are empty because nothing is pooled, and its verdict counts the labels by
+    verdict; `labels` has one entry a label. Otherwise `labels` is empty.
+    """
+
+    task: str
+    scores: str
+    n: int
+    n_classes: int
+    notices: tuple[Notice, ...]
+    unavailable: Mapping[str, str]
+    main: TargetAudit
+    labels: tuple[TargetAudit, ...] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One entry of the registry.
+
+    Attributes
+    ----------
+    function : callable
+        Pure function returning a float, NaN where it is undefined. Its argument is named by
+        `needs`; settings are keyword-only.
+    label : str
+        Printed name.
+    plain : str
+        What it means, in one sentence without jargon.
+    range : (float, float)
+        Smallest and largest possible value.
+    better : str
+        ``lower``, ``higher`` or ``zero``.
+    needs : str
+        ``outcomes``: a `Ranked` of any target; ``positive``: a `Ranked` of a positive class;
+        ``scores``: the `Predictions` with all class scores.
+    source : str
+        Where the definition comes from.
+    """
+
+    function: Callable[..., float]
+    label: str
+    plain: str
+    range: tuple[float, float]
+    better: str
+    needs: str
+    source: str
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One line of the per-class table.
+
+    Attributes
+    ----------
+    name, index : str, int
+        The class.
+    labelled : int
+        Rows that are of this class.
+    n : int
+        Rows that were answered with this class; the next fields speak of these and are None
+        where there are none.
+    confidence, accuracy : float or None
+        Mean confidence of these answers and the share that was right.
+    gap : Gap or None
+        Their signed gap with its interval.
+    ece : float or None
+        Equal-width ECE of this class's probability over all rows; None where the file holds no
+        class scores.
+    """
+
+    name: str
+    index: int
+    labelled: int
+    n: int
+    confidence: float | None
+    accuracy: float | None
+    gap: Gap | None
+    ece: float | None

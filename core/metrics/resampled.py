@@ -1,0 +1,180 @@
+"""A run's rows, ready to be resampled: its metrics as functions of how often each row is drawn."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from core.arrays import Float, Int, row_chunks
+from core.defaults import N_BINS
+from core.metrics import METRICS
+from core.metrics.binning import bin_index, equal_mass_cuts, equal_width_cuts, equal_width_edges
+from core.metrics.proper import nll_rows
+from core.metrics.ranked import Ranked
+from core.metrics.smooth import smece_draws
+from core.predictions import Predictions
+
+BINNED = {"ece", "ece_em", "smece"}  # read from cells of neighbouring confidence
+GAP = "gap"  # drawn beside the metrics
+STREAM = 5  # of random numbers; the others are in `estimates`
+BLOCK_BYTES = 2**25  # of resamples held at a time
+CELLS = 256  # cells of equal width, and as many of equal count, that the smooth error is read from
+
+
+def resampled_counts(n: int, n_resamples: int, seed: int) -> Iterator[Float]:
+    """Yield how often each row is drawn in each resample, in blocks of (r, N) float64."""
+    rng = np.random.default_rng([seed, STREAM])
+    step = max(1, BLOCK_BYTES // (8 * n))
+    for start in range(0, n_resamples, step):
+        block = np.empty((min(step, n_resamples - start), n))
+        for counts in block:
+            counts[:] = np.bincount(rng.integers(0, n, n), minlength=n)
+        yield block
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one file with one answer a row, ready to be resampled.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Any task but many labels, whose labels are parts of their own.
+    """
+
+    predictions: Predictions
+
+    def value(self, metric: str) -> float:
+        """Return the metric by its own function."""
+        entry = METRICS[metric]
+        if entry.needs == "scores":
+            return entry.function(self.predictions)
+        return entry.function(self.answers if metric == "accuracy" else self.cells.ranked)
+
+    def on(self, metrics: Sequence[str], counts: Float) -> dict[str, Float]:
+        """Return the metrics and the signed gap on resamples given as (r, N) counts."""
+        n, rows = self.predictions.n, self.predictions.rows
+        means: dict[str, Float] = {"accuracy": rows.correct.astype(np.float64), "brier": rows.brier}
+        if "nll" in metrics:
+            means["nll"] = self.nll_rows
+        found = {metric: counts @ means[metric] / n for metric in metrics if metric in means}
+        if "classwise_ece" in metrics:
+            found["classwise_ece"] = self.classes.ece(counts)
+        gaps = self.cells.gaps(counts)
+        found[GAP] = gaps.sum(axis=1) / n
+        for metric in BINNED.intersection(metrics):
+            found[metric] = self.cells.errors(metric, gaps)
+        return found
+
+    @cached_property
+    def nll_rows(self) -> Float:
+        """Minus the logarithm of the true class's probability, (N,); inf where that is 0."""
+        return nll_rows(self.predictions)
+
+    @cached_property
+    def answers(self) -> Ranked:
+        """The answers given, sorted."""
+        return Ranked.of(self.predictions.outcomes(None))
+
+    @cached_property
+    def cells(self) -> "_Cells":
+        """The rows of the claim that is audited, in cells of neighbouring confidence."""
+        return _Cells.of(self.predictions)
+
+    @cached_property
+    def classes(self) -> "_ClassCells":
+        """Every class's probabilities by bins."""
+        return _ClassCells.of(self.predictions)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Rows in cells of neighbouring confidence, which every bin is made of.
+
+    `index` and `gap` are (N,): the cell of each row, and its confidence minus its outcome;
+    `where` (C,) is a cell's mean confidence, `starts` the first cell of each bin by metric.
+    """
+
+    ranked: Ranked
+    index: Int
+    gap: Float
+    where: Float
+    starts: Mapping[str, Int]
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> "_Cells":
+        outcomes = predictions.outcomes(predictions.default_target)
+        ranked = Ranked.of(outcomes)
+        bins = {"ece": equal_width_cuts(ranked, N_BINS), "ece_em": equal_mass_cuts(ranked, N_BINS)}
+        fine = [equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS)]
+        cuts = np.unique(np.concatenate([*bins.values(), *fine]))
+        index = np.searchsorted(ranked.confidence[cuts[1:] - 1], outcomes.confidence)
+        where = np.clip(np.diff(ranked.sum_confidence[cuts]) / np.diff(cuts), 0.0, 1.0)
+        # bins without rows have no cell of their own and add nothing
+        starts = {m: np.searchsorted(cuts, np.unique(found)[:-1]) for m, found in bins.items()}
+        gap = outcomes.confidence - outcomes.correct
+        return cls(ranked, index.astype(np.int64), gap, where, starts)
+
+    def gaps(self, counts: Float) -> Float:
+        """Return the sum of confidence minus outcomes of each cell, (r, C)."""
+        cells = self.where.size
+        return np.stack([np.bincount(self.index, row * self.gap, cells) for row in counts])
+
+    def errors(self, metric: str, gaps: Float) -> Float:
+        """Return the error of each resample from the gaps of its cells, (r,)."""
+        if metric == "smece":
+            return smece_draws(gaps, self.where, self.ranked.n)
+        bins = np.add.reduceat(gaps, self.starts[metric], axis=1)
+        return np.asarray(np.abs(bins).sum(axis=1) / self.ranked.n)
+
+
+@dataclass(frozen=True)
+class _ClassCells:
+    """Each class's probabilities in equal-width bins, those above the first bin one by one.
+
+    A row sums to one, so few of its probabilities are above the first bin. `row`, `cell` and
+    `gap` are (E,): such a probability, or minus one for the true class; a cell is class x bin.
+    What is left in the first bins is a product of counts and probabilities.
+    """
+
+    predictions: Predictions
+    row: Int
+    cell: Int
+    gap: Float
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> "_ClassCells":
+        edges = equal_width_edges(N_BINS)
+        found: list[tuple[Int, Int, Float]] = []
+        for rows in row_chunks(predictions.n, predictions.n_classes):
+            p = predictions.probabilities(rows)
+            at, k = np.nonzero(p > edges[1])
+            found.append((at + rows.start, k * N_BINS + bin_index(p[at, k], edges), p[at, k]))
+            truth = predictions.labels[rows]
+            each = np.arange(truth.size)
+            cell = truth * N_BINS + bin_index(p[each, truth], edges)
+            found.append((each + rows.start, cell, np.full(truth.size, -1.0)))
+        return cls(predictions, *(np.concatenate(part) for part in zip(*found, strict=True)))
+
+    def ece(self, counts: Float) -> Float:
+        """Return the classwise ECE on resamples, (r,)."""
+        shape = (self.predictions.n_classes, N_BINS)
+        low = self._first_bins(counts)
+        out = np.empty(len(counts))
+        for r, drawn in enumerate(counts):
+            gaps = np.bincount(self.cell, drawn[self.row] * self.gap, shape[0] * shape[1])
+            gaps = gaps.reshape(shape)
+            gaps[:, 0] += low[r]
+            out[r] = np.abs(gaps).sum() / (self.predictions.n * shape[0])
+        return out
+
+    def _first_bins(self, counts: Float) -> Float:
+        """Return the sum of each class's probabilities within the first bin, (r, K)."""
+        edge = equal_width_edges(N_BINS)[1]
+        low = np.zeros((len(counts), self.predictions.n_classes))
+        for rows in row_chunks(self.predictions.n, self.predictions.n_classes):
+            p = self.predictions.probabilities(rows)
+            p[p > edge] = 0.0
+            low += counts[:, rows] @ p
+        return low

@@ -1,0 +1,315 @@
+"""The audit of a split: every metric with interval, floor, bins and verdict; numpy only.
+
+`audit` is for reports and the command line, `prepare` and `diagram` for a page whose slider moves:
+all read the same resamples, so the same question has the same answer to the last bit.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from core.configs import AuditConfig, BinRule
+from core.defaults import HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
+from core.errors import UsageError
+from core.metrics import METRICS, estimates, macro
+from core.metrics.classwise import class_bins
+from core.metrics.estimates import Estimate, Prepared
+from core.metrics.intervals import Resamples, wilson
+from core.metrics.notices import infinite_rows, nll_reason, notices
+from core.metrics.proper import brier, nll, nll_rows
+from core.metrics.ranked import Ranked
+from core.metrics.records import Audit, ClassRow, Gap, Score, Setting, TargetAudit
+from core.metrics.top_label import certain
+from core.metrics.verdict import verdict
+from core.predictions import Predictions, Task
+
+NEEDS_SCORES = "needs full class scores"
+UNAVAILABLE: dict[Task, Mapping[str, str]] = {
+    Task.TOP_LABEL: {
+        **dict.fromkeys(("nll", "brier", "classwise_ece"), NEEDS_SCORES),
+        **dict.fromkeys(("auroc", "auprc"), "needs the score of a positive class"),
+    },
+    Task.MULTICLASS: dict.fromkeys(("auroc", "auprc"), "needs a binary or multi-label task"),
+    Task.BINARY: {},
+    Task.MULTILABEL: {"classwise_ece": "for labels this is the mean ECE over labels: see ece"},
+}
+CAME_TRUE = {"top_label": "it is right"}
+NAMES = {"top_label": "answers given"}
+
+
+def prepare(
+    predictions: Predictions,
+    target: int | None,
+    *,
+    n_resamples: int,
+    seed: int,
+    n_bins: int = N_BINS_MIN,
+) -> Prepared:
+    """Sort and resample one target once; worth caching by digest, target, resamples and seed.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Any task.
+    target : int or None
+        None: the answers given. A number: the probability of that class or label against its
+        occurrence. `predictions.default_target` is what the audit of a file speaks of.
+    n_resamples, seed : int
+        Of the bootstrap and of the noise floor.
+    n_bins : int
+        Only for a number of bins outside 5..50 that `diagram` will be asked for.
+
+    Returns
+    -------
+    Prepared
+        What `diagram` reads.
+    """
+    ranked = Ranked.of(predictions.outcomes(target))
+    of = _kind_of_target(predictions, target)
+    name = NAMES[of] if target is None else predictions.class_names[target]
+    resamples = Resamples.of(ranked, n_resamples, seed, n_bins=n_bins)
+    return Prepared(name, target, of, resamples, n_resamples, seed)
+
+
+def _kind_of_target(predictions: Predictions, target: int | None) -> str:
+    if target is None:
+        return "top_label"
+    if predictions.task is Task.MULTILABEL:
+        return "label"
+    return "positive_class" if predictions.task is Task.BINARY and target == 1 else "one_vs_rest"
+
+
+def diagram(
+    prepared: Prepared, *, n_bins: int, rule: BinRule = BinRule.EQUAL_WIDTH, level: float
+) -> TargetAudit:
+    """Return what a reliability diagram shows, quickly enough for a slider.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        From `prepare`.
+    n_bins : int
+        5 to 50, or the number `prepare` was given.
+    rule : BinRule
+        Equal width or equal mass.
+    level : float
+        Of all intervals.
+
+    Returns
+    -------
+    TargetAudit
+        Its metrics and noise floor hold the ECE of that rule only.
+    """
+    metric = estimates.ECE_OF[rule]
+    score, floor = estimates.binned(prepared, metric, n_bins=n_bins, level=level)
+    bins = estimates.bin_table(prepared, n_bins, rule, level)
+    gap = estimates.direction(prepared, level)
+    words = CAME_TRUE.get(prepared.of, "it came true")
+    assert score.value is not None
+    judged = verdict(gap, bins, score.value, floor, came_true=words)
+    return TargetAudit(
+        prepared.name, prepared.target, {metric: score}, {metric: floor}, gap, judged, bins
+    )
+
+
+def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
+    """Compute every metric the scores support, each with its interval.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        One split, any task.
+    config : AuditConfig, optional
+        Settings; the product's defaults when left out.
+
+    Returns
+    -------
+    Audit
+        For binary tasks bins, ECE and its family speak of the probability of class 1, accuracy,
+        NLL, Brier, s99 and AURC of the answers; settings say which (`of`).
+
+    Raises
+    ------
+    UsageError
+        SETTING: a metric that does not exist.
+    """
+    config = config or AuditConfig()
+    unknown = sorted(set(config.metrics) - set(METRICS))
+    if unknown:
+        raise UsageError(
+            "SETTING", f"metric {unknown[0]!r} is unknown", f"use one of {', '.join(METRICS)}"
+        )
+    if predictions.task is Task.MULTILABEL:
+        labels = tuple(_audit_label(predictions, k, config) for k in range(predictions.n_classes))
+        main = macro.over_labels(labels, config.level)
+    else:
+        labels, main = (), _audit_target(predictions, config)
+    wanted = config.metrics or tuple(METRICS)
+    reasons = UNAVAILABLE[predictions.task]
+    return Audit(
+        task=predictions.task.value,
+        scores=predictions.kind.value,
+        n=predictions.n,
+        n_classes=predictions.n_classes,
+        notices=notices(predictions, nll_clip=config.nll_clip),
+        unavailable={name: why for name, why in reasons.items() if name in wanted},
+        main=main,
+        labels=labels,
+    )
+
+
+def label_predictions(predictions: Predictions, index: int) -> Predictions:
+    """Return one label of a multi-label file as a binary file of its own."""
+    name = predictions.class_names[index]
+    return Predictions(
+        Task.BINARY,
+        predictions.kind,
+        predictions.scores[:, index],
+        predictions.labels[:, index],
+        (f"not {name}", name),
+    )
+
+
+def _audit_label(predictions: Predictions, index: int, config: AuditConfig) -> TargetAudit:
+    found = _audit_target(label_predictions(predictions, index), config, of="label")
+    return replace(found, target=index)
+
+
+def _audit_target(
+    predictions: Predictions, config: AuditConfig, of: str | None = None
+) -> TargetAudit:
+    """Audit the default target of a file that is not multi-label."""
+    prepared = prepare(
+        predictions,
+        predictions.default_target,
+        n_resamples=config.n_resamples,
+        seed=config.seed,
+        n_bins=config.n_bins,
+    )
+    prepared = replace(prepared, of=of or prepared.of)
+    drawn = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
+    skip = UNAVAILABLE[predictions.task] if of is None else UNAVAILABLE[Task.MULTILABEL]
+    wanted = [m for m in (config.metrics or METRICS) if m not in skip]
+    scores = _answer_scores(predictions, config, wanted)
+    if predictions.task is Task.BINARY:
+        scores |= estimates.discrimination(prepared.ranked, config.level, prepared.of)
+    floors = dict(drawn.noise_floor)
+    for metric, (score, floor) in _errors(predictions, prepared, config, wanted).items():
+        scores[metric], floors[metric] = score, floor
+    order = [metric for metric in METRICS if metric in wanted]
+    return replace(
+        drawn,
+        metrics={metric: scores[metric] for metric in order},
+        noise_floor={metric: floors[metric] for metric in METRICS if metric in floors},
+    )
+
+
+def _errors(
+    predictions: Predictions, prepared: Prepared, config: AuditConfig, wanted: list[str]
+) -> dict[str, Estimate]:
+    """Return the calibration errors that have a noise floor."""
+    level = config.level
+    cells = predictions.n * predictions.n_classes
+    many = cells > HEAVY_CELLS or prepared.of == "label"  # one smECE for every label
+    rounds = min(N_RESAMPLES_HEAVY, config.n_resamples) if many else config.n_resamples
+    makers: dict[str, Callable[[], Estimate]] = {
+        "ece_sweep": lambda: estimates.sweep(prepared, level=level),
+        "ks": lambda: estimates.ks(prepared, level=level),
+        "smece": lambda: estimates.smooth(
+            prepared, method=config.smece, level=level, n_resamples=rounds
+        ),
+        "classwise_ece": lambda: estimates.classwise(
+            prepared, class_bins(predictions, n_bins=config.n_bins), level=level
+        ),
+    }
+    found = {metric: make() for metric, make in makers.items() if metric in wanted}
+    for metric in estimates.BINNED:
+        if metric in wanted:
+            found[metric] = estimates.binned(prepared, metric, n_bins=config.n_bins, level=level)
+    return found
+
+
+def _answer_scores(
+    predictions: Predictions, config: AuditConfig, wanted: list[str]
+) -> dict[str, Score]:
+    """Return the scores of the answers given: shares, proper scores, risk and coverage."""
+    ranked = Ranked.of(predictions.outcomes(None))
+    n, hits, level = ranked.n, ranked.hits, config.level
+    of: dict[str, Setting] = {"of": "top_label"}
+    at: dict[str, Setting] = {**of, "threshold": S99}
+    sure, right = certain(ranked, S99)
+    scores = {
+        "accuracy": estimates.proportion("accuracy", hits, n, level, of),
+        "error": estimates.proportion("error", n - hits, n, level, of),
+        "s99_share": estimates.proportion("s99_share", sure, n, level, at),
+        "s99_accuracy": estimates.proportion("s99_accuracy", right, sure, level, at),
+        "aurc": estimates.risk(
+            ranked, level=level, n_resamples=config.n_resamples, seed=config.seed
+        ),
+    }
+    if "nll" in wanted:
+        scores["nll"] = _nll(predictions, config)
+    if "brier" in wanted:
+        scores["brier"] = _brier(predictions, config)
+    return scores
+
+
+def _nll(predictions: Predictions, config: AuditConfig) -> Score:
+    settings: dict[str, Setting] = {"of": "every_class", "clip": config.nll_clip}
+    rows = nll_rows(predictions, clip=config.nll_clip)
+    if np.isinf(rows).any():
+        reason = nll_reason(infinite_rows(predictions))
+        return Score("nll", None, None, None, config.level, predictions.n, settings, reason)
+    draws = (config.n_resamples, config.seed, estimates.STREAM_NLL)
+    value = nll(predictions, clip=config.nll_clip)
+    score = estimates.row_mean("nll", rows, level=config.level, draws=draws, value=value)
+    return replace(score, settings={**settings, **score.settings})
+
+
+def _brier(predictions: Predictions, config: AuditConfig) -> Score:
+    draws = (config.n_resamples, config.seed, estimates.STREAM_BRIER)
+    rows, value = predictions.rows.brier, brier(predictions)
+    score = estimates.row_mean("brier", rows, level=config.level, draws=draws, value=value)
+    settings: dict[str, Setting] = {"of": "every_class", "scale": "sum over classes"}
+    return replace(score, settings={**settings, **score.settings})
+
+
+def class_gaps(
+    predictions: Predictions, level: float, *, n_bins: int = N_BINS
+) -> tuple[ClassRow, ...]:
+    """Return the per-class table of a file with one answer a row.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Not multi-label: there each label has an audit of its own.
+    level : float
+        Of the intervals: mean confidence minus Wilson's interval of the accuracy, so the
+        confidences are taken as given.
+    n_bins : int
+        Bins of the classwise ECE.
+
+    Returns
+    -------
+    tuple of ClassRow
+        One a class, in the order of the file.
+    """
+    rows, k = predictions.rows, predictions.n_classes
+    answered = np.bincount(rows.predicted, minlength=k)
+    right = np.bincount(rows.predicted, rows.correct, minlength=k)
+    stated = np.bincount(rows.predicted, rows.confidence, minlength=k)
+    labelled = np.bincount(predictions.labels, minlength=k)
+    low, high = wilson(right, answered, level)
+    full = predictions.task is not Task.TOP_LABEL
+    errors = class_bins(predictions, n_bins=n_bins).ece if full else None
+    table = []
+    for index, name in enumerate(predictions.class_names):
+        n = int(answered[index])
+        sure, share, gap = None, None, None
+        if n:
+            sure, share = float(stated[index] / n), float(right[index] / n)
+            gap = Gap(sure - share, float(sure - high[index]), float(sure - low[index]))
+        error = None if errors is None else float(errors[index])
+        table.append(ClassRow(name, index, int(labelled[index]), n, sure, share, gap, error))
+    return tuple(table)

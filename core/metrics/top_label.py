@@ -1,0 +1,206 @@
+"""Binned and ranked calibration errors of confidences against outcomes; numpy only.
+
+All are fractions, functions of a `Ranked`, and biased upward on finite samples unless said
+otherwise. `gap` of a bin is its mean confidence minus the share that came true.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float, Int
+from core.defaults import N_BINS, S99
+from core.metrics import binning
+from core.metrics.binning import BinSums
+from core.metrics.ranked import Ranked
+
+SWEEP_BINS = 1_000  # the search grows with the square of the bins
+Statistic = Callable[[BinSums, int], Float]
+
+
+def _per_row(total: npt.NDArray[np.generic], count: Int) -> Float:
+    """Divide bin totals by counts; NaN in empty bins."""
+    shape = np.broadcast_shapes(total.shape, count.shape)
+    out = np.full(shape, np.nan)
+    np.divide(total, count, out=out, where=np.broadcast_to(count > 0, shape))
+    return out
+
+
+def weighted_gap(bins: BinSums, n: int) -> Float:
+    """Return sum n_b / N |gap_b| over the last axis."""
+    return np.asarray(np.abs(bins.gap).sum(axis=-1) / n)
+
+
+def largest_gap(bins: BinSums, n: int) -> Float:  # noqa: ARG001 (shares the statistics' signature)
+    """Return the largest |gap_b| over non-empty bins."""
+    return np.asarray(np.nanmax(np.abs(_per_row(bins.gap, bins.count)), axis=-1))
+
+
+def average_gap(bins: BinSums, n: int) -> Float:  # noqa: ARG001 (shares the statistics' signature)
+    """Return the plain mean of |gap_b| over non-empty bins."""
+    return np.asarray(np.nanmean(np.abs(_per_row(bins.gap, bins.count)), axis=-1))
+
+
+def root_mean_square_gap(bins: BinSums, n: int) -> Float:
+    """Return sqrt(sum n_b / N gap_b^2)."""
+    squares = np.nan_to_num(_per_row(bins.gap**2, bins.count))
+    return np.asarray(np.sqrt(squares.sum(axis=-1) / n))
+
+
+def debiased_gap(bins: BinSums, n: int) -> Float:
+    """Return sqrt(max(0, sum n_b / N (gap_b^2 - a_b (1 - a_b) / (n_b - 1)))).
+
+    Bins with fewer than two rows count nothing.
+    """
+    count = np.broadcast_to(bins.count, np.broadcast_shapes(bins.count.shape, bins.hits.shape))
+    enough = count >= 2
+    safe = np.where(enough, count, 2)
+    accuracy = bins.hits / safe
+    squares = (bins.gap / safe) ** 2 - accuracy * (1.0 - accuracy) / (safe - 1)
+    total = np.where(enough, count * squares, 0.0).sum(axis=-1) / n
+    return np.asarray(np.sqrt(np.maximum(total, 0.0)))
+
+
+def largest_sum(bins: BinSums, n: int) -> Float:
+    """Return the largest |running sum of gaps| / N."""
+    return np.asarray(np.abs(np.cumsum(bins.gap, axis=-1)).max(axis=-1) / n)
+
+
+def _value(statistic: Statistic, ranked: Ranked, cuts: Int) -> float:
+    return float(statistic(binning.sums(ranked, cuts), ranked.n))
+
+
+def accuracy(ranked: Ranked) -> float:
+    """Return the share of rows that came true, in [0, 1]."""
+    return ranked.hits / ranked.n
+
+
+def error(ranked: Ranked) -> float:
+    """Return the share of rows that did not come true, in [0, 1]."""
+    return (ranked.n - ranked.hits) / ranked.n
+
+
+def ece(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+    """Return the expected calibration error over equal-width bins.
+
+    Parameters
+    ----------
+    ranked : Ranked
+        N rows.
+    n_bins : int
+        Number of bins, (k/B, (k+1)/B].
+
+    Returns
+    -------
+    float
+        Sum of n_b / N |gap_b|, in [0, 1]; lower is better; at least |mean gap|.
+
+    References
+    ----------
+    Naeini et al. 2015; Mukhoti et al. 2020, equation 1.
+    """
+    return _value(weighted_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
+
+
+def ece_em(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+    """Return the expected calibration error over bins of exactly equal counts, in [0, 1].
+
+    Tied confidences stay together, so the value does not depend on the order of rows. This is
+    Mukhoti et al. 2020, equation 3, which their released code (`ada_ece`) does not compute.
+    """
+    return _value(weighted_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
+
+
+def ada_ece(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+    """Return the adaptive ECE as the released code of the papers computes it, in [0, 1].
+
+    For comparison with published tables only: the rows of the smallest confidence lie in no
+    bin, and when all confidences are equal the result is 0 whatever the accuracy.
+    """
+    return _value(weighted_gap, ranked, binning.interpolated_cuts(ranked, n_bins))
+
+
+def mce(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+    """Return the largest gap of a non-empty equal-width bin, in [0, 1].
+
+    Dominated by chance where that bin holds few rows. Mukhoti et al. 2020, equation 2.
+    """
+    return _value(largest_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
+
+
+def ace(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+    """Return the unweighted mean gap of non-empty equal-width bins, in [0, 1].
+
+    The "average calibration error" of the Mukhoti et al. 2020 code.
+    """
+    return _value(average_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
+
+
+def rmsce(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+    """Return the root mean square gap over equal-width bins, in [0, 1]; at least the ECE."""
+    return _value(root_mean_square_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
+
+
+def ece_debiased(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+    """Return the debiased l2 calibration error over equal-mass bins, in [0, 1].
+
+    The chance part of each squared gap is subtracted (Kumar et al. 2019, p = 2, top label).
+    An l2 number: not comparable with the ECE, which is l1.
+    """
+    return _value(debiased_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
+
+
+def sweep_cuts(ranked: Ranked) -> Int:
+    """Return the bins of the sweep: as many as keep their accuracies from ever falling.
+
+    From two bins upward, never N; one bin where two already fall (Roelofs et al. 2021). Stops
+    at SWEEP_BINS, which matters only where answers are almost perfectly separated by confidence.
+    """
+    good = np.array([0, ranked.n])
+    for n_bins in range(2, min(ranked.n, SWEEP_BINS + 1)):
+        cuts = binning.rank_cuts(ranked, n_bins)
+        if np.any(np.diff(np.diff(ranked.sum_correct[cuts]) / np.diff(cuts)) < 0):
+            break
+        good = cuts
+    return good
+
+
+def ece_sweep(ranked: Ranked) -> float:
+    """Return the ECE over the largest number of equal-mass bins with monotone accuracy.
+
+    In [0, 1]; l1. Roelofs et al. 2021, with the authors' assignment of ranks to bins.
+    """
+    return _value(weighted_gap, ranked, sweep_cuts(ranked))
+
+
+def ks(ranked: Ranked) -> float:
+    """Return the Kolmogorov-Smirnov calibration error, in [0, 1].
+
+    Largest |sum of (confidence - outcome)| / N over the rows up to any confidence; taken at
+    the ends of groups of ties (Gupta et al. 2021).
+    """
+    return _value(largest_sum, ranked, ranked.cuts)
+
+
+def worst_bin_rows(ranked: Ranked, n_bins: int) -> int:
+    """Return the number of rows in the equal-width bin that the MCE speaks of."""
+    bins = binning.sums(ranked, binning.equal_width_cuts(ranked, n_bins))
+    return int(bins.count[np.nanargmax(np.abs(_per_row(bins.gap, bins.count)))])
+
+
+def certain(ranked: Ranked, threshold: float) -> tuple[int, int]:
+    """Return how many rows reach the threshold, and how many of them came true."""
+    start = int(np.searchsorted(ranked.confidence, threshold, side="left"))
+    return ranked.n - start, int(ranked.hits - ranked.sum_correct[start])
+
+
+def s99_share(ranked: Ranked, *, threshold: float = S99) -> float:
+    """Return the share of rows with confidence >= threshold (Mukhoti et al. 2020, table 6)."""
+    return certain(ranked, threshold)[0] / ranked.n
+
+
+def s99_accuracy(ranked: Ranked, *, threshold: float = S99) -> float:
+    """Return the accuracy of rows with confidence >= threshold; NaN where there are none."""
+    rows, right = certain(ranked, threshold)
+    return right / rows if rows else float("nan")

@@ -1,0 +1,338 @@
+"""Predictions: what a file says, checked once and frozen; and Outcomes, what is audited.
+
+Imports numpy and our arrays, configs and errors only.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Bool, Float, Int, digest, frozen, log_sigmoid, log_softmax, row_chunks
+from core.errors import Refused
+
+
+class Task(StrEnum):
+    """What kind of answer a row holds."""
+
+    MULTICLASS = "multiclass"
+    BINARY = "binary"
+    MULTILABEL = "multilabel"
+    TOP_LABEL = "top_label"
+
+
+class ScoreKind(StrEnum):
+    """What the numbers of a score matrix are."""
+
+    LOGITS = "logits"
+    PROBABILITIES = "probabilities"
+    SIGMOID = "sigmoid"
+    CONFIDENCE = "confidence"
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Claims and what became of them: the input of every reliability metric.
+
+    Parameters
+    ----------
+    confidence : (N,) float64 in [0, 1]
+        The claim: top-label confidence, or the probability of one class or label.
+    correct : (N,) bool
+        Whether the claim came true: the answer was right, or the class or label was present.
+    """
+
+    confidence: Float
+    correct: Bool
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.confidence.size)
+
+
+@dataclass(frozen=True)
+class RowStats:
+    """Everything one pass over the score matrix yields for each row.
+
+    Attributes
+    ----------
+    confidence : (N,) float64
+        Probability of the predicted class (its largest; the lowest index on ties).
+    predicted : (N,) int64
+        Predicted class.
+    correct : (N,) bool
+        Predicted class equals label.
+    log_p_true : (N,) float64
+        Natural logarithm of the true class's probability; -inf where it is 0.
+    brier : (N,) float64
+        Sum over classes of (p - onehot)^2, in [0, 2].
+    tied : int
+        Rows whose largest score is shared by several classes.
+    """
+
+    confidence: Float
+    predicted: Int
+    correct: Bool
+    log_p_true: Float
+    brier: Float
+    tied: int
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Scores and labels of one split.
+
+    Parameters
+    ----------
+    task : Task
+        multiclass, binary, multilabel or top_label.
+    kind : ScoreKind
+        What the scores are. Declared by the reader, never guessed here.
+    scores : array of float16, float32 or float64
+        (N, K) for multiclass; (N, 2) or (N,) for binary, the latter being the score of class 1;
+        (N, L) for multilabel; (N,) confidences for top_label.
+    labels : array of int
+        (N,) in 0..K-1; (N, L) of 0/1 for multilabel.
+    class_names : sequence of str
+        K names (L for multilabel); empty means "0", "1", ...
+    predicted : (N,) int, optional
+        The predicted class; given for top_label only.
+    row_ids : (N,) str, optional
+        What the file calls each row.
+    renormalise : bool
+        Divide each row of probabilities by its sum, because the reader said so in a notice.
+
+    Raises
+    ------
+    Refused
+        LENGTH_MISMATCH, CLASSES, LABEL_RANGE, EMPTY: the invariants that all readers share.
+
+    Notes
+    -----
+    Arrays are copied once and read-only. Scores keep their dtype; computation is float64.
+    """
+
+    task: Task
+    kind: ScoreKind
+    scores: npt.NDArray[np.floating]
+    labels: Int
+    class_names: tuple[str, ...] = ()
+    predicted: Int | None = None
+    row_ids: tuple[str, ...] = ()
+    renormalise: bool = False
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Check, copy once, freeze, take the digest."""
+        put = object.__setattr__
+        put(self, "scores", frozen(self.scores))
+        put(self, "labels", frozen(self.labels.astype(np.int64, copy=False)))
+        if self.predicted is not None:
+            put(self, "predicted", frozen(self.predicted.astype(np.int64, copy=False)))
+        names = tuple(self.class_names) or tuple(str(k) for k in range(self._column_count()))
+        put(self, "class_names", names)
+        put(self, "row_ids", tuple(self.row_ids))
+        _check(self)
+        extra = [self.predicted] if self.predicted is not None else []
+        flags = f"{self.task}|{self.kind}|{self.renormalise}|{'|'.join(names)}"
+        put(self, "digest", digest(flags, self.scores, self.labels, *extra))
+
+    def _column_count(self) -> int:
+        if self.task is Task.TOP_LABEL:
+            assert self.predicted is not None
+            highest = max(self.labels.max(initial=0), self.predicted.max(initial=0))
+            return max(2, int(highest) + 1)
+        return 2 if self.scores.ndim == 1 else self.scores.shape[1]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.scores.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; of labels for multilabel."""
+        return len(self.class_names)
+
+    @property
+    def default_target(self) -> int | None:
+        """What is audited first: the positive class of a binary task, else the answer given."""
+        return {Task.BINARY: 1, Task.MULTILABEL: 0}.get(self.task)
+
+    def column(self, index: int) -> Float:
+        """Return the probability of one class or label, (N,) float64."""
+        if self.task is Task.TOP_LABEL:
+            raise Refused(
+                "CLASSES", "the file holds top-label confidences only", "add full class scores"
+            )
+        if self.scores.ndim == 1 or self.task is Task.MULTILABEL:
+            raw = self.scores if self.scores.ndim == 1 else self.scores[:, index]
+            flip = self.scores.ndim == 1 and index == 0
+            if self.kind is ScoreKind.LOGITS:
+                signed = raw.astype(np.float64)
+                return np.asarray(np.exp(log_sigmoid(-signed if flip else signed)))
+            positive = raw.astype(np.float64)
+            return 1.0 - positive if flip else positive
+        out = np.empty(self.n)
+        for rows in row_chunks(self.n, self.n_classes):
+            out[rows] = self.probabilities(rows)[:, index]
+        return out
+
+    def probabilities(self, rows: slice = slice(None)) -> Float:
+        """Return class probabilities, (n, K) float64; per-label ones, (n, L), for multilabel."""
+        scores = self.scores[rows]
+        if self.task is Task.TOP_LABEL:
+            raise Refused(
+                "CLASSES", "the file holds top-label confidences only", "add full class scores"
+            )
+        if self.kind is ScoreKind.LOGITS:
+            if scores.ndim == 1:
+                signed = np.column_stack([-scores.astype(np.float64), scores])
+                return np.asarray(np.exp(log_sigmoid(signed)))
+            if self.task is Task.MULTILABEL:
+                return np.asarray(np.exp(log_sigmoid(scores)))
+            return np.asarray(np.exp(log_softmax(scores)))
+        wide = scores.astype(np.float64)
+        if wide.ndim == 1:
+            return np.column_stack([1.0 - wide, wide])
+        if self.renormalise:
+            wide /= wide.sum(axis=1, keepdims=True)
+        return wide
+
+    def log_probabilities(self, rows: slice = slice(None)) -> Float:
+        """Return natural logarithms of `probabilities`, exact for logits; -inf where p is 0."""
+        scores = self.scores[rows]
+        if self.kind is ScoreKind.LOGITS and scores.ndim == 2:
+            return log_sigmoid(scores) if self.task is Task.MULTILABEL else log_softmax(scores)
+        if self.kind is ScoreKind.LOGITS:
+            return log_sigmoid(np.column_stack([-scores.astype(np.float64), scores]))
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities(rows))
+
+    @cached_property
+    def rows(self) -> RowStats:
+        """Top-label statistics of each row, computed in one pass and kept."""
+        if self.task is Task.MULTILABEL:
+            raise Refused("CLASSES", "a multi-label file has no single answer", "pick a label")
+        if self.task is Task.TOP_LABEL:
+            return _stated_rows(self)
+        return _row_stats(self)
+
+    def outcomes(self, target: int | None) -> Outcomes:
+        """Return what is audited.
+
+        Parameters
+        ----------
+        target : int or None
+            None: the answer given (top label). A number: that class or label, one against rest.
+
+        Returns
+        -------
+        Outcomes
+            Confidence and whether it came true, (N,) each.
+        """
+        if target is None:
+            return Outcomes(self.rows.confidence, self.rows.correct)
+        present = (
+            self.labels[:, target] == 1 if self.task is Task.MULTILABEL else self.labels == target
+        )
+        return Outcomes(frozen(self.column(target)), frozen(present))
+
+
+def _check(predictions: Predictions) -> None:
+    """Refuse what no reader may hand over."""
+    scores, labels, task = predictions.scores, predictions.labels, predictions.task
+    if scores.shape[0] == 0:
+        raise Refused("EMPTY", "the file holds no rows", "give at least one row of scores")
+    if labels.shape[0] != scores.shape[0]:
+        raise Refused(
+            "LENGTH_MISMATCH",
+            f"{scores.shape[0]} rows of scores and {labels.shape[0]} labels",
+            "give one label for each row",
+        )
+    if predictions.n_classes < (1 if task is Task.MULTILABEL else 2):
+        raise Refused("CLASSES", "one class only", "give at least two columns, or a binary score")
+    if task is Task.MULTILABEL and labels.shape != scores.shape:
+        raise Refused(
+            "LENGTH_MISMATCH",
+            f"scores are {scores.shape} and labels {labels.shape}",
+            "give one 0/1 label for each score",
+        )
+    top = 2 if task is Task.MULTILABEL else predictions.n_classes
+    bad = np.argwhere((labels < 0) | (labels >= top))
+    if bad.size:
+        row = int(bad[0, 0])
+        raise Refused(
+            "LABEL_RANGE",
+            f"label {labels[tuple(bad[0])]} outside 0..{top - 1}",
+            "number labels from 0",
+            where=f"row {row}",
+        )
+
+
+def _row_stats(predictions: Predictions) -> RowStats:
+    """One pass over the matrix in chunks that fit the cache."""
+    n = predictions.n
+    real = np.empty((3, n))
+    predicted = np.empty(n, dtype=np.int64)
+    plain = predictions.kind is ScoreKind.LOGITS and predictions.scores.ndim == 2
+    tied = 0
+    for rows in row_chunks(n, predictions.n_classes):
+        truth = predictions.labels[rows]
+        if plain:
+            scores = predictions.scores[rows]
+            best, real[:, rows] = _logit_block(scores, truth)
+        else:
+            scores = predictions.probabilities(rows)
+            best, real[:, rows] = _probability_block(predictions, rows, scores, truth)
+        predicted[rows] = best
+        top = scores[np.arange(best.size), best]
+        tied += int(np.count_nonzero((scores == top[:, None]).sum(axis=1) > 1))
+    confidence, log_p_true, brier = (frozen(row) for row in real)
+    correct = frozen(predicted == predictions.labels)
+    return RowStats(confidence, frozen(predicted), correct, log_p_true, brier, tied)
+
+
+def _logit_block(scores: npt.NDArray[np.floating], truth: Int) -> tuple[Int, Float]:
+    """Return the answers, and confidence, log p of the truth and Brier, (3, n), of some rows.
+
+    The probabilities themselves are never formed: their sum and the sum of their squares do.
+    """
+    at = np.arange(truth.size)
+    best = scores.argmax(axis=1)
+    powers: Float = np.subtract(scores, scores[at, best][:, None], dtype=np.float64)
+    true_logit = powers[at, truth].copy()
+    np.exp(powers, out=powers)
+    total = powers.sum(axis=1)
+    log_p = true_logit - np.log(total)
+    squares = np.einsum("ij,ij->i", powers, powers) / total**2
+    brier = np.maximum(squares - 2.0 * np.exp(log_p) + 1.0, 0.0)
+    return best, np.stack([1.0 / total, log_p, brier])
+
+
+def _probability_block(
+    predictions: Predictions, rows: slice, p: Float, truth: Int
+) -> tuple[Int, Float]:
+    """Return the same from probabilities; log p of a binary logit stays exact."""
+    at = np.arange(truth.size)
+    best = p.argmax(axis=1)
+    log_p = predictions.log_probabilities(rows)[at, truth]
+    brier = np.einsum("ij,ij->i", p, p) - 2.0 * p[at, truth] + 1.0
+    return best, np.stack([p[at, best], log_p, np.maximum(brier, 0.0)])
+
+
+def _stated_rows(predictions: Predictions) -> RowStats:
+    """Top-label files state confidence and answer; the rest is unknown (NaN)."""
+    assert predictions.predicted is not None
+    unknown = np.full(predictions.n, np.nan)
+    return RowStats(
+        frozen(predictions.scores.astype(np.float64)),
+        predictions.predicted,
+        frozen(predictions.predicted == predictions.labels),
+        frozen(unknown),
+        frozen(unknown),
+        0,
+    )

@@ -1,0 +1,181 @@
+"""The nouns between bytes and predictions: a source of bytes, and the arrays found in it."""
+
+import io
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import Notice, Refused
+
+# Any dtype: text is an object array of str that a reader of ours made, never one that was loaded.
+Entry = npt.NDArray[np.generic]
+
+FIRST_ARRAY = "scores"  # names given to the parts of a tuple, which has none of its own
+SECOND_ARRAY = "labels"
+STACK_ROWS = 512
+
+
+@dataclass(frozen=True)
+class Source:
+    """The bytes of one file and the name it came with; `data` is read-only."""
+
+    name: str
+    data: memoryview
+    file: BinaryIO
+
+    @classmethod
+    def of_bytes(cls, name: str, data: bytes) -> "Source":
+        """Return a source over bytes in memory."""
+        return cls(name, memoryview(data), io.BytesIO(data))
+
+    @classmethod
+    def of_file(cls, name: str, file: BinaryIO) -> "Source":
+        """Return a source over an open file, mapped and not copied."""
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        if size == 0:
+            return cls(name, memoryview(b""), file)
+        return cls(name, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), file)
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self.data.nbytes
+
+    @property
+    def suffix(self) -> str:
+        """Last suffix of the name in lower case, without the dot."""
+        stem, dot, last = self.name.rpartition(".")
+        return last.lower() if dot and stem else ""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds before anybody says what it means.
+
+    Parameters
+    ----------
+    format : str
+        Name of the format, for example ``npz``.
+    entries : mapping of str to array
+        Arrays by key, or the columns of a table, in the order of the file.
+    table : bool
+        Whether the entries are columns of one table.
+    headed : bool
+        Whether the columns have names of their own.
+    printed : bool
+        Whether numbers were written as text, and so rounded to some digits.
+    first_line : int
+        Line of the file that holds row 0, for messages; 0 when rows have no lines.
+    coarse : mapping of str to float
+        Rounding step near 1 of entries whose dtype here is finer than in the file.
+    named : bool
+        Whether the keys are the file's own; positions in a tuple have names of ours.
+    notices : tuple of Notice
+        What was accepted, but must be said.
+    """
+
+    format: str
+    entries: Mapping[str, Entry]
+    table: bool = False
+    headed: bool = True
+    printed: bool = False
+    first_line: int = 0
+    coarse: Mapping[str, float] = field(default_factory=dict)
+    named: bool = True
+    notices: tuple[Notice, ...] = ()
+
+    def row(self, index: int) -> str:
+        """Return how a message names a row: its number from 0, and its line if it has one."""
+        return (
+            f"row {index} (line {self.first_line + index})" if self.first_line else f"row {index}"
+        )
+
+    def fingerprint(self, evidence: str = "") -> str:
+        """Return a digest of format, keys, dtypes, dimensions and what values say of themselves.
+
+        Where it is the same, a recipe fits again.
+        """
+        state = blake2b(f"{self.format}|{self.headed}|{evidence}".encode(), digest_size=8)
+        for name, entry in self.entries.items():
+            state.update(f"{len(name)}:{name}|{entry.dtype.kind}|{entry.ndim};".encode())
+        return state.hexdigest()
+
+
+def text_array(values: list[str]) -> Entry:
+    """Return strings as an object array: one long string does not widen all others."""
+    out = np.empty(len(values), dtype=object)
+    # A lone surrogate cannot be written anywhere later; it is shown as a question mark.
+    out[:] = [v if v.isascii() else v.encode("utf-8", "replace").decode() for v in values]
+    return out
+
+
+def id_text(entry: Entry) -> Entry:
+    """Return names of rows as text; 7.0 and 7 are one name."""
+    flat = entry.reshape(-1)
+    if is_text(flat):
+        return flat
+    if is_whole(flat):
+        flat = flat.astype(np.int64) if flat.dtype.kind == "f" else flat
+    return text_array([str(value) for value in flat.tolist()])
+
+
+def is_whole(entry: Entry) -> bool:
+    """Whether numbers are whole, also those written as fractions."""
+    if entry.dtype.kind != "f":
+        return entry.dtype.kind in "biu"
+    values = entry.astype(np.float64)
+    return bool(np.all((np.abs(values) < 2**53) & (values == np.floor(values))))
+
+
+def stacked(columns: list[Entry]) -> Entry:
+    """Return columns as a matrix, filled block by block of rows so that writes stay in cache."""
+    rows, dtype = len(columns[0]), np.result_type(*columns)
+    out = np.empty((rows, len(columns)), dtype)
+    for start in range(0, rows, STACK_ROWS):
+        for index, column in enumerate(columns):
+            out[start : start + STACK_ROWS, index] = column[start : start + STACK_ROWS]
+    return out
+
+
+def is_text(entry: Entry) -> bool:
+    """Whether an entry holds strings."""
+    return entry.dtype.kind == "O"
+
+
+def native(entry: Entry) -> Entry:
+    """Return an array in the machine's byte order with strings as objects."""
+    if entry.dtype.kind == "U":
+        return text_array(entry.reshape(-1).tolist()).reshape(entry.shape)
+    if not entry.dtype.isnative:
+        return entry.astype(entry.dtype.newbyteorder("="))
+    return entry
+
+
+def check_dtype(dtype: np.dtype[np.generic], where: str) -> None:
+    """Refuse element types that are neither numbers, truth values nor text."""
+    if dtype.hasobject:
+        raise Refused(
+            "OBJECT_DTYPE",
+            "the array holds Python objects, which only an unsafe reader can load",
+            "save it as numbers, for example with astype(float)",
+            where,
+        )
+    if (
+        dtype.kind not in "biufU"
+        or dtype.itemsize == 0
+        or (dtype.kind == "f" and dtype.itemsize > 8)
+    ):
+        named = {"c": "complex", "V": "structured", "M": "dates", "m": "durations", "S": "bytes"}
+        what = named.get(dtype.kind, str(dtype))
+        raise Refused(
+            "DTYPE",
+            f"{what} values ({dtype}) where real numbers were expected",
+            "save scores as float16, float32 or float64 and labels as integers",
+            where,
+        )

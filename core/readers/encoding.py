@@ -1,0 +1,149 @@
+"""How a text file is written: encoding, delimiter, decimal comma, header line; all said."""
+
+import codecs
+import csv
+import re
+from dataclasses import dataclass
+
+from core.errors import Notice, Refused
+
+SAMPLE_BYTES = 65_536
+SAMPLE_LINES = 25
+DELIMITERS = ",\t;|"
+REMEDY = "save it as UTF-8 with commas between columns"
+BLOCK = 8 * 2**20
+NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Delimiter, decimal mark, lines to skip (comments), and the cells of the first lines."""
+
+    delimiter: str
+    decimal: str
+    skip: int
+    sample: tuple[tuple[str, ...], ...]
+
+
+def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:
+    """Return the text as UTF-8 bytes without a byte order mark, and what was assumed.
+
+    Raises
+    ------
+    Refused
+        CSV_ENCODING: NUL bytes, or bytes that do not fit the mark at the start.
+    """
+    head = bytes(data[:4])
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return _recoded(data, "utf-16"), [Notice("ENCODING_GUESSED", "read as UTF-16 by its mark")]
+    if head[:3] == codecs.BOM_UTF8:
+        data = data[3:]
+    _refuse_nul(data)
+    if _is_utf8(data):
+        return data, []
+    text = "not UTF-8; read as Windows-1252 (Latin-1): check names with accents"
+    return _recoded(data, "cp1252"), [Notice("ENCODING_GUESSED", text)]
+
+
+def _recoded(data: memoryview, encoding: str) -> memoryview:
+    try:
+        text = str(data, encoding)
+    except UnicodeDecodeError:
+        if encoding != "cp1252":
+            raise Refused("CSV_ENCODING", f"bytes that are no {encoding}", REMEDY) from None
+        text = str(data, "latin-1")  # the five bytes that cp1252 leaves undefined
+    if "\0" in text:
+        raise Refused("CSV_ENCODING", "NUL characters inside the text", REMEDY)
+    return memoryview(text.encode("utf-8"))
+
+
+def _refuse_nul(data: memoryview) -> None:
+    for start in range(0, data.nbytes, BLOCK):
+        at = bytes(data[start : start + BLOCK]).find(0)
+        if at >= 0:
+            raise Refused("CSV_ENCODING", "NUL bytes inside the text", REMEDY, f"byte {start + at}")
+
+
+def _is_utf8(data: memoryview) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, data.nbytes, BLOCK):
+            block = bytes(data[start : start + BLOCK])
+            if not block.isascii() or decoder.getstate()[0]:
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def sniff_dialect(data: memoryview) -> Dialect:
+    """Return how the columns are separated, judged from the first lines.
+
+    Raises
+    ------
+    Refused
+        EMPTY: only comments or blank lines.
+    """
+    text = bytes(data[:SAMPLE_BYTES]).decode("utf-8", "ignore")
+    lines = re.split(r"\r\n|\n|\r", text)
+    if data.nbytes > SAMPLE_BYTES and len(lines) > 1:
+        lines = lines[:-1]
+    skip = next((i for i, line in enumerate(lines) if line.strip() and line[0] != "#"), None)
+    if skip is None:
+        raise Refused("EMPTY", "the text holds no rows", "give at least one row of scores")
+    body = [line for line in lines[skip:] if line.strip()][:SAMPLE_LINES]
+    delimiter = _delimiter(body)
+    cells = tuple(tuple(row) for row in csv.reader(body, delimiter=delimiter))
+    comma = delimiter != "," and any(
+        re.fullmatch(r"-?\d*,\d+(e-?\d+)?", c.strip()) for r in cells for c in r
+    )
+    return Dialect(delimiter, "," if comma else ".", skip, cells)
+
+
+def _delimiter(lines: list[str]) -> str:
+    """Return the separator that cuts every line into the same number of cells, and into most."""
+    best, most = ",", 1
+    for candidate in DELIMITERS + " ":
+        widths = [len(row) for row in csv.reader(lines, delimiter=candidate)]
+        steady = sum(w == widths[0] for w in widths) >= 0.8 * len(widths)
+        if steady and widths[0] > most and not (candidate == "," and _looks_decimal(lines)):
+            best, most = candidate, widths[0]
+        if most > 1 and candidate == "|":  # spaces count only when nothing else separates
+            break
+    return best
+
+
+def _looks_decimal(lines: list[str]) -> bool:
+    """Whether commas are decimal marks: another separator cuts the lines evenly too."""
+    return any(
+        len({line.count(mark) for line in lines}) == 1 and mark in lines[0] for mark in ";\t"
+    )
+
+
+def dialect_notices(dialect: Dialect, data: memoryview) -> list[Notice]:
+    """Return what is unusual in how the text is written."""
+    said = []
+    if dialect.delimiter not in ",\t":
+        said.append(f"columns are separated by {NAMES[dialect.delimiter]}")
+    if dialect.decimal == ",":
+        said.append("numbers have decimal commas")
+    if dialect.skip:
+        lines = "first line is" if dialect.skip == 1 else f"first {dialect.skip} lines are"
+        said.append(f"the {lines} blank or comments and skipped")
+    head = bytes(data[:SAMPLE_BYTES])
+    if b"\r" in head and b"\n" not in head:
+        said.append("lines end in a carriage return only")
+    return [Notice("DIALECT", "; ".join(said))] if said else []
+
+
+def is_number(cell: str, decimal: str = ".") -> bool:
+    """Whether a cell is a number as a table holds them; infinities and NaN count."""
+    word = cell.strip().replace(decimal, ".")
+    if "_" in word:
+        return False
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

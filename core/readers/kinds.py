@@ -1,0 +1,190 @@
+"""What the scores are when nobody says: one written rule, and the checks of what is declared."""
+
+from dataclasses import dataclass
+
+from core.errors import Notice, Refused
+from core.predictions import ScoreKind
+from core.readers.survey import Survey
+
+LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
+SIGMOID, CONFIDENCE = ScoreKind.SIGMOID, ScoreKind.CONFIDENCE
+SAID = "you said so"
+TOLD = "say what they are with --scores logits, --scores probabilities or --scores sigmoid"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What besides the numbers decides: columns, and whether labels are a 0/1 matrix."""
+
+    columns: int
+    multilabel: bool
+    one_hot: bool = False
+    top_label: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The kind, why, whether rows must be renormalised, and what must be said."""
+
+    kind: ScoreKind
+    reason: str
+    renormalise: bool = False
+    notices: tuple[Notice, ...] = ()
+
+
+def decide(
+    declared: ScoreKind | None, hint: ScoreKind | None, seen: Survey, shape: Shape, name: str
+) -> Verdict:
+    """Return what the scores are.
+
+    Parameters
+    ----------
+    declared : ScoreKind or None
+        What the user said; checked against the values, never overruled.
+    hint : ScoreKind or None
+        What the key or header says.
+    seen : Survey
+        The values.
+    shape : Shape
+        Columns and form of the labels.
+    name : str
+        The key or columns, for messages.
+
+    Raises
+    ------
+    Refused
+        PROB_SUM or PROB_RANGE, naming the option that decides.
+    """
+    if shape.top_label or CONFIDENCE in (declared, hint):
+        return _confidence(declared, seen, shape, name)
+    if declared is not None:
+        return _checked(declared, SAID, seen, shape, name)
+    if hint is PROBABILITIES and (shape.multilabel or _only_sigmoid(seen, shape)):
+        hint = SIGMOID
+    if hint is not None:
+        verdict = _checked(hint, f"the name {name!r} says so", seen, shape, name)
+        return _doubted(verdict, seen, shape)
+    return _guessed(seen, shape, name)
+
+
+def _only_sigmoid(seen: Survey, shape: Shape) -> bool:
+    """One-hot rows beside values in [0, 1] that do not sum to one: a score for each label."""
+    return shape.one_hot and seen.in_unit and not seen.sums_to_one
+
+
+def _guessed(seen: Survey, shape: Shape, name: str) -> Verdict:
+    """Apply the rule of last resort, in its written order."""
+    if shape.columns > 1 and not shape.multilabel and seen.percent:
+        raise _percent(seen)
+    near = -1e-3 < seen.low < 0 and shape.columns > 1 and seen.sums_to_one
+    if near:
+        raise _range(
+            seen.low, seen.low_at, "; every row sums to one, so they look like probabilities"
+        )
+    if not seen.in_unit:
+        reason = f"values lie outside 0 to 1 ({seen.low:.4g} to {seen.high:.4g})"
+        text = f"read as logits: {reason}, none below 0"
+        notices = (Notice("SCORES_GUESSED", text),) if seen.low >= 0 else ()
+        return Verdict(LOGITS, reason, notices=notices)
+    if shape.columns == 1 and not shape.multilabel:
+        reason = "one column of values from 0 to 1"
+        return _said(PROBABILITIES, reason, seen, shape, name)
+    if not shape.multilabel and seen.sums_to_one:
+        return _said(
+            PROBABILITIES, "values lie in 0 to 1 and every row sums to one", seen, shape, name
+        )
+    if shape.multilabel or shape.one_hot:
+        return _said(SIGMOID, "values lie in 0 to 1 beside a 0/1 label for each", seen, shape, name)
+    raise _sum(seen, "so they are neither plainly probabilities nor logits")
+
+
+def _said(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str) -> Verdict:
+    verdict = _checked(kind, reason, seen, shape, name)
+    notice = Notice("SCORES_GUESSED", f"read as {kind}: {reason}")
+    return Verdict(kind, reason, verdict.renormalise, (notice, *verdict.notices))
+
+
+def _doubted(verdict: Verdict, seen: Survey, shape: Shape) -> Verdict:
+    """Believe a name that says logits above rows that sum to one, and say so."""
+    odd = verdict.kind is LOGITS and shape.columns > 1 and seen.in_unit and seen.sums_to_one
+    if not odd:
+        return verdict
+    text = (
+        f"{verdict.reason}, so they were read as logits; but every row sums to one:"
+        " if they are probabilities, choose probabilities (--scores probabilities)"
+    )
+    return Verdict(verdict.kind, verdict.reason, False, (Notice("SCORES_GUESSED", text),))
+
+
+def _checked(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str) -> Verdict:
+    """Return the verdict when the values allow the kind; refuse otherwise."""
+    if kind is LOGITS:
+        return Verdict(LOGITS, reason)
+    if not seen.in_unit:
+        if seen.percent or (seen.low >= 0 and 1.5 < seen.high <= 100):
+            raise _percent(seen)
+        below = seen.low < 0
+        raise _range(seen.low if below else seen.high, seen.low_at if below else seen.high_at, "")
+    if kind is SIGMOID or shape.multilabel or shape.columns == 1:
+        return _per_label(kind, reason, seen, shape)
+    if not seen.sums_to_one:
+        exclusive = "so they are no probabilities of one class out of several"
+        raise _sum(seen, exclusive if reason == SAID else f"although {reason}")
+    return _rows(reason, seen, name)
+
+
+def _per_label(kind: ScoreKind, reason: str, seen: Survey, shape: Shape) -> Verdict:
+    if seen.high > 1.0:
+        raise _range(seen.high, seen.high_at, "")
+    if kind is SIGMOID and shape.columns > 1 and not (shape.multilabel or shape.one_hot):
+        what = "sigmoid scores need a 0/1 label for each column, and each row has one label"
+        raise Refused("CLASSES", what, "give 0/1 labels for each column, or choose another kind")
+    return Verdict(SIGMOID if shape.multilabel or shape.one_hot else kind, reason)
+
+
+def _rows(reason: str, seen: Survey, name: str) -> Verdict:
+    if seen.deviation <= seen.quiet and seen.high <= 1.0:
+        return Verdict(PROBABILITIES, reason)
+    text = (
+        f"rows of {name} do not sum to exactly one (largest deviation {seen.deviation:.2g},"
+        f" {seen.worst_row}); each row was divided by its sum"
+    )
+    return Verdict(PROBABILITIES, reason, True, (Notice("RENORMALISED", text),))
+
+
+def _confidence(declared: ScoreKind | None, seen: Survey, shape: Shape, name: str) -> Verdict:
+    if not shape.top_label:
+        what = "confidences need the answer given beside them"
+        raise Refused("AMBIGUOUS_KEYS", what, "add a column with the predicted class", name)
+    if declared not in (None, CONFIDENCE):
+        what = f"a list of confidences was declared as {declared}"
+        raise Refused("CLASSES", what, "give scores for every class, or --scores confidence", name)
+    if not (seen.low >= 0 and seen.high <= 1):
+        if seen.low >= 0 and 1.5 < seen.high <= 100:
+            raise _percent(seen)
+        below = seen.low < 0
+        raise _range(seen.low if below else seen.high, seen.low_at if below else seen.high_at, "")
+    return Verdict(CONFIDENCE, "a confidence beside the answer given")
+
+
+def _percent(seen: Survey) -> Refused:
+    sums = f"; rows sum to about {seen.high_sum:.5g}" if seen.percent else ""
+    what = f"values up to {seen.high:.5g} look like percent{sums}, expected 0 to 1"
+    return Refused(
+        "PROB_RANGE",
+        what,
+        "divide by 100 and read the file again",
+        seen.high_at,
+    )
+
+
+def _range(value: float, where: str, more: str) -> Refused:
+    what = f"probability {value:.9g} outside 0 to 1{more}"
+    remedy = "find out how it arose, or say --scores logits if that is what they are"
+    return Refused("PROB_RANGE", what, remedy, where)
+
+
+def _sum(seen: Survey, why: str) -> Refused:
+    low, high = seen.low_sum, seen.high_sum
+    what = f"values lie in 0 to 1 but rows sum to {low:.6g} .. {high:.6g}, {why}"
+    return Refused("PROB_SUM", what, TOLD, seen.worst_row)

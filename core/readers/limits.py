@@ -1,0 +1,62 @@
+"""Walls around the process that reads: memory, time, files, network, user; set from inside it.
+
+What holds where: on Linux memory, processor time, written bytes and core dumps are limited, and
+the process leaves the network by a namespace of its own where the kernel allows it (as root, or
+with unprivileged user namespaces); as root it also becomes the user nobody. Where the kernel
+refuses a namespace, the limits hold but the network stays reachable. Off Linux only the parent's
+time limit holds.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+if sys.platform != "win32":
+    import resource
+
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
+NO_NEW_PRIVILEGES = 38  # prctl
+PARENT_DEATH_SIGNAL = 1  # prctl
+NOBODY = 65_534
+PROCESSES_OF_NOBODY = 512
+
+
+def leave_network() -> bool:
+    """Move to an empty network; return whether the kernel allowed it."""
+    if not sys.platform.startswith("linux"):
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    flags = CLONE_NEWNET if os.geteuid() == 0 else CLONE_NEWUSER | CLONE_NEWNET
+    return bool(libc.unshare(flags) == 0)
+
+
+def limit_resources(memory_bytes: int, seconds: int) -> None:
+    """Limit address space, processor time, the size of written files and core dumps."""
+    if not sys.platform.startswith("linux"):
+        return
+    for what, amount in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, memory_bytes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(what)
+        top = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+        resource.setrlimit(what, (top, top))
+
+
+def drop_privileges() -> None:
+    """Become nobody, if root, for good; every module that is needed must be imported by now."""
+    if not sys.platform.startswith("linux"):
+        return
+    libc = ctypes.CDLL(None)
+    libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if os.geteuid() == 0:
+        resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES_OF_NOBODY, PROCESSES_OF_NOBODY))
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    # After the change of user, which clears it: a reader does not outlive who waits for it.
+    libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

@@ -1,0 +1,214 @@
+"""Pickles of NumPy arrays, read by an unpickler that can call nothing but our guarded functions."""
+
+import io
+import math
+import pickle
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+import numpy as np
+
+from core import defaults
+from core.errors import Refused
+from core.readers.contents import Contents, Entry, Source, check_dtype, native
+from core.readers.opcodes import scan
+from core.readers.tree import contents_of
+
+BROKEN = (
+    pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError,
+    OverflowError, RecursionError, UnicodeError,
+)  # fmt: skip
+REMEDY = "save plain NumPy arrays, best with np.savez"
+MAX_DIMENSIONS = 8
+
+
+class Guard:
+    """A function a pickle may call by name; it has no state that a pickle could set."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., object]) -> None:
+        self._call = call
+
+    def __call__(self, *args: object) -> object:
+        """Call the guarded function; wrong arguments are a refusal."""
+        return self._call(*args)
+
+    def __setstate__(self, state: object) -> NoReturn:
+        """Refuse: BUILD on a function."""
+        raise Refused("PICKLE_SHAPE", "state given to a function", REMEDY)
+
+
+class StoredType:
+    """A dtype as a pickle spells it: a code, then a byte order."""
+
+    __slots__ = ("code", "order")
+
+    def __init__(self, code: object, *flags: object) -> None:
+        if not isinstance(code, str) or len(code) > 12 or not set(flags) <= {0, 1}:
+            raise Refused("DTYPE", f"dtype {str(code)[:40]!r}", REMEDY)
+        self.code = code
+        self.order = "="
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        """Take the byte order; fields and sub-arrays are refused."""
+        if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", ">", "=", "|"):
+            raise Refused("DTYPE", "a dtype in an unknown form", REMEDY)
+        if any(part is not None for part in state[2:5]):
+            raise Refused("DTYPE", "a structured array", REMEDY)
+        self.order = str(state[1])
+
+    def resolve(self) -> np.dtype[np.generic]:
+        """Return the dtype, checked to hold plain numbers or text."""
+        if self.code[:1] == "O":
+            check_dtype(np.dtype(object), "pickle")
+        dtype = np.dtype(self.code)
+        check_dtype(dtype, "pickle")
+        return dtype.newbyteorder(">" if self.order == ">" else "<")
+
+
+class StoredArray:
+    """An array whose numbers arrive by BUILD, after the object was made."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, kind: object, shape: object, code: object) -> None:
+        if kind is not NDARRAY or shape not in ((0,), [0]) or code not in (b"b", "b", b""):
+            raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+        self.array: Entry | None = None
+
+    def __setstate__(self, state: object) -> None:
+        """Take (version, shape, dtype, order, bytes) and check that the sizes agree."""
+        if not isinstance(state, tuple) or len(state) != 5:
+            raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+        _, shape, dtype, fortran, raw = state
+        self.array = build_array(raw, dtype, shape, "F" if fortran else "C")
+
+
+class NumpyArrayType:
+    """Stands for numpy.ndarray, which a pickle may name but not call."""
+
+    __slots__ = ()
+
+
+NDARRAY = NumpyArrayType()
+
+
+def build_array(raw: object, dtype: object, shape: object, order: object) -> Entry:
+    """Return an array of exactly the bytes stored; the shape cannot ask for more."""
+    if not isinstance(dtype, StoredType) or not isinstance(shape, tuple) or order not in ("C", "F"):
+        raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+    resolved = dtype.resolve()
+    if not isinstance(raw, bytes | bytearray):
+        raise Refused("OBJECT_DTYPE", "an array of Python objects", REMEDY)
+    if len(shape) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+        raise Refused("PICKLE_SHAPE", f"array shape {str(shape)[:60]}", REMEDY)
+    expected = math.prod(shape) * resolved.itemsize
+    if expected != len(raw) or expected > defaults.MAX_BYTES:
+        what = f"shape {shape} needs {expected} bytes, {len(raw)} are stored"
+        raise Refused("PICKLE_SHAPE", what, REMEDY)
+    return native(np.frombuffer(raw, resolved).reshape(shape, order=order))
+
+
+def _scalar(dtype: object, raw: object) -> object:
+    return build_array(raw, dtype, (), "C").item()
+
+
+def _from_buffer(raw: object, dtype: object, shape: object, order: object) -> Entry:
+    return build_array(raw, dtype, shape, order)
+
+
+def _encode(text: object, encoding: object) -> bytes:
+    """Protocol 2 stores bytes as text in Latin-1."""
+    if not isinstance(text, str) or encoding != "latin1":
+        raise Refused("PICKLE_SHAPE", "bytes in an unknown form", REMEDY)
+    return text.encode("latin-1")
+
+
+def _no_bytes() -> bytes:
+    return b""
+
+
+RECONSTRUCT, SCALAR = Guard(StoredArray), Guard(_scalar)
+FROM_BUFFER, DTYPE = Guard(_from_buffer), Guard(StoredType)
+GLOBALS: Mapping[tuple[str, str], object] = {
+    ("numpy", "ndarray"): NDARRAY,
+    ("numpy", "dtype"): DTYPE,
+    ("numpy.core.multiarray", "_reconstruct"): RECONSTRUCT,
+    ("numpy._core.multiarray", "_reconstruct"): RECONSTRUCT,
+    ("numpy.core.multiarray", "scalar"): SCALAR,
+    ("numpy._core.multiarray", "scalar"): SCALAR,
+    ("numpy.core.numeric", "_frombuffer"): FROM_BUFFER,
+    ("numpy._core.numeric", "_frombuffer"): FROM_BUFFER,
+    ("_codecs", "encode"): Guard(_encode),
+    ("__builtin__", "bytes"): Guard(_no_bytes),
+    ("builtins", "bytes"): Guard(_no_bytes),
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    """Knows the names of one fixed table and nothing else; there is no second attempt."""
+
+    def __init__(
+        self,
+        file: io.BytesIO,
+        names: Mapping[tuple[str, str], object],
+        storage: Callable[[object], object] | None,
+    ) -> None:
+        super().__init__(file, encoding="latin1")
+        self._names, self._storage = names, storage
+
+    def find_class(self, module: str, name: str) -> object:
+        """Return our own stand-in for a known name; refuse every other."""
+        found = self._names.get((module, name))
+        if found is None:
+            raise Refused(
+                "PICKLE_GLOBAL",
+                f"the pickle asks for {module}.{name}, which is none of the array types allowed",
+                REMEDY,
+                where=f"{module}.{name}",
+            )
+        return found
+
+    def persistent_load(self, reference: object) -> object:
+        """Hand a storage reference of a torch file to its reader."""
+        if self._storage is None:
+            raise Refused("PICKLE_SHAPE", "a reference outside the pickle", REMEDY)
+        return self._storage(reference)
+
+
+def load(
+    data: memoryview,
+    names: Mapping[tuple[str, str], object] = GLOBALS,
+    storage: Callable[[object], object] | None = None,
+    start: int = 0,
+) -> tuple[object, int]:
+    """Return the object of the pickle that begins at `start`, and where the pickle ends.
+
+    Raises
+    ------
+    Refused
+        PICKLE_GLOBAL, PICKLE_LIMIT, PICKLE_SHAPE, OBJECT_DTYPE or DTYPE.
+    """
+    end = scan(data, start, persistent=storage is not None)
+    file = io.BytesIO(data[start:end])
+    try:
+        return _Unpickler(file, names, storage).load(), end
+    except BROKEN as error:
+        raise Refused(
+            "PICKLE_SHAPE", "the pickle is damaged or not one of arrays", REMEDY
+        ) from error
+
+
+def settle(node: object) -> object:
+    """Return the array behind a stand-in of ours, and everything else as it is."""
+    return node.array if isinstance(node, StoredArray) else node
+
+
+def read_pickle(source: Source) -> Contents:
+    """Return the arrays of a pickle: a mapping, a pair, or a pair of pairs of arrays."""
+    tree, end = load(source.data)
+    if end < source.size:
+        what = f"{source.size - end} bytes follow the pickle"
+        raise Refused("TRAILING", what, "save one object in the file")
+    return contents_of("pickle", tree, settle)

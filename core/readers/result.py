@@ -1,0 +1,155 @@
+"""What reading hands over: predictions by split, what was assumed, and what was seen."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from core.errors import Notice, Refused
+from core.predictions import Predictions, ScoreKind
+from core.readers.options import ReadOptions
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One array or column: its key, what it is used for, shape and dtype."""
+
+    name: str
+    role: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What would follow if the scores were of one kind.
+
+    Attributes
+    ----------
+    kind : ScoreKind
+        The kind.
+    possible : bool
+        Whether the values allow it.
+    why_not : str
+        Why they do not; empty otherwise.
+    accuracy, mean_confidence : float or None
+        Fractions of the split that is audited; None where impossible.
+    """
+
+    kind: ScoreKind
+    possible: bool
+    why_not: str = ""
+    accuracy: float | None = None
+    mean_confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a file looks like, for the step in which a user checks or chooses.
+
+    Attributes
+    ----------
+    layout : str
+        One sentence: rows, columns, labels, parts.
+    kind : ScoreKind or None
+        The kind that was read or guessed.
+    reason : str
+        Why, in plain words.
+    columns : tuple of Column
+        Everything found, with its role.
+    header : tuple of str
+        Names above the preview.
+    rows : tuple of tuple of str
+        The first rows, raw text: whoever shows them escapes them.
+    readings : tuple of Reading
+        What each kind would mean.
+    fingerprint : str
+        Equal for files of the same form, under which a recipe may be reused.
+    scores_keys, labels_keys, id_columns : tuple of str
+        What may be chosen.
+    """
+
+    layout: str
+    kind: ScoreKind | None
+    reason: str
+    columns: tuple[Column, ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    readings: tuple[Reading, ...]
+    fingerprint: str
+    scores_keys: tuple[str, ...] = ()
+    labels_keys: tuple[str, ...] = ()
+    id_columns: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the inspection as plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Inspection":  # Any: plain JSON
+        """Return the inspection that `to_json` wrote."""
+        return cls(
+            layout=str(data["layout"]),
+            reason=str(data["reason"]),
+            fingerprint=str(data["fingerprint"]),
+            header=_texts(data["header"]),
+            scores_keys=_texts(data["scores_keys"]),
+            labels_keys=_texts(data["labels_keys"]),
+            id_columns=_texts(data["id_columns"]),
+            kind=None if data["kind"] is None else ScoreKind(data["kind"]),
+            columns=tuple(
+                Column(c["name"], c["role"], tuple(c["shape"]), c["dtype"]) for c in data["columns"]
+            ),
+            rows=tuple(_texts(row) for row in data["rows"]),
+            readings=tuple(
+                Reading(**{**r, "kind": ScoreKind(r["kind"])}) for r in data["readings"]
+            ),
+        )
+
+
+def _texts(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(str(value) for value in values)
+
+
+class NeedsChoice(Refused):
+    """A refusal after the file was opened: `inspection` shows what may be chosen instead."""
+
+    def __init__(self, refusal: Refused, inspection: Inspection) -> None:
+        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.where)
+        self.inspection = inspection
+
+
+@dataclass(frozen=True)
+class ReadResult:
+    """The outcome of reading one file, with its label file if there was one.
+
+    Attributes
+    ----------
+    splits : mapping of str to Predictions
+        By train, val and test; a lone part is called test.
+    notices : tuple of Notice
+        What was assumed; they travel into every export.
+    digest : str
+        blake2b-128 of the bytes of the file, and of the label file after it.
+    inspection : Inspection
+        What was seen.
+    recipe : ReadOptions
+        The choices with which reading again gives the same.
+    """
+
+    splits: Mapping[str, Predictions]
+    notices: tuple[Notice, ...]
+    inspection: Inspection
+    recipe: ReadOptions
+    digest: str = field(default="")
+
+    @property
+    def chosen_split(self) -> str:
+        """The split that is audited when nobody says: test, else val, else train."""
+        return choose_split(self.splits)
+
+
+def choose_split(splits: Mapping[str, object]) -> str:
+    """Return test when present, else val, else train."""
+    return next(name for name in reversed(SPLITS) if name in splits)

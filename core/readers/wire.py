@@ -1,0 +1,165 @@
+"""How a reading crosses from the child to the parent: .npy buffers and JSON, checked on arrival."""
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Int
+from core.errors import LostWorker, Notice, Refused
+from core.predictions import Predictions, ScoreKind, Task
+from core.readers.contents import Entry, Source
+from core.readers.interpret import Interpreted
+from core.readers.judge import Ready
+from core.readers.numpy_file import array_of
+from core.readers.options import ReadOptions
+from core.readers.result import SPLITS, Inspection, NeedsChoice, ReadResult
+
+RESULT = "result.json"
+MAX_JSON = 2**30
+FLOATS = {"float16", "float32", "float64"}
+Json = dict[str, Any]  # Any: plain JSON values of several types
+
+
+def write_result(folder: Path, found: Interpreted) -> None:
+    """Write arrays first and the JSON last: a result that can be read is complete."""
+    splits = {name: _write_split(folder, name, p) for name, p in found.splits.items()}
+    _write_json(
+        folder,
+        {
+            "splits": splits,
+            "notices": [notice.to_json() for notice in found.notices],
+            "inspection": found.inspection.to_json(),
+            "recipe": found.recipe.to_json(),
+        },
+    )
+
+
+def write_refusal(folder: Path, refusal: Refused) -> None:
+    """Write a refusal, with the inspection if there is one."""
+    seen = refusal.inspection.to_json() if isinstance(refusal, NeedsChoice) else None
+    _write_json(folder, {"refused": refusal.to_json(), "inspection": seen})
+
+
+def _write_json(folder: Path, data: Json) -> None:
+    partial = folder / f"{RESULT}.partial"
+    partial.write_text(json.dumps(data), encoding="ascii")
+    partial.rename(folder / RESULT)
+
+
+def _write_split(folder: Path, name: str, ready: Ready) -> Json:
+    prepared = ready.prepared
+    arrays = {"scores": prepared.scores, "labels": ready.labels}
+    if prepared.predicted is not None:
+        arrays["predicted"] = prepared.predicted
+    for key, array in arrays.items():
+        _save(folder / f"{name}.{key}.npy", array)
+    return {
+        "task": str(ready.task),
+        "kind": str(ready.verdict.kind),
+        "class_names": list(prepared.class_names),
+        "row_ids": list(ready.row_ids),
+        "renormalise": ready.verdict.renormalise,
+        "predicted": prepared.predicted is not None,
+    }
+
+
+def _save(path: Path, array: Entry) -> None:
+    try:
+        np.save(path, array, allow_pickle=False)
+    except OSError as error:  # NumPy tells of a write cut short, but not why
+        raise OSError(error.errno or errno.ENOSPC, "no room for an array") from error
+
+
+def read_result(folder: Path) -> ReadResult:
+    """Return what the child wrote, after checking every type and shape.
+
+    Raises
+    ------
+    Refused
+        The child's own refusal.
+    LostWorker
+        The child wrote something that no reader writes.
+    """
+    try:
+        return _result(folder)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise LostWorker(
+            "LOST_WORKER", "the reading process left no valid result", "read the file again"
+        ) from error
+
+
+def _result(folder: Path) -> ReadResult:
+    with open_left(folder / RESULT) as file:
+        data = json.loads(file.read(MAX_JSON))
+    if "refused" in data:
+        raise _refusal(data)
+    return ReadResult(
+        {name: _split(folder, name, item) for name, item in data["splits"].items()},
+        tuple(Notice(str(n["code"]), str(n["text"])) for n in data["notices"]),
+        Inspection.from_json(data["inspection"]),
+        ReadOptions.from_json(data["recipe"]),
+    )
+
+
+def open_left(path: Path) -> BinaryIO:
+    """Open what the child left: a plain file, never a link to another one or a pipe.
+
+    Raises
+    ------
+    OSError
+        There is none, or it is something else.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb")
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        file.close()
+        raise OSError(f"{path.name} is no plain file")
+    return file
+
+
+def _refusal(data: Json) -> Refused:
+    fields = {key: str(data["refused"][key]) for key in ("code", "what", "remedy", "where")}
+    refusal = Refused(**fields)
+    if data.get("inspection") is None:
+        return refusal
+    return NeedsChoice(refusal, Inspection.from_json(data["inspection"]))
+
+
+def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:
+    if name not in SPLITS:
+        raise ValueError(name)
+    scores = cast("npt.NDArray[np.floating]", _array(folder / f"{name}.scores.npy", FLOATS))
+    labels = cast("Int", _array(folder / f"{name}.labels.npy", {"int64"}))
+    predicted = None
+    if item["predicted"]:
+        predicted = cast("Int", _array(folder / f"{name}.predicted.npy", {"int64"}))
+    rows = len(scores)
+    if scores.ndim not in (1, 2) or len(labels) != rows or len(item["row_ids"]) not in (0, rows):
+        raise ValueError(name)
+    return Predictions(
+        Task(item["task"]),
+        ScoreKind(item["kind"]),
+        scores,
+        labels,
+        class_names=tuple(str(n) for n in item["class_names"]),
+        predicted=predicted,
+        row_ids=tuple(str(n) for n in item["row_ids"]),
+        renormalise=bool(item["renormalise"]),
+    )
+
+
+def _array(path: Path, dtypes: set[str]) -> Entry:
+    """Return an array of a file, mapped; our own parser judges its header as any other's."""
+    with open_left(path) as file:
+        array = array_of(Source.of_file(path.name, file).data, path.name)
+    if str(array.dtype) not in dtypes:
+        raise ValueError(path.name)
+    return array

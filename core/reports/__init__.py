@@ -1,0 +1,1 @@
+"""Views and audits to files: HTML, JSON and CSV."""

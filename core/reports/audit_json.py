@@ -1,0 +1,113 @@
+"""The JSON object of ``python -m core audit --json``: plain numbers, null with a reason."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.errors import Notice
+from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit
+
+Json = dict[str, Any]  # Any: plain JSON values
+NO_INTERVAL = "no interval is defined for it"
+UNDEFINED = "undefined on these rows"
+EMPTY_BIN = "no rows in this bin"
+
+
+def audit_json(
+    file: str,
+    digest: str,
+    splits: Mapping[str, int],
+    split: str,
+    notices: Sequence[Notice],
+    audit: Audit,
+) -> Json:
+    """Return the audit of one split as plain JSON.
+
+    Parameters
+    ----------
+    file, digest : str
+        The file's name and digest.
+    splits : mapping of str to int
+        Rows of every split that the file holds.
+    split : str
+        The one that was audited.
+    notices : sequence of Notice
+        What the reader said; those of the audit follow, each once.
+    audit : Audit
+        The audit of `split`.
+
+    Returns
+    -------
+    dict
+        Every key of the command line's contract; `labels` for multi-label audits only. A number
+        that is undefined or infinite is null, and the object it stands in has a `reason`.
+    """
+    out: Json = {
+        "file": file,
+        "digest": digest,
+        "task": str(audit.task),
+        "scores": str(audit.scores),
+        "n": int(audit.n),
+        "n_classes": int(audit.n_classes),
+        "splits": {name: int(n) for name, n in splits.items()},
+        "split": split,
+        "notices": [note.to_json() for note in dict.fromkeys((*notices, *audit.notices))],
+        "unavailable": dict(audit.unavailable),
+    }
+    out |= _target(audit.main)
+    out["verdict"] = {"code": audit.main.verdict.code, "text": audit.main.verdict.text}
+    if audit.labels:
+        out["labels"] = [{"name": label.name} | _target(label) for label in audit.labels]
+    return out
+
+
+def _target(target: TargetAudit) -> Json:
+    return {
+        "metrics": {name: score_json(score) for name, score in target.metrics.items()},
+        "noise_floor": {name: _floor(floor) for name, floor in target.noise_floor.items()},
+        "direction": _gap(target.direction),
+        "bins": _bins(target.bins),
+    }
+
+
+def score_json(score: Score) -> Json:
+    """Return one score as plain JSON, with the reason where a number is missing."""
+    out: Json = {
+        "value": _number(score.value),
+        "low": _number(score.low),
+        "high": _number(score.high),
+        "level": float(score.level),
+        "n": int(score.n),
+        "settings": dict(score.settings),
+    }
+    missing = UNDEFINED if out["value"] is None else NO_INTERVAL
+    return _explained(out, ("value", "low", "high"), score.reason or missing)
+
+
+def _floor(floor: Floor) -> Json:
+    out = {"mean": _number(floor.mean), "q95": _number(floor.q95)}
+    return _explained(out, ("mean", "q95"), UNDEFINED)
+
+
+def _gap(gap: Gap) -> Json:
+    out = {"gap": _number(gap.gap), "low": _number(gap.low), "high": _number(gap.high)}
+    return _explained(out, ("gap", "low", "high"), UNDEFINED)
+
+
+def _bins(bins: BinTable) -> list[Json]:
+    numbers = ("low", "high", "confidence", "accuracy", "ci_low", "ci_high")
+    out = []
+    for i, count in enumerate(bins.count.tolist()):
+        row: Json = {name: _number(float(getattr(bins, name)[i])) for name in numbers}
+        row["count"] = int(count)
+        out.append(_explained(row, numbers, EMPTY_BIN if count == 0 else UNDEFINED))
+    return out
+
+
+def _number(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _explained(out: Json, numbers: Sequence[str], reason: str) -> Json:
+    """Add the reason where a number is missing."""
+    return out | {"reason": reason} if any(out[name] is None for name in numbers) else out

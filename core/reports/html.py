@@ -1,0 +1,175 @@
+"""One self-contained HTML file of an audit, made from the same view as the page."""
+
+from collections.abc import Mapping
+from html import escape
+
+from core.errors import Notice
+from core.figures.text import clean
+from core.metrics.ranked import Ranked
+from core.metrics.records import Audit
+from core.readers.result import ReadResult
+from core.reports.page import page
+from core.views.plain import PlainView, plain_view
+from core.views.records import FigureCard, Sentence, Table, Tile
+from core.views.reliability import ReliabilityView, Subject, audited_view, pictured
+
+SQUARE = {"reliability"}
+
+
+def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
+    """Return the report of one audited split of a file.
+
+    Parameters
+    ----------
+    name : str
+        The file's name, as the user knows it.
+    result : ReadResult
+        What the reader handed over.
+    split : str
+        The split that was audited.
+    audit : Audit
+        Its audit.
+    """
+    predictions = result.splits[split]
+    subject = Subject(name, split, result.digest, predictions.class_names, tuple(result.notices))
+    target = pictured(audit)
+    ranked = Ranked.of(predictions.outcomes(target.target))
+    plain = plain_view(audit, target, ranked, name=name, split=split)
+    settings = {
+        "file": name,
+        "file digest": result.digest,
+        "task": audit.task,
+        "scores": audit.scores,
+        "rows": str(audit.n),
+        "classes": str(audit.n_classes),
+        "splits": ", ".join(f"{part} ({found.n})" for part, found in result.splits.items()),
+        "audited split": split,
+    }
+    return report_html(audited_view(predictions, audit, subject), plain, settings)
+
+
+def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, str]) -> str:
+    """Return a view, its plain twin and the settings as one HTML file that works offline."""
+    cards = [*view.figures.values(), plain.dumbbells]
+    body = "\n".join(
+        [
+            f'<p class="eyebrow">{_text(view.eyebrow)}</p>',
+            _sentence(view.sentence, "h1"),
+            _numbers(view.numbers),
+            _notices(view.notices),
+            f'<div class="figures">{"".join(map(_figure, view.figures.values()))}</div>',
+            _section("By class or label", _table(view.parts)) if view.parts.rows else "",
+            _section("All numbers", _table(view.scores)),
+            _section("Not possible with this file", _table(view.unavailable))
+            if view.unavailable.rows
+            else "",
+            _plain(plain),
+            _section("Settings", _definitions(settings)),
+        ]
+    )
+    figures = {card.key: _json(card) for card in cards}
+    return page(f"Candor: {_text(view.eyebrow)}", f"<main>\n{body}\n</main>", figures)
+
+
+def _text(text: str) -> str:
+    return escape(clean(text), quote=True)
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{title}</h2>{content}</section>"
+
+
+def _sentence(sentence: Sentence, tag: str) -> str:
+    parts = "".join(f'<span class="{p.tone}">{_text(p.text)}</span>' for p in sentence.parts)
+    second = f"<p>{_text(sentence.second)}</p>" if sentence.second else ""
+    return f"<{tag}>{parts}</{tag}>{second}"
+
+
+def _numbers(tiles: tuple[Tile, ...]) -> str:
+    return f'<dl class="numbers">{"".join(_tile(tile) for tile in tiles)}</dl>'
+
+
+def _tile(tile: Tile) -> str:
+    under = "<br>".join(_text(line) for line in (tile.interval, tile.note) if line)
+    return (
+        f'<div title="{_text(tile.help)}"><dt>{_text(tile.label)}</dt>'
+        f"<dd><b>{_text(tile.value)}</b> {_text(tile.unit)}<br><small>{under}</small></dd></div>"
+    )
+
+
+def _notices(notices: tuple[Notice, ...]) -> str:
+    if not notices:
+        return ""
+    items = "".join(f"<li>{_text(n.text)} <code>{_text(n.code)}</code></li>" for n in notices)
+    return _section("What to know first", f"<ul>{items}</ul>")
+
+
+def _figure(card: FigureCard) -> str:
+    square = ' class="square"' if card.key in SQUARE else ""
+    return (
+        f"<figure{square}><h3>{_text(card.title)}<small>{_text(card.explanation)}</small></h3>"
+        f'<div data-figure="{card.key}" role="img" aria-label="{_text(card.alt)}"></div>'
+        f"<figcaption>{_text(card.caption)}</figcaption>"
+        f"<details><summary>as table</summary>{_table(card.table)}</details></figure>"
+    )
+
+
+def _json(card: FigureCard) -> dict[str, str]:
+    return {
+        "light": str(card.figure("light").to_json()),
+        "dark": str(card.figure("dark").to_json()),
+    }
+
+
+def _table(table: Table) -> str:
+    classes = ["" if column.kind == "text" else ' class="number"' for column in table.columns]
+    head = "".join(
+        f"<th{css} scope='col'>{_text(column.label)}</th>"
+        for css, column in zip(classes, table.columns, strict=True)
+    )
+    rows = "".join(f"<tr>{_cells(row, classes)}</tr>" for row in table.written())
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _cells(row: list[str], classes: list[str]) -> str:
+    return "".join(f"<td{css}>{_text(cell)}</td>" for css, cell in zip(classes, row, strict=True))
+
+
+def _definitions(settings: Mapping[str, str]) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{_text(key)}</th><td>{_text(value)}</td></tr>'
+        for key, value in settings.items()
+    )
+    return f"<table><tbody>{rows}</tbody></table>"
+
+
+def _plain(plain: PlainView) -> str:
+    advice = "".join(
+        f"<h3>{_text(part.title)}</h3><p>{_text(part.text)}</p>"
+        for part in (plain.limits, plain.helps)
+    )
+    return _section(
+        "In plain words",
+        f"{_sentence(plain.sentence, 'p')}{_numbers(plain.numbers)}{_figure(plain.dumbbells)}"
+        f"{_icons(plain)}{advice}<p class='quiet'>{_text(plain.caption)}</p>",
+    )
+
+
+def _icons(plain: PlainView) -> str:
+    if plain.icons is None:
+        return ""
+    icons = plain.icons
+    return (
+        f"<h3>{_text(icons.title)}<small>{_text(icons.note)}</small></h3>"
+        f"<p>{_text(icons.promised_text)}</p>{_hundred(icons.promised, 'quiet')}"
+        f"<p>{_text(icons.found_text)}</p>{_hundred(icons.found, icons.tone)}"
+    )
+
+
+def _hundred(crosses: int, tone: str) -> str:
+    """Draw 100 boxes, the last ones crossed; the sentence over them says the same."""
+    boxes = "<i></i>" * (100 - crosses) + f'<i class="{tone}">×</i>' * crosses
+    return f'<div class="icons" aria-hidden="true">{boxes}</div>'

@@ -1,0 +1,1 @@
+"""What a screen or a report says: sentences, numbers, tables and the figures that go with them."""

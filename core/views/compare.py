@@ -1,0 +1,411 @@
+"""What the Compare page says about several runs: sentence, table, differences, small diagrams."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from core.defaults import SEED
+from core.figures import compare as figures
+from core.figures.numbers import THIN, count, points
+from core.figures.reliability import small_diagram
+from core.figures.runs import Mark, marks
+from core.metrics.comparison import Compared, Comparison
+from core.metrics.paired import Difference
+from core.metrics.records import Score
+from core.views import cards
+from core.views.compare_words import (
+    HIGHER,
+    IN_POINTS,
+    LABELS,
+    difference_words,
+    name,
+    number,
+    plain_sentence,
+    sentence,
+    value_words,
+)
+from core.views.records import Cell, Column, FigureCard, Kind, Sentence, Table
+
+COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
+HEADS = {
+    "accuracy": "Accuracy, %",
+    "nll": "Log-loss",
+    "brier": "Brier",
+    "ece": "ECE, %",
+    "ece_em": "ECE equal mass, %",
+    "classwise_ece": "Classwise, %",
+    "smece": "Smooth ECE, %",
+}
+PLAIN_COLUMNS = ("accuracy", "ece")
+PLAIN_HEADS = ("Model", "Images", "Right, in 100", "Off by, points on average")
+PLAIN_CAPTION = (
+    "In brackets and small type: where the number would lie on other images of the same kind, 95 "
+    "times in 100. A tie: too few images to tell the two apart."
+)
+TIE = "tie"
+CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
+ERROR_SIDES = ("smaller error", "larger error")
+ANSWER_SIDES = ("less often right", "more often right")
+PLAIN_SIDES = ("closer", "further off")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A run on the page: id, name, split and digest of its file."""
+
+    id: str
+    name: str
+    split: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class CellWords:
+    """A cell of the table: the number, its interval quiet beside it, and why there is none."""
+
+    value: str
+    interval: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One run's row of the table; `difference` is empty for the reference."""
+
+    name: str
+    mark: Mark
+    note: str
+    n: str
+    scores: tuple[CellWords, ...]
+    difference: CellWords
+    tie: bool
+    reference: bool
+
+
+@dataclass(frozen=True)
+class CompareView:
+    """Everything the page draws, in its order; the figures only where ranked."""
+
+    eyebrow: str
+    sentence: Sentence
+    heads: tuple[str, ...]
+    lines: tuple[RunLine, ...]
+    forest: FigureCard | None
+    curves: FigureCard | None
+    diagrams: tuple[tuple[Mark, FigureCard], ...]
+    table: Table
+    caption: str
+
+
+def plain_view(names: Sequence[Named], runs: Sequence[Compared], found: Comparison) -> CompareView:
+    """Return the view in plain words: how often right, how far off, and what could be chance."""
+    full = compare_view(names, runs, found, "ece")
+    order = _order(runs, found, "ece")
+    badges = marks([one.id for one in names])
+    lines = tuple(
+        _line(names[i], badges[i], runs[i], found, (i, "ece"), PLAIN_COLUMNS) for i in order
+    )
+    told = [one.name for one in names]
+    forest = _forest(told, badges, found, "ece", (order, PLAIN_CAPTION), sides=PLAIN_SIDES)
+    if forest is not None:
+        forest = replace(
+            forest,
+            title=f"How much further off than “{told[found.reference]}”",
+            explanation="points; hollow: could be chance",
+            alt=forest.alt.replace("Difference in ECE from", "How much further off than"),
+        )
+    scores = [run.audit.main.metrics.get("ece") for run in runs]
+    errors = [None if score is None else score.value for score in scores]
+    return replace(
+        full,
+        sentence=plain_sentence(told, errors, found),
+        heads=PLAIN_HEADS if found.reason else (*PLAIN_HEADS, "Further off by, points"),
+        lines=lines,
+        forest=forest,
+        curves=None,
+        diagrams=(),
+        caption=PLAIN_CAPTION,
+    )
+
+
+def compare_view(
+    names: Sequence[Named], runs: Sequence[Compared], found: Comparison, metric: str
+) -> CompareView:
+    """Return the view of a comparison.
+
+    Parameters
+    ----------
+    names : sequence of Named
+        What the runs are called, in the comparison's order.
+    runs : sequence of Compared
+        Their audits.
+    found : Comparison
+        Their differences from a reference.
+    metric : str
+        The one that ranks them and whose differences are drawn.
+    """
+    badges = marks([one.id for one in names])
+    order = _order(runs, found, metric)
+    told = [one.name for one in names]
+    caption = _caption(runs, found, metric)
+    sides = ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES
+    table = _table(names, runs, found, order)
+    return CompareView(
+        eyebrow=_eyebrow(names, runs, found),
+        sentence=sentence(told, found, metric),
+        heads=_heads(found, metric),
+        lines=tuple(_line(names[i], badges[i], runs[i], found, (i, metric)) for i in order),
+        forest=_forest(told, badges, found, metric, (order, caption), sides=sides),
+        curves=None if found.reason else _curves(told, badges, runs, (order, caption)),
+        diagrams=() if found.reason else _diagrams(names, badges, runs, order),
+        table=table,
+        caption=caption,
+    )
+
+
+def _order(runs: Sequence[Compared], found: Comparison, metric: str) -> list[int]:
+    """Return the runs best first; as they were picked where nothing is ranked."""
+    if found.reason:
+        return list(range(len(runs)))
+    sign = -1.0 if metric in HIGHER else 1.0
+
+    def rank(i: int) -> tuple[bool, float]:
+        score = runs[i].audit.main.metrics.get(metric)
+        value = None if score is None else score.value
+        return value is None, 0.0 if value is None else sign * value
+
+    return sorted(range(len(runs)), key=rank)
+
+
+def _eyebrow(names: Sequence[Named], runs: Sequence[Compared], found: Comparison) -> str:
+    splits = sorted({one.split for one in names})
+    parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
+    if not found.reason:
+        parts.append(f"the same {count(runs[0].rows.n)} images")
+    return " · ".join(parts)
+
+
+def _heads(found: Comparison, metric: str) -> tuple[str, ...]:
+    unit = ", points" if metric in IN_POINTS else ""
+    last = () if found.reason else (f"{LABELS[metric]} from reference{unit}",)
+    return ("Run", "n", *(HEADS[column] for column in COLUMNS), *last)
+
+
+def _line(
+    named: Named,
+    mark: Mark,
+    run: Compared,
+    found: Comparison,
+    at: tuple[int, str],
+    columns: Sequence[str] = COLUMNS,
+) -> RunLine:
+    i, metric = at
+    one = found.differences[i].get(metric)
+    reference = not found.reason and i == found.reference
+    return RunLine(
+        name=named.name,
+        mark=mark,
+        note="reference" if reference else "",
+        n=count(run.rows.n),
+        scores=tuple(_cell(run, column) for column in columns),
+        difference=_difference_cell(one),
+        tie=one is not None and one.tie,
+        reference=reference,
+    )
+
+
+def _cell(run: Compared, metric: str) -> CellWords:
+    score = run.audit.main.metrics.get(metric)
+    if score is None:
+        return CellWords("–", reason=run.audit.unavailable.get(metric, ""))
+    return CellWords(*value_words(score), score.reason)
+
+
+def _difference_cell(found: Difference | None) -> CellWords:
+    if found is None:
+        return CellWords("")
+    value, interval = difference_words(found)
+    return CellWords(TIE if found.tie else value, interval, found.reason)
+
+
+def _caption(runs: Sequence[Compared], found: Comparison, metric: str) -> str:
+    if found.reason:
+        return "Each run by itself, with its own 95 % intervals; nothing is ranked."
+    others = len(runs) - 1
+    drawn = [each[metric] for each in found.differences if metric in each]
+    resamples = next((one.settings.get("resamples") for one in drawn if one.settings), None)
+    parts = ["Intervals in the table are each run's own, at 95 %."]
+    if resamples is not None:
+        parts.append(
+            f"Differences are taken on the same {count(int(str(resamples)))} resamples of the same "
+            f"rows (seed {SEED})."
+        )
+    level = level_words(found.level)
+    kept = f"so that {number(others)} comparisons together keep 95{THIN}%"
+    parts.append(
+        f"Their intervals are at {level}" + (f" {kept}." if others > 1 else ".") + " Tie: the "
+        "interval holds zero."
+    )
+    floors = [run.audit.main.noise_floor.get(metric) for run in runs]
+    known = [floor.q95 for floor in floors if floor is not None]
+    if known:
+        upto = points(max(known))
+        parts.append(f"Noise floor of {name(metric)} at n = {count(runs[0].rows.n)}: up to {upto}.")
+    return " ".join(parts)
+
+
+def level_words(level: float) -> str:
+    """Return a level in percent with at most three digits: 97.5 %."""
+    return f"{100 * level:.3g}{THIN}%"
+
+
+def _forest(
+    names: Sequence[str],
+    badges: Sequence[Mark],
+    found: Comparison,
+    metric: str,
+    drawn: tuple[list[int], str],
+    *,
+    sides: tuple[str, str],
+) -> FigureCard | None:
+    order, caption = drawn
+    pairs = [(i, found.differences[i][metric]) for i in order if metric in found.differences[i]]
+    pairs = [(i, one) for i, one in pairs if one.low is not None]
+    if not pairs:
+        return None
+    base = names[found.reference]
+    unit = "points; " if metric in IN_POINTS else ""
+    rows = tuple(_forest_row(names[i], badges[i], one) for i, one in pairs)
+    return FigureCard(
+        "differences",
+        f"Difference in {name(metric)} from “{base}”",
+        f"{unit}paired, {level_words(found.level)} intervals; hollow: a tie",
+        partial(figures.forest, rows, smaller=sides[0], larger=sides[1]),
+        f"Difference in {name(metric)} from {base}: "
+        + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows)
+        + ".",
+        _difference_table([(names[i], one) for i, one in pairs]),
+        caption,
+    )
+
+
+def _forest_row(told: str, mark: Mark, one: Difference) -> figures.ForestRow:
+    assert one.value is not None
+    assert one.low is not None
+    assert one.high is not None
+    scale = 100.0 if one.metric in IN_POINTS else 1.0
+    value, interval = difference_words(one)
+    return figures.ForestRow(
+        name=told,
+        mark=mark,
+        value=scale * one.value,
+        low=scale * one.low,
+        high=scale * one.high,
+        tie=one.tie,
+        words=TIE if one.tie else value,
+        interval=interval,
+    )
+
+
+def _difference_table(pairs: Sequence[tuple[str, Difference]]) -> Table:
+    kind: Kind = "points" if pairs[0][1].metric in IN_POINTS else "number"
+    columns = (
+        Column("run", "run"),
+        Column("difference", "difference", kind),
+        Column("low", "low", kind),
+        Column("high", "high", kind),
+        Column("level", "level", "share"),
+        Column("reading", "reading"),
+    )
+    rows = tuple(
+        (told, one.value, one.low, one.high, one.level, TIE if one.tie else "beyond chance")
+        for told, one in pairs
+    )
+    return Table(columns, rows)
+
+
+def _curves(
+    names: Sequence[str],
+    badges: Sequence[Mark],
+    runs: Sequence[Compared],
+    drawn: tuple[list[int], str],
+) -> FigureCard | None:
+    """Return every run's gap over the common bins; None for many labels, which have none."""
+    order, caption = drawn
+    bins = [run.audit.main.bins for run in runs]
+    if not all(len(one.count) for one in bins):
+        return None
+    columns = (
+        Column("run", "run"),
+        *(column for column in cards.BIN_COLUMNS if column.key in CURVE_COLUMNS),
+    )
+    keep = [i for i, column in enumerate(cards.BIN_COLUMNS) if column.key in CURVE_COLUMNS]
+    rows = tuple(
+        (names[i], *(row[k] for k in keep)) for i in order for row in cards.bin_table(bins[i]).rows
+    )
+    gaps = [(names[i], runs[i].audit.main.direction) for i in order]
+    listed = "; ".join(f"{told} {points(g.gap, g.low, g.high, signed=True)}" for told, g in gaps)
+    claim = "confidence" if runs[0].audit.main.target is None else "probability"
+    return FigureCard(
+        "curves",
+        f"Gap by {claim}",
+        "says minus what came true, points; bins of 20 images or more",
+        partial(
+            figures.gap_curves,
+            tuple((badges[i], bins[i]) for i in order),
+            target=runs[0].audit.main.target,
+        ),
+        f"Gap over {len(bins[0].count)} common bins of {claim}, one line a run. "
+        f"Mean gap in points: {listed}.",
+        Table(columns, rows),
+        caption,
+    )
+
+
+def _diagrams(
+    names: Sequence[Named], badges: Sequence[Mark], runs: Sequence[Compared], order: Sequence[int]
+) -> tuple[tuple[Mark, FigureCard], ...]:
+    """Return one small diagram a run; none for many labels, whose bins are not pooled."""
+    found = []
+    for i in order:
+        main, named = runs[i].audit.main, names[i]
+        if not len(main.bins.count):
+            return ()
+        card = FigureCard(
+            f"diagram_{badges[i].letter}",
+            named.name,
+            "",
+            partial(small_diagram, main.bins, target=main.target),
+            f"{named.name}: {cards.diagram_alt(main)}",
+            cards.bin_table(main.bins),
+            cards.caption(runs[i].audit, main, named.split, named.digest),
+        )
+        found.append((badges[i], card))
+    return tuple(found)
+
+
+def _table(
+    names: Sequence[Named], runs: Sequence[Compared], found: Comparison, order: Sequence[int]
+) -> Table:
+    """Return every score and difference as raw numbers, for the file."""
+    columns = [Column("run", "run"), Column("n", "n", "count")]
+    for metric in COLUMNS:
+        kind: Kind = "share" if metric in IN_POINTS else "number"
+        columns += [Column(f"{metric}{end}", metric, kind) for end in ("", "_low", "_high")]
+        if not found.reason:
+            columns += [
+                Column(f"{metric}_difference{end}", metric, kind) for end in ("", "_low", "_high")
+            ]
+    rows = []
+    for i in order:
+        row: list[Cell] = [names[i].name, runs[i].rows.n]
+        for metric in COLUMNS:
+            row += _ends(runs[i].audit.main.metrics.get(metric))
+            if not found.reason:
+                row += _ends(found.differences[i].get(metric))
+        rows.append(tuple(row))
+    return Table(tuple(columns), tuple(rows))
+
+
+def _ends(found: Score | Difference | None) -> list[Cell]:
+    return [None, None, None] if found is None else [found.value, found.low, found.high]

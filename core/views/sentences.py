@@ -1,0 +1,177 @@
+"""Verdict sentences, technical and plain, built from the numbers of an audit alone."""
+
+import numpy as np
+
+from core.figures.marks import shares
+from core.figures.numbers import (
+    count,
+    in_hundred,
+    percent,
+    points,
+    span,
+)
+from core.figures.theme import Tone
+from core.metrics.records import TargetAudit
+from core.views.records import Part, Sentence
+from core.views.tiles import calibration_error
+from core.views.words import UNIT
+
+CODE_TONES: dict[str, Tone] = {
+    "over_confident": "over",
+    "under_confident": "under",
+    "mixed": "ink",
+    "sound": "sound",
+    "could_be_chance": "quiet",
+}
+
+
+PLAIN_ANSWERS = {
+    "over_confident": "This model is surer of itself than it should be.",
+    "under_confident": "This model is less sure of itself than it could be.",
+    "mixed": "This model is too sure in some places and not sure enough in others.",
+    "sound": "This model's stated certainty fits how often it is right.",
+    "could_be_chance": "There are too few pictures to tell whether its certainty fits.",
+}
+PLAIN_PRESENCE = {
+    "over_confident": "This model expects {name} more often than it is there.",
+    "under_confident": "This model expects {name} less often than it is there.",
+    "mixed": "This model expects {name} too often in some places and too rarely in others.",
+    "sound": "How often this model expects {name} fits how often it is there.",
+    "could_be_chance": "There are too few pictures to tell whether its certainty fits.",
+}
+
+
+def verdict_sentence(target: TargetAudit) -> Sentence:
+    """Return the sentence that opens the reliability page, with its parts by tone."""
+    n = int(target.bins.count.sum())
+    if n == 0:  # many labels pooled: the verdict already counts them
+        return Sentence((Part(target.verdict.text),))
+    code = target.verdict.code
+    parts = {
+        "over_confident": _direction_parts,
+        "under_confident": _direction_parts,
+        "mixed": _mixed_parts,
+        "sound": _sound_parts,
+        "could_be_chance": _chance_parts,
+    }[code](target)
+    return Sentence(parts, fullest_bin(target))
+
+
+def averages(target: TargetAudit) -> str:
+    """Return what it says and what came true on average."""
+    says, right = shares(target.bins)
+    if target.target is None:
+        return f"on average it says {percent(says)} and is right {percent(right)} of the time"
+    return f"on average it says {percent(says)} and it is present in {percent(right)} of {UNIT}"
+
+
+def fullest_bin(target: TargetAudit) -> str:
+    """Return the second line, read from the bin with most rows: certainty against times in 100."""
+    bins = target.bins
+    i = int(np.argmax(bins.count))
+    n = int(bins.count[i])
+    says = percent(float(bins.confidence[i]))
+    low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
+    times = in_hundred(float(bins.accuracy[i]), low, high)
+    held = "it is right" if target.target is None else "it is present"
+    noun = "time" if times == "1" else "times"
+    return f"Where it says {says} ({_images(n)}), {held} {times} {noun} in 100 ({span(low, high)})."
+
+
+def plain_sentence(target: TargetAudit) -> Sentence:
+    """Return the opening sentence without jargon, in times out of 100."""
+    if int(target.bins.count.sum()) == 0:
+        return Sentence((Part(target.verdict.text),))
+    says, right = (in_hundred(share) for share in shares(target.bins))
+    code, name = target.verdict.code, target.name
+    if target.target is None:
+        first = PLAIN_ANSWERS[code]
+        rest = (
+            f"Over all its answers it claims to be right {_times(says)} in 100; "
+            f"it is right {_times(right)}."
+        )
+    else:
+        first = PLAIN_PRESENCE[code].replace("{name}", f"“{name}”")
+        rest = (
+            f"Over all pictures it expects “{name}” {_times(says)} in 100; "
+            f"it was there {_times(right)}."
+        )
+    return Sentence((Part(first, CODE_TONES[code]), Part(f" {rest}")))
+
+
+def _direction_parts(target: TargetAudit) -> tuple[Part, ...]:
+    gap = target.direction
+    over = target.verdict.code == "over_confident"
+    low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
+    size = points(abs(gap.gap), low, high)
+    word = "Over-confident" if over else "Under-confident"
+    return (
+        Part(f"{word} by {size} points", "over" if over else "under"),
+        Part(_bracket(low, high), "quiet"),
+        Part(f": {averages(target)}."),
+    )
+
+
+def _mixed_parts(target: TargetAudit) -> tuple[Part, ...]:
+    gap, ece = target.direction, _ece(target)
+    if gap.low > 0 or gap.high < 0:
+        word, against = ("over", "less") if gap.gap > 0 else ("under", "more")
+        low, high = (gap.low, gap.high) if gap.gap > 0 else (-gap.high, -gap.low)
+        return (
+            Part("Mixed"),
+            Part(f": {word}-confident by {points(abs(gap.gap), low, high)} points"),
+            Part(_bracket(low, high), "quiet"),
+            Part(f" on average, but it says {against} than it should in some bins."),
+        )
+    off = "" if ece is None else f": off by {points(ece)} points on average"
+    return (
+        Part("Mixed"),
+        Part(f": it says more than it should in some places and less in others{off}."),
+    )
+
+
+def _sound_parts(target: TargetAudit) -> tuple[Part, ...]:
+    n = int(target.bins.count.sum())
+    return (
+        Part("Sound", "sound"),
+        Part(
+            f": its stated certainty fits how often it is {_right(target)}, "
+            f"as far as {_images(n)} can show; {averages(target)}."
+        ),
+    )
+
+
+def _chance_parts(target: TargetAudit) -> tuple[Part, ...]:
+    n = int(target.bins.count.sum())
+    ece, floor = _ece(target), calibration_error(target)[1]
+    if n == 1 or ece is None or floor is None:
+        return (Part("Could be chance", "quiet"), Part(f": {_images(n)}, too few to tell."))
+    return (
+        Part("Could be chance", "quiet"),
+        Part(
+            f": too few images to tell. It looks off by {points(ece)} points; on {_images(n)} a "
+            f"perfect model would look off by up to {points(floor.q95)}."
+        ),
+    )
+
+
+def _ece(target: TargetAudit) -> float | None:
+    score, _ = calibration_error(target)
+    return score.value if score is not None else None
+
+
+def _bracket(low: float, high: float) -> str:
+    interval = span(low, high)
+    return f" ({interval})" if interval else ""
+
+
+def _right(target: TargetAudit) -> str:
+    return "right" if target.target is None else "present"
+
+
+def _images(n: int) -> str:
+    return "1 image" if n == 1 else f"{count(n)} {UNIT}"
+
+
+def _times(times: str) -> str:
+    return f"{times} {'time' if times in {'1', 'fewer than 1'} else 'times'}"

@@ -1,0 +1,7 @@
+"""Theory: what gamma does to stated certainty, and where print and numbers differ."""
+
+from pages.ui import frame, theory
+
+frame.begin("pages/theory.py")
+with frame.caught():
+    theory.draw()

@@ -1,0 +1,169 @@
+"""Every cached function; keys are ids and digests, arrays are shared read-only.
+
+What belongs to the library is cached for the process; what belongs to a draft for its session
+only, so that nobody is ever served another session's upload.
+"""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.configs import AuditConfig, BinRule
+from core.errors import LibraryError, Notice
+from core.library import open_library
+from core.library.index import RunRow
+from core.metrics import suite
+from core.metrics.estimates import Prepared
+from core.metrics.records import Audit, ClassRow, TargetAudit
+from core.predictions import Predictions, Task
+from pages.ui import session
+
+HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a page needs to know of a run or a draft, without its arrays."""
+
+    id: str
+    name: str
+    kind: str
+    splits: tuple[str, ...]
+    split: str
+    digests: tuple[str, ...]
+    file_digest: str
+    class_names: tuple[str, ...]
+    notices: tuple[Notice, ...]
+
+    @property
+    def draft(self) -> bool:
+        """Whether it lives in this session only."""
+        return self.kind == "draft"
+
+    def digest(self, split: str) -> str:
+        """Return the digest of one split."""
+        return self.digests[self.splits.index(split)]
+
+
+def find(run_id: str) -> Run:
+    """Return the draft or run of that id.
+
+    Raises
+    ------
+    LibraryError
+        RUN_UNKNOWN when neither this session nor the library holds it.
+    """
+    draft = session.drafts().get(run_id)
+    if draft is None:
+        return _stored(run_id)
+    splits = draft.result.splits
+    first = next(iter(splits.values()))
+    return Run(
+        id=draft.id,
+        name=draft.name,
+        kind="draft",
+        splits=tuple(splits),
+        split=draft.result.chosen_split,
+        digests=tuple(part.digest for part in splits.values()),
+        file_digest=draft.result.digest,
+        class_names=first.class_names,
+        notices=draft.result.notices,
+    )
+
+
+def _stored(run_id: str) -> Run:
+    manifest = open_library().get(run_id)
+    return Run(
+        id=manifest.id,
+        name=manifest.name,
+        kind=manifest.kind,
+        splits=tuple(manifest.splits),
+        split=manifest.headline,
+        digests=tuple(entry.digest for entry in manifest.splits.values()),
+        file_digest=manifest.source.digest,
+        class_names=manifest.class_names,
+        notices=manifest.notices,
+    )
+
+
+def predictions(run: Run, split: str) -> Predictions:
+    """Return the arrays of one split."""
+    if run.draft:
+        draft = session.drafts().get(run.id)
+        if draft is None:
+            raise LibraryError("RUN_UNKNOWN", "the draft is gone", "upload the file again")
+        return draft.result.splits[split]
+    return _library_predictions(run.id, split, run.digest(split))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Loading the run")
+def _library_predictions(run_id: str, split: str, digest: str) -> Predictions:
+    del digest  # part of the key only: a run that was replaced is loaded again
+    return open_library().load(run_id, split)
+
+
+def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
+    """Return the audit of one split with the product's defaults.
+
+    The headlines are what the page shows at once; ``()`` stands for every metric, which takes
+    several times as long and is asked for by whoever unfolds the table.
+    """
+    found = _draft_audit if run.draft else _library_audit
+    return found(run, split, metrics)
+
+
+def _audit(run: Run, split: str, metrics: tuple[str, ...]) -> Audit:
+    return suite.audit(predictions(run, split), AuditConfig(metrics=metrics))
+
+
+_SPINNER = "Computing intervals and the noise floor"
+_library_audit = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_audit)
+_draft_audit = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(_audit)
+
+
+def diagram(run: Run, split: str, target: int | None, *, n_bins: int, rule: str) -> TargetAudit:
+    """Return the bins of one target under the chosen rule, with interval and noise floor."""
+    return suite.diagram(
+        prepared(run, split, target), n_bins=n_bins, rule=BinRule(rule), level=AuditConfig().level
+    )
+
+
+def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
+    """Return the per-class rows; none for a multi-label run, whose labels have audits."""
+    found = _draft_classes if run.draft else _library_classes
+    return found(run, split)
+
+
+def _classes(run: Run, split: str) -> tuple[ClassRow, ...]:
+    arrays = predictions(run, split)
+    if arrays.task is Task.MULTILABEL:
+        return ()
+    return suite.class_gaps(arrays, AuditConfig().level)
+
+
+_library_classes = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_classes)
+_draft_classes = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(_classes)
+
+
+def prepared(run: Run, split: str, target: int | None) -> Prepared:
+    """Return one target sorted and resampled, which every slider move reads."""
+    found = _draft_prepared if run.draft else _library_prepared
+    return found(run, split, target)
+
+
+def _prepared(run: Run, split: str, target: int | None) -> Prepared:
+    config = AuditConfig()
+    return suite.prepare(
+        predictions(run, split), target, n_resamples=config.n_resamples, seed=config.seed
+    )
+
+
+_library_prepared = st.cache_resource(max_entries=8, show_spinner=_SPINNER)(_prepared)
+_draft_prepared = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(
+    _prepared
+)
+
+
+def rows(**query: object) -> list[RunRow]:
+    """Return the library's runs; read each time, the index answers in milliseconds."""
+    return open_library().rows(**query)  # type: ignore[arg-type]

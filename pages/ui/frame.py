@@ -1,0 +1,85 @@
+"""What every page shares: the way in, the frame of a page, and errors shown once."""
+
+import logging
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import RerunException, StopException
+
+from core.errors import AuditError, Notice
+from pages.ui import session
+from pages.ui.escape import esc
+
+STYLE = Path(__file__).parents[2] / "assets" / "style.css"
+LOG = logging.getLogger("candor")
+
+
+def enter() -> None:
+    """Note that app.py runs in this session; only then may a page draw itself."""
+    session.start_up()
+    st.session_state["app.entered"] = True
+    st.html(STYLE)
+
+
+def begin(script: str) -> None:
+    """Send a page that was opened without app.py through app.py, and back with its query.
+
+    On a fresh server Streamlit serves a deep link from the `pages` folder directly, without the
+    router: the page would come without its frame.
+    """
+    if not st.session_state.get("app.entered"):
+        st.session_state["app.goto"] = (script, dict(st.query_params))
+        st.switch_page("app.py")
+
+
+def resume() -> None:
+    """Continue to the page that `begin` interrupted."""
+    goto = st.session_state.pop("app.goto", None)
+    if goto:
+        script, query = goto
+        st.switch_page(script, query_params=query)
+
+
+def refusal(error: AuditError) -> None:
+    """Show what was refused, where, why, and what to do."""
+    where = f" ({esc(error.where)})" if error.where else ""
+    with st.container(key="refusal"):
+        st.error(
+            f"**{esc(error.what)}**{where}  \n{esc(error.remedy)}  \n`{error.code}`",
+            icon=":material/block:",
+        )
+
+
+def notices(found: tuple[Notice, ...]) -> None:
+    """Show what was accepted but must be said, in ink, one line each."""
+    if not found:
+        return
+    with st.container(key="notices"):
+        for notice in found:
+            st.markdown(f":material/info: {esc(notice.text)} `{notice.code}`")
+
+
+@contextmanager
+def caught() -> Iterator[None]:
+    """Show expected errors in words; log anything else under an id that the page names."""
+    try:
+        yield
+    except (RerunException, StopException):
+        raise
+    except AuditError as error:
+        refusal(error)
+        st.stop()
+    except Exception:
+        ticket = secrets.token_hex(4)
+        LOG.exception("page error %s", ticket)
+        refusal(
+            AuditError(
+                "INTERNAL",
+                f"Something went wrong on our side (id {ticket})",
+                "nothing of yours is lost: go back and try again; the server log has the details",
+            )
+        )
+        st.stop()

@@ -1,0 +1,71 @@
+"""Which runs are compared: kept in the session, and in the link where they have one."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.errors import LibraryError, UsageError
+from core.metrics.comparison import MOST_RUNS
+from pages.ui import cache, session
+
+LISTED = 200  # offered by the picker; the Runs page lists and searches all
+
+
+def choose(ids: Sequence[str]) -> None:
+    """Compare these runs from now on; drafts stay out of the link."""
+    st.session_state["set.runs"] = tuple(ids)
+    linked = [run_id for run_id in ids if run_id not in session.drafts()]
+    if linked:
+        st.query_params["runs"] = ",".join(linked)
+    else:
+        st.query_params.pop("runs", None)
+
+
+def found() -> list[cache.Run]:
+    """Return the runs that the link names, with the drafts of this session beside them.
+
+    Raises
+    ------
+    LibraryError
+        RUN_UNKNOWN for a linked run that is not here.
+    UsageError
+        SETTING for more than twelve.
+    """
+    kept: tuple[str, ...] = st.session_state.get("set.runs", ())
+    named = st.query_params.get("runs", "").split(",")
+    linked = tuple(dict.fromkeys(i for i in named if i and not i.startswith("draft-")))
+    if linked and linked != tuple(i for i in kept if not i.startswith("draft-")):
+        kept = linked
+    if len(kept) > MOST_RUNS:
+        raise UsageError(
+            "SETTING", f"{len(kept)} runs are too many", f"compare at most {MOST_RUNS}"
+        )
+    runs = [cache.find(i) for i in kept if i in linked or _here(i)]
+    choose([run.id for run in runs])
+    return runs
+
+
+def _here(run_id: str) -> bool:
+    """Whether a run of this session's own choice is still there."""
+    try:
+        cache.find(run_id)
+    except LibraryError:
+        return False
+    return True
+
+
+def picker(runs: Sequence[cache.Run]) -> None:
+    """Draw the choice of runs."""
+    names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
+    names |= {row.id: row.name for row in cache.rows(limit=LISTED)}
+    names |= {run.id: run.name for run in runs if run.id not in names}
+    st.session_state["widget.runs"] = [run.id for run in runs]
+    st.multiselect(
+        "Runs",
+        list(names),
+        key="widget.runs",
+        format_func=lambda run_id: names.get(run_id, run_id),
+        max_selections=MOST_RUNS,
+        placeholder="Pick runs",
+        on_change=lambda: choose(st.session_state["widget.runs"]),
+    )

@@ -1,0 +1,70 @@
+"""Start-up self-test: the server's settings are printed once, and a public address is refused."""
+
+import logging
+import sys
+from functools import cache
+
+import streamlit as st
+
+from core import defaults
+from core.errors import AuditError
+from pages.ui import frame
+
+WANTED: dict[str, object] = {
+    "server.enableCORS": True,
+    "server.enableXsrfProtection": True,
+    "server.enableStaticServing": False,
+    "server.enableAgentApi": False,
+    "browser.gatherUsageStats": False,
+    "client.showErrorDetails": "none",
+    "client.showErrorLinks": False,
+    "client.toolbarMode": "viewer",
+    "runner.magicEnabled": False,
+    "server.fileWatcherType": "none",
+    "server.maxUploadSize": defaults.UPLOAD_MB,
+}
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+LOG = logging.getLogger("candor")
+
+
+@cache
+def problems() -> tuple[str, ...]:
+    """Return what makes this server unsafe to use; printed once a process.
+
+    A public address is accepted only with ``--i-know`` after ``--`` on the command line, for
+    servers that stand behind a proxy with its own login.
+    """
+    found = []
+    address = st.get_option("server.address")
+    print(f"self-test: server.address = {address}")  # noqa: T201  the operator reads the console
+    if address not in LOOPBACK and "--i-know" not in sys.argv:
+        found.append(f"server.address is {address or 'every interface'}, and there is no login")
+    for name, wanted in WANTED.items():
+        value = st.get_option(name)
+        print(f"self-test: {name} = {value}")  # noqa: T201
+        if value != wanted:
+            found.append(f"{name} is {value}, expected {wanted}")
+    hosts = st.get_option("server.allowedHosts")
+    print(f"self-test: server.allowedHosts = {hosts}")  # noqa: T201
+    if not hosts or "*" in hosts:
+        found.append("server.allowedHosts lets every host name in")
+    return tuple(found)
+
+
+def guard() -> None:
+    """Stop every session of a server whose settings would expose somebody's data."""
+    found = problems()
+    if found:
+        frame.refusal(
+            AuditError(
+                "PUBLIC_ADDRESS",
+                "This server refuses to run: " + "; ".join(found),
+                "start it from the project folder, so that .streamlit/config.toml holds, "
+                "or add -- --i-know when a proxy with a login stands before it",
+            )
+        )
+        st.stop()
+
+
+if __name__ == "__main__":
+    sys.exit("; ".join(problems()) or 0)

@@ -1,0 +1,168 @@
+"""What belongs to one browser session: its folder, its drafts and its running import.
+
+A draft is an upload that is not in the library: it has no link, nobody else sees it, and its
+bytes go with the session.
+"""
+
+import secrets
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from threading import Event
+
+import streamlit as st
+
+from core.readers import sandbox, scratch
+from core.readers.options import ReadOptions
+from core.readers.result import ReadResult
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Files of one import, as they lie in the session's folder, with the names they came with."""
+
+    scores: Path
+    scores_name: str
+    labels: Path | None = None
+    labels_name: str = ""
+
+    @property
+    def title(self) -> str:
+        """A first name for the run: the file's name without its last suffix."""
+        return Path(self.scores_name).stem or self.scores_name
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An upload that was read and accepted, and lives in this session only."""
+
+    id: str
+    name: str
+    file_name: str
+    result: ReadResult
+    chosen: ReadOptions
+
+
+@dataclass
+class Reading:
+    """A file being read in a sealed process, with the means to wait for it and to stop it."""
+
+    upload: Upload
+    options: ReadOptions
+    future: "Future[ReadResult]"
+    cancel: Event
+    first: bool = True
+    recalled: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that wait for reader processes; none of them touches Streamlit."""
+    return ThreadPoolExecutor(max_workers=8, thread_name_prefix="reader")
+
+
+@cache
+def start_up() -> None:
+    """Remove, once a process, what crashed servers left behind."""
+    scratch.sweep()
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a session holds outside its state: a folder, and the means to stop its readings."""
+
+    folder: Path
+    cancels: list[Event]
+
+    def close(self) -> None:
+        """Stop what is being read and remove the bytes."""
+        for cancel in self.cancels:
+            cancel.set()
+        scratch.remove(self.folder)
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=Room.close)
+def room() -> Room:
+    """Return the session's own room (its folder has mode 0700); Streamlit closes it at the end."""
+    return Room(scratch.make("session"), [])
+
+
+def store(data: memoryview) -> Path:
+    """Write an upload's bytes below the session's folder; its name is never used as a path."""
+    path = room().folder / secrets.token_hex(8)
+    path.touch(mode=0o600)
+    path.write_bytes(data)
+    return path
+
+
+def read(
+    upload: Upload, options: ReadOptions, *, first: bool = True, recalled: bool = False
+) -> Reading:
+    """Start to read the upload; an earlier reading of this session is stopped.
+
+    `first` is False when the user asked for this reading, `recalled` True when a recipe did.
+    """
+    cancel = Event()
+    cancels = room().cancels
+    for earlier in cancels:
+        earlier.set()
+    cancels[:] = [cancel]
+    future = _pool().submit(
+        sandbox.read,
+        upload.scores,
+        name=upload.scores_name,
+        labels=upload.labels,
+        labels_name=upload.labels_name,
+        options=options,
+        cancel=cancel,
+    )
+    return Reading(upload, options, future, cancel, first, recalled)
+
+
+def wait(reading: Reading, timeout_s: float) -> None:
+    """Wait a little for a reading, or until it is done."""
+    wait_for([reading.future], timeout=timeout_s)
+
+
+def sealed() -> bool:
+    """Whether reader processes run under memory and CPU limits, not only a time limit."""
+    return sys.platform.startswith("linux")
+
+
+def drafts() -> dict[str, Draft]:
+    """Return this session's drafts by id."""
+    found: dict[str, Draft] = st.session_state.setdefault("app.drafts", {})
+    return found
+
+
+def add_draft(reading: Reading, result: ReadResult) -> Draft:
+    """Make the result a draft of this session; the bytes it was read from are not needed more."""
+    upload = reading.upload
+    draft = Draft(
+        f"draft-{secrets.token_hex(4)}", upload.title, upload.scores_name, result, reading.options
+    )
+    drafts()[draft.id] = draft
+    forget_files(upload)
+    return draft
+
+
+def discard(draft_id: str) -> None:
+    """Forget a draft."""
+    drafts().pop(draft_id, None)
+
+
+def forget_files(upload: Upload) -> None:
+    """Remove an upload's bytes."""
+    for path in (upload.scores, upload.labels):
+        if path is not None:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,38 @@
+"""The map of the site: sections, pages, their titles and icons."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One page: the script in `pages`, its title and its icon."""
+
+    name: str
+    title: str
+    icon: str
+
+    @property
+    def script(self) -> str:
+        """Path of the script, as Streamlit wants it."""
+        return f"pages/{self.name}.py"
+
+    def page(self) -> Page:
+        """Return the page for `st.navigation`; the first one lives at the root."""
+        return st.Page(self.script, title=f"{self.title} · Candor", default=self is HOME)
+
+
+HOME = Entry("library", "Runs", ":material/inventory_2:")
+RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:")
+COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
+THEORY = Entry("theory", "Theory", ":material/menu_book:")
+SECTIONS: dict[str, tuple[Entry, ...]] = {"Audit": (HOME, RELIABILITY, COMPARE), "Learn": (THEORY,)}
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Return every page in the order of the sidebar."""
+    return tuple(entry for section in SECTIONS.values() for entry in section)

@@ -1,0 +1,103 @@
+"""The session's lasting choices: which run is open, plain words, and what a link restores."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.errors import LibraryError
+from pages.ui import cache
+
+OF_ONE_RUN = ("split", "of")  # choices that mean nothing for another run
+
+
+def generation() -> int:
+    """Return a number that changes when selections in figures must be forgotten."""
+    return int(st.session_state.get("app.generation", 0))
+
+
+def next_generation() -> None:
+    """Forget what was selected in figures."""
+    st.session_state["app.generation"] = generation() + 1
+
+
+def say(text: str, undo: Sequence[str] = ()) -> None:
+    """Keep what was just done for the next page drawn; ids in `undo` can be restored."""
+    st.session_state["app.said"] = text
+    st.session_state["app.undo"] = list(undo)
+
+
+def open_run(run: cache.Run | None) -> None:
+    """Make a run the one that pages show; a draft gets no link."""
+    st.session_state["app.run"] = None if run is None else run.id
+    for name in OF_ONE_RUN:
+        st.session_state.pop(f"set.{name}", None)
+        st.query_params.pop(name, None)
+    next_generation()
+    if run is None or run.draft:
+        st.query_params.pop("run", None)
+    else:
+        st.query_params["run"] = run.id
+
+
+def current_run() -> cache.Run | None:
+    """Return the run in the link, else the one last opened, else None.
+
+    Raises
+    ------
+    LibraryError
+        RUN_UNKNOWN for a link to a run that is not here.
+    """
+    linked = st.query_params.get("run")
+    last = st.session_state.get("app.run")
+    if linked and not linked.startswith("draft-"):
+        st.session_state["app.run"] = linked
+        return cache.find(linked)
+    if last is None:
+        return None
+    try:
+        run = cache.find(last)
+    except LibraryError:
+        st.session_state["app.run"] = None
+        return None
+    if not run.draft:
+        st.query_params["run"] = run.id
+    return run
+
+
+def choice(name: str, options: Sequence[str], default: str) -> str:
+    """Return one of the options: what the link says, else what was chosen before.
+
+    The widget's key is set to it, `pick` as its callback keeps link and session in step; a default
+    leaves the link short. On a page that was just entered the session speaks where the link is
+    silent; afterwards silence means the default, so that the Back button goes back.
+    """
+    linked = st.query_params.get(name)
+    before = st.session_state.get(f"set.{name}") if _just_entered(name) else None
+    value = next((str(one) for one in (linked, before) if one in options), default)
+    _remember(name, value, default)
+    st.session_state[f"widget.{name}"] = value
+    return value
+
+
+def _just_entered(name: str) -> bool:
+    """Return whether the widget was not on the page that was shown before this one."""
+    return f"widget.{name}" not in st.session_state
+
+
+def pick(name: str, default: str) -> None:
+    """Take over what a widget was set to."""
+    _remember(name, str(st.session_state[f"widget.{name}"]), default)
+    next_generation()
+
+
+def _remember(name: str, value: str, default: str) -> None:
+    st.session_state[f"set.{name}"] = value
+    if value == default:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = value
+
+
+def plain() -> bool:
+    """Return whether pages speak in plain words."""
+    return bool(st.session_state.get("plain", False))

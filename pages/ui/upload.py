@@ -1,0 +1,316 @@
+"""The import: drop a file, see how it was read, choose another reading, audit it."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core import defaults
+from core.errors import AuditError, LostWorker
+from core.library import home
+from core.library.recipes import forget_recipe, load_recipe
+from core.predictions import ScoreKind
+from core.readers.options import ReadOptions
+from core.readers.result import Inspection, NeedsChoice, ReadResult
+from core.readers.result import Reading as KindReading
+from pages.ui import frame, library, session, state, widgets
+from pages.ui.escape import esc
+
+READ = "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, or a ZIP of one"
+FIRST_WAIT_S = 1.5  # most files are read within this time: no flicker of a progress line
+KIND_WORDS = {
+    ScoreKind.LOGITS: "Logits",
+    ScoreKind.PROBABILITIES: "Probabilities",
+    ScoreKind.SIGMOID: "Sigmoid scores, one per label",
+    ScoreKind.CONFIDENCE: "Confidence of the answer",
+}
+AUTO = "(by its name)"
+
+
+def draw() -> None:
+    """Draw the drop zone, or the import that is under way."""
+    reading: session.Reading | None = st.session_state.get("app.reading")
+    if reading is None:
+        _drop_zone()
+    elif not reading.future.done():
+        _progress()
+    else:
+        _finished(reading)
+
+
+def _drop_zone() -> None:
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        uploaded = st.file_uploader(
+            "A file of logits or probabilities with labels; a label file may come with it",
+            accept_multiple_files=True,
+            key=f"library.drop.{st.session_state.get('app.drops', 0)}",
+            label_visibility="collapsed",
+        )
+        widgets.caption(
+            f"{READ}. Read in a sealed process; nothing in the file is run. "
+            "Nothing is clipped, dropped or relabelled without telling you."
+        )
+        if not session.sealed():
+            st.markdown(
+                "On this system files are read under a time limit only; memory and CPU limits "
+                "need Linux. Training is not offered here."
+            )
+    with right:
+        widgets.title("Nothing at hand?", "open a sample")
+        library.samples()
+        widgets.caption("Or from the command line: python -m core audit FILE")
+    if uploaded:
+        with frame.caught():
+            _start([(file.name, file.getbuffer()) for file in uploaded])
+
+
+def _start(files: list[tuple[str, memoryview]]) -> None:
+    """Store the files, clear the widget so that their bytes leave the memory, and read."""
+    st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
+    if len(files) > 2:
+        state.say("Drop one file, or a file of scores with its label file.")
+        st.rerun()
+    files.sort(key=lambda file: _looks_like_labels(file[0]))
+    stored = [(name, session.store(data)) for name, data in files]
+    labels = stored[1] if len(stored) > 1 else (None, None)
+    _read(session.Upload(stored[0][1], stored[0][0], labels[1], labels[0] or ""))
+
+
+def _looks_like_labels(name: str) -> bool:
+    return any(word in name.lower() for word in ("label", "truth", "target", "y_"))
+
+
+def _read(upload: session.Upload, options: ReadOptions | None = None, **how: bool) -> None:
+    state.say("")
+    reading = session.read(upload, options or ReadOptions(), **how)
+    st.session_state["app.reading"] = reading
+    session.wait(reading, FIRST_WAIT_S)
+    st.rerun()
+
+
+@st.fragment(run_every=0.5)
+def _progress() -> None:
+    """Say what is being read and for how long, with a way to stop it."""
+    reading: session.Reading | None = st.session_state.get("app.reading")
+    if reading is None or reading.future.done():
+        st.rerun()
+    assert reading is not None
+    with st.container(border=True, key="reading"):
+        st.markdown(f"Reading **{esc(reading.upload.scores_name)}**: {reading.seconds:.0f} s")
+        st.progress(min(0.95, reading.seconds / defaults.READ_TIMEOUT_S))
+        if st.button("Cancel", key="reading.cancel"):
+            reading.cancel.set()
+            _forget(reading)
+            st.rerun()
+
+
+def _finished(reading: session.Reading) -> None:
+    try:
+        result = reading.future.result()
+    except NeedsChoice as refusal:
+        _choose_after_refusal(reading, refusal)
+    except AuditError as refusal:
+        _refused(reading, refusal)
+    except OSError as error:  # the temporary folder: full, gone or not ours
+        what = f"the file could not be stored or read ({error.strerror})"
+        _refused(reading, LostWorker("LOST_WORKER", what, "free disk space and try again"))
+    else:
+        _recall(reading, result.inspection)
+        _check(reading, result)
+
+
+def _recall(reading: session.Reading, found: Inspection) -> None:
+    """Read again by the recipe that was saved for files of this form, once."""
+    if not reading.first:
+        return
+    recipe = load_recipe(home(), found.fingerprint)
+    if recipe:
+        _read(reading.upload, ReadOptions.from_json(recipe), first=False, recalled=True)
+
+
+def _refused(reading: session.Reading, refusal: AuditError) -> None:
+    with st.container(border=True, key="import"):
+        widgets.title(reading.upload.scores_name)
+        frame.refusal(refusal)
+        if isinstance(refusal, LostWorker):
+            st.markdown("Nothing of yours was kept or changed.")
+        with st.container(horizontal=True):
+            if st.button("Try another file", type="primary", key="import.again"):
+                _forget(reading)
+                st.rerun()
+
+
+def _choose_after_refusal(reading: session.Reading, refusal: NeedsChoice) -> None:
+    _recall(reading, refusal.inspection)
+    found = refusal.inspection
+    with st.container(border=True, key="import"):
+        widgets.title(reading.upload.scores_name, found.layout)
+        frame.refusal(_for_page(refusal))
+        _preview(found)
+        options = _choices(reading, found)
+        with st.container(horizontal=True):
+            if _choosable(found) and st.button(
+                "Read it this way",
+                type="primary",
+                key="import.retry",
+                disabled=options == reading.options,
+            ):
+                _read(reading.upload, options, first=False)
+            _another_file(reading)
+
+
+def _choosable(found: Inspection) -> bool:
+    """Return whether there is anything to choose: a kind of scores, or an array or column."""
+    keys = (found.scores_keys, found.labels_keys, found.id_columns)
+    return any(len(names) > 1 for names in keys) or any(r.possible for r in found.readings)
+
+
+def _for_page(refusal: NeedsChoice) -> AuditError:
+    """Return the refusal with a remedy for this page where its own names a command's option."""
+    if "--" not in refusal.remedy:
+        return refusal
+    remedy = "add a label file below"
+    if _choosable(refusal.inspection):
+        remedy = "choose below how it is to be read, or add a label file"
+    return AuditError(refusal.code, refusal.what, remedy, refusal.where)
+
+
+def _check(reading: session.Reading, result: ReadResult) -> None:
+    """Show how the file was read and what follows; the user agrees or chooses."""
+    found = result.inspection
+    with st.container(border=True, key="import"):
+        widgets.title(reading.upload.scores_name, found.layout)
+        if found.kind is not None:
+            st.markdown(f"Read as **{KIND_WORDS[found.kind].lower()}**: {esc(found.reason)}.")
+        if reading.recalled:
+            _recalled(reading, found)
+        frame.notices(result.notices)
+        _preview(found)
+        options = _choices(reading, found)
+        with st.container(horizontal=True):
+            if options != reading.options:
+                if st.button("Read it this way", type="primary", key="import.retry"):
+                    _read(reading.upload, options, first=False)
+            elif st.button("Audit this file", type="primary", key="import.audit"):
+                _accept(reading, result)
+            _another_file(reading)
+
+
+def _recalled(reading: session.Reading, found: Inspection) -> None:
+    """Say that a kept recipe decided, with the way out of it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Read as it was chosen before for files of this form.")
+        if st.button("Forget that choice", key="import.forget"):
+            forget_recipe(home(), found.fingerprint)
+            _read(reading.upload, first=False)
+
+
+def _preview(found: Inspection) -> None:
+    rows = [dict(zip(_unique(found.header), row, strict=True)) for row in found.rows]
+    if rows:
+        widgets.caption("The first rows, as the file has them")
+        st.dataframe(rows, hide_index=True, key="import.preview", width="stretch")
+
+
+def _unique(names: tuple[str, ...]) -> list[str]:
+    """Return the names with a number behind each that was there before."""
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return out
+
+
+def _choices(reading: session.Reading, found: Inspection) -> ReadOptions:
+    """Draw the choices and return what they say."""
+    said = reading.options
+    shown = said.scores or found.kind
+    kind = _kind(found, shown)
+    keys = (found.scores_keys, found.labels_keys, found.id_columns)
+    if not any(len(names) > 1 for names in keys):
+        return ReadOptions(said.scores if kind == shown else kind)
+    with st.expander("Read other arrays or columns", expanded=not found.kind, key=_this("keys")):
+        scores_key = _key("Scores are in", found.scores_keys, said.scores_key, "scores_key")
+        labels_key = _key("Labels are in", found.labels_keys, said.labels_key, "labels_key")
+        id_column = _key("Rows are named by", found.id_columns, said.id_column, "id_column")
+    return ReadOptions(said.scores if kind == shown else kind, scores_key, labels_key, id_column)
+
+
+def _this(name: str) -> str:
+    """Return a widget key that belongs to this file, so that the next one starts afresh."""
+    return f"import.{name}.{st.session_state.get('app.drops', 0)}"
+
+
+def _kind(found: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
+    possible = [reading.kind for reading in found.readings if reading.possible]
+    if not possible:
+        return chosen
+    by_kind = {reading.kind: reading for reading in found.readings}
+    picked = st.radio(
+        "The scores are",
+        [str(kind) for kind in possible],
+        index=possible.index(chosen) if chosen in possible else None,
+        format_func=lambda kind: KIND_WORDS[ScoreKind(kind)],
+        captions=[_consequence(by_kind[kind]) for kind in possible],
+        key=_this("kind"),
+        horizontal=True,
+    )
+    impossible = [r for r in found.readings if not r.possible and r.why_not]
+    for reading in impossible:
+        widgets.caption(f"Not {KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
+    return ScoreKind(picked) if picked else None
+
+
+def _consequence(reading: KindReading) -> str:
+    if reading.accuracy is None or reading.mean_confidence is None:
+        return ""
+    right, sure = 100 * reading.accuracy, 100 * reading.mean_confidence
+    return f"right {right:.1f} % of the time, says {sure:.1f} % on average"
+
+
+def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> str | None:
+    if len(keys) < 2 and not chosen:
+        return None
+    options = [AUTO, *keys, *([chosen] if chosen and chosen not in keys else [])]
+    picked = st.selectbox(
+        label, options, index=options.index(chosen or AUTO), key=_this(name), width=220
+    )
+    return None if picked == AUTO else str(picked)
+
+
+def _accept(reading: session.Reading, result: ReadResult) -> None:
+    """Make it a draft and open it."""
+    draft = session.add_draft(reading, result)
+    st.session_state["app.reading"] = None
+    library.open_in_reliability(draft.id)
+
+
+def _another_file(reading: session.Reading) -> None:
+    """Offer to add a label file, or to leave this file."""
+    if reading.upload.labels is None:
+        with st.popover("Add a label file", key="import.labels"):
+            added = st.file_uploader(
+                "Labels by row order, or by the column that names the rows",
+                key=_this("labels"),
+            )
+            if added:
+                path = session.store(added.getbuffer())
+                st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
+                upload = replace(reading.upload, labels=path, labels_name=added.name)
+                _read(upload)
+    elif st.button("Swap scores and labels", key="import.swap"):
+        upload = reading.upload
+        assert upload.labels is not None
+        swapped = session.Upload(
+            upload.labels, upload.labels_name, upload.scores, upload.scores_name
+        )
+        _read(swapped)
+    if st.button("Discard", key="import.discard"):
+        _forget(reading)
+        st.rerun()
+
+
+def _forget(reading: session.Reading) -> None:
+    session.forget_files(reading.upload)
+    st.session_state["app.reading"] = None

@@ -1,0 +1,271 @@
+"""Golden values of the other methods, and scikit-learn's and scipy's answers."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from core.arrays import log_softmax, sigmoid, softmax
+from core.calibrators.beta import Beta
+from core.calibrators.ensemble import Ensemble
+from core.calibrators.histogram import Histogram
+from core.calibrators.isotonic import Isotonic, IsotonicOrdered
+from core.calibrators.spline import Spline, knot_spline
+from core.calibrators.temperature import Temperature
+from core.calibrators.vector_matrix import Dirichlet, Matrix, Vector
+from core.errors import UsageError
+from core.metrics import METRICS
+from core.metrics.ranked import Ranked
+from core.predictions import Predictions, ScoreKind, Task
+from tests.core.calibrators.cases import GOLDEN, drawn, golden_input
+from tests.reference import slow_calibrators
+
+TEN_CLASSES = ("noisy512x10", "mc512x10")
+# The golden names of metrics; equal-width edges there are float32.
+METRIC_OF = {"ece_ew15": "ece", "ece_em15_exact": "ece_em", "nll": "nll", "brier_sum": "brier"}
+
+
+def halves(name):
+    logits, labels = golden_input(name)
+    return logits[:256], labels[:256], logits[256:], labels[256:]
+
+
+def check_metrics(p, labels, golden, *, rtol, skip=()):
+    rows = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, labels)
+    ranked = Ranked.of(rows.outcomes(None))
+    assert (p.argmax(axis=1) == labels).mean() == pytest.approx(golden["accuracy"], abs=1e-12)
+    for key, name in METRIC_OF.items():
+        if key not in skip:
+            argument = rows if METRICS[name].needs == "scores" else ranked
+            expected = float(golden[key])
+            assert METRICS[name].function(argument) == pytest.approx(expected, rel=rtol), key
+
+
+@pytest.mark.parametrize("name", TEN_CLASSES)
+def test_ensemble_by_brier_has_the_released_temperature_weights_and_metrics(name):
+    z, y, test_z, test_y = halves(name)
+    golden = GOLDEN[f"ets_mse/{name}"]["value"]
+    fitted = Ensemble("brier").fit(z, y)
+    np.testing.assert_allclose(
+        fitted.temperature_, GOLDEN[f"ts_mse/{name}"]["value"]["T_mse"], 1e-3
+    )
+    np.testing.assert_allclose(fitted.weights_, golden["w"], rtol=1e-3, atol=2e-4)
+    check_metrics(fitted.predict_proba(test_z), test_y, golden["test"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", TEN_CLASSES)
+def test_ensemble_by_nll_has_the_released_variant_and_is_no_worse_than_temperature(name):
+    z, y, _, _ = halves(name)
+    golden = GOLDEN[f"ets_mse/{name}"]["value"]["w_ce_variant"]
+    fitted = Ensemble().fit(z, y)
+    np.testing.assert_allclose(fitted.temperature_, golden["T"], rtol=1e-3)
+    np.testing.assert_allclose(fitted.weights_, golden["w"], rtol=2e-3, atol=2e-4)
+    assert fitted.report_.after <= Temperature().fit(z, y).report_.after
+
+
+@pytest.mark.parametrize("name", TEN_CLASSES)
+@pytest.mark.parametrize(("key", "kind"), [("irm", IsotonicOrdered), ("irova", Isotonic)])
+def test_isotonic_maps_have_the_released_metrics(name, key, kind):
+    z, y, test_z, test_y = halves(name)
+    p = kind().fit(z, y).predict_proba(test_z)
+    golden = GOLDEN[f"{key}/{name}"]["value"]["test_normalised"]
+    check_metrics(p, test_y, golden, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", TEN_CLASSES)
+def test_histogram_has_the_released_frequencies_but_keeps_empty_bins(name):
+    z, y, test_z, test_y = halves(name)
+    golden = GOLDEN[f"hist_binning/{name}"]["value"]
+    fitted = Histogram().fit(z, y)
+    filled = np.bincount(np.ceil(softmax(z)[:, 0] * 15).astype(int) - 1, minlength=15) > 0
+    np.testing.assert_allclose(
+        fitted.frequencies_[0], np.where(filled, golden["conf_class0"], np.arange(0.5, 15) / 15)
+    )
+    released = Histogram.from_parameters(fitted.parameters())
+    for k, row in enumerate(released.frequencies_):
+        index = np.ceil(softmax(z)[:, k] * 15).astype(int) - 1
+        row[np.bincount(index, minlength=15) == 0] = 0.0
+    p = released.predict_proba(test_z)
+    # The golden equal-mass bins split ties, which frequencies are full of.
+    check_metrics(p, test_y, golden["test_normalised"], rtol=1e-6, skip=("ece_em15_exact",))
+
+
+def test_vector_scaling_is_the_golden_optimum():
+    z, y, test_z, test_y = halves("mc512x10")
+    golden = GOLDEN["vector_scaling/mc512x10"]["value"]
+    fitted = Vector().fit(z, y)
+    np.testing.assert_allclose(fitted.weights_, golden["w"], rtol=1e-4)
+    np.testing.assert_allclose(fitted.bias_, golden["b_centred"], rtol=1e-4, atol=1e-5)
+    assert fitted.report_.after == pytest.approx(golden["fit_nll"], rel=1e-9)
+    check_metrics(fitted.predict_proba(test_z), test_y, golden["test"], rtol=1e-3)
+
+
+def test_dirichlet_with_odir_is_the_golden_optimum():
+    z, y, test_z, test_y = halves("mc512x10")
+    golden = GOLDEN["dirichlet_odir/mc512x10"]["value"]
+    fitted = Dirichlet(penalty=0.01).fit(z, y)
+    assert fitted.report_.after == pytest.approx(golden["fit_nll"], rel=1e-4)
+    off = fitted.weights_[~np.eye(10, dtype=bool)]
+    objective = fitted.report_.after + 0.01 * (off**2).mean() + 0.01 * (fitted.bias_**2).mean()
+    assert objective == pytest.approx(golden["objective"], rel=1e-7)
+    check_metrics(fitted.predict_proba(test_z), test_y, golden["test"], rtol=5e-3)
+
+
+def test_matrix_scaling_without_penalty_is_multinomial_regression():
+    z, y = drawn(400, 3, scale=2.0)
+    fitted = Matrix(penalty=0.0).fit(z, y)
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=2000).fit(z, y)
+    np.testing.assert_allclose(fitted.predict_proba(z), model.predict_proba(z), atol=1e-5)
+
+
+def test_matrix_without_features_of_other_classes_is_vector_scaling():
+    z, y = drawn(300, 4, scale=2.0)
+    stiff = Matrix(penalty=1e9).fit(z, y)
+    off = stiff.weights_[~np.eye(4, dtype=bool)]
+    assert np.abs(off).max() < 1e-6
+    assert np.abs(stiff.bias_).max() < 1e-6
+
+
+def test_penalty_is_chosen_by_cross_validation_and_said():
+    z, y = drawn(120, 8, scale=2.0)
+    fitted = Matrix().fit(z, y)
+    assert fitted.report_.message.startswith("penalty ")
+    chosen = float(fitted.report_.message.removeprefix("penalty ").split(";")[0])
+    same = Matrix(penalty=chosen).fit(z, y)
+    assert np.array_equal(same.weights_, fitted.weights_)
+    with pytest.raises(UsageError, match="penalty"):
+        Matrix(penalty=-1.0)
+
+
+def logit(p):
+    return np.log(p) - np.log1p(-p)
+
+
+def test_vector_scaling_of_a_binary_logit_is_platt_scaling():
+    p, y = golden_input("bin400")
+    golden = GOLDEN["platt_binary/bin400"]["value"]
+    fitted = Vector().fit(logit(p)[:200], y[:200])
+    found = fitted.predict_proba(logit(np.array(golden["grid"])))[:, 1]
+    # The released fit stops at scikit-learn's default tolerance, 2e-4 short of the optimum.
+    np.testing.assert_allclose(found, golden["pred"], rtol=5e-4)
+    model = LogisticRegression(C=np.inf, tol=1e-12, max_iter=2000).fit(
+        logit(p)[:200, None], y[:200]
+    )
+    exact = model.predict_proba(logit(np.array(golden["grid"]))[:, None])[:, 1]
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+
+
+def test_isotonic_of_a_binary_score_is_the_golden_one_and_scikit_learns():
+    p, y = golden_input("bin400")
+    golden = GOLDEN["isotonic_binary/bin400"]["value"]
+    grid = np.clip(np.array(golden["grid"]), 1e-12, 1.0 - 1e-12)
+    fitted = Isotonic().fit(logit(p)[:200], y[:200])
+    np.testing.assert_allclose(fitted.predict_proba(logit(grid))[:, 1], golden["pred"], rtol=1e-7)
+    rest = fitted.predict_proba(logit(p)[200:])[:, 1]
+    assert np.mean((rest - y[200:]) ** 2) == pytest.approx(golden["brier_rest"], rel=1e-7)
+    tied = np.round(p, 1).clip(0.05, 0.95)
+    ours = Isotonic().fit(logit(tied), y).predict_proba(logit(tied))[:, 1]
+    theirs = IsotonicRegression(out_of_bounds="clip").fit_transform(tied, y)
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_spline_has_the_golden_knots_and_scores():
+    p, y = golden_input("bin400")
+    golden = GOLDEN["spline/bin400"]["value"]
+    order = np.argsort(p)
+    x = np.linspace(0.0, 1.0, 400)
+    spline = knot_spline(x, np.cumsum(y[order] - p[order]) / 400)
+    knots = np.linspace(0.0, 1.0, 6)
+    np.testing.assert_allclose(spline(knots), golden["knot_values"], rtol=1e-8)
+    np.testing.assert_allclose(spline(knots, 2), golden["second_derivatives"], rtol=1e-7, atol=1e-9)
+    fitted = Spline().fit(logit(p), y)
+    found = fitted.predict_proba(logit(p))[order, 1]
+    np.testing.assert_allclose(found[:5], golden["recalibrated_first5_sorted"], rtol=1e-8)
+    np.testing.assert_allclose(found[-5:], golden["recalibrated_last5_sorted"], rtol=1e-8)
+
+
+def test_spline_interpolates_linearly_between_scores_and_is_constant_outside():
+    p, y = golden_input("bin400")
+    fitted = Spline().fit(logit(p), y)
+    low, high = fitted.scores_[100:102]
+    between = low + 0.25 * (high - low)
+    expected = 0.75 * fitted.recalibrated_[100] + 0.25 * fitted.recalibrated_[101]
+    found = fitted.predict_proba(logit(np.array([between, 1e-9, 1.0 - 1e-9])))[:, 1]
+    ends = fitted.recalibrated_[[0, -1]]
+    np.testing.assert_allclose(found, [expected, *ends], rtol=1e-9)
+
+
+def test_spline_of_many_classes_moves_the_winner_and_shares_the_rest():
+    z, y = drawn(500, 4, scale=5.0)
+    before, after = softmax(z), Spline().fit(z, y).predict_proba(z)
+    at = z.argmax(axis=1)
+    rows = np.arange(500)
+    ratio = after / before
+    ratio[rows, at] = np.nan
+    spread = np.nanmax(ratio, axis=1) - np.nanmin(ratio, axis=1)
+    assert (spread <= 1e-9 * np.nanmax(ratio, axis=1) + 1e-15).all()
+    assert after[rows, at].mean() == pytest.approx((at == y).mean(), abs=0.02)
+
+
+def test_beta_is_the_optimum_of_its_likelihood_and_recovers_its_maker():
+    rng = np.random.default_rng(0)
+    s = rng.normal(size=20_000) * 2.0
+    log_p, log_u = log_softmax(np.stack([s * 0, s], axis=1)).T[::-1]
+    y = (rng.random(s.size) < sigmoid(0.5 * log_p - 1.5 * log_u + 0.3)).astype(int)
+    fitted = Beta().fit(s, y)
+    found = [fitted.a_[0], fitted.b_[0], fitted.c_[0]]
+    np.testing.assert_allclose(found, [0.5, 1.5, 0.3], atol=0.1)
+    best = fitted.report_.after
+
+    def nll(x):
+        return -np.log(sigmoid(np.where(y, 1, -1) * (x[0] * log_p - x[1] * log_u + x[2]))).mean()
+
+    assert best <= minimize(nll, found, method="Nelder-Mead").fun + 1e-9
+    assert best <= fitted.report_.before
+
+
+def test_beta_leaves_a_class_that_never_occurs_as_it_is():
+    z, y = drawn(200, 4)
+    fitted = Beta().fit(z, np.minimum(y, 2))
+    assert (fitted.a_[3], fitted.b_[3], fitted.c_[3]) == (1.0, 1.0, 0.0)
+
+
+SLOW = {
+    "ets": (Ensemble, slow_calibrators.ensemble_row),
+    "vector": (Vector, slow_calibrators.vector_row),
+    "matrix": (Matrix, slow_calibrators.matrix_row),
+    "dirichlet": (Dirichlet, slow_calibrators.dirichlet_row),
+    "isotonic": (Isotonic, slow_calibrators.isotonic_row),
+    "isotonic_ordered": (IsotonicOrdered, slow_calibrators.isotonic_ordered_row),
+    "histogram": (Histogram, slow_calibrators.histogram_row),
+    "spline": (Spline, slow_calibrators.spline_row),
+    "beta": (Beta, slow_calibrators.beta_row),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_predictions_are_those_of_the_slow_reference(name, n_classes):
+    kind, slow = SLOW[name]
+    z, y = drawn(60, n_classes, seed=11)
+    fitted = kind().fit(z, y)
+    rows = [*z[:15].tolist(), [30.0] + [0.0] * (n_classes - 1)]
+    expected = [slow(row, fitted.parameters()) for row in rows]
+    np.testing.assert_allclose(fitted.predict_proba(np.array(rows)), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "slow"),
+    [
+        (Isotonic, slow_calibrators.fit_isotonic),
+        (Histogram, slow_calibrators.fit_histogram),
+        (IsotonicOrdered, slow_calibrators.fit_isotonic_ordered),
+    ],
+)
+def test_counting_fits_are_those_of_the_slow_reference(kind, slow):
+    z, y = drawn(40, 3, seed=12)
+    z = np.round(z)  # ties
+    fitted = kind().fit(z, y)
+    for row, expected in zip(fitted.predict_proba(z), slow(z.tolist(), y.tolist()), strict=True):
+        np.testing.assert_allclose(row, expected, atol=1e-9)

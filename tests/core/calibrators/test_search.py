@@ -1,0 +1,267 @@
+"""Temperature and focal temperature: margins, searches against trying all, golden temperatures."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from core.arrays import log_softmax
+from core.calibrators.criteria import OBJECTIVES, objective_of
+from core.calibrators.focal_map import log_focal_map
+from core.calibrators.focal_temperature import (
+    GRID_GAMMAS,
+    PAPER_GAMMAS,
+    FocalMap,
+    FocalTemperature,
+    best_on_line,
+)
+from core.calibrators.landscape import landscape, temperature_curve
+from core.calibrators.margins import Margins
+from core.calibrators.search import best_on_grid, polish, scan, zoom
+from core.calibrators.temperature import (
+    FINE_GRID,
+    PAPER_GRID,
+    TEMPERATURES,
+    Temperature,
+    nll_temperature,
+)
+from core.errors import UsageError
+from core.metrics import top_label
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
+from tests.core.calibrators.cases import GOLDEN, drawn, golden_input, hard_runs
+
+RUNS = hard_runs()
+NAMES = [f"{i}-{z.shape[1]}" for i, (z, _) in enumerate(RUNS)]
+
+FEW = (0, 5, 10, 19)  # one of each number of classes; all twenty are slow
+
+
+def mapped(logits, gamma, temperature):
+    return log_focal_map(log_softmax(logits / temperature), gamma)
+
+
+def test_grids_are_those_of_the_papers():
+    assert PAPER_GAMMAS == (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)
+    assert GRID_GAMMAS == (-0.5, -0.25, 0.0, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)
+    assert (len(FINE_GRID), FINE_GRID[0], FINE_GRID[-1]) == (500, 0.01, 5.0)
+    assert (len(PAPER_GRID), PAPER_GRID[0], PAPER_GRID[-1]) == (100, 0.1, 10.0)
+    assert FINE_GRID[99] == PAPER_GRID[9] == 1.0
+
+
+@pytest.mark.parametrize("run", RUNS[::3], ids=NAMES[::3])
+@pytest.mark.parametrize("temperature", [0.01, 0.7, 1.0, 20.0])
+def test_margins_give_the_map_of_the_whole_row(run, temperature):
+    logits, labels = run
+    margins = Margins.of(logits, labels)
+    gammas = [-0.95, -0.5, 0.0, 0.05, 1.0, 5.0]
+    confidences = margins.confidences(temperature, gammas)
+    nlls = margins.nll(temperature, gammas)
+    for gamma, confidence, nll in zip(gammas, confidences, nlls, strict=True):
+        log_p = mapped(logits, gamma, temperature)
+        np.testing.assert_allclose(confidence, np.exp(log_p.max(axis=1)), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(nll, objective_of(log_p, labels, "nll"), rtol=1e-11, atol=1e-12)
+    assert np.array_equal(margins.correct, logits.argmax(axis=1) == labels)
+
+
+def judged(calibrator, logits, labels, objective):
+    """The objective of what a calibrator predicts."""
+    if objective == "nll":
+        return objective_of(calibrator.predict_log_proba(logits), labels, "nll")
+    p = calibrator.predict_proba(logits)
+    found = Outcomes(p.max(axis=1), p.argmax(axis=1) == labels)
+    return getattr(top_label, objective)(Ranked.of(found))
+
+
+def exhaustive(margins):
+    """Every objective at all 10 x 500 points, gamma by gamma."""
+    values = {name: np.empty((10, 500)) for name in ("nll", "ece", "ece_em")}
+    for column, temperature in enumerate(FINE_GRID):
+        values["nll"][:, column] = margins.nll(temperature, GRID_GAMMAS)
+        for row, confidence in enumerate(margins.confidences(temperature, GRID_GAMMAS)):
+            ranked = Ranked.of(Outcomes(confidence, margins.correct))
+            values["ece"][row, column] = top_label.ece(ranked)
+            values["ece_em"][row, column] = top_label.ece_em(ranked)
+    return values
+
+
+def check_against_all(logits, labels):
+    margins = Margins.of(logits, labels)
+    for objective, values in exhaustive(margins).items():
+        row, column = np.unravel_index(values.argmin(), values.shape)
+        best = best_on_grid(margins, objective, GRID_GAMMAS, FINE_GRID)
+        assert (best.value, best.gamma, best.temperature) == (
+            values[row, column],
+            GRID_GAMMAS[row],
+            FINE_GRID[column],
+        )
+        exact = FocalTemperature(objective, "exact").fit(logits, labels)
+        scaling = Temperature(objective, "exact").fit(logits, labels)
+        value = judged(exact, logits, labels, objective)
+        alone = judged(scaling, logits, labels, objective)
+        unchanged = objective_of(log_softmax(logits), labels, objective)
+        slack = 1e-9 * max(1.0, float(values.min()))
+        assert value <= min(values.min(), alone, unchanged) + slack
+        assert alone <= values[GRID_GAMMAS.index(0.0)].min() + slack
+
+
+@pytest.mark.parametrize("run", [RUNS[i] for i in FEW], ids=[NAMES[i] for i in FEW])
+def test_searches_are_never_worse_than_trying_all(run):
+    check_against_all(*run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS, ids=NAMES)
+def test_searches_are_never_worse_than_trying_all_on_twenty_runs(run):
+    check_against_all(*run)
+
+
+def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
+    logits, labels = drawn(3000, 4, sharpness=1.5, seed=3)
+    plain = Temperature("nll", "grid").fit(logits, labels).report_.after
+    assert FocalTemperature("nll", "paper").fit(logits, labels).report_.after > plain
+    assert FocalTemperature("nll", "grid").fit(logits, labels).report_.after == plain
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("search", ["grid", "paper"])
+def test_grid_searches_return_the_first_smallest_point(objective, search):
+    logits, labels = drawn(150, 4, scale=4.0)
+    margins = Margins.of(logits, labels)
+    gammas = GRID_GAMMAS if search == "grid" else PAPER_GAMMAS
+    values = scan(margins, objective, gammas, FINE_GRID)
+    row, column = np.unravel_index(values.argmin(), values.shape)
+    fitted = FocalTemperature(objective, search).fit(logits, labels)
+    assert (fitted.gamma_, fitted.temperature_) == (gammas[row], FINE_GRID[column])
+    grid = FINE_GRID if search == "grid" else PAPER_GRID
+    plain = scan(margins, objective, (0.0,), grid)[0]
+    assert Temperature(objective, search).fit(logits, labels).temperature_ == grid[plain.argmin()]
+
+
+def test_line_is_never_worse_than_temperature_scaling_on_the_grid_and_near_the_plane():
+    logits, labels = drawn(2000, 10, scale=5.0)
+    margins = Margins.of(logits, labels)
+    line = best_on_line(margins, "nll")
+    plain = best_on_grid(margins, "nll", (0.0,), FINE_GRID)
+    plane = best_on_grid(margins, "nll", GRID_GAMMAS, FINE_GRID)
+    assert line.value <= plain.value
+    assert line.value - plane.value < 1e-3
+    report = FocalTemperature("nll", "line").fit(logits, labels).report_
+    assert report.after == line.value
+
+
+def slow_temperature(logits, labels):
+    rows = np.arange(len(labels))
+    found = minimize_scalar(
+        lambda b: -log_softmax(logits * b)[rows, labels].mean(),
+        bounds=(0.05, 100.0),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return 1.0 / found.x
+
+
+@pytest.mark.parametrize("shape", [(200, 2), (5000, 3), (300, 50)])
+@pytest.mark.parametrize("scale", [0.5, 3.0, 12.0])
+def test_temperature_is_the_optimum_of_the_nll(shape, scale):
+    logits, labels = drawn(*shape, scale=scale, seed=5)
+    temperature, before, after = nll_temperature(logits, labels)
+    np.testing.assert_allclose(temperature, slow_temperature(logits, labels), rtol=1e-6)
+    assert before == pytest.approx(objective_of(log_softmax(logits), labels, "nll"), rel=1e-13)
+    scaled = log_softmax(logits / temperature)
+    assert after == pytest.approx(objective_of(scaled, labels, "nll"), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["noisy512x10", "mc512x10"])
+def test_temperature_is_the_golden_one(name):
+    logits, labels = golden_input(name)
+    golden = GOLDEN[f"ts_mse/{name}"]["value"]["T_ce"]
+    fitted = Temperature().fit(logits[:256], labels[:256])
+    np.testing.assert_allclose(fitted.temperature_, golden, rtol=1e-4)
+
+
+def test_ends_of_the_range_are_reached_and_reported():
+    right = np.eye(3)[np.arange(30) % 3] * 5.0
+    fitted = Temperature().fit(right, np.arange(30) % 3)
+    assert fitted.temperature_ == pytest.approx(TEMPERATURES[0])
+    assert fitted.report_.at_bound
+    assert "end of its range" in fitted.report_.message
+    wrong = Temperature().fit(right, (np.arange(30) + 1) % 3)
+    assert wrong.temperature_ == pytest.approx(TEMPERATURES[1])
+    assert wrong.report_.at_bound
+    middle = Temperature().fit(*drawn(200, 3))
+    assert not middle.report_.at_bound
+
+
+def test_exact_focal_temperature_is_a_minimum_of_the_nll():
+    logits, labels = drawn(1500, 5, scale=4.0, seed=2)
+    fitted = FocalTemperature().fit(logits, labels)
+    best = fitted.report_.after
+    for gamma_step, scale in ((0.02, 1.0), (-0.02, 1.0), (0.0, 1.01), (0.0, 0.99), (0.02, 1.01)):
+        near = mapped(logits, fitted.gamma_ + gamma_step, fitted.temperature_ * scale)
+        assert objective_of(near, labels, "nll") > best
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_focal_map_alone_is_best_among_gammas_and_never_worse_than_none(objective):
+    logits, labels = drawn(300, 4, scale=2.0, sharpness=3.0)
+    fitted = FocalMap(objective).fit(logits, labels)
+    value = judged(fitted, logits, labels, objective)
+    assert value == pytest.approx(fitted.report_.after, rel=1e-9)
+    for gamma in np.arange(-18, 200) / 20.0:
+        assert value <= objective_of(mapped(logits, gamma, 1.0), labels, objective) + 1e-12
+    assert value <= fitted.report_.before
+
+
+def test_focal_map_recovers_the_gamma_that_made_the_labels():
+    logits, _ = drawn(20_000, 3, scale=1.5)
+    rng = np.random.default_rng(1)
+    p = np.exp(mapped(logits, 2.0, 1.0))
+    labels = (p.cumsum(axis=1) > rng.random((len(p), 1))).argmax(axis=1)
+    assert FocalMap().fit(logits, labels).gamma_ == pytest.approx(2.0, abs=0.15)
+
+
+def test_zoom_finds_a_valley_and_keeps_its_ends():
+    at, value = zoom(lambda x: (x - 0.3) ** 2, 0.0, 1.0, rounds=8)
+    assert at == pytest.approx(0.3, abs=1e-8)
+    assert value == pytest.approx(0.0, abs=1e-15)
+    assert zoom(lambda x: x, -1.0, 1.0, rounds=3)[0] == -1.0
+
+
+def test_polish_returns_its_start_where_nothing_is_lower():
+    logits, labels = drawn(200, 3)
+    margins = Margins.of(logits, labels)
+    best = polish(
+        margins, "nll", best_on_grid(margins, "nll", GRID_GAMMAS, FINE_GRID), ((-0.9, 5), (0.1, 9))
+    )
+    again = polish(margins, "nll", best, ((-0.9, 5), (0.1, 9)))
+    assert again.value <= best.value
+    assert again.value == pytest.approx(best.value, rel=1e-9)
+
+
+def test_landscape_is_the_objective_at_each_point_and_knows_its_ridge():
+    logits, labels = drawn(400, 5, scale=5.0)
+    found = landscape(
+        logits, labels, objective="ece_em", gammas=(0.0, 1.0), temperatures=(0.5, 2.0, 4.0)
+    )
+    for i, gamma in enumerate((0.0, 1.0)):
+        for j, temperature in enumerate((0.5, 2.0, 4.0)):
+            expected = objective_of(mapped(logits, gamma, temperature), labels, "ece_em")
+            assert found.values[i, j] == pytest.approx(expected, abs=1e-12)
+    row, column = np.unravel_index(found.values.argmin(), found.values.shape)
+    assert (found.best.gamma, found.best.temperature) == ((0.0, 1.0)[row], (0.5, 2, 4)[column])
+    assert found.ridge.tolist() == [(0.5, 2.0, 4.0)[j] for j in found.values.argmin(axis=1)]
+
+
+def test_temperature_curve_rises_with_gamma_and_holds_temperature_scaling():
+    logits, labels = drawn(1500, 5, scale=5.0)
+    curve = temperature_curve(logits, labels, gammas=(0.0, 1.0, 2.0))
+    assert (np.diff(curve) > 0.0).all()
+    assert curve[0] == pytest.approx(Temperature().fit(logits, labels).temperature_, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "points", [{"gammas": (-1.0,)}, {"gammas": ()}, {"temperatures": (0.0, 1.0)}]
+)
+def test_landscape_refuses_points_outside_their_range(points):
+    with pytest.raises(UsageError, match="SETTING"):
+        landscape(*drawn(50, 3), **points)

@@ -1,0 +1,87 @@
+"""An exported run opens in plain NumPy and holds what was kept."""
+
+import json
+
+import numpy as np
+import pytest
+
+from core.errors import LibraryError
+from core.predictions import Predictions, ScoreKind, Task
+from core.readers.contents import Source as FileSource
+from core.readers.interpret import read_source
+from core.readers.options import ReadOptions
+from tests.core.library.builders import SOURCE, small
+
+
+def test_export_opens_in_numpy_with_every_array_of_every_split(library, tmp_path):
+    val, test = small(1, n=4), small(2, n=6)
+    kept = library.keep("a", {"val": val, "test": test}, source=SOURCE, summary={}, tags=["x"])
+    library.export(kept.id, tmp_path / "out.npz")
+    assert [path.name for path in tmp_path.glob("*out*")] == ["out.npz"]
+    with np.load(tmp_path / "out.npz") as found:
+        for split, predictions in (("val", val), ("test", test)):
+            np.testing.assert_array_equal(found[f"{split}_logits"], predictions.scores)
+            assert found[f"{split}_logits"].dtype == np.float32
+            np.testing.assert_array_equal(found[f"{split}_labels"], predictions.labels)
+            assert tuple(found[f"{split}_ids"]) == predictions.row_ids
+        assert found["class_names"].tolist() == ["cat", "dog", "hen"]
+        assert json.loads(str(found["manifest"]))["tags"] == ["x"]
+
+
+def test_export_of_stated_answers_holds_them(library, tmp_path):
+    stated = Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        np.array([0.5, 0.75]),
+        np.array([0, 2]),
+        predicted=np.array([1, 2]),
+    )
+    kept = library.keep("a", {"test": stated}, source=SOURCE, summary={})
+    library.export(kept.id, tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as found:
+        assert found["test_predicted"].tolist() == [1, 2]
+        assert found["test_confidence"].tolist() == [0.5, 0.75]
+
+
+def test_export_to_a_place_that_is_missing_says_so(keep, library, tmp_path):
+    with pytest.raises(LibraryError, match=r"out\.npz cannot be written") as excinfo:
+        library.export(keep("a"), tmp_path / "missing" / "out.npz")
+    assert excinfo.value.code == "EXPORT"
+    assert str(tmp_path) not in str(excinfo.value)
+
+
+def _softmax(n: int, k: int) -> np.ndarray:
+    powers = np.exp(np.random.default_rng(0).standard_normal((n, k)))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+LABELS = np.array([0, 2, 1, 1, 0, 2])
+SIGMOIDS = np.random.default_rng(1).random((6, 2)).astype(np.float16)
+TRAITS = np.array([[0, 1], [1, 1], [0, 0], [1, 0], [1, 1], [0, 1]])
+KEPT = {
+    "probabilities": (Task.MULTICLASS, ScoreKind.PROBABILITIES, _softmax(6, 3), LABELS),
+    "two columns": (Task.BINARY, ScoreKind.PROBABILITIES, _softmax(6, 2), LABELS % 2),
+    "one column": (Task.BINARY, ScoreKind.PROBABILITIES, _softmax(6, 2)[:, 1], LABELS % 2),
+    "one logit": (Task.BINARY, ScoreKind.LOGITS, np.arange(-3.0, 3.0), LABELS % 2),
+    "sigmoids": (Task.MULTILABEL, ScoreKind.SIGMOID, SIGMOIDS, TRAITS),
+    "logits of labels": (Task.MULTILABEL, ScoreKind.LOGITS, SIGMOIDS * 8 - 4, TRAITS),
+}
+
+
+@pytest.mark.parametrize("case", [*KEPT, "stated"])
+def test_export_is_read_back_as_what_was_kept(case, library, tmp_path):
+    if case == "stated":
+        predictions = Predictions(
+            Task.TOP_LABEL,
+            ScoreKind.CONFIDENCE,
+            np.linspace(0.5, 1.0, 6),
+            LABELS,
+            predicted=LABELS[::-1].copy(),
+        )
+    else:
+        predictions = Predictions(*KEPT[case])
+    kept = library.keep("a", {"test": predictions}, source=SOURCE, summary={})
+    library.export(kept.id, tmp_path / "out.npz")
+    data = (tmp_path / "out.npz").read_bytes()
+    found = read_source(FileSource.of_bytes("out.npz", data), None, ReadOptions())
+    assert found.splits["test"].predictions().digest == predictions.digest

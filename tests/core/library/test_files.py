@@ -1,0 +1,313 @@
+"""Run folders: every kind of predictions comes back bit by bit; damage is told, never a crash."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.errors import LibraryError
+from core.library import Library
+from core.library.files import entry_of, read_predictions, write_predictions
+from core.library.store import describe
+from core.predictions import Predictions, ScoreKind, Task
+from tests.core.library.builders import SOURCE, small
+
+ROOT = Path(__file__).parents[3]
+FLOATS = st.sampled_from([np.float16, np.float32, np.float64])
+
+
+@st.composite
+def predictions(draw: st.DrawFn) -> Predictions:
+    task = draw(st.sampled_from(Task))
+    n, k = draw(st.integers(1, 5)), draw(st.integers(2, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    flat = task is Task.TOP_LABEL or (task is Task.BINARY and draw(st.booleans()))
+    k = 2 if task is Task.BINARY else k
+    scores = rng.random(n if flat else (n, k)).astype(draw(FLOATS))
+    labels = rng.integers(0, 2, (n, k)) if task is Task.MULTILABEL else rng.integers(0, k, n)
+    ids = draw(st.lists(st.text(st.characters(), max_size=6), min_size=n, max_size=n))
+    return Predictions(
+        task,
+        draw(st.sampled_from(ScoreKind)),
+        scores,
+        labels,
+        class_names=tuple(f"{i} ünï\n" for i in range(k)),
+        predicted=rng.integers(0, k, n) if task is Task.TOP_LABEL else None,
+        row_ids=tuple(ids) if draw(st.booleans()) else (),
+        renormalise=draw(st.booleans()),
+    )
+
+
+def _same(a: Predictions, b: Predictions) -> bool:
+    arrays = [(a.scores, b.scores), (a.labels, b.labels)]
+    if a.predicted is not None:
+        arrays.append((a.predicted, b.predicted))
+    plain = [(x.task, x.kind, x.class_names, x.row_ids, x.renormalise, x.digest) for x in (a, b)]
+    return plain[0] == plain[1] and all(
+        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in arrays
+    )
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(given_predictions=predictions())
+def test_every_kind_of_predictions_comes_back_bit_by_bit(given_predictions, tmp_path):
+    (tmp_path / "predictions").mkdir(exist_ok=True)
+    manifest = describe("a", {"val": given_predictions}, source=SOURCE, summary={})
+    write_predictions(tmp_path / manifest.splits["val"].file, given_predictions)
+    assert _same(read_predictions(tmp_path, manifest, "val"), given_predictions)
+
+
+def test_row_ids_that_are_no_valid_text_come_back(library):
+    odd = replace(small(n=2), row_ids=("\udcff.png", "\x00"))
+    kept = library.keep("a", {"test": odd}, source=SOURCE, summary={})
+    assert library.load(kept.id, "test").row_ids == ("\udcff.png", "\x00")
+
+
+def test_who_reads_a_manifest_while_it_changes_sees_the_old_one_whole(keep, library, home):
+    run_id = keep("old")
+    with (home / "runs" / run_id / "manifest.json").open() as reading:
+        library.rename(run_id, "new")
+        assert json.load(reading)["name"] == "old"
+
+
+def test_scores_in_foreign_byte_order_keep_their_values(library):
+    scores = np.array([[0.25, 0.75], [1.0, 0.0]], dtype=">f4")
+    foreign = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, scores, np.array([1, 0]))
+    kept = library.keep("a", {"test": foreign}, source=SOURCE, summary={})
+    loaded = library.load(kept.id, "test")
+    assert loaded.scores.dtype == np.float32
+    assert loaded.scores.tolist() == [[0.25, 0.75], [1.0, 0.0]]
+
+
+def _flip_byte(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("offset", [-1, -60, -120, -200])
+def test_one_flipped_bit_in_any_array_is_noticed(offset, keep, library):
+    run_id = keep("a")
+    _flip_byte(Path(library.files(run_id)["test"]), offset)
+    with pytest.raises(LibraryError) as excinfo:
+        library.load(run_id, "test")
+    assert excinfo.value.code == "DAMAGED"
+
+
+@pytest.mark.parametrize("size", [0, 4, 40, 300])
+def test_predictions_cut_short_are_noticed(size, keep, library):
+    run_id = keep("a")
+    os.truncate(library.files(run_id)["test"], size)
+    with pytest.raises(LibraryError) as excinfo:
+        library.load(run_id, "test")
+    assert excinfo.value.code == "DAMAGED"
+    assert str(library.home) not in str(excinfo.value)
+
+
+DAMAGES = {
+    "no manifest": lambda run: (run / "manifest.json").unlink(),
+    "empty manifest": lambda run: (run / "manifest.json").write_text(""),
+    "binary manifest": lambda run: (run / "manifest.json").write_bytes(b"\xff\xfe\x00"),
+    "deep manifest": lambda run: (run / "manifest.json").write_text("[" * 100_000),
+    "manifest is a folder": lambda run: (
+        (run / "manifest.json").unlink(),
+        (run / "manifest.json").mkdir(),
+    ),
+    "no arrays": lambda run: (run / "predictions" / "test.safetensors").unlink(),
+    "another run's": lambda run: run.rename(run.with_name("elsewhere")),
+    "newer": lambda run: _edit(run, schema_version=99),
+    "extra key": lambda run: _edit(run, extra=1),
+    "outside": lambda run: _edit(run, splits={"test": {"file": "../../x"}}),
+}
+
+
+def _edit(run: Path, **changes: object) -> None:
+    path = run / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_run_is_reported_and_the_others_are_listed(damage, keep, library, home):
+    run_id, other = keep("bad"), keep("good")
+    DAMAGES[damage](home / "runs" / run_id)
+    assert [row.id for row in library.rows()] == [other]
+    (found,) = library.damaged()
+    assert found.id == ("elsewhere" if damage == "another run's" else run_id)
+    assert found.what
+    with pytest.raises(LibraryError):
+        library.get(found.id)
+    library.delete(found.id)
+    assert library.damaged() == []
+
+
+def test_a_run_that_is_mended_is_listed_again(keep, library, home):
+    run_id = keep("a")
+    path = home / "runs" / run_id / "manifest.json"
+    text = path.read_text()
+    path.write_text("{")
+    assert library.rows() == []
+    path.write_text(text)
+    assert [row.id for row in library.rows()] == [run_id]
+    assert library.damaged() == []
+
+
+KEEPER = """
+import sys
+from pathlib import Path
+from core.library import Library
+from tests.core.library.builders import SOURCE, small
+library = Library(Path(sys.argv[1]), Path("none"))
+for seed in range(int(sys.argv[2]), int(sys.argv[3])):
+    library.keep(f"run {seed}", {"test": small(seed, n=2000)}, source=SOURCE, summary={})
+    library.rows()
+    print(seed, flush=True)
+"""
+
+
+def _keeper(home: Path, first: int, last: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", KEEPER, str(home), str(first), str(last)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_killed_while_keeping_leaves_whole_runs_only(home, library):
+    acknowledged = []
+    for round_ in range(6):
+        child = _keeper(home, 1000 * round_, 1000 * (round_ + 1))
+        acknowledged.append(int(child.stdout.readline()))
+        time.sleep(0.0013 * round_)  # another moment of the next one each time
+        child.send_signal(signal.SIGKILL)
+        acknowledged += [int(line) for line in child.communicate()[0].split()]
+    rows = library.rows()
+    names = [row.name for row in rows]
+    assert {f"run {seed}" for seed in acknowledged} <= set(names)
+    assert len(set(names)) == len(names) <= len(acknowledged) + 6
+    assert library.damaged() == []
+    for row in rows:
+        seed = int(row.name.split()[1])
+        assert library.load(row.id, "test").digest == small(seed, n=2000).digest
+
+
+def test_four_processes_keep_at_once_and_nothing_is_lost_or_doubled(home, library):
+    children = [_keeper(home, 10 * i, 10 * i + 10) for i in range(4)]
+    assert [child.wait(60) for child in children] == [0, 0, 0, 0]
+    for child in children:
+        child.stdout.close()
+    assert sorted(row.name for row in library.rows()) == sorted(f"run {i}" for i in range(40))
+    assert library.damaged() == []
+
+
+CHANGER = """
+import sys
+from pathlib import Path
+from core.library import Library
+library, run = Library(Path(sys.argv[1]), Path("none")), sys.argv[2]
+for i in range(25):
+    if sys.argv[3] == "name":
+        library.rename(run, f"name {i}")
+    else:
+        library.tag(run, [f"tag {i}"])
+"""
+
+
+def test_name_and_tags_changed_by_two_processes_both_hold(home, library, keep):
+    run_id = keep("a")
+    arguments = [
+        [sys.executable, "-c", CHANGER, str(home), run_id, what] for what in ("name", "tag")
+    ]
+    children = [subprocess.Popen(argument, cwd=ROOT) for argument in arguments]
+    assert [child.wait(60) for child in children] == [0, 0]
+    (row,) = library.rows()
+    assert (row.name, row.tags) == ("name 24", ("tag 24",))
+
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from core.errors import LibraryError
+from core.library import Library
+from tests.core.library.builders import SOURCE, small
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+try:
+    Library(Path(sys.argv[1]), Path("none")).keep(
+        "big", {"test": small(0, n=5000)}, source=SOURCE, summary={}
+    )
+except LibraryError as error:
+    print(error.code, error.remedy)
+"""
+
+
+def test_full_disk_is_an_error_with_a_remedy_and_leaves_nothing_behind(home, library, keep):
+    run_id = keep("before")
+    found = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(home)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert found.stdout.startswith("LIBRARY_WRITE free some space"), found.stderr
+    assert [path.name for path in (home / "runs").iterdir()] == [run_id]
+    assert [row.id for row in library.rows()] == [run_id]
+
+
+def test_home_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path):
+    (tmp_path / "file").write_text("")
+    library = Library(tmp_path / "file" / "home", tmp_path / "samples")
+    assert library.rows() == []
+    with pytest.raises(LibraryError, match="CANDOR_HOME") as excinfo:
+        library.keep("a", {"test": small()}, source=SOURCE, summary={})
+    assert excinfo.value.code == "LIBRARY_WRITE"
+
+
+def test_half_written_folders_are_nobody_s_run_and_are_swept_a_day_later(keep, library, home):
+    run_id = keep("a")
+    old, young = home / "runs" / ".old.part", home / "runs" / ".young.part"
+    for part in (old, young):
+        shutil.copytree(home / "runs" / run_id, part)
+    os.utime(old, (0, 0))
+    assert [row.id for row in library.rows()] == [run_id]
+    assert library.damaged() == []
+    library.purge()
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_manifest_of_the_first_schema_is_still_read(tmp_path):
+    shutil.copytree(Path(__file__).parent / "schema_1", tmp_path / "runs")
+    library = Library(tmp_path, tmp_path / "samples")
+    (row,) = library.rows()
+    assert (row.id, row.name, row.tags, row.split) == (
+        "v1sample2345",
+        "Stored <run>",
+        ("x",),
+        "test",
+    )
+    manifest = library.get(row.id)
+    assert manifest.source.recipe == {"scores": "probabilities"}
+    assert manifest.notices[0].code == "RENORMALISED"
+    loaded = library.load(row.id, "test")
+    assert loaded.scores.dtype == np.float16
+    assert loaded.scores.tolist() == [[0.25, 0.5, 0.125], [1.0, 0.0, 0.0]]
+    assert loaded.labels.tolist() == [1, 2]
+    assert loaded.row_ids == ("é.png", "b")
+    assert loaded.class_names == ("cat", "dog", "hen")
+    assert loaded.renormalise
+
+
+def test_entry_tells_row_ids_apart():
+    base = small()
+    changed = replace(base, row_ids=("x", *base.row_ids[1:]))
+    assert entry_of("test", base) != entry_of("test", changed)

@@ -1,0 +1,185 @@
+"""The index is only a cache: deleted, torn, foreign or unwritable, the list stays the same."""
+
+import json
+import shutil
+import sqlite3
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.errors import LibraryError
+from core.library import Library, index
+from core.library.files import write_run
+from core.library.store import describe
+from tests.core.library.builders import SOURCE, headline, small
+
+
+@pytest.fixture
+def three(keep, library):
+    """Keep three runs and return the list of them."""
+    for name, tags in (("a", ("x",)), ("b", ()), ("c", ("x", "y"))):
+        keep(name, tags=tags)
+    return library.rows()
+
+
+def _delete(path):
+    path.unlink()
+
+
+def _not_a_database(path):
+    path.write_bytes(b"this is no database" * 300)
+
+
+def _tear(path):
+    sqlite3.connect(path).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
+    data = bytearray(path.read_bytes())
+    data[100:] = b"\xa5" * (len(data) - 100)
+    path.write_bytes(data)
+
+
+def _other_version(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE runs")
+        connection.execute("CREATE TABLE runs (id TEXT PRIMARY KEY, stamp TEXT)")
+        connection.execute("PRAGMA user_version = 77")
+    connection.close()
+
+
+def _empty(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM runs")
+    connection.close()
+
+
+def _stranger(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE runs SET id = 'ghost' WHERE name = 'a'")
+    connection.close()
+
+
+HARM = (_delete, _not_a_database, _tear, _other_version, _empty, _stranger)
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("rebuild", [True, False])
+def test_list_is_the_same_after_the_index_was_harmed(harm, rebuild, three, library, home):
+    for end in ("-wal", "-shm"):
+        (home / f"index.sqlite{end}").unlink(missing_ok=True)
+    harm(home / "index.sqlite")
+    if rebuild:
+        assert library.rebuild_index() == 3
+    assert library.rows() == three
+    with sqlite3.connect(home / "index.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (3,)
+    connection.close()
+
+
+def test_content_that_is_torn_where_only_the_query_looks_is_read_again(three, library, home):
+    with sqlite3.connect(home / "index.sqlite") as connection:
+        connection.execute("UPDATE runs SET tags = '{not json'")
+    connection.close()
+    assert [row.name for row in library.rows(tag="y")] == ["c"]
+
+
+def test_rebuild_counts_runs_and_not_damaged_folders(three, library, home):
+    (home / "runs" / "broken").mkdir()
+    assert library.rebuild_index() == 3
+
+
+def test_rebuild_of_nothing_is_an_empty_list(library):
+    assert library.rebuild_index() == 0
+    assert library.rows() == []
+
+
+def test_index_that_cannot_be_written_still_gives_the_list(three, library, home):
+    (home / "index.sqlite").unlink()
+    (home / "index.sqlite").mkdir()
+    assert library.rows() == three
+
+
+def test_list_is_read_without_writing_when_nothing_changed(three, library, home):
+    before = (home / "index.sqlite").stat().st_mtime_ns
+    blocker = sqlite3.connect(home / "index.sqlite", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")  # a writer that waited for this one would time out
+    assert library.rows() == three
+    blocker.close()
+    assert (home / "index.sqlite").stat().st_mtime_ns == before
+
+
+def test_two_thousand_runs_are_listed_found_and_ordered(home, library):
+    predictions = small(0, n=1)
+    base = describe("x", {"test": predictions}, source=SOURCE, summary={"test": headline()})
+    first = replace(base, id="first")
+    write_run(home / "runs", first, {"test": predictions})
+    order = np.random.default_rng(0).permutation(2000)
+    for i, ece in enumerate(order.tolist()):
+        run = home / "runs" / f"run-{i}"
+        (run / "predictions").mkdir(parents=True)
+        (run / "predictions" / "test.safetensors").touch()
+        manifest = replace(
+            base,
+            id=run.name,
+            name=f"model {i}",
+            tags=("even",) if i % 2 == 0 else (),
+            metrics={"test": headline(ece / 2000)},
+        )
+        (run / "manifest.json").write_text(json.dumps(manifest.to_json()))
+    shutil.rmtree(home / "runs" / "first")
+    assert len(library.rows()) == 2000
+    worst = [row.id for row in library.rows(sort="ece", limit=3)]
+    assert worst == [f"run-{int(np.flatnonzero(order == e)[0])}" for e in (1999, 1998, 1997)]
+    assert [row.name for row in library.rows(search="MODEL 1999")] == ["model 1999"]
+    assert len(library.rows(tag="even")) == 1000
+
+
+def test_index_is_in_write_ahead_mode_and_private(three, home):
+    connection = sqlite3.connect(home / "index.sqlite")
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_second_library_sees_a_rename_at_once(three, library, home, tmp_path):
+    other = Library(home, tmp_path / "samples")
+    assert other.rows() == three
+    library.rename(three[0].id, "d")  # as long as before: the file's size stays the same
+    assert other.rows()[0].name == "d"
+
+
+def test_while_another_process_changes_runs_a_change_waits_and_then_says_so(
+    three, library, home, monkeypatch
+):
+    monkeypatch.setattr(index, "BUSY_S", 0.05)
+    other = sqlite3.connect(home / "index.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    for act in (
+        lambda: library.rename(three[0].id, "x"),
+        lambda: library.tag(three[0].id, ["x"]),
+        lambda: library.delete(three[0].id),
+    ):
+        with pytest.raises(LibraryError, match="locked") as excinfo:
+            act()
+        assert excinfo.value.code == "LIBRARY_WRITE"
+    other.close()
+    assert library.rows() == three
+
+
+def test_many_that_open_a_new_index_at_once_all_wait_their_turn(home, tmp_path):
+    home.mkdir()
+    libraries = [Library(home, tmp_path / "samples") for _ in range(8)]
+    gate = threading.Barrier(len(libraries))
+
+    def first_change(library):
+        gate.wait()
+        with library._index.locked():
+            return True
+
+    for _ in range(20):
+        with ThreadPoolExecutor(len(libraries)) as pool:
+            assert all(pool.map(first_change, libraries))
+        for end in ("", "-wal", "-shm"):
+            (home / f"index.sqlite{end}").unlink(missing_ok=True)

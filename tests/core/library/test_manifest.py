@@ -1,0 +1,125 @@
+"""The manifest's JSON is strict: what is written comes back equal, anything else is named."""
+
+import json
+from copy import deepcopy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import LibraryError, Notice
+from core.library.manifest import from_json, summarise
+from core.library.store import describe
+from core.metrics.records import Audit, Floor, Gap, Score, TargetAudit, Verdict
+from tests.core.library.builders import SOURCE, headline, small
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
+NOTICES = [Notice("TIES", "two rows tie")]
+
+
+def _manifest(name: str = "a"):
+    return describe(
+        name, {"val": small(1), "test": small()}, source=SOURCE, summary={"test": headline()},
+        notices=NOTICES,
+    )  # fmt: skip
+
+
+@given(NAMES.filter(str.strip))
+def test_manifest_comes_back_equal_through_json_text(name):
+    manifest = _manifest(name)
+    assert from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
+
+
+WRONG = {
+    ("n_classes",): [0, -1, True, 2.0, "3", None],
+    ("name",): ["", 7, None],
+    ("id",): ["../x", "", 3],
+    ("task",): ["regression", None],
+    ("scores",): ["", 1],
+    ("class_names",): ["cat", [1], None],
+    ("splits",): [{}, [], {"../x": {}}, None],
+    ("splits", "test", "n"): [0, "7", True],
+    ("splits", "test", "file"): ["predictions/val.safetensors", "/etc/passwd", 3],
+    ("splits", "test", "renormalise"): [1, "yes"],
+    ("splits", "test", "digest"): [None],
+    ("source", "recipe"): ["x", []],
+    ("notices",): [{}, ["x"], [{"code": "TIES"}]],
+    ("tags",): ["x", [""], [3]],
+    ("metrics",): [{"ood": headline()}, {"test": []}, []],
+    ("metrics", "test", "accuracy"): ["0.9", True],
+    ("metrics", "test", "ece", "value"): [[]],
+    ("metrics", "test", "gap"): [None, 0.1],
+    ("schema_version",): [None, "1"],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [(path, value) for path, values in WRONG.items() for value in values]
+)
+def test_wrong_value_in_any_place_is_refused(path, value):
+    data = deepcopy(_manifest().to_json())
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    with pytest.raises(LibraryError) as excinfo:
+        from_json(data)
+    assert excinfo.value.code in {"MANIFEST", "RUN_UNKNOWN", "NAME", "TAGS", "SPLIT_NAME"}
+
+
+@pytest.mark.parametrize(
+    "path", [(), ("source",), ("splits", "test"), ("metrics", "test"), ("metrics", "test", "ece")]
+)
+def test_unknown_and_missing_keys_are_named(path):
+    for change in ("odd", None):
+        data = deepcopy(_manifest().to_json())
+        inner = data
+        for key in path:
+            inner = inner[key]
+        name = change or next(key for key in inner if key != "schema_version")
+        inner[name] = inner.pop(name, None) if change is None else 1
+        if change is None:
+            del inner[name]
+        with pytest.raises(LibraryError, match=name):
+            from_json(data)
+
+
+def test_newer_schema_says_what_to_do():
+    with pytest.raises(LibraryError, match="schema 2, this program reads 1") as excinfo:
+        from_json(_manifest().to_json() | {"schema_version": 2})
+    assert excinfo.value.code == "SCHEMA_VERSION"
+
+
+@pytest.mark.parametrize("data", [None, [], "x", 3, {}])
+def test_json_that_is_no_manifest_is_refused(data):
+    with pytest.raises(LibraryError, match="MANIFEST"):
+        from_json(data)
+
+
+def _audit(metrics, floor):
+    target = TargetAudit(
+        "answers", None, metrics, floor, Gap(0.04, 0.03, 0.05), Verdict("over_confident", "."), None
+    )
+    return Audit("multiclass", "logits", 10, 3, (), {}, target)
+
+
+def test_summary_takes_the_headline_numbers_of_an_audit():
+    audit = _audit(
+        {
+            "accuracy": Score("accuracy", 0.9, 0.8, 0.95, 0.95, 10),
+            "ece": Score("ece", 0.0625, 0.05, 0.07, 0.95, 10),
+        },
+        {"ece": Floor(0.01, 0.02)},
+    )
+    assert summarise(audit) == {
+        "accuracy": 0.9,
+        "ece": {"value": 0.0625, "low": 0.05, "high": 0.07},
+        "floor_q95": 0.02,
+        "gap": {"gap": 0.04, "low": 0.03, "high": 0.05},
+        "verdict": "over_confident",
+    }
+
+
+def test_summary_of_an_audit_without_accuracy_or_ece_holds_none():
+    found = summarise(_audit({}, {}))
+    assert (found["accuracy"], found["ece"]["value"], found["floor_q95"]) == (None, None, None)

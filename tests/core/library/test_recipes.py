@@ -1,0 +1,33 @@
+"""Recipes come back as they were saved; an unreadable one counts as none."""
+
+import pytest
+
+from core.errors import UsageError
+
+
+def test_recipe_is_remembered_and_replaced(library, home):
+    assert library.load_recipe("0123abcd") is None
+    library.save_recipe("0123abcd", {"scores": "logits", "scores_key": "ünï"})
+    library.save_recipe("0123abcd", {"scores": "probabilities", "scores_key": None})
+    library.save_recipe("ffffffff", {"scores": "sigmoid"})
+    assert library.load_recipe("0123abcd") == {"scores": "probabilities", "scores_key": None}
+    assert sorted(path.name for path in (home / "recipes").iterdir()) == [
+        "0123abcd.json",
+        "ffffffff.json",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": NaN}', "[" * 60_000, "{}" + " " * 70_000])
+def test_unreadable_recipe_counts_as_none(text, library, home):
+    library.save_recipe("0123abcd", {"scores": "logits"})
+    (home / "recipes" / "0123abcd.json").write_text(text)
+    assert library.load_recipe("0123abcd") is None
+
+
+@pytest.mark.parametrize("fingerprint", ["", "../../x", "0123abcG", "0" * 65, "0123abcd\n"])
+def test_fingerprints_that_could_leave_the_folder_are_refused(fingerprint, library, home):
+    with pytest.raises(UsageError, match="FINGERPRINT"):
+        library.save_recipe(fingerprint, {})
+    with pytest.raises(UsageError, match="FINGERPRINT"):
+        library.load_recipe(fingerprint)
+    assert not home.exists()

@@ -1,0 +1,85 @@
+"""`python -m core runs ...` does to a library what the pages do."""
+
+import json
+
+import pytest
+
+from core.__main__ import main
+
+
+@pytest.fixture
+def run(home, monkeypatch, capsys):
+    """Run a command on the library under test; return its exit code and what it printed."""
+    monkeypatch.setenv("CANDOR_HOME", str(home))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["runs", *words])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_list_shows_own_runs_and_samples(run, keep):
+    run_id = keep("mine <i>")
+    code, out, _ = run("list")
+    assert code == 0
+    assert out.splitlines()[0].split()[:2] == [run_id, "upload"]
+    assert "digits-overconfident" in out
+    code, out, _ = run("list", "--json", "-")
+    rows = json.loads(out)
+    assert rows[0]["name"] == "mine <i>"
+    assert rows[0]["metrics"]["ece"] == {"value": 0.05, "low": 0.04, "high": 0.07}
+
+
+def test_show_prints_the_manifest_and_where_the_arrays_lie(run, keep, library):
+    run_id = keep("a")
+    code, out, _ = run("show", run_id, "--files", "--json", "-")
+    shown = json.loads(out)
+    assert code == 0
+    assert shown.pop("files") == library.files(run_id)
+    assert shown == library.get(run_id).to_json()
+
+
+def test_rename_tag_delete_restore_and_rebuild(run, keep, library):
+    run_id = keep("old")
+    assert run("rename", run_id, "new")[0] == 0
+    assert run("tag", run_id, "x", "y z")[0] == 0
+    assert (library.get(run_id).name, library.get(run_id).tags) == ("new", ("x", "y z"))
+    assert run_id in run("delete", run_id)[1]
+    assert library.rows() == []
+    assert run("restore", run_id)[0] == 0
+    assert [row.id for row in library.rows()] == [run_id]
+    assert run("rebuild-index")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("show", "nothing"), "RUN_UNKNOWN"),
+        (("delete", "../runs"), "RUN_UNKNOWN"),
+        (("restore", "nothing"), "RUN_UNKNOWN"),
+        (("delete", "digits-fair"), "SAMPLE"),
+        (("rename", "digits-fair", "x"), "SAMPLE"),
+    ],
+)
+def test_refusals_end_with_code_2_and_one_line(words, code, run, keep):
+    keep("a")
+    exit_code, out, error = run(*words)
+    assert (exit_code, out) == (2, "")
+    assert error.startswith(f"{code}: ")
+    assert error.count("\n") == 1
+
+
+def test_exported_run_is_read_back_with_the_same_scores_labels_and_ids(
+    run, keep, library, tmp_path
+):
+    run_id = keep("a", seed=4)
+    assert run("export", run_id, "--out", str(tmp_path / "a.npz"))[0] == 0
+    code, out, error = run("import", str(tmp_path / "a.npz"), "--name", "again")
+    assert code == 0, error
+    (again,) = library.rows(search="again")
+    assert again.id in out
+    old, new = library.load(run_id, "test"), library.load(again.id, "test")
+    assert new.scores.tobytes() == old.scores.tobytes()
+    assert new.labels.tolist() == old.labels.tolist()
+    assert (new.kind, new.row_ids, new.class_names) == (old.kind, old.row_ids, old.class_names)

@@ -1,0 +1,26 @@
+"""The benchmark of metrics runs on its smallest size; nothing is timed here."""
+
+from tests.benchmarks import bench_metrics
+
+
+def test_every_workload_gives_a_line():
+    data = bench_metrics.make("S")
+    lines = bench_metrics.table("S", repeats=1)
+    assert len(lines) == 2 + len(bench_metrics.workloads(data)) + 1
+    assert all(line.startswith("|") and line.endswith("|") for line in lines)
+
+
+def test_peers_measure_the_same_quantity():
+    data = bench_metrics.make("S")
+    confidence, correct = bench_metrics.peer_top(data)
+    rows = data.predictions()
+    ranked = bench_metrics.Ranked.of(rows.outcomes(None))
+    metrics = bench_metrics.METRICS
+    top = (confidence, correct)
+    for ours, peer, tolerance in (
+        (metrics["ece"].function(ranked), bench_metrics.peer_ece(*top), 1e-6),
+        (metrics["ece_em"].function(ranked), bench_metrics.peer_equal_mass(*top), 1e-6),
+        (metrics["classwise_ece"].function(rows), bench_metrics.peer_classwise(data), 1e-6),
+        (metrics["smece"].function(ranked), bench_metrics.peer_smece(*top), 1e-2),
+    ):
+        assert abs(ours - peer) < tolerance

@@ -1,0 +1,110 @@
+"""Edges, cuts and sums."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.configs import BinRule
+from core.metrics import binning
+from core.metrics.ranked import Ranked, running_sum
+from core.metrics.top_label import ece, mce
+from core.predictions import Outcomes
+
+
+def ranked(confidence, correct=None):
+    confidence = np.asarray(confidence, dtype=np.float64)
+    right = np.zeros(confidence.size) if correct is None else correct
+    return Ranked.of(Outcomes(confidence, np.asarray(right, dtype=bool)))
+
+
+@pytest.mark.parametrize("n_bins", range(1, 61))
+def test_confidence_on_an_edge_belongs_to_the_bin_below(n_bins):
+    confidence = np.arange(1, n_bins + 1) / n_bins
+    index = binning.bin_index(confidence, binning.equal_width_edges(n_bins))
+    np.testing.assert_array_equal(index, np.arange(n_bins))
+    cuts = binning.equal_width_cuts(ranked(confidence), n_bins)
+    np.testing.assert_array_equal(cuts, np.arange(n_bins + 1))
+
+
+def test_confidence_zero_and_one_lie_in_the_first_and_last_bin():
+    edges = binning.equal_width_edges(15)
+    np.testing.assert_array_equal(binning.bin_index(np.array([0.0, -0.0, 1.0]), edges), [0, 0, 14])
+    np.testing.assert_array_equal(
+        np.diff(binning.equal_width_cuts(ranked([0.0, -0.0, 1.0]), 15)), [2] + [0] * 13 + [1]
+    )
+
+
+def test_a_confidence_just_above_one_is_kept():
+    assert binning.equal_width_cuts(ranked([0.5, np.nextafter(1.0, 2.0)]), 4)[-1] == 2
+
+
+def test_ece_counts_a_confidence_of_one():
+    # torchmetrics puts 1.0 into a bin of its own: (|.95 - 1| + |1 - 0|) / 2 = 0.525;
+    # both lie in the last of 15 bins: |(0.95 + 1.0) / 2 - 1 / 2| = 0.475
+    assert ece(ranked([0.95, 1.0], [True, False])) == pytest.approx(0.475, abs=1e-15)
+
+
+def test_ece_of_two_bins_by_hand():
+    # bin (0, 0.5]: says 0.25, right 0 of 2; bin (0.5, 1]: says 0.75, right 2 of 2;
+    # 1/2 * 0.25 + 1/2 * 0.25 = 0.25
+    rows = ranked([0.2, 0.3, 0.7, 0.8], [False, False, True, True])
+    assert ece(rows, n_bins=2) == pytest.approx(0.25, abs=1e-15)
+    assert mce(rows, n_bins=2) == pytest.approx(0.25, abs=1e-15)
+
+
+def test_equal_mass_never_splits_ties():
+    # 10 rows, 3 bins would end at ranks 4 and 7; both lie in the group of five 0.6 (ranks 2 to 7):
+    # 4 moves down to 2, 7 is an end already
+    rows = ranked([0.1, 0.2, 0.6, 0.6, 0.6, 0.6, 0.6, 0.7, 0.8, 0.9])
+    np.testing.assert_array_equal(binning.equal_mass_cuts(rows, 3), [0, 2, 7, 10])
+
+
+def test_equal_mass_gives_longer_bins_first_as_array_split_does():
+    rows = ranked(np.linspace(0.01, 0.99, 17))
+    sizes = [len(part) for part in np.array_split(np.arange(17), 5)]
+    np.testing.assert_array_equal(np.diff(binning.equal_mass_cuts(rows, 5)), sizes)
+
+
+def test_equal_mass_has_at_most_as_many_bins_as_rows():
+    assert len(binning.equal_mass_cuts(ranked([0.1, 0.2, 0.3]), 15)) == 4
+    assert len(binning.equal_mass_cuts(ranked([0.5] * 9), 15)) == 2
+
+
+def test_reference_edges_leave_out_the_least_confident_row():
+    cuts = binning.interpolated_cuts(ranked(np.linspace(0.1, 0.9, 600)), 15)
+    np.testing.assert_array_equal(np.diff(cuts), [40] * 14 + [39])
+    assert cuts[0] == 1
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=60),
+    st.integers(1, 20),
+    st.sampled_from(list(BinRule)),
+)
+def test_edges_and_cuts_count_the_same_rows(twelfths, n_bins, rule):
+    rows = ranked(np.array(twelfths) / 12)
+    cuts = binning.CUTS[rule](rows, n_bins)
+    edges = binning.edges_of(rows, cuts, n_bins, rule)
+    index = binning.bin_index(rows.confidence, edges)
+    np.testing.assert_array_equal(np.bincount(index, minlength=len(cuts) - 1), np.diff(cuts))
+
+
+def test_rows_are_sorted_with_their_outcome():
+    rows = ranked([0.5, 0.25, 1.0, 0.0, 0.5], [True, True, False, True, False])
+    np.testing.assert_array_equal(rows.confidence, [0.0, 0.25, 0.5, 0.5, 1.0])
+    np.testing.assert_array_equal(rows.correct, [True, True, False, True, False])
+    np.testing.assert_array_equal(rows.sum_correct, [0, 1, 2, 2, 3, 3])
+    np.testing.assert_array_equal(rows.cuts, [0, 1, 2, 4, 5])
+    assert rows.gap == pytest.approx(2.25 / 5 - 3 / 5)
+
+
+def test_running_sum_of_millions_of_rows_stays_exact():
+    # one chain of additions is off by 1e-10 and more here
+    n = 3_000_000
+    found = running_sum(np.full(n, 0.1))
+    for count in (1, 4_096, 4_097, 1_000_001, n):
+        assert found[count - 1] == pytest.approx(float(Fraction(0.1) * count), rel=2e-12)
+    assert found.size == n

@@ -1,0 +1,98 @@
+"""What may be ranked and what may not, and at which level."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.metrics import comparison
+from core.metrics.comparison import Rows, compare, compared, why_not
+from core.predictions import Predictions, ScoreKind, Task
+
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(150, 3))
+LABELS = RNG.integers(0, 3, 150)
+IDS = tuple(f"row {i}" for i in range(150))
+
+
+def run(scale=1.0, labels=LABELS, **more):
+    return Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, scale * LOGITS[: len(labels)], labels, **more
+    )
+
+
+def reason(*runs):
+    return why_not([Rows.of(one) for one in runs], [f"r{i}" for i in range(len(runs))])
+
+
+def test_the_same_labels_may_be_ranked_whatever_the_scores():
+    answers = Predictions(
+        Task.TOP_LABEL, ScoreKind.CONFIDENCE, RNG.random(150), LABELS, predicted=LABELS
+    )
+    assert reason(run(), run(2.0), answers) == ""
+
+
+def test_one_other_label_is_enough_not_to():
+    changed = LABELS.copy()
+    changed[77] = (changed[77] + 1) % 3
+    assert "“r0” and “r2” have different labels" in reason(run(), run(2.0), run(labels=changed))
+
+
+def test_fewer_rows_are_counted_in_the_reason():
+    assert reason(run(), run(labels=LABELS[:149])) == "“r0” has 150 rows, “r1” has 149."
+
+
+def test_row_ids_decide_among_the_files_that_have_them():
+    named, other = run(row_ids=IDS), run(row_ids=IDS[::-1])
+    assert reason(named, run(), run(2.0, row_ids=IDS)) == ""
+    assert reason(run(), named, other).startswith("“r1” and “r2” name their rows differently")
+
+
+def test_another_claim_is_not_compared():
+    binary = Predictions(Task.BINARY, ScoreKind.SIGMOID, RNG.random(150), LABELS % 2)
+    answers = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, RNG.normal(size=(150, 2)), LABELS % 2)
+    assert "judged by the probability of class 1" in reason(binary, answers)
+
+
+def test_equal_numbers_for_classes_in_another_order_are_other_labels():
+    one, other = (run(class_names=names) for names in (("a", "b", "c"), ("b", "a", "c")))
+    assert "list the same classes in another order" in reason(one, other)
+    assert reason(one, run(class_names=("A", "B", "C"))) == ""
+
+
+@pytest.fixture(scope="module")
+def three():
+    return [compared(run(scale)) for scale in (1.0, 2.0, 0.5)]
+
+
+def test_every_run_is_compared_with_the_reference_at_the_shared_level(three):
+    found = compare(three, "abc", 1)
+    assert found.level == pytest.approx(0.975)  # two comparisons share 5 %
+    assert found.differences[1] == {}
+    for i in (0, 2):
+        for metric, one in found.differences[i].items():
+            values = [three[k].audit.main.metrics[metric].value for k in (i, 1)]
+            assert one.value == pytest.approx(values[0] - values[1], abs=1e-15)
+            assert one.level == found.level
+    assert set(found.differences[0]) == set(comparison.PAIRED)
+
+
+def test_two_runs_keep_the_full_level(three):
+    assert compare(three[:2], "ab", 0).level == pytest.approx(0.95)
+
+
+def test_nothing_is_ranked_on_different_rows(three):
+    other = replace(three[1], rows=replace(three[1].rows, labels="0"))
+    found = compare([three[0], other], "ab", 0)
+    assert "“a” and “b” have different labels" in found.reason
+    assert found.differences == ({}, {})
+
+
+def test_a_metric_that_one_run_lacks_is_left_out(three):
+    rows = run().rows
+    answers = Predictions(
+        Task.TOP_LABEL, ScoreKind.CONFIDENCE, rows.confidence, LABELS, predicted=rows.predicted
+    )
+    found = compare([three[0], compared(answers)], "ab", 0)
+    assert set(found.differences[1]) == {"accuracy", "ece", "ece_em", "smece"}
+    assert found.differences[1]["ece"].value == pytest.approx(0.0, abs=1e-15)

@@ -1,0 +1,292 @@
+"""Paired draws and differences: against a slow loop over resampled rows, and by their laws."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.metrics import METRICS, paired, resampled
+from core.metrics.paired import PAIRED, Draws, difference, draws
+from core.metrics.ranked import Ranked
+from core.metrics.records import Floor
+from core.predictions import Predictions, ScoreKind, Task
+from tests.reference import slow_metrics as slow
+
+N, K, R = 240, 4, 30
+FLOORS = dict.fromkeys(PAIRED, Floor(0.02, 0.03))
+
+
+def multiclass(sharpness=1.0, noise=0.0, n=N, k=K, seed=3):
+    """Return a run whose labels follow a softmax, its own logits sharpened and disturbed."""
+    rng = np.random.default_rng(seed)
+    logits = 1.5 * rng.normal(size=(n, k))
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    labels = np.array([rng.choice(k, p=row) for row in p])
+    moved = sharpness * (logits + noise * rng.normal(size=logits.shape))
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, moved, labels)
+
+
+def binary(power=1.0):
+    rng = np.random.default_rng(5)
+    p = rng.random(N)
+    labels = (rng.random(N) < p).astype(np.int64)
+    return Predictions(Task.BINARY, ScoreKind.PROBABILITIES, p**power, labels)
+
+
+def multilabel(power=1.0):
+    rng = np.random.default_rng(6)
+    p = rng.random((N, 3))
+    labels = (rng.random((N, 3)) < p).astype(np.int64)
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p**power, labels)
+
+
+def top_label():
+    run = multiclass()
+    rows = run.rows
+    return Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        rows.confidence,
+        run.labels,
+        predicted=rows.predicted,
+    )
+
+
+TASKS = {
+    "multiclass": multiclass,
+    "binary": binary,
+    "multilabel": multilabel,
+    "top_label": top_label,
+}
+
+
+def taken(run, rows):
+    """Return the file that holds exactly these rows, as often as they were drawn."""
+    return Predictions(
+        run.task,
+        run.kind,
+        run.scores[rows],
+        run.labels[rows],
+        run.class_names,
+        predicted=None if run.predicted is None else run.predicted[rows],
+    )
+
+
+def resamples(n, seed=0):
+    """The rows of each resample, one list a resample."""
+    rng = np.random.default_rng([seed, resampled.STREAM])
+    return [rng.integers(0, n, n) for _ in range(R)]
+
+
+def in_bins_of(run, rows, target):
+    """ECE of drawn rows in the equal-mass bins of all rows, row by row."""
+    everything, drawn = run.outcomes(target), taken(run, rows).outcomes(target)
+    bins = slow.equal_mass_bins(everything.confidence.tolist(), everything.correct.tolist(), 15)
+    uppers = [max(c for c, _ in part) for part in bins]
+    total = dict.fromkeys(range(len(bins)), 0.0)
+    for c, y in zip(drawn.confidence, drawn.correct, strict=True):
+        total[next(b for b, upper in enumerate(uppers) if c <= upper)] += c - y
+    return sum(abs(gap) for gap in total.values()) / len(rows)
+
+
+def on_rows(run, metric, rows):
+    """The metric of the drawn rows by its own function, or by a loop in the sample's bins."""
+    drawn, target = taken(run, rows), run.default_target
+    if metric == "ece_em":
+        return in_bins_of(run, rows, target)
+    if METRICS[metric].needs == "scores":
+        return METRICS[metric].function(drawn)
+    of = None if metric == "accuracy" else target
+    return METRICS[metric].function(Ranked.of(drawn.outcomes(of)))
+
+
+@pytest.mark.parametrize("task", ["multiclass", "binary", "top_label"])
+@pytest.mark.parametrize("metric", PAIRED)
+def test_draws_are_the_metric_of_the_resampled_rows(task, metric):
+    run = TASKS[task]()
+    found = draws(run, FLOORS, (metric,), n_resamples=R)
+    if task == "top_label" and metric in {"nll", "brier", "classwise_ece"}:
+        assert found == {}
+        return
+    expected = [on_rows(run, metric, rows) for rows in resamples(N)]
+    # the smooth error reads cells instead of rows and holds no narrower bandwidth than 1/256
+    tolerance = 2e-3 if metric == "smece" else 1e-12
+    np.testing.assert_allclose(found[metric].draws, expected, rtol=0, atol=tolerance)
+    assert found[metric].value == pytest.approx(on_rows(run, metric, np.arange(N)), abs=1e-12)
+    assert found[metric].centre == pytest.approx(found[metric].value, abs=tolerance)
+
+
+def test_many_labels_are_the_mean_of_their_labels():
+    run = multilabel()
+    found = draws(run, FLOORS, n_resamples=R)
+    assert "classwise_ece" not in found
+    labels = [
+        Predictions(Task.BINARY, run.kind, run.scores[:, k], run.labels[:, k]) for k in range(3)
+    ]
+    for metric in ("accuracy", "nll", "brier", "ece", "smece"):
+        each = [draws(label, FLOORS, (metric,), n_resamples=R)[metric] for label in labels]
+        np.testing.assert_allclose(
+            found[metric].draws, np.mean([one.draws for one in each], axis=0), atol=1e-14
+        )
+        assert found[metric].value == pytest.approx(np.mean([one.value for one in each]))
+
+
+def test_blocks_of_resamples_change_nothing(monkeypatch):
+    run = multiclass()
+    whole = draws(run, FLOORS, n_resamples=R)
+    monkeypatch.setattr(resampled, "BLOCK_BYTES", 8 * N * 7)  # seven resamples at a time
+    for metric, part in draws(run, FLOORS, n_resamples=R).items():
+        np.testing.assert_allclose(part.draws, whole[metric].draws, atol=1e-15)
+
+
+def test_a_large_matrix_draws_its_classes_less_often(monkeypatch):
+    run = multiclass()
+    full = draws(run, FLOORS, ("classwise_ece", "ece"), n_resamples=R)
+    monkeypatch.setattr(paired, "HEAVY_CELLS", N * K - 1)
+    monkeypatch.setattr(paired, "N_RESAMPLES_HEAVY", 10)
+    monkeypatch.setattr(resampled, "BLOCK_BYTES", 8 * N * 5)
+    heavy = draws(run, FLOORS, ("classwise_ece", "ece"), n_resamples=R)
+    assert heavy["ece"].draws.size == R
+    np.testing.assert_allclose(heavy["classwise_ece"].draws, full["classwise_ece"].draws[:10])
+    apart = difference(full["classwise_ece"], heavy["classwise_ece"], 0.95)
+    assert apart.settings["resamples"] == 10
+    assert (apart.low, apart.high) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.9955])  # percentiles, and normal tails
+@pytest.mark.parametrize("task", TASKS)
+def test_a_run_against_itself_is_exactly_nothing(task, level):
+    one, other = (draws(TASKS[task](), FLOORS, n_resamples=R) for _ in range(2))
+    for metric in one:
+        found = difference(one[metric], other[metric], level)
+        assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+        assert found.tie
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9955])
+def test_swapping_two_runs_swaps_the_signs(level):
+    one = draws(multiclass(1.6, 0.4), FLOORS, n_resamples=R)
+    other = draws(multiclass(0.8, 0.2, seed=3), FLOORS, n_resamples=R)
+    for metric in PAIRED:
+        there = difference(one[metric], other[metric], level)
+        back = difference(other[metric], one[metric], level)
+        assert there.value == -back.value != 0.0
+        assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=1e-15)
+
+
+def made(metric, value, found, *, gap=0.0, floor=0.0):
+    found = np.asarray(found, dtype=float)
+    return Draws(metric, value, value, found, np.full(found.size, gap), floor, 100, 0)
+
+
+def test_means_take_percentiles_of_the_differences():
+    zero = made("nll", 0.5, np.full(1001, 0.5))
+    other = made("nll", 0.7, 0.5 + np.arange(1001) / 1000)
+    found = difference(other, zero, 0.9)
+    # the differences run evenly from 0 to 1; 5 % of 1,000 steps lie below 0.05
+    assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.05, 0.95))
+    assert not found.tie
+
+
+UP = np.arange(1001) / 10_000 - 0.05  # evenly from -0.05 to 0.05; 90 % within 0.045
+HILL = np.concatenate([UP[::2], UP[1::2][::-1]])  # the same numbers, unrelated to UP
+
+
+@pytest.mark.parametrize(
+    ("order", "half"),
+    [
+        (UP, 1.5 * 0.045 - 0.045),  # together: what the wider one has more
+        (-UP, 1.5 * 0.045 + 0.045),  # against each other: both
+        (HILL, 0.045 * (1.5**2 + 1) ** 0.5),  # unrelated: root of the squares
+    ],
+)
+def test_errors_are_joined_by_the_correlation_of_their_draws(order, half):
+    one, other = made("ece", 0.5, 0.5 + 1.5 * order), made("ece", 0.3, 0.3 + UP)
+    found = difference(one, other, 0.9)
+    assert (found.low, found.high) == pytest.approx((0.2 - half, 0.2 + half), abs=2e-4)
+
+
+def test_an_error_within_its_noise_floor_may_be_nothing():
+    still = made("ece", 0.02, np.full(1001, 0.02), floor=0.03)
+    far = made("ece", 0.10, np.full(1001, 0.10), floor=0.03)
+    # still may be 0, so the gap to it may be 0.10 instead of 0.08
+    found = difference(far, still, 0.95)
+    assert (found.value, found.low, found.high) == pytest.approx((0.08, 0.08, 0.10))
+    unsure = made("ece", 0.10, 0.10 + HILL, floor=0.03)
+    # and that adds to the doubt about the other, for it is a bias and not chance
+    assert difference(unsure, still, 0.9).high == pytest.approx(0.08 + 0.02 + 0.045, abs=1e-4)
+    within = made("ece", 0.029, np.full(1001, 0.029), floor=0.03)
+    assert difference(still, within, 0.95).tie
+
+
+def test_an_error_may_be_as_large_as_the_signed_gap():
+    one = made("ece", 0.05, np.full(1001, 0.05), gap=-0.09)
+    other = made("ece", 0.02, np.full(1001, 0.02))
+    assert difference(one, other, 0.95).high == pytest.approx(0.09 - 0.02)
+
+
+def test_one_row_has_no_interval():
+    found = difference(
+        *(draws(multiclass(s, n=1), FLOORS, n_resamples=20)["nll"] for s in (1, 2)), 0.95
+    )
+    assert found.value is not None
+    assert (found.low, found.high, found.tie) == (None, None, False)
+    assert "one row" in found.reason
+
+
+def test_few_draws_beyond_a_bound_give_normal_tails():
+    rng = np.random.default_rng(0)
+    spread = rng.normal(size=1000)
+    spread -= spread.mean()
+    zero, other = made("brier", 0.0, np.zeros(1000)), made("brier", 0.0, spread)
+    found = difference(other, zero, 0.995)
+    # 2.807 is the normal quantile that leaves 0.25 % on either side
+    assert found.high == pytest.approx(2.807 * spread.std(), rel=1e-4)
+    assert found.low == pytest.approx(-found.high)
+    assert "normal" in found.settings["interval"]
+    assert "normal" not in difference(other, zero, 0.99).settings["interval"]
+
+
+def test_an_infinite_log_loss_has_no_difference_and_says_why():
+    run = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.PROBABILITIES,
+        np.array([[1.0, 0.0], [0.5, 0.5], [0.9, 0.1]]),
+        np.array([1, 0, 0]),
+    )
+    fine = Predictions(
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, np.full((3, 2), 0.5), np.array([1, 0, 0])
+    )
+    found = difference(draws(run, FLOORS)["nll"], draws(fine, FLOORS)["nll"], 0.95)
+    assert (found.value, found.low, found.high, found.tie) == (None, None, None, False)
+    assert found.reason.startswith("NLL_INFINITE: 1 row gives")
+    assert (
+        difference(draws(run, FLOORS)["brier"], draws(fine, FLOORS)["brier"], 0.95).value
+        is not None
+    )
+
+
+def test_pairing_makes_the_interval_narrower_than_two_alone():
+    one, other = (draws(multiclass(s, n=600), FLOORS, n_resamples=300) for s in (1.5, 1.4))
+    found = difference(one["nll"], other["nll"], 0.95)
+    alone = np.hypot(one["nll"].draws.std(), other["nll"].draws.std())
+    assert found.high - found.low < 0.5 * 2 * 1.96 * alone
+    assert not found.tie
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 60), st.integers(2, 5))
+def test_any_run_is_within_its_range_and_holds_the_difference(seed, n, k):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, k, n)
+    p = rng.dirichlet(np.ones(k), n).round(2) + 1e-3  # ties are common
+    runs = [
+        Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, q / q.sum(1, keepdims=True), labels)
+        for q in (p, p**3)
+    ]
+    one, other = (draws(run, FLOORS, n_resamples=20) for run in runs)
+    for metric in PAIRED:
+        low, high = METRICS[metric].range
+        assert np.all((one[metric].draws >= low - 1e-12) & (one[metric].draws <= high + 1e-12))
+        found = difference(one[metric], other[metric], 0.8)
+        assert found.low <= found.value <= found.high

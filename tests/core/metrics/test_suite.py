@@ -1,0 +1,409 @@
+"""The audit as a whole: what is in it, what is said, and that every door leads to one number."""
+
+import csv
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from core.configs import AuditConfig, BinRule
+from core.errors import UsageError
+from core.metrics import METRICS, suite
+from core.metrics.records import BinTable, Floor, Gap
+from core.metrics.verdict import fullest_bin, points, share, verdict
+from core.predictions import Predictions, ScoreKind, Task
+
+SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
+QUICK = AuditConfig(n_resamples=60)
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(400, 3)) * 4
+WARMER = np.exp(LOGITS / 2)
+ANSWERS = np.array([RNG.choice(3, p=row / row.sum()) for row in WARMER])
+P = RNG.random(400)
+POSITIVE = (RNG.random(400) < P**2).astype(np.int64)
+SCORES = RNG.random((400, 2))
+LABELS = (RNG.random((400, 2)) < SCORES * [1.0, 0.5]).astype(np.int64)
+
+
+def multiclass(logits=LOGITS, labels=ANSWERS, **more):
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, np.asarray(labels), **more)
+
+
+def binary():
+    return Predictions(Task.BINARY, ScoreKind.SIGMOID, P, POSITIVE, ("well", "ill"))
+
+
+def multilabel():
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, SCORES, LABELS, ("mass", "nodule"))
+
+
+def top_label():
+    return Predictions(
+        Task.TOP_LABEL, ScoreKind.CONFIDENCE, P, POSITIVE, predicted=np.ones(400, dtype=np.int64)
+    )
+
+
+FILES = {
+    "multiclass": multiclass,
+    "binary": binary,
+    "multilabel": multilabel,
+    "top_label": top_label,
+}
+
+
+def codes(audit):
+    return [notice.code for notice in audit.notices]
+
+
+def equal_tables(first, second):
+    for field in fields(BinTable):
+        np.testing.assert_array_equal(getattr(first, field.name), getattr(second, field.name))
+
+
+@pytest.mark.parametrize("task", FILES)
+def test_audit_holds_every_metric_or_says_why_not(task):
+    audit = suite.audit(FILES[task](), QUICK)
+    assert (audit.task, audit.n) == (task, 400)
+    assert set(audit.main.metrics) | set(audit.unavailable) == set(METRICS)
+    assert not set(audit.main.metrics) & set(audit.unavailable)
+    for target in (audit.main, *audit.labels):
+        for name, score in target.metrics.items():
+            assert (score.metric, score.level) == (name, 0.95)
+            assert score.n == 400 or name == "s99_accuracy"
+            if score.value is None:
+                assert score.reason
+            else:
+                assert score.low <= score.value <= score.high, name
+                assert {"interval"} <= set(score.settings)
+        assert target.direction.low <= target.direction.gap <= target.direction.high
+        assert target.verdict.text.endswith(".")
+
+
+@pytest.mark.parametrize("task", FILES)
+def test_every_number_is_a_plain_python_number(task):
+    audit = suite.audit(FILES[task](), QUICK)
+    for target in (audit.main, *audit.labels):
+        for score in target.metrics.values():
+            assert {type(score.value), type(score.low), type(score.high)} <= {float, type(None)}
+            assert {type(v) for v in score.settings.values()} <= {str, int, float, type(None)}
+        for floor in target.noise_floor.values():
+            assert type(floor.mean) is type(floor.q95) is float
+        assert {type(v) for v in vars(target.direction).values()} == {float}
+
+
+def test_values_are_those_of_the_registry():
+    rows = multiclass()
+    found = suite.audit(rows, QUICK).main.metrics
+    ranked = suite.Ranked.of(rows.outcomes(None))
+    for name, score in found.items():
+        metric = METRICS[name]
+        assert score.value == metric.function(rows if metric.needs == "scores" else ranked), name
+
+
+@pytest.mark.parametrize("rule", list(BinRule))
+@pytest.mark.parametrize("task", ["multiclass", "binary", "top_label"])
+def test_slider_and_audit_show_the_same_numbers(task, rule):
+    rows = FILES[task]()
+    audit = suite.audit(rows, AuditConfig(n_resamples=60, bins=rule)).main
+    ready = suite.prepare(rows, rows.default_target, n_resamples=60, seed=0)
+    drawn = suite.diagram(ready, n_bins=15, rule=rule, level=0.95)
+    (metric,) = drawn.metrics
+    assert metric == {"equal_width": "ece", "equal_mass": "ece_em"}[rule]
+    assert drawn.metrics[metric] == audit.metrics[metric]
+    assert drawn.noise_floor[metric] == audit.noise_floor[metric]
+    assert (drawn.direction, drawn.verdict, drawn.name) == (
+        audit.direction,
+        audit.verdict,
+        audit.name,
+    )
+    equal_tables(drawn.bins, audit.bins)
+
+
+def test_slider_shows_the_numbers_of_each_label():
+    rows = multilabel()
+    for index, label in enumerate(suite.audit(rows, QUICK).labels):
+        ready = suite.prepare(rows, index, n_resamples=60, seed=0)
+        drawn = suite.diagram(ready, n_bins=15, level=0.95)
+        assert drawn.metrics["ece"] == label.metrics["ece"]
+        assert (drawn.name, drawn.target, drawn.verdict) == (label.name, index, label.verdict)
+        equal_tables(drawn.bins, label.bins)
+
+
+def test_leaving_metrics_out_changes_no_other():
+    rows = multiclass()
+    everything = suite.audit(rows, QUICK).main
+    for chosen in (("nll", "brier"), ("smece", "ks"), ("classwise_ece",), ("aurc", "accuracy")):
+        some = suite.audit(rows, AuditConfig(n_resamples=60, metrics=chosen)).main
+        assert dict(some.metrics) == {m: everything.metrics[m] for m in METRICS if m in chosen}
+
+
+def test_unknown_metric_is_refused_with_the_list():
+    with pytest.raises(UsageError, match=r"'ecee' is unknown.*accuracy, error, nll"):
+        suite.audit(multiclass(), AuditConfig(metrics=("ece", "ecee")))
+
+
+def test_bins_of_the_diagram_recompute_the_ece():
+    for rule, metric in ((BinRule.EQUAL_WIDTH, "ece"), (BinRule.EQUAL_MASS, "ece_em")):
+        main = suite.audit(multiclass(), AuditConfig(n_resamples=60, bins=rule)).main
+        bins = main.bins
+        gaps = np.nan_to_num(np.abs(bins.confidence - bins.accuracy))
+        ece = (gaps * bins.count).sum() / bins.count.sum()
+        assert main.metrics[metric].value == pytest.approx(ece, rel=1e-12)
+        np.testing.assert_array_equal(bins.low[1:], bins.high[:-1])
+        assert (bins.low[0], bins.high[-1], bins.count.sum()) == (0.0, 1.0, 400)
+        full = bins.count > 0
+        assert np.isnan(bins.accuracy[~full]).all()
+        assert np.isnan(bins.band_low[~full]).all()
+        for low, middle, high in (
+            (bins.ci_low, bins.accuracy, bins.ci_high),
+            (bins.low, bins.confidence, bins.high),
+            (bins.band_low, bins.band_low, bins.band_high),
+        ):
+            assert (low[full] <= middle[full]).all()
+            assert (middle[full] <= high[full]).all()
+
+
+@pytest.mark.parametrize(("level", "z"), [(0.8, 1.2816), (0.95, 1.96)])
+def test_consistency_band_is_the_binomial_one(level, z):
+    # 300 rows say 0.8: of a calibrated model 226.1 to 253.6 (normal) would be right
+    rows = Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        np.full(300, 0.8),
+        np.arange(300) % 2,
+        predicted=np.ones(300, dtype=np.int64),
+    )
+    found = suite.audit(rows, AuditConfig(level=level, n_resamples=4_000, metrics=("ece",)))
+    bins = found.main.bins
+    at = int(np.argmax(bins.count))
+    half = z * np.sqrt(0.8 * 0.2 / 300)
+    assert bins.band_low[at] == pytest.approx(0.8 - half, abs=0.006)
+    assert bins.band_high[at] == pytest.approx(0.8 + half, abs=0.006)
+
+
+def test_binary_bins_speak_of_the_positive_class_and_accuracy_of_the_answers():
+    main = suite.audit(binary(), QUICK).main
+    assert (main.name, main.target) == ("ill", 1)
+    assert main.direction.gap == pytest.approx(P.mean() - POSITIVE.mean(), rel=1e-12)
+    assert main.metrics["accuracy"].value == ((P > 0.5) == POSITIVE).mean()
+    assert main.metrics["ece"].settings["of"] == "positive_class"
+    assert main.metrics["aurc"].settings["of"] == "top_label"
+    assert main.metrics["brier"].value == pytest.approx(2 * np.mean((P - POSITIVE) ** 2))
+    assert main.metrics["auroc"].value == pytest.approx(roc_auc_score(POSITIVE, P), abs=1e-12)
+
+
+def test_multilabel_is_the_mean_of_its_labels():
+    audit = suite.audit(multilabel(), QUICK)
+    assert [label.name for label in audit.labels] == ["mass", "nodule"]
+    for name, score in audit.main.metrics.items():
+        parts = [label.metrics[name].value for label in audit.labels]
+        assert score.value == pytest.approx(np.mean(parts)), name
+        assert (score.settings["average"], score.settings["labels"]) == ("macro", 2)
+    assert audit.main.bins.count.size == 0
+    gaps = [label.direction.gap for label in audit.labels]
+    assert audit.main.direction.gap == pytest.approx(np.mean(gaps))
+    # the second label is present half as often as said
+    assert audit.labels[1].verdict.code == "over_confident"
+    assert "Of 2 labels: 1 over-confident" in audit.main.verdict.text
+    np.testing.assert_allclose(
+        [label.metrics["auroc"].value for label in audit.labels],
+        roc_auc_score(LABELS, SCORES, average=None),
+        atol=1e-12,
+    )
+
+
+def test_label_without_positives_leaves_its_ranks_undefined():
+    labels = LABELS.copy()
+    labels[:, 0] = 0
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, SCORES, labels, ("mass", "nodule"))
+    audit = suite.audit(rows, QUICK)
+    assert audit.labels[0].metrics["auroc"].value is None
+    assert "0 of 400 rows are positive" in audit.labels[0].metrics["auroc"].reason
+    assert audit.main.metrics["auroc"].value == audit.labels[1].metrics["auroc"].value
+    assert audit.main.metrics["auroc"].settings["labels"] == 1
+    assert "CLASS_ABSENT" in codes(audit)
+
+
+def test_infinite_nll_is_undefined_and_said():
+    logits = LOGITS.copy()
+    logits[0] = [-np.inf, 1.0, 2.0]
+    labels = ANSWERS.copy()
+    labels[0] = 0
+    audit = suite.audit(multiclass(logits, labels), QUICK)
+    nll = audit.main.metrics["nll"]
+    assert (nll.value, nll.low, nll.high) == (None, None, None)
+    assert nll.reason.startswith("NLL_INFINITE: 1 row")
+    assert audit.main.metrics["brier"].value is not None
+    assert {"NLL_INFINITE", "ZERO_PROBABILITY"} <= set(codes(audit))
+    clipped = suite.audit(multiclass(logits, labels), AuditConfig(n_resamples=60, nll_clip=1e-6))
+    assert clipped.main.metrics["nll"].settings["clip"] == 1e-6
+    assert clipped.main.metrics["nll"].value < np.inf
+    assert "NLL_INFINITE" not in codes(clipped)
+
+
+def test_sound_data_has_no_notices():
+    assert codes(suite.audit(multiclass(), QUICK)) == []
+
+
+def test_few_rows_are_said_to_be_few():
+    def at(n):
+        return codes(suite.audit(multiclass(LOGITS[:n], ANSWERS[:n]), QUICK))
+
+    assert "SMALL_N" in at(29)
+    assert "SMALL_N" not in at(30)
+
+
+def test_a_model_that_never_changes_its_answer_is_called_useless():
+    same = np.tile([[2.0, 1.0, 0.0]], (60, 1))
+    found = suite.audit(multiclass(same, [0] * 40 + [1] * 20), QUICK)
+    (ties,) = [notice for notice in found.notices if notice.code == "TIES"]
+    assert "useless" in ties.text
+
+
+def test_tied_answers_are_counted():
+    logits = LOGITS.copy()
+    logits[:7] = 1.0
+    (ties,) = [n for n in suite.audit(multiclass(logits), QUICK).notices if n.code == "TIES"]
+    assert ties.text.startswith("7 rows share their largest score")
+    logits[1:7] = LOGITS[1:7]
+    (ties,) = [n for n in suite.audit(multiclass(logits), QUICK).notices if n.code == "TIES"]
+    assert ties.text.startswith("1 row shares its largest score")
+
+
+def test_absent_classes_are_named():
+    rows = multiclass(
+        np.column_stack([LOGITS, LOGITS[:, :1] - 9]), class_names=("cat", "dog", "owl", "yak")
+    )
+    (absent,) = [n for n in suite.audit(rows, QUICK).notices if n.code == "CLASS_ABSENT"]
+    assert absent.text == "1 of 4 classes has no row in this file: yak."
+
+
+def test_accuracy_at_chance_asks_for_the_class_order():
+    mixed = suite.audit(multiclass(labels=(LOGITS.argmax(1) + 1) % 3), QUICK)
+    (notice,) = [n for n in mixed.notices if n.code == "BELOW_CHANCE"]
+    assert "class order" in notice.text
+    assert "0.0 %" in notice.text
+    at_chance = suite.audit(multiclass(np.tile([[2.0, 1.0, 0.0]], (60, 1)), [0, 1, 2] * 20), QUICK)
+    assert "BELOW_CHANCE" in codes(at_chance)
+
+
+def table(*rows):
+    """Bins from (count, confidence, accuracy, band_low, band_high)."""
+    count, confidence, accuracy, low, high = map(np.array, zip(*rows, strict=True))
+    edges = np.linspace(0, 1, len(rows) + 1)
+    interval = accuracy - 0.01, accuracy + 0.01
+    return BinTable(edges[:-1], edges[1:], count, confidence, accuracy, *interval, low, high)
+
+
+OVER, UNDER = (79, 0.9, 0.8, 0.85, 0.95), (21, 0.5, 0.6, 0.45, 0.55)
+LOW_FLOOR, HIGH_FLOOR = Floor(0.01, 0.02), Floor(0.02, 0.03)
+
+
+def code(gap, bins, ece, floor=LOW_FLOOR):
+    return verdict(gap, bins, ece, floor, came_true="it is right").code
+
+
+def test_verdict_follows_the_interval_of_the_gap():
+    assert code(Gap(0.1, 0.05, 0.15), table(OVER), 0.1) == "over_confident"
+    assert code(Gap(-0.1, -0.15, -0.05), table(UNDER), 0.1) == "under_confident"
+    assert code(Gap(0.01, 0.0, 0.02), table(OVER), 0.01) == "sound"
+
+
+def test_verdict_is_mixed_from_a_fifth_of_rows_beyond_their_band_against_the_gap():
+    gap = Gap(0.1, 0.05, 0.15)
+    assert code(gap, table(OVER, UNDER), 0.1) == "mixed"
+    assert code(gap, table((81, *OVER[1:]), (19, *UNDER[1:])), 0.1) == "over_confident"
+    assert code(gap, table((80, *OVER[1:]), (20, *UNDER[1:])), 0.1) == "mixed"
+    within = (21, 0.5, 0.54, 0.45, 0.55)
+    assert code(gap, table(OVER, within), 0.1) == "over_confident"
+    under = Gap(-0.1, -0.15, -0.05)
+    assert code(under, table((50, *UNDER[1:]), (50, *OVER[1:])), 0.1) == "mixed"
+
+
+def test_verdict_without_a_direction():
+    gap = Gap(0.0, -0.01, 0.01)
+    assert code(gap, table(OVER, UNDER), 0.05) == "mixed"
+    assert code(gap, table(OVER), 0.02) == "sound"  # at the floor, and the floor at 0.02
+    assert code(gap, table(OVER), 0.025, HIGH_FLOOR) == "could_be_chance"
+    assert code(gap, table(OVER), 0.035, HIGH_FLOOR) == "mixed"
+
+
+def test_verdict_sentence():
+    bins = table((100, 0.5, 0.5, 0.4, 0.6), (7412, 0.992, 0.961, 0.98, 1.0))
+    found = verdict(Gap(0.043, 0.038, 0.049), bins, 0.04, LOW_FLOOR, came_true="it is right")
+    assert found.text == (
+        "Over-confident by 4.3 points (3.8 to 4.9). Where it says 99 % (7,412 rows), "
+        "it is right 96 times in 100 (95.1 to 97.1)."
+    )
+    gap = Gap(-0.043, -0.049, -0.038)
+    found = verdict(gap, table(UNDER), 0.04, LOW_FLOOR, came_true="it came true")
+    assert found.text == (
+        "Under-confident by 4.3 points (3.8 to 4.9). Where it says 50 % (21 rows), "
+        "it came true 60 times in 100 (59.0 to 61.0)."
+    )
+
+
+def test_numbers_in_words_never_round_to_certainty():
+    assert [points(v) for v in (0.043, 0.0004, 0.0, -0.0004)] == ["4.3", "0.04", "0.0", "-0.04"]
+    assert [share(v) for v in (0.99, 0.998, 0.99999, 1.0, 0.0312, 0.003, 0.0)] == [
+        "99",
+        "99.8",
+        "almost 100",
+        "100",
+        "3.1",
+        "0.3",
+        "0",
+    ]
+    assert "(1 row)" in fullest_bin(table((1, 0.5, 1.0, 0.0, 1.0)), "it is right")
+
+
+def test_per_class_table():
+    rows = multiclass(class_names=("cat", "dog", "owl"))
+    table_rows = suite.class_gaps(rows, 0.95)
+    predicted, right = LOGITS.argmax(1), LOGITS.argmax(1) == ANSWERS
+    confidence = np.exp(rows.log_probabilities()).max(1)
+    for index, row in enumerate(table_rows):
+        mine = predicted == index
+        assert (row.name, row.n) == (("cat", "dog", "owl")[index], mine.sum())
+        assert row.labelled == (index == ANSWERS).sum()
+        assert row.accuracy == pytest.approx(right[mine].mean())
+        assert row.gap.gap == pytest.approx(confidence[mine].mean() - right[mine].mean())
+        assert row.gap.low < row.gap.gap < row.gap.high
+    mean = np.mean([row.ece for row in table_rows])
+    assert mean == pytest.approx(METRICS["classwise_ece"].function(rows))
+
+
+def test_class_never_answered_has_no_gap():
+    rows = multiclass(np.column_stack([LOGITS, LOGITS[:, 0] - 99]))
+    last = suite.class_gaps(rows, 0.95)[-1]
+    assert (last.n, last.confidence, last.accuracy, last.gap) == (0, None, None, None)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_rows_are_audited(n):
+    audit = suite.audit(multiclass(LOGITS[:n], ANSWERS[:n]), QUICK)
+    assert "SMALL_N" in codes(audit)
+    assert audit.main.bins.count.sum() == n
+
+
+def test_chest_aurocs_agree_with_scikit_learn():
+    folder = SHARED / "data" / "predictions"
+    scores = folder / "chexnet_reproduction_preds.csv"
+    labels = folder / "chexnet_reproduction_labels.txt"
+    if not scores.exists():
+        pytest.skip("needs the chest predictions of the shared folder (CANDOR_SHARED)")
+    with scores.open() as lines:
+        stated = {row[0]: row[1:] for row in csv.reader(lines)}
+    truth = [line.split() for line in labels.read_text().splitlines()]
+    names = [name for name, *_ in truth if name in stated]
+    assert len(names) > 20_000
+    p = np.array([stated[name] for name in names], dtype=np.float64)
+    y = np.array([row[1:] for row in truth if row[0] in stated], dtype=np.int64)
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, y)
+    for index in range(14):
+        ranked = suite.Ranked.of(rows.outcomes(index))
+        expected = roc_auc_score(y[:, index], p[:, index])
+        assert METRICS["auroc"].function(ranked) == pytest.approx(expected, abs=1e-12)

@@ -1,0 +1,336 @@
+"""The walls around reading: limits of time and memory, a killed child, no traces, no network."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.errors import LostWorker, Refused
+from core.predictions import ScoreKind
+from core.readers import sandbox, wire
+from core.readers.contents import Source
+from core.readers.interpret import read_source
+from core.readers.options import ReadOptions
+from core.readers.result import NeedsChoice
+from tests import hostile_cases as made
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
+z, y = made.LOGITS, made.LABELS
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files that must be empty afterwards; and a folder to work in."""
+    scratch, work = tmp_path / "scratch", tmp_path / "work"
+    scratch.mkdir()
+    work.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    monkeypatch.chdir(work)
+    return scratch
+
+
+def write(data: bytes, name: str = "file.npz") -> Path:
+    path = Path(name).resolve()
+    path.write_bytes(data)
+    return path
+
+
+def leftovers(scratch: Path) -> list[str]:
+    return [p.name for p in scratch.rglob("*")]
+
+
+def test_arrays_names_and_notices_cross_over_unchanged(scratch: Path) -> None:
+    ids = write(
+        made.table(("id", *made.NAMES), [[i, *r] for i, r in zip(made.IDS, z, strict=True)])
+    )
+    labels = write(made.table(("id", "label"), zip(made.IDS, y, strict=True)), "labels")
+    found = sandbox.read(ids, name="scores.csv", labels=labels, labels_name="labels.csv")
+    got = found.splits["test"]
+    np.testing.assert_array_equal(got.scores, z)
+    np.testing.assert_array_equal(got.labels, y)
+    assert (got.class_names, got.row_ids) == (made.NAMES, tuple(made.IDS))
+    assert (
+        found.digest == blake2b(ids.read_bytes() + labels.read_bytes(), digest_size=16).hexdigest()
+    )
+    assert found.inspection.header == ("id", *made.NAMES)
+    assert found.recipe.scores is ScoreKind.LOGITS
+    assert leftovers(scratch) == []
+
+
+def test_the_test_part_is_chosen_before_the_others(scratch: Path) -> None:
+    parts = {"train": (z, y), "val": (z, y), "test": (z[:9], y[:9])}
+    found = sandbox.read(write(made.pickled(parts), "parts.pkl"))
+    assert (list(found.splits), found.chosen_split) == (["train", "val", "test"], "test")
+    assert "test is audited" in found.notices[-1].text
+    assert found.inspection.layout.startswith("9 rows")
+
+
+def test_a_recipe_gives_the_same_again(scratch: Path) -> None:
+    path = write(made.npz(scores=made.PROBABILITIES, labels=y))
+    first = sandbox.read(path)
+    again = sandbox.read(path, options=first.recipe)
+    assert {n.code for n in first.notices} == {"SCORES_GUESSED"}
+    assert again.notices == ()
+    assert again.splits["test"].digest == first.splits["test"].digest
+    assert again.inspection.fingerprint == first.inspection.fingerprint
+
+
+def test_a_refusal_crosses_over_with_its_inspection(scratch: Path) -> None:
+    with pytest.raises(NeedsChoice) as caught:
+        sandbox.read(write(made.npz(scores=made.SIGMOID, labels=y)))
+    assert caught.value.code == "PROB_SUM"
+    assert caught.value.inspection.scores_keys == ("scores",)
+    assert leftovers(scratch) == []
+
+
+@pytest.mark.parametrize("evil", [made.Evil(), made.ByPrefix()])
+def test_an_evil_pickle_leaves_nothing_behind(scratch: Path, evil: object) -> None:
+    path = write(made.pickled(evil), "evil.pkl")
+    with pytest.raises(Refused) as caught:
+        sandbox.read(path)
+    assert caught.value.code == "PICKLE_GLOBAL"
+    assert [p.name for p in path.parent.iterdir()] == ["evil.pkl"]
+    assert not (sandbox.ROOT / "pwned").exists()
+    assert leftovers(scratch) == []
+
+
+def test_the_clock_ends_a_slow_reader(scratch: Path) -> None:
+    with pytest.raises(Refused) as caught:
+        sandbox.read(write(made.npz(logits=z, labels=y)), timeout_s=0.01)
+    assert caught.value.code == "LIMIT_TIME"
+    assert leftovers(scratch) == []
+
+
+@linux
+def test_memory_beyond_the_limit_is_refused(scratch: Path) -> None:
+    path = write(made.npz(logits=np.zeros((2_000_000, 10)), labels=np.zeros(2_000_000, int)))
+    with pytest.raises(Refused) as caught:
+        sandbox.read(path, memory_bytes=400 * 2**20)
+    assert caught.value.code == "LIMIT_MEMORY"
+    assert leftovers(scratch) == []
+
+
+def test_cancelling_ends_the_reader(scratch: Path) -> None:
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(Refused) as caught:
+        sandbox.read(write(made.npz(logits=z, labels=y)), cancel=cancel)
+    assert caught.value.code == "CANCELLED"
+    assert leftovers(scratch) == []
+
+
+def children() -> set[int]:
+    found = set()
+    for tasks in Path("/proc/self/task").glob("*/children"):
+        found |= {int(pid) for pid in tasks.read_text().split()}
+    return found
+
+
+@linux
+def test_a_killed_reader_is_reported_as_lost(scratch: Path) -> None:
+    path = write(made.npz(logits=z, labels=y))
+    before = children()
+
+    def kill() -> None:
+        while not (new := children() - before):
+            time.sleep(0.001)
+        os.kill(new.pop(), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(LostWorker) as caught:
+        sandbox.read(path)
+    killer.join()
+    assert "signal 9" in caught.value.what
+    assert leftovers(scratch) == []
+    assert children() == before
+
+
+@linux
+def test_the_parent_grows_by_the_arrays_alone(scratch: Path) -> None:
+    path = write(made.npy(np.ones((1_000_000, 8))), "scores.npy")
+    labels = write(made.npy(np.zeros(1_000_000, np.int8)), "labels.npy")
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    got = sandbox.read(path, labels=labels, options=ReadOptions(ScoreKind.LOGITS)).splits["test"]
+    arrays = got.scores.nbytes + got.labels.nbytes
+    assert resident() - before < arrays + 64 * 2**20
+
+
+WALLS = """
+import os, socket, sys
+from core.readers.limits import drop_privileges, leave_network, limit_resources
+"x".encode("idna")  # a codec that connecting needs, imported while it can be
+alone = leave_network()
+limit_resources(2**30, 60)
+drop_privileges()
+try:
+    socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=5)
+    reached = "reached"
+except OSError:
+    reached = "unreachable"
+try:
+    bytearray(2**31)
+    memory = "granted"
+except MemoryError:
+    memory = "refused"
+print(alone, reached, memory, os.geteuid())
+"""
+
+
+@linux
+def test_the_walls_hold_inside_the_child() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-c", WALLS, port],
+            cwd=sandbox.ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    alone, reached, memory, user = done.stdout.split()
+    assert memory == "refused"
+    assert int(user) != 0
+    if alone != "True":
+        pytest.skip("this kernel grants no network namespace; the limits hold, the network stays")
+    assert reached == "unreachable"
+
+
+def arrow_files() -> dict[str, bytes]:
+    """Columns whose reading needs Arrow's functions: a gap, categories, points in time."""
+    scores = {"a": [0.25, 0.5], "b": [0.75, 0.5]}
+    words = pa.array(["a", "b"]).dictionary_encode()
+    days = pa.array([0, 86_400], pa.timestamp("s"))
+    return {
+        "gap.parquet": made.parquet({**scores, "label": pa.array([None, 1])}),
+        "words.parquet": made.parquet({**scores, "label": words}),
+        "days.parquet": made.parquet({"id": days, **scores, "label": [0, 1]}),
+    }
+
+
+@pytest.mark.parametrize("name", ["gap.parquet", "words.parquet", "days.parquet"])
+def test_columns_that_need_arrows_functions_are_read_behind_the_walls(
+    scratch: Path, name: str
+) -> None:
+    path = write(arrow_files()[name], name)
+    if name == "gap.parquet":
+        with pytest.raises(Refused) as caught:
+            sandbox.read(path)
+        assert (caught.value.code, caught.value.where) == ("NONFINITE", "row 0, label")
+        return
+    got = sandbox.read(path).splits["test"]
+    assert got.labels.tolist() == [0, 1]
+    assert [i[:10] for i in got.row_ids] == (
+        ["1970-01-01", "1970-01-02"] if name == "days.parquet" else []
+    )
+
+
+LATE = """
+import os, sys
+from pathlib import Path
+from core.errors import Refused
+from core.readers import child
+child.import_early()
+before = set(sys.modules)
+for name in sys.argv[1:]:
+    job = {"options": {}, "name": name, "input": os.open(name, os.O_RDONLY), "labels": None}
+    try:
+        child._read(job, Path())
+    except Refused:
+        pass
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> None:
+    """The interpreter's home may be out of reach by then."""
+    files = {
+        **arrow_files(),
+        "a.npz": made.npz(logits=z, labels=np.array(made.NAMES)[y]),
+        "a.csv": made.CSV,
+        "wide.csv": made.CSV.decode().encode("utf-16"),
+        "latin.csv": made.CSV.replace(b"c0", b"\xe9"),
+        "a.json": b'{"logits":[[1,2],[2,1]],"labels":[0,1]}',
+        "a.pkl": made.pickled((z, y)),
+        "a.zip": made.archive({"a.csv": made.CSV}, zipfile.ZIP_DEFLATED),
+        "bad.npz": made.npz(logits=z),
+    }
+    for name, data in files.items():
+        write(data, name)
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, *files],
+        env={**os.environ, "PYTHONPATH": str(sandbox.ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == []
+
+
+@linux
+@pytest.mark.parametrize("name", ["test.scores.npy", "result.json.partial"])
+def test_a_full_disk_is_named_as_such(scratch: Path, name: str) -> None:
+    """Where the child writes an array or its answer lies a device that is always full."""
+    with (
+        sandbox._private_folder() as folder,
+        write(made.npz(logits=z, labels=y)).open("rb") as file,
+    ):
+        (folder / name).symlink_to("/dev/full")
+        item = sandbox.Input(file, "a.npz")  # type: ignore[arg-type]
+        job = sandbox._job([item], ReadOptions(), folder, 2**31, 60)
+        with pytest.raises(Refused) as caught:
+            sandbox._run(job, [item], 60, None)
+    assert (caught.value.code, "no room" in caught.value.what) == ("QUOTA", True)
+
+
+@linux
+def test_a_temporary_folder_that_cannot_be_written_is_named(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(made.npz(logits=z, labels=y))
+    monkeypatch.setattr("tempfile.tempdir", "/dev/null")
+    with pytest.raises(Refused) as caught:
+        sandbox.read(path)
+    assert caught.value.code == "QUOTA"
+
+
+@linux
+@pytest.mark.parametrize("name", ["test.scores.npy", "result.json"])
+@pytest.mark.parametrize("how", ["link", "hard link", "pipe"])
+def test_what_the_child_left_is_opened_only_where_it_is_a_plain_file(
+    scratch: Path, name: str, how: str
+) -> None:
+    """Else a child that was taken over could have the app read another file, or wait forever."""
+    source = Source.of_bytes("a.npz", made.npz(logits=z, labels=y))
+    wire.write_result(scratch, read_source(source, None, ReadOptions()))
+    assert wire.read_result(scratch).chosen_split == "test"
+    secret = (scratch / name).rename(write(b"", "secret"))
+    if how == "pipe":
+        os.mkfifo(scratch / name)
+    else:
+        (scratch / name).symlink_to(secret) if how == "link" else os.link(secret, scratch / name)
+    with pytest.raises(LostWorker):
+        wire.read_result(scratch)
+    for left in scratch.iterdir():
+        left.unlink()
+
+
+@linux
+def test_the_trace_of_a_failure_is_read_from_a_plain_file_only(scratch: Path) -> None:
+    write(b'  File "secret", line 1\n', "secret")
+    with sandbox._private_folder() as folder:
+        (folder / sandbox.ERRORS).symlink_to(Path("secret").resolve())
+        assert sandbox._last_line(folder) == "no trace"
+        (folder / sandbox.ERRORS).unlink()
+        (folder / sandbox.ERRORS).write_text('x\n  File "a.py", line 2\nValueError\n')
+        assert sandbox._last_line(folder) == 'File "a.py", line 2'

@@ -1,0 +1,128 @@
+"""Files that torch itself wrote are read without torch: views, half precision, both formats."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.errors import Refused
+from core.readers.contents import Source
+from core.readers.interpret import Interpreted, read_source
+from core.readers.options import ReadOptions
+from tests import hostile_cases as made
+
+torch = pytest.importorskip("torch")
+z, y = torch.tensor(made.LOGITS), torch.tensor(made.LABELS)
+
+
+def read(path: Path) -> Interpreted:
+    return read_source(Source.of_bytes(path.name, path.read_bytes()), None, ReadOptions())
+
+
+def saved(folder: Path, value: object, **how: object) -> Path:
+    path = folder / "file.pt"
+    torch.save(value, path, **how)
+    return path
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        z,
+        z.half(),
+        z.bfloat16(),
+        z.t().contiguous().t(),
+        torch.nn.Parameter(z),
+        torch.cat([z + 1, z])[60:],
+    ],
+    ids=["double", "half", "bfloat16", "transposed", "parameter", "view"],
+)
+def test_tensors_come_out_as_torch_put_them_in(
+    tmp_path: Path, scores: object, zipped: bool
+) -> None:
+    path = saved(tmp_path, {"logits": scores, "labels": y}, _use_new_zipfile_serialization=zipped)
+    got = read(path).splits["test"].predictions()
+    wanted = scores.detach()
+    wanted = wanted.float() if wanted.dtype == torch.bfloat16 else wanted
+    np.testing.assert_array_equal(got.scores, wanted.numpy())
+    np.testing.assert_array_equal(got.labels, made.LABELS)
+
+
+def test_pairs_arrays_and_training_arguments(tmp_path: Path) -> None:
+    pairs = read(saved(tmp_path, ((z, y), (z[:9], y[:9]))))
+    assert {name: len(s.labels) for name, s in pairs.splits.items()} == {"val": 60, "test": 9}
+    import argparse
+
+    mixed = {"logits": z.numpy(), "labels": y, "args": argparse.Namespace(lr=0.1)}
+    found = read(saved(tmp_path, mixed))
+    np.testing.assert_array_equal(found.splits["test"].labels, made.LABELS)
+    assert [n.code for n in found.notices] == ["KEYS_GUESSED"]
+
+
+class Loud:
+    """A class whose name a pickle may ask for."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return print, ("loud",)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ({"logits": torch.zeros(1).expand(10**6, 10**6), "labels": y}, "TENSOR_SIZE"),
+        ({"logits": z.to(torch.complex64), "labels": y}, "DTYPE"),
+        ({"logits": z.to_sparse(), "labels": y}, "PICKLE_GLOBAL"),
+        (torch.nn.Linear(2, 3), "PICKLE_GLOBAL"),
+        ({"logits": z, "labels": Loud()}, "PICKLE_GLOBAL"),
+        ({"state_dict": torch.nn.Linear(2, 3).state_dict(), "epoch": 3}, "STATE_DICT"),
+        ({"model": {"net": {"fc.weight": z}}}, "STATE_DICT"),
+    ],
+    ids=["stride", "complex", "sparse", "module", "global", "weights", "nested"],
+)
+def test_what_is_no_plain_tensor_is_refused(
+    tmp_path: Path, value: object, code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for zipped in (True, False):
+        path = saved(tmp_path, value, _use_new_zipfile_serialization=zipped)
+        with pytest.raises(Refused) as caught:
+            read(path)
+        assert caught.value.code == code
+    assert capsys.readouterr().out == ""
+
+
+def members(path: Path) -> dict[str, bytes]:
+    import zipfile
+
+    with zipfile.ZipFile(path) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def test_an_altered_archive_is_refused(tmp_path: Path) -> None:
+    import zipfile
+
+    parts = members(saved(tmp_path, {"logits": z, "labels": y}))
+    storage = next(n for n in parts if n.endswith("data/0"))
+    cases = {
+        "ARCHIVE_RATIO": made.archive(parts, zipfile.ZIP_DEFLATED),
+        "TORCHSCRIPT": made.archive({**parts, "file/constants.pkl": b"", "file/code/a.py": b""}),
+        "TENSOR_SIZE": made.archive({**parts, storage: parts[storage][:-8]}),
+        "DTYPE": made.archive({**parts, "file/byteorder": b"big"}),
+    }
+    for code, data in cases.items():
+        path = tmp_path / "altered.pt"
+        path.write_bytes(data)
+        with pytest.raises(Refused) as caught:
+            read(path)
+        assert caught.value.code == code
+
+
+def test_memory_asked_for_by_a_call_is_refused(tmp_path: Path) -> None:
+    body = b"\x80\x02c__builtin__\nbytearray\n\x8a\x05\x00\xf2\x05*\x01\x85R."
+    assert pickle.dumps(bytearray(1), 2)[:24] == body[:24]
+    path = tmp_path / "x.pt"
+    path.write_bytes(made.archive({"a/data.pkl": body, "a/version": b"3"}))
+    with pytest.raises(Refused) as caught:
+        read(path)
+    assert caught.value.code == "PICKLE_LIMIT"

@@ -1,0 +1,151 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from core.configs import AuditConfig
+from core.errors import Notice
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+from core.reports.audit_json import audit_json
+
+RNG = np.random.default_rng(11)
+NUMBER = (int, float, type(None))
+TOP = {
+    "file": str,
+    "digest": str,
+    "task": str,
+    "scores": str,
+    "n": int,
+    "n_classes": int,
+    "splits": dict,
+    "split": str,
+    "notices": list,
+    "unavailable": dict,
+    "metrics": dict,
+    "noise_floor": dict,
+    "direction": dict,
+    "verdict": dict,
+    "bins": list,
+}
+SCORE = dict.fromkeys(("value", "low", "high"), NUMBER) | {"level": float, "n": int}
+BIN = dict.fromkeys(("low", "high", "confidence", "accuracy", "ci_low", "ci_high"), NUMBER)
+
+QUICK = AuditConfig(n_resamples=40)
+
+
+def softmax_rows(n=60, k=4):
+    p = RNG.dirichlet(np.ones(k), n)
+    return Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, RNG.integers(0, k, n))
+
+
+def multilabel(n=80):
+    p = RNG.random((n, 3))
+    labels = (RNG.random((n, 3)) < p).astype(np.int64)
+    labels[:, 2] = 0
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, ("a", "b", "never"))
+
+
+def binary(n=70):
+    return Predictions(Task.BINARY, ScoreKind.LOGITS, RNG.normal(size=n), RNG.integers(0, 2, n))
+
+
+def top_label(n=50):
+    return Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        RNG.random(n),
+        RNG.integers(0, 3, n),
+        predicted=RNG.integers(0, 3, n),
+    )
+
+
+def one_row():
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, np.array([[1.0, 0, 0]]), np.array([0]))
+
+
+def zero_probability():
+    p = np.array([[1.0, 0.0], [0.3, 0.7], [0.6, 0.4]])
+    return Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.array([1, 1, 0]))
+
+
+def typed(value, schema):
+    for key, kind in schema.items():
+        assert isinstance(value[key], kind), key
+        assert not isinstance(value[key], bool), key
+
+
+def explained(value):
+    """Every object with a null says why."""
+    if isinstance(value, dict):
+        numbers = {k: v for k, v in value.items() if k not in {"settings", "reason"}}
+        if any(v is None for v in numbers.values()):
+            assert value["reason"]
+        for v in numbers.values():
+            explained(v)
+    elif isinstance(value, list):
+        for v in value:
+            explained(v)
+
+
+@pytest.mark.parametrize(
+    "make", [softmax_rows, multilabel, binary, top_label, one_row, zero_probability]
+)
+def test_every_key_is_present_typed_and_strict_json(make):
+    predictions = make()
+    made = audit_json("f.npz", "ab", {"test": predictions.n}, "test", (), audit(predictions, QUICK))
+    plain = json.loads(json.dumps(made, allow_nan=False))
+    assert plain == made
+    multi = predictions.task is Task.MULTILABEL
+    assert set(plain) == set(TOP) | ({"labels"} if multi else set())
+    typed(plain, TOP)
+    assert set(plain["verdict"]) == {"code", "text"}
+    typed(plain["direction"], dict.fromkeys(("gap", "low", "high"), NUMBER))
+    for part in [plain, *plain.get("labels", [])]:
+        for score in part["metrics"].values():
+            typed(score, SCORE | {"settings": dict})
+        for floor in part["noise_floor"].values():
+            typed(floor, dict.fromkeys(("mean", "q95"), NUMBER))
+        for row in part["bins"]:
+            typed(row, BIN | {"count": int})
+    explained(plain)
+
+
+def test_labels_have_one_entry_each_with_their_own_bins():
+    predictions = multilabel()
+    made = audit_json("f", "ab", {"test": 80}, "test", (), audit(predictions, QUICK))
+    assert [label["name"] for label in made["labels"]] == ["a", "b", "never"]
+    assert all(sum(row["count"] for row in label["bins"]) == 80 for label in made["labels"])
+    assert made["bins"] == []
+    assert made["labels"][2]["metrics"]["auroc"]["value"] is None
+
+
+def test_an_infinite_loss_is_null_beside_its_reason():
+    made = audit_json("f", "ab", {"test": 3}, "test", (), audit(zero_probability(), QUICK))
+    nll = made["metrics"]["nll"]
+    assert nll["value"] is None
+    assert "NLL_INFINITE" in nll["reason"]
+    assert not any(
+        isinstance(v, float) and not math.isfinite(v)
+        for score in made["metrics"].values()
+        for v in score.values()
+    )
+
+
+def test_empty_bins_are_null_and_said_to_be_empty():
+    made = audit_json("f", "ab", {"test": 1}, "test", (), audit(one_row(), QUICK))
+    empty = [row for row in made["bins"] if row["count"] == 0]
+    assert len(empty) == 14
+    assert {row["accuracy"] for row in empty} == {None}
+    assert {row["reason"] for row in empty} == {"no rows in this bin"}
+
+
+def test_notices_of_reader_and_audit_travel_once():
+    said = Notice("SCORES_GUESSED", "taken for probabilities")
+    predictions = one_row()
+    found = audit(predictions, QUICK)
+    made = audit_json("f", "ab", {"test": 1}, "test", (said, *found.notices), found)
+    codes = [note["code"] for note in made["notices"]]
+    assert codes[0] == "SCORES_GUESSED"
+    assert len(codes) == len(set(codes)) == 1 + len(found.notices)

@@ -1,0 +1,111 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from core.configs import AuditConfig
+from core.errors import Notice
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+from core.readers.options import ReadOptions
+from core.readers.result import Inspection, ReadResult
+from core.reports.html import audit_html
+from core.reports.page import page
+
+EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
+
+QUICK = AuditConfig(n_resamples=40)
+
+
+class Reader(HTMLParser):
+    """Tags with their attributes, and text outside scripts and styles."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text, self._open = [], [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_endtag(self, tag):
+        self._open = ""
+
+    def handle_data(self, data):
+        if self._open not in {"script", "style"}:
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def report():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet([0.3, 0.3, 0.3], 500)
+    names = (EVIL, "=cmd()", "c\u202eat")
+    made = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, rng.integers(0, 3, 500), names)
+    seen = Inspection("", None, "", (), (), (), (), "")
+    said = (Notice("SCORES_GUESSED", f"taken for probabilities {EVIL}"),)
+    result = ReadResult(
+        splits={"test": made},
+        notices=said,
+        digest="fe3cdd9e",
+        inspection=seen,
+        recipe=ReadOptions(),
+    )
+    html = audit_html(f"{EVIL}.npz", result, "test", audit(made, QUICK))
+    reader = Reader()
+    reader.feed(html)
+    return html, reader
+
+
+def test_user_strings_make_no_element(report):
+    html, reader = report
+    assert [tag for tag, _ in reader.tags if tag in {"img", "iframe", "object", "link"}] == []
+    assert sum(tag == "script" for tag, _ in reader.tags) == 3
+    assert not any(name.startswith("on") for _, attrs in reader.tags for name in attrs)
+    assert "<script>alert(1)" not in html
+    assert "alert(1)" in "".join(reader.text)  # shown as letters
+    assert "\u202e" not in "".join(reader.text)
+
+
+def test_nothing_is_fetched(report):
+    html, reader = report
+    for tag, attrs in reader.tags:
+        assert not {"src", "href", "srcset", "action"} & set(attrs), tag
+    policy = next(a["content"] for t, a in reader.tags if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'")
+    assert "@import" not in re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
+    assert html.count("plotly.js v") == 1
+
+
+def test_every_figure_has_alt_text_and_a_table(report):
+    _, reader = report
+    figures = [attrs for tag, attrs in reader.tags if "data-figure" in attrs]
+    keys = {attrs["data-figure"] for attrs in figures}
+    assert keys == {"reliability", "gap", "classes", "risk", "plain"}
+    assert all(re.search(r"\d", attrs["aria-label"]) for attrs in figures)
+    assert all(attrs["role"] == "img" for attrs in figures)
+    tables = sum(tag == "table" for tag, _ in reader.tags)
+    assert tables >= len(figures) + 3
+
+
+def test_report_says_verdict_notices_settings_and_plain_words(report):
+    text = "".join(report[1].text)
+    for words in (
+        "Over-confident by",
+        "SCORES_GUESSED",
+        "BELOW_CHANCE" if "BELOW_CHANCE" in text else "Accuracy",
+        "In plain words",
+        "What this does not say",
+        "fe3cdd9e",
+        "Not possible with this file",
+        "500",
+    ):
+        assert words in text
+
+
+def test_figure_data_cannot_end_its_script_element():
+    html = page("t", "", {"k": {"light": '{"x": "</script><b>"}', "dark": "{}"}})
+    data = html.split('id="figures">')[1].split("</script>")[0]
+    assert json.loads(data) == {"k": {"light": {"x": "</script><b>"}, "dark": {}}}

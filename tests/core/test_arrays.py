@@ -1,0 +1,70 @@
+"""Stable exponentials, digests and frozen arrays."""
+
+import numpy as np
+import pytest
+
+from core.arrays import digest, frozen, log_sigmoid, log_softmax, row_chunks, sigmoid, softmax
+
+
+def test_log_softmax_of_a_hand_case():
+    # exp(0) + exp(ln 3) = 4, so the shares are 1/4 and 3/4
+    got = log_softmax(np.array([[0.0, np.log(3.0)]]))
+    np.testing.assert_allclose(got, np.log([[0.25, 0.75]]), rtol=1e-15)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e30, 1e300])
+def test_huge_logits_stay_finite(size):
+    got = log_softmax(np.array([[size, 0.0, -size]]))
+    np.testing.assert_array_equal(got[0, :2], [0.0, -size])
+    np.testing.assert_array_equal(softmax(np.array([[size, 0.0]])), [[1.0, 0.0]])
+
+
+def test_a_class_ruled_out_has_probability_zero():
+    got = log_softmax(np.array([[0.0, 0.0, -np.inf]]))
+    np.testing.assert_allclose(got[0, :2], np.log([0.5, 0.5]))
+    assert got[0, 2] == -np.inf
+
+
+def test_float32_logits_are_computed_in_float64():
+    # float32 softmax of (18, 0) is exactly 1; in float64 it is not
+    top = softmax(np.array([[18.0, 0.0]], dtype=np.float32))[0, 0]
+    assert top.dtype == np.float64
+    assert top < 1.0
+
+
+def test_sigmoid_hand_values_and_saturation():
+    np.testing.assert_allclose(sigmoid(np.array([0.0, np.log(3.0)])), [0.5, 0.75])
+    np.testing.assert_allclose(log_sigmoid(np.array([-800.0])), [-800.0])
+    assert sigmoid(np.array([800.0]))[0] == 1.0
+
+
+def test_digest_sees_value_shape_dtype_and_order():
+    base = np.arange(6.0)
+    changed = base.copy()
+    changed[5] = np.nextafter(5.0, 6.0)
+    digests = {
+        digest(base),
+        digest(changed),
+        digest(base.reshape(2, 3)),
+        digest(base.astype(np.float32)),
+        digest(base[:3], base[3:]),
+        digest("a", "bc"),
+        digest("ab", "c"),
+    }
+    assert len(digests) == 7
+
+
+def test_frozen_copies_once_and_locks():
+    mine = np.arange(4.0)
+    locked = frozen(mine)
+    mine[0] = 9.0
+    assert locked[0] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        locked[0] = 1.0
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (7, 3), (300_001, 10), (5, 1_000_000)])
+def test_row_chunks_cover_every_row_once(n, k):
+    chunks = list(row_chunks(n, k))
+    assert [c.start for c in chunks[1:]] == [c.stop for c in chunks[:-1]]
+    assert (chunks[0].start, chunks[-1].stop) == (0, n)

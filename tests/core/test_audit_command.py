@@ -1,0 +1,220 @@
+"""`python -m core audit`: its JSON, its exit codes, its gates, and the two real prediction sets."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from core.__main__ import main
+from core.metrics import METRICS
+
+ROOT = Path(__file__).parents[2]
+SHARED = Path(os.environ.get("CANDOR_SHARED", ROOT.parent / "shared")) / "data" / "predictions"
+needs_shared = pytest.mark.skipif(not SHARED.exists(), reason=f"no shared data at {SHARED.name}")
+FEW = ("--resamples", "50")
+
+
+@pytest.fixture
+def npz(tmp_path):
+    """Two hundred over-confident rows of three classes."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(200, 3)) * 2
+    p = np.exp(logits / 2) / np.exp(logits / 2).sum(axis=1, keepdims=True)
+    labels = [rng.choice(3, p=row) for row in p]
+    np.savez(path := tmp_path / "run.npz", logits=logits, labels=labels)
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*words: object) -> tuple[int, str, str]:
+        code = main(["audit", *map(str, words)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_json_on_stdout_is_one_object_and_nothing_else(run, npz):
+    code, out, err = run(npz, "--json", "-", *FEW)
+    report = json.loads(out)
+    assert (code, err) == (0, "")
+    assert report["file"] == "run.npz"
+    assert report["n"] == 200
+    assert report["task"] == "multiclass"
+    assert report["metrics"]["ece"]["settings"]["n_bins"] == 15
+
+
+def test_the_table_names_every_metric_once(run, npz):
+    code, out, _ = run(npz, *FEW)
+    assert code == 0
+    named = [line.split()[0] for line in out.splitlines() if line.startswith("  ")]
+    assert sorted(named) == sorted(METRICS)
+
+
+def test_options_reach_the_numbers(run, npz):
+    _, out, _ = run(
+        npz, "--json", "-", *FEW, "--bins", 7, "--level", 0.8, "--seed", 4, "--metrics", "ece,nll"
+    )
+    report = json.loads(out)
+    assert set(report["metrics"]) == {"ece", "nll"}
+    assert report["metrics"]["ece"]["level"] == 0.8
+    assert report["metrics"]["ece"]["settings"]["n_bins"] == 7
+    assert len(report["bins"]) == 7
+
+
+def test_the_same_seed_gives_the_same_bytes(run, npz):
+    first, second = (run(npz, "--json", "-", *FEW)[1] for _ in range(2))
+    assert first == second
+    assert run(npz, "--json", "-", *FEW, "--seed", 1)[1] != first
+
+
+@pytest.mark.parametrize(
+    ("gates", "code"),
+    [
+        (["ece>0.01"], 1),
+        (["ece>0.9"], 0),
+        (["accuracy<0.99", "ece>0.9"], 1),
+        (["auroc<0.5"], 1),
+        (["accuracy >= 0"], 1),
+        (["nll <= 100"], 1),
+    ],
+)
+def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
+    got, _, err = run(npz, *FEW, *[word for gate in gates for word in ("--fail-if", gate)])
+    assert got == code
+    assert bool(err) == bool(code)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--fail-if", "ece!0.05"],
+        ["--fail-if", "elegance>0.5"],
+        ["--fail-if", "ece>1e"],
+        ["--metrics", "elegance"],
+        ["--level", "1.5"],
+        ["--bins", "0"],
+        ["--bins", "1001"],
+        ["--resamples", "9"],
+        ["--seed", "-1"],
+        ["--html", "no/such/folder/report.html"],
+        ["--nll-clip", "2"],
+        ["--split", "holdout"],
+        ["--scores", "vibes"],
+        ["--unknown"],
+    ],
+)
+def test_wrong_usage_ends_with_3_and_one_line(run, npz, words):
+    code, out, err = run(npz, *words)
+    assert (code, out) == (3, "")
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_missing_file_is_wrong_usage_and_no_path_is_printed(run, tmp_path):
+    code, _, err = run(tmp_path / "nowhere.npz")
+    assert code == 3
+    assert "nowhere.npz" in err
+    assert str(tmp_path) not in err
+
+
+def test_a_refused_file_ends_with_2_and_says_it_twice_when_json_is_asked(run, tmp_path):
+    np.savez(path := tmp_path / "bad.npz", logits=[[0.0, np.nan]] * 3, labels=[0, 1, 0])
+    code, out, err = run(path, "--json", "-")
+    error = json.loads(out)["error"]
+    assert code == 2
+    assert error["code"] == "NONFINITE"
+    assert set(error) == {"code", "what", "where", "remedy"}
+    assert err.startswith("NONFINITE: ")
+    assert error["remedy"] in err
+
+
+def test_a_run_in_a_shell_ends_with_the_same_codes(npz, tmp_path):
+    def shell(*words):
+        command = [sys.executable, "-m", "core", *map(str, words)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    html = tmp_path / "report.html"
+    done = shell("audit", npz, "--json", "-", "--html", html, *FEW)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["verdict"]["code"]
+    assert "<html" in html.read_text(encoding="utf-8")
+    assert shell("audit").returncode == 3
+    assert shell("frobnicate").returncode == 3
+
+
+def test_two_parts_are_audited_on_the_test_part(run, tmp_path):
+    rng = np.random.default_rng(0)
+    parts = {
+        "val_logits": rng.normal(size=(30, 3)),
+        "val_labels": rng.integers(0, 3, 30),
+        "test_logits": rng.normal(size=(40, 3)),
+        "test_labels": rng.integers(0, 3, 40),
+    }
+    np.savez(path := tmp_path / "both.npz", **parts)
+    report = json.loads(run(path, "--json", "-", *FEW)[1])
+    assert report["splits"] == {"val": 30, "test": 40}
+    assert (report["split"], report["n"]) == ("test", 40)
+    assert "SPLIT_CHOSEN" in [notice["code"] for notice in report["notices"]]
+    assert json.loads(run(path, "--json", "-", "--split", "val", *FEW)[1])["n"] == 30
+
+
+@needs_shared
+def test_the_14_aurocs_of_the_chest_films_are_scikit_learns(run):
+    scores = SHARED / "chexnet_reproduction_preds.csv"
+    labels = SHARED / "chexnet_reproduction_labels.txt"
+    code, out, _ = run(
+        scores, "--labels", labels, "--json", "-", "--metrics", "auroc,ece", "--resamples", 20
+    )
+    report = json.loads(out)
+    truth = {
+        line.split()[0]: [int(digit) for digit in line.split()[1:]]
+        for line in labels.read_text().splitlines()
+    }
+    lines = [line.split(",") for line in scores.read_text().splitlines()]
+    p = np.array([[float(cell) for cell in line[1:]] for line in lines[1:]])
+    y = np.array([truth[line[0]] for line in lines[1:]])
+    assert code == 0
+    assert (report["task"], report["n"], len(report["labels"])) == ("multilabel", 22433, 14)
+    got = [label["metrics"]["auroc"]["value"] for label in report["labels"]]
+    expected = [roc_auc_score(y[:, k], p[:, k]) for k in range(14)]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+    assert report["metrics"]["auroc"]["value"] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+@needs_shared
+def test_the_vgg16_pickle_is_read_as_probabilities_and_over_confident(run):
+    code, out, _ = run(SHARED / "cifar10_vgg16_probs.dat", "--json", "-", "--resamples", 200)
+    report = json.loads(out)
+    assert code == 0
+    assert (report["task"], report["n"], report["n_classes"]) == ("multiclass", 10000, 10)
+    assert report["scores"] == "probabilities"
+    assert report["verdict"]["code"] == "over_confident"
+    gap = sum(b["count"] * (b["confidence"] - b["accuracy"]) for b in report["bins"] if b["count"])
+    assert report["direction"]["gap"] == pytest.approx(gap / 10000, abs=1e-12)
+
+
+def test_names_cannot_steer_the_terminal(run, tmp_path):
+    names = np.array(["\x1b[31mred", "b\u202ec", "plain"])
+    rng = np.random.default_rng(0)
+    np.savez(
+        path := tmp_path / "esc\x1b[2J.npz",
+        logits=rng.normal(size=(30, 3)),
+        labels=names[rng.integers(0, 3, 30)],
+    )
+    code, out, err = run(path, *FEW)
+    assert code in {0, 2}
+    assert not {"\x1b", "\u202e"} & set(out + err)
+
+
+def test_one_row_has_no_interval_of_a_mean(run, tmp_path):
+    np.savez(path := tmp_path / "one.npz", logits=[[1.0, 0.0, 0.0]], labels=[0])
+    report = json.loads(run(path, "--json", "-", *FEW)[1])
+    for metric in ("nll", "brier"):
+        score = report["metrics"][metric]
+        assert (score["low"], score["high"]) == (None, None)
+        assert "one row" in score["reason"]

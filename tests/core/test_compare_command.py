@@ -1,0 +1,100 @@
+"""python -m core compare: its JSON, its lines, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+from core.__main__ import main
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+
+RNG = np.random.default_rng(0)
+LOGITS = 2 * RNG.normal(size=(300, 3))
+P = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+LABELS = np.array([RNG.choice(3, p=row) for row in P])
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name, scale, labels=LABELS):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        np.savez(path, logits=scale * LOGITS, labels=labels)
+        return str(path)
+
+    return write
+
+
+def read(capsys, *arguments):
+    assert main(["compare", *arguments, "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_differences_are_the_files_scores_minus_the_firsts(file, capsys):
+    found = read(capsys, file("a.npz", 1.0), file("b.npz", 3.0), file("c.npz", 1.0))
+    assert (found["metric"], found["same_labels"], found["reason"]) == ("ece", True, "")
+    assert [run["name"] for run in found["runs"]] == ["a.npz", "b.npz", "c.npz"]
+    assert len({run["letter"] for run in found["runs"]}) == 3
+    scores = [run["metrics"]["ece"]["value"] for run in found["runs"]]
+    own = audit(Predictions(Task.MULTICLASS, ScoreKind.LOGITS, 3.0 * LOGITS, LABELS))
+    assert scores[1] == own.main.metrics["ece"].value
+    first, second = found["differences"]
+    assert (first["a"], first["b"], first["tie"]) == ("b.npz", "a.npz", False)
+    assert first["value"] == pytest.approx(scores[1] - scores[0], abs=1e-15)
+    assert first["low"] < first["value"] < first["high"]
+    assert first["level"] == pytest.approx(0.975)
+    assert (second["value"], second["low"], second["high"]) == (0.0, 0.0, 0.0)
+    assert second["tie"]
+
+
+def test_another_metric_is_compared_on_request(file, capsys):
+    found = read(capsys, file("a.npz", 1.0), file("b.npz", 3.0), "--metric", "nll")
+    assert found["differences"][0]["metric"] == "nll"
+    values = [run["metrics"]["nll"]["value"] for run in found["runs"]]
+    assert found["differences"][0]["value"] == pytest.approx(values[1] - values[0])
+
+
+def test_other_labels_are_not_ranked_and_the_reason_is_given(file, capsys):
+    found = read(capsys, file("a.npz", 1.0), file("b.npz", 1.0, LABELS[::-1]))
+    assert (found["same_labels"], found["differences"]) == (False, [])
+    assert "different labels" in found["reason"]
+    assert found["runs"][1]["metrics"]["ece"]["value"] is not None
+
+
+def test_equal_file_names_are_told_apart(file, capsys):
+    first, second = file("one/p.npz", 1.0), file("two/p.npz", 2.0)
+    found = read(capsys, first, second)
+    assert [run["name"] for run in found["runs"]] == [first, second]
+
+
+def test_the_terminal_gets_a_line_a_file_and_a_line_a_difference(file, capsys):
+    assert main(["compare", file("a.npz", 1.0), file("b.npz", 3.0)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "a.npz: n 300, accuracy" in lines[0]
+    assert lines[2] == "ece, difference from a.npz:"
+    assert lines[3].startswith("  b.npz: +0.")
+    assert lines[3].endswith("95 %)")
+
+
+def test_labels_may_lie_in_a_file_of_their_own(tmp_path, capsys):
+    np.savetxt(labels := tmp_path / "labels.txt", LABELS, fmt="%d")
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    for scale, path in enumerate(paths, 1):
+        np.save(path, scale * LOGITS)
+    found = read(capsys, *map(str, paths), "--labels", str(labels))
+    assert found["same_labels"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a.npz"], "USAGE: 1 files are given"),
+        (["a.npz"] * 13, "USAGE: 13 files are given"),
+        (["a.npz", "a.npz", "--metric", "mce"], "SETTING: metric 'mce' cannot be compared"),
+        (["nowhere.npz", "a.npz"], "FILE: there is no file nowhere.npz"),
+    ],
+)
+def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):
+    assert main(["compare", *arguments]) == 3
+    assert capsys.readouterr().err.startswith(said)

@@ -1,0 +1,174 @@
+"""Predictions hold their invariants and give the rows that every metric starts from."""
+
+import math
+
+import numpy as np
+import pytest
+
+from core.errors import Refused
+from core.predictions import Predictions, ScoreKind, Task
+
+
+def multiclass(scores, labels, kind=ScoreKind.LOGITS, **more):
+    return Predictions(Task.MULTICLASS, kind, np.asarray(scores), np.asarray(labels), **more)
+
+
+def slow_rows(scores, labels):
+    """Softmax, confidence, log p and Brier one row at a time with the math module."""
+    out = []
+    for row, label in zip(scores.tolist(), labels.tolist(), strict=True):
+        top = max(row)
+        total = math.fsum(math.exp(z - top) for z in row)
+        p = [math.exp(z - top) / total for z in row]
+        brier = math.fsum((q - (k == label)) ** 2 for k, q in enumerate(p))
+        best = row.index(top)
+        out.append((p[best], best, best == label, row[label] - top - math.log(total), brier))
+    return [np.array(column) for column in zip(*out, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_rows_agree_with_a_row_by_row_computation(dtype, k):
+    rng = np.random.default_rng(k)
+    scores = (3 * rng.normal(size=(57, k))).astype(dtype)
+    labels = rng.integers(0, k, 57)
+    rows = multiclass(scores, labels).rows
+    confidence, predicted, correct, log_p, brier = slow_rows(scores, labels)
+    np.testing.assert_allclose(rows.confidence, confidence, rtol=1e-13)
+    np.testing.assert_array_equal(rows.predicted, predicted)
+    np.testing.assert_array_equal(rows.correct, correct.astype(bool))
+    np.testing.assert_allclose(rows.log_p_true, log_p, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(rows.brier, brier, rtol=1e-12, atol=1e-14)
+
+
+def test_many_chunks_equal_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(101, 7)), rng.integers(0, 7, 101)
+    whole = multiclass(scores, labels)
+    expected = whole.rows
+    monkeypatch.setattr("core.arrays.CHUNK_BYTES", 8 * 7 * 3)
+    got = multiclass(scores, labels)
+    np.testing.assert_allclose(got.rows.log_p_true, expected.log_p_true, rtol=1e-15)
+    np.testing.assert_allclose(got.rows.brier, expected.brier, rtol=1e-14)
+    np.testing.assert_array_equal(got.column(3), whole.column(3))
+
+
+def test_ties_go_to_the_lowest_class_and_are_counted():
+    rows = multiclass([[1.0, 1.0, 0.0], [0.0, 2.0, 1.0]], [1, 1]).rows
+    assert rows.predicted.tolist() == [0, 1]
+    assert rows.correct.tolist() == [False, True]
+    assert rows.tied == 1
+
+
+def test_probabilities_are_used_as_read():
+    p = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0]])
+    rows = multiclass(p, [0, 0], ScoreKind.PROBABILITIES).rows
+    assert rows.confidence.tolist() == [0.7, 1.0]
+    assert rows.log_p_true[0] == np.log(0.7)
+    assert rows.log_p_true[1] == -np.inf
+    # (0.7-1)^2 + 0.2^2 + 0.1^2 = 0.14; (0-1)^2 + 1^2 = 2
+    np.testing.assert_allclose(rows.brier, [0.14, 2.0], rtol=1e-14)
+
+
+def test_renormalising_divides_by_the_row_sum():
+    p = np.array([[0.5, 0.3], [0.2, 0.2]])
+    got = multiclass(p, [0, 1], ScoreKind.PROBABILITIES, renormalise=True)
+    np.testing.assert_allclose(got.probabilities(), [[0.625, 0.375], [0.5, 0.5]])
+
+
+def test_saturated_wrong_logits_keep_their_loss():
+    rows = multiclass([[800.0, 0.0]], [1]).rows
+    assert (rows.confidence[0], rows.log_p_true[0], rows.brier[0]) == (1.0, -800.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores"),
+    [
+        (ScoreKind.SIGMOID, [0.2, 0.75, 0.5]),
+        (ScoreKind.LOGITS, [np.log(0.25), np.log(3.0), 0.0]),
+    ],
+)
+def test_binary_scores_of_one_column_stand_for_class_one(kind, scores):
+    got = Predictions(Task.BINARY, kind, np.array(scores), np.array([0, 1, 1]))
+    np.testing.assert_allclose(got.column(1), [0.2, 0.75, 0.5], rtol=1e-15)
+    np.testing.assert_allclose(got.column(0), [0.8, 0.25, 0.5], rtol=1e-15)
+    assert got.rows.predicted.tolist() == [0, 1, 0]  # 0.5 is a tie: the lowest index
+    np.testing.assert_allclose(got.rows.log_p_true, np.log([0.8, 0.75, 0.5]), rtol=1e-14)
+    assert got.default_target == 1
+
+
+def test_one_and_two_column_binary_agree():
+    rng = np.random.default_rng(1)
+    z, y = 4 * rng.normal(size=80), rng.integers(0, 2, 80)
+    one = Predictions(Task.BINARY, ScoreKind.LOGITS, z, y)
+    two = Predictions(Task.BINARY, ScoreKind.LOGITS, np.column_stack([0 * z, z]), y)
+    np.testing.assert_allclose(one.outcomes(1).confidence, two.outcomes(1).confidence, rtol=1e-13)
+    np.testing.assert_allclose(one.rows.log_p_true, two.rows.log_p_true, rtol=1e-12)
+
+
+def test_multilabel_columns_are_sigmoids_and_labels_are_per_column():
+    logits = np.array([[0.0, np.log(3.0)], [-np.log(4.0), 0.0]])
+    got = Predictions(
+        Task.MULTILABEL, ScoreKind.LOGITS, logits, np.array([[0, 1], [1, 0]]), ("a", "b")
+    )
+    np.testing.assert_allclose(got.outcomes(1).confidence, [0.75, 0.5])
+    assert got.outcomes(1).correct.tolist() == [True, False]
+    assert got.outcomes(0).correct.tolist() == [False, True]
+    with pytest.raises(Refused, match="pick a label"):
+        _ = got.rows
+
+
+def test_top_label_states_confidence_and_answer_and_nothing_else():
+    got = Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        np.array([0.9, 0.6]),
+        np.array([2, 0]),
+        predicted=np.array([2, 1]),
+    )
+    assert got.n_classes == 3
+    assert got.outcomes(None).correct.tolist() == [True, False]
+    assert np.isnan(got.rows.log_p_true).all()
+    with pytest.raises(Refused, match="full class scores"):
+        got.probabilities()
+
+
+def test_input_is_copied_and_locked():
+    scores, labels = np.array([[1.0, 0.0]]), np.array([0])
+    got = multiclass(scores, labels)
+    before = got.digest
+    scores[0, 0] = -5.0
+    assert got.scores[0, 0] == 1.0
+    assert got.digest == before
+    assert not got.scores.flags.writeable
+    assert not got.labels.flags.writeable
+
+
+def test_digest_tells_kind_names_and_values_apart():
+    p = np.array([[0.5, 0.5]])
+    variants = [
+        multiclass(p, [0]),
+        multiclass(p, [1]),
+        multiclass(p, [0], ScoreKind.PROBABILITIES),
+        multiclass(p, [0], ScoreKind.PROBABILITIES, renormalise=True),
+        multiclass(p, [0], class_names=("a", "b")),
+    ]
+    assert len({v.digest for v in variants}) == len(variants)
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "code"),
+    [
+        (np.zeros((0, 3)), np.zeros(0, int), "EMPTY"),
+        (np.zeros((2, 3)), np.array([0]), "LENGTH_MISMATCH"),
+        (np.zeros((2, 1)), np.array([0, 0]), "CLASSES"),
+        (np.zeros((2, 3)), np.array([0, 3]), "LABEL_RANGE"),
+        (np.zeros((2, 3)), np.array([0, -1]), "LABEL_RANGE"),
+    ],
+)
+def test_what_no_reader_may_hand_over(scores, labels, code):
+    with pytest.raises(Refused) as caught:
+        multiclass(scores, labels)
+    assert caught.value.code == code
+    if code == "LABEL_RANGE":
+        assert caught.value.where == "row 1"

@@ -1,0 +1,215 @@
+"""From a dropped file to an honest reliability page, in a real browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e import files
+from tests.e2e.conftest import settled, start
+
+pytestmark = pytest.mark.e2e
+DROP = '[data-testid="stFileUploaderDropzoneInput"]'
+DIAGRAM = '[data-testid="stPlotlyChart"]'
+
+
+def drop(page: Page, *paths: Path) -> None:
+    page.locator(DROP).first.set_input_files([str(path) for path in paths])
+
+
+def audit(page: Page) -> None:
+    page.get_by_role("button", name="Audit this file").click()
+    page.wait_for_url("**/reliability**")
+    drawn(page)
+
+
+def drawn(page: Page) -> None:
+    expect(page.locator(f"{DIAGRAM} .main-svg").first).to_be_visible()
+    settled(page)
+
+
+LAYOUTS = {
+    "npz_logits": (files.npz_logits, "400 rows, 4 columns of logits"),
+    "csv_probabilities": (files.csv_probabilities, "400 rows, 4 columns of probabilities"),
+    "pickled_pairs": (files.pickled_pairs, "parts: val 400, test 400"),
+    "parquet_top_label": (files.parquet_top_label, "confidences"),
+    "npz_multilabel": (files.npz_multilabel, "sigmoid scores"),
+    "json_binary": (files.json_binary, "400 rows"),
+    "two_files": (files.two_files, "400 rows, 4 columns of logits"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_each_layout_goes_from_the_drop_zone_to_the_diagram(visit, tmp_path, layout):
+    make, said = LAYOUTS[layout]
+    made = make(tmp_path)
+    page = visit("/")
+    drop(page, *(made if isinstance(made, tuple) else (made,)))
+    step = page.locator(".st-key-import")
+    expect(step).to_contain_text(said)
+    audit(page)
+    expect(page.locator("h1.c-sentence")).to_have_text(
+        re.compile("over-confident|under-confident|mixed|sound|could be chance", re.IGNORECASE)
+    )
+    expect(page.locator(".c-strip")).to_contain_text("Noise floor of ECE")
+    assert "run=" not in page.url  # a draft has no link
+
+
+def test_a_clicked_bin_shows_its_rows(visit):
+    page = visit("/reliability?run=digits-overconfident&counts=linear")
+    drawn(page)
+    bars = page.locator(DIAGRAM).first.locator(".barlayer .point path")
+    box = bars.last.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.7)
+    rows = page.locator(".st-key-bin_rows")
+    expect(rows).to_contain_text("Rows of this bin")
+    expect(rows).to_contain_text(re.compile(r"Bin 0\.93 to 1\.00"))
+    with page.expect_download() as saved:
+        rows.get_by_role("button", name="All rows of this bin, CSV").click()
+    lines = Path(saved.value.path()).read_text(encoding="utf-8-sig").splitlines()
+    said = int(re.search(r"([\d\u2009\u202f]+) images", rows.inner_text())[1].replace("\u2009", ""))
+    assert lines[0].split(",")[:3] == ["id", "true", "predicted"]
+    assert len(lines) == said + 1
+
+
+def test_a_bad_file_is_refused_with_what_where_and_remedy(visit, tmp_path):
+    page = visit("/")
+    drop(page, files.nan_logit(tmp_path))
+    refusal = page.locator(".st-key-refusal")
+    expect(refusal).to_contain_text("NaN")
+    expect(refusal).to_contain_text("row 5")
+    expect(refusal).to_contain_text("NONFINITE")
+    assert str(tmp_path) not in page.content()
+    page.get_by_role("button", name="Discard").click()
+    expect(page.locator(DROP).first).to_be_attached()
+
+
+def keep(page: Page, name: str) -> None:
+    page.get_by_role("button", name="Keep in the library").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("button", name="Keep", exact=True).click()
+    page.wait_for_url("**/reliability?run=*")
+    drawn(page)
+
+
+def test_a_choice_is_kept_with_the_run_and_can_be_forgotten(visit, tmp_path):
+    page = visit("/")
+    path = files.ambiguous(tmp_path)
+    drop(page, path)
+    expect(page.locator(".st-key-refusal")).to_contain_text("AMBIGUOUS_KEYS")
+    page.get_by_label("Scores are in").click()
+    page.get_by_role("option", name="raw_logits").click()
+    page.get_by_role("button", name="Read it this way").click()
+    expect(page.get_by_role("button", name="Audit this file")).to_be_visible()
+    assert "chosen before" not in page.locator(".st-key-import").inner_text()
+    audit(page)
+    keep(page, "chosen")
+    again = visit("/")
+    drop(again, path)
+    expect(again.locator(".st-key-import")).to_contain_text("chosen before")
+    again.get_by_role("button", name="Forget that choice").click()
+    expect(again.locator(".st-key-refusal")).to_contain_text("AMBIGUOUS_KEYS")
+
+
+def test_keep_gives_a_link_that_works_on_a_fresh_server(visit, tmp_path, server):
+    page = visit("/")
+    drop(page, files.npz_logits(tmp_path))
+    audit(page)
+    keep(page, "kept & linked")
+    path = re.search(r"/reliability\?run=\w+", page.url)[0]
+    fresh = start(server.home, tmp_path / "log.txt")
+    try:
+        other = visit(f"{path}&bins=20&rule=equal_mass", url=fresh.url)
+        drawn(other)
+        expect(other.locator('[data-testid="stSidebar"]')).to_contain_text("Plain words")
+        expect(other.locator(".c-eyebrow")).to_contain_text("kept & linked")
+        shown = other.locator(".c-caption", has_text="file digest").last
+        expect(shown).to_contain_text("20 equal-mass bins")
+    finally:
+        fresh.stop()
+
+
+def test_a_draft_is_seen_by_nobody_else(visit, tmp_path):
+    mine = visit("/")
+    drop(mine, files.csv_probabilities(tmp_path))
+    audit(mine)
+    expect(mine.get_by_role("combobox", name="Run")).to_have_value("probs (draft)")
+    theirs = visit("/")
+    assert "probs" not in theirs.content()
+    theirs.goto(mine.url)
+    settled(theirs)
+    expect(theirs.locator("h1.c-sentence")).to_have_text("No run is open yet.")
+
+
+def test_plain_words_speak_of_times_in_100(visit):
+    page = visit("/reliability?run=digits-overconfident&plain=true")
+    expect(page.locator("h1.c-sentence")).to_contain_text("surer of itself than it should be")
+    expect(page.locator(".c-icons").first).to_have_attribute("role", "img")
+    words = page.locator('[data-testid="stMain"]').inner_text()
+    assert "in 100" in words
+    assert not re.search(r"\bECE\b|\b1 in \d", words)
+
+
+@pytest.mark.parametrize("path", ["/", "/reliability?run=digits-overconfident"])
+def test_the_dark_theme_is_dark(visit, path):
+    page = visit(path, color_scheme="dark")
+    colours = page.evaluate(
+        "() => [getComputedStyle(document.querySelector('.stApp')).backgroundColor,"
+        " getComputedStyle(document.querySelector('h1.c-sentence')).color]"
+    )
+    assert colours == ["rgb(15, 19, 24)", "rgb(232, 234, 237)"]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/reliability?run=digits-overconfident", "/reliability?run=digits-traits&plain=true"],
+)
+def test_no_page_scrolls_sideways(visit, path, width):
+    page = visit(path, viewport={"width": width, "height": 900})
+    over = page.evaluate(
+        "() => { const m = document.querySelector('[data-testid=stMain]');"
+        " return m.scrollWidth - m.clientWidth }"
+    )
+    assert over <= 1
+
+
+def test_hostile_names_stay_text(visit, tmp_path):
+    page = visit("/")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("dialog", lambda dialog: asked.append("dialog"))
+    drop(page, files.hostile_names(tmp_path))
+    audit(page)
+    keep(page, files.HOSTILE)
+    page.goto(page.url.split("/reliability")[0])
+    settled(page)
+    assert not [url for url in asked if ":9/" in url or url == "dialog" or url.endswith("/x")]
+    assert page.locator('img[src="x"]').count() == 0
+
+
+def test_delete_can_be_undone(visit, tmp_path):
+    page = visit("/")
+    drop(page, files.json_binary(tmp_path))
+    audit(page)
+    keep(page, "short-lived")
+    link = page.url
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Runs").click()
+    page.get_by_role("searchbox", name="Search").fill("short-lived")
+    expect(page.locator(".c-caption", has_text="1 run.")).to_be_visible()
+    tick_first_row(page)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator(".st-key-said")).to_contain_text("Deleted short-lived")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".st-key-said")).to_contain_text("Restored")
+    back = visit(link[link.index("/reliability") :])
+    drawn(back)
+
+
+def tick_first_row(page: Page) -> None:
+    """The table is drawn on a canvas: click where the first row's box is."""
+    page.wait_for_timeout(700)  # the canvas follows the search a moment later
+    box = page.locator('[data-testid="stDataFrame"]').first.bounding_box()
+    page.mouse.click(box["x"] + 16, box["y"] + 35 + 17)
+    settled(page)

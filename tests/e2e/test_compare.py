@@ -1,0 +1,89 @@
+"""Comparing runs in a real browser: from ticked rows, with a draft, and from a link."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e import files
+from tests.e2e.conftest import settled, start
+from tests.e2e.test_audit import audit, drawn, drop
+
+pytestmark = pytest.mark.e2e
+PAIR = "/compare?runs=digits-fair,digits-overconfident"
+ROWS = ".c-compare tbody tr"
+
+
+def tick(page: Page, *rows: int) -> None:
+    """The table is drawn on a canvas: click the boxes of these rows."""
+    page.wait_for_timeout(700)
+    box = page.locator('[data-testid="stDataFrame"]').first.bounding_box()
+    for row in rows:
+        page.mouse.click(box["x"] + 16, box["y"] + 35 + 35 * row + 17)
+        settled(page)
+
+
+def test_two_ticked_runs_are_compared_and_the_link_works_elsewhere(visit, tmp_path, server):
+    page = visit("/")
+    button = page.get_by_role("button", name=re.compile("^Compare"))
+    expect(button).to_be_disabled()
+    page.get_by_role("searchbox", name="Search").fill("digits")
+    tick(page, 0, 1)
+    expect(button).to_have_text("Compare 2")
+    button.click()
+    page.wait_for_url("**/compare?runs=*")
+    drawn(page)
+    expect(page.locator(ROWS)).to_have_count(2)
+    link = page.url[page.url.index("/compare") :]
+    fresh = start(server.home, tmp_path / "log.txt")
+    try:
+        other = visit(link, url=fresh.url)
+        expect(other.locator(ROWS)).to_have_count(2)
+        said = page.locator("h1.c-sentence").inner_text()
+        expect(other.locator("h1.c-sentence")).to_have_text(said)
+    finally:
+        fresh.stop()
+
+
+def test_another_reference_and_metric_turn_the_sentence_and_stay_in_the_link(visit):
+    page = visit(PAIR)
+    drawn(page)
+    expect(page.locator("h1.c-sentence")).to_contain_text("has the smaller ECE")
+    page.get_by_role("radio", name="Accuracy").or_(
+        page.get_by_role("button", name="Accuracy")
+    ).first.click()
+    expect(page.locator("h1.c-sentence")).to_contain_text("has the higher accuracy")
+    page.get_by_role("combobox", name="Against").click()
+    page.get_by_role("option", name="Over-confident digits").click()
+    expect(page.locator("tr.ref")).to_contain_text("Over-confident digits")
+    expect(page).to_have_url(re.compile("metric=accuracy"))
+    expect(page).to_have_url(re.compile("ref=digits-overconfident"))
+    page.reload()
+    expect(page.locator("tr.ref")).to_contain_text("Over-confident digits")
+
+
+def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
+    page = visit("/")
+    drop(page, files.npz_logits(tmp_path))
+    audit(page)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Compare").click()
+    for name in ("logits (draft)", "Fair digits"):
+        page.get_by_role("combobox", name="Runs").click()
+        page.get_by_role("option", name=name).click()
+        page.keyboard.press("Escape")
+        settled(page)
+    expect(page.locator(ROWS)).to_have_count(2)
+    expect(page.locator("h1.c-sentence")).to_contain_text("not ranked")
+    expect(page.locator(".c-chip")).to_contain_text("draft")
+    assert "draft" not in page.url
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_page_never_scrolls_sideways(visit, width):
+    page = visit(PAIR, viewport={"width": width, "height": 900})
+    drawn(page)
+    over = page.evaluate(
+        "() => { const m = document.querySelector('[data-testid=stMain]');"
+        " return m.scrollWidth - m.clientWidth }"
+    )
+    assert over <= 1

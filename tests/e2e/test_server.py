@@ -1,0 +1,106 @@
+"""What must hold of the server as a whole, and of every page."""
+
+import json
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.e2e import files
+from tests.e2e.conftest import settled
+from tests.e2e.test_audit import audit, drawn, drop
+
+pytestmark = pytest.mark.e2e
+PAGES = {
+    "runs": "/",
+    "reliability": "/reliability?run=digits-overconfident",
+    "label": "/reliability?run=digits-traits",
+    "plain": "/reliability?run=digits-overconfident&plain=true",
+    "nothing open": "/reliability",
+    "compare": "/compare?runs=digits-fair,digits-overconfident",
+    "not ranked": "/compare?runs=digits-fair,digits-traits",
+    "compare plain": "/compare?runs=digits-fair,digits-overconfident&plain=true",
+    "nothing compared": "/compare",
+    "theory": "/theory",
+    "theory in three classes": "/theory?part=classes",
+    "where print is wrong": "/theory?part=print",
+    "one knob": "/theory?plain=true",
+}
+
+
+def serious(page) -> list:
+    """Return what axe calls serious or critical on the page as it stands."""
+    found = Axe().run(page).response["violations"]
+    bad = [v for v in found if v["impact"] in {"serious", "critical"}]
+    return [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in bad]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(visit, name, scheme):
+    told = serious(visit(PAGES[name], color_scheme=scheme))
+    assert not told, json.dumps(told, indent=1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("make", [files.npz_multilabel, files.ambiguous, files.nan_logit])
+def test_axe_finds_nothing_serious_in_the_import_step(visit, tmp_path, make, scheme):
+    page = visit("/", color_scheme=scheme)
+    drop(page, make(tmp_path))
+    expect(page.locator(".st-key-import")).to_be_visible()
+    settled(page)
+    told = serious(page)
+    assert not told, json.dumps(told, indent=1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_what_unfolds(visit, scheme):
+    page = visit(PAGES["reliability"], color_scheme=scheme)
+    drawn(page)
+    page.get_by_text("Every metric, with interval").click()
+    told = page.locator("h2", has_text="What this file cannot support")
+    expect(told).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="As table, downloads").first.click()
+    settled(page)
+    told = serious(page)
+    assert not told, json.dumps(told, indent=1)
+
+
+def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
+    page = visit("/")
+    drop(page, files.npz_logits(tmp_path))
+    audit(page)
+    for path in PAGES.values():
+        visit(path)
+    maps = Path(f"/proc/{server.process.pid}/maps").read_text()
+    assert "numpy" in maps  # else these are not the maps of the server
+    assert "libtorch" not in maps
+    assert "sklearn" not in maps
+
+
+def test_the_server_answers_while_it_reads_a_large_file(visit, server, tmp_path):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(20_000, 200)).astype(np.float32)
+    path = tmp_path / "large.csv"
+    np.savetxt(path, np.column_stack([logits, rng.integers(0, 200, 20_000)]), "%.5g", ",")
+    page = visit("/")
+    drop(page, path)
+    answered = 0
+    while not page.locator(".st-key-import").is_visible():
+        with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=10) as answer:
+            assert answer.status == 200
+        answered += 1
+        page.wait_for_timeout(200)
+    assert answered
+
+
+def test_the_figure_names_what_it_shows(visit):
+    page = visit(PAGES["reliability"])
+    drawn(page)
+    alt = page.locator('[data-testid="stPlotlyChart"]').first.evaluate(
+        "e => (e.closest('[aria-label]') || e.querySelector('[aria-label]') || e).ariaLabel"
+    )
+    assert "says" in alt

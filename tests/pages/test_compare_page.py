@@ -1,0 +1,174 @@
+"""The compare page through app.py: links, drafts, refusals, and hostile names as text."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.library import SAMPLES, Library, Source, summarise
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "<b>**x**</b> ![x](http://x/y) :red[r]"
+PAIR = "digits-fair,digits-overconfident"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def page(home):
+    def opened(**query: str) -> AppTest:
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, value in query.items():
+            test.query_params[name] = value
+        return test.switch_page("pages/compare.py").run()
+
+    return opened
+
+
+def html(test: AppTest) -> str:
+    found = []
+
+    def walk(block):
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                walk(child)
+            elif child.type == "html":
+                found.append(child.proto.body)
+
+    for root in test._tree.children.values():
+        walk(root)
+    return " ".join(found)
+
+
+def names_in_table(test: AppTest) -> list[str]:
+    return re.findall(
+        r"<tr class=\"(?:run|ref)\"><th.*?</i><span>(.*?)(?:<small|</span)", html(test)
+    )
+
+
+def sample(name):
+    return audit(Library(Path("unused"), SAMPLES).load(name, "test")).main
+
+
+def test_with_no_runs_a_button_compares_the_samples(page):
+    test = page()
+    assert "Pick two or more runs" in html(test)
+    test.button(key="compare.samples").click().run()
+    assert not test.exception
+    assert names_in_table(test) == ["Fair digits", "Over-confident digits"]
+    assert test.query_params["runs"] in (PAIR, [PAIR])
+
+
+def test_the_numbers_on_the_page_are_the_audits(page):
+    test = page(runs=PAIR)
+    text = html(test)
+    fair, over = (
+        sample(f"digits-{name}").metrics["ece"].value for name in ("fair", "overconfident")
+    )
+    assert f"“Fair digits” has the smaller ECE, {100 * (over - fair):.1f} points below" in text
+    for value in (fair, over):
+        assert f">{100 * value:.1f}<small>" in text
+
+
+def test_a_link_restores_runs_reference_metric_and_split(page):
+    test = page(runs=PAIR, ref="digits-overconfident", metric="nll", split="val")
+    assert not test.exception
+    assert test.selectbox(key="widget.ref").value == "digits-overconfident"
+    text = html(test)
+    assert "val split · the same 299 images" in text
+    assert "Log-loss from reference" in text
+    assert re.search(r'class="ref".*?Over-confident digits<small>reference', text)
+
+
+def test_a_run_more_or_less_changes_the_link(page):
+    test = page(runs=PAIR)
+    test.multiselect(key="widget.runs").set_value(["digits-fair"]).run()
+    assert "Pick one more run" in html(test)
+    assert test.query_params["runs"] in ("digits-fair", ["digits-fair"])
+
+
+def test_the_choice_is_kept_when_the_page_is_left(page):
+    test = page(runs=PAIR)
+    test.switch_page("pages/library.py").run()
+    test.query_params.clear()
+    test.switch_page("pages/compare.py").run()
+    assert len(names_in_table(test)) == 2
+
+
+def test_other_labels_are_not_ranked_and_the_page_says_why(page):
+    test = page(runs="digits-overconfident,digits-traits")
+    assert not test.exception
+    text = html(test)
+    assert "These runs are not ranked" in text
+    assert "is judged by" in text
+    assert names_in_table(test) == ["Over-confident digits", "Traits of digits"]
+    assert "from reference" not in text
+    assert [box.key for box in test.selectbox if box.key == "widget.ref"] == []
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ("digits-fair,nosuchrun", "there is no run nosuchrun"),
+        (",".join(f"r{i}" for i in range(13)), "13 runs are too many"),
+    ],
+)
+def test_a_link_that_cannot_be_followed_is_refused_in_words(page, runs, said):
+    test = page(runs=runs)
+    assert not test.exception
+    assert said in test.error[0].value
+
+
+def test_a_draft_of_another_session_is_not_opened(page):
+    test = page(runs=f"{PAIR},draft-00000000")
+    assert len(names_in_table(test)) == 2
+
+
+def test_a_run_that_was_deleted_leaves_the_others(page, home):
+    kept = keep(home, "short-lived")
+    test = page(runs=f"digits-fair,{kept}")
+    assert len(names_in_table(test)) == 2
+    Library(home, SAMPLES).delete(kept)
+    test.query_params["runs"] = "digits-fair,digits-overconfident"
+    test.run()
+    assert names_in_table(test) == ["Fair digits", "Over-confident digits"]
+
+
+def test_plain_words_have_no_jargon(page):
+    text = html(page(runs=PAIR, plain="true"))
+    assert "The stated certainty of “Fair digits” is off by" in text
+    assert "ECE" not in text
+
+
+def keep(home, name):
+    rng = np.random.default_rng(0)
+    predictions = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    )
+    kept = Library(home, SAMPLES).keep(
+        name,
+        {"test": predictions},
+        source=Source("f.npz", "0" * 32),
+        summary={"test": summarise(audit(predictions))},
+    )
+    return kept.id
+
+
+@pytest.mark.parametrize("plain", ["false", "true"])
+def test_a_hostile_name_stays_text(page, home, plain):
+    ids = [keep(home, HOSTILE), keep(home, f"{HOSTILE}2")]
+    test = page(runs=",".join(ids), plain=plain)
+    assert not test.exception
+    assert "<b>**x**" not in html(test)
+    assert "&lt;b&gt;**x**" in html(test)
+    texts = [element.value for element in (*test.markdown, *test.caption)]
+    assert not [text for text in texts if "**x**" in text or ":red[r]" in text]

@@ -1,0 +1,241 @@
+"""Every page through app.py: frame, states, values on the screen, and hostile names as text."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.errors import Notice
+from core.library import SAMPLES, Library, Source, summarise
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "**b** ![x](http://x/y) [c](javascript:1) <script> $a$ :red[r]"
+PAGES = ("pages/library.py", "pages/reliability.py", "pages/compare.py", "pages/theory.py")
+MARKUP = (
+    "markdown",
+    "caption",
+    "error",
+    "warning",
+    "info",
+    "success",
+    "title",
+    "header",
+    "subheader",
+)
+LABELLED = ("button", "toggle", "selectbox", "slider", "text_input", "expander", "radio")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def app(home):
+    def opened(script: str = "", **query: str) -> AppTest:
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, value in query.items():
+            test.query_params[name] = value
+        if script:
+            test.switch_page(script)
+        return test.run()
+
+    return opened
+
+
+def html_of(test: AppTest) -> list[str]:
+    """Return the bodies of every st.html on the page."""
+    return [element.proto.body for element in elements(test) if element.type == "html"]
+
+
+def elements(test: AppTest) -> Iterator:
+    def walk(block):
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                yield from walk(child)
+            yield child
+
+    for root in test._tree.children.values():
+        yield from walk(root)
+
+
+def text_of(test: AppTest) -> str:
+    return " ".join(html_of(test))
+
+
+def test_the_first_screen_teaches_and_offers_the_samples(app):
+    test = app()
+    assert not test.exception
+    assert "Drop a file of logits or probabilities" in text_of(test)
+    offered = [button.label for button in test.button if button.key.startswith("sample.")]
+    assert offered == ["Fair digits", "Over&#45;confident digits", "Traits of digits"]
+
+
+@pytest.mark.parametrize("script", PAGES)
+def test_a_page_opened_before_the_router_gets_the_whole_frame(app, script):
+    test = app(script)
+    assert not test.exception
+    assert [toggle.label for toggle in test.sidebar.toggle] == ["Plain words"]
+    assert any("c-brand" in body for body in html_of(test))
+
+
+def test_without_a_run_the_page_says_what_to_do(app):
+    test = app("pages/reliability.py")
+    assert "No run is open yet" in text_of(test)
+    assert any(button.key == "sample.digits-fair" for button in test.button)
+
+
+def test_an_unknown_run_is_refused_in_words(app):
+    test = app("pages/reliability.py", run="nosuchrun")
+    assert not test.exception
+    assert "there is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
+
+
+def test_a_link_restores_run_split_bins_and_rule(app):
+    test = app(
+        "pages/reliability.py",
+        run="digits-overconfident",
+        split="val",
+        bins="20",
+        rule="equal_mass",
+    )
+    assert not test.exception
+    assert test.slider(key="bins").value == 20
+    text = text_of(test)
+    assert "20 equal-mass bins" in text
+    assert "val split" in text
+
+
+def test_a_slider_move_changes_the_picture_and_survives_leaving_the_page(app):
+    test = app("pages/reliability.py", run="digits-overconfident")
+    assert "15 equal-width bins" in text_of(test)
+    test.slider(key="bins").set_value(10).run()
+    assert "10 equal-width bins" in text_of(test)
+    test.switch_page("pages/library.py").run()
+    test.switch_page("pages/reliability.py").run()
+    assert "10 equal-width bins" in text_of(test)
+
+
+def test_a_choice_of_rule_survives_leaving_the_page_and_back_means_the_default(app):
+    test = app("pages/reliability.py", run="digits-overconfident", rule="equal_mass")
+    test.switch_page("pages/library.py").run()
+    del test.query_params["rule"]
+    test.switch_page("pages/reliability.py").run()
+    assert "15 equal-mass bins" in text_of(test)
+    del test.query_params["rule"]  # what the browser's Back button does
+    test.run()
+    assert "15 equal-width bins" in text_of(test)
+
+
+def test_a_run_that_vanished_is_said_and_another_can_be_opened(app, hostile_run, home):
+    test = app("pages/reliability.py", run=hostile_run)
+    assert not test.exception
+    Library(home, SAMPLES).delete(hostile_run)
+    test.selectbox(key="app.picked").set_value("digits-fair").run()
+    assert not test.exception
+    assert "Fair digits" in text_of(test)
+    gone = app("pages/reliability.py", run=hostile_run)
+    assert not gone.exception
+    assert "there is no run" in gone.error[0].value
+    assert any(button.key == "sample.digits-fair" for button in gone.button)
+
+
+def test_picking_a_run_that_was_deleted_meanwhile_is_no_crash(app, hostile_run, home):
+    test = app("pages/reliability.py", run="digits-fair")
+    Library(home, SAMPLES).delete(hostile_run)
+    test.selectbox(key="app.picked").set_value(hostile_run).run()
+    assert not test.exception
+    assert "No run is open yet" in text_of(test)
+
+
+def test_the_numbers_on_the_page_are_the_audits(app):
+    test = app("pages/reliability.py", run="digits-overconfident")
+    found = audit(Library(Path("unused"), SAMPLES).load("digits-overconfident", "test")).main
+    assert f"Over-confident by {100 * found.direction.gap:.1f} points" in text_of(test)
+    assert f">{100 * found.metrics['ece'].value:.1f}<" in text_of(test)
+    assert f">{100 * found.metrics['accuracy'].value:.1f}<" in text_of(test)
+
+
+def test_plain_words_have_no_jargon(app):
+    test = app("pages/reliability.py", run="digits-overconfident", plain="true")
+    text = text_of(test)
+    assert "surer of itself than it should be" in text
+    assert "in 100" in text
+    assert "ECE" not in text
+
+
+def test_labels_are_picked_by_name(app):
+    test = app("pages/reliability.py", run="digits-traits", of="1")
+    names = Library(Path("unused"), SAMPLES).get("digits-traits").class_names
+    assert not test.exception
+    assert names[1] in text_of(test)
+
+
+@pytest.fixture
+def hostile_run(home):
+    rng = np.random.default_rng(0)
+    predictions = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.LOGITS,
+        rng.normal(size=(60, 3)),
+        rng.integers(0, 3, 60),
+        class_names=(HOSTILE, "b", "c"),
+        row_ids=tuple(f"{HOSTILE} {i}" for i in range(60)),
+    )
+    kept = Library(home, SAMPLES).keep(
+        HOSTILE,
+        {"test": predictions},
+        source=Source(f"{HOSTILE}.npz", "0" * 32),
+        summary={"test": summarise(audit(predictions))},
+        notices=[Notice("KEYS_GUESSED", f"read from {HOSTILE}")],
+        tags=["t"],
+    )
+    return kept.id
+
+
+@pytest.mark.parametrize("plain", ["false", "true"])
+@pytest.mark.parametrize("script", PAGES)
+def test_no_markup_element_holds_a_hostile_name_unescaped(app, hostile_run, script, plain):
+    test = app(script, run=hostile_run, of="0", plain=plain)
+    assert not test.exception
+    bodies = [element.value for kind in MARKUP for element in getattr(test, kind)]
+    bodies += [element.label for kind in LABELLED for element in getattr(test, kind)]
+    bodies += html_of(test)
+    for mark in ("![x]", "[c](", "<script>", ":red[r]", "**b**", "$a$"):
+        found = [body for body in bodies if body and mark in body]
+        if mark in {"![x]", "[c](", ":red[r]", "**b**", "$a$"}:  # no Markdown in st.html
+            found = [body for body in found if body not in html_of(test)]
+        assert not found
+
+
+def test_a_deleted_run_comes_back_by_undo(app, hostile_run, home):
+    library = Library(home, SAMPLES)
+    library.delete(hostile_run)
+    test = app()
+    test.button(key=f"restore.{hostile_run}").click().run()
+    assert not test.exception
+    assert library.get(hostile_run).name == HOSTILE
+
+
+def test_a_damaged_run_is_named_and_the_rest_still_listed(app, hostile_run, home):
+    (home / "runs" / hostile_run / "manifest.json").write_text("{")
+    test = app()
+    assert not test.exception
+    assert "holds no readable run" in test.error[0].value
+    assert "3 runs" in text_of(test)
+
+
+def test_without_samples_the_first_screen_still_works(app, monkeypatch, tmp_path):
+    empty = tmp_path / "none"
+    shutil.rmtree(empty, ignore_errors=True)
+    monkeypatch.setattr("core.library.store.SAMPLES", empty)
+    test = app()
+    assert not test.exception
+    assert any("No run" in element.value for element in test.markdown)

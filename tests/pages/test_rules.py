@@ -1,0 +1,81 @@
+"""Rules that hold for every file of the pages: caching, keys, threads and dated calls."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PAGES = Path(__file__).parents[2] / "pages"
+FILES = sorted(PAGES.rglob("*.py"))
+CACHES = {"cache_data", "cache_resource"}
+KEYED = {
+    "button",
+    "download_button",
+    "expander",
+    "file_uploader",
+    "plotly_chart",
+    "popover",
+    "radio",
+    "segmented_control",
+    "selectbox",
+    "slider",
+    "toggle",
+}
+DATED = ("use_container_width", "components.v1", "threading.Thread", "experimental_")
+
+
+def calls(tree: ast.AST, names: set[str]) -> list[ast.Call]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [c for c in found if isinstance(c.func, ast.Attribute) and c.func.attr in names]
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def id_of(path: Path) -> str:
+    return str(path.relative_to(PAGES))
+
+
+@pytest.mark.parametrize("path", FILES, ids=id_of)
+def test_every_cache_is_bounded_or_belongs_to_one_session(path):
+    for call in calls(parsed(path), CACHES):
+        names = {keyword.arg for keyword in call.keywords}
+        assert names & {"max_entries", "scope"}, ast.unparse(call)
+
+
+@pytest.mark.parametrize("path", FILES, ids=id_of)
+def test_no_cached_function_hides_an_argument_from_its_key(path):
+    tree = parsed(path)
+    wrapped = {
+        argument.id
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and calls(call.func, CACHES)
+        for argument in call.args
+        if isinstance(argument, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            decorated = any(calls(d, CACHES) for d in node.decorator_list)
+            if decorated or node.name in wrapped:
+                hidden = [a.arg for a in node.args.args if a.arg.startswith("_")]
+                assert not hidden, f"{node.name} hides {hidden}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=id_of)
+def test_every_widget_and_figure_has_a_key(path):
+    for call in calls(parsed(path), KEYED):
+        if isinstance(call.func.value, ast.Name) and call.func.value.id == "st":
+            assert "key" in {keyword.arg for keyword in call.keywords}, ast.unparse(call)
+
+
+@pytest.mark.parametrize("path", FILES, ids=id_of)
+def test_no_dated_call_and_no_thread_of_our_own(path):
+    text = path.read_text(encoding="utf-8")
+    assert not [word for word in DATED if word in text]
+
+
+def test_the_rules_see_what_they_forbid():
+    bad = ast.parse("@st.cache_data()\ndef f(_secret): ...\nst.button('x')")
+    assert calls(bad, CACHES)[0].keywords == []
+    assert calls(bad, KEYED)[0].keywords == []

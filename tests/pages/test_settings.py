@@ -1,0 +1,65 @@
+"""The shipped server settings, and the self-test that guards them."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from pages.ui import selftest
+
+ROOT = Path(__file__).parents[2]
+CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+
+
+def shipped(name):
+    section, key = name.split(".")
+    return CONFIG[section][key]
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Let the self-test read the shipped settings, changed as the test wants."""
+
+    def use(argv=("app.py",), **changed):
+        wanted = {name: shipped(name) for name in selftest.WANTED}
+        wanted["server.address"] = CONFIG["server"]["address"]
+        wanted["server.allowedHosts"] = CONFIG["server"]["allowedHosts"]
+        wanted |= {name.replace("__", "."): value for name, value in changed.items()}
+        monkeypatch.setattr(st, "get_option", wanted.__getitem__)
+        monkeypatch.setattr("sys.argv", list(argv))
+        selftest.problems.cache_clear()
+        return selftest.problems()
+
+    yield use
+    selftest.problems.cache_clear()
+
+
+def test_the_shipped_settings_pass_and_are_printed(answers, capsys):
+    assert answers() == ()
+    printed = capsys.readouterr().out
+    assert all(
+        name in printed for name in [*selftest.WANTED, "server.address", "server.allowedHosts"]
+    )
+
+
+@pytest.mark.parametrize("address", [None, "0.0.0.0", "192.168.1.5", "::"])
+def test_a_public_address_is_refused_unless_the_operator_knows(answers, address):
+    assert "no login" in answers(server__address=address)[0]
+    assert answers(argv=("app.py", "--i-know"), server__address=address) == ()
+
+
+@pytest.mark.parametrize("name", [n for n, v in selftest.WANTED.items() if v is not True])
+def test_each_loosened_setting_is_found(answers, name):
+    found = answers(**{name.replace(".", "__"): "loose"})
+    assert len(found) == 1
+    assert name in found[0]
+
+
+@pytest.mark.parametrize("hosts", [[], ["*"]])
+def test_an_open_host_list_is_found(answers, hosts):
+    assert "allowedHosts" in answers(server__allowedHosts=hosts)[0]
+
+
+def test_other_hosts_are_not_answered():
+    assert CONFIG["server"]["allowedHosts"] == ["127.0.0.1", "localhost"]

@@ -1,0 +1,238 @@
+"""Second, slow and obvious implementations of every metric: loops over rows, exact sums."""
+
+import math
+from itertools import groupby, pairwise
+
+import numpy as np
+
+
+def softmax_row(logits):
+    top = max(logits)
+    powers = [math.exp(z - top) for z in logits]
+    total = math.fsum(powers)
+    return [power / total for power in powers]
+
+
+def log_softmax_row(logits):
+    top = max(logits)
+    log_total = math.log(math.fsum(math.exp(z - top) for z in logits))
+    return [z - top - log_total for z in logits]
+
+
+def nll(logits, labels):
+    return math.fsum(-log_softmax_row(z)[y] for z, y in zip(logits, labels, strict=True)) / len(
+        labels
+    )
+
+
+def brier(logits, labels):
+    rows = []
+    for z, y in zip(logits, labels, strict=True):
+        p = softmax_row(z)
+        rows.append(math.fsum((p[k] - (k == y)) ** 2 for k in range(len(p))))
+    return math.fsum(rows) / len(rows)
+
+
+def classwise_ece(logits, labels, *, n_bins=15):
+    columns = list(zip(*(softmax_row(z) for z in logits), strict=True))
+    errors = [
+        ece(list(column), [y == k for y in labels], n_bins=n_bins)
+        for k, column in enumerate(columns)
+    ]
+    return math.fsum(errors) / len(errors)
+
+
+def equal_width_bins(confidence, correct, n_bins):
+    """Lists of rows, one a bin: the first bin whose upper edge is not below the confidence."""
+    bins = [[] for _ in range(n_bins)]
+    for c, y in zip(confidence, correct, strict=True):
+        bins[next(k for k in range(n_bins) if c <= (k + 1) / n_bins or k == n_bins - 1)].append(
+            (c, y)
+        )
+    return bins
+
+
+def tie_groups(confidence, correct):
+    rows = sorted(zip(confidence, correct, strict=True), key=lambda row: row[0])
+    return [list(group) for _, group in groupby(rows, key=lambda row: row[0])]
+
+
+def _cut_at(groups, wanted):
+    """Cut the groups so that each wanted rank moves to the nearest group end, lower first."""
+    ends = [0]
+    for group in groups:
+        ends.append(ends[-1] + len(group))
+    chosen = sorted({min(ends, key=lambda end: (abs(end - rank), end)) for rank in wanted})
+    rows = [row for group in groups for row in group]
+    return [rows[a:b] for a, b in pairwise(chosen)]
+
+
+def equal_mass_bins(confidence, correct, n_bins):
+    n = len(confidence)
+    parts = np.array_split(np.arange(n), min(n_bins, n))
+    wanted = [0, *np.cumsum([len(part) for part in parts]).tolist()]
+    return _cut_at(tie_groups(confidence, correct), wanted)
+
+
+def sweep_bins(confidence, correct):
+    n = len(confidence)
+    groups = tie_groups(confidence, correct)
+    good = [[row for group in groups for row in group]]
+    for n_bins in range(2, n):
+        index = [min(n_bins - 1, r * n_bins // n) for r in range(n)]
+        wanted = [0, *(r for r in range(1, n) if index[r] != index[r - 1]), n]
+        bins = _cut_at(groups, wanted)
+        shares = [sum(y for _, y in rows) / len(rows) for rows in bins]
+        if any(b < a for a, b in pairwise(shares)):
+            break
+        good = bins
+    return good
+
+
+def gap(rows):
+    return math.fsum(c - y for c, y in rows) / len(rows)
+
+
+def _weighted(bins, power=1):
+    n = sum(len(rows) for rows in bins)
+    return math.fsum(len(rows) / n * abs(gap(rows)) ** power for rows in bins if rows)
+
+
+def accuracy(confidence, correct):
+    return sum(map(bool, correct)) / len(correct)
+
+
+def error(confidence, correct):
+    return sum(not y for y in correct) / len(correct)
+
+
+def ece(confidence, correct, *, n_bins=15):
+    return _weighted(equal_width_bins(confidence, correct, n_bins))
+
+
+def ece_em(confidence, correct, *, n_bins=15):
+    return _weighted(equal_mass_bins(confidence, correct, n_bins))
+
+
+def ada_ece(confidence, correct, *, n_bins=15):
+    n, ordered = len(confidence), sorted(confidence)
+    edges = [_interpolate(ordered, k * n / n_bins) for k in range(n_bins + 1)]
+    total = 0.0
+    for low, high in pairwise(edges):
+        rows = [(c, y) for c, y in zip(confidence, correct, strict=True) if c > low and c <= high]
+        total += len(rows) / n * abs(gap(rows)) if rows else 0.0
+    return total
+
+
+def _interpolate(ordered, at):
+    below = min(int(at), len(ordered) - 1)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
+
+
+def mce(confidence, correct, *, n_bins=15):
+    return max(abs(gap(rows)) for rows in equal_width_bins(confidence, correct, n_bins) if rows)
+
+
+def ace(confidence, correct, *, n_bins=15):
+    gaps = [abs(gap(rows)) for rows in equal_width_bins(confidence, correct, n_bins) if rows]
+    return math.fsum(gaps) / len(gaps)
+
+
+def rmsce(confidence, correct, *, n_bins=15):
+    return math.sqrt(_weighted(equal_width_bins(confidence, correct, n_bins), power=2))
+
+
+def ece_debiased(confidence, correct, *, n_bins=15):
+    total = 0.0
+    for rows in equal_mass_bins(confidence, correct, n_bins):
+        if len(rows) >= 2:
+            share = sum(y for _, y in rows) / len(rows)
+            chance = share * (1 - share) / (len(rows) - 1)
+            total += len(rows) / len(confidence) * (gap(rows) ** 2 - chance)
+    return math.sqrt(max(total, 0.0))
+
+
+def ece_sweep(confidence, correct):
+    return _weighted(sweep_bins(confidence, correct))
+
+
+def ks(confidence, correct):
+    rows, largest = [], 0.0
+    for group in tie_groups(confidence, correct):
+        rows += group
+        largest = max(largest, abs(math.fsum(c - y for c, y in rows)))
+    return largest / len(rows)
+
+
+def s99_share(confidence, correct):
+    return sum(c >= 0.99 for c in confidence) / len(confidence)
+
+
+def s99_accuracy(confidence, correct):
+    sure = [y for c, y in zip(confidence, correct, strict=True) if c >= 0.99]
+    return sum(sure) / len(sure) if sure else math.nan
+
+
+def aurc(confidence, correct):
+    """Mean risk over coverages; each row of a tie is wrong with its group's error rate."""
+    expected = []
+    for group in reversed(tie_groups(confidence, correct)):
+        expected += [sum(not y for _, y in group) / len(group)] * len(group)
+    risks = [math.fsum(expected[:k]) / k for k in range(1, len(expected) + 1)]
+    return math.fsum(risks) / len(risks)
+
+
+def auroc(confidence, correct):
+    positive = [c for c, y in zip(confidence, correct, strict=True) if y]
+    negative = [c for c, y in zip(confidence, correct, strict=True) if not y]
+    if not positive or not negative:
+        return math.nan
+    wins = sum((p > q) + 0.5 * (p == q) for p in positive for q in negative)
+    return wins / (len(positive) * len(negative))
+
+
+def auroc_error(confidence, correct):
+    """DeLong's standard error from the placements of every single row."""
+    positive = [c for c, y in zip(confidence, correct, strict=True) if y]
+    negative = [c for c, y in zip(confidence, correct, strict=True) if not y]
+    beaten = [np.mean([(p > q) + 0.5 * (p == q) for q in negative]) for p in positive]
+    beating = [np.mean([(p > q) + 0.5 * (p == q) for p in positive]) for q in negative]
+    return math.sqrt(
+        np.var(beaten, ddof=1) / len(positive) + np.var(beating, ddof=1) / len(negative)
+    )
+
+
+def auprc(confidence, correct):
+    positives = sum(map(bool, correct))
+    if not positives:
+        return math.nan
+    area = 0.0
+    for threshold in sorted(set(confidence), reverse=True):
+        flagged = [y for c, y in zip(confidence, correct, strict=True) if c >= threshold]
+        new = sum(y for c, y in zip(confidence, correct, strict=True) if c == threshold)
+        area += new / positives * sum(flagged) / len(flagged)
+    return area
+
+
+def smece_at(confidence, correct, bandwidth, n_points=4001):
+    """Kernel integral by its definition: every row and its mirror images 2k +- f."""
+    t = np.linspace(0, 1, n_points)
+    smoothed = np.zeros(n_points)
+    for c, y in zip(confidence, correct, strict=True):
+        for k in range(-4, 5):
+            for image in (2 * k + c, 2 * k - c):
+                smoothed += (c - y) * np.exp(-0.5 * ((t - image) / bandwidth) ** 2)
+    heights = np.abs(smoothed) / (len(confidence) * bandwidth * math.sqrt(2 * math.pi))
+    return float(np.trapezoid(heights, t))
+
+
+def smece(confidence, correct):
+    low, high = 0.0, 1.0
+    for _ in range(22):
+        middle = (low + high) / 2
+        if middle < 1e-3 or middle < smece_at(confidence, correct, middle):
+            low = middle
+        else:
+            high = middle
+    return smece_at(confidence, correct, high)
