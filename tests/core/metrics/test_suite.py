@@ -360,28 +360,6 @@ def test_numbers_in_words_never_round_to_certainty():
     assert "(1 row)" in fullest_bin(table((1, 0.5, 1.0, 0.0, 1.0)), "it is right")
 
 
-def test_per_class_table():
-    rows = multiclass(class_names=("cat", "dog", "owl"))
-    table_rows = suite.class_gaps(rows, 0.95)
-    predicted, right = LOGITS.argmax(1), LOGITS.argmax(1) == ANSWERS
-    confidence = np.exp(rows.log_probabilities()).max(1)
-    for index, row in enumerate(table_rows):
-        mine = predicted == index
-        assert (row.name, row.n) == (("cat", "dog", "owl")[index], mine.sum())
-        assert row.labelled == (index == ANSWERS).sum()
-        assert row.accuracy == pytest.approx(right[mine].mean())
-        assert row.gap.gap == pytest.approx(confidence[mine].mean() - right[mine].mean())
-        assert row.gap.low < row.gap.gap < row.gap.high
-    mean = np.mean([row.ece for row in table_rows])
-    assert mean == pytest.approx(METRICS["classwise_ece"].function(rows))
-
-
-def test_class_never_answered_has_no_gap():
-    rows = multiclass(np.column_stack([LOGITS, LOGITS[:, 0] - 99]))
-    last = suite.class_gaps(rows, 0.95)[-1]
-    assert (last.n, last.confidence, last.accuracy, last.gap) == (0, None, None, None)
-
-
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_or_two_rows_are_audited(n):
     audit = suite.audit(multiclass(LOGITS[:n], ANSWERS[:n]), QUICK)

@@ -82,6 +82,15 @@ def test_sums_may_miss_one_by_the_rounding_of_their_dtype(
     assert outcome(off(by).astype(dtype), "probs") == expected
 
 
+@pytest.mark.parametrize(
+    ("dtype", "notices"), [("f4", []), ("f8", ["RENORMALISED"])], ids=["float32", "float64"]
+)
+def test_a_sum_that_float32_explains_is_news_in_float64(dtype: str, notices: list[str]) -> None:
+    found = read(off(4e-6).astype(dtype), "probs")
+    assert [n.code for n in found.notices] == notices
+    assert found.splits["test"].predictions().renormalise == bool(notices)
+
+
 @pytest.mark.parametrize("digits", [2, 3, 4])
 def test_sums_may_miss_one_by_the_digits_that_were_kept(digits: int) -> None:
     rounded = np.round(p, digits)

@@ -118,6 +118,15 @@ def test_an_altered_archive_is_refused(tmp_path: Path) -> None:
         assert caught.value.code == code
 
 
+def test_bytes_after_the_last_storage_of_the_older_format_are_refused(tmp_path: Path) -> None:
+    values = {"logits": z, "labels": y}
+    whole = saved(tmp_path, values, _use_new_zipfile_serialization=False).read_bytes()
+    for rest in (b"x", bytes(500)):
+        with pytest.raises(Refused) as caught:
+            read_source(Source.of_bytes("file.pt", whole + rest), None, ReadOptions())
+        assert caught.value.code == "TRAILING"
+
+
 def test_memory_asked_for_by_a_call_is_refused(tmp_path: Path) -> None:
     body = b"\x80\x02c__builtin__\nbytearray\n\x8a\x05\x00\xf2\x05*\x01\x85R."
     assert pickle.dumps(bytearray(1), 2)[:24] == body[:24]
