@@ -16,16 +16,15 @@ from core.predictions import Task
 
 Json = Any  # plain JSON: numbers, strings, booleans, lists and dicts of them
 MIN_ROWS = 10  # below it a fit says more about chance than about the model
+LARGEST = 1e100  # of stored numbers: what is multiplied by logits must stay finite
 LOG_OF_ZERO = -745.0  # just below log of the smallest float64: where a ruled-out class stands
 ALL_TASKS = (Task.MULTICLASS, Task.BINARY, Task.MULTILABEL)
 SINGLE_ANSWER = (Task.MULTICLASS, Task.BINARY)
 
 
-class NotFitted(AuditError):
-    """A calibrator was used before it was fitted."""
-
-    def __init__(self, label: str) -> None:
-        super().__init__("NOT_FITTED", f"{label} has not been fitted", "call fit first")
+def not_fitted(label: str) -> AuditError:
+    """Return the error of a calibrator that was used before it was fitted."""
+    return AuditError("NOT_FITTED", f"{label} has not been fitted", "fit it on labelled rows first")
 
 
 def cannot_fit(what: str, remedy: str) -> Refused:
@@ -99,7 +98,7 @@ class Calibrator(ABC):
     keeps_accuracy : bool
         The predicted class never changes.
     improves_nll : bool
-        With the objective nll, the NLL of the fitting rows never rises.
+        As made without settings, it never raises the NLL of the fitting rows.
     tasks : tuple of Task
         What it can be fitted on; multilabel through `PerLabel`.
     source : str
@@ -181,8 +180,13 @@ class Calibrator(ABC):
         return {name: np.asarray(getattr(self, f"{name}_")).tolist() for name in self.stored}
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Json]) -> Self:
+    def from_parameters(cls, parameters: Mapping[str, Json], **settings: Json) -> Self:
         """Return a fitted calibrator that predicts the same to the last bit.
+
+        Parameters
+        ----------
+        parameters, settings : as `parameters` and `settings` return them
+            Settings left out are the method's defaults.
 
         Raises
         ------
@@ -191,11 +195,11 @@ class Calibrator(ABC):
         """
         if set(parameters) != set(cls.stored):
             raise cannot_restore(f"{cls.name} needs {sorted(cls.stored)}, got {sorted(parameters)}")
-        made = cls()
+        made = cls(**settings)
         for name, n_axes in cls.stored.items():
             setattr(made, f"{name}_", _numbers(parameters[name], f"{cls.name}.{name}", n_axes))
-        if not made._is_sound():
-            raise cannot_restore(f"the parameters of {cls.name} do not fit together")
+        if not made._is_sound() or made.n_classes == 1:
+            raise cannot_restore(f"the parameters of {cls.name} are not those of a fit")
         return made
 
     def settings(self) -> dict[str, Json]:
@@ -216,19 +220,20 @@ class Calibrator(ABC):
         return None
 
     def _is_sound(self) -> bool:
-        """Whether restored parameters fit together and lie in range."""
+        """Whether restored parameters fit together, and a fit with these settings leaves such."""
         return True
 
-    def _n_classes(self) -> int | None:
-        """Return the number of classes the parameters speak of; None where they fit any."""
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes the parameters speak of; None where they fit any."""
         return None
 
     def _require_fit(self) -> None:
         if not all(hasattr(self, f"{name}_") for name in self.stored):
-            raise NotFitted(self.label)
+            raise not_fitted(self.label)
 
     def _require_classes(self, n_classes: int) -> None:
-        fitted = self._n_classes()
+        fitted = self.n_classes
         if fitted is not None and fitted != n_classes:
             raise Refused(
                 "CLASSES",
@@ -264,12 +269,12 @@ class Calibrator(ABC):
 
 def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return logits as (N, K), finite; a binary logit becomes the columns 0 and itself."""
-    if logits.ndim not in (1, 2) or logits.shape[-1] == 0:
+    if logits.ndim not in (1, 2) or logits.size == 0:
         raise Refused("HEADER_SHAPE", f"logits have shape {logits.shape}", "give (N, K) or (N,)")
     if logits.ndim == 2 and logits.shape[1] < 2:
         raise Refused("CLASSES", "one class only", "give at least two columns, or a binary score")
     z = np.column_stack([np.zeros_like(logits), logits]) if logits.ndim == 1 else logits
-    low, high = (z.min(), z.max()) if z.size else (0.0, 0.0)
+    low, high = z.min(), z.max()
     if np.isnan(low) or high == np.inf:
         raise Refused("NONFINITE", "a logit is NaN or +inf", "remove these rows or mend the model")
     if low == -np.inf:
@@ -319,9 +324,11 @@ def _keep_winner(values: Float, winner: Int) -> None:
 def _numbers(value: Json, name: str, n_axes: int) -> Float:
     """Return stored numbers as float64 with the right number of axes."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise cannot_restore(f"{name} is not numbers") from error
-    if array.ndim != n_axes or array.size == 0 or not np.isfinite(array).all():
-        raise cannot_restore(f"{name} must be finite numbers with {n_axes} axes")
-    return array
+        array = np.asarray(value)
+    except ValueError as error:
+        raise cannot_restore(f"{name} is no even table of numbers") from error
+    if array.dtype.kind not in "iuf" or array.ndim != n_axes or array.size == 0:
+        raise cannot_restore(f"{name} must be numbers with {n_axes} axes")
+    if not (np.abs(array) <= LARGEST).all():
+        raise cannot_restore(f"{name} holds a number that is not finite, or beyond {LARGEST:g}")
+    return array.astype(np.float64)

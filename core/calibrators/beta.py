@@ -3,18 +3,21 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from core.arrays import Bool, Float, log_sigmoid, sigmoid
-from core.calibrators.one_vs_rest import OneVsRest
+from core.calibrators.base import Found
+from core.calibrators.descent import descend
+from core.calibrators.one_vs_rest import Columns, OneVsRest
 
 LARGEST = 100.0  # of every coefficient
+BOUNDS = ((0.0, LARGEST), (0.0, LARGEST), (-LARGEST, LARGEST))
+IDENTITY = (1.0, 1.0, 0.0)
 STEPS = 500
 
 
 @dataclass
 class Beta(OneVsRest):
-    """sigmoid(a log p - b log(1 - p) + c) with a, b >= 0, for each class.
+    """sigmoid(a log p - b log(1 - p) + c) with a, b in [0, 100], for each class.
 
     Notes
     -----
@@ -28,29 +31,38 @@ class Beta(OneVsRest):
     source = "Kull et al. 2017"
     stored = {"a": 1, "b": 1, "c": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit_columns(self, log_p: Float, log_u: Float, present: Bool) -> str:
-        found = np.tile([1.0, 1.0, 0.0], (len(log_p), 1))
-        for row, p, u, y in zip(found, log_p, log_u, present, strict=True):
+    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
+        found = np.tile(IDENTITY, (len(present), 1))
+        messages = set()
+        for row, p, u, y in zip(found, *columns.logs, present, strict=True):
             if 0 < np.count_nonzero(y) < y.size:
-                row[:] = _coefficients(p, u, y)
+                row[:], message = _coefficients(p, u, y)
+                messages.add(message)
         self.a_, self.b_, self.c_ = found.T.copy()
-        ends = int(np.count_nonzero(np.abs(found) >= LARGEST))
-        return f"{ends} coefficients stand at {LARGEST:g}" if ends else ""
+        low, high = np.array(BOUNDS).T
+        at_bound = bool(((found == low) | (found == high)).any())
+        return Found(at_bound=at_bound, message="; ".join(sorted(messages - {""})))
 
-    def _map_columns(self, log_p: Float, log_u: Float) -> Float:
+    def _map_columns(self, columns: Columns) -> Float:
         a, b, c = (one[:, None] for one in (self.a_, self.b_, self.c_))
+        log_p, log_u = columns.logs
         return sigmoid(a * log_p - b * log_u + c)
 
-    def _is_sound(self) -> bool:
-        same = self.a_.shape == self.b_.shape == self.c_.shape
-        return bool(same and self.a_.min() >= 0.0 and self.b_.min() >= 0.0)
+    def _maps_are_sound(self) -> bool:
+        if not self.a_.shape == self.b_.shape == self.c_.shape:
+            return False
+        low, high = np.array(BOUNDS).T
+        found = np.stack([self.a_, self.b_, self.c_], axis=1)
+        return bool(((found >= low) & (found <= high)).all())
 
-    def _n_maps(self) -> int:
+    @property
+    def n_maps(self) -> int:
+        """Number of maps fitted."""
         return int(self.a_.size)
 
 
-def _coefficients(log_p: Float, log_u: Float, present: Bool) -> Float:
-    """Return a, b, c of one class."""
+def _coefficients(log_p: Float, log_u: Float, present: Bool) -> tuple[Float, str]:
+    """Return a, b, c of one class, and what to say of the search."""
     features = np.stack([log_p, -log_u, np.ones_like(log_p)])
     sign = np.where(present, 1.0, -1.0)
 
@@ -59,13 +71,5 @@ def _coefficients(log_p: Float, log_u: Float, present: Bool) -> Float:
         slope = -sign * sigmoid(-margin)
         return -float(log_sigmoid(margin).mean()), features @ slope / sign.size
 
-    start = np.array([1.0, 1.0, 0.0])
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, LARGEST), (0.0, LARGEST), (-LARGEST, LARGEST)],
-        options={"maxiter": STEPS, "ftol": 1e-14, "gtol": 1e-9},
-    )
-    return found.x if found.fun <= objective(start)[0] else start
+    found, _, message = descend(objective, np.array(IDENTITY), steps=STEPS, bounds=BOUNDS)
+    return found, message

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import Calibrator, Found
 from core.calibrators.search import zoom
-from core.calibrators.temperature import TEMPERATURES, at_end, nll_temperature
+from core.calibrators.temperature import TEMPERATURES, at_end, lies_within, nll_temperature
 
 BRIER_TEMPERATURES = (0.05, 5.0)  # range of the released code, which always fits Brier
 COARSE = 41
@@ -68,7 +68,7 @@ class Ensemble(Calibrator):
     def _is_sound(self) -> bool:
         weights = self.weights_
         sums = weights.shape == (3,) and abs(weights.sum() - 1.0) < 1e-6 and weights.min() >= 0.0
-        return bool(sums and self.temperature_ > 0.0)
+        return bool(sums and lies_within(self.temperature_, TEMPERATURES))
 
 
 def _nll_weights(log_parts: Float) -> tuple[Float, float]:

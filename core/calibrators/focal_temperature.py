@@ -16,6 +16,7 @@ from core.calibrators.temperature import (
     TEMPERATURES,
     at_end,
     best_temperature,
+    lies_within,
     nll_temperature,
 )
 
@@ -78,7 +79,7 @@ class FocalMap(Calibrator):
         return confidence_of(logits, 1.0, float(self.gamma_))
 
     def _is_sound(self) -> bool:
-        return bool(self.gamma_ > -1.0)
+        return lies_within(self.gamma_, GAMMAS)
 
 
 @dataclass
@@ -155,7 +156,8 @@ class FocalTemperature(Calibrator):
         return confidence_of(logits, float(self.temperature_), float(self.gamma_))
 
     def _is_sound(self) -> bool:
-        return bool(self.temperature_ > 0.0 and self.gamma_ > -1.0)
+        ranges = ((self.temperature_, TEMPERATURES), (self.gamma_, GAMMAS))
+        return all(lies_within(value, ends) for value, ends in ranges)
 
 
 def best_on_line(margins: Margins, objective: str) -> Point:

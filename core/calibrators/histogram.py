@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.calibrators.one_vs_rest import OneVsRest
-from core.defaults import N_BINS
+from core.calibrators.base import Found
+from core.calibrators.one_vs_rest import Columns, OneVsRest
+from core.defaults import MAX_BINS, N_BINS
 from core.errors import UsageError
 from core.metrics.binning import bin_index, equal_width_edges
 
@@ -34,31 +35,34 @@ class Histogram(OneVsRest):
     stored = {"frequencies": 2}  # noqa: RUF012 (typed in the base class)
 
     def __post_init__(self) -> None:
-        """Refuse less than one bin."""
-        if self.n_bins < 1:
-            raise UsageError("SETTING", f"bins is {self.n_bins}", "give at least 1")
+        """Refuse what is no number of bins."""
+        if not (isinstance(self.n_bins, int) and 1 <= self.n_bins <= MAX_BINS):
+            raise UsageError(
+                "SETTING", f"bins is {self.n_bins}", f"give a whole number from 1 to {MAX_BINS}"
+            )
 
-    def _fit_columns(self, log_p: Float, log_u: Float, present: Bool) -> str:
-        del log_u
+    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
         edges = equal_width_edges(self.n_bins)
         middle = (edges[1:] + edges[:-1]) / 2.0
-        self.frequencies_ = np.empty((len(log_p), self.n_bins))
+        self.frequencies_ = np.empty((len(columns.p), self.n_bins))
         empty = 0
-        for row, p, y in zip(self.frequencies_, np.exp(log_p), present, strict=True):
+        for row, p, y in zip(self.frequencies_, columns.p, present, strict=True):
             index = bin_index(p, edges)
             count = np.bincount(index, minlength=self.n_bins)
             hits = np.bincount(index, y, minlength=self.n_bins)
             empty += int(np.count_nonzero(count == 0))
             row[:] = np.where(count > 0, hits / np.maximum(count, 1), middle)
-        return f"{empty} empty bins keep their middle" if empty else ""
+        return Found(message=f"{empty} empty bins keep their middle" if empty else "")
 
-    def _map_columns(self, log_p: Float, log_u: Float) -> Float:
-        del log_u
-        index = bin_index(np.exp(log_p), equal_width_edges(self.frequencies_.shape[1]))
+    def _map_columns(self, columns: Columns) -> Float:
+        index = bin_index(columns.p, equal_width_edges(self.frequencies_.shape[1]))
         return np.take_along_axis(self.frequencies_, index, axis=1)
 
-    def _is_sound(self) -> bool:
-        return bool(self.frequencies_.min() >= 0.0 and self.frequencies_.max() <= 1.0)
+    def _maps_are_sound(self) -> bool:
+        found = self.frequencies_
+        return bool(found.shape[1] == self.n_bins and found.min() >= 0.0 and found.max() <= 1.0)
 
-    def _n_maps(self) -> int:
+    @property
+    def n_maps(self) -> int:
+        """Number of maps fitted."""
         return len(self.frequencies_)

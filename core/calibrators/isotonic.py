@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from core.arrays import Bool, Float, Int, log_softmax
+from core.arrays import Bool, Float, Int, softmax
 from core.calibrators.base import Calibrator, Found
-from core.calibrators.one_vs_rest import OneVsRest
+from core.calibrators.one_vs_rest import Columns, OneVsRest
 
 TILT = 1e-9  # of p, added as in the released code: keeps the order on flat pieces, and no zeros
 RESOLUTION = 1e-15
@@ -29,22 +29,20 @@ class Isotonic(OneVsRest):
     source = "Zadrozny and Elkan 2002"
     stored = {"x": 1, "y": 1, "sizes": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit_columns(self, log_p: Float, log_u: Float, present: Bool) -> str:
-        del log_u
-        knots = [rising_knots(np.exp(p), y) for p, y in zip(log_p, present, strict=True)]
+    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
+        knots = [rising_knots(p, y) for p, y in zip(columns.p, present, strict=True)]
         self.x_ = np.concatenate([x for x, _ in knots])
         self.y_ = np.concatenate([y for _, y in knots])
         self.sizes_ = np.array([float(x.size) for x, _ in knots])
-        return ""
+        return Found()
 
-    def _map_columns(self, log_p: Float, log_u: Float) -> Float:
-        del log_u
+    def _map_columns(self, columns: Columns) -> Float:
         ends = np.concatenate([[0], np.cumsum(self.sizes_)]).astype(np.int64)
         parts = [slice(*ends_of) for ends_of in pairwise(ends)]
-        rows = zip(np.exp(log_p), parts, strict=True)
+        rows = zip(columns.p, parts, strict=True)
         return np.stack([tilted(p, self.x_[part], self.y_[part]) for p, part in rows])
 
-    def _is_sound(self) -> bool:
+    def _maps_are_sound(self) -> bool:
         sizes = self.sizes_
         if sizes.min() < 1.0 or (sizes != np.round(sizes)).any():
             return False
@@ -54,7 +52,9 @@ class Isotonic(OneVsRest):
         maps = zip(np.split(self.x_, ends), np.split(self.y_, ends), strict=True)
         return all(_rises(x, y) for x, y in maps)
 
-    def _n_maps(self) -> int:
+    @property
+    def n_maps(self) -> int:
+        """Number of maps fitted."""
         return int(self.sizes_.size)
 
 
@@ -70,13 +70,13 @@ class IsotonicOrdered(Calibrator):
     stored = {"x": 1, "y": 1}  # noqa: RUF012 (typed in the base class)
 
     def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
-        p = np.exp(log_softmax(logits))
+        p = softmax(logits)
         present = labels[:, None] == np.arange(logits.shape[1])
         self.x_, self.y_ = rising_knots(p.ravel(), present.ravel())
         return Found()
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
-        p = np.exp(log_softmax(logits))
+        p = softmax(logits)
         mapped = tilted(p, self.x_, self.y_)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(mapped / mapped.sum(axis=1, keepdims=True)))

@@ -1,13 +1,45 @@
 """What maps of one probability share: class by class, then rows divided by their sums; numpy."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Bool, Float, Int, log_softmax
+from core.arrays import Bool, Float, Int, log_softmax, softmax
 from core.calibrators.base import Calibrator, Found
 from core.calibrators.focal_map import log_rest
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The classes that are mapped, C of them: class 1 of two, else all.
+
+    Parameters
+    ----------
+    logits : (N, K) array of float
+        Finite.
+    """
+
+    logits: npt.NDArray[np.floating]
+
+    @property
+    def classes(self) -> Int:
+        """Their numbers, (C,)."""
+        n_classes = self.logits.shape[1]
+        return np.array([1]) if n_classes == 2 else np.arange(n_classes)
+
+    @cached_property
+    def p(self) -> Float:
+        """Their probabilities, (C, N)."""
+        return softmax(self.logits).T[self.classes]
+
+    @cached_property
+    def logs(self) -> tuple[Float, Float]:
+        """Logarithms of p and of 1 - p, exact near 1, (C, N) each."""
+        log_p = log_softmax(self.logits)
+        return log_p.T[self.classes], log_rest(log_p).T[self.classes]
 
 
 class OneVsRest(Calibrator):
@@ -21,41 +53,38 @@ class OneVsRest(Calibrator):
     improves_nll = False
 
     @abstractmethod
-    def _fit_columns(self, log_p: Float, log_u: Float, present: Bool) -> str:
-        """Fit columns, (C, N) each: log p, log(1 - p), occurrence; return what to say."""
+    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
+        """Fit a map for each column to where its class occurs, (C, N)."""
 
     @abstractmethod
-    def _map_columns(self, log_p: Float, log_u: Float) -> Float:
-        """Return the mapped probabilities of columns, (C, N)."""
+    def _map_columns(self, columns: Columns) -> Float:
+        """Return the mapped probabilities, (C, N)."""
+
+    @property
+    @abstractmethod
+    def n_maps(self) -> int:
+        """Number of maps fitted."""
+
+    @abstractmethod
+    def _maps_are_sound(self) -> bool:
+        """Whether restored maps are such as a fit leaves."""
 
     def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
-        log_p, log_u = _columns(logits)
-        classes = _mapped_classes(logits.shape[1])
-        return Found(message=self._fit_columns(log_p, log_u, labels == classes[:, None]))
+        columns = Columns(logits)
+        return self._fit_columns(columns, labels == columns.classes[:, None])
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
-        p = self._map_columns(*_columns(logits))
+        p = self._map_columns(Columns(logits))
         p = np.concatenate([1.0 - p, p]).T if len(p) == 1 else p.T
         total = p.sum(axis=1, keepdims=True)
         p = np.where(total > 0.0, p, 1.0)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(p / p.sum(axis=1, keepdims=True)))
 
-    @abstractmethod
-    def _n_maps(self) -> int:
-        """Return the number of maps fitted."""
+    def _is_sound(self) -> bool:
+        return self.n_maps != 2 and self._maps_are_sound()
 
-    def _n_classes(self) -> int | None:
-        maps = self._n_maps()
-        return 2 if maps == 1 else maps
-
-
-def _mapped_classes(n_classes: int) -> Int:
-    return np.array([1]) if n_classes == 2 else np.arange(n_classes)
-
-
-def _columns(logits: npt.NDArray[np.floating]) -> tuple[Float, Float]:
-    """Return log p and log(1 - p) of the mapped classes, (C, N) each."""
-    log_p = log_softmax(logits)
-    classes = _mapped_classes(logits.shape[1])
-    return log_p.T[classes], log_rest(log_p).T[classes]
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes fitted."""
+        return 2 if self.n_maps == 1 else self.n_maps

@@ -7,8 +7,15 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int, log_sigmoid
-from core.calibrators.base import Calibrator, FitReport, Json, NotFitted, cannot_fit, cannot_restore
+from core.arrays import Float, Int, log_sigmoid, sigmoid
+from core.calibrators.base import (
+    Calibrator,
+    FitReport,
+    Json,
+    cannot_fit,
+    cannot_restore,
+    not_fitted,
+)
 from core.errors import Refused
 
 
@@ -67,8 +74,19 @@ class PerLabel:
 
     def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         """Return the logarithm of each label's calibrated probability, (N, L)."""
+        return self._each(
+            logits, lambda member, column: member.predict_log_proba(column), log_sigmoid
+        )
+
+    def _each(
+        self,
+        logits: npt.NDArray[np.floating],
+        predict: Callable[[Calibrator, npt.NDArray[np.floating]], Float],
+        unchanged: Callable[[npt.NDArray[np.floating]], Float],
+    ) -> Float:
+        """Return what each label's calibrator says of its presence, (N, L)."""
         if not self.members_:
-            raise NotFitted(self.label)
+            raise not_fitted(self.label)
         if logits.ndim != 2 or logits.shape[1] != len(self.members_):
             raise Refused(
                 "CLASSES",
@@ -77,7 +95,7 @@ class PerLabel:
             )
         return np.stack(
             [
-                log_sigmoid(column) if member is None else member.predict_log_proba(column)[:, 1]
+                unchanged(column) if member is None else predict(member, column)[:, 1]
                 for member, column in zip(self.members_, logits.T, strict=True)
             ],
             axis=1,
@@ -85,12 +103,12 @@ class PerLabel:
 
     def predict_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         """Return the calibrated probability of each label, (N, L) float64."""
-        return np.asarray(np.exp(self.predict_log_proba(logits)))
+        return self._each(logits, lambda member, column: member.predict_proba(column), sigmoid)
 
     def parameters(self) -> dict[str, Json]:
         """Return the parameters of each label as plain JSON; null where it keeps its own."""
         if not self.members_:
-            raise NotFitted(self.label)
+            raise not_fitted(self.label)
         return {"labels": [member and member.parameters() for member in self.members_]}
 
     def restore(self, parameters: Mapping[str, Json]) -> Self:
@@ -106,13 +124,18 @@ class PerLabel:
             raise cannot_restore("a multi-label calibrator needs a list of labels")
         if not all(one is None or isinstance(one, dict) for one in labels):
             raise cannot_restore("a label's parameters are no object")
-        kind = type(self.make())
-        self.members_ = tuple(None if one is None else kind.from_parameters(one) for one in labels)
+        self.members_ = tuple(None if one is None else self._restored(one) for one in labels)
         return self
 
     def settings(self) -> dict[str, Json]:
         """Return the settings of the method."""
         return self.make().settings()
+
+    def _restored(self, parameters: Mapping[str, Json]) -> Calibrator:
+        member = type(self.make()).from_parameters(parameters, **self.settings())
+        if member.n_classes not in (None, 2):
+            raise cannot_restore(f"a label has the parameters of {member.n_classes} classes")
+        return member
 
     def _reported(self, reasons: list[str], start: float) -> FitReport:
         reports = [member.report_ for member in self.members_ if member is not None]

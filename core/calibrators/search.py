@@ -215,5 +215,6 @@ def polish(
         },
     )
     gamma, log_t = (float(x) for x in found.x)
-    end = Point(float(found.fun), gamma, float(np.exp(log_t)))
+    temperature = float(np.clip(np.exp(log_t), *bounds[1]))  # exp(log 20) is above 20
+    end = Point(float(found.fun), gamma, temperature)
     return end if end.value < start.value else start

@@ -57,10 +57,14 @@ class Spline(Calibrator):
 
     def _is_sound(self) -> bool:
         new = self.recalibrated_
-        same = self.scores_.shape == new.shape and (np.diff(self.scores_) > 0.0).all()
-        return bool(same and new.min() >= 0.0 and new.max() <= 1.0 and self.n_classes_ >= 2)
+        if self.scores_.shape != new.shape or self.n_classes_ != np.round(self.n_classes_):
+            return False
+        ascends = (np.diff(self.scores_) > 0.0).all()
+        return bool(ascends and new.min() >= 0.0 and new.max() <= 1.0 and self.n_classes_ >= 2)
 
-    def _n_classes(self) -> int | None:
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes fitted."""
         return int(self.n_classes_)
 
 

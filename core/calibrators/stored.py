@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
+from reprlib import repr as short
 
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import Calibrator, Json, cannot_restore
@@ -75,30 +76,31 @@ def from_json(stored: Json) -> Fittable:
     needed = {"schema", "method", "task", "settings", "parameters"}
     if not isinstance(stored, Mapping) or set(stored) != needed:
         raise cannot_restore(f"a calibrator has the keys {sorted(needed)}")
-    if stored["schema"] != SCHEMA:
-        raise cannot_restore(f"schema is {stored['schema']!r}, expected {SCHEMA}")
+    if type(stored["schema"]) is not int or stored["schema"] != SCHEMA:
+        raise cannot_restore(f"schema is {short(stored['schema'])}, expected {SCHEMA}")
     kind = CALIBRATORS.get(stored["method"]) if isinstance(stored["method"], str) else None
     if kind is None:
-        raise cannot_restore(f"method is {stored['method']!r}")
+        raise cannot_restore(f"method is {short(stored['method'])}")
     if not isinstance(stored["parameters"], dict):
         raise cannot_restore("parameters are no object")
     settings = _settings(kind, stored["settings"])
-    if stored["task"] == Task.MULTILABEL.value:
+    if stored["task"] == Task.MULTILABEL.value and Task.MULTILABEL in kind.tasks:
         return PerLabel(partial(kind, **settings)).restore(stored["parameters"])
     if stored["task"] != Task.MULTICLASS.value:
-        raise cannot_restore(f"task is {stored['task']!r}")
-    made = kind.from_parameters(stored["parameters"])
-    for name, value in settings.items():
-        setattr(made, name, value)
-    return made
+        raise cannot_restore(f"task of {kind.name} is {short(stored['task'])}")
+    return kind.from_parameters(stored["parameters"], **settings)
 
 
 def _settings(kind: type[Calibrator], settings: Json) -> dict[str, Json]:
     """Return settings that the method takes, checked by its constructor."""
-    if not isinstance(settings, dict) or set(settings) != {one.name for one in fields(kind)}:  # type: ignore[arg-type]
-        raise cannot_restore(f"the settings of {kind.name} are {settings!r}")
+    wrong = cannot_restore(f"the settings of {kind.name} are {short(settings)}")
+    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    if not isinstance(settings, dict) or set(settings) != names:
+        raise wrong
+    if any(isinstance(value, bool) for value in settings.values()):  # Python takes True for 1
+        raise wrong
     try:
         kind(**settings)
     except (UsageError, TypeError) as error:
-        raise cannot_restore(f"the settings of {kind.name} are {settings!r}") from error
+        raise wrong from error
     return settings

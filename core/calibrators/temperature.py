@@ -69,10 +69,15 @@ class Temperature(Calibrator):
         return confidence_of(logits, float(self.temperature_), 0.0)
 
     def _is_sound(self) -> bool:
-        return bool(self.temperature_ > 0.0)
+        return lies_within(self.temperature_, TEMPERATURES)
 
 
 GRIDS = {"grid": FINE_GRID, "paper": PAPER_GRID}
+
+
+def lies_within(value: npt.ArrayLike, ends: tuple[float, float]) -> bool:
+    """Whether a parameter stands where a fit can leave it."""
+    return bool(ends[0] <= np.asarray(value) <= ends[1])
 
 
 def at_end(value: float, ends: tuple[float, float]) -> bool:

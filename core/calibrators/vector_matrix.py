@@ -1,15 +1,14 @@
 """Vector, matrix and Dirichlet scaling: linear maps of logits, fitted by NLL; numpy, scipy."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import SINGLE_ANSWER, Calibrator, Found
 from core.calibrators.criteria import objective_of
+from core.calibrators.descent import descend
 from core.errors import UsageError
 
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)  # tried by cross-validation
@@ -47,7 +46,7 @@ class Vector(Calibrator):
             return value, np.concatenate([(residual * z).sum(axis=0), residual.sum(axis=0)])
 
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
-        found, after, message = _descend(objective, start, STEPS)
+        found, after, message = descend(objective, start, steps=STEPS)
         self.weights_, bias = found[:n_classes], found[n_classes:]
         self.bias_ = bias - bias.mean()
         return Found("nll", objective(start)[0], after, message=message)
@@ -58,7 +57,9 @@ class Vector(Calibrator):
     def _is_sound(self) -> bool:
         return bool(self.weights_.shape == self.bias_.shape)
 
-    def _n_classes(self) -> int | None:
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes fitted."""
         return int(self.bias_.size)
 
 
@@ -109,7 +110,9 @@ class Matrix(Calibrator):
     def _is_sound(self) -> bool:
         return bool(self.weights_.shape == (self.bias_.size, self.bias_.size))
 
-    def _n_classes(self) -> int | None:
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes fitted."""
         return int(self.bias_.size)
 
 
@@ -155,25 +158,8 @@ def _fit_affine(x: Float, labels: Int, penalty: float, steps: int) -> tuple[Floa
         return value, np.concatenate([by_weights.ravel(), by_bias])
 
     start = np.concatenate([np.eye(n_classes).ravel(), np.zeros(n_classes)])
-    found, _, message = _descend(objective, start, steps)
+    found, _, message = descend(objective, start, steps=steps)
     return found[:-n_classes].reshape(n_classes, n_classes), found[-n_classes:], message
-
-
-def _descend(
-    objective: Callable[[Float], tuple[float, Float]], start: Float, steps: int
-) -> tuple[Float, float, str]:
-    """Minimise a convex function; return the point, its value and what to say."""
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": steps, "maxfun": 2 * steps, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20},
-    )
-    message = "" if found.success else f"stopped after {found.nit} steps before it settled"
-    value = float(found.fun)
-    before = objective(start)[0]
-    return (found.x, value, message) if value <= before else (start, before, message)
 
 
 def _choose_penalty(x: Float, labels: Int) -> float:
