@@ -12,23 +12,25 @@ import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
-from unicodedata import category
+from typing import Any
 
 from core import defaults
+from core.commands import calibrate
+from core.commands.shared import (
+    Json,
+    Parser,
+    add_reading,
+    emit,
+    number,
+    printable,
+    read,
+    split_of,
+    write,
+)
 from core.configs import AuditConfig
 from core.errors import AuditError, UsageError
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
-Json = dict[str, Any]  # Any: plain JSON values
-
-
-class Parser(argparse.ArgumentParser):
-    """Wrong usage ends with code 3, not argparse's 2, which here means a refused input."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of exiting, so that every error leaves by one door."""
-        raise UsageError("USAGE", message, f"see {self.prog} --help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,43 +66,13 @@ def _fail(error: AuditError, *, as_json: bool) -> int:
     return error.exit_code
 
 
-def printable(text: str) -> str:
-    """Return text that cannot steer a terminal: control and direction characters become spaces."""
-    return "".join(" " if category(mark) in {"Cc", "Cf"} else mark for mark in text)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write an output the user named.
-
-    Raises
-    ------
-    UsageError
-        OUTPUT: the file cannot be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            "OUTPUT", f"{path.name} cannot be written ({error.strerror})", "name another file"
-        ) from error
-
-
-def _emit(target: str | None, value: Json | list[Json]) -> None:
-    """Write JSON to a file, or to stdout for ``-``."""
-    if target is None:
-        return
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    if target == "-":
-        print(text)
-    else:
-        _write(Path(target), text + "\n")
-
-
 def _parser() -> Parser:
     parser = Parser(prog="python -m core", description="Audit how honest a classifier is.")
     verbs = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     _add_audit(verbs.add_parser("audit", help="audit a file of scores and labels"))
     _add_compare(verbs.add_parser("compare", help="compare files on the same labelled rows"))
+    calibrate.add_calibrate(verbs.add_parser("calibrate", help="fit calibrators, and judge them"))
+    calibrate.add_apply(verbs.add_parser("apply", help="apply a saved calibrator to a file"))
     _add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     _add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser
@@ -109,7 +81,7 @@ def _parser() -> Parser:
 def _add_audit(verb: Parser) -> None:
     verb.set_defaults(run=_audit)
     verb.add_argument("file", type=Path)
-    _add_reading(verb)
+    add_reading(verb)
     verb.add_argument("--split", metavar="NAME")
     verb.add_argument("--smece", default="exact", choices=["exact", "relplot"])
     verb.add_argument("--nll-clip", type=float, metavar="EPS")
@@ -121,14 +93,6 @@ def _add_audit(verb: Parser) -> None:
     verb.add_argument("--json", metavar="OUT|-")
     verb.add_argument("--html", metavar="OUT", type=Path)
     verb.add_argument("--fail-if", action="append", default=[], metavar='"ece>0.05"')
-
-
-def _add_reading(verb: Parser) -> None:
-    verb.add_argument("--labels", type=Path, metavar="FILE")
-    verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
-    verb.add_argument("--scores-key", metavar="K")
-    verb.add_argument("--labels-key", metavar="K")
-    verb.add_argument("--id-column", metavar="C")
 
 
 def _audit(arguments: argparse.Namespace) -> int:
@@ -146,8 +110,8 @@ def _audit(arguments: argparse.Namespace) -> int:
         metrics=tuple(name for name in arguments.metrics.split(",") if name),
     )
     gates = [gate(text) for text in arguments.fail_if]
-    result = _read(arguments)
-    split = _split(arguments.split, result)
+    result = read(arguments)
+    split = split_of(arguments.split, result)
     found = audit(result.splits[split], config)
     report = audit_json(
         arguments.file.name,
@@ -160,8 +124,8 @@ def _audit(arguments: argparse.Namespace) -> int:
     if arguments.html:
         from core.reports.html import audit_html
 
-        _write(arguments.html, audit_html(arguments.file.name, result, split, found))
-    _emit(arguments.json, report)
+        write(arguments.html, audit_html(arguments.file.name, result, split, found))
+    emit(arguments.json, report)
     if arguments.json != "-":
         _print_audit(report)
     failed = failures(gates, report)
@@ -170,46 +134,13 @@ def _audit(arguments: argparse.Namespace) -> int:
     return int(bool(failed))
 
 
-def _read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imported late
-    from core.predictions import ScoreKind
-    from core.readers import sandbox
-    from core.readers.options import ReadOptions
-
-    for path in (arguments.file, arguments.labels):
-        if path is not None and not path.is_file():
-            raise UsageError("FILE", f"there is no file {path.name}", "check the path")
-    options = ReadOptions(
-        scores=ScoreKind(arguments.scores) if arguments.scores else None,
-        scores_key=arguments.scores_key,
-        labels_key=arguments.labels_key,
-        id_column=arguments.id_column,
-    )
-    return sandbox.read(
-        arguments.file,
-        name=arguments.file.name,
-        labels=arguments.labels,
-        labels_name=arguments.labels.name if arguments.labels else "",
-        options=options,
-    )
-
-
-def _split(wanted: str | None, result: Any) -> str:  # noqa: ANN401
-    if wanted is None:
-        return str(result.chosen_split)
-    if wanted not in result.splits:
-        raise UsageError(
-            "SPLIT", f"no split {wanted!r}", f"the file holds {', '.join(result.splits)}"
-        )
-    return wanted
-
-
 def _print_audit(report: Json) -> None:
     print(printable(f"{report['file']}, {report['split']} split: {report['verdict']['text']}"))
     kinds = "labels" if report["task"] == "multilabel" else "classes"
     rows = "1 row" if report["n"] == 1 else f"{report['n']} rows"
     print(f"{rows}, {report['n_classes']} {kinds}, read as {report['scores']}")
     for name, score in report["metrics"].items():
-        print(f"  {name:<14} {_number(score['value']):>10}  {_interval(score)}")
+        print(f"  {name:<14} {number(score['value']):>10}  {_interval(score)}")
     for name, reason in report["unavailable"].items():
         print(f"  {name:<14} {'-':>10}  {reason}")
     for notice in report["notices"]:
@@ -219,7 +150,7 @@ def _print_audit(report: Json) -> None:
 def _add_compare(verb: Parser) -> None:
     verb.set_defaults(run=_compare)
     verb.add_argument("files", type=Path, nargs="+", metavar="FILE", help="the first is reference")
-    _add_reading(verb)
+    add_reading(verb)
     verb.add_argument("--metric", default="ece", metavar="ece")
     verb.add_argument("--json", metavar="OUT|-")
 
@@ -237,20 +168,16 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
     runs = []
     for file in files:
-        result = _read(argparse.Namespace(**vars(arguments) | {"file": file}))
+        result = read(argparse.Namespace(**vars(arguments) | {"file": file}))
         runs.append(compared(result.splits[result.chosen_split]))
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]
     report = compare_json(names, runs, compare(runs, names, 0), arguments.metric)
-    _emit(arguments.json, report)
+    emit(arguments.json, report)
     if arguments.json != "-":
         for line in compare_lines(report):
             print(printable(line))
     return 0
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
 
 
 def _interval(score: Json) -> str:
@@ -276,7 +203,7 @@ def _add_runs(verb: Parser) -> None:
     imported.set_defaults(run=_runs_import)
     imported.add_argument("file", type=Path)
     imported.add_argument("--name")
-    _add_reading(imported)
+    add_reading(imported)
     exported = acts.add_parser("export", help="write a run to one file")
     exported.set_defaults(run=_runs_export)
     exported.add_argument("id")
@@ -311,7 +238,7 @@ def _done(_: object, act: str) -> int:
 def _runs_list(arguments: argparse.Namespace) -> int:
     rows = _library().rows()
     if arguments.json:
-        _emit(arguments.json, [row.to_json() for row in rows])
+        emit(arguments.json, [row.to_json() for row in rows])
         return 0
     for row in rows:
         print(printable(f"{row.id}  {row.kind:<8}  {row.task:<10}  {row.n:>8}  {row.name}"))
@@ -323,14 +250,14 @@ def _runs_show(arguments: argparse.Namespace) -> int:
     shown = library.get(arguments.id).to_json()
     if arguments.files:
         shown["files"] = library.files(arguments.id)
-    _emit(arguments.json or "-", shown)
+    emit(arguments.json or "-", shown)
     return 0
 
 
 def _runs_import(arguments: argparse.Namespace) -> int:
     from core.library.importing import keep_result
 
-    result = _read(arguments)
+    result = read(arguments)
     name = arguments.name or arguments.file.stem
     manifest = keep_result(_library(), name, arguments.file.name, result)
     print(manifest.id)

@@ -28,10 +28,28 @@ def write_npz(out: Path, manifest: Manifest, splits: Mapping[str, Predictions]) 
     LibraryError
         EXPORT when the disk is full or the folder is missing or read-only.
     """
+    arrays = {"class_names": np.array(manifest.class_names)} | _split_arrays(splits)
+    arrays["manifest"] = np.array(json.dumps(manifest.to_json()))
+    _write(out, arrays)
+
+
+def write_splits(out: Path, splits: Mapping[str, Predictions]) -> None:
+    """Write splits of one file to `out`, as `write_npz` does, without a manifest.
+
+    Raises
+    ------
+    LibraryError
+        EXPORT, as of `write_npz`.
+    """
+    names = next(iter(splits.values())).class_names
+    _write(out, {"class_names": np.array(names)} | _split_arrays(splits))
+
+
+def _write(out: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:  # Any: numbers and text
     part = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PART}")
     try:
         with part.open("wb") as file:
-            np.savez(file, allow_pickle=False, **_arrays(manifest, splits))
+            np.savez(file, allow_pickle=False, **arrays)
             file.flush()
             os.fsync(file.fileno())
         part.replace(out)
@@ -45,17 +63,15 @@ def write_npz(out: Path, manifest: Manifest, splits: Mapping[str, Predictions]) 
         part.unlink(missing_ok=True)
 
 
-def _arrays(
-    manifest: Manifest, splits: Mapping[str, Predictions]
+def _split_arrays(
+    splits: Mapping[str, Predictions],
 ) -> dict[str, npt.NDArray[Any]]:  # Any: numbers and text
     arrays: dict[str, npt.NDArray[Any]] = {}
     for split, predictions in splits.items():
-        arrays[f"{split}_{manifest.scores}"] = predictions.scores
+        arrays[f"{split}_{predictions.kind}"] = predictions.scores
         arrays[f"{split}_labels"] = predictions.labels
         if predictions.predicted is not None:
             arrays[f"{split}_predicted"] = predictions.predicted
         if predictions.row_ids:
             arrays[f"{split}_ids"] = np.array(predictions.row_ids)
-    arrays["class_names"] = np.array(manifest.class_names)
-    arrays["manifest"] = np.array(json.dumps(manifest.to_json()))
     return arrays

@@ -1,0 +1,297 @@
+"""Calibrators on a run: fit on one part, judge on another; from Predictions to Predictions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Int
+from core.calibrators import CALIBRATORS
+from core.calibrators.base import FitReport
+from core.calibrators.stored import Fittable, make
+from core.errors import Notice, Refused, UsageError
+from core.metrics.comparison import Compared, compared
+from core.predictions import Predictions, ScoreKind, Task
+
+NONE = "none"  # the scores as they were read: what every method is compared with
+DEFAULT_METHODS = ("ts", "focal_map", "focal_ts")
+CUT = "cut"  # in place of a split's name: a share of the test split is fitted on
+SHARE = 0.5
+HALF = 0.5
+SHARES = (0.1, 0.9)  # of the rows, fitted on, when one part is cut in two
+STREAM = 11  # of random numbers
+LOG_ODDS = 745.0  # beyond it exp underflows
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which rows calibrators are fitted on, and which are reported.
+
+    Attributes
+    ----------
+    fit, test : Predictions
+        The rows.
+    fit_name, test_name : str
+        The splits they come from; equal where one split is cut in two, or used for both.
+    cut : tuple of float and int, or None
+        Share of the split that is fitted on, and the seed.
+    notices : tuple of Notice
+        CUT or SAME_ROWS.
+    """
+
+    fit: Predictions
+    test: Predictions
+    fit_name: str
+    test_name: str
+    cut: tuple[float, int] | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One method fitted on one part, or why it could not be.
+
+    Attributes
+    ----------
+    method : str
+        A key of `CALIBRATORS`.
+    calibrator : Calibrator, PerLabel or None
+        Fitted; None where the method refused these rows.
+    refusal : str
+        Why there is none.
+    """
+
+    method: str
+    calibrator: Fittable | None
+    refusal: str = ""
+
+    @property
+    def report(self) -> FitReport | None:
+        """What the fit did."""
+        return None if self.calibrator is None else self.calibrator.report_
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a method, or none, does to the rows that are reported.
+
+    Attributes
+    ----------
+    compared : Compared
+        Audit of the calibrated rows, with draws on the resamples that all methods share.
+    changed : int
+        Rows whose predicted class differs from the one in the file; for many labels the number
+        of answers, at one half, that differ.
+    """
+
+    compared: Compared
+    changed: int
+
+
+def fit_default(splits: Sequence[str], test: str) -> str:
+    """Return what is fitted on when nobody says: the validation split, else half of the test."""
+    others = [name for name in splits if name != test]
+    return next((name for name in ("val", *others) if name in others), CUT)
+
+
+def parts(
+    splits: Mapping[str, Predictions], fit_on: str, test: str, *, share: float, seed: int
+) -> Parts:
+    """Return the rows to fit on and the rows to report.
+
+    Parameters
+    ----------
+    splits : mapping of str to Predictions
+        What the file holds.
+    fit_on : str
+        A split, or `cut`: some rows of the test split, which then are not reported.
+    test : str
+        The split that is reported.
+    share, seed : float, int
+        As of `cut`.
+
+    Raises
+    ------
+    UsageError
+        SPLIT: there is no split of that name; SETTING, as of `cut`.
+    """
+    for name in (fit_on, test):
+        if name not in splits and (name, fit_on) != (CUT, CUT):
+            held = ", ".join(splits)
+            raise UsageError("SPLIT", f"no split {name!r}", f"the file holds {held}")
+    if fit_on not in splits:
+        first, second = cut(splits[test], share, seed)
+        text = (
+            f"fitted on {first.n} rows of {test}, drawn with seed {seed}; reported on the other "
+            f"{second.n}"
+        )
+        return Parts(first, second, test, test, (share, seed), (Notice("CUT", text),))
+    same: tuple[Notice, ...] = ()
+    if fit_on == test:
+        text = (
+            f"calibrators were fitted on {test}, the same rows that are reported: the numbers "
+            "after calibration are better than they would be on new rows"
+        )
+        same = (Notice("SAME_ROWS", text),)
+    return Parts(splits[fit_on], splits[test], fit_on, test, None, same)
+
+
+def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
+    """Cut one part in two at random: rows to fit on, and the other rows to report on.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        N rows, at least two.
+    share : float
+        Of the rows to fit on, 0.1 to 0.9.
+    seed : int
+        The same seed, share and number of rows give the same cut.
+
+    Returns
+    -------
+    tuple of Predictions
+        Each in the file's order.
+
+    Raises
+    ------
+    UsageError
+        SETTING: the share lies outside its range, or the seed below 0.
+    Refused
+        FIT: there is one row only.
+    """
+    if not SHARES[0] <= share <= SHARES[1]:
+        raise UsageError("SETTING", f"the share is {share:g}", "use 0.1 to 0.9")
+    if seed < 0:
+        raise UsageError("SETTING", f"the seed is {seed}", "use 0 or more")
+    n = predictions.n
+    if n < 2:
+        raise Refused("FIT", "one row cannot be cut in two", "give more rows")
+    order = np.random.default_rng([seed, STREAM]).permutation(n)
+    n_fit = min(max(1, round(share * n)), n - 1)
+    return _take(predictions, np.sort(order[:n_fit])), _take(predictions, np.sort(order[n_fit:]))
+
+
+def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str = "exact") -> Fit:
+    """Fit a method; rows that it cannot be fitted on are a refusal, not an error.
+
+    Parameters
+    ----------
+    method : str
+        A key of `CALIBRATORS`.
+    rows : Predictions
+        The part to fit on, with full class scores.
+    objective, search : str
+        As of `core.calibrators.stored.make`.
+
+    Raises
+    ------
+    UsageError
+        SETTING, for an unknown method.
+    Refused
+        CLASSES, as of `logits_of`: no method can be fitted.
+    """
+    logits = logits_of(rows)
+    kind = CALIBRATORS.get(method)
+    if kind is not None and rows.task not in kind.tasks:
+        return Fit(method, None, f"{kind.label} has no form for {rows.task.value} scores")
+    calibrator = make(method, rows.task, objective=objective, search=search)
+    try:
+        return Fit(method, calibrator.fit(logits, rows.labels))
+    except Refused as refusal:
+        return Fit(method, None, refusal.what)
+
+
+def judge(rows: Predictions, calibrator: Fittable | None) -> Judged:
+    """Return what a calibrator, or none, does to the rows that are reported."""
+    if calibrator is None:
+        return Judged(compared(rows), 0)
+    after = calibrated(calibrator, rows)
+    return Judged(compared(after), _changed(rows, after))
+
+
+def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:
+    """Return the same rows with calibrated probabilities.
+
+    Where float64 cannot hold a probability above 0, the scores are log-probabilities, kind
+    logits, so that the NLL stays finite.
+
+    Raises
+    ------
+    Refused
+        CLASSES: the calibrator was fitted on another number of classes.
+    """
+    return calibrated_splits(calibrator, {"": rows})[""]
+
+
+def calibrated_splits(
+    calibrator: Fittable, splits: Mapping[str, Predictions]
+) -> dict[str, Predictions]:
+    """Return the splits of one file with calibrated probabilities, all of one kind of scores."""
+    task = next(iter(splits.values())).task
+    logits = {name: logits_of(rows) for name, rows in splits.items()}
+    scores = {name: calibrator.predict_proba(one) for name, one in logits.items()}
+    kind = ScoreKind.SIGMOID if task is Task.MULTILABEL else ScoreKind.PROBABILITIES
+    if kind is ScoreKind.PROBABILITIES and not all(p.all() for p in scores.values()):
+        logs = {name: calibrator.predict_log_proba(one) for name, one in logits.items()}
+        if all(np.isfinite(one).all() for one in logs.values()):
+            scores, kind = logs, ScoreKind.LOGITS
+    return {
+        name: Predictions(
+            task, kind, scores[name], rows.labels, rows.class_names, row_ids=rows.row_ids
+        )
+        for name, rows in splits.items()
+    }
+
+
+def logits_of(rows: Predictions) -> npt.NDArray[np.floating]:
+    """Return what calibrators take: the logits as read, else log-probabilities.
+
+    Returns
+    -------
+    (N, K) array; (N,) or (N, L) log-odds for binary and multi-label scores
+        -inf (log-odds: also +inf, cut off at 745) where a probability is 0.
+
+    Raises
+    ------
+    Refused
+        CLASSES: the file holds the confidence of the answer only.
+    """
+    if rows.task is Task.TOP_LABEL:
+        raise Refused(
+            "CLASSES",
+            "the file holds the confidence of the answer only",
+            "give a file with the scores of every class",
+        )
+    if rows.kind is ScoreKind.LOGITS:
+        return rows.scores
+    if rows.task is Task.MULTILABEL or rows.scores.ndim == 1:
+        p = rows.scores.astype(np.float64)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.clip(np.log(p) - np.log1p(-p), -LOG_ODDS, LOG_ODDS))
+    return rows.log_probabilities()
+
+
+def _changed(before: Predictions, after: Predictions) -> int:
+    if before.task is Task.MULTILABEL:
+        return int(np.count_nonzero(_present(before) != _present(after)))
+    return int(np.count_nonzero(before.rows.predicted != after.rows.predicted))
+
+
+def _present(rows: Predictions) -> npt.NDArray[np.bool_]:
+    return rows.probabilities() > HALF
+
+
+def _take(rows: Predictions, at: Int) -> Predictions:
+    """Return some rows, with the file's names of all classes."""
+    return Predictions(
+        rows.task,
+        rows.kind,
+        rows.scores[at],
+        rows.labels[at],
+        rows.class_names,
+        None if rows.predicted is None else rows.predicted[at],
+        tuple(rows.row_ids[i] for i in at) if rows.row_ids else (),
+        rows.renormalise,
+    )

@@ -1,0 +1,122 @@
+"""``python -m core calibrate`` and ``apply``: fit, judge, save and use calibrators."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from core import defaults
+from core.commands.shared import Parser, add_reading, emit, printable, read, split_of, write
+from core.errors import Refused, UsageError
+
+LARGEST_CALIBRATOR = 2**28  # bytes; a matrix of 1,000 classes takes about 20 MB
+
+
+def add_calibrate(verb: Parser) -> None:
+    """Add the options of ``calibrate``."""
+    verb.set_defaults(run=_calibrate)
+    verb.add_argument("file", type=Path)
+    add_reading(verb)
+    verb.add_argument("--methods", default="ts,focal_map,focal_ts", metavar="A,B")
+    verb.add_argument("--fit", metavar="val", help="a split, or cut: some rows of the test split")
+    verb.add_argument("--test", metavar="test")
+    verb.add_argument("--share", type=float, default=0.5, help="of the rows, with --fit cut")
+    verb.add_argument("--seed", type=int, default=defaults.SEED, help="of the cut")
+    verb.add_argument("--objective", default="nll", choices=["nll", "ece", "ece_em", "ada_ece"])
+    verb.add_argument("--search", default="exact", choices=["exact", "grid", "paper", "line"])
+    verb.add_argument("--json", metavar="OUT|-")
+    verb.add_argument("--save", metavar="DIR", type=Path, help="a .json and a .py a method")
+
+
+def add_apply(verb: Parser) -> None:
+    """Add the options of ``apply``."""
+    verb.set_defaults(run=_apply)
+    verb.add_argument("calibrator", type=Path, metavar="CALIBRATOR.json")
+    verb.add_argument("file", type=Path)
+    add_reading(verb)
+    verb.add_argument("--out", type=Path, required=True, metavar="FILE.npz")
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
+    from core.calibrators import CALIBRATORS
+    from core.calibrators.posthoc import NONE, fit, fit_default, judge, parts
+    from core.reports.calibrate_json import calibrate_json, calibrate_lines
+
+    methods = list(dict.fromkeys(name for name in arguments.methods.split(",") if name))
+    unknown = [name for name in methods if name not in CALIBRATORS]
+    if unknown or not methods:
+        what = f"there is no method {', '.join(unknown) or 'named'}"
+        raise UsageError("SETTING", what, f"use some of {','.join(CALIBRATORS)}")
+    result = read(arguments)
+    test = split_of(arguments.test, result)
+    fit_on = arguments.fit or fit_default(list(result.splits), test)
+    rows = parts(result.splits, fit_on, test, share=arguments.share, seed=arguments.seed)
+    fits = [
+        fit(name, rows.fit, objective=arguments.objective, search=arguments.search)
+        for name in methods
+    ]
+    judged = {NONE: judge(rows.test, None)}
+    judged |= {
+        one.method: judge(rows.test, one.calibrator) for one in fits if one.calibrator is not None
+    }
+    report = calibrate_json(rows, fits, judged, result.notices)
+    if arguments.save:
+        _save(arguments.save, [one.calibrator for one in fits if one.calibrator is not None])
+    emit(arguments.json, report)
+    if arguments.json != "-":
+        for line in calibrate_lines(report):
+            print(printable(line))
+        for notice in report["notices"]:
+            print(printable(f"{notice['code']}: {notice['text']}"))
+    return 0
+
+
+def _save(folder: Path, fitted: list[Any]) -> None:  # Any: Calibrator or PerLabel; imported late
+    from core.calibrators.export import code
+    from core.calibrators.stored import to_json
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        what = f"{folder.name} cannot be made ({error.strerror})"
+        raise UsageError("OUTPUT", what, "name another folder") from error
+    for one in fitted:
+        write(folder / f"{one.name}.json", json.dumps(to_json(one), allow_nan=False) + "\n")
+        write(folder / f"{one.name}.py", code(one))
+
+
+def _apply(arguments: argparse.Namespace) -> int:
+    from core.calibrators.posthoc import calibrated_splits
+    from core.calibrators.stored import from_json
+    from core.library.export import write_splits
+
+    calibrator = from_json(_stored(arguments.calibrator))
+    if arguments.out.suffix != ".npz":
+        raise UsageError("OUTPUT", f"{arguments.out.name} is no .npz", "name a file ending in .npz")
+    result = read(arguments)
+    write_splits(arguments.out, calibrated_splits(calibrator, result.splits))
+    for notice in result.notices:
+        print(printable(f"{notice.code}: {notice.text}"))
+    print(printable(arguments.out.name))
+    return 0
+
+
+def _stored(path: Path) -> Any:  # noqa: ANN401  plain JSON
+    """Return the JSON of a saved calibrator.
+
+    Raises
+    ------
+    UsageError
+        FILE: it is not there.
+    Refused
+        CALIBRATOR: it is too large, or no JSON.
+    """
+    if not path.is_file():
+        raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    remedy = "give a .json that calibrate saved"
+    if path.stat().st_size > LARGEST_CALIBRATOR:
+        raise Refused("CALIBRATOR", f"{path.name} is larger than any calibrator", remedy)
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise Refused("CALIBRATOR", f"{path.name} is not JSON", remedy) from error

@@ -1,0 +1,112 @@
+"""What the verbs share: reading a file, printing safely, writing outputs."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+from unicodedata import category
+
+from core.errors import UsageError
+
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong usage ends with code 3, not argparse's 2, which here means a refused input."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of exiting, so that every error leaves by one door."""
+        raise UsageError("USAGE", message, f"see {self.prog} --help")
+
+
+def printable(text: str) -> str:
+    """Return text that cannot steer a terminal: control and direction characters become spaces."""
+    return "".join(" " if category(mark) in {"Cc", "Cf"} else mark for mark in text)
+
+
+def write(path: Path, text: str) -> None:
+    """Write an output the user named.
+
+    Raises
+    ------
+    UsageError
+        OUTPUT: the file cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            "OUTPUT", f"{path.name} cannot be written ({error.strerror})", "name another file"
+        ) from error
+
+
+def emit(target: str | None, value: Json | list[Json]) -> None:
+    """Write JSON to a file, or to stdout for ``-``."""
+    if target is None:
+        return
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    if target == "-":
+        print(text)
+    else:
+        write(Path(target), text + "\n")
+
+
+def add_reading(verb: Parser) -> None:
+    """Add the options that say how a file is read."""
+    verb.add_argument("--labels", type=Path, metavar="FILE")
+    verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
+    verb.add_argument("--scores-key", metavar="K")
+    verb.add_argument("--labels-key", metavar="K")
+    verb.add_argument("--id-column", metavar="C")
+
+
+def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imported late
+    """Read the file that was named, in a process of its own.
+
+    Raises
+    ------
+    UsageError
+        FILE: it is not there.
+    """
+    from core.predictions import ScoreKind
+    from core.readers import sandbox
+    from core.readers.options import ReadOptions
+
+    for path in (arguments.file, arguments.labels):
+        if path is not None and not path.is_file():
+            raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    options = ReadOptions(
+        scores=ScoreKind(arguments.scores) if arguments.scores else None,
+        scores_key=arguments.scores_key,
+        labels_key=arguments.labels_key,
+        id_column=arguments.id_column,
+    )
+    return sandbox.read(
+        arguments.file,
+        name=arguments.file.name,
+        labels=arguments.labels,
+        labels_name=arguments.labels.name if arguments.labels else "",
+        options=options,
+    )
+
+
+def split_of(wanted: str | None, result: Any) -> str:  # noqa: ANN401
+    """Return the split that was asked for, else the one the reader chose.
+
+    Raises
+    ------
+    UsageError
+        SPLIT: the file has no part of that name.
+    """
+    if wanted is None:
+        return str(result.chosen_split)
+    if wanted not in result.splits:
+        raise UsageError(
+            "SPLIT", f"no split {wanted!r}", f"the file holds {', '.join(result.splits)}"
+        )
+    return wanted
+
+
+def number(value: float | None) -> str:
+    """Return a number with four decimals, or a dash."""
+    return "-" if value is None else f"{value:.4f}"

@@ -1,0 +1,132 @@
+"""The JSON object of ``python -m core calibrate --json``, and the same as lines of text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.calibrators import CALIBRATORS
+from core.calibrators.posthoc import NONE, Fit, Judged, Parts
+from core.errors import Notice
+from core.metrics.comparison import compare
+from core.metrics.paired import Difference
+from core.reports.audit_json import score_json
+
+Json = dict[str, Any]  # Any: plain JSON values
+SHOWN = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
+
+
+def calibrate_json(
+    parts: Parts, fits: Sequence[Fit], judged: Mapping[str, Judged], notices: Sequence[Notice]
+) -> Json:
+    """Return what every method does as plain JSON.
+
+    Parameters
+    ----------
+    parts : Parts
+        The rows that were fitted on, and those that are reported.
+    fits : sequence of Fit
+        The methods, in their order.
+    judged : mapping of str to Judged
+        By method, with `none`; methods that refused are missing.
+    notices : sequence of Notice
+        What the reader said; those of the parts follow.
+
+    Returns
+    -------
+    dict
+        ``methods`` by key; one that could not be fitted holds only its ``reason``.
+        ``difference`` is from none, paired on the same resamples. Fractions throughout.
+    """
+    names = list(judged)
+    found = compare([judged[name].compared for name in names], names, names.index(NONE))
+    differences = dict(zip(names, found.differences, strict=True))
+    return {
+        "fit": parts.fit_name,
+        "test": parts.test_name,
+        "n_fit": parts.fit.n,
+        "n_test": parts.test.n,
+        "cut": None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]},
+        "notices": [note.to_json() for note in (*notices, *parts.notices)],
+        NONE: {"metrics": _metrics(judged[NONE])},
+        "methods": {
+            one.method: _method(one, judged.get(one.method), differences.get(one.method, {}))
+            for one in fits
+        },
+    }
+
+
+def _metrics(judged: Judged) -> Json:
+    return {key: score_json(one) for key, one in judged.compared.audit.main.metrics.items()}
+
+
+def _method(one: Fit, judged: Judged | None, differences: Mapping[str, Difference]) -> Json:
+    report = one.report
+    if judged is None or report is None:
+        return {"reason": one.refusal}
+    return {
+        "parameters": dict(report.parameters),
+        "objective": report.objective,
+        "before": report.before,
+        "after": report.after,
+        "at_bound": report.at_bound,
+        "worse": report.worse,
+        "message": report.message,
+        "fit_seconds": report.seconds,
+        "keeps_accuracy": CALIBRATORS[one.method].keeps_accuracy,
+        "answers_changed": judged.changed,
+        "metrics": _metrics(judged),
+        "difference": {key: difference_json(found) for key, found in differences.items()},
+    }
+
+
+def difference_json(found: Difference) -> Json:
+    """Return a paired difference; without an interval it has a reason."""
+    out: Json = {
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "level": found.level,
+        "n": found.n,
+        "tie": found.tie,
+        "settings": dict(found.settings),
+    }
+    return out | {"reason": found.reason} if found.low is None else out
+
+
+def calibrate_lines(report: Json) -> list[str]:
+    """Return the same for a terminal: where it was fitted, then one line a method."""
+    lines = [
+        f"fitted on {report['n_fit']} rows of {report['fit']}, "
+        f"reported on {report['n_test']} rows of {report['test']}",
+        f"{NONE:<17}{_scores(report[NONE]['metrics'])}",
+    ]
+    for name, method in report["methods"].items():
+        if "reason" in method:
+            lines.append(f"{name:<17}not fitted: {method['reason']}")
+            continue
+        lines.append(f"{name:<17}{_scores(method['metrics'])}")
+        lines.append(f"{'':<17}{_told(method)}")
+    return lines
+
+
+def _scores(metrics: Json) -> str:
+    return "  ".join(f"{key} {_number(metrics[key]['value'])}" for key in SHOWN if key in metrics)
+
+
+def _told(method: Json) -> str:
+    said = [f"ece {_difference(method['difference'].get('ece'))}"]
+    small = {k: v for k, v in method["parameters"].items() if isinstance(v, float)}
+    said += [f"{key} {value:.4g}" for key, value in small.items()]
+    said += [f"{method['answers_changed']} answers changed"] if method["answers_changed"] else []
+    said += [method["message"]] if method["message"] else []
+    return ", ".join(said)
+
+
+def _difference(found: Json | None) -> str:
+    if found is None or found["low"] is None:
+        return "difference unknown"
+    tie = ", a tie" if found["tie"] else ""
+    return f"{found['value']:+.4f} ({found['low']:+.4f} to {found['high']:+.4f}{tie})"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

@@ -1,0 +1,157 @@
+"""Fitting on one part and judging on another: the cut, the scores, and what changes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.calibrators.posthoc import (
+    calibrated,
+    cut,
+    fit,
+    fit_default,
+    judge,
+    logits_of,
+    parts,
+)
+from core.errors import Refused, UsageError
+from core.predictions import Predictions, ScoreKind, Task
+
+RNG = np.random.default_rng(0)
+
+
+def rows(n=60, kind=ScoreKind.LOGITS, scores=None, task=Task.MULTICLASS, **more):
+    logits = RNG.normal(size=(n, 3)) if scores is None else np.asarray(scores)
+    labels = more.pop("labels", np.arange(len(logits)) % 3)
+    return Predictions(task, kind, logits, labels, **more)
+
+
+@given(st.integers(2, 200), st.floats(0.1, 0.9), st.integers(0, 10**6))
+def test_cut_keeps_every_row_once_in_the_files_order(n, share, seed):
+    whole = rows(n, row_ids=tuple(str(i) for i in range(n)))
+    first, second = cut(whole, share, seed)
+    ids = [[int(i) for i in one.row_ids] for one in (first, second)]
+    assert sorted(ids[0] + ids[1]) == list(range(n))
+    assert ids[0] == sorted(ids[0])
+    assert ids[1] == sorted(ids[1])
+    assert abs(first.n - share * n) <= 1
+    for one, at in zip((first, second), ids, strict=True):
+        np.testing.assert_array_equal(one.scores, whole.scores[at])
+        np.testing.assert_array_equal(one.labels, whole.labels[at])
+        assert one.class_names == whole.class_names
+    assert cut(whole, share, seed)[0].digest == first.digest
+
+
+def test_cut_is_drawn_at_random_and_by_the_seed():
+    whole = rows(200, row_ids=tuple(str(i) for i in range(200)))
+    first, _ = cut(whole, 0.5, 0)
+    other, _ = cut(whole, 0.5, 1)
+    low = sum(int(i) < 100 for i in first.row_ids)
+    assert 25 < low < 75  # not the first half
+    assert first.row_ids != other.row_ids
+
+
+def test_one_row_cannot_be_cut():
+    with pytest.raises(Refused, match="one row"):
+        cut(rows(1), 0.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("splits", "test", "expected"),
+    [
+        (("val", "test"), "test", "val"),
+        (("train", "val", "test"), "test", "val"),
+        (("train", "test"), "test", "train"),
+        (("test",), "test", "cut"),
+        (("val", "test"), "val", "test"),
+    ],
+)
+def test_what_is_fitted_on_when_nobody_says(splits, test, expected):
+    assert fit_default(splits, test) == expected
+
+
+def test_parts_of_two_splits_are_the_splits():
+    splits = {"val": rows(30), "test": rows(40)}
+    found = parts(splits, "val", "test", share=0.5, seed=0)
+    assert (found.fit, found.test, found.cut, found.notices) == (
+        splits["val"],
+        splits["test"],
+        None,
+        (),
+    )
+
+
+def test_split_that_is_called_cut_is_a_split():
+    splits = {"cut": rows(30), "test": rows(40)}
+    assert parts(splits, "cut", "test", share=0.5, seed=0).fit is splits["cut"]
+    with pytest.raises(UsageError):
+        parts({"test": rows(9)}, "test", "cut", share=0.5, seed=0)
+
+
+def test_probabilities_become_their_logarithms():
+    p = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
+    found = logits_of(rows(kind=ScoreKind.PROBABILITIES, scores=p, labels=np.array([0, 1])))
+    np.testing.assert_allclose(np.exp(found), p, atol=1e-15)
+    assert found[1, 0] == -np.inf
+
+
+def test_binary_and_multi_label_probabilities_become_log_odds():
+    p = np.array([0.0, 0.25, 0.5, 1.0])
+    y = np.array([0, 1, 0, 1])
+    one = logits_of(rows(kind=ScoreKind.PROBABILITIES, scores=p, task=Task.BINARY, labels=y))
+    np.testing.assert_allclose(one, [-745, -np.log(3), 0, 745], rtol=1e-15)
+    many = logits_of(
+        rows(kind=ScoreKind.SIGMOID, scores=p[:, None], task=Task.MULTILABEL, labels=y[:, None])
+    )
+    np.testing.assert_array_equal(many[:, 0], one)
+
+
+def test_logits_are_handed_over_as_they_are():
+    one = rows(scores=RNG.normal(size=(9, 3)).astype(np.float32))
+    assert logits_of(one) is one.scores
+
+
+def test_changed_answers_are_counted():
+    whole = rows(300, labels=np.where(np.arange(300) % 3 == 0, 1, np.arange(300) % 3))
+    found = fit("vector", whole)
+    judged = judge(whole, found.calibrator)
+    p = found.calibrator.predict_proba(whole.scores)
+    expected = sum(a != b for a, b in zip(p.argmax(1), whole.scores.argmax(1), strict=True))
+    assert judged.changed == expected > 0
+    assert judge(whole, None).changed == 0
+
+
+def test_changed_answers_of_many_labels_are_counted_at_one_half():
+    p = np.tile([[0.3, 0.6]], (40, 1))
+    labels = np.column_stack([np.arange(40) % 4 > 0, np.arange(40) % 4 > 0]).astype(int)
+    whole = rows(kind=ScoreKind.SIGMOID, scores=p, task=Task.MULTILABEL, labels=labels)
+    found = fit("histogram", whole)  # both labels are present in 75 of 100 rows
+    assert judge(whole, found.calibrator).changed == 40
+
+
+def test_saturated_rows_keep_a_finite_nll():
+    z = np.where(np.eye(3)[np.arange(60) % 3] > 0, 1e4, -1e4)
+    z[:6] = z[:6][:, ::-1]  # some surely wrong
+    whole = rows(scores=z)
+    found = calibrated(fit("ts", whole).calibrator, whole)
+    assert found.kind is ScoreKind.LOGITS
+    assert np.isfinite(found.log_probabilities()).all()
+
+
+def test_true_zeros_stay_probabilities():
+    whole = rows(300)
+    found = calibrated(fit("isotonic", whole).calibrator, whole)
+    assert found.kind is ScoreKind.PROBABILITIES
+
+
+def test_method_without_a_form_for_the_task_is_a_reason_not_an_error():
+    y = np.arange(40) % 2
+    whole = rows(
+        kind=ScoreKind.SIGMOID,
+        scores=RNG.random((40, 2)),
+        task=Task.MULTILABEL,
+        labels=np.column_stack([y, y]),
+    )
+    found = fit("matrix", whole)
+    assert (found.calibrator, found.report) == (None, None)
+    assert "has no form for multilabel" in found.refusal

@@ -1,0 +1,224 @@
+"""python -m core calibrate and apply: what they say, and that both give the same numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from core.__main__ import main
+
+RNG = np.random.default_rng(1)
+TRUE = 1.5 * RNG.normal(size=(900, 4))
+P = np.exp(TRUE) / np.exp(TRUE).sum(axis=1, keepdims=True)
+LABELS = np.array([RNG.choice(4, p=row) for row in P])
+SHARP = 2.5 * TRUE  # over-confident: the true temperature is 2.5
+TOLD = {"value", "low", "high", "level", "n", "tie", "settings"}
+
+
+@pytest.fixture
+def one_part(tmp_path):
+    path = tmp_path / "one.npz"
+    np.savez(path, logits=SHARP, labels=LABELS)
+    return path
+
+
+@pytest.fixture
+def two_parts(tmp_path):
+    path = tmp_path / "two.npz"
+    np.savez(
+        path,
+        val_logits=SHARP[:400],
+        val_labels=LABELS[:400],
+        test_logits=SHARP[400:],
+        test_labels=LABELS[400:],
+    )
+    return path
+
+
+def call(capsys, *arguments):
+    assert main([str(one) for one in arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments):
+    code = main([str(one) for one in arguments])
+    return code, capsys.readouterr().err.split(":")[0]
+
+
+def codes(report):
+    return {notice["code"] for notice in report["notices"]}
+
+
+def test_report_has_every_key_and_the_temperature_is_found(two_parts, capsys):
+    found = call(capsys, "calibrate", two_parts, "--methods", "ts,focal_ts", "--json", "-")
+    assert (found["fit"], found["test"], found["n_fit"], found["n_test"]) == (
+        "val",
+        "test",
+        400,
+        500,
+    )
+    assert found["cut"] is None
+    assert not codes(found) & {"CUT", "SAME_ROWS"}
+    ts = found["methods"]["ts"]
+    assert ts["parameters"]["temperature"] == pytest.approx(2.5, rel=0.15)
+    assert (ts["objective"], ts["at_bound"], ts["answers_changed"]) == ("nll", False, 0)
+    assert ts["after"] < ts["before"]
+    assert ts["fit_seconds"] > 0
+    for key in ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece"):
+        before, after = (one["metrics"][key]["value"] for one in (found["none"], ts))
+        difference = ts["difference"][key]
+        assert set(difference) == TOLD
+        assert difference["value"] == pytest.approx(after - before, abs=1e-15)
+        assert difference["low"] <= difference["value"] <= difference["high"]
+    assert ts["difference"]["ece"]["high"] < 0  # beyond chance
+    assert ts["difference"]["accuracy"]["value"] == 0
+
+
+def test_reported_rows_are_those_that_were_not_fitted_on(two_parts, capsys):
+    from core.metrics.suite import audit
+    from core.predictions import Predictions, ScoreKind, Task
+
+    found = call(capsys, "calibrate", two_parts, "--methods", "ts", "--json", "-")
+    t = found["methods"]["ts"]["parameters"]["temperature"]
+    rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, SHARP[400:] / t, LABELS[400:])
+    own = audit(rows).main.metrics
+    for key in ("nll", "ece", "brier"):
+        value = found["methods"]["ts"]["metrics"][key]["value"]
+        assert value == pytest.approx(own[key].value, abs=1e-12)
+
+
+def test_one_part_is_cut_in_two_and_says_so(one_part, capsys):
+    found = call(capsys, "calibrate", one_part, "--methods", "ts", "--json", "-")
+    assert (found["n_fit"], found["n_test"]) == (450, 450)
+    assert found["cut"] == {"share": 0.5, "seed": 0}
+    assert "CUT" in codes(found)
+    again = call(capsys, "calibrate", one_part, "--methods", "ts", "--json", "-")
+    other = call(capsys, "calibrate", one_part, "--methods", "ts", "--seed", "1", "--json", "-")
+    temperatures = [
+        one["methods"]["ts"]["parameters"]["temperature"] for one in (found, again, other)
+    ]
+    assert temperatures[0] == temperatures[1] != temperatures[2]
+
+
+def test_reporting_the_rows_that_were_fitted_on_is_warned_of(one_part, capsys):
+    found = call(capsys, "calibrate", one_part, "--methods", "ts", "--fit", "test", "--json", "-")
+    assert (found["n_fit"], found["n_test"]) == (900, 900)
+    assert "SAME_ROWS" in codes(found)
+
+
+@pytest.mark.parametrize("method", ["ts", "focal_ts", "vector", "isotonic", "histogram"])
+def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_path, capsys, method):
+    found = call(
+        capsys, "calibrate", two_parts, "--methods", method, "--save", tmp_path / "s", "--json", "-"
+    )
+    out = tmp_path / "out.npz"
+    assert (
+        main(["apply", str(tmp_path / "s" / f"{method}.json"), str(two_parts), "--out", str(out)])
+        == 0
+    )
+    capsys.readouterr()
+    audited = call(capsys, "audit", out, "--json", "-")
+    assert (audited["n"], audited["splits"]) == (500, {"val": 400, "test": 500})
+    for key, score in found["methods"][method]["metrics"].items():
+        if score["value"] is None:
+            assert audited["metrics"][key]["value"] is None
+        else:
+            assert audited["metrics"][key]["value"] == pytest.approx(score["value"], abs=1e-12)
+
+
+def test_saved_code_gives_the_same_probabilities(two_parts, tmp_path, capsys):
+    call(capsys, "calibrate", two_parts, "--methods", "ts", "--save", tmp_path / "s", "--json", "-")
+    names = {}
+    exec((tmp_path / "s" / "ts.py").read_text(), names)
+    out = tmp_path / "out.npz"
+    main(["apply", str(tmp_path / "s" / "ts.json"), str(two_parts), "--out", str(out)])
+    capsys.readouterr()
+    mine = [names["calibrate"](row) for row in SHARP[:5].tolist()]
+    np.testing.assert_allclose(np.load(out)["val_probabilities"][:5], mine, atol=1e-12)
+
+
+def test_method_that_cannot_be_fitted_leaves_a_reason_and_the_others(tmp_path, capsys):
+    path = tmp_path / "few.npz"
+    np.savez(
+        path,
+        val_logits=SHARP[:5],
+        val_labels=LABELS[:5],
+        test_logits=SHARP[5:],
+        test_labels=LABELS[5:],
+    )
+    found = call(capsys, "calibrate", path, "--methods", "ts,isotonic", "--json", "-")
+    assert found["methods"]["ts"] == {"reason": "5 rows are too few"}
+    assert found["none"]["metrics"]["accuracy"]["n"] == 895
+
+
+def test_many_labels_are_calibrated_one_by_one(tmp_path, capsys):
+    rng = np.random.default_rng(2)
+    logits = rng.normal(-1.0, 1.0, size=(600, 2))
+    labels = (rng.random((600, 2)) < 1 / (1 + np.exp(-logits))).astype(int)
+    path = tmp_path / "labels.npz"
+    np.savez(path, sigmoid=1 / (1 + np.exp(-2 * logits)), labels=labels)
+    found = call(capsys, "calibrate", path, "--methods", "ts,ets,beta", "--json", "-")
+    ts = found["methods"]["ts"]
+    assert [one["temperature"] for one in ts["parameters"]["labels"]] == pytest.approx(
+        [2.0, 2.0], rel=0.5
+    )
+    assert ts["metrics"]["ece"]["value"] < found["none"]["metrics"]["ece"]["value"]
+    assert ts["answers_changed"] == 0
+    for method in found["methods"].values():
+        assert ("metrics" in method) != ("reason" in method)
+
+
+def test_lines_for_people_name_methods_differences_and_notices(one_part, capsys):
+    assert main(["calibrate", str(one_part), "--methods", "ts,vector"]) == 0
+    said = capsys.readouterr().out
+    assert "fitted on 450 rows of test, reported on 450 rows of test" in said
+    assert "temperature 2." in said
+    assert "answers changed" in said
+    assert "CUT: " in said
+
+
+def test_confidences_of_the_answer_alone_are_refused(tmp_path, capsys):
+    path = tmp_path / "top.csv"
+    rows = [f"{k % 3},{k % 3},0.{k % 9 + 1}" for k in range(60)]
+    path.write_text("label,predicted,confidence\n" + "\n".join(rows))
+    assert refused(capsys, "calibrate", path, "--methods", "ts") == (2, "CLASSES")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--methods", "platt"], "SETTING"),
+        (["--methods", ","], "SETTING"),
+        (["--fit", "train"], "SPLIT"),
+        (["--test", "train"], "SPLIT"),
+        (["--share", "0.95"], "SETTING"),
+        (["--seed", "-1"], "SETTING"),
+        (["--search", "all"], "USAGE"),
+    ],
+)
+def test_wrong_options_are_wrong_usage(one_part, capsys, options, code):
+    assert refused(capsys, "calibrate", one_part, *options) == (3, code)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no json", "[" * 100_000, "{}", "[]", '{"schema": 1}', "\xff"]
+)
+def test_file_that_is_no_calibrator_is_refused(one_part, tmp_path, capsys, text):
+    stored = tmp_path / "stored.json"
+    stored.write_bytes(text.encode("latin-1"))
+    out = tmp_path / "out.npz"
+    assert refused(capsys, "apply", stored, one_part, "--out", out) == (2, "CALIBRATOR")
+    assert not out.exists()
+
+
+def test_apply_refuses_other_classes_and_odd_places(one_part, two_parts, tmp_path, capsys):
+    call(capsys, "calibrate", two_parts, "--methods", "vector", "--save", tmp_path, "--json", "-")
+    stored = tmp_path / "vector.json"
+    three = tmp_path / "three.npz"
+    np.savez(three, logits=SHARP[:, :3], labels=np.minimum(LABELS, 2))
+    out = tmp_path / "out.npz"
+    assert refused(capsys, "apply", stored, three, "--out", out) == (2, "CLASSES")
+    assert refused(capsys, "apply", stored, one_part, "--out", tmp_path / "o.csv") == (3, "OUTPUT")
+    assert refused(capsys, "apply", tmp_path / "none.json", one_part, "--out", out) == (3, "FILE")
+    folder = tmp_path / "missing" / "o.npz"
+    assert refused(capsys, "apply", stored, one_part, "--out", folder) == (2, "EXPORT")
