@@ -33,7 +33,7 @@ from tests.core.calibrators.cases import GOLDEN, drawn, golden_input, hard_runs
 RUNS = hard_runs()
 NAMES = [f"{i}-{z.shape[1]}" for i, (z, _) in enumerate(RUNS)]
 
-FEW = (0, 5, 10, 19)  # one of each number of classes; all twenty are slow
+AT_ONCE = 10  # the run that is tried with the fast tests
 
 
 def mapped(logits, gamma, temperature):
@@ -84,7 +84,15 @@ def exhaustive(margins):
     return values
 
 
-def check_against_all(logits, labels):
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(run, id=NAMES[i], marks=() if i == AT_ONCE else pytest.mark.slow)
+        for i, run in enumerate(RUNS)
+    ],
+)
+def test_searches_are_never_worse_than_trying_all(run):
+    logits, labels = run
     margins = Margins.of(logits, labels)
     for objective, values in exhaustive(margins).items():
         row, column = np.unravel_index(values.argmin(), values.shape)
@@ -104,17 +112,6 @@ def check_against_all(logits, labels):
         assert alone <= values[GRID_GAMMAS.index(0.0)].min() + slack
 
 
-@pytest.mark.parametrize("run", [RUNS[i] for i in FEW], ids=[NAMES[i] for i in FEW])
-def test_searches_are_never_worse_than_trying_all(run):
-    check_against_all(*run)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("run", RUNS, ids=NAMES)
-def test_searches_are_never_worse_than_trying_all_on_twenty_runs(run):
-    check_against_all(*run)
-
-
 def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
     logits, labels = drawn(3000, 4, sharpness=1.5, seed=3)
     plain = Temperature("nll", "grid").fit(logits, labels).report_.after
@@ -122,7 +119,13 @@ def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
     assert FocalTemperature("nll", "grid").fit(logits, labels).report_.after == plain
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "objective",
+    [
+        name if name in ("nll", "ece") else pytest.param(name, marks=pytest.mark.slow)
+        for name in OBJECTIVES
+    ],
+)
 @pytest.mark.parametrize("search", ["grid", "paper"])
 def test_grid_searches_return_the_first_smallest_point(objective, search):
     logits, labels = drawn(150, 4, scale=4.0)
