@@ -87,7 +87,14 @@ def test_temperature_divides_logits():
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize(("n_classes", "case"), [(2, "binary"), (3, "three"), (4, "four")])
+@pytest.mark.parametrize(
+    ("n_classes", "case"),
+    [
+        (2, "binary"),
+        pytest.param(3, "three", marks=pytest.mark.slow),
+        pytest.param(4, "four", marks=pytest.mark.slow),
+    ],
+)
 def test_sweep_has_the_golden_line_and_temperatures(n_classes, case):
     found = theory.sweep(n_classes)
     golden = GOLDEN["linear_fits"][case]

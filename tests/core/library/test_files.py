@@ -59,7 +59,8 @@ def _same(a: Predictions, b: Predictions) -> bool:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(given_predictions=predictions())
 def test_every_kind_of_predictions_comes_back_bit_by_bit(given_predictions, tmp_path):

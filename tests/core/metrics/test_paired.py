@@ -274,7 +274,7 @@ def test_pairing_makes_the_interval_narrower_than_two_alone():
     assert not found.tie
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(2, 60), st.integers(2, 5))
 def test_any_run_is_within_its_range_and_holds_the_difference(seed, n, k):
     rng = np.random.default_rng(seed)

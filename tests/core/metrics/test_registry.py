@@ -65,7 +65,7 @@ def test_entry_says_what_it_is(name):
 
 
 @pytest.mark.parametrize("name", [name for name in OF_OUTCOMES if name != "smece"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40)
 @given(rows=ROWS)
 def test_agrees_with_the_slow_second_implementation(name, rows):
     confidence, correct = zip(*rows, strict=True)
@@ -128,7 +128,7 @@ def test_released_smece_is_too_high_on_saturated_confidences():
     assert smece(Ranked.of(outcomes(confidence, correct)), method="relplot") > 1.5 * exact
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(rows=ROWS, seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", OF_OUTCOMES)
 def test_order_of_rows_changes_no_bit(name, rows, seed):
@@ -152,7 +152,7 @@ def test_order_of_rows_changes_no_score(name):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(rows=ROWS)
 @pytest.mark.parametrize("name", OF_OUTCOMES)
 def test_stays_in_its_range(name, rows):
@@ -161,7 +161,7 @@ def test_stays_in_its_range(name, rows):
     assert np.isnan(found) or low <= found <= high + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows=ROWS)
 def test_binned_errors_are_at_least_the_mean_gap(rows):
     confidence, correct = zip(*rows, strict=True)
@@ -175,7 +175,7 @@ def test_binned_errors_are_at_least_the_mean_gap(rows):
     assert value("smece", confidence, correct) >= gap - 1e-6
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20)
 @given(rows=ROWS)
 @pytest.mark.parametrize("name", ["accuracy", "ece", "mce", "ace", "rmsce", "ks", "smece", "auroc"])
 def test_doubling_the_rows_changes_nothing(name, rows):
