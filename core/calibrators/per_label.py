@@ -120,7 +120,7 @@ class PerLabel:
             CALIBRATOR.
         """
         labels = parameters.get("labels")
-        if set(parameters) != {"labels"} or not isinstance(labels, list) or not labels:
+        if set(parameters) != {"labels"} or not isinstance(labels, list) or not any(labels):
             raise cannot_restore("a multi-label calibrator needs a list of labels")
         if not all(one is None or isinstance(one, dict) for one in labels):
             raise cannot_restore("a label's parameters are no object")

@@ -12,6 +12,7 @@ from core.errors import UsageError
 from core.predictions import Task
 
 SCHEMA = 1
+PLAIN = (str, int, float, type(None))  # what settings are; bool would pass for int
 Fittable = Calibrator | PerLabel
 
 
@@ -97,7 +98,7 @@ def _settings(kind: type[Calibrator], settings: Json) -> dict[str, Json]:
     names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     if not isinstance(settings, dict) or set(settings) != names:
         raise wrong
-    if any(isinstance(value, bool) for value in settings.values()):  # Python takes True for 1
+    if not all(type(value) in PLAIN for value in settings.values()):
         raise wrong
     try:
         kind(**settings)
