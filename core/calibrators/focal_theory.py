@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from core.arrays import Float, log_softmax
+from core.arrays import Float, log_softmax, softmax
 from core.calibrators.focal_map import log_focal_map
 from core.errors import UsageError
 
 INVERSE_T = (0.02, 50.0)  # where the closest 1 / T is looked for
+COARSE = 11  # values of it looked at first
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,10 @@ def closest_temperature(logits: Float, gamma: float) -> ClosestTemperature:
     mapped = np.exp(log_focal_map(log_q, gamma))
 
     def residual(log_inverse: float) -> float:
-        scaled = np.exp(log_softmax(np.exp(log_inverse) * log_q))
-        return float(np.abs(scaled - mapped).max())
+        return float(np.abs(softmax(np.exp(log_inverse) * log_q) - mapped).max())
 
     # The residual falls and rises once, with kinks: a coarse look, then a search between.
-    coarse = np.linspace(np.log(INVERSE_T[0]), np.log(INVERSE_T[1]), 41)
+    coarse = np.linspace(np.log(INVERSE_T[0]), np.log(INVERSE_T[1]), COARSE)
     best = int(np.argmin([residual(value) for value in coarse]))
     low, high = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
     found = minimize_scalar(
