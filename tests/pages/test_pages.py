@@ -40,7 +40,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def app(home):
     def opened(script: str = "", **query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
         for name, value in query.items():
             test.query_params[name] = value
         if script:

@@ -16,7 +16,7 @@ def opened(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
 
     def visit(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
         for name, value in query.items():
             test.query_params[name] = value
         test.switch_page("pages/theory.py")
