@@ -4,6 +4,8 @@ import math
 from itertools import pairwise
 
 import mpmath as mp
+import numpy as np
+from scipy.optimize import minimize
 
 DIGITS = 60
 
@@ -47,6 +49,18 @@ def _line(v, x, y):
         if v <= x1:
             return y0 + (y1 - y0) * (v - x0) / (x1 - x0)
     return y[-1]
+
+
+def temperature_row(z, found):
+    return _softmax([x / found["temperature"] for x in z])
+
+
+def focal_map_only_row(z, found):
+    return [math.exp(x) for x in focal_map_row(z, found["gamma"])]
+
+
+def focal_temperature_row(z, found):
+    return focal_map_only_row([x / found["temperature"] for x in z], found)
 
 
 def ensemble_row(z, found):
@@ -156,3 +170,143 @@ def fit_histogram(logits, labels, n_bins=15):
             mapped.append(sum(inside) / len(inside))
         out.append(_normalised(mapped))
     return out
+
+
+def focal_row(z, gamma):
+    """The map of one row from w = q / g(q), in double precision: for rows that are not sharp."""
+    q = _softmax(z)
+    return _normalised(
+        [p / ((1 - p) ** gamma - gamma * p * (1 - p) ** (gamma - 1) * math.log(p)) for p in q]
+    )
+
+
+def mean_nll(rows, labels):
+    return -math.fsum(math.log(p[y]) for p, y in zip(rows, labels, strict=True)) / len(labels)
+
+
+def _lowest(value, start):
+    """Walk downhill by differences of values only, from a start and from where that ended."""
+    for _ in range(3):
+        start = minimize(value, start, method="BFGS", options={"gtol": 1e-9}).x
+    return minimize(value, start, method="Nelder-Mead", options={"fatol": 1e-14}).x
+
+
+def fit_temperature(logits, labels):
+    (log_t,) = _lowest(lambda x: _tempered_nll(logits, labels, x[0], 0.0), [0.0])
+    return {"temperature": math.exp(log_t)}
+
+
+def fit_focal_map(logits, labels):
+    (log_g,) = _lowest(lambda x: _tempered_nll(logits, labels, 0.0, x[0]), [0.1])
+    return {"gamma": math.expm1(log_g)}
+
+
+def fit_focal_temperature(logits, labels):
+    log_t, log_g = _lowest(lambda x: _tempered_nll(logits, labels, *x), [0.0, 0.1])
+    return {"temperature": math.exp(log_t), "gamma": math.expm1(log_g)}
+
+
+def _tempered_nll(logits, labels, log_t, log_g):
+    """In log T and log(gamma + 1), which may take any value."""
+    rows = [focal_row([x / math.exp(log_t) for x in z], math.expm1(log_g)) for z in logits]
+    return mean_nll(rows, labels)
+
+
+def fit_ensemble(logits, labels):
+    """Temperature alone first; then weights as squares over their sum, so that none is below 0."""
+    found = fit_temperature(logits, labels)
+
+    def weighted(x):
+        squares = [v * v for v in x]
+        return {**found, "weights": [v / math.fsum(squares) for v in squares]}
+
+    best = _lowest(
+        lambda x: mean_nll([ensemble_row(z, weighted(x)) for z in logits], labels), [0.8, 0.5, 0.3]
+    )
+    return weighted(best)
+
+
+def fit_vector(logits, labels):
+    n_classes = len(logits[0])
+
+    def named(x):
+        return {"weights": x[:n_classes], "bias": x[n_classes:] - np.mean(x[n_classes:])}
+
+    start = [1.0] * n_classes + [0.0] * n_classes
+    return named(
+        _lowest(lambda x: mean_nll([vector_row(z, named(x)) for z in logits], labels), start)
+    )
+
+
+def fit_matrix(logits, labels, penalty):
+    """Cross-entropy plus lambda mean (off-diagonal^2) plus mu mean (bias^2), lambda = mu."""
+    n_classes = len(logits[0])
+
+    def named(x):
+        weights = x[: n_classes**2].reshape(n_classes, n_classes)
+        return {"weights": weights, "bias": x[n_classes**2 :]}
+
+    def value(x):
+        found = named(x)
+        off = [found["weights"][i][j] for i in range(n_classes) for j in range(n_classes) if i != j]
+        penalised = np.mean(np.square(off)) + np.mean(np.square(found["bias"]))
+        return mean_nll([matrix_row(z, found) for z in logits], labels) + penalty * penalised
+
+    return named(_lowest(value, np.append(np.eye(n_classes).ravel(), np.zeros(n_classes))))
+
+
+def fit_dirichlet(logits, labels, penalty):
+    return fit_matrix([[math.log(p) for p in _softmax(z)] for z in logits], labels, penalty)
+
+
+def fit_beta(logits, labels):
+    """One likelihood a class, in squares of a and b, so that neither is below 0."""
+    rows = [_softmax(z) for z in logits]
+    n_classes = len(rows[0])
+    found = {"a": [], "b": [], "c": []}
+    for k in range(n_classes) if n_classes > 2 else [1]:
+        p, y = [row[k] for row in rows], [label == k for label in labels]
+
+        def value(x, p=p, y=y):
+            s = [x[0] ** 2 * math.log(v) - x[1] ** 2 * math.log(1 - v) + x[2] for v in p]
+            signed = [v if hit else -v for v, hit in zip(s, y, strict=True)]
+            return math.fsum(math.log1p(math.exp(-v)) for v in signed) / len(signed)
+
+        a, b, c = _lowest(value, [1.0, 1.0, 0.0])
+        for name, one in zip("abc", (a * a, b * b, c), strict=True):
+            found[name].append(one)
+    return found
+
+
+def fit_spline(logits, labels):
+    """Calibrated score of each fitting row, scores all different: a natural spline by its basis.
+
+    With knots t_1 .. t_6 the basis is 1, x and d_k - d_5, k = 1 .. 4, where
+    d_k = ((x - t_k)_+^3 - (x - t_6)_+^3) / (t_6 - t_k).
+    """
+    rows = [_softmax(z) for z in logits]
+    at = [1 if len(p) == 2 else p.index(max(p)) for p in rows]
+    score = [p[k] for p, k in zip(rows, at, strict=True)]
+    order = sorted(range(len(rows)), key=score.__getitem__)
+    knots = [k / 5 for k in range(6)]
+
+    def d(x, k, power):
+        above = max(x - knots[k], 0.0) ** power - max(x - knots[5], 0.0) ** power
+        return above / (knots[5] - knots[k])
+
+    def basis(x):
+        return [1.0, x, *(d(x, k, 3) - d(x, 4, 3) for k in range(4))]
+
+    def slopes(x):
+        return [0.0, 1.0, *(3 * (d(x, k, 2) - d(x, 4, 2)) for k in range(4))]
+
+    n, total, gaps = len(rows), 0.0, []
+    for i in order:
+        total += ((at[i] == labels[i]) - score[i]) / n
+        gaps.append(total)
+    x = [rank / (n - 1) for rank in range(n)]
+    weights = np.linalg.lstsq(np.array([basis(v) for v in x]), np.array(gaps), rcond=None)[0]
+    new = [0.0] * n
+    for i, v in zip(order, x, strict=True):
+        new[i] = min(max(score[i] + float(np.dot(slopes(v), weights)), 0.0), 1.0)
+    return new

@@ -19,7 +19,6 @@ from core.metrics import METRICS
 from core.metrics.ranked import Ranked
 from core.predictions import Predictions, ScoreKind, Task
 from tests.core.calibrators.cases import GOLDEN, drawn, golden_input
-from tests.reference import slow_calibrators
 
 TEN_CLASSES = ("noisy512x10", "mc512x10")
 # The golden names of metrics; equal-width edges there are float32.
@@ -229,43 +228,3 @@ def test_beta_leaves_a_class_that_never_occurs_as_it_is():
     z, y = drawn(200, 4)
     fitted = Beta().fit(z, np.minimum(y, 2))
     assert (fitted.a_[3], fitted.b_[3], fitted.c_[3]) == (1.0, 1.0, 0.0)
-
-
-SLOW = {
-    "ets": (Ensemble, slow_calibrators.ensemble_row),
-    "vector": (Vector, slow_calibrators.vector_row),
-    "matrix": (Matrix, slow_calibrators.matrix_row),
-    "dirichlet": (Dirichlet, slow_calibrators.dirichlet_row),
-    "isotonic": (Isotonic, slow_calibrators.isotonic_row),
-    "isotonic_ordered": (IsotonicOrdered, slow_calibrators.isotonic_ordered_row),
-    "histogram": (Histogram, slow_calibrators.histogram_row),
-    "spline": (Spline, slow_calibrators.spline_row),
-    "beta": (Beta, slow_calibrators.beta_row),
-}
-
-
-@pytest.mark.parametrize("name", SLOW)
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_predictions_are_those_of_the_slow_reference(name, n_classes):
-    kind, slow = SLOW[name]
-    z, y = drawn(60, n_classes, seed=11)
-    fitted = kind().fit(z, y)
-    rows = [*z[:15].tolist(), [30.0] + [0.0] * (n_classes - 1)]
-    expected = [slow(row, fitted.parameters()) for row in rows]
-    np.testing.assert_allclose(fitted.predict_proba(np.array(rows)), expected, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("kind", "slow"),
-    [
-        (Isotonic, slow_calibrators.fit_isotonic),
-        (Histogram, slow_calibrators.fit_histogram),
-        (IsotonicOrdered, slow_calibrators.fit_isotonic_ordered),
-    ],
-)
-def test_counting_fits_are_those_of_the_slow_reference(kind, slow):
-    z, y = drawn(40, 3, seed=12)
-    z = np.round(z)  # ties
-    fitted = kind().fit(z, y)
-    for row, expected in zip(fitted.predict_proba(z), slow(z.tolist(), y.tolist()), strict=True):
-        np.testing.assert_allclose(row, expected, atol=1e-9)
