@@ -1,7 +1,11 @@
 """Files that torch itself wrote are read without torch: views, half precision, both formats."""
 
+import argparse
 import pickle
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -12,37 +16,44 @@ from core.readers.interpret import Interpreted, read_source
 from core.readers.options import ReadOptions
 from tests import hostile_cases as made
 
-torch = pytest.importorskip("torch")
-z, y = torch.tensor(made.LOGITS), torch.tensor(made.LABELS)
+
+@pytest.fixture(scope="module")
+def torch() -> ModuleType:
+    """Imported here, so that a process that only collects tests need not."""
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def saved(torch: ModuleType, tmp_path: Path) -> Callable[..., Path]:
+    def save(value: object, **how: object) -> Path:
+        torch.save(value, path := tmp_path / "file.pt", **how)
+        return path
+
+    return save
 
 
 def read(path: Path) -> Interpreted:
     return read_source(Source.of_bytes(path.name, path.read_bytes()), None, ReadOptions())
 
 
-def saved(folder: Path, value: object, **how: object) -> Path:
-    path = folder / "file.pt"
-    torch.save(value, path, **how)
-    return path
+TENSORS = {
+    "double": lambda torch, z: z,
+    "half": lambda torch, z: z.half(),
+    "bfloat16": lambda torch, z: z.bfloat16(),
+    "transposed": lambda torch, z: z.t().contiguous().t(),
+    "parameter": lambda torch, z: torch.nn.Parameter(z),
+    "view": lambda torch, z: torch.cat([z + 1, z])[60:],
+}
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-@pytest.mark.parametrize(
-    "scores",
-    [
-        z,
-        z.half(),
-        z.bfloat16(),
-        z.t().contiguous().t(),
-        torch.nn.Parameter(z),
-        torch.cat([z + 1, z])[60:],
-    ],
-    ids=["double", "half", "bfloat16", "transposed", "parameter", "view"],
-)
+@pytest.mark.parametrize("kind", TENSORS)
 def test_tensors_come_out_as_torch_put_them_in(
-    tmp_path: Path, scores: object, zipped: bool
+    torch: ModuleType, saved: Callable[..., Path], kind: str, zipped: bool
 ) -> None:
-    path = saved(tmp_path, {"logits": scores, "labels": y}, _use_new_zipfile_serialization=zipped)
+    scores = TENSORS[kind](torch, torch.tensor(made.LOGITS))
+    values = {"logits": scores, "labels": torch.tensor(made.LABELS)}
+    path = saved(values, _use_new_zipfile_serialization=zipped)
     got = read(path).splits["test"].predictions()
     wanted = scores.detach()
     wanted = wanted.float() if wanted.dtype == torch.bfloat16 else wanted
@@ -50,13 +61,12 @@ def test_tensors_come_out_as_torch_put_them_in(
     np.testing.assert_array_equal(got.labels, made.LABELS)
 
 
-def test_pairs_arrays_and_training_arguments(tmp_path: Path) -> None:
-    pairs = read(saved(tmp_path, ((z, y), (z[:9], y[:9]))))
+def test_pairs_arrays_and_training_arguments(torch: ModuleType, saved: Callable[..., Path]) -> None:
+    z, y = torch.tensor(made.LOGITS), torch.tensor(made.LABELS)
+    pairs = read(saved(((z, y), (z[:9], y[:9]))))
     assert {name: len(s.labels) for name, s in pairs.splits.items()} == {"val": 60, "test": 9}
-    import argparse
-
-    mixed = {"logits": z.numpy(), "labels": y, "args": argparse.Namespace(lr=0.1)}
-    found = read(saved(tmp_path, mixed))
+    mixed = {"logits": made.LOGITS, "labels": y, "args": argparse.Namespace(lr=0.1)}
+    found = read(saved(mixed))
     np.testing.assert_array_equal(found.splits["test"].labels, made.LABELS)
     assert [n.code for n in found.notices] == ["KEYS_GUESSED"]
 
@@ -68,24 +78,31 @@ class Loud:
         return print, ("loud",)
 
 
-@pytest.mark.parametrize(
-    ("value", "code"),
-    [
-        ({"logits": torch.zeros(1).expand(10**6, 10**6), "labels": y}, "TENSOR_SIZE"),
-        ({"logits": z.to(torch.complex64), "labels": y}, "DTYPE"),
-        ({"logits": z.to_sparse(), "labels": y}, "PICKLE_GLOBAL"),
-        (torch.nn.Linear(2, 3), "PICKLE_GLOBAL"),
-        ({"logits": z, "labels": Loud()}, "PICKLE_GLOBAL"),
-        ({"state_dict": torch.nn.Linear(2, 3).state_dict(), "epoch": 3}, "STATE_DICT"),
-        ({"model": {"net": {"fc.weight": z}}}, "STATE_DICT"),
-    ],
-    ids=["stride", "complex", "sparse", "module", "global", "weights", "nested"],
-)
+REFUSED = {
+    "stride": (
+        lambda torch, z, y: {"logits": torch.zeros(1).expand(10**6, 10**6), "labels": y},
+        "TENSOR_SIZE",
+    ),
+    "complex": (lambda torch, z, y: {"logits": z.to(torch.complex64), "labels": y}, "DTYPE"),
+    "sparse": (lambda torch, z, y: {"logits": z.to_sparse(), "labels": y}, "PICKLE_GLOBAL"),
+    "module": (lambda torch, z, y: torch.nn.Linear(2, 3), "PICKLE_GLOBAL"),
+    "global": (lambda torch, z, y: {"logits": z, "labels": Loud()}, "PICKLE_GLOBAL"),
+    "weights": (
+        lambda torch, z, y: {"state_dict": torch.nn.Linear(2, 3).state_dict(), "epoch": 3},
+        "STATE_DICT",
+    ),
+    "nested": (lambda torch, z, y: {"model": {"net": {"fc.weight": z}}}, "STATE_DICT"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_no_plain_tensor_is_refused(
-    tmp_path: Path, value: object, code: str, capsys: pytest.CaptureFixture[str]
+    torch: ModuleType, saved: Callable[..., Path], kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    make, code = REFUSED[kind]
+    value = make(torch, torch.tensor(made.LOGITS), torch.tensor(made.LABELS))
     for zipped in (True, False):
-        path = saved(tmp_path, value, _use_new_zipfile_serialization=zipped)
+        path = saved(value, _use_new_zipfile_serialization=zipped)
         with pytest.raises(Refused) as caught:
             read(path)
         assert caught.value.code == code
@@ -93,16 +110,15 @@ def test_what_is_no_plain_tensor_is_refused(
 
 
 def members(path: Path) -> dict[str, bytes]:
-    import zipfile
-
     with zipfile.ZipFile(path) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
-def test_an_altered_archive_is_refused(tmp_path: Path) -> None:
-    import zipfile
-
-    parts = members(saved(tmp_path, {"logits": z, "labels": y}))
+def test_an_altered_archive_is_refused(
+    torch: ModuleType, saved: Callable[..., Path], tmp_path: Path
+) -> None:
+    z, y = torch.tensor(made.LOGITS), torch.tensor(made.LABELS)
+    parts = members(saved({"logits": z, "labels": y}))
     storage = next(n for n in parts if n.endswith("data/0"))
     cases = {
         "ARCHIVE_RATIO": made.archive(parts, zipfile.ZIP_DEFLATED),
@@ -118,9 +134,11 @@ def test_an_altered_archive_is_refused(tmp_path: Path) -> None:
         assert caught.value.code == code
 
 
-def test_bytes_after_the_last_storage_of_the_older_format_are_refused(tmp_path: Path) -> None:
-    values = {"logits": z, "labels": y}
-    whole = saved(tmp_path, values, _use_new_zipfile_serialization=False).read_bytes()
+def test_bytes_after_the_last_storage_of_the_older_format_are_refused(
+    torch: ModuleType, saved: Callable[..., Path]
+) -> None:
+    values = {"logits": torch.tensor(made.LOGITS), "labels": torch.tensor(made.LABELS)}
+    whole = saved(values, _use_new_zipfile_serialization=False).read_bytes()
     for rest in (b"x", bytes(500)):
         with pytest.raises(Refused) as caught:
             read_source(Source.of_bytes("file.pt", whole + rest), None, ReadOptions())
