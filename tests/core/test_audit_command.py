@@ -163,6 +163,7 @@ def test_two_parts_are_audited_on_the_test_part(run, tmp_path):
     assert json.loads(run(path, "--json", "-", "--split", "val", *FEW)[1])["n"] == 30
 
 
+@pytest.mark.slow
 @needs_shared
 def test_the_14_aurocs_of_the_chest_films_are_scikit_learns(run):
     scores = SHARED / "chexnet_reproduction_preds.csv"

@@ -206,7 +206,7 @@ def test_killed_while_keeping_leaves_whole_runs_only(home, library):
 
 def test_four_processes_keep_at_once_and_nothing_is_lost_or_doubled(home, library):
     children = [_keeper(home, 10 * i, 10 * i + 10) for i in range(4)]
-    assert [child.wait(60) for child in children] == [0, 0, 0, 0]
+    assert [child.wait(600) for child in children] == [0, 0, 0, 0]
     for child in children:
         child.stdout.close()
     assert sorted(row.name for row in library.rows()) == sorted(f"run {i}" for i in range(40))
@@ -232,7 +232,7 @@ def test_name_and_tags_changed_by_two_processes_both_hold(home, library, keep):
         [sys.executable, "-c", CHANGER, str(home), run_id, what] for what in ("name", "tag")
     ]
     children = [subprocess.Popen(argument, cwd=ROOT) for argument in arguments]
-    assert [child.wait(60) for child in children] == [0, 0]
+    assert [child.wait(600) for child in children] == [0, 0]
     (row,) = library.rows()
     assert (row.name, row.tags) == ("name 24", ("tag 24",))
 

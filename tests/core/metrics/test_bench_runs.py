@@ -1,8 +1,11 @@
 """The benchmark of metrics runs on its smallest size; nothing is timed here."""
 
+import pytest
+
 from tests.benchmarks import bench_metrics
 
 
+@pytest.mark.slow
 def test_every_workload_gives_a_line():
     data = bench_metrics.make("S")
     lines = bench_metrics.table("S", repeats=1)

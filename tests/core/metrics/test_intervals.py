@@ -91,6 +91,7 @@ def test_interval_of_a_mean_sees_a_few_huge_values():
     assert high == pytest.approx(7 * 1_000 / 5_000, abs=0.15)
 
 
+@pytest.mark.slow
 def test_resampled_ece_has_the_percentiles_of_the_bootstrap_over_rows():
     found = over_confident(10_000)
     resamples = Resamples.of(Ranked.of(found), 4_000, 0)
@@ -159,7 +160,7 @@ def test_gap_interval_does_not_vanish_when_every_row_came_true():
 
 
 def test_gap_interval_is_normal_for_many_rows():
-    found = over_confident(20_000)
+    found = over_confident(5_000)
     gap = estimates.direction(prepared(found, 2_000), 0.95)
     error = np.std(found.confidence - found.correct) / np.sqrt(found.n)
     assert gap.low == pytest.approx(gap.gap - Z * error, abs=0.2 * error)
@@ -197,7 +198,10 @@ def test_risk_interval_is_that_of_the_bootstrap_over_rows():
     )
 
 
-@pytest.mark.parametrize("metric", ["ece", "ece_em", "mce", "ks", "smece", "ece_debiased"])
+@pytest.mark.parametrize(
+    "metric",
+    ["ece", "ece_em", "mce", "ks", pytest.param("smece", marks=pytest.mark.slow), "ece_debiased"],
+)
 def test_calibrated_rows_lie_within_their_noise_floor(metric):
     """95 of 100 calibrated samples should; with 40 samples, 33 or fewer have odds below 1 %."""
     within = 0
@@ -226,7 +230,10 @@ def true_errors(power):
     }
 
 
-@pytest.mark.parametrize(("power", "n"), [(1.0, 500), (1.15, 500), (1.15, 2_000), (1.6, 500)])
+@pytest.mark.parametrize(
+    ("power", "n"),
+    [(1.0, 500), (1.15, 500), pytest.param(1.15, 2_000, marks=pytest.mark.slow), (1.6, 500)],
+)
 def test_intervals_hold_the_truth(power, n):
     """Nominal 95 %, at least 80 % promised; 29 of 40 leaves room for chance at 80 %."""
     true = true_errors(power)

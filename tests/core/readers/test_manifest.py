@@ -24,12 +24,23 @@ WALLED = ("evil", "bomb", "overlap", "bytearray", "torchscript", "1e12", "3gb", 
 absent = pytest.mark.skipif(not CASES, reason="needs the shared folder (CANDOR_SHARED)")
 
 
+def walled(case: Mapping[str, object]) -> bool:
+    """Whether a file is read in a child, because it could hurt; in this process otherwise."""
+    return any(word in str(case["file"]) for word in WALLED)
+
+
+def params(*, own: bool) -> list[object]:
+    """The cases that are prediction files, or the others; a child for each is slow."""
+    cases = [case for case in CASES if (case["kind"] in OWN) == own]
+    marks = {True: [pytest.mark.slow], False: []}
+    return [pytest.param(case, id=case["file"], marks=marks[walled(case)]) for case in cases]
+
+
 def verdict(case: Mapping[str, object]) -> Predictions | Refused:
-    """Read in a child where the file could hurt; in this process otherwise, for speed."""
     name = str(case["file"])
     path = MANIFEST.parent / name
     try:
-        if any(word in name for word in WALLED):
+        if walled(case):
             return sandbox.read(path).splits["test"]
         source = Source.of_bytes(name, path.read_bytes())
         found = read_source(source, None, ReadOptions())
@@ -43,7 +54,7 @@ def verdict(case: Mapping[str, object]) -> Predictions | Refused:
 
 
 @absent
-@pytest.mark.parametrize("case", [c for c in CASES if c["kind"] in OWN], ids=lambda c: c["file"])
+@pytest.mark.parametrize("case", params(own=True))
 def test_each_file_gets_its_verdict_and_its_numbers(
     case: Mapping[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,9 +79,7 @@ def check_numbers(got: Predictions, expected: Mapping[str, float]) -> None:
 
 
 @absent
-@pytest.mark.parametrize(
-    "case", [c for c in CASES if c["kind"] not in OWN], ids=lambda c: c["file"]
-)
+@pytest.mark.parametrize("case", params(own=False))
 def test_checkpoints_and_pictures_are_refused_with_what_to_give(
     case: Mapping[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
