@@ -110,7 +110,7 @@ def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
     ],
 )
 def test_wrong_usage_ends_with_3_and_one_line(run, npz, words):
-    code, out, err = run(npz, *words)
+    code, out, err = run(npz, *FEW, *words)
     assert (code, out) == (3, "")
     assert len(err.strip().splitlines()) == 1
 

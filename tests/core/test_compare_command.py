@@ -55,6 +55,7 @@ def test_another_metric_is_compared_on_request(file, capsys):
     assert found["differences"][0]["value"] == pytest.approx(values[1] - values[0])
 
 
+@pytest.mark.slow
 def test_other_labels_are_not_ranked_and_the_reason_is_given(file, capsys):
     found = read(capsys, file("a.npz", 1.0), file("b.npz", 1.0, LABELS[::-1]))
     assert (found["same_labels"], found["differences"]) == (False, [])
@@ -62,6 +63,7 @@ def test_other_labels_are_not_ranked_and_the_reason_is_given(file, capsys):
     assert found["runs"][1]["metrics"]["ece"]["value"] is not None
 
 
+@pytest.mark.slow
 def test_equal_file_names_are_told_apart(file, capsys):
     first, second = file("one/p.npz", 1.0), file("two/p.npz", 2.0)
     found = read(capsys, first, second)
@@ -77,6 +79,7 @@ def test_the_terminal_gets_a_line_a_file_and_a_line_a_difference(file, capsys):
     assert lines[3].endswith("95 %)")
 
 
+@pytest.mark.slow
 def test_labels_may_lie_in_a_file_of_their_own(tmp_path, capsys):
     np.savetxt(labels := tmp_path / "labels.txt", LABELS, fmt="%d")
     paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
