@@ -59,10 +59,12 @@ def diagram(
     return figure
 
 
-def small_diagram(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.Figure:
+def small_diagram(
+    bins: BinTable, theme: Theme, *, target: int | None = None, height: int = SMALL_PX
+) -> go.Figure:
     """Draw the diagram alone, small enough for several in a row; axes from 0 to 100 %."""
     words = speech(target)
-    settings = layout(theme, SMALL_PX)
+    settings = layout(theme, height)
     settings["margin"] = {"l": 28, "r": 20, "t": 12, "b": 22}
     few: dict[str, object] = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
     settings["xaxis"] = _share_axis(theme, "", constrain="domain", **few)

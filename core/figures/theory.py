@@ -30,7 +30,7 @@ class Curve:
     x: Float
     y: Float
     colour: Colour = "ink"
-    dash: Dash = "solid"
+    dash: str = "solid"
     width: float = 2.0
     dots: bool = False
 

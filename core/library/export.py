@@ -4,6 +4,7 @@ Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<sp
 `<split>_ids`; `class_names`; `manifest`, the run's JSON as text. Imports numpy and our files.
 """
 
+import io
 import json
 import os
 import secrets
@@ -43,6 +44,14 @@ def write_splits(out: Path, splits: Mapping[str, Predictions]) -> None:
     """
     names = next(iter(splits.values())).class_names
     _write(out, {"class_names": np.array(names)} | _split_arrays(splits))
+
+
+def npz_bytes(splits: Mapping[str, Predictions]) -> bytes:
+    """Return what `write_splits` writes."""
+    names = next(iter(splits.values())).class_names
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, class_names=np.array(names), **_split_arrays(splits))
+    return file.getvalue()
 
 
 def _write(out: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:  # Any: numbers and text

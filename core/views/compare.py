@@ -24,7 +24,7 @@ from core.views.compare_words import (
     sentence,
     value_words,
 )
-from core.views.records import Cell, Column, FigureCard, Kind, Sentence, Table
+from core.views.records import Cell, CellWords, Column, FigureCard, Kind, Sentence, Table
 
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
 HEADS = {
@@ -57,15 +57,6 @@ class Named:
     name: str
     split: str
     digest: str
-
-
-@dataclass(frozen=True)
-class CellWords:
-    """A cell of the table: the number, its interval quiet beside it, and why there is none."""
-
-    value: str
-    interval: str = ""
-    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from core.figures.numbers import (
     points,
     three,
 )
+from core.figures.runs import Mark
 from core.figures.theme import THEMES, Side, Theme, Tone
 
 Cell = str | int | float | bool | None
@@ -94,6 +95,42 @@ class Table:
             [written(cell, kind) for cell, kind in zip(row, kinds, strict=True)]
             for row in self.rows
         ]
+
+
+@dataclass(frozen=True)
+class CellWords:
+    """A cell of a table of scores: the number, its interval quiet beside it, why there is none."""
+
+    value: str
+    interval: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A row of a table of scores.
+
+    Attributes
+    ----------
+    name : str
+        What the row is of, with its badge where it is a run.
+    notes : tuple of str
+        Quiet lines under the name.
+    cells : tuple of CellWords
+        In the order of the heads after the first.
+    told, ties : frozenset of int
+        Positions of cells that hold a difference beyond chance, and of those that hold zero.
+    shaded : bool
+        The row that others are measured by.
+    """
+
+    name: str
+    cells: tuple[CellWords, ...]
+    notes: tuple[str, ...] = ()
+    mark: Mark | None = None
+    told: frozenset[int] = frozenset()
+    ties: frozenset[int] = frozenset()
+    shaded: bool = False
 
 
 @dataclass(frozen=True)

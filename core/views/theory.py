@@ -228,7 +228,7 @@ def _sharpness_card(gamma: float) -> FigureCard:
     levels = (1.0 / sharp, 1.0 / near, 1.0 / soft)
     dashes = ("dot", "dash", "dashdot")
     lines = tuple(
-        Curve(f"{name} = {three(level)}", s, np.full_like(s, level), "quiet", dash, 1.4)  # type: ignore[arg-type]
+        Curve(f"{name} = {three(level)}", s, np.full_like(s, level), "quiet", dash, 1.4)
         for name, level, dash in zip(names, levels, dashes, strict=True)
     )
     curves = (*lines, Curve(f"the map, γ = {written(gamma)}", s, ratio, width=3.0))

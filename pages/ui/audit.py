@@ -82,10 +82,10 @@ def subject(run: cache.Run, split: str) -> views.Subject:
 
 def _splits(run: cache.Run) -> None:
     if len(run.splits) > 1:
-        _segments("Split", "split", run.splits, run.split, SPLIT_NAMES)
+        segments("Split", "split", run.splits, run.split, SPLIT_NAMES)
 
 
-def _segments(
+def segments(
     label: str,
     name: str,
     options: Sequence[str],
@@ -131,7 +131,7 @@ def _target(run: cache.Run, audit: Audit) -> int | None:
 
 
 def _bins() -> tuple[int, str]:
-    rule = _segments(
+    rule = segments(
         "Bins",
         "rule",
         list(RULES),
@@ -156,7 +156,7 @@ def _bins() -> tuple[int, str]:
 
 def _log_counts() -> bool | None:
     words = {"auto": "Auto", "linear": "Linear", "log": "Log"}
-    scale = _segments(
+    scale = segments(
         "Histogram",
         "counts",
         list(words),

@@ -7,9 +7,9 @@ import streamlit as st
 from core.figures.runs import Mark
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, compare, why_not
-from core.views.compare import CellWords, CompareView, Named, RunLine, compare_view, plain_view
+from core.views.compare import CompareView, Named, RunLine, compare_view, plain_view
 from core.views.compare_words import LABELS
-from core.views.records import FigureCard
+from core.views.records import CellWords, FigureCard, ScoreRow
 from pages.ui import cache, cache_compare, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
@@ -70,7 +70,7 @@ def _body(view: CompareView) -> None:
             if card:
                 with st.container(key=f"half.{card.key}", width=HALF_WIDTH):
                     widgets.figure(card)
-    st.html(_table(view))
+    widgets.scores("Scores of the runs", view.heads, _rows(view))
     widgets.save(view.table, "compare", "All numbers, CSV")
     if view.diagrams:
         widgets.title("Reliability on common bins", "dots as on the Reliability page")
@@ -179,39 +179,27 @@ def _splits(runs: list[cache.Run]) -> list[str]:
     return [split] * len(runs)
 
 
-def _table(view: CompareView) -> str:
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in view.heads)
-    rows = "".join(_row(line, len(view.heads)) for line in view.lines)
-    return (
-        '<div class="c-scroll" role="region" tabindex="0" aria-label="Scores of the runs">'
-        f'<table class="c-compare"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
+def _rows(view: CompareView) -> list[ScoreRow]:
+    """Return the runs as rows; the difference stands last where there is a reference."""
+    differences = len(view.heads) > len(view.lines[0].scores) + 2
+    return [_row(line, differences=differences) for line in view.lines]
+
+
+def _row(line: RunLine, *, differences: bool) -> ScoreRow:
+    cells = (CellWords(line.n), *line.scores, *([line.difference] if differences else []))
+    last = frozenset({len(cells) - 1}) if differences else frozenset()
+    return ScoreRow(
+        line.name,
+        cells,
+        (line.note,),
+        line.mark,
+        told=frozenset() if line.tie else last,
+        ties=last if line.tie else frozenset(),
+        shaded=line.reference,
     )
-
-
-def _row(line: RunLine, columns: int) -> str:
-    note = f"<small>{escape(line.note)}</small>" if line.note else ""
-    cells = "".join(_cell(cell) for cell in line.scores)
-    if columns > len(line.scores) + 2:
-        cells += _cell(line.difference, "tie" if line.tie else "told")
-    return (
-        f'<tr class="{"ref" if line.reference else "run"}"><th scope="row">{badge(line.mark)}'
-        f"<span>{escape(line.name)}{note}</span></th><td>{escape(line.n)}</td>{cells}</tr>"
-    )
-
-
-def _cell(cell: CellWords, kind: str = "") -> str:
-    under = f"<small>{escape(cell.interval)}</small>" if cell.interval else ""
-    why = f' title="{escape(cell.reason)}"' if cell.reason else ""
-    return f'<td class="{kind}"{why}>{escape(cell.value)}{under}</td>'
-
-
-def badge(mark: Mark) -> str:
-    """Return a run's letter on its colour, as HTML."""
-    return f'<i class="c-badge c-run-{mark.colour}">{escape(mark.letter)}</i>'
 
 
 def _small(mark: Mark, card: FigureCard) -> None:
     with st.container(key=f"small.{mark.letter}", width=SMALL_WIDTH, gap="xsmall"):
-        st.html(f'<h3 class="c-mini">{badge(mark)}<span>{escape(card.title)}</span></h3>')
+        st.html(f'<h3 class="c-mini">{widgets.badge(mark)}<span>{escape(card.title)}</span></h3>')
         widgets.figure(card, titled=False)

@@ -27,9 +27,13 @@ class Entry:
 
 HOME = Entry("library", "Runs", ":material/inventory_2:")
 RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:")
+POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:")
 COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
 THEORY = Entry("theory", "Theory", ":material/menu_book:")
-SECTIONS: dict[str, tuple[Entry, ...]] = {"Audit": (HOME, RELIABILITY, COMPARE), "Learn": (THEORY,)}
+SECTIONS: dict[str, tuple[Entry, ...]] = {
+    "Audit": (HOME, RELIABILITY, POSTHOC, COMPARE),
+    "Learn": (THEORY,),
+}
 
 
 @cache

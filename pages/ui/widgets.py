@@ -1,15 +1,27 @@
 """Drawing the pieces of a view: sentence, number strip, figures with their table and downloads."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import Literal
 
 import streamlit as st
 
+from core.figures.runs import Mark
 from core.figures.theme import Side
 from core.reports.table import csv_text
 from core.views.plain import Icons, PlainView
-from core.views.records import FigureCard, Part, Sentence, Strip, Swatch, Table, Tile
+from core.views.records import (
+    CellWords,
+    FigureCard,
+    Part,
+    ScoreRow,
+    Sentence,
+    Strip,
+    Swatch,
+    Table,
+    Tile,
+)
 from pages.ui import state
 
 TONES = {"over", "under", "sound", "quiet"}
@@ -202,6 +214,42 @@ def table(found: Table, key: str, limit: int | None = None) -> None:
     shown = replace(found, rows=found.rows[:limit])
     rows = [dict(zip(columns, row, strict=True)) for row in shown.written()]
     st.dataframe(rows, hide_index=True, key=key, width="stretch")
+
+
+def scores(label: str, heads: Sequence[str], rows: Sequence[ScoreRow]) -> None:
+    """Draw a table of scores, intervals quiet under their numbers; it scrolls by itself."""
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    body = "".join(_score_row(row) for row in rows)
+    st.html(
+        f'<div class="c-scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f'<table class="c-compare"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _score_row(row: ScoreRow) -> str:
+    quiet = "".join(f"<small>{escape(text)}</small>" for text in row.notes if text)
+    mark = badge(row.mark) if row.mark else ""
+    cells = "".join(
+        _score_cell(cell, "tie" if i in row.ties else "told" if i in row.told else "")
+        for i, cell in enumerate(row.cells)
+    )
+    kind = "ref" if row.shaded else "run"
+    return (
+        f'<tr class="{kind}"><th scope="row">{mark}<span>{escape(row.name)}{quiet}</span></th>'
+        f"{cells}</tr>"
+    )
+
+
+def _score_cell(cell: CellWords, kind: str) -> str:
+    under = f"<small>{escape(cell.interval)}</small>" if cell.interval else ""
+    why = f' title="{escape(cell.reason)}"' if cell.reason else ""
+    return f'<td class="{kind}"{why}>{escape(cell.value)}{under}</td>'
+
+
+def badge(mark: Mark) -> str:
+    """Return a run's letter on its colour, as HTML."""
+    return f'<i class="c-badge c-run-{mark.colour}">{escape(mark.letter)}</i>'
 
 
 def plain(view: PlainView) -> None:

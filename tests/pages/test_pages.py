@@ -15,7 +15,13 @@ from core.predictions import Predictions, ScoreKind, Task
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "**b** ![x](http://x/y) [c](javascript:1) <script> $a$ :red[r]"
-PAGES = ("pages/library.py", "pages/reliability.py", "pages/compare.py", "pages/theory.py")
+PAGES = (
+    "pages/library.py",
+    "pages/reliability.py",
+    "pages/posthoc.py",
+    "pages/compare.py",
+    "pages/theory.py",
+)
 MARKUP = (
     "markdown",
     "caption",

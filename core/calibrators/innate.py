@@ -1,0 +1,81 @@
+"""Calibrated by training, or afterwards: one run before and after temperature scaling."""
+
+from dataclasses import dataclass
+
+from core.calibrators.posthoc import Judged, calibrated, judge, logits_of
+from core.calibrators.temperature import Temperature
+from core.metrics.comparison import compare
+from core.metrics.paired import Difference
+from core.metrics.ranked import Ranked
+from core.metrics.top_label import s99_accuracy, s99_share
+from core.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Sure:
+    """Answers given with a confidence of at least 0.99: |S99| and its accuracy.
+
+    `share` is theirs of all rows; `accuracy` is NaN where there are none.
+    """
+
+    share: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Innate:
+    """What temperature scaling still changes about a run: little where it is innately calibrated.
+
+    Attributes
+    ----------
+    temperature : float
+        The NLL's optimum on the fitting rows.
+    at_bound : bool
+        It stands at the end of its range.
+    before, after : Judged
+        The reported rows as read, and scaled.
+    gap : Difference
+        ECE after minus before, paired: minus the temperature gap.
+    sure_before, sure_after : Sure
+        Mukhoti et al. 2020, table 6.
+    """
+
+    temperature: float
+    at_bound: bool
+    before: Judged
+    after: Judged
+    gap: Difference
+    sure_before: Sure
+    sure_after: Sure
+
+
+def innate(fit: Predictions, test: Predictions) -> Innate:
+    """Return a run before and after temperature scaling by NLL.
+
+    Parameters
+    ----------
+    fit, test : Predictions
+        Rows to fit on and rows to report, multi-class or binary.
+
+    Raises
+    ------
+    Refused
+        FIT, CLASSES: temperature scaling cannot be fitted.
+    """
+    scaling = Temperature().fit(logits_of(fit), fit.labels)
+    before, after = judge(test, None), judge(test, scaling)
+    gap = compare([before.compared, after.compared], ["before", "after"], 0).differences[1]["ece"]
+    return Innate(
+        scaling.temperature_,
+        scaling.report_.at_bound,
+        before,
+        after,
+        gap,
+        _sure(test),
+        _sure(calibrated(scaling, test)),
+    )
+
+
+def _sure(rows: Predictions) -> Sure:
+    answers = Ranked.of(rows.outcomes(None))
+    return Sure(s99_share(answers), s99_accuracy(answers))

@@ -1,0 +1,136 @@
+"""The landscape of focal temperature scaling: the fitting criterion over gamma and temperature."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float
+from core.calibrators.landscape import Landscape
+from core.figures.numbers import three
+from core.figures.theme import Theme, axis, layout
+
+HEIGHT = 330
+TICKS = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+DECADES = 3.5  # of the excess over the best that colours tell apart
+
+
+def excess(found: Landscape) -> Float:
+    """Return how far each value lies above the best one, in the unit of the colour bar, (G, M)."""
+    scale = 1000.0 if found.objective == "nll" else 100.0
+    return np.asarray(scale * (found.values - found.values.min()))
+
+
+def unit(found: Landscape) -> str:
+    """Return the unit of `excess`."""
+    return "1/1000 nat" if found.objective == "nll" else "points"
+
+
+def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
+    """Draw the criterion as a heat map, the best temperature for each gamma, and the best place.
+
+    `line` holds a temperature for each gamma of the map, (G,). Colours are logarithmic in the
+    excess over the best; bright is good.
+    """
+    settings = layout(theme, HEIGHT)
+    settings["margin"] = {"l": 56, "r": 20, "t": 14, "b": 46}
+    ends = np.log10(found.temperatures[[0, -1]]).tolist()
+    settings["xaxis"] = axis(
+        theme,
+        "Temperature T",
+        type="log",
+        range=ends,
+        tickvals=TICKS,
+        ticktext=[f"{tick:g}" for tick in TICKS],
+        showgrid=False,
+    )
+    settings["yaxis"] = axis(
+        theme,
+        "Focal map γ",
+        range=[float(found.gammas[0]), float(found.gammas[-1])],
+        showgrid=False,
+    )
+    best = found.best
+    settings["annotations"] = [
+        _word(theme, f"best: T = {best.temperature:.2f}, γ = {three(best.gamma)}")
+        | {"x": np.log10(best.temperature), "y": best.gamma, "xshift": 12, "xanchor": "left"},
+        _word(theme, "best T for each γ")
+        | {
+            "x": np.log10(line[-4]),
+            "y": float(found.gammas[-4]),
+            "xshift": -10,
+            "xanchor": "right",
+        },
+    ]
+    if best.gamma != 0.0:
+        settings["annotations"].append(
+            _word(theme, "temperature scaling: γ = 0")
+            | {"x": ends[1], "y": 0, "xanchor": "right", "yanchor": "bottom"}
+        )
+    figure = go.Figure(layout=settings)
+    figure.add_trace(_heat(found, theme))
+    figure.add_hline(y=0, line={"color": "#FFFFFF", "width": 1.2, "dash": "dot"})
+    for width, colour in ((5, "#FFFFFF"), (2, "#000000")):
+        figure.add_trace(
+            go.Scatter(
+                x=line,
+                y=found.gammas,
+                name="best T for each γ",
+                mode="lines",
+                line={"color": colour, "width": width},
+                hovertemplate="γ = %{y}: best T = %{x:.2f}<extra></extra>",
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[best.temperature],
+            y=[best.gamma],
+            name="best",
+            mode="markers",
+            marker={"size": 12, "color": "#FFFFFF", "line": {"color": "#000000", "width": 2.5}},
+            hovertemplate=f"best: T = {best.temperature:.2f}, γ = {three(best.gamma)}"
+            "<extra></extra>",
+        )
+    )
+    return figure
+
+
+def _heat(found: Landscape, theme: Theme) -> go.Heatmap:
+    above = excess(found)
+    low = -1.0 if found.objective != "nll" else 0.0
+    ticks = [k for k in range(-1, 6) if low <= k <= low + DECADES]
+    return go.Heatmap(
+        x=found.temperatures,
+        y=found.gammas,
+        z=np.log10(np.maximum(above, 1e-9)),
+        customdata=above,
+        zmin=low,
+        zmax=low + DECADES,
+        colorscale="Cividis",
+        reversescale=True,
+        colorbar={
+            "title": {
+                "text": f"above best,<br>{unit(found)}",
+                "font": {"size": 12.5, "color": theme.ink},
+            },
+            "tickvals": ticks,
+            "ticktext": [f"{10.0**k:g}" for k in ticks],
+            "tickfont": {"size": 12, "color": theme.quiet},
+            "thickness": 14,
+            "outlinewidth": 0,
+        },
+        hovertemplate="γ = %{y}, T = %{x:.2f}<br>%{customdata:.3~g} "
+        f"{unit(found)} above the best<extra></extra>",
+    )
+
+
+def _word(theme: Theme, text: str) -> dict[str, Any]:  # Any: plotly's settings
+    """Return words that can be read on any colour of the map."""
+    return {
+        "text": text,
+        "showarrow": False,
+        "bgcolor": theme.paper,
+        "opacity": 0.9,
+        "borderpad": 3,
+        "font": {"size": 12.5, "color": theme.ink},
+    }

@@ -1,0 +1,96 @@
+"""Several runs before and after temperature scaling: who is calibrated by training already."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+
+from core.calibrators.innate import Innate, Sure
+from core.calibrators.posthoc import Judged
+from core.figures.numbers import percent, points, span, three
+from core.views.compare_words import difference_words
+from core.views.posthoc import TIE
+from core.views.records import CellWords, Column, Table
+
+HEADS = (
+    "Run",
+    "T",
+    "ECE as read, %",
+    "ECE after T, %",
+    "Temperature gap, points",
+    "Sure answers as read, %",
+    "Sure answers after T, %",
+)
+CAPTION = (
+    "A run that training has calibrated needs a T near 1, and temperature scaling changes little. "
+    "Temperature gap: ECE after minus before, paired, on the same resamples; tie: the interval "
+    "holds zero. Sure answers: those with a confidence of 99 % or more (|S99|), in small type how "
+    "many of them are right. T is fitted by log-loss on each run's own fitting rows."
+)
+NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
+
+
+def innate_cells(found: Innate) -> tuple[CellWords, ...]:
+    """Return the cells of one run, in the order of HEADS after its name."""
+    near = abs(found.temperature - 1.0) <= NEAR
+    note = "at its bound" if found.at_bound else "near 1" if near else ""
+    value, interval = difference_words(found.gap)
+    return (
+        CellWords(three(found.temperature), note),
+        *(_ece(one) for one in (found.before, found.after)),
+        CellWords(TIE if found.gap.tie else value, interval, found.gap.reason),
+        _sure(found.sure_before),
+        _sure(found.sure_after),
+    )
+
+
+def _ece(judged: Judged) -> CellWords:
+    score = judged.compared.audit.main.metrics["ece"]
+    return CellWords(points(score.value), span(score.low, score.high))
+
+
+def _sure(found: Sure) -> CellWords:
+    right = f"{percent(found.accuracy)} right" if found.share else "none"
+    return CellWords(points(found.share), right)
+
+
+def innate_table(runs: Sequence[tuple[str, Innate]]) -> Table:
+    """Return the same as raw numbers, for the file."""
+    columns = (
+        Column("run", "run"),
+        Column("temperature", "T", "number"),
+        *(
+            Column(f"{key}{end}", key, "share")
+            for key in ("ece_before", "ece_after", "ece_difference")
+            for end in ("", "_low", "_high")
+        ),
+        *(
+            Column(f"s99_{key}_{when}", f"s99 {key} {when}", "share")
+            for when in ("before", "after")
+            for key in ("share", "accuracy")
+        ),
+    )
+    rows = []
+    for name, one in runs:
+        before, after = (
+            judged.compared.audit.main.metrics["ece"] for judged in (one.before, one.after)
+        )
+        ends = [end for e in (before, after, one.gap) for end in (e.value, e.low, e.high)]
+        sure = [
+            _known(number)
+            for found in (one.sure_before, one.sure_after)
+            for number in (found.share, found.accuracy)
+        ]
+        rows.append((name, one.temperature, *ends, *sure))
+    return Table(columns, tuple(rows))
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+def summary(runs: Mapping[str, Innate]) -> str:
+    """Return one sentence: which runs need no temperature."""
+    near = [name for name, one in runs.items() if abs(one.temperature - 1.0) <= NEAR]
+    if not near:
+        return "None of these runs has a T near 1: none is calibrated by its training alone."
+    listed = ", ".join(f"“{name}”" for name in near)
+    return f"T is near 1 for {listed}: calibrated by training, as far as one knob can tell."

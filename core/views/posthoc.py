@@ -1,0 +1,342 @@
+"""What the post-hoc page says: sentence, table, diagrams, landscape, best temperatures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from core.arrays import Float
+from core.calibrators.landscape import Landscape
+from core.calibrators.posthoc import NONE, Fit, Judged, Parts
+from core.figures.numbers import count, points, span, three
+from core.figures.posthoc import excess, landscape, unit
+from core.figures.reliability import small_diagram
+from core.figures.runs import Mark
+from core.figures.text import safe, short
+from core.figures.theory import Curve, Plot, chart
+from core.metrics.comparison import Comparison, compare
+from core.metrics.paired import Difference
+from core.views import cards
+from core.views.compare import COLUMNS, HEADS, Named, level_words
+from core.views.compare_words import IN_POINTS, difference_words, value_words
+from core.views.posthoc_words import NAMES, OBJECTIVES, parameters, plain_sentence, sentence
+from core.views.records import Cell, CellWords, Column, FigureCard, Kind, ScoreRow, Sentence, Table
+
+TIE = "tie"
+DIAGRAM_PX = 232
+PLAIN_COLUMNS = ("accuracy", "ece")
+PLAIN_HEADS = ("Correction", "Right, in 100", "Off by, points on average", "Answers changed")
+PLAIN_CAPTION = (
+    "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
+    "The correction was chosen on other images than those counted here."
+)
+
+
+@dataclass(frozen=True)
+class PosthocView:
+    """Everything that the upper part of the page draws."""
+
+    eyebrow: str
+    sentence: Sentence
+    heads: tuple[str, ...]
+    rows: tuple[ScoreRow, ...]
+    diagrams: tuple[tuple[str, str, FigureCard], ...]
+    table: Table
+    caption: str
+
+
+def posthoc_view(
+    named: Named, parts: Parts, fits: Sequence[Fit], judged: Mapping[str, Judged]
+) -> PosthocView:
+    """Return the view of one run.
+
+    Parameters
+    ----------
+    named : Named
+        The run; its split is the one reported.
+    parts : Parts
+        The rows that were fitted on and those that are reported.
+    fits : sequence of Fit
+        Methods in the order they are listed.
+    judged : mapping of str to Judged
+        By method, `none` first; methods that refused are missing.
+    """
+    names = list(judged)
+    runs = [one.compared for one in judged.values()]
+    none = compare(runs, names, 0)
+    ts = compare(runs, names, names.index("ts")) if "ts" in names and len(names) > 2 else None
+    refused = [one for one in fits if one.calibrator is None]
+    by_method = {one.method: one for one in fits}
+    rows = [
+        _row(name, by_method.get(name), judged[name], _pair(names, name, none, ts))
+        for name in names
+    ]
+    rows += [_refused(one, len(COLUMNS) + (2 if ts else 1) + 1) for one in refused]
+    caption = _caption(parts, none, judged)
+    return PosthocView(
+        eyebrow=_eyebrow(named, parts),
+        sentence=sentence(judged, none, refused),
+        heads=_heads(with_temperature=ts is not None),
+        rows=tuple(rows),
+        diagrams=_diagrams(named, by_method, judged),
+        table=_table(by_method, judged, none),
+        caption=caption,
+    )
+
+
+def plain_view(
+    named: Named, parts: Parts, fits: Sequence[Fit], judged: Mapping[str, Judged]
+) -> PosthocView:
+    """Return the view in plain words: how often right, how far off, before and after."""
+    full = posthoc_view(named, parts, fits, judged)
+    names = list(judged)
+    none = compare([one.compared for one in judged.values()], names, 0)
+    rows = tuple(
+        ScoreRow(
+            row.name,
+            (*(_score(judged[name], column) for column in PLAIN_COLUMNS), _changed(judged[name])),
+            shaded=row.shaded,
+        )
+        for name, row in zip(names, full.rows, strict=False)
+    )
+    return PosthocView(
+        eyebrow=full.eyebrow,
+        sentence=plain_sentence(judged, none),
+        heads=PLAIN_HEADS,
+        rows=rows,
+        diagrams=(),
+        table=full.table,
+        caption=PLAIN_CAPTION,
+    )
+
+
+def _eyebrow(named: Named, parts: Parts) -> str:
+    if parts.cut is not None:
+        where = (
+            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
+            f"{count(parts.test.n)} (seed {parts.cut[1]})"
+        )
+    elif parts.fit_name == parts.test_name:
+        where = f"fitted and reported on the same {count(parts.test.n)} images of {parts.test_name}"
+    else:
+        where = (
+            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on "
+            f"{count(parts.test.n)} of {parts.test_name}"
+        )
+    return f"Post-hoc · {named.name} · {where}"
+
+
+def _heads(*, with_temperature: bool) -> tuple[str, ...]:
+    last = ["ECE from none, points"] + (
+        ["ECE from temperature, points"] if with_temperature else []
+    )
+    return ("Method", *(HEADS[column] for column in COLUMNS), *last, "Answers changed")
+
+
+def _pair(
+    names: Sequence[str], name: str, none: Comparison, ts: Comparison | None
+) -> list[Difference | None]:
+    """Return the differences in ECE that a row shows: from none, and from temperature."""
+    at = names.index(name)
+    shown = [none] if ts is None else [none, ts]
+    return [found.differences[at].get("ece") for found in shown]
+
+
+def _row(
+    name: str, fit: Fit | None, judged: Judged, differences: Sequence[Difference | None]
+) -> ScoreRow:
+    scores = [_score(judged, column) for column in COLUMNS]
+    known = {len(scores) + i: one for i, one in enumerate(differences) if one is not None}
+    note = "" if fit is None or fit.report is None else fit.report.message
+    return ScoreRow(
+        NAMES[name],
+        (*scores, *map(_difference, differences), _changed(judged)),
+        ("as read" if fit is None else parameters(fit), note),
+        told=frozenset(i for i, one in known.items() if not one.tie),
+        ties=frozenset(i for i, one in known.items() if one.tie),
+        shaded=name == "ts",
+    )
+
+
+def _refused(fit: Fit, columns: int) -> ScoreRow:
+    nothing = tuple(CellWords("–") for _ in range(columns))
+    return ScoreRow(NAMES[fit.method], nothing, (f"not fitted: {fit.refusal}",))
+
+
+def _score(judged: Judged, metric: str) -> CellWords:
+    audit = judged.compared.audit
+    score = audit.main.metrics.get(metric)
+    if score is None:
+        return CellWords("–", reason=audit.unavailable.get(metric, ""))
+    return CellWords(*value_words(score), score.reason)
+
+
+def _difference(found: Difference | None) -> CellWords:
+    if found is None:
+        return CellWords("")
+    value, interval = difference_words(found)
+    return CellWords(TIE if found.tie else value, interval, found.reason)
+
+
+def _changed(judged: Judged) -> CellWords:
+    return CellWords(count(judged.changed))
+
+
+def _caption(parts: Parts, none: Comparison, judged: Mapping[str, Judged]) -> str:
+    told = ["Intervals are each method's own, at 95 %."]
+    drawn = [each["ece"] for each in none.differences if "ece" in each]
+    resamples = next((one.settings.get("resamples") for one in drawn if one.settings), None)
+    if resamples is not None:
+        told.append(
+            f"Differences are paired: the same {count(int(str(resamples)))} resamples of the same "
+            f"rows, at {level_words(none.level)}; tie: the interval holds zero. They are taken "
+            "before rounding."
+        )
+    floor = judged[NONE].compared.audit.main.noise_floor.get("ece")
+    if floor is not None:
+        told.append(
+            f"Noise floor of ECE at n = {count(parts.test.n)}: {points(floor.mean)} on average, "
+            f"up to {points(floor.q95)}."
+        )
+    moved = [NAMES[name].lower() for name, one in judged.items() if one.changed]
+    if moved:
+        told.append(f"Answers change with {', '.join(moved)}.")
+    return " ".join(told)
+
+
+def _diagrams(
+    named: Named, fits: Mapping[str, Fit], judged: Mapping[str, Judged]
+) -> tuple[tuple[str, str, FigureCard], ...]:
+    """Return name, quiet words and figure of each method; none for many labels."""
+    found = []
+    for name, one in judged.items():
+        audit = one.compared.audit
+        main = audit.main
+        if not len(main.bins.count):
+            return ()
+        ece = main.metrics["ece"]
+        words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)})"
+        note = "as read" if name == NONE else parameters(fits[name])
+        card = FigureCard(
+            f"after_{name}",
+            NAMES[name],
+            note,
+            partial(small_diagram, main.bins, target=main.target, height=DIAGRAM_PX),
+            f"{NAMES[name]}: {cards.diagram_alt(main)}",
+            cards.bin_table(main.bins),
+            cards.caption(audit, main, named.split, named.digest),
+        )
+        found.append((NAMES[name], f"{note}, {words}", card))
+    return tuple(found)
+
+
+def _table(fits: Mapping[str, Fit], judged: Mapping[str, Judged], none: Comparison) -> Table:
+    """Return every score and difference as raw numbers, for the file."""
+    columns = [Column("method", "method"), Column("parameters", "parameters")]
+    for metric in COLUMNS:
+        kind: Kind = "share" if metric in IN_POINTS else "number"
+        for key in (metric, f"{metric}_difference"):
+            columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
+    columns.append(Column("answers_changed", "answers changed", "count"))
+    rows = []
+    for (name, one), each in zip(judged.items(), none.differences, strict=True):
+        row: list[Cell] = [name, "" if name == NONE else parameters(fits[name])]
+        for metric in COLUMNS:
+            for found in (one.compared.audit.main.metrics.get(metric), each.get(metric)):
+                row += [None] * 3 if found is None else [found.value, found.low, found.high]
+        rows.append((*row, one.changed))
+    return Table(tuple(columns), tuple(rows))
+
+
+def landscape_card(
+    found: Landscape, line: Float, rows: tuple[int, int], named: Named
+) -> FigureCard:
+    """Return the criterion over gamma and T as a heat map.
+
+    Parameters
+    ----------
+    found : Landscape
+        The criterion on its grid.
+    line : (G,) float64
+        The best temperature for each of its gammas.
+    rows : two ints
+        How many rows it was computed on, and how many there are.
+    named : Named
+        The run, for the caption.
+    """
+    used, there = rows
+    what = OBJECTIVES[found.objective]
+    best = found.best
+    some = f"{count(used)} of {count(there)}" if used < there else count(used)
+    above = excess(found)
+    flat = [
+        (float(g), float(t), float(found.values[i, j]), float(above[i, j]))
+        for i, g in enumerate(found.gammas)
+        for j, t in enumerate(found.temperatures)
+    ]
+    columns = (
+        Column("gamma", "γ", "number"),
+        Column("temperature", "T", "number"),
+        Column(found.objective, what, "number"),
+        Column("above_best", f"above best, {unit(found)}", "number"),
+    )
+    return FigureCard(
+        "landscape",
+        f"{what} over T and γ",
+        f"on {some} fitting images; bright is good",
+        partial(landscape, found, line),
+        f"{what} of focal temperature scaling on a grid of {len(found.gammas)} gammas and "
+        f"{len(found.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma = "
+        f"{three(best.gamma)}. The best temperature rises from {line[0]:.2f} at gamma "
+        f"{found.gammas[0]:g} to {line[-1]:.2f} at gamma {found.gammas[-1]:g}.",
+        Table(columns, tuple(flat)),
+        f"Temperature scaling is the line γ = 0. Komisarenko and Kull 2024 found the ridge close "
+        f"to a line. {named.split} part, digest {named.digest[:8]}.",
+    )
+
+
+def curves_card(
+    runs: Sequence[tuple[str, Mark, Float]], gammas: Float, objective: str
+) -> FigureCard:
+    """Return the best temperature against gamma, one line a run.
+
+    Parameters
+    ----------
+    runs : sequence of (name, Mark, (G,) float64)
+        Best temperature for each gamma.
+    gammas : (G,) float64
+        Ascending.
+    objective : str
+        What the temperature is best by.
+    """
+    lines = tuple(
+        Curve(f"{mark.letter} {safe(short(name))}", gammas, ts, mark.colour, mark.dash)
+        for name, mark, ts in runs
+    )
+    plot = Plot(
+        lines,
+        "Focal map γ",
+        "Best temperature T",
+        {"range": [float(gammas[0]), float(gammas[-1])]},
+        {"rangemode": "tozero"},
+        hover="γ = %{x}: best T = %{y:.2f}",
+    )
+    ends = "; ".join(f"{name} from {ts[0]:.2f} to {ts[-1]:.2f}" for name, _, ts in runs)
+    rows = tuple(
+        (name, float(g), float(t)) for name, _, ts in runs for g, t in zip(gammas, ts, strict=True)
+    )
+    return FigureCard(
+        "curves",
+        "Best temperature for each γ",
+        f"by {OBJECTIVES[objective].lower() if objective == 'nll' else OBJECTIVES[objective]}",
+        partial(chart, plot),
+        f"Best temperature against gamma: {ends}.",
+        Table(
+            (
+                Column("run", "run"),
+                Column("gamma", "γ", "number"),
+                Column("temperature", "T", "number"),
+            ),
+            rows,
+        ),
+        "As figure 8 of Komisarenko and Kull 2024. Each run on its own fitting rows.",
+    )

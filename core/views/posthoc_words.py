@@ -1,0 +1,241 @@
+"""The words of the post-hoc page: what methods are called, their parameters, the sentences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.calibrators import CALIBRATORS
+from core.calibrators.posthoc import NONE, Fit, Judged
+from core.figures.numbers import MINUS, count, points, span
+from core.metrics.comparison import Comparison, compare
+from core.metrics.paired import Difference
+from core.views.compare_words import better, difference_words, worse
+from core.views.records import Part, Sentence
+
+NAMES = {
+    NONE: "None",
+    "ts": "Temperature",
+    "focal_map": "Focal map",
+    "focal_ts": "Focal temperature",
+    "ets": "Ensemble",
+    "vector": "Vector",
+    "matrix": "Matrix",
+    "dirichlet": "Dirichlet",
+    "isotonic": "Isotonic",
+    "isotonic_ordered": "Isotonic, ordered",
+    "histogram": "Histogram",
+    "spline": "Spline",
+    "beta": "Beta",
+}
+TOLD = {  # within a sentence
+    "ts": "temperature scaling",
+    "focal_map": "the focal map",
+    "focal_ts": "focal temperature scaling",
+    "ets": "ensemble temperature scaling",
+    "vector": "vector scaling",
+    "matrix": "matrix scaling",
+    "dirichlet": "Dirichlet calibration",
+    "isotonic": "isotonic regression",
+    "isotonic_ordered": "order-preserving isotonic regression",
+    "histogram": "histogram binning",
+    "spline": "spline calibration",
+    "beta": "beta calibration",
+}
+MEANINGS = {
+    "ts": "One knob that makes the model more or less sure of everything; it never changes the "
+    "answers.",
+    "focal_map": "What a model trained with focal loss would have to be passed through; one "
+    "number, γ; 0 changes nothing. It never changes the answers.",
+    "focal_ts": "Temperature first, then the focal map: two numbers. It never changes the answers.",
+    "ets": "A mixture of the scaled scores, the scores as read, and equal shares. It never changes "
+    "the answers.",
+    "vector": "Each class has a knob and a shift of its own. Answers can change.",
+    "matrix": "Every class's score may draw on all others; held small off the diagonal. Needs many "
+    "rows; answers can change.",
+    "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows; answers can change.",
+    "isotonic": "A rising staircase for each class against the rest. Answers can change.",
+    "isotonic_ordered": "One rising staircase for all classes together. It never changes the "
+    "answers.",
+    "histogram": "Every probability is replaced by how often that class came in its bin. Answers "
+    "can change.",
+    "spline": "A smooth curve through the running share of right answers. Answers can change.",
+    "beta": "A curve of three numbers for each class against the rest. Answers can change.",
+}
+OBJECTIVES = {"nll": "Log-loss", "ece": "ECE", "ece_em": "ECE equal mass"}
+assert set(TOLD) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
+
+
+def parameters(fit: Fit) -> str:
+    """Return the numbers that a fit found, where a reader can use them: T = 1.68, γ = −0.25."""
+    if fit.calibrator is None:
+        return ""
+    found = fit.calibrator.parameters()
+    many = found.get("labels")
+    if isinstance(many, list):
+        return _over_labels([one for one in many if one])
+    if "temperature" in found or "gamma" in found:
+        weights = found.get("weights", [])
+        mix = f", weights {', '.join(f'{w:.2f}' for w in weights)}" if weights else ""
+        return _numbers(found) + mix
+    return f"{count(sum(np.size(one) for one in found.values()))} numbers"
+
+
+def _numbers(found: Mapping[str, Any]) -> str:  # Any: plain JSON
+    marks = {"temperature": "T", "gamma": "γ"}
+    return ", ".join(f"{m} = {_parameter(found[key])}" for key, m in marks.items() if key in found)
+
+
+def _parameter(value: float) -> str:
+    """Return two decimals, or three where two would hide the number."""
+    return f"{value:.{3 if 0 < abs(value) < 0.1 else 2}f}".replace("-", MINUS)
+
+
+def _over_labels(many: Sequence[Mapping[str, Any]]) -> str:  # Any: plain JSON
+    marks = {"temperature": "T", "gamma": "γ"}
+    told = []
+    for key, mark in marks.items():
+        ends = [float(one[key]) for one in many if key in one]
+        if ends:
+            told.append(f"{mark} {_parameter(min(ends))} to {_parameter(max(ends))}")
+    return ", ".join(told) or f"{count(len(many))} fits"
+
+
+def sentence(
+    judged: Mapping[str, Judged], found: Comparison, refused: Sequence[Fit] = ()
+) -> Sentence:
+    """Return which method helps, by how much, and whether that is more than chance.
+
+    Parameters
+    ----------
+    judged : mapping of str to Judged
+        By method, `none` first.
+    found : Comparison
+        Differences from none, in the order of `judged`.
+    refused : sequence of Fit
+        Methods that could not be fitted.
+    """
+    names = list(judged)
+    differences = {
+        name: each["ece"] for name, each in zip(names, found.differences, strict=True) if each
+    }
+    if not differences:
+        why = f"{TOLD[refused[0].method]}: {refused[0].refusal}." if refused else ""
+        first = "No method could be fitted on these rows." if refused else "No method is chosen."
+        return Sentence((Part(first),), _capital(why))
+    errors = {name: _ece(judged[name]) for name in names}
+    helping = [name for name, one in differences.items() if better(one)]
+    keeping = [name for name in helping if not judged[name].changed]
+    if not helping:
+        return _none_helps(errors[NONE], differences, judged)
+    best = min(keeping or helping, key=errors.__getitem__)
+    value, interval = difference_words(differences[best])
+    said = (
+        Part(_capital(f"{TOLD[best]} takes the calibration error from {_before(errors, best)}")),
+        Part(f" (difference {value}; {interval})", "quiet"),
+        Part("." if not judged[best].changed else f", but {_changes(judged[best])}."),
+    )
+    return Sentence(said, _others(best, judged, names))
+
+
+def _ece(judged: Judged) -> float:
+    value = judged.compared.audit.main.metrics["ece"].value
+    assert value is not None
+    return value
+
+
+def _before(errors: Mapping[str, float], best: str) -> str:
+    before, after = errors[NONE], errors[best]
+    return f"{points(before, after)} to {points(after, before)} points"
+
+
+def _none_helps(
+    error: float, differences: Mapping[str, Difference], judged: Mapping[str, Judged]
+) -> Sentence:
+    chance = judged[NONE].compared.audit.main.noise_floor["ece"]
+    first = f"No method takes the calibration error below {points(error)} points beyond chance."
+    if len(differences) == 1:
+        only = next(iter(differences))
+        first = (
+            f"{_capital(TOLD[only])} does not take the calibration error below {points(error)} "
+            "points beyond chance."
+        )
+    n = judged[NONE].compared.rows.n
+    second = ""
+    if error <= chance.q95:
+        second = (
+            f"There is little to gain: on {count(n)} images a perfect model would look off by up "
+            f"to {points(chance.q95)} points."
+        )
+    raising = [name for name, one in differences.items() if worse(one)]
+    if raising:
+        second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
+    return Sentence((Part(first),), second.strip())
+
+
+def _others(best: str, judged: Mapping[str, Judged], names: Sequence[str]) -> str:
+    """Return how the other methods do against the best of those that keep the answers."""
+    found = compare([judged[name].compared for name in names], names, names.index(best))
+    rest = {
+        name: each["ece"]
+        for name, each in zip(names, found.differences, strict=True)
+        if each and name != NONE
+    }
+    lower = [name for name, one in rest.items() if better(one)]
+    ties = [name for name, one in rest.items() if one.tie]
+    higher = [name for name, one in rest.items() if worse(one)]
+    said = []
+    if ties:
+        it = "it by ECE" if not lower and not higher else "it"
+        said.append(f"{_listed(ties)} {_verb(ties, 'ties', 'tie')} with {it}")
+    said += [f"{TOLD[name]} goes lower, but {_changes(judged[name])}" for name in lower]
+    if higher:
+        said.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
+    return _capital("; ".join(said)) + "." if said else ""
+
+
+def _changes(judged: Judged) -> str:
+    if not judged.changed:
+        return "keeps the answers"
+    return f"changes {count(judged.changed)} answer{'s' if judged.changed > 1 else ''}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    told = [TOLD[name] for name in names]
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+
+
+def _verb(names: Sequence[str], one: str, many: str) -> str:
+    return one if len(names) == 1 else many
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def plain_sentence(judged: Mapping[str, Judged], found: Comparison) -> Sentence:
+    """Return the same without technical terms."""
+    names = list(judged)
+    differences = {
+        name: each["ece"] for name, each in zip(names, found.differences, strict=True) if each
+    }
+    error = _ece(judged[NONE])
+    helping = {
+        name: _ece(judged[name])
+        for name, one in differences.items()
+        if better(one) and not judged[name].changed
+    }
+    now = f"The stated certainty of this model is off by {points(error)} points on average"
+    if not helping:
+        return Sentence((Part(f"{now}. None of these corrections makes it better beyond chance."),))
+    best = min(helping, key=helping.__getitem__)
+    one = differences[best]
+    interval = span(one.low, one.high, signed=True)
+    return Sentence(
+        (
+            Part(f"{now}; a correction brings that to {points(helping[best])}, "),
+            Part("without changing any answer."),
+        ),
+        f"The correction is {TOLD[best]}. Difference {points(one.value, signed=True)} points "
+        f"({interval}): not chance.",
+    )

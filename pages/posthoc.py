@@ -1,0 +1,7 @@
+"""Post-hoc: what calibrators would do to one run, fitted on one part and judged on another."""
+
+from pages.ui import frame, library, posthoc
+
+frame.begin("pages/posthoc.py")
+with frame.caught():
+    posthoc.draw(library.open_run("Open a run to see what calibrators would do to it."))

@@ -1,0 +1,79 @@
+"""Other runs beside the open one on the post-hoc page: before and after their temperature."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.calibrators.innate import Innate
+from core.errors import LibraryError, Refused
+from core.figures.runs import marks
+from core.predictions import Task
+from core.views import innate as views
+from core.views.records import ScoreRow
+from pages.ui import cache, cache_posthoc, session, widgets
+from pages.ui.cache_posthoc import Where
+
+MOST = 11  # beside the open one
+LISTED = 200
+
+
+def picker(run: cache.Run, task: Task) -> list[cache.Run]:
+    """Draw the choice of other runs of the same task; drafts stay out of the link."""
+    names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
+    names |= {row.id: row.name for row in cache.rows(limit=LISTED) if row.task == task}
+    names.pop(run.id, None)
+    kept = st.session_state.get("set.beside")
+    linked = [one for one in st.query_params.get("beside", "").split(",") if one in names]
+    chosen = [one for one in kept if one in names] if kept is not None else linked
+    _keep(chosen)
+    st.session_state["widget.beside"] = chosen
+    st.multiselect(
+        "Other runs beside it",
+        list(names),
+        key="widget.beside",
+        format_func=lambda run_id: names.get(run_id, run_id),
+        max_selections=MOST,
+        placeholder="Pick runs trained with other losses",
+        on_change=lambda: _keep(st.session_state["widget.beside"]),
+        help="Each is fitted on its own validation split, or on half of its only one.",
+    )
+    return [found for found in map(_found, chosen) if found is not None]
+
+
+def _keep(ids: list[str]) -> None:
+    st.session_state["set.beside"] = list(ids)
+    linked = [one for one in ids if one not in session.drafts()]
+    if linked:
+        st.query_params["beside"] = ",".join(linked)
+    else:
+        st.query_params.pop("beside", None)
+
+
+def _found(run_id: str) -> cache.Run | None:
+    """Return a run, or None for one that was deleted meanwhile."""
+    try:
+        return cache.find(run_id)
+    except LibraryError:
+        return None
+
+
+def draw(runs: Mapping[cache.Run, Where]) -> None:
+    """Draw the table of runs before and after their temperature."""
+    widgets.title("Trained for calibration, or calibrated afterwards", "each run with its own T")
+    found: dict[cache.Run, Innate] = {}
+    for run, where in runs.items():
+        try:
+            found[run] = cache_posthoc.innate(run, where)
+        except Refused as refusal:
+            widgets.caption(f"{run.name}: {refusal.what}; {refusal.remedy}.")
+    if not found:
+        return
+    badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
+    named = [(run.name, one) for run, one in found.items()]
+    widgets.second(views.summary(dict(named)))
+    rows = [
+        ScoreRow(run.name, views.innate_cells(one), mark=badges[run]) for run, one in found.items()
+    ]
+    widgets.scores("Runs before and after their temperature", views.HEADS, rows)
+    widgets.save(views.innate_table(named), "before_and_after")
+    widgets.caption(views.CAPTION)

@@ -1,0 +1,296 @@
+"""The post-hoc page: its controls, the table, the diagrams, the landscape and the downloads."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from core import defaults
+from core.calibrators import CALIBRATORS
+from core.calibrators.export import code
+from core.calibrators.landscape import GAMMAS
+from core.calibrators.posthoc import CUT, DEFAULT_METHODS, NONE, SHARE, Fit, Judged, fit_default
+from core.calibrators.stored import to_json
+from core.errors import Refused
+from core.figures.runs import marks
+from core.library.export import npz_bytes
+from core.predictions import Task
+from core.views import posthoc as views
+from core.views.compare import Named
+from core.views.posthoc import PosthocView
+from core.views.posthoc_words import MEANINGS, NAMES, OBJECTIVES
+from core.views.reliability import KEY
+from pages.ui import audit, beside, cache, cache_posthoc, drafts, frame, state, widgets
+from pages.ui.cache_posthoc import How, Where
+
+SMALL_WIDTH = 246
+SPLIT_NAMES = audit.SPLIT_NAMES
+SEARCHES = {
+    "exact": "Exact",
+    "grid": "Grid with γ = 0",
+    "paper": "The paper's grid",
+    "line": "Line",
+}
+
+
+def draw(run: cache.Run) -> None:
+    """Draw the page."""
+    rows = cache.predictions(run, run.split)
+    if rows.task is Task.TOP_LABEL:
+        raise Refused(
+            "CLASSES",
+            "this run holds the confidence of the answer only; calibrators need every class",
+            "upload a file with the scores of every class",
+        )
+    top = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        where = _where(run)
+        objective, search = ("nll", "exact") if state.plain() else _how()
+    methods = list(DEFAULT_METHODS) if state.plain() else _methods(rows.task)
+    hows = [How(method, objective, search) for method in methods]
+    fits, judged = _computed(run, where, hows)
+    parts = cache_posthoc.parts(run, where)
+    named = Named(run.id, run.name, parts.test_name, run.file_digest)
+    draw_view = views.plain_view if state.plain() else views.posthoc_view
+    view = draw_view(named, parts, fits, judged)
+    with top:
+        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.sentence(view.sentence)
+        drafts.bar(run)
+        frame.notices(tuple(note for note in parts.notices if note.code == "SAME_ROWS"))
+    _diagrams(view)
+    widgets.scores("Scores of the methods", view.heads, view.rows)
+    widgets.save(view.table, "posthoc", "All numbers, CSV")
+    widgets.caption(view.caption)
+    if state.plain():
+        return
+    _pictures(run, where, objective, rows.task)
+    _take_away(run, where, {how.method: how for how in hows}, fits)
+    _meanings(methods)
+
+
+def _where(run: cache.Run) -> Where:
+    """Draw the choice of the rows to fit on and to report."""
+    test = run.split
+    if len(run.splits) > 1:
+        test = audit.segments("Reported on", "test", run.splits, run.split, SPLIT_NAMES)
+    options = [*run.splits, CUT]
+    default = fit_default(run.splits, test)
+    words = {**SPLIT_NAMES, CUT: "Part of it" if len(run.splits) == 1 else "Part of the reported"}
+    fit_on = audit.segments(
+        "Fitted on",
+        "fit",
+        options,
+        default,
+        words,
+        "Calibrators must be fitted on rows that are not reported. Part of it: rows drawn at "
+        "random; the others are reported.",
+    )
+    if fit_on != CUT:
+        return Where(fit_on, test, SHARE, defaults.SEED)
+    percent = _number("Share fitted on, %", "share", (10, 90), 50)
+    seed = _number("Seed", "seed", (0, 9999), defaults.SEED)
+    return Where(CUT, test, percent / 100, seed)
+
+
+def _number(label: str, name: str, ends: tuple[int, int], default: int) -> int:
+    """Draw a whole number that lives in the link."""
+    text = st.query_params.get(name, str(st.session_state.get(f"set.{name}", default)))
+    low, high = ends
+    value = int(text) if text.isdecimal() and low <= int(text) <= high else default
+    st.session_state[f"widget.{name}"] = value
+    st.number_input(
+        label,
+        low,
+        high,
+        key=f"widget.{name}",
+        on_change=state.pick,
+        args=(name, str(default)),
+        width=130,
+    )
+    return value
+
+
+def _how() -> tuple[str, str]:
+    """Draw the choice of what fits minimise, and how they search."""
+    objective = audit.segments(
+        "Fitted by",
+        "objective",
+        list(OBJECTIVES),
+        "nll",
+        OBJECTIVES,
+        "What the fit makes small on its own rows; temperature, the focal map and both together "
+        "can be fitted by any of them, the other methods have one of their own.",
+    )
+    search = audit.segments(
+        "Search",
+        "search",
+        list(SEARCHES),
+        "exact",
+        SEARCHES,
+        "Of focal temperature scaling. The paper's grid lacks γ = 0, so it can do worse than "
+        "temperature scaling; exact is never worse than either grid.",
+    )
+    return objective, search
+
+
+def _methods(task: Task) -> list[str]:
+    """Draw the choice of methods; those without a form for the task are not offered."""
+    offered = [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
+    default = ",".join(DEFAULT_METHODS)
+    text = st.query_params.get("methods") or st.session_state.get("set.methods", default)
+    chosen = [name for name in dict.fromkeys(text.split(",")) if name in offered]
+    chosen = chosen or list(DEFAULT_METHODS)
+    _keep_methods(chosen)
+    st.session_state["widget.methods"] = chosen
+    st.multiselect(
+        "Methods",
+        offered,
+        key="widget.methods",
+        format_func=_method_name,
+        placeholder="Pick methods",
+        on_change=lambda: _keep_methods(st.session_state["widget.methods"] or DEFAULT_METHODS),
+        help="Compared with none, the scores as they were read.",
+    )
+    return chosen
+
+
+def _method_name(method: str) -> str:
+    mark = "" if CALIBRATORS[method].keeps_accuracy else " · may change answers"
+    return f"{NAMES[method]}{mark}"
+
+
+def _keep_methods(methods: Sequence[str]) -> None:
+    text = ",".join(methods)
+    st.session_state["set.methods"] = text
+    if text == ",".join(DEFAULT_METHODS):
+        st.query_params.pop("methods", None)
+    else:
+        st.query_params["methods"] = text
+
+
+def _computed(
+    run: cache.Run, where: Where, hows: Sequence[How]
+) -> tuple[list[Fit], dict[str, Judged]]:
+    """Return fits and what they do, counting them while any is new to this session."""
+    seen: set[object] = st.session_state.setdefault("posthoc.seen", set())
+    bar, fits = st.empty(), []
+    none = cache_posthoc.judged(run, where, None)
+    assert none is not None
+    judged = {NONE: none}
+    for i, how in enumerate(hows):
+        key = (run.id, where, how)
+        if key not in seen:
+            bar.progress(i / len(hows), text=f"{i + 1} of {len(hows)}: {NAMES[how.method]}")
+        fits.append(cache_posthoc.fit(run, where, how))
+        found = cache_posthoc.judged(run, where, how)
+        if found is not None:
+            judged[how.method] = found
+        seen.add(key)
+    bar.empty()
+    return fits, judged
+
+
+def _diagrams(view: PosthocView) -> None:
+    if not view.diagrams:
+        return
+    with st.container(horizontal=True, key="small"):
+        for name, words, card in view.diagrams:
+            with st.container(key=f"small.{card.key}", width=SMALL_WIDTH, gap="xsmall"):
+                st.html(
+                    f'<h3 class="c-mini"><span><b>{escape(name)}</b><br>{escape(words)}</span></h3>'
+                )
+                widgets.figure(card, titled=False)
+    widgets.key(KEY)
+
+
+def _finding(run: cache.Run) -> int:
+    """Draw the choice of the label whose landscape is shown."""
+    options = [str(k) for k in range(len(run.class_names))]
+    of = state.choice("of", options, "0")
+    st.selectbox(
+        "Finding",
+        options,
+        key="widget.of",
+        format_func=lambda k: run.class_names[int(k)],
+        on_change=state.pick,
+        args=("of", "0"),
+        width=260,
+    )
+    return int(of)
+
+
+def _pictures(run: cache.Run, where: Where, objective: str, task: Task) -> None:
+    """Draw the landscape, the best temperatures, and runs before and after their temperature."""
+    many = task is Task.MULTILABEL
+    label = _finding(run) if many else 0
+    place = st.container()
+    others = [] if many else beside.picker(run, task)
+    runs = {run: where} | {one: _own(one) for one in others}
+    with place:
+        left, right = st.columns(2, gap="medium")
+    line = cache_posthoc.curve(run, where, objective, label)
+    with left:
+        found = cache_posthoc.landscape(run, where, objective, label)
+        named = Named(run.id, run.name, where.test, run.file_digest)
+        rows = found.used, found.rows
+        widgets.figure(views.landscape_card(found.landscape, line, rows, named))
+    with right:
+        lines = [
+            (one.name, mark, cache_posthoc.curve(one, its, objective, label))
+            for (one, its), mark in zip(runs.items(), marks([r.id for r in runs]), strict=True)
+        ]
+        widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))
+    if not many:
+        beside.draw(runs)
+
+
+def _own(run: cache.Run) -> Where:
+    """Return the rows that another run is fitted and reported on by default."""
+    return Where(fit_default(run.splits, run.split), run.split, SHARE, defaults.SEED)
+
+
+def _take_away(run: cache.Run, where: Where, hows: Mapping[str, How], fits: Sequence[Fit]) -> None:
+    """Offer a fitted method as parameters, as code, and the predictions after it."""
+    fitted = {one.method: one.calibrator for one in fits if one.calibrator is not None}
+    if not fitted:
+        return
+    widgets.title("Take it with you", "python -m core apply reads the parameters")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
+        method = st.selectbox(
+            "Method", list(fitted), key="take.method", format_func=NAMES.__getitem__, width=220
+        )
+        calibrator = fitted[method]
+        st.download_button(
+            "Parameters, JSON",
+            lambda: json.dumps(to_json(calibrator), allow_nan=False),
+            f"candor_{method}.json",
+            "application/json",
+            key="take.json",
+        )
+        st.download_button(
+            "Code, Python",
+            lambda: code(calibrator),
+            f"candor_{method}.py",
+            "text/x-python",
+            key="take.code",
+        )
+        st.download_button(
+            "Calibrated predictions, NPZ",
+            lambda: npz_bytes(cache_posthoc.calibrated(run, where, hows[method])),
+            f"candor_{method}.npz",
+            "application/octet-stream",
+            key="take.npz",
+        )
+
+
+def _meanings(methods: Sequence[str]) -> None:
+    with st.expander("What these methods do", key="details.words"):
+        told = "".join(
+            f"<dt>{escape(NAMES[method])}</dt><dd>{escape(MEANINGS[method])} "
+            f"{escape(CALIBRATORS[method].source)}.</dd>"
+            for method in methods
+        )
+        st.html(f'<dl class="c-words">{told}</dl>')

@@ -1,0 +1,206 @@
+"""The post-hoc page through app.py: its choices, its links, drafts and refusals."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.calibrators.posthoc import cut, fit
+from core.library import SAMPLES, Library, Source
+from core.predictions import Predictions, ScoreKind, Task
+
+ROOT = Path(__file__).parents[2]
+OVER = "digits-overconfident"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def page(home):
+    def opened(**query: str) -> AppTest:
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+        for name, value in query.items():
+            test.query_params[name] = value
+        return test.switch_page("pages/posthoc.py").run()
+
+    return opened
+
+
+@pytest.fixture
+def keep(home):
+    def kept(name, **splits):
+        source = Source("file.npz", "0" * 64, None)
+        return Library(home, SAMPLES).keep(name, splits, source=source, summary={}).id
+
+    return kept
+
+
+def rows(n=300, seed=0, scale=2.0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 3))
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    labels = np.array([rng.choice(3, p=row) for row in p])
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scale * z, labels)
+
+
+def html(test: AppTest) -> str:
+    def walk(block):
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                yield from walk(child)
+            elif child.type == "html":
+                yield child.proto.body
+
+    return " ".join(body for root in test._tree.children.values() for body in walk(root))
+
+
+def methods(test: AppTest) -> list[str]:
+    """Return the names and notes in the table of methods."""
+    table = html(test).split('aria-label="Scores of the methods"')[1].split("</table>")[0]
+    return re.findall(r"<th scope=\"row\"><span>(.*?)</span>", table)
+
+
+def temperature(test: AppTest) -> str:
+    (line,) = [one for one in methods(test) if one.startswith("Temperature<")]
+    return re.search(r"T = ([\d.]+)", line)[1]
+
+
+def test_sample_shows_none_temperature_focal_map_and_both(page):
+    test = page(run=OVER)
+    assert not test.exception
+    assert not test.error
+    names = [re.sub("<.*", "", one) for one in methods(test)]
+    assert names == ["None", "Temperature", "Focal map", "Focal temperature"]
+    library = Library(Path("unused"), SAMPLES)
+    own = fit("ts", library.load(OVER, "val")).calibrator.temperature_
+    assert temperature(test) == f"{own:.2f}"
+    text = html(test)
+    assert "fitted on 299 images of val, reported on 899 of test" in text
+    assert "takes the calibration error from" in text
+    assert "Best temperature for each γ" in text
+    assert "Log-loss over T and γ" in text
+
+
+def test_run_of_one_split_is_cut_in_two_by_the_seed_in_the_link(page, keep):
+    whole = rows()
+    run = keep("one part", test=whole)
+    for seed in (0, 5):
+        test = page(run=run, seed=str(seed), methods="ts")
+        first, second = cut(whole, 0.5, seed)
+        assert f"reported on the other {second.n} (seed {seed})" in html(test)
+        assert temperature(test) == f"{fit('ts', first).calibrator.temperature_:.2f}"
+
+
+def test_reporting_the_fitted_rows_is_warned_of(page, keep):
+    test = page(run=keep("one part", test=rows()), fit="test", methods="ts")
+    assert any("SAME_ROWS" in one.value for one in test.markdown)
+    assert "fitted and reported on the same 300 images" in html(test)
+
+
+def test_choices_live_in_the_link(page):
+    test = page(
+        run=OVER, methods="ts,vector", objective="ece", search="grid", fit="cut", share="30"
+    )
+    assert not test.exception
+    names = [re.sub("<.*", "", one) for one in methods(test)]
+    assert names == ["None", "Temperature", "Vector"]
+    assert test.multiselect(key="widget.methods").value == ["ts", "vector"]
+    assert "ECE over T and γ" in html(test)
+    assert "fitted on 270 images of test, reported on the other 629" in html(test)
+    test.multiselect(key="widget.methods").set_value(["ts"]).run()
+    assert test.query_params["methods"] in ("ts", ["ts"])
+    test.multiselect(key="widget.methods").set_value(["ts", "focal_map", "focal_ts"]).run()
+    assert "methods" not in test.query_params
+
+
+@pytest.mark.parametrize(
+    "query", [{"share": "5"}, {"share": "x"}, {"seed": "-1"}, {"methods": "platt"}, {"fit": "x"}]
+)
+def test_nonsense_in_a_link_is_read_as_the_default(page, query):
+    test = page(**({"run": OVER, "fit": "cut"} | query))
+    assert not test.exception
+    assert not test.error
+    assert len(methods(test)) == 4
+
+
+def test_answers_that_may_change_are_marked_and_counted(page):
+    test = page(run=OVER, methods="ts,vector")
+    options = test.multiselect(key="widget.methods").options
+    assert "Vector · may change answers" in options
+    assert "Temperature" in options
+    table = html(test).split('aria-label="Scores of the methods"')[1]
+    vector = table[table.index("<span>Vector") :]
+    library = Library(Path("unused"), SAMPLES)
+    found = fit("vector", library.load(OVER, "val")).calibrator
+    z = library.load(OVER, "test").scores
+    changed = int((found.predict_proba(z).argmax(1) != z.argmax(1)).sum())
+    assert f">{changed}</td></tr>" in vector
+
+
+def test_other_runs_are_told_before_and_after_their_temperature(page):
+    test = page(run=OVER, methods="ts", beside="digits-fair")
+    table = html(test).split('aria-label="Runs before and after their temperature"')[1]
+    assert "Over-confident digits" in table
+    assert "Fair digits" in table
+    assert "T is near 1 for “Fair digits”" in html(test) or "None of these runs" in html(test)
+
+
+def test_hostile_names_are_text_everywhere(page, keep):
+    name = "<b>**x**</b> ![x](http://x/y) :red[r]"
+    run = keep(name, val=rows(seed=1), test=rows(seed=2))
+    test = page(run=OVER, methods="ts", beside=run)
+    assert not test.exception
+    assert "<b>**x**" not in html(test)
+    assert "&lt;b&gt;**x**" in html(test)
+
+
+def test_many_labels_pick_the_finding_of_the_landscape(page):
+    test = page(run="digits-traits", methods="ts")
+    assert not test.exception
+    assert not test.error
+    assert test.selectbox(key="widget.of").value == "0"
+    assert "T " in methods(test)[1]
+    test.selectbox(key="widget.of").set_value("1").run()
+    assert not test.exception
+
+
+def test_plain_words_show_three_columns(page):
+    test = page(run=OVER, plain="true")
+    assert not test.exception
+    text = html(test)
+    assert "Answers changed" in text
+    assert "Log-loss" not in text
+    assert "without changing any answer" in text
+
+
+def test_confidences_alone_are_refused_with_a_remedy(page, keep):
+    top = Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        np.linspace(0.3, 0.9, 40),
+        np.arange(40) % 3,
+        predicted=np.arange(40) % 3,
+    )
+    test = page(run=keep("top", test=top))
+    assert "every class" in test.error[0].value
+    assert not test.exception
+
+
+def test_too_few_rows_are_a_reason_in_the_table(page, keep):
+    test = page(run=keep("few", val=rows(6), test=rows(50, 1)), methods="ts")
+    assert not test.exception
+    assert "No method could be fitted on these rows." in html(test)
+    assert "not fitted: 6 rows are too few" in html(test)
+
+
+def test_without_a_run_the_page_says_what_to_do(page):
+    test = page()
+    assert "No run is open yet" in html(test)
+    assert test.button(key="sample.digits-fair")
