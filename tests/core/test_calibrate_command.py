@@ -74,6 +74,7 @@ def test_report_has_every_key_and_the_temperature_is_found(two_parts, capsys):
     assert ts["difference"]["accuracy"]["value"] == 0
 
 
+@pytest.mark.slow
 def test_reported_rows_are_those_that_were_not_fitted_on(two_parts, capsys):
     from core.metrics.suite import audit
     from core.predictions import Predictions, ScoreKind, Task
@@ -87,6 +88,7 @@ def test_reported_rows_are_those_that_were_not_fitted_on(two_parts, capsys):
         assert value == pytest.approx(own[key].value, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_one_part_is_cut_in_two_and_says_so(one_part, capsys):
     found = call(capsys, "calibrate", one_part, "--methods", "ts", "--json", "-")
     assert (found["n_fit"], found["n_test"]) == (450, 450)
@@ -100,13 +102,23 @@ def test_one_part_is_cut_in_two_and_says_so(one_part, capsys):
     assert temperatures[0] == temperatures[1] != temperatures[2]
 
 
+@pytest.mark.slow
 def test_reporting_the_rows_that_were_fitted_on_is_warned_of(one_part, capsys):
     found = call(capsys, "calibrate", one_part, "--methods", "ts", "--fit", "test", "--json", "-")
     assert (found["n_fit"], found["n_test"]) == (900, 900)
     assert "SAME_ROWS" in codes(found)
 
 
-@pytest.mark.parametrize("method", ["ts", "focal_ts", "vector", "isotonic", "histogram"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "vector",
+        *(
+            pytest.param(m, marks=pytest.mark.slow)
+            for m in ("ts", "focal_ts", "isotonic", "histogram")
+        ),
+    ],
+)
 def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_path, capsys, method):
     found = call(
         capsys, "calibrate", two_parts, "--methods", method, "--save", tmp_path / "s", "--json", "-"
@@ -126,6 +138,7 @@ def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_pat
             assert audited["metrics"][key]["value"] == pytest.approx(score["value"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_saved_code_gives_the_same_probabilities(two_parts, tmp_path, capsys):
     call(capsys, "calibrate", two_parts, "--methods", "ts", "--save", tmp_path / "s", "--json", "-")
     names = {}
@@ -151,6 +164,7 @@ def test_method_that_cannot_be_fitted_leaves_a_reason_and_the_others(tmp_path, c
     assert found["none"]["metrics"]["accuracy"]["n"] == 895
 
 
+@pytest.mark.slow
 def test_many_labels_are_calibrated_one_by_one(tmp_path, capsys):
     rng = np.random.default_rng(2)
     logits = rng.normal(-1.0, 1.0, size=(600, 2))
@@ -211,6 +225,7 @@ def test_file_that_is_no_calibrator_is_refused(one_part, tmp_path, capsys, text)
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_apply_refuses_other_classes_and_odd_places(one_part, two_parts, tmp_path, capsys):
     call(capsys, "calibrate", two_parts, "--methods", "vector", "--save", tmp_path, "--json", "-")
     stored = tmp_path / "vector.json"

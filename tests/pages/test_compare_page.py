@@ -163,7 +163,7 @@ def keep(home, name):
     return kept.id
 
 
-@pytest.mark.parametrize("plain", ["false", "true"])
+@pytest.mark.parametrize("plain", ["false", pytest.param("true", marks=pytest.mark.slow)])
 def test_a_hostile_name_stays_text(page, home, plain):
     ids = [keep(home, HOSTILE), keep(home, f"{HOSTILE}2")]
     test = page(runs=",".join(ids), plain=plain)

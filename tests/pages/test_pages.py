@@ -206,7 +206,7 @@ def hostile_run(home):
     return kept.id
 
 
-@pytest.mark.parametrize("plain", ["false", "true"])
+@pytest.mark.parametrize("plain", ["false", pytest.param("true", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("script", PAGES)
 def test_no_markup_element_holds_a_hostile_name_unescaped(app, hostile_run, script, plain):
     test = app(script, run=hostile_run, of="0", plain=plain)
