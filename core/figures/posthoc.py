@@ -7,11 +7,13 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.calibrators.landscape import Landscape
-from core.figures.numbers import three
+from core.figures.numbers import MINUS
 from core.figures.theme import Theme, axis, layout
 
 HEIGHT = 330
 TICKS = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+WORDS_LEFT_FROM = 2.2  # a temperature right of which words would leave the map
+CLOSE = 0.3  # a gamma so near to 0 that its words would cover those of temperature scaling
 DECADES = 3.5  # of the excess over the best that colours tell apart
 
 
@@ -51,21 +53,27 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
         showgrid=False,
     )
     best = found.best
+    right = best.temperature < WORDS_LEFT_FROM  # where there is room for words
     settings["annotations"] = [
-        _word(theme, f"best: T = {best.temperature:.2f}, γ = {three(best.gamma)}")
-        | {"x": np.log10(best.temperature), "y": best.gamma, "xshift": 12, "xanchor": "left"},
+        _word(theme, _place(found))
+        | {
+            "x": np.log10(best.temperature),
+            "y": best.gamma,
+            "xshift": 12 if right else -12,
+            "xanchor": "left" if right else "right",
+        },
         _word(theme, "best T for each γ")
         | {
-            "x": np.log10(line[-4]),
+            "x": np.log10(min(line[-4], found.temperatures[-1])),
             "y": float(found.gammas[-4]),
             "xshift": -10,
             "xanchor": "right",
         },
     ]
-    if best.gamma != 0.0:
+    if abs(best.gamma) > CLOSE:
         settings["annotations"].append(
             _word(theme, "temperature scaling: γ = 0")
-            | {"x": ends[1], "y": 0, "xanchor": "right", "yanchor": "bottom"}
+            | {"x": ends[0], "y": 0, "xanchor": "left", "yanchor": "middle"}
         )
     figure = go.Figure(layout=settings)
     figure.add_trace(_heat(found, theme))
@@ -88,11 +96,15 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
             name="best",
             mode="markers",
             marker={"size": 12, "color": "#FFFFFF", "line": {"color": "#000000", "width": 2.5}},
-            hovertemplate=f"best: T = {best.temperature:.2f}, γ = {three(best.gamma)}"
-            "<extra></extra>",
+            hovertemplate=f"{_place(found)}<extra></extra>",
         )
     )
     return figure
+
+
+def _place(found: Landscape) -> str:
+    best = found.best
+    return f"best: T = {best.temperature:.2f}, γ = {best.gamma:.2f}".replace("-", MINUS)
 
 
 def _heat(found: Landscape, theme: Theme) -> go.Heatmap:

@@ -7,9 +7,14 @@ import numpy as np
 from core.arrays import row_chunks
 from core.defaults import SMALL_N
 from core.errors import Notice
+from core.metrics.ranked import Ranked
+from core.metrics.ranking import auroc
 from core.predictions import Predictions, ScoreKind, Task
 
 NAMES_SHOWN = 5
+RESCALED_GAP = 0.1  # by which a score says more than there is, at least
+RESCALED_RATIO = 2.0
+RESCALED_AUROC = 0.7
 
 
 def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple[Notice, ...]:
@@ -25,10 +30,11 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
     Returns
     -------
     tuple of Notice
-        SMALL_N, TIES, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE where they
-        apply, one sentence each.
+        SMALL_N, TIES, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE, NOT_PROBABILITY
+        where they apply, one sentence each.
     """
     found = [_small(predictions), _zero(predictions), _absent(predictions)]
+    found.append(_rescaled(predictions))
     if predictions.task is Task.MULTILABEL:
         found.append(_constant_labels(predictions))
     else:
@@ -159,4 +165,31 @@ def _chance(predictions: Predictions) -> Notice | None:
         f"({100 / classes:.1f} % for {classes} classes; always naming the most frequent class "
         f"is right in {100 * largest / predictions.n:.1f} %). "
         "Is the class order of scores and labels the same?",
+    )
+
+
+def _rescaled(predictions: Predictions) -> Notice | None:
+    """Point out scores that rank rows well but say far more than there is.
+
+    A rare finding's score is often rescaled so that the operating point lies at one half.
+    """
+    targets = {Task.BINARY: [1], Task.MULTILABEL: range(predictions.n_classes)}
+    if predictions.kind is ScoreKind.LOGITS or predictions.task not in targets:
+        return None
+    found = []
+    for k in targets[predictions.task]:
+        outcomes = predictions.outcomes(k)
+        says, share = float(outcomes.confidence.mean()), float(outcomes.correct.mean())
+        far = share > 0.0 and says - share >= RESCALED_GAP and says >= RESCALED_RATIO * share
+        if far and auroc(Ranked.of(outcomes)) >= RESCALED_AUROC:
+            found.append((predictions.class_names[k], says, share))
+    if not found:
+        return None
+    name, says, share = max(found, key=lambda one: one[1] - one[2])
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return Notice(
+        "NOT_PROBABILITY",
+        f"{name}{more}: on average the score says {100 * says:.1f} %, and {100 * share:.1f} % of "
+        "rows have it, though it ranks them well. It looks rescaled to an operating point, not "
+        "like a probability; recalibrate it on labelled rows.",
     )

@@ -18,13 +18,22 @@ from core.metrics.paired import Difference
 from core.views import cards
 from core.views.compare import COLUMNS, HEADS, Named, level_words
 from core.views.compare_words import IN_POINTS, difference_words, value_words
-from core.views.posthoc_words import NAMES, OBJECTIVES, parameters, plain_sentence, sentence
+from core.views.posthoc_words import (
+    MEANINGS,
+    NAMES,
+    OBJECTIVES,
+    parameters,
+    plain_best,
+    plain_sentence,
+    sentence,
+)
 from core.views.records import Cell, CellWords, Column, FigureCard, Kind, ScoreRow, Sentence, Table
 
 TIE = "tie"
 DIAGRAM_PX = 232
 PLAIN_COLUMNS = ("accuracy", "ece")
 PLAIN_HEADS = ("Correction", "Right, in 100", "Off by, points on average", "Answers changed")
+PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
     "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
     "The correction was chosen on other images than those counted here."
@@ -90,20 +99,27 @@ def plain_view(
     full = posthoc_view(named, parts, fits, judged)
     names = list(judged)
     none = compare([one.compared for one in judged.values()], names, 0)
+    best = plain_best(judged, none)
     rows = tuple(
         ScoreRow(
             row.name,
             (*(_score(judged[name], column) for column in PLAIN_COLUMNS), _changed(judged[name])),
-            shaded=row.shaded,
+            (MEANINGS.get(name, "The scores as they were read."),),
+            shaded=name == best,
         )
         for name, row in zip(names, full.rows, strict=False)
     )
+    before_after = [
+        (PLAIN_TITLES[name == best], "", card)
+        for name, (_, _, card) in zip(names, full.diagrams, strict=False)
+        if name in (NONE, best)
+    ]
     return PosthocView(
         eyebrow=full.eyebrow,
         sentence=plain_sentence(judged, none),
         heads=PLAIN_HEADS,
         rows=rows,
-        diagrams=(),
+        diagrams=tuple(before_after),
         table=full.table,
         caption=PLAIN_CAPTION,
     )

@@ -213,29 +213,30 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def plain_best(judged: Mapping[str, Judged], found: Comparison) -> str:
+    """Return the method that keeps the answers and does best beyond chance; empty without one."""
+    helping = [
+        name
+        for name, each in zip(judged, found.differences, strict=True)
+        if each and better(each["ece"]) and not judged[name].changed
+    ]
+    return min(helping, key=lambda name: _ece(judged[name]), default="")
+
+
 def plain_sentence(judged: Mapping[str, Judged], found: Comparison) -> Sentence:
-    """Return the same without technical terms."""
-    names = list(judged)
-    differences = {
-        name: each["ece"] for name, each in zip(names, found.differences, strict=True) if each
-    }
-    error = _ece(judged[NONE])
-    helping = {
-        name: _ece(judged[name])
-        for name, one in differences.items()
-        if better(one) and not judged[name].changed
-    }
-    now = f"The stated certainty of this model is off by {points(error)} points on average"
-    if not helping:
-        return Sentence((Part(f"{now}. None of these corrections makes it better beyond chance."),))
-    best = min(helping, key=helping.__getitem__)
-    one = differences[best]
-    interval = span(one.low, one.high, signed=True)
+    """Return which correction helps, and by how much, without technical terms."""
+    best = plain_best(judged, found)
+    now = f"off by {points(_ece(judged[NONE]))} points on average"
+    if not best:
+        first = f"The stated certainty of this model is {now}."
+        second = "None of these corrections makes it better beyond chance."
+        return Sentence((Part(first),), second)
+    one = found.differences[list(judged).index(best)]["ece"]
     return Sentence(
         (
-            Part(f"{now}; a correction brings that to {points(helping[best])}, "),
-            Part("without changing any answer."),
+            Part(f"The stated certainty of this model is {now}; a correction brings that to "),
+            Part(f"{points(_ece(judged[best]))}, without changing any answer."),
         ),
         f"The correction is {TOLD[best]}. Difference {points(one.value, signed=True)} points "
-        f"({interval}): not chance.",
+        f"({span(one.low, one.high, signed=True)}): not chance.",
     )

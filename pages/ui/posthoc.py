@@ -27,6 +27,8 @@ from pages.ui.cache_posthoc import How, Where
 
 SMALL_WIDTH = 246
 SPLIT_NAMES = audit.SPLIT_NAMES
+RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
+TOLD_HERE = ("SAME_ROWS", "NOT_PROBABILITY")
 SEARCHES = {
     "exact": "Exact",
     "grid": "Grid with γ = 0",
@@ -48,7 +50,12 @@ def draw(run: cache.Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         where = _where(run)
         objective, search = ("nll", "exact") if state.plain() else _how()
-    methods = list(DEFAULT_METHODS) if state.plain() else _methods(rows.task)
+    none = _none(run, where)
+    odd = any(note.code == "NOT_PROBABILITY" for note in none.compared.audit.notices)
+    if state.plain():
+        methods = list(RECALIBRATE if odd else DEFAULT_METHODS)
+    else:
+        methods = _methods(rows.task)
     hows = [How(method, objective, search) for method in methods]
     fits, judged = _computed(run, where, hows)
     parts = cache_posthoc.parts(run, where)
@@ -59,7 +66,16 @@ def draw(run: cache.Run) -> None:
         widgets.eyebrow(view.eyebrow, audit.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
-        frame.notices(tuple(note for note in parts.notices if note.code == "SAME_ROWS"))
+        said = (*parts.notices, *none.compared.audit.notices)
+        frame.notices(tuple(note for note in said if note.code in TOLD_HERE))
+        if odd and not state.plain() and tuple(methods) != RECALIBRATE:
+            st.button(
+                "Recalibrate these scores",
+                type="primary",
+                key="posthoc.recalibrate",
+                on_click=_keep_methods,
+                args=(RECALIBRATE,),
+            )
     _diagrams(view)
     widgets.scores("Scores of the methods", view.heads, view.rows)
     widgets.save(view.table, "posthoc", "All numbers, CSV")
@@ -171,15 +187,20 @@ def _keep_methods(methods: Sequence[str]) -> None:
         st.query_params["methods"] = text
 
 
+def _none(run: cache.Run, where: Where) -> Judged:
+    """Return the reported rows as they were read."""
+    none = cache_posthoc.judged(run, where, None)
+    assert none is not None
+    return none
+
+
 def _computed(
     run: cache.Run, where: Where, hows: Sequence[How]
 ) -> tuple[list[Fit], dict[str, Judged]]:
     """Return fits and what they do, counting them while any is new to this session."""
     seen: set[object] = st.session_state.setdefault("posthoc.seen", set())
     bar, fits = st.empty(), []
-    none = cache_posthoc.judged(run, where, None)
-    assert none is not None
-    judged = {NONE: none}
+    judged = {NONE: _none(run, where)}
     for i, how in enumerate(hows):
         key = (run.id, where, how)
         if key not in seen:

@@ -204,3 +204,19 @@ def test_without_a_run_the_page_says_what_to_do(page):
     test = page()
     assert "No run is open yet" in html(test)
     assert test.button(key="sample.digits-fair")
+
+
+def test_score_that_is_no_probability_is_recalibrated_with_one_click(page, keep):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.35, 10.5, size=4000)
+    present = (rng.random(4000) < p).astype(int)
+    mapped = np.where(p < 0.024, p / 0.048, 0.5 + (p - 0.024) / 1.952)
+    rare = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, mapped, present)
+    test = page(run=keep("rare", test=rare))
+    assert any("NOT_PROBABILITY" in one.value for one in test.markdown)
+    test.button(key="posthoc.recalibrate").click().run()
+    assert not test.exception
+    assert [re.sub("<.*", "", one) for one in methods(test)] == ["None", "Isotonic", "Beta"]
+    said = re.search(r"takes the calibration error from ([\d.]+) to ([\d.]+) points", html(test))
+    assert float(said[1]) > 15
+    assert float(said[2]) < 1

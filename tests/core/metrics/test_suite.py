@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from core.configs import AuditConfig, BinRule
 from core.errors import UsageError
 from core.metrics import METRICS, suite
+from core.metrics.notices import notices
 from core.metrics.records import BinTable, Floor, Gap
 from core.metrics.verdict import fullest_bin, points, share, verdict
 from core.predictions import Predictions, ScoreKind, Task
@@ -385,3 +386,36 @@ def test_chest_aurocs_agree_with_scikit_learn():
         ranked = suite.Ranked.of(rows.outcomes(index))
         expected = roc_auc_score(y[:, index], p[:, index])
         assert METRICS["auroc"].function(ranked) == pytest.approx(expected, abs=1e-12)
+
+
+def rescaled(threshold=0.024, n=40_000):
+    """A rare finding, perfectly calibrated, and its score with the operating point at one half."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.35, 10.5, size=n)  # 3.2 in 100 have it
+    present = (rng.random(n) < p).astype(int)
+    mapped = np.where(
+        p < threshold, p / (2 * threshold), 0.5 + (p - threshold) / (2 * (1 - threshold))
+    )
+    return p, mapped, present
+
+
+def test_score_rescaled_to_its_operating_point_is_pointed_out():
+    p, mapped, present = rescaled()
+
+    def told(scores, labels=present, task=Task.BINARY, kind=ScoreKind.PROBABILITIES):
+        return [n.text for n in audit_of(scores, labels, task, kind) if n.code == "NOT_PROBABILITY"]
+
+    def audit_of(scores, labels, task, kind):
+        return notices(Predictions(task, kind, scores, labels))
+
+    (text,) = told(mapped)
+    assert f"on average the score says {100 * mapped.mean():.1f} %" in text
+    assert f"{100 * present.mean():.1f} % of rows have it" in text
+    assert told(p) == []
+    both = np.column_stack([p, mapped])
+    labels = np.column_stack([present, present])
+    (text,) = told(both, labels, Task.MULTILABEL, ScoreKind.SIGMOID)
+    assert text.startswith("1: ")
+    shuffled = np.random.default_rng(1).permutation(mapped)  # says too much, but ranks nothing
+    assert told(shuffled) == []
+    assert told(1.0 - mapped, 1 - present) == []  # says too little

@@ -204,14 +204,15 @@ def test_parameters_of_many_labels_are_a_range():
 def test_plain_words_name_no_metric(found):
     part, fits, judged = found
     view = plain_view(NAMED, part, fits, judged)
-    said = view.sentence.text + view.sentence.second + view.caption + " ".join(view.heads)
+    said = view.sentence.text + view.caption + " ".join(view.heads)
     assert "without changing any answer" in view.sentence.text
     for term in ("ECE", "γ", "log-loss", "logit", "calibrat"):
         assert term not in said.replace("temperature", "")
     assert len(view.rows[0].cells) == 3
     calm = {NONE: judge(rows(1.0), None), "ts": judge(rows(1.0), None)}
     nothing = compare([one.compared for one in calm.values()], list(calm), 0)
-    assert "None of these corrections" in plain_sentence(calm, nothing).text
+    assert "None of these corrections" in plain_sentence(calm, nothing).second
+    assert [title for title, _, _ in view.diagrams] == ["As it is", "Corrected"]
 
 
 def test_landscape_says_where_the_best_place_is(found):
