@@ -314,11 +314,14 @@ def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:
 def _keep_winner(values: Float, winner: Int) -> None:
     """Undo what rounding did to ties: the winner's value is the first of the largest.
 
-    A map that keeps the order in exact arithmetic can make two classes equal in float64.
+    A map that keeps the order in exact arithmetic can make two classes equal in float64. The
+    others give way: equal rows must keep equal confidences, or bins would tear them apart.
     """
     rows = np.flatnonzero(values.argmax(axis=1) != winner)
-    top = values[rows].max(axis=1)
-    values[rows, winner[rows]] = np.nextafter(top, np.inf)
+    at = winner[rows, None]
+    own = values[rows[:, None], at]
+    earlier = np.arange(values.shape[1]) < at
+    values[rows] = np.minimum(values[rows], np.where(earlier, np.nextafter(own, -np.inf), own))
 
 
 def _numbers(value: Json, name: str, n_axes: int) -> Float:

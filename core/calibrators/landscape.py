@@ -9,7 +9,7 @@ from core.arrays import Float, Int
 from core.calibrators.base import as_columns, checked_labels
 from core.calibrators.criteria import OBJECTIVES, check_choice
 from core.calibrators.margins import Margins
-from core.calibrators.search import Point, best_on_grid, scan
+from core.calibrators.search import Point, best_of_each, scan
 from core.errors import UsageError
 
 GAMMAS = tuple(k / 4 for k in range(-3, 21))  # -0.75 .. 5
@@ -103,9 +103,8 @@ def temperature_curve(
     _check_points(gammas, TRACE)
     z = as_columns(logits)
     margins = Margins.of(z, checked_labels(labels, z))
-    return np.array(
-        [best_on_grid(margins, objective, (gamma,), TRACE).temperature for gamma in gammas]
-    )
+    found = best_of_each(margins, objective, gammas, TRACE)
+    return np.array([point.temperature for point in found])
 
 
 def _check_points(gammas: tuple[float, ...], temperatures: tuple[float, ...]) -> None:

@@ -1,7 +1,8 @@
 """The best (gamma, temperature) on a grid or between; finds what trying all would; numpy, scipy.
 
-ECE over any bins is at least |mean confidence - accuracy|, and the mean confidence falls as the
-temperature rises. So whole stretches of temperatures cannot hold the optimum and are skipped.
+ECE over any bins is at least |mean confidence - accuracy|, less the rows that no bin holds, and
+the mean confidence falls as the temperature rises. So whole stretches of temperatures cannot
+hold the optimum and are skipped.
 """
 
 import heapq
@@ -12,8 +13,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from core.arrays import Float
-from core.calibrators.criteria import calibration_error, scores
+from core.calibrators.criteria import ERRORS, scores
 from core.calibrators.margins import Margins
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
 
 COARSE = 30  # temperatures tried first
 SLACK = 0.25  # of the fall over a stretch: how far the mean confidence may leave its ends
@@ -56,26 +59,36 @@ def best_on_grid(
     Returns
     -------
     Point
-        The same as trying all G x M points.
+        What trying all G x M points finds; where the NLL is flat, to rounding.
 
     Notes
     -----
-    ece, ece_em: stretches of temperature that the bound rules out are skipped. nll: each gamma's
-    curve is followed from the best of a coarse look. ada_ece leaves rows out of its bins, so no
-    bound holds and all points are tried.
+    Errors: stretches of temperature that the bound rules out are skipped. nll: each gamma's
+    curve is followed from the best of a coarse look. Neither is proven for every file: the mean
+    confidence need not fall everywhere, and a curve could have a valley between two coarse
+    points. No such file was found among thousands of random and tied ones.
     """
     grid = _Grid(margins, objective, tuple(gammas), tuple(temperatures))
-    if objective == "ada_ece" or len(temperatures) <= COARSE:
-        grid.values[:] = scan(margins, objective, gammas, temperatures)
-    elif objective == "nll":
-        grid.follow_valleys()
-    else:
-        grid.skip_by_bound()
-    return grid.best()
+    grid.look(range(len(gammas)))
+    return grid.best(range(len(gammas)))
+
+
+def best_of_each(
+    margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
+) -> list[Point]:
+    """Return the smallest value for every gamma, searched as by `best_on_grid`."""
+    grid = _Grid(margins, objective, tuple(gammas), tuple(temperatures))
+    for row in range(len(gammas)):
+        grid.look([row])
+    return [grid.best([row]) for row in range(len(gammas))]
 
 
 class _Grid:
-    """Values and mean confidences found so far; NaN where not yet tried."""
+    """Values, mean confidences and ties found so far; NaN where not yet tried.
+
+    `left_out` is the share of rows that ada_ece leaves out of its bins, those that tie at the
+    lowest confidence; at the highest temperature the largest share that ties anywhere.
+    """
 
     def __init__(
         self,
@@ -88,15 +101,27 @@ class _Grid:
         self.gammas, self.temperatures = gammas, temperatures
         self.values = np.full((len(gammas), len(temperatures)), np.nan)
         self.means = np.full_like(self.values, np.nan)
+        self.left_out = np.zeros_like(self.values)
         # Far apart where temperature changes little: even steps of log T.
         logs = np.log(np.array(temperatures))
         even = np.linspace(logs[0], logs[-1], COARSE)
         self.coarse = np.unique(np.searchsorted(logs, even - ROUNDING)).tolist()
+        for column in self.coarse:
+            self.measure(range(len(gammas)), column)
 
-    def best(self) -> Point:
-        """Return the first smallest value."""
-        row, column = np.unravel_index(np.nanargmin(self.values), self.values.shape)
-        return Point(float(self.values[row, column]), self.gammas[row], self.temperatures[column])
+    def best(self, rows: Sequence[int]) -> Point:
+        """Return the first smallest value of some gammas."""
+        values = self.values[list(rows)]
+        row, column = np.unravel_index(np.nanargmin(values), values.shape)
+        gamma = self.gammas[rows[int(row)]]
+        return Point(float(values[row, column]), gamma, self.temperatures[column])
+
+    def look(self, rows: Sequence[int]) -> None:
+        """Look between the coarse temperatures for the smallest value of some gammas."""
+        if self.objective == "nll":
+            self.follow_valleys(rows)
+        else:
+            self.skip_by_bound(rows)
 
     def measure(self, rows: Sequence[int], column: int) -> None:
         """Fill one temperature for some gammas."""
@@ -107,14 +132,16 @@ class _Grid:
         found = self.margins.confidences(self.temperatures[column], gammas)
         for row, confidence in zip(rows, found, strict=True):
             self.means[row, column] = confidence.mean()
-            self.values[row, column] = calibration_error(confidence, self.margins, self.objective)
+            ranked = Ranked.of(Outcomes(confidence, self.margins.correct))
+            self.values[row, column] = ERRORS[self.objective](ranked)
+            if self.objective == "ada_ece":
+                ties = np.diff(ranked.cuts) / ranked.n
+                hottest = column == self.coarse[-1]  # where only equal rows tie
+                self.left_out[row, column] = ties.max() if hottest else ties[0]
 
-    def skip_by_bound(self) -> None:
+    def skip_by_bound(self, rows: Sequence[int]) -> None:
         """Try the stretch with the lowest bound first, halve it, until no bound is below."""
-        rows = range(len(self.gammas))
-        for column in self.coarse:
-            self.measure(rows, column)
-        best = float(np.nanmin(self.values))
+        best = float(np.nanmin(self.values[list(rows)]))
         heap = [
             (self.bound(row, low, high), row, low, high)
             for row in rows
@@ -135,14 +162,14 @@ class _Grid:
         """Return what the error cannot fall below between two temperatures."""
         ends = self.means[row, [low, high]]
         slack = SLACK * abs(float(ends[1] - ends[0]))
+        if self.objective == "ada_ece":
+            slack += float(self.left_out[row, [low, high, self.coarse[-1]]].max())
         accuracy = self.margins.accuracy
         return max(0.0, float(ends.min()) - slack - accuracy, accuracy - float(ends.max()) - slack)
 
-    def follow_valleys(self) -> None:
+    def follow_valleys(self, rows: Sequence[int]) -> None:
         """Close in on every valley of each gamma's curve, from both sides."""
-        for column in self.coarse:
-            self.measure(range(len(self.gammas)), column)
-        for row in range(len(self.gammas)):
+        for row in rows:
             curve = np.concatenate([[np.inf], self.values[row, self.coarse], [np.inf]])
             lowest = (curve[1:-1] <= curve[2:]) & (curve[1:-1] < curve[:-2])
             for at in np.flatnonzero(lowest):

@@ -14,7 +14,6 @@ from core.calibrators.focal_temperature import (
     FocalTemperature,
     best_on_line,
 )
-from core.calibrators.landscape import landscape, temperature_curve
 from core.calibrators.margins import Margins
 from core.calibrators.search import best_on_grid, polish, scan, zoom
 from core.calibrators.temperature import (
@@ -24,7 +23,6 @@ from core.calibrators.temperature import (
     Temperature,
     nll_temperature,
 )
-from core.errors import UsageError
 from core.metrics import top_label
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
@@ -74,13 +72,13 @@ def judged(calibrator, logits, labels, objective):
 
 def exhaustive(margins):
     """Every objective at all 10 x 500 points, gamma by gamma."""
-    values = {name: np.empty((10, 500)) for name in ("nll", "ece", "ece_em")}
+    values = {name: np.empty((10, 500)) for name in OBJECTIVES}
     for column, temperature in enumerate(FINE_GRID):
         values["nll"][:, column] = margins.nll(temperature, GRID_GAMMAS)
         for row, confidence in enumerate(margins.confidences(temperature, GRID_GAMMAS)):
             ranked = Ranked.of(Outcomes(confidence, margins.correct))
-            values["ece"][row, column] = top_label.ece(ranked)
-            values["ece_em"][row, column] = top_label.ece_em(ranked)
+            for name in ("ece", "ece_em", "ada_ece"):
+                values[name][row, column] = getattr(top_label, name)(ranked)
     return values
 
 
@@ -239,32 +237,3 @@ def test_polish_returns_its_start_where_nothing_is_lower():
     again = polish(margins, "nll", best, ((-0.9, 5), (0.1, 9)))
     assert again.value <= best.value
     assert again.value == pytest.approx(best.value, rel=1e-9)
-
-
-def test_landscape_is_the_objective_at_each_point_and_knows_its_ridge():
-    logits, labels = drawn(400, 5, scale=5.0)
-    found = landscape(
-        logits, labels, objective="ece_em", gammas=(0.0, 1.0), temperatures=(0.5, 2.0, 4.0)
-    )
-    for i, gamma in enumerate((0.0, 1.0)):
-        for j, temperature in enumerate((0.5, 2.0, 4.0)):
-            expected = objective_of(mapped(logits, gamma, temperature), labels, "ece_em")
-            assert found.values[i, j] == pytest.approx(expected, abs=1e-12)
-    row, column = np.unravel_index(found.values.argmin(), found.values.shape)
-    assert (found.best.gamma, found.best.temperature) == ((0.0, 1.0)[row], (0.5, 2, 4)[column])
-    assert found.ridge.tolist() == [(0.5, 2.0, 4.0)[j] for j in found.values.argmin(axis=1)]
-
-
-def test_temperature_curve_rises_with_gamma_and_holds_temperature_scaling():
-    logits, labels = drawn(1500, 5, scale=5.0)
-    curve = temperature_curve(logits, labels, gammas=(0.0, 1.0, 2.0))
-    assert (np.diff(curve) > 0.0).all()
-    assert curve[0] == pytest.approx(Temperature().fit(logits, labels).temperature_, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    "points", [{"gammas": (-1.0,)}, {"gammas": ()}, {"temperatures": (0.0, 1.0)}]
-)
-def test_landscape_refuses_points_outside_their_range(points):
-    with pytest.raises(UsageError, match="SETTING"):
-        landscape(*drawn(50, 3), **points)
