@@ -204,11 +204,14 @@ def test_line_of_inverse_temperature_against_gamma(case):
     rows = logit_grid(n_classes, spread=spread, step=step)
     gammas = np.arange(0.0, 5.01, GAMMA_STEPS[case])
     found = [closest_temperature(rows, g) for g in gammas]
-    golden = GOLDEN["linear_fits"]["value"][case]["gamma_in_[0,5]"]
-    slope, intercept = line_fit(gammas, np.array([one.temperature for one in found]))
-    np.testing.assert_allclose([slope, intercept], golden["fit"], rtol=1e-2)
-    worst = max(one.residual for one in found)
-    np.testing.assert_allclose(worst, golden["max_abs_deviation"], rtol=1e-2)
+    for end in (2, 3, 5):
+        golden = GOLDEN["linear_fits"]["value"][case][f"gamma_in_[0,{end}]"]
+        within = [one for one, gamma in zip(found, gammas, strict=True) if gamma < end + 0.01]
+        temperatures = np.array([one.temperature for one in within])
+        line = line_fit(gammas[: len(within)], temperatures)
+        np.testing.assert_allclose(line, golden["fit"], rtol=1e-2)
+        worst = max(one.residual for one in within)
+        np.testing.assert_allclose(worst, golden["max_abs_deviation"], rtol=1e-2)
 
 
 def test_logit_grid_holds_each_row_once_up_to_order_and_shift():
