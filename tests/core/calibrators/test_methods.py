@@ -7,6 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from core.arrays import log_softmax, sigmoid, softmax
+from core.calibrators import vector_matrix
 from core.calibrators.beta import Beta
 from core.calibrators.ensemble import Ensemble
 from core.calibrators.histogram import Histogram
@@ -135,6 +136,34 @@ def test_penalty_is_chosen_by_cross_validation_and_said():
     assert np.array_equal(same.weights_, fitted.weights_)
     with pytest.raises(UsageError, match="penalty"):
         Matrix(penalty=-1.0)
+
+
+@pytest.mark.parametrize("mixing", [0.0, 0.3])
+def test_chosen_penalty_is_as_good_on_new_rows_as_the_best_of_all(mixing):
+    """Labels from logits that are only too sharp, and from logits that mix the classes."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(2400, 6)) * 3.0
+    truth = z @ (0.5 * np.eye(6) + mixing * rng.normal(size=(6, 6))) + rng.gumbel(size=z.shape)
+    y = truth.argmax(axis=1)
+
+    def new_rows_nll(calibrator):
+        log_p = calibrator.fit(z[:800], y[:800]).predict_log_proba(z[800:])
+        return -log_p[np.arange(1600), y[800:]].mean()
+
+    tried = [new_rows_nll(Matrix(penalty)) for penalty in (1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01)]
+    assert new_rows_nll(Matrix()) < min(tried) + 0.002
+    assert max(tried) > min(tried) + 0.01
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [("CROSS_CELLS", None), ("HELD_OUT_CELLS", "penalty 16")]
+)
+def test_penalty_of_a_file_too_large_for_cross_validation(limit, expected, monkeypatch):
+    monkeypatch.setattr(vector_matrix, limit, 0)
+    z, y = drawn(200, 4, scale=3.0)
+    report = Matrix().fit(z, y).report_
+    assert not report.worse
+    assert report.message == expected or expected is None
 
 
 def logit(p):
