@@ -40,6 +40,7 @@ check: check-static
 
 bench: .venv/.test
 	$(PY) -m tests.benchmarks.bench_metrics
+	$(PY) -m tests.benchmarks.bench_calibrators
 
 soak: .venv/.test
 	$(PY) -m tests.mutants.run
