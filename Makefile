@@ -36,7 +36,7 @@ check-static: .venv/.test
 
 # The same without slow and browser tests, for the minute between two edits.
 check: check-static
-	$(PY) -m pytest -q -n 2 -m "not slow and not e2e and not gpu"
+	$(PY) -m pytest -q -n 2 --dist worksteal -m "not slow and not e2e and not gpu"
 
 bench: .venv/.test
 	$(PY) -m tests.benchmarks.bench_metrics

@@ -182,6 +182,7 @@ def test_many_labels_are_calibrated_one_by_one(tmp_path, capsys):
         assert ("metrics" in method) != ("reason" in method)
 
 
+@pytest.mark.slow
 def test_lines_for_people_name_methods_differences_and_notices(one_part, capsys):
     assert main(["calibrate", str(one_part), "--methods", "ts,vector"]) == 0
     said = capsys.readouterr().out

@@ -48,6 +48,7 @@ def test_differences_are_the_files_scores_minus_the_firsts(file, capsys):
     assert second["tie"]
 
 
+@pytest.mark.slow
 def test_another_metric_is_compared_on_request(file, capsys):
     found = read(capsys, file("a.npz", 1.0), file("b.npz", 3.0), "--metric", "nll")
     assert found["differences"][0]["metric"] == "nll"

@@ -25,7 +25,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def page(home):
     def opened(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
         for name, value in query.items():
             test.query_params[name] = value
         return test.switch_page("pages/posthoc.py").run()
@@ -88,6 +88,7 @@ def test_sample_shows_none_temperature_focal_map_and_both(page):
     assert "Log-loss over T and γ" in text
 
 
+@pytest.mark.slow
 def test_run_of_one_split_is_cut_in_two_by_the_seed_in_the_link(page, keep):
     whole = rows()
     run = keep("one part", test=whole)
@@ -98,12 +99,14 @@ def test_run_of_one_split_is_cut_in_two_by_the_seed_in_the_link(page, keep):
         assert temperature(test) == f"{fit('ts', first).calibrator.temperature_:.2f}"
 
 
+@pytest.mark.slow
 def test_reporting_the_fitted_rows_is_warned_of(page, keep):
     test = page(run=keep("one part", test=rows()), fit="test", methods="ts")
     assert any("SAME_ROWS" in one.value for one in test.markdown)
     assert "fitted and reported on the same 300 images" in html(test)
 
 
+@pytest.mark.slow
 def test_choices_live_in_the_link(page):
     test = page(
         run=OVER, methods="ts,vector", objective="ece", search="grid", fit="cut", share="30"
@@ -120,6 +123,7 @@ def test_choices_live_in_the_link(page):
     assert "methods" not in test.query_params
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", [{"share": "5"}, {"share": "x"}, {"seed": "-1"}, {"methods": "platt"}, {"fit": "x"}]
 )
@@ -161,6 +165,7 @@ def test_hostile_names_are_text_everywhere(page, keep):
     assert "&lt;b&gt;**x**" in html(test)
 
 
+@pytest.mark.slow
 def test_many_labels_pick_the_finding_of_the_landscape(page):
     test = page(run="digits-traits", methods="ts")
     assert not test.exception
@@ -206,6 +211,7 @@ def test_without_a_run_the_page_says_what_to_do(page):
     assert test.button(key="sample.digits-fair")
 
 
+@pytest.mark.slow
 def test_score_that_is_no_probability_is_recalibrated_with_one_click(page, keep):
     rng = np.random.default_rng(0)
     p = rng.beta(0.35, 10.5, size=4000)
