@@ -80,14 +80,6 @@ _library_judged = st.cache_resource(max_entries=128, show_spinner=_JUDGING)(_jud
 _draft_judged = st.cache_resource(scope="session", max_entries=32, show_spinner=_JUDGING)(_judged)
 
 
-def calibrated(run: cache.Run, where: Where, how: How) -> dict[str, Predictions]:
-    """Return every split of a run after a method; not cached, it is for a file."""
-    calibrator = fit(run, where, how).calibrator
-    assert calibrator is not None
-    splits = {name: cache.predictions(run, name) for name in run.splits}
-    return posthoc.calibrated_splits(calibrator, splits)
-
-
 @dataclass(frozen=True)
 class Map:
     """A landscape, the rows it was computed on, and the rows there are."""

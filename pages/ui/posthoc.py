@@ -1,7 +1,7 @@
 """The post-hoc page: its controls, the table, the diagrams, the landscape and the downloads."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -11,7 +11,16 @@ from core import defaults
 from core.calibrators import CALIBRATORS
 from core.calibrators.export import code
 from core.calibrators.landscape import GAMMAS
-from core.calibrators.posthoc import CUT, DEFAULT_METHODS, NONE, SHARE, Fit, Judged, fit_default
+from core.calibrators.posthoc import (
+    CUT,
+    DEFAULT_METHODS,
+    NONE,
+    SHARE,
+    Fit,
+    Judged,
+    calibrated_splits,
+    fit_default,
+)
 from core.calibrators.stored import to_json
 from core.errors import Refused
 from core.figures.runs import marks
@@ -83,7 +92,7 @@ def draw(run: cache.Run) -> None:
     if state.plain():
         return
     _pictures(run, where, objective, rows.task)
-    _take_away(run, where, {how.method: how for how in hows}, fits)
+    _take_away(run, fits)
     _meanings(methods)
 
 
@@ -273,23 +282,31 @@ def _own(run: cache.Run) -> Where:
     return Where(fit_default(run.splits, run.split), run.split, SHARE, defaults.SEED)
 
 
-def _take_away(run: cache.Run, where: Where, hows: Mapping[str, How], fits: Sequence[Fit]) -> None:
+def _take_away(run: cache.Run, fits: Sequence[Fit]) -> None:
     """Offer a fitted method as parameters, as code, and the predictions after it."""
     fitted = {one.method: one.calibrator for one in fits if one.calibrator is not None}
     if not fitted:
         return
     widgets.title("Take it with you", "python -m core apply reads the parameters")
     with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
-        method = st.selectbox(
-            "Method", list(fitted), key="take.method", format_func=NAMES.__getitem__, width=220
+        method = st.segmented_control(
+            "Method",
+            list(fitted),
+            default=next(iter(fitted)),
+            required=True,
+            format_func=NAMES.__getitem__,
+            key=f"take.{'.'.join(fitted)}",
         )
         calibrator = fitted[method]
+        # Read here: a download is made outside the session, which alone can read its drafts.
+        splits = {name: cache.predictions(run, name) for name in run.splits}
         st.download_button(
             "Parameters, JSON",
             lambda: json.dumps(to_json(calibrator), allow_nan=False),
             f"candor_{method}.json",
             "application/json",
             key="take.json",
+            on_click="ignore",
         )
         st.download_button(
             "Code, Python",
@@ -297,13 +314,15 @@ def _take_away(run: cache.Run, where: Where, hows: Mapping[str, How], fits: Sequ
             f"candor_{method}.py",
             "text/x-python",
             key="take.code",
+            on_click="ignore",
         )
         st.download_button(
             "Calibrated predictions, NPZ",
-            lambda: npz_bytes(cache_posthoc.calibrated(run, where, hows[method])),
+            lambda: npz_bytes(calibrated_splits(calibrator, splits)),
             f"candor_{method}.npz",
             "application/octet-stream",
             key="take.npz",
+            on_click="ignore",
         )
 
 

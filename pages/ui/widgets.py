@@ -204,7 +204,12 @@ def _choose_picture(widget: str) -> None:
 def save(found: Table, name: str, label: str = "CSV") -> None:
     """Offer a table as a CSV file, in which no cell can act as a spreadsheet formula."""
     st.download_button(
-        label, lambda: csv_text(found), f"candor_{name}.csv", "text/csv", key=f"csv.{name}"
+        label,
+        lambda: csv_text(found),
+        f"candor_{name}.csv",
+        "text/csv",
+        key=f"csv.{name}",
+        on_click="ignore",
     )
 
 

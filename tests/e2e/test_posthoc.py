@@ -1,0 +1,108 @@
+"""Calibrating a run in a real browser: splits, methods, downloads, and links."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.__main__ import main
+from tests.e2e import files
+from tests.e2e.conftest import settled
+from tests.e2e.test_audit import audit, drawn, drop
+
+pytestmark = pytest.mark.e2e
+OVER = "/posthoc?run=digits-overconfident"
+ROWS = '[aria-label="Scores of the methods"] tbody tr'
+
+
+def saved(page: Page, button: str) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    return Path(download.value.path())
+
+
+def segment(page: Page, group: str, option: str) -> None:
+    page.locator(f".st-key-widget-{group}").get_by_text(option, exact=True).click()
+    settled(page)
+
+
+def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit, tmp_path, capsys):
+    page = visit("/")
+    path = files.pickled_pairs(tmp_path)  # a validation and a test part of 400 rows each
+    drop(page, path)
+    audit(page)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Post-hoc").click()
+    drawn(page)
+    expect(page.locator(ROWS)).to_have_count(4)
+    expect(page.locator("h1.c-sentence")).to_contain_text("takes the calibration error from")
+    assert "run=" not in page.url  # a draft has no link
+    page.get_by_role("combobox", name="Methods").click()
+    page.get_by_role("option", name=re.compile("^Vector")).click()
+    page.keyboard.press("Escape")
+    settled(page)
+    expect(page.locator(ROWS)).to_have_count(5)
+    with saved(page, "All numbers, CSV").open(encoding="utf-8-sig") as file:
+        told = {row["method"]: row for row in csv.DictReader(file)}
+    page.locator(".st-key-take").get_by_text("Focal temperature", exact=True).click()
+    settled(page)
+    stored = tmp_path / "focal_ts.json"
+    stored.write_bytes(saved(page, "Parameters, JSON").read_bytes())
+    assert json.loads(stored.read_text())["method"] == "focal_ts"
+    out = tmp_path / "calibrated.npz"
+    assert main(["apply", str(stored), str(path), "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["audit", str(out), "--json", "-"]) == 0
+    metrics = json.loads(capsys.readouterr().out)["metrics"]
+    for key in ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece"):
+        assert metrics[key]["value"] == pytest.approx(float(told["focal_ts"][key]), abs=1e-12)
+    mine = np.load(saved(page, "Calibrated predictions, NPZ"))
+    theirs = np.load(out)
+    np.testing.assert_allclose(mine["test_probabilities"], theirs["test_probabilities"], atol=1e-12)
+    names: dict = {}
+    exec(saved(page, "Code, Python").read_text(), names)
+    logits, _ = files.classes(3)
+    expected = theirs["test_probabilities"][0]
+    np.testing.assert_allclose(names["calibrate"](logits[0].tolist()), expected, atol=1e-12)
+
+
+def test_choices_are_kept_by_the_link(visit):
+    page = visit(OVER)
+    drawn(page)
+    segment(page, "fit", "Part of the reported")
+    expect(page.locator(".c-eyebrow")).to_contain_text("(seed 0)")
+    segment(page, "objective", "ECE")
+    page.get_by_role("combobox", name="Methods").click()
+    page.get_by_role("option", name=re.compile("^Isotonic, ordered")).click()
+    page.keyboard.press("Escape")
+    settled(page)
+    drawn(page)
+    expect(page.locator(ROWS)).to_have_count(5)
+    expect(page).to_have_url(re.compile("fit=cut"))
+    expect(page).to_have_url(re.compile("objective=ece"))
+    said = page.locator("h1.c-sentence").inner_text()
+    other = visit(page.url[page.url.index("/posthoc") :])
+    drawn(other)
+    expect(other.locator(ROWS)).to_have_count(5)
+    expect(other.locator(".c-eyebrow")).to_contain_text("(seed 0)")
+    expect(other.locator("h1.c-sentence")).to_have_text(said)
+
+
+def test_fitting_on_the_reported_rows_is_warned_of(visit):
+    page = visit(OVER + "&fit=test")
+    drawn(page)
+    expect(page.locator(".st-key-notices")).to_contain_text("SAME_ROWS")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_page_never_scrolls_sideways(visit, width):
+    page = visit(OVER, viewport={"width": width, "height": 900})
+    drawn(page)
+    over = page.evaluate(
+        "() => { const m = document.querySelector('[data-testid=stMain]');"
+        " return m.scrollWidth - m.clientWidth }"
+    )
+    assert over <= 1
