@@ -65,12 +65,12 @@ class FocalMap(Calibrator):
         values = value(points)
         at = int(values.argmin())
         ends = points[max(at - 1, 0)], points[min(at + 1, n_points - 1)]
-        gamma, after = zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
-        before = float(value(np.zeros(1))[0])
-        if after >= before:
-            gamma, after = 0.0, before
-        self.gamma_ = gamma
-        return Found(self.objective, before, after, at_end(gamma, GAMMAS))
+        gamma, lowest = zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
+        start = Point(float(values[at]), float(points[at]), 1.0)
+        best = min(start, Point(lowest, gamma, 1.0))
+        self.gamma_ = best.gamma
+        before = float(values[points == 0.0][0])
+        return Found(self.objective, before, best.value, at_end(best.gamma, GAMMAS))
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_focal_map(log_softmax(logits), float(self.gamma_))

@@ -132,8 +132,6 @@ def nll_temperature(logits: npt.NDArray[np.floating], labels: Int) -> tuple[floa
         start = 1.0 / TEMPERATURES[0]  # the slope never turns and Newton's steps would crawl
     found = _newton(logits, labels, start)
     before = found.first if start == 1.0 else _derivatives(logits, labels, 1.0)[0]
-    if not found.value < before:
-        return 1.0, before, before
     return 1.0 / found.at, before, found.value
 
 

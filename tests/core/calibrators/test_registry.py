@@ -199,7 +199,13 @@ def test_ruled_out_classes_are_read_as_very_unlikely(name):
     check_distribution(fitted.predict_proba(logits), (80, 4))
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("matrix", "dirichlet") else ())
+        for name in METHODS
+    ],
+)
 def test_thousand_classes(name):
     logits, labels = drawn(40, 1000, scale=4.0, seed=13)
     fitted = CALIBRATORS[name]().fit(logits, labels)

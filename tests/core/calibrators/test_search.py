@@ -110,6 +110,27 @@ def test_searches_are_never_worse_than_trying_all(run):
         assert alone <= values[GRID_GAMMAS.index(0.0)].min() + slack
 
 
+@pytest.mark.parametrize("seed", [10, 24])
+def test_adaptive_error_that_leaves_half_of_the_rows_out_is_searched_like_trying_all(seed):
+    """Equal rows with the lowest confidence lie in no bin of the released code."""
+    rng = np.random.default_rng(seed)
+    logits, labels = drawn(60, 3, seed=seed)
+    equal = rng.integers(25, 40)
+    logits[:equal] = np.array([0.3, 0.0, -1.0]) * rng.uniform(0.2, 2.0)
+    labels = np.where(rng.random(60) < 0.7, logits.argmax(axis=1), labels)
+    margins = Margins.of(logits, labels)
+    values = scan(margins, "ada_ece", (0.0,), FINE_GRID)[0]
+    assert best_on_grid(margins, "ada_ece", (0.0,), FINE_GRID).value == values.min()
+
+
+@pytest.mark.parametrize("seed", [3, 19, 23])
+def test_error_near_its_bound_is_searched_like_trying_all(seed):
+    """Rows on which the ECE is hardly above |mean confidence - accuracy| at its lowest."""
+    margins = Margins.of(*drawn(300, 4, scale=4.0, seed=seed))
+    values = scan(margins, "ece", (0.0,), FINE_GRID)[0]
+    assert best_on_grid(margins, "ece", (0.0,), FINE_GRID).value == values.min()
+
+
 def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
     logits, labels = drawn(3000, 4, sharpness=1.5, seed=3)
     plain = Temperature("nll", "grid").fit(logits, labels).report_.after
@@ -150,6 +171,22 @@ def test_line_is_never_worse_than_temperature_scaling_on_the_grid_and_near_the_p
     assert report.after == line.value
 
 
+@pytest.mark.parametrize("objective", ["nll", "ece"])
+def test_line_runs_through_the_temperatures_of_gamma_zero_and_one(objective):
+    logits, labels = drawn(300, 10, scale=5.0, seed=2)
+    margins = Margins.of(logits, labels)
+    ends = [best_on_grid(margins, objective, (gamma,), FINE_GRID) for gamma in (0.0, 1.0)]
+    gammas = np.arange(-50, 501) / 100
+    line = ends[0].temperature + gammas * (ends[1].temperature - ends[0].temperature)
+    values = [
+        scan(margins, objective, (gamma,), (temperature,)).item()
+        for gamma, temperature in zip(gammas, line, strict=True)
+    ]
+    found = best_on_line(margins, objective)
+    assert found.value == pytest.approx(min(values), abs=1e-12)
+    assert found.temperature == pytest.approx(np.interp(found.gamma, gammas, line), rel=1e-9)
+
+
 def slow_temperature(logits, labels):
     rows = np.arange(len(labels))
     found = minimize_scalar(
@@ -180,6 +217,18 @@ def test_temperature_is_the_golden_one(name):
     np.testing.assert_allclose(fitted.temperature_, golden, rtol=1e-4)
 
 
+def test_exact_temperature_of_an_error_lies_between_the_points_of_the_grids():
+    logits, labels = drawn(400, 4, scale=4.0, seed=3)
+    margins = Margins.of(logits, labels)
+    both = tuple(sorted({*FINE_GRID, *PAPER_GRID}))
+    start = best_on_grid(margins, "ece", (0.0,), both)
+    at = both.index(start.temperature)
+    between = np.linspace(both[at - 1], both[at + 1], 21).tolist()
+    values = scan(margins, "ece", (0.0,), between)
+    assert values.min() < start.value
+    assert Temperature("ece").fit(logits, labels).report_.after <= values.min()
+
+
 def test_ends_of_the_range_are_reached_and_reported():
     right = np.eye(3)[np.arange(30) % 3] * 5.0
     fitted = Temperature().fit(right, np.arange(30) % 3)
@@ -191,6 +240,21 @@ def test_ends_of_the_range_are_reached_and_reported():
     assert wrong.report_.at_bound
     middle = Temperature().fit(*drawn(200, 3))
     assert not middle.report_.at_bound
+
+
+@pytest.mark.parametrize(("seed", "at_end"), [(3, True), (6, False)])
+def test_gamma_at_the_end_of_its_grid_is_reported(seed, at_end):
+    fitted = FocalTemperature("nll", "grid").fit(*drawn(200, 10, scale=4.0, seed=seed))
+    assert (fitted.gamma_ in (GRID_GAMMAS[0], GRID_GAMMAS[-1])) == at_end
+    assert FINE_GRID[0] < fitted.temperature_ < FINE_GRID[-1]
+    assert fitted.report_.at_bound == at_end
+
+
+def test_gamma_at_the_end_of_its_range_is_reported():
+    right = np.eye(3)[np.arange(30) % 3]
+    fitted = FocalMap().fit(right, np.arange(30) % 3)
+    assert fitted.gamma_ == pytest.approx(10.0)
+    assert fitted.report_.at_bound
 
 
 def test_exact_focal_temperature_is_a_minimum_of_the_nll():
