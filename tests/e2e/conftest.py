@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-expect.set_options(timeout=60_000)  # no test may depend on speed
+PATIENCE_S = 180  # no test may depend on speed
+expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
@@ -39,7 +40,20 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(PATIENCE_S)
+
+    def comes_up(self) -> bool:
+        """Wait until it answers, or ends because another program took its port meanwhile."""
+        until = time.monotonic() + PATIENCE_S
+        while self.process.poll() is None and time.monotonic() < until:
+            try:
+                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=10):
+                    return True
+            except OSError:
+                time.sleep(0.2)
+        self.process.kill()
+        self.process.wait()
+        return False
 
 
 def free_port() -> int:
@@ -50,25 +64,20 @@ def free_port() -> int:
 
 def start(home: Path, log: Path, *options: str) -> Server:
     """Start the app with its own library and wait until it answers."""
-    port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    process = subprocess.Popen(
-        [*command, *options],
-        cwd=ROOT,
-        env=os.environ | {"CANDOR_HOME": str(home)},
-        stdout=(out := log.open("w")),
-        stderr=subprocess.STDOUT,
-    )
-    out.close()  # the server has its own copy of the handle
-    url = f"http://127.0.0.1:{port}"
-    for _ in range(300):
-        try:
-            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return Server(url, home, process, log)
-        except OSError:
-            time.sleep(0.2)
-    process.kill()
+    for _ in range(3):
+        port = free_port()
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+        with log.open("w") as out:  # the server has its own copy of the handle
+            process = subprocess.Popen(
+                [*command, *options],
+                cwd=ROOT,
+                env=os.environ | {"CANDOR_HOME": str(home)},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        server = Server(f"http://127.0.0.1:{port}", home, process, log)
+        if server.comes_up():
+            return server
     raise AssertionError(f"the server did not come up:\n{log.read_text()}")
 
 
@@ -96,7 +105,7 @@ def visit(browser: Browser, server: Server):
     def opened(path: str = "/", *, url: str | None = None, **options) -> Page:
         settings = {"viewport": {"width": 1440, "height": 1000}, "accept_downloads": True}
         context = browser.new_context(**(settings | options))
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(1000 * PATIENCE_S)
         contexts.append(context)
         page = context.new_page()
         page.goto((url or server.url) + path)
@@ -112,3 +121,28 @@ def settled(page: Page) -> None:
     """Wait until the app has drawn and no script runs."""
     page.wait_for_selector("h1.c-sentence")
     page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+
+
+def tick(page: Page, *rows: int, of: int) -> None:
+    """Tick rows of the table once it has so many.
+
+    It is drawn on a canvas: the table that screen readers get tells what is drawn by now.
+    """
+    frame = page.locator('[data-testid="stDataFrame"]').first
+    table = frame.locator("canvas table")
+    expect(table).to_have_attribute("aria-rowcount", str(of + 1))  # and the header
+    for row in rows:
+        settled(page)
+        box = frame.bounding_box()
+        page.mouse.click(box["x"] + 16, box["y"] + 35 + 35 * row + 17)
+        expect(table.locator("tbody tr").nth(row)).to_have_attribute("aria-selected", "true")
+    settled(page)
+
+
+def check_no_sideways_scroll(page: Page) -> None:
+    """Figures take their width a moment after they are drawn."""
+    page.wait_for_function(
+        "() => { const m = document.querySelector('[data-testid=stMain]');"
+        " return m.scrollWidth - m.clientWidth <= 1"
+        " && document.documentElement.scrollWidth <= window.innerWidth }"
+    )

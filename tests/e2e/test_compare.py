@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.e2e import files
-from tests.e2e.conftest import settled, start
+from tests.e2e.conftest import check_no_sideways_scroll, settled, start, tick
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -14,21 +14,12 @@ PAIR = "/compare?runs=digits-fair,digits-overconfident"
 ROWS = ".c-compare tbody tr"
 
 
-def tick(page: Page, *rows: int) -> None:
-    """The table is drawn on a canvas: click the boxes of these rows."""
-    page.wait_for_timeout(700)
-    box = page.locator('[data-testid="stDataFrame"]').first.bounding_box()
-    for row in rows:
-        page.mouse.click(box["x"] + 16, box["y"] + 35 + 35 * row + 17)
-        settled(page)
-
-
 def test_two_ticked_runs_are_compared_and_the_link_works_elsewhere(visit, tmp_path, server):
     page = visit("/")
     button = page.get_by_role("button", name=re.compile("^Compare"))
     expect(button).to_be_disabled()
     page.get_by_role("searchbox", name="Search").fill("digits")
-    tick(page, 0, 1)
+    tick(page, 0, 1, of=3)
     expect(button).to_have_text("Compare 2")
     button.click()
     page.wait_for_url("**/compare?runs=*")
@@ -82,8 +73,4 @@ def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
 def test_the_page_never_scrolls_sideways(visit, width):
     page = visit(PAIR, viewport={"width": width, "height": 900})
     drawn(page)
-    over = page.evaluate(
-        "() => { const m = document.querySelector('[data-testid=stMain]');"
-        " return m.scrollWidth - m.clientWidth }"
-    )
-    assert over <= 1
+    check_no_sideways_scroll(page)

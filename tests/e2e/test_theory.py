@@ -1,11 +1,12 @@
 """The theory page in a browser: a slider, a part, a link, a download."""
 
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import settled
+from tests.e2e.conftest import check_no_sideways_scroll
 from tests.e2e.test_audit import drawn
 
 pytestmark = pytest.mark.e2e
@@ -20,13 +21,12 @@ def test_the_knob_moves_sentence_and_link_and_the_link_restores_it(visit):
     for _ in range(4):
         knob.press("ArrowRight")
     expect(page.locator("h1.c-sentence")).to_contain_text("γ at 2.2")
-    settled(page)
-    assert "knob=2.2" in page.url
+    expect(page).to_have_url(re.compile(r"knob=2\.2"))
     page.get_by_role("radio", name="Three classes").or_(
         page.get_by_role("button", name="Three classes")
     ).first.click()
     expect(page.get_by_text("How far apart they are")).to_be_visible()
-    settled(page)
+    expect(page).to_have_url(re.compile("part=classes"))
     again = visit("/theory" + page.url.partition("/theory")[2])
     expect(again.locator("h1.c-sentence")).to_contain_text("γ at 2.2")
     expect(again.get_by_text("How far apart they are")).to_be_visible()
@@ -47,5 +47,4 @@ def test_a_phone_shows_every_part_without_scrolling_sideways(visit):
     for part in ("map", "classes", "print"):
         page = visit(f"/theory?part={part}", viewport={"width": 390, "height": 844})
         drawn(page)
-        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        assert wide <= 0
+        check_no_sideways_scroll(page)
