@@ -8,6 +8,7 @@ AuditError            code, what, where, remedy; the pages and the command line 
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 
 class AuditError(Exception):
@@ -33,6 +34,10 @@ class AuditError(Exception):
         self.what = what
         self.remedy = remedy
         self.where = where
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:
+        """Come out of another process as what went in."""
+        return type(self), (self.code, self.what, self.remedy, self.where)
 
     def to_json(self) -> dict[str, str]:
         """Return the four fields as plain JSON."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.calibrators.posthoc import Judged, calibrated, judge, logits_of
+from core.calibrators.posthoc import Evaluated, Judged, calibrated
 from core.calibrators.temperature import Temperature
 from core.metrics.comparison import compare
 from core.metrics.paired import Difference
@@ -49,21 +49,22 @@ class Innate:
     sure_after: Sure
 
 
-def innate(fit: Predictions, test: Predictions) -> Innate:
+def innate(test: Predictions, before: Judged, scaled: Evaluated) -> Innate:
     """Return a run before and after temperature scaling by NLL.
 
     Parameters
     ----------
-    fit, test : Predictions
-        Rows to fit on and rows to report, multi-class or binary.
-
-    Raises
-    ------
-    Refused
-        FIT, CLASSES: temperature scaling cannot be fitted.
+    test : Predictions
+        The rows that are reported, multi-class or binary.
+    before : Judged
+        These rows as read.
+    scaled : Evaluated
+        Temperature scaling by NLL, fitted and judged on them.
     """
-    scaling = Temperature().fit(logits_of(fit), fit.labels)
-    before, after = judge(test, None), judge(test, scaling)
+    assert scaled.fit is not None
+    assert isinstance(scaled.fit.calibrator, Temperature)
+    assert scaled.judged is not None
+    scaling, after = scaled.fit.calibrator, scaled.judged
     gap = compare([before.compared, after.compared], ["before", "after"], 0).differences[1]["ece"]
     return Innate(
         scaling.temperature_,

@@ -211,6 +211,26 @@ def judge(rows: Predictions, calibrator: Fittable | None) -> Judged:
     return Judged(compared(after), _changed(rows, after))
 
 
+@dataclass(frozen=True)
+class Evaluated:
+    """A method fitted and judged; `fit` is None for none, `judged` where the method refused."""
+
+    fit: Fit | None
+    judged: Judged | None
+
+
+def evaluate(
+    method: str, fit_rows: Predictions, test_rows: Predictions, objective: str, search: str
+) -> Evaluated:
+    """Fit a method, or none, on some rows and judge it on others; as of `fit` and `judge`."""
+    if method == NONE:
+        return Evaluated(None, judge(test_rows, None))
+    found = fit(method, fit_rows, objective=objective, search=search)
+    if found.calibrator is None:
+        return Evaluated(found, None)
+    return Evaluated(found, judge(test_rows, found.calibrator))
+
+
 def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:
     """Return the same rows with calibrated probabilities.
 

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core.calibrators.innate import Innate
-from core.errors import LibraryError, Refused
+from core.calibrators.posthoc import NONE
+from core.errors import LibraryError
 from core.figures.runs import marks
 from core.predictions import Task
 from core.views import innate as views
 from core.views.records import ScoreRow
-from pages.ui import cache, cache_posthoc, session, widgets
-from pages.ui.cache_posthoc import Where
+from pages.ui import cache, cache_posthoc, fitting, session, widgets
+from pages.ui.cache_posthoc import How, Step, Where
 
 MOST = 11  # beside the open one
 LISTED = 200
@@ -60,12 +61,19 @@ def _found(run_id: str) -> cache.Run | None:
 def draw(runs: Mapping[cache.Run, Where]) -> None:
     """Draw the table of runs before and after their temperature."""
     widgets.title("Trained for calibration, or calibrated afterwards", "each run with its own T")
+    steps = [
+        Step(run, where, How(method)) for run, where in runs.items() for method in (NONE, "ts")
+    ]
+    known = fitting.computed(steps)
     found: dict[cache.Run, Innate] = {}
     for run, where in runs.items():
-        try:
+        scaled = known.get(Step(run, where, How("ts")))
+        if scaled is None:
+            continue
+        if scaled.judged is None:
+            widgets.caption(f"{run.name}: {scaled.fit.refusal if scaled.fit else ''}.")
+        else:
             found[run] = cache_posthoc.innate(run, where)
-        except Refused as refusal:
-            widgets.caption(f"{run.name}: {refusal.what}; {refusal.remedy}.")
     if not found:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))

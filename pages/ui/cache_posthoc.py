@@ -1,6 +1,7 @@
 """The cached part of the post-hoc page, method by method; keys and scopes as in `cache`."""
 
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,12 @@ from core.calibrators import landscape as maps
 from core.calibrators import posthoc
 from core.calibrators.innate import Innate
 from core.calibrators.innate import innate as before_and_after
-from core.calibrators.posthoc import Fit, Judged, Parts
+from core.calibrators.posthoc import NONE, Evaluated, Parts
 from core.predictions import Predictions, Task
 from pages.ui import cache
 
 MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
-_SPINNER = "Fitting"
+HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,20 @@ class Where:
 
 @dataclass(frozen=True)
 class How:
-    """A method with its settings."""
+    """A method, or none, with its settings."""
 
     method: str
-    objective: str
-    search: str
+    objective: str = "nll"
+    search: str = "exact"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to compute: a method on a run."""
+
+    run: cache.Run
+    where: Where
+    how: How
 
 
 def parts(run: cache.Run, where: Where) -> Parts:
@@ -45,39 +55,51 @@ def parts(run: cache.Run, where: Where) -> Parts:
     return posthoc.parts(splits, where.fit_on, where.test, share=where.share, seed=where.seed)
 
 
-def fit(run: cache.Run, where: Where, how: How) -> Fit:
-    """Return a method fitted on a run."""
-    found = _draft_fit if run.draft else _library_fit
-    return found(run, where, how)
+class Results:
+    """What was computed last, by step; shared by the sessions of a process, or of one session."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._found: dict[Step, Evaluated] = {}
+
+    def get(self, step: Step) -> Evaluated | None:
+        """Return a result, or None when it must be computed."""
+        return self._found.get(step)
+
+    def put(self, step: Step, found: Evaluated) -> None:
+        """Keep a result; the oldest goes when there are too many."""
+        with self._lock:
+            self._found[step] = found
+            while len(self._found) > self._most:
+                del self._found[next(iter(self._found))]
 
 
-def _fit(run: cache.Run, where: Where, how: How) -> Fit:
-    rows = parts(run, where).fit
-    return posthoc.fit(how.method, rows, objective=how.objective, search=how.search)
+@st.cache_resource(show_spinner=False)
+def _library_results() -> Results:
+    return Results(256)
 
 
-_library_fit = st.cache_resource(max_entries=128, show_spinner=_SPINNER)(_fit)
-_draft_fit = st.cache_resource(scope="session", max_entries=32, show_spinner=_SPINNER)(_fit)
+@st.cache_resource(scope="session", show_spinner=False)
+def _draft_results() -> Results:
+    return Results(64)
 
 
-def judged(run: cache.Run, where: Where, how: How | None) -> Judged | None:
-    """Return what a method, or none, does to the reported rows; None where it refused."""
-    found = _draft_judged if run.draft else _library_judged
-    return found(run, where, how)
+def results(run: cache.Run) -> Results:
+    """Return where a run's results are kept; those of a draft belong to its session."""
+    return _draft_results() if run.draft else _library_results()
 
 
-def _judged(run: cache.Run, where: Where, how: How | None) -> Judged | None:
-    calibrator = None
-    if how is not None:
-        calibrator = fit(run, where, how).calibrator
-        if calibrator is None:
-            return None
-    return posthoc.judge(parts(run, where).test, calibrator)
+def call(step: Step) -> tuple[str, Predictions, Predictions, str, str]:
+    """Return the arguments of `core.calibrators.posthoc.evaluate`."""
+    rows, how = parts(step.run, step.where), step.how
+    return (how.method, rows.fit, rows.test, how.objective, how.search)
 
 
-_JUDGING = "Drawing the same resamples for every method"
-_library_judged = st.cache_resource(max_entries=128, show_spinner=_JUDGING)(_judged)
-_draft_judged = st.cache_resource(scope="session", max_entries=32, show_spinner=_JUDGING)(_judged)
+def heavy(step: Step) -> bool:
+    """Whether computing it would keep a page waiting: then a process of its own does it."""
+    rows = parts(step.run, step.where)
+    cells = (rows.fit.n + rows.test.n) * rows.test.n_classes
+    return cells > HEAVY_CELLS
 
 
 @dataclass(frozen=True)
@@ -125,7 +147,7 @@ _draft_curve = st.cache_resource(scope="session", max_entries=16, show_spinner=_
 
 def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int]:
     """Return logits and labels of some rows, drawn at random where there are many."""
-    n = min(rows.n, max(500, MAP_CELLS // rows.n_classes))
+    n = min(rows.n, max(200, MAP_CELLS // rows.n_classes))
     at = np.sort(np.random.default_rng(0).permutation(rows.n)[:n])
     logits = posthoc.logits_of(rows)
     if rows.task is Task.MULTILABEL:
@@ -134,15 +156,10 @@ def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int]
 
 
 def innate(run: cache.Run, where: Where) -> Innate:
-    """Return a run before and after temperature scaling."""
-    found = _draft_innate if run.draft else _library_innate
-    return found(run, where)
-
-
-def _innate(run: cache.Run, where: Where) -> Innate:
-    rows = parts(run, where)
-    return before_and_after(rows.fit, rows.test)
-
-
-_library_innate = st.cache_resource(max_entries=64, show_spinner=_JUDGING)(_innate)
-_draft_innate = st.cache_resource(scope="session", max_entries=16, show_spinner=_JUDGING)(_innate)
+    """Return a run before and after temperature scaling, both computed before."""
+    kept = results(run)
+    before, scaled = (kept.get(Step(run, where, How(method))) for method in (NONE, "ts"))
+    assert before is not None
+    assert before.judged is not None
+    assert scaled is not None
+    return before_and_after(parts(run, where).test, before.judged, scaled)

@@ -22,7 +22,7 @@ from core.calibrators.posthoc import (
     fit_default,
 )
 from core.calibrators.stored import to_json
-from core.errors import Refused
+from core.errors import Notice, Refused
 from core.figures.runs import marks
 from core.library.export import npz_bytes
 from core.predictions import Task
@@ -30,9 +30,10 @@ from core.views import posthoc as views
 from core.views.compare import Named
 from core.views.posthoc import PosthocView
 from core.views.posthoc_words import MEANINGS, NAMES, OBJECTIVES
+from core.views.records import Part, Sentence
 from core.views.reliability import KEY
-from pages.ui import audit, beside, cache, cache_posthoc, drafts, frame, state, widgets
-from pages.ui.cache_posthoc import How, Where
+from pages.ui import audit, beside, cache, cache_posthoc, drafts, fitting, frame, state, widgets
+from pages.ui.cache_posthoc import How, Step, Where
 
 SMALL_WIDTH = 246
 SPLIT_NAMES = audit.SPLIT_NAMES
@@ -59,41 +60,63 @@ def draw(run: cache.Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         where = _where(run)
         objective, search = ("nll", "exact") if state.plain() else _how()
-    none = _none(run, where)
-    odd = any(note.code == "NOT_PROBABILITY" for note in none.compared.audit.notices)
-    if state.plain():
-        methods = list(RECALIBRATE if odd else DEFAULT_METHODS)
-    else:
-        methods = _methods(rows.task)
-    hows = [How(method, objective, search) for method in methods]
-    fits, judged = _computed(run, where, hows)
+    place = st.container()
+    known = fitting.computed([Step(run, where, How(NONE))])
+    none = next((one.judged for one in known.values()), None)
+    odd = none is not None and _rescaled(none)
+    with place:
+        methods = _plain_methods(odd=odd) if state.plain() else _methods(rows.task)
+    if none is None:
+        with top:
+            widgets.sentence(Sentence((Part(f"Looking at “{run.name}”."),)))
+        return
+    steps = [Step(run, where, How(method, objective, search)) for method in methods]
+    found = fitting.computed(steps)
+    fits = [one.fit for one in found.values() if one.fit is not None]
+    judged = {NONE: none}
+    judged |= {s.how.method: one.judged for s, one in found.items() if one.judged is not None}
     parts = cache_posthoc.parts(run, where)
     named = Named(run.id, run.name, parts.test_name, run.file_digest)
     draw_view = views.plain_view if state.plain() else views.posthoc_view
     view = draw_view(named, parts, fits, judged)
     with top:
-        widgets.eyebrow(view.eyebrow, audit.chip(run))
-        widgets.sentence(view.sentence)
-        drafts.bar(run)
-        said = (*parts.notices, *none.compared.audit.notices)
-        frame.notices(tuple(note for note in said if note.code in TOLD_HERE))
+        _head(run, view, (*parts.notices, *none.compared.audit.notices))
         if odd and not state.plain() and tuple(methods) != RECALIBRATE:
-            st.button(
-                "Recalibrate these scores",
-                type="primary",
-                key="posthoc.recalibrate",
-                on_click=_keep_methods,
-                args=(RECALIBRATE,),
-            )
+            _offer_recalibration()
     _diagrams(view)
     widgets.scores("Scores of the methods", view.heads, view.rows)
     widgets.save(view.table, "posthoc", "All numbers, CSV")
     widgets.caption(view.caption)
-    if state.plain():
-        return
-    _pictures(run, where, objective, rows.task)
-    _take_away(run, fits)
-    _meanings(methods)
+    if not state.plain() and len(found) == len(steps):
+        _pictures(run, where, objective, rows.task)
+        _take_away(run, fits)
+        _meanings(methods)
+
+
+def _rescaled(none: Judged) -> bool:
+    return "NOT_PROBABILITY" in {note.code for note in none.compared.audit.notices}
+
+
+def _plain_methods(*, odd: bool) -> list[str]:
+    """Return what plain words speak of: few methods, chosen for the reader."""
+    return list(RECALIBRATE if odd else DEFAULT_METHODS)
+
+
+def _head(run: cache.Run, view: PosthocView, notices: Sequence[Notice]) -> None:
+    widgets.eyebrow(view.eyebrow, audit.chip(run))
+    widgets.sentence(view.sentence)
+    drafts.bar(run)
+    frame.notices(tuple(note for note in notices if note.code in TOLD_HERE))
+
+
+def _offer_recalibration() -> None:
+    st.button(
+        "Recalibrate these scores",
+        type="primary",
+        key="posthoc.recalibrate",
+        on_click=_keep_methods,
+        args=(RECALIBRATE,),
+    )
 
 
 def _where(run: cache.Run) -> Where:
@@ -194,33 +217,6 @@ def _keep_methods(methods: Sequence[str]) -> None:
         st.query_params.pop("methods", None)
     else:
         st.query_params["methods"] = text
-
-
-def _none(run: cache.Run, where: Where) -> Judged:
-    """Return the reported rows as they were read."""
-    none = cache_posthoc.judged(run, where, None)
-    assert none is not None
-    return none
-
-
-def _computed(
-    run: cache.Run, where: Where, hows: Sequence[How]
-) -> tuple[list[Fit], dict[str, Judged]]:
-    """Return fits and what they do, counting them while any is new to this session."""
-    seen: set[object] = st.session_state.setdefault("posthoc.seen", set())
-    bar, fits = st.empty(), []
-    judged = {NONE: _none(run, where)}
-    for i, how in enumerate(hows):
-        key = (run.id, where, how)
-        if key not in seen:
-            bar.progress(i / len(hows), text=f"{i + 1} of {len(hows)}: {NAMES[how.method]}")
-        fits.append(cache_posthoc.fit(run, where, how))
-        found = cache_posthoc.judged(run, where, how)
-        if found is not None:
-            judged[how.method] = found
-        seen.add(key)
-    bar.empty()
-    return fits, judged
 
 
 def _diagrams(view: PosthocView) -> None:

@@ -7,6 +7,7 @@ bytes go with the session.
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
@@ -66,9 +67,9 @@ class Reading:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    """Threads that wait for reader processes; none of them touches Streamlit."""
-    return ThreadPoolExecutor(max_workers=8, thread_name_prefix="reader")
+def pool() -> ThreadPoolExecutor:
+    """Return threads that wait for processes; none of them touches Streamlit."""
+    return ThreadPoolExecutor(max_workers=16, thread_name_prefix="waiting")
 
 
 @cache
@@ -83,18 +84,19 @@ class Room:
 
     folder: Path
     cancels: list[Event]
+    stops: list[Callable[[], None]]
 
     def close(self) -> None:
-        """Stop what is being read and remove the bytes."""
-        for cancel in self.cancels:
-            cancel.set()
+        """Stop what is being read or computed, and remove the bytes."""
+        for stop in (*(cancel.set for cancel in self.cancels), *self.stops):
+            stop()
         scratch.remove(self.folder)
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=Room.close)
 def room() -> Room:
     """Return the session's own room (its folder has mode 0700); Streamlit closes it at the end."""
-    return Room(scratch.make("session"), [])
+    return Room(scratch.make("session"), [], [])
 
 
 def store(data: memoryview) -> Path:
@@ -117,7 +119,7 @@ def read(
     for earlier in cancels:
         earlier.set()
     cancels[:] = [cancel]
-    future = _pool().submit(
+    future = pool().submit(
         sandbox.read,
         upload.scores,
         name=upload.scores_name,

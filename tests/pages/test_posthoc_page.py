@@ -1,15 +1,18 @@
 """The post-hoc page through app.py: its choices, its links, drafts and refusals."""
 
 import re
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.calibrators.posthoc import cut, fit
 from core.library import SAMPLES, Library, Source
 from core.predictions import Predictions, ScoreKind, Task
+from pages.ui import cache_posthoc, fitting
 
 ROOT = Path(__file__).parents[2]
 OVER = "digits-overconfident"
@@ -226,3 +229,57 @@ def test_score_that_is_no_probability_is_recalibrated_with_one_click(page, keep)
     said = re.search(r"takes the calibration error from ([\d.]+) to ([\d.]+) points", html(test))
     assert float(said[1]) > 15
     assert float(said[2]) < 1
+
+
+def until(test: AppTest, happens, seconds=120):
+    """Draw the page again, as its fragment does, until something happens."""
+    end = time.monotonic() + seconds
+    while not happens(test):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        test.run()
+    return test
+
+
+def has_table(test: AppTest) -> bool:
+    return "Scores of the methods" in html(test)
+
+
+@pytest.mark.slow
+def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypatch):
+    run = keep("large", val=rows(seed=1), test=rows(seed=2))
+    here = page(run=run, methods="ts,vector")
+    expected = methods(here)
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    st.cache_resource.clear()
+    test = page(run=run, methods="ts,vector")
+    assert not has_table(test)
+    assert test.button(key="fitting.stop")
+    until(test, lambda one: has_table(one) and len(methods(one)) == 3)
+    assert methods(test) == expected
+    assert not test.exception
+    assert not test.error
+
+
+@pytest.mark.slow
+def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
+    process = test.session_state[fitting.AT_WORK][1].process
+    test.button(key="fitting.stop").click().run()
+    assert process.wait(20) != 0
+    assert any("Stopped" in one.value for one in test.markdown)
+    assert not has_table(test)
+    test.button(key="fitting.go_on").click().run()
+    until(test, lambda one: has_table(one) and len(methods(one)) == 2)
+
+
+@pytest.mark.slow
+def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    test = page(run=keep("large", val=rows(seed=5), test=rows(seed=6)), methods="ts")
+    test.session_state[fitting.AT_WORK][1].process.kill()
+    until(test, lambda one: len(one.error) > 0)
+    assert "LOST_WORKER" in test.error[0].value
+    test.button(key="fitting.go_on").click().run()
+    until(test, lambda one: has_table(one) and len(methods(one)) == 2)

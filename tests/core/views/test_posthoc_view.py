@@ -9,7 +9,7 @@ import pytest
 
 from core.calibrators.innate import innate
 from core.calibrators.landscape import landscape
-from core.calibrators.posthoc import NONE, Fit, Judged, fit, judge, parts
+from core.calibrators.posthoc import NONE, Fit, Judged, evaluate, fit, judge, parts
 from core.figures.posthoc import excess
 from core.figures.runs import marks
 from core.figures.theme import THEMES
@@ -249,7 +249,12 @@ def test_curves_wear_the_marks_of_their_runs_and_hostile_names_are_text():
 
 
 def test_runs_before_and_after_are_told_with_their_temperature():
-    sharp, calm = (innate(rows(s, slice(0, 800)), rows(s, slice(800, None))) for s in (2.5, 1.0))
+    def before_and_after(scale):
+        fit_rows, test_rows = rows(scale, slice(0, 800)), rows(scale, slice(800, None))
+        none, ts = (evaluate(m, fit_rows, test_rows, "nll", "exact") for m in (NONE, "ts"))
+        return innate(test_rows, none.judged, ts)
+
+    sharp, calm = before_and_after(2.5), before_and_after(1.0)
     assert sharp.temperature == pytest.approx(2.5 * calm.temperature, rel=1e-6)
     before = sharp.before.compared.audit.main.metrics["ece"].value
     after = sharp.after.compared.audit.main.metrics["ece"].value
