@@ -56,7 +56,7 @@ class FitReport:
     worse : bool
         The objective rose.
     message : str
-        What the user should know; empty when all is well.
+        What the user should know; empty where there is nothing to say.
     """
 
     parameters: Mapping[str, Json]

@@ -91,7 +91,7 @@ def rising_knots(x: Float, present: Bool) -> tuple[Float, Float]:
     Parameters
     ----------
     x : (N,) float64
-        Values closer than 1e-15 share one knot.
+        Values that `places_of` cannot tell apart share one knot.
     present : (N,) bool
         What is averaged.
 
@@ -100,8 +100,7 @@ def rising_knots(x: Float, present: Bool) -> tuple[Float, Float]:
     x, y : (M,) float64
         Both ends of each flat piece.
     """
-    places = _apart(np.unique(x))
-    index = np.searchsorted(places, x, side="right") - 1
+    places, index = places_of(x)
     count, hits = np.bincount(index), np.bincount(index, present)
     starts = isotonic_regression(hits / count, weights=count).blocks
     # Divided once from whole numbers: classes with the same frequency tie to the last bit.
@@ -110,13 +109,18 @@ def rising_knots(x: Float, present: Bool) -> tuple[Float, Float]:
     return places[keep], y[piece // 2]
 
 
-def _apart(places: Float) -> Float:
-    """Return ascending values without those closer than RESOLUTION to one that is kept."""
+def places_of(x: Float) -> tuple[Float, Int]:
+    """Return the distinct values, ascending, and the place of each value among them.
+
+    Values closer than 1e-15 are one: rounding differs with the order in which classes are summed.
+    """
+    places = np.unique(x)
     keep = np.ones(places.size, dtype=np.bool_)
     for at in np.flatnonzero(np.diff(places) < RESOLUTION):
         if keep[at]:
             keep[at + 1 : np.searchsorted(places, places[at] + RESOLUTION)] = False
-    return places[keep]
+    places = places[keep]
+    return places, np.searchsorted(places, x, side="right") - 1
 
 
 def tilted(p: Float, x: Float, y: Float) -> Float:

@@ -242,6 +242,6 @@ def polish(
         },
     )
     gamma, log_t = (float(x) for x in found.x)
-    temperature = float(np.clip(np.exp(log_t), *bounds[1]))  # exp(log 20) is above 20
+    temperature = float(np.clip(np.exp(log_t), *bounds[1]))  # rounding may leave the range
     end = Point(float(found.fun), gamma, temperature)
     return end if end.value < start.value else start

@@ -9,6 +9,7 @@ from scipy.interpolate import CubicSpline
 from core.arrays import Bool, Float, Int, log_softmax
 from core.calibrators.base import Calibrator, Found
 from core.calibrators.focal_map import log_rest
+from core.calibrators.isotonic import places_of
 
 N_KNOTS = 6
 MAX_POINTS = 2001  # kept of the map; with more rows, at even ranks
@@ -80,12 +81,13 @@ def spline_map(score: Float, correct: Bool) -> tuple[Float, Float]:
 
     Equal scores share the mean of their outcomes, so the order of rows does not matter.
     """
-    places, index, count = np.unique(score, return_inverse=True, return_counts=True)
+    places, index = places_of(score)
+    count = np.bincount(index)
     ordered = np.repeat(places, count)
     hit = np.repeat(np.bincount(index, correct) / count, count)
     x = np.linspace(0.0, 1.0, ordered.size)
     spline = knot_spline(x, np.cumsum(hit - ordered) / ordered.size)
-    new = np.clip(ordered + spline(x, 1), 0.0, 1.0)
+    new = ordered + spline(x, 1)
     ends = np.cumsum(count)
     mean = np.diff(np.concatenate([[0.0], np.cumsum(new)])[np.concatenate([[0], ends])]) / count
     keep = np.unique(np.round(np.linspace(0, places.size - 1, MAX_POINTS)).astype(np.int64))

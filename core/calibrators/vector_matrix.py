@@ -27,7 +27,8 @@ class Vector(Calibrator):
 
     Notes
     -----
-    Convex, from the identity. b is defined up to a constant and centred.
+    Convex, from the identity. b is defined up to a constant; its gradient sums to zero, so it
+    stays centred.
     """
 
     name = "vector"
@@ -48,8 +49,7 @@ class Vector(Calibrator):
 
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
         found, after, message = descend(objective, start, steps=STEPS)
-        self.weights_, bias = found[:n_classes], found[n_classes:]
-        self.bias_ = bias - bias.mean()
+        self.weights_, self.bias_ = found[:n_classes], found[n_classes:]
         return Found("nll", objective(start)[0], after, message=message)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:

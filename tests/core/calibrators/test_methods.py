@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from core.arrays import log_softmax, sigmoid, softmax
 from core.calibrators import vector_matrix
 from core.calibrators.beta import Beta
+from core.calibrators.descent import descend
 from core.calibrators.ensemble import Ensemble
 from core.calibrators.histogram import Histogram
 from core.calibrators.isotonic import Isotonic, IsotonicOrdered
@@ -97,6 +98,7 @@ def test_vector_scaling_is_the_golden_optimum():
     fitted = Vector().fit(z, y)
     np.testing.assert_allclose(fitted.weights_, golden["w"], rtol=1e-4)
     np.testing.assert_allclose(fitted.bias_, golden["b_centred"], rtol=1e-4, atol=1e-5)
+    assert abs(fitted.bias_.mean()) < 1e-12
     assert fitted.report_.after == pytest.approx(golden["fit_nll"], rel=1e-9)
     check_metrics(fitted.predict_proba(test_z), test_y, golden["test"], rtol=1e-3)
 
@@ -224,6 +226,18 @@ def test_spline_interpolates_linearly_between_scores_and_is_constant_outside():
     np.testing.assert_allclose(found, [expected, *ends], rtol=1e-9)
 
 
+def test_spline_of_many_rows_keeps_points_at_even_ranks_from_the_first_to_the_last():
+    s, _ = drawn(6000, 1)
+    s = np.sort(s[:, 0])
+    y = (np.random.default_rng(4).random(6000) < sigmoid(0.5 * s)).astype(int)
+    fitted = Spline().fit(s, y)
+    assert fitted.scores_.size == 2001
+    np.testing.assert_allclose(fitted.scores_[[0, 1000, -1]], sigmoid(s[[0, 3000, -1]]), rtol=1e-3)
+    spline = knot_spline(np.linspace(0, 1, 6000), np.cumsum(y - sigmoid(s)) / 6000)
+    expected = np.clip(sigmoid(s) + spline(np.linspace(0, 1, 6000), 1), 0.0, 1.0)
+    np.testing.assert_allclose(fitted.predict_proba(s)[:, 1], expected, rtol=0, atol=5e-4)
+
+
 def test_spline_of_many_classes_moves_the_winner_and_shares_the_rest():
     z, y = drawn(500, 4, scale=5.0)
     before, after = softmax(z), Spline().fit(z, y).predict_proba(z)
@@ -234,6 +248,15 @@ def test_spline_of_many_classes_moves_the_winner_and_shares_the_rest():
     spread = np.nanmax(ratio, axis=1) - np.nanmin(ratio, axis=1)
     assert (spread <= 1e-9 * np.nanmax(ratio, axis=1) + 1e-15).all()
     assert after[rows, at].mean() == pytest.approx((at == y).mean(), abs=0.02)
+
+
+def test_descent_that_meets_no_number_stays_where_it_was():
+    def objective(x):
+        return (0.5, np.ones(1)) if x[0] == 1.0 else (np.nan, np.full(1, np.nan))
+
+    point, value, message = descend(objective, np.ones(1), steps=5)
+    assert (point.tolist(), value) == ([1.0], 0.5)
+    assert "before it settled" in message
 
 
 def test_beta_is_the_optimum_of_its_likelihood_and_recovers_its_maker():
@@ -251,6 +274,16 @@ def test_beta_is_the_optimum_of_its_likelihood_and_recovers_its_maker():
 
     assert best <= minimize(nll, found, method="Nelder-Mead").fun + 1e-9
     assert best <= fitted.report_.before
+
+
+@pytest.mark.parametrize(("answer", "at_bound"), [(-1.0, True), (1.0, False)])
+def test_beta_says_that_its_slopes_reached_zero(answer, at_bound):
+    """A score that points the wrong way: no slope of at least 0 fits it."""
+    s, _ = drawn(200, 1)
+    noise = np.random.default_rng(3).logistic(size=200)
+    fitted = Beta().fit(s[:, 0], (answer * s[:, 0] + noise > 0.0).astype(int))
+    assert (fitted.a_[0] == fitted.b_[0] == 0.0) == at_bound
+    assert fitted.report_.at_bound == at_bound
 
 
 def test_beta_leaves_a_class_that_never_occurs_as_it_is():

@@ -50,6 +50,7 @@ CASES = {
     "saturated binary": saturated(n_classes=2),
     "tied": tied(),
     "few rows": drawn(12, 6, seed=5),
+    "spline of 0": drawn(100, 4, sharpness=0.3, seed=7),  # where the true class occurs
     "single precision": tuple(
         a.astype(t) for a, t in zip(drawn(80, 3, scale=30.0), "fi", strict=True)
     ),
@@ -107,7 +108,8 @@ def test_log_probabilities_are_those_of_the_probabilities(name, case):
 def test_predicted_class_never_changes_where_that_is_promised(name, case):
     fitted, given = fit(name, case), CASES[case][0]
     others = np.round(drawn(200, given.shape[1], scale=2.0, seed=10)[0])
-    for logits in (given, others):
+    nearly_tied = np.eye(given.shape[1]) * 1e-18  # equal after any map, and yet there is a winner
+    for logits in (given, others, nearly_tied):
         p = fitted.predict_proba(logits)
         assert np.array_equal(p.argmax(axis=1), logits.argmax(axis=1))
         assert np.array_equal(fitted.predict_log_proba(logits).argmax(axis=1), p.argmax(axis=1))
@@ -169,8 +171,11 @@ def test_fit_is_repeatable(name):
     assert again.parameters() == fit(name, "plain").parameters()
 
 
-def test_order_of_rows_and_names_of_classes_do_not_matter(name):
+@pytest.mark.parametrize("tied", [False, True])
+def test_order_of_rows_and_names_of_classes_do_not_matter(name, tied):
     logits, labels = drawn(150, 4, scale=4.0, seed=6)
+    if tied:  # equal rows; each has one winner, whose place does not change with the names
+        logits = np.round(logits / 6.0) + np.eye(4)[logits.argmax(axis=1)]
     settings = {"penalty": 1.0} if name in ("matrix", "dirichlet") else {}  # folds follow the rows
     expected = CALIBRATORS[name](**settings).fit(logits, labels).predict_proba(logits)
     rows = np.random.default_rng(0).permutation(150)
@@ -197,6 +202,9 @@ def test_ruled_out_classes_are_read_as_very_unlikely(name):
     labels[labels == 3] = 0
     fitted = CALIBRATORS[name]().fit(logits, labels)
     check_distribution(fitted.predict_proba(logits), (80, 4))
+    if fitted.keeps_accuracy:
+        far = fitted.predict_log_proba(np.array([[1e4, 0.0, 1.0, -np.inf]]))[0]
+        assert far[3] <= far[1] <= far[2] <= far[0]
 
 
 @pytest.mark.parametrize(

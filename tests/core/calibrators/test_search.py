@@ -61,6 +61,13 @@ def test_margins_give_the_map_of_the_whole_row(run, temperature):
     assert np.array_equal(margins.correct, logits.argmax(axis=1) == labels)
 
 
+def test_margins_hold_rows_of_very_many_classes():
+    logits, labels = drawn(10, 40_000, scale=5.0)
+    found = Margins.of(logits, labels).confidences(2.0, [0.5])[0]
+    expected = np.exp(mapped(logits, 0.5, 2.0).max(axis=1))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
 def judged(calibrator, logits, labels, objective):
     """The objective of what a calibrator predicts."""
     if objective == "nll":
@@ -240,6 +247,16 @@ def test_ends_of_the_range_are_reached_and_reported():
     assert wrong.report_.at_bound
     middle = Temperature().fit(*drawn(200, 3))
     assert not middle.report_.at_bound
+
+
+@pytest.mark.parametrize("objective", ["ece", "ece_em", "ada_ece"])
+@pytest.mark.parametrize("run", [1, 5, 9, 19])
+def test_error_of_predictions_is_the_one_the_search_found_to_the_last_bit(objective, run):
+    """Rows that tie are many here: an error in the last place would tear bins apart."""
+    logits, labels = RUNS[run]
+    for kind in (Temperature, FocalTemperature):
+        fitted = kind(objective, "paper").fit(logits, labels)
+        assert judged(fitted, logits, labels, objective) == fitted.report_.after
 
 
 @pytest.mark.parametrize(("seed", "at_end"), [(3, True), (6, False)])
