@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float
-from core.calibrators.landscape import Landscape
+from core.calibrators.landscape import GAMMAS, Landscape
 from core.figures.numbers import MINUS
 from core.figures.theme import Theme, axis, layout
 
@@ -31,7 +31,7 @@ def unit(found: Landscape) -> str:
 def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
     """Draw the criterion as a heat map, the best temperature for each gamma, and the best place.
 
-    `line` holds a temperature for each gamma of the map, (G,). Colours are logarithmic in the
+    `line` holds a temperature for each of GAMMAS. Colours are logarithmic in the
     excess over the best; bright is good.
     """
     settings = layout(theme, HEIGHT)
@@ -65,7 +65,7 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
         _word(theme, "best T for each γ")
         | {
             "x": np.log10(min(line[-4], found.temperatures[-1])),
-            "y": float(found.gammas[-4]),
+            "y": GAMMAS[-4],
             "xshift": -10,
             "xanchor": "right",
         },
@@ -82,7 +82,7 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
         figure.add_trace(
             go.Scatter(
                 x=line,
-                y=found.gammas,
+                y=GAMMAS,
                 name="best T for each γ",
                 mode="lines",
                 line={"color": colour, "width": width},

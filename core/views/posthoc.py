@@ -273,7 +273,7 @@ def landscape_card(
     found : Landscape
         The criterion on its grid.
     line : (G,) float64
-        The best temperature for each of its gammas.
+        The best temperature for each of `core.calibrators.landscape.GAMMAS`.
     rows : two ints
         How many rows it was computed on, and how many there are.
     named : Named

@@ -17,6 +17,7 @@ from core.predictions import Predictions, Task
 from pages.ui import cache
 
 MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
+MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
 
 
@@ -112,7 +113,7 @@ class Map:
 
 
 def landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
-    """Return the criterion over gamma and temperature on at most MAP_CELLS scores."""
+    """Return the criterion over gamma and temperature, on some rows where there are many."""
     found = _draft_landscape if run.draft else _library_landscape
     return found(run, where, objective, label)
 
@@ -120,7 +121,15 @@ def landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
 def _landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
     rows = parts(run, where).fit
     logits, labels = _some(rows, label)
-    return Map(maps.landscape(logits, labels, objective=objective), len(labels), rows.n)
+    step = 1 if logits.size <= MAP_CELLS else 2
+    found = maps.landscape(
+        logits,
+        labels,
+        objective=objective,
+        gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
+        temperatures=maps.TEMPERATURES[::step],
+    )
+    return Map(found, len(labels), rows.n)
 
 
 _MAPPING = "Trying every γ and T"
@@ -131,7 +140,7 @@ _draft_landscape = st.cache_resource(scope="session", max_entries=16, show_spinn
 
 
 def curve(run: cache.Run, where: Where, objective: str, label: int) -> Float:
-    """Return the best temperature for each gamma, on the rows of `landscape`."""
+    """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
     found = _draft_curve if run.draft else _library_curve
     return found(run, where, objective, label)
 
@@ -147,7 +156,7 @@ _draft_curve = st.cache_resource(scope="session", max_entries=16, show_spinner=_
 
 def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int]:
     """Return logits and labels of some rows, drawn at random where there are many."""
-    n = min(rows.n, max(200, MAP_CELLS // rows.n_classes))
+    n = min(rows.n, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
     at = np.sort(np.random.default_rng(0).permutation(rows.n)[:n])
     logits = posthoc.logits_of(rows)
     if rows.task is Task.MULTILABEL:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -80,6 +81,8 @@ def draw(run: cache.Run) -> None:
     draw_view = views.plain_view if state.plain() else views.posthoc_view
     view = draw_view(named, parts, fits, judged)
     with top:
+        if not found:
+            view = replace(view, sentence=Sentence((Part("Fitting the first method."),)))
         _head(run, view, (*parts.notices, *none.compared.audit.notices))
         if odd and not state.plain() and tuple(methods) != RECALIBRATE:
             _offer_recalibration()
