@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.__main__ import _parser
+from core.calibrators import CALIBRATORS
 from core.metrics import METRICS
 from core.readers.contents import Source
 from core.readers.interpret import Interpreted, read_source
@@ -59,6 +60,23 @@ def test_every_metric_stands_in_the_table_as_the_registry_has_it() -> None:
 def test_every_metric_has_its_own_entry_that_opens_with_its_plain_words() -> None:
     entries = re.findall(r"^### `(\w+)`\n\n(.*)\n", page("docs/metrics.md"), re.MULTILINE)
     assert entries == [(key, metric.plain) for key, metric in METRICS.items()]
+
+
+def test_every_calibrator_has_its_row_with_what_it_promises() -> None:
+    rows = {
+        cells[0].strip("`"): cells[1:]
+        for cells in table_rows(section(page("docs/calibrators.md"), "All methods"))
+    }
+    assert rows == {
+        key: [
+            kind.label,
+            "kept" if kind.keeps_accuracy else "may change",
+            "never rises" if kind.improves_nll else "may rise",
+            ", ".join(task.value for task in kind.tasks),
+            kind.source,
+        ]
+        for key, kind in CALIBRATORS.items()
+    }
 
 
 # Codes ------------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ from tests.e2e.conftest import FLAGS, ROOT, chromium, settled, start
 SHOTS = {
     "runs": ("/", 720),
     "reliability": ("/reliability?run=digits-overconfident", 1060),
+    "posthoc": ("/posthoc?run=digits-overconfident&methods=ts,focal_map,focal_ts,isotonic", 1240),
+    "compare": ("/compare?runs=digits-fair,digits-overconfident", 900),
+    "theory": ("/theory", 900),
     "plain": ("/reliability?run=digits-overconfident&plain=true", 960),
 }
 
