@@ -94,16 +94,23 @@ def keep_ties(ranked: Ranked, wanted: Int) -> Int:
     return np.unique(np.where(wanted - lower <= upper - wanted, lower, upper))
 
 
-def interpolated_cuts(ranked: Ranked, n_bins: int) -> Int:
-    """Return the cuts of the reference adaptive ECE: edges interpolated between sorted rows.
+def interpolated_edges(ranked: Ranked, n_bins: int) -> Float:
+    """Return the B + 1 edges of the reference adaptive ECE, interpolated between sorted rows.
 
-    Edges are `np.interp(linspace(0, N, B + 1), arange(N), sorted)`, bins (low, high]. The rows
-    of the smallest confidence lie in no bin, so the first cut is not 0: that is how the
-    published numbers were made (Mukhoti et al. 2020, released code).
+    They are `np.interp(linspace(0, N, B + 1), arange(N), sorted)`, from the smallest confidence
+    to the largest (Mukhoti et al. 2020, released code).
     """
     at = np.linspace(0, ranked.n, n_bins + 1)
-    edges = np.interp(at, np.arange(ranked.n), ranked.confidence)
-    return np.searchsorted(ranked.confidence, edges, side="right")
+    return np.interp(at, np.arange(ranked.n), ranked.confidence)
+
+
+def interpolated_cuts(ranked: Ranked, n_bins: int) -> Int:
+    """Return the cuts of the reference adaptive ECE: bins (low, high] of `interpolated_edges`.
+
+    The rows of the smallest confidence lie in no bin, so the first cut is not 0: that is how the
+    published numbers were made.
+    """
+    return np.searchsorted(ranked.confidence, interpolated_edges(ranked, n_bins), side="right")
 
 
 CUTS: dict[BinRule, Callable[[Ranked, int], Int]] = {

@@ -1,0 +1,1 @@
+"""Training losses of the focal family; `catalogue` and `bins` need no torch, all others do."""

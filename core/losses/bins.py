@@ -1,0 +1,147 @@
+"""Gamma by bin of validation confidence: what AdaFocal and CalFocal learn; numpy, no torch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int
+from core.metrics.binning import interpolated_cuts, interpolated_edges, sums
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
+
+# Of lambda times a gap. Gamma stays below 1e30, so that its products with any loss of float32
+# logits stay finite; (1 - p)^gamma is 0 long before.
+LARGEST_EXPONENT = 69.0
+
+
+@dataclass(frozen=True)
+class ValidationBins:
+    """Validation answers in bins of equal mass.
+
+    Attributes
+    ----------
+    edges : (B + 1,) float64
+        Ascending, from the smallest confidence to the largest; equal ones where confidences tie.
+    count : (B,) int64
+        Answers in (low, high]. Those of the smallest confidence are in no bin.
+    confidence, accuracy : (B,) float64
+        Means over the bin, NaN where it is empty.
+    """
+
+    edges: Float
+    count: Int
+    confidence: Float
+    accuracy: Float
+
+    @property
+    def gap(self) -> Float:
+        """Confidence minus accuracy, 0 where a bin is empty."""
+        return np.asarray(np.nan_to_num(self.confidence - self.accuracy))
+
+
+@dataclass(frozen=True)
+class GammaUpdate:
+    """The bins of one update and the gammas that hold from then on.
+
+    Attributes
+    ----------
+    bins : ValidationBins
+    gamma : (B,) float64
+        After the update; below 0 it is inverse focal loss with the absolute value.
+    switched : (B,) bool
+        Gamma came too near to 0 and changed its sign.
+    """
+
+    bins: ValidationBins
+    gamma: Float
+    switched: Bool
+
+    @property
+    def frozen(self) -> Bool:
+        """Bins without answers: ties leave them empty, and then their gamma stays."""
+        return np.asarray(self.bins.count == 0)
+
+
+def validation_bins(outcomes: Outcomes, n_bins: int) -> ValidationBins:
+    """Return equal-mass bins of validation answers.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        Stated confidence in [0, 1] and whether the answer was right, (N,) each, N >= 1.
+    n_bins : int
+        B, at least 1.
+
+    References
+    ----------
+    Ghosh et al. 2022, algorithm 1; edges and membership as in its released code.
+    """
+    ranked = Ranked.of(outcomes)
+    found = sums(ranked, interpolated_cuts(ranked, n_bins))
+    return ValidationBins(
+        interpolated_edges(ranked, n_bins),
+        found.count,
+        _means(found.confidence, found.count),
+        _means(found.hits, found.count),
+    )
+
+
+def _means(total: Float | Int, count: Int) -> Float:
+    means = np.full(count.shape, np.nan)
+    np.divide(total, count, out=means, where=count > 0)
+    return means
+
+
+@dataclass(frozen=True)
+class AdaFocalRule:
+    """How AdaFocal moves gamma.
+
+    Parameters
+    ----------
+    rate : float
+        Lambda: gamma > 0 becomes gamma * exp(lambda * gap), others gamma * exp(-lambda * gap).
+    gamma_max, gamma_min : float
+        Bounds of focal and of inverse focal loss.
+    s_th : float
+        A gamma that comes nearer to 0 than this changes sides, to -s_th or s_th.
+
+    References
+    ----------
+    Ghosh et al. 2022, algorithm 1. It bounds before it switches, its released code after, as
+    here; the two differ only where s_th lies beyond a bound.
+    """
+
+    rate: float = 1.0
+    gamma_max: float = 20.0
+    gamma_min: float = -2.0
+    s_th: float = 0.2
+
+    def update(self, gamma: Float, bins: ValidationBins) -> GammaUpdate:
+        """Return the gammas that follow; a gamma stays with the index of its bin."""
+        side = np.where(gamma > 0, 1.0, -1.0)
+        moved = gamma * np.exp(side * self.rate * bins.gap)
+        small = np.abs(moved) < self.s_th
+        moved = np.where(small, np.where(moved > 0, -self.s_th, self.s_th), moved)
+        return GammaUpdate(bins, np.clip(moved, self.gamma_min, self.gamma_max), small)
+
+
+@dataclass(frozen=True)
+class CalFocalRule:
+    """How CalFocal sets gamma: exp(lambda * gap), 1 where a bin is calibrated or empty.
+
+    Parameters
+    ----------
+    rate : float
+        Lambda, above 0.
+
+    References
+    ----------
+    Ghosh et al. 2022, equation 3.
+    """
+
+    rate: float = 1.0
+
+    def update(self, gamma: Float, bins: ValidationBins) -> GammaUpdate:
+        """Return the gammas of these bins; what they were before does not matter."""
+        found = np.exp(np.minimum(self.rate * bins.gap, LARGEST_EXPONENT))
+        return GammaUpdate(bins, found, np.zeros(gamma.shape, dtype=np.bool_))

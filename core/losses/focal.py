@@ -1,0 +1,143 @@
+"""Focal loss with gamma fixed, chosen by p or by the epoch, and its inverse; torch."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from core.losses.base import Loss
+from core.predictions import Task
+
+
+def focal(log_odds: Tensor, gamma: float | Tensor) -> Tensor:
+    """Return -(1 - p)^gamma log p from log(p / (1 - p)).
+
+    Finite with finite gradients for gamma >= 0 wherever p and 1 - p lie: the power of a rounded
+    1 - p would have an infinite slope at 0 for gamma below 1.
+    """
+    factor = torch.exp(gamma * functional.logsigmoid(-log_odds))
+    return -factor * functional.logsigmoid(log_odds)
+
+
+class Focal(Loss):
+    """-(1 - p)^gamma log p.
+
+    Parameters
+    ----------
+    gamma : float, at least 0
+        0 is cross-entropy.
+
+    References
+    ----------
+    Lin et al. 2017, without class weights; Mukhoti et al. 2020, section 4.
+    """
+
+    def __init__(self, gamma: float, *, task: Task, reduction: str = "mean") -> None:
+        super().__init__(task=task, reduction=reduction)
+        self.gamma = gamma
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the focal loss, (N,) or (N, L)."""
+        return focal(self.true_log_odds(logits, targets), self.gamma)
+
+
+class InverseFocal(Focal):
+    """-(1 + p)^gamma log p: the surer the model, the larger the gradient.
+
+    References
+    ----------
+    Ghosh et al. 2022, equation 1.
+    """
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the inverse focal loss, (N,) or (N, L)."""
+        log_p = functional.logsigmoid(self.true_log_odds(logits, targets))
+        # log(1 + p) = softplus(log p)
+        return -torch.exp(self.gamma * functional.softplus(log_p)) * log_p
+
+
+class SampleFocal(Loss):
+    """Focal loss whose gamma depends on the p that a sample has now.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        Ascending, inside (0, 1).
+    gammas : sequence of float
+        One more than edges; from the lowest p to the highest.
+    right_closed : bool
+        An edge belongs to the gamma below it, not above.
+
+    Notes
+    -----
+    No gradient flows through the choice.
+
+    References
+    ----------
+    Mukhoti et al. 2020, section 5. Its ICLR text has 0.19, closed on the right; its NeurIPS text
+    and its code 0.2, closed on the left. g(p, 5) = 1 at 0.1968.
+    """
+
+    edges: Tensor
+    gammas: Tensor
+
+    def __init__(
+        self,
+        edges: Sequence[float],
+        gammas: Sequence[float],
+        *,
+        right_closed: bool,
+        task: Task,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(task=task, reduction=reduction)
+        self.right_closed = right_closed
+        for name, values in (("edges", edges), ("gammas", gammas)):
+            made = torch.tensor(values, dtype=torch.float64)
+            self.register_buffer(name, made, persistent=False)  # settings, not state
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the focal loss with each sample's gamma, (N,) or (N, L)."""
+        log_odds = self.true_log_odds(logits, targets)
+        gamma = self.gamma_at(log_odds.detach().sigmoid())
+        return focal(log_odds, gamma.to(log_odds.dtype))
+
+    def gamma_at(self, p: Tensor) -> Tensor:
+        """Return the gamma of each p, float64 of the same shape."""
+        return self.gammas.take(
+            torch.bucketize(p.double(), self.edges, right=not self.right_closed)
+        )
+
+
+class ScheduledFocal(Loss):
+    """Focal loss whose gamma falls with the epochs.
+
+    Parameters
+    ----------
+    gammas : three floats
+        For the first two sevenths of the epochs, up to five sevenths, and the rest; of 350
+        epochs 100 and 250.
+
+    References
+    ----------
+    Mukhoti et al. 2020, section 5.
+    """
+
+    gamma: Tensor
+
+    def __init__(
+        self, gammas: tuple[float, float, float], *, task: Task, reduction: str = "mean"
+    ) -> None:
+        super().__init__(task=task, reduction=reduction)
+        self.gammas = gammas
+        self.register_buffer("gamma", torch.tensor(gammas[0], dtype=torch.float64))
+
+    def epoch_start(self, epoch: int, n_epochs: int) -> None:
+        """Choose the gamma of the epoch."""
+        stage = (7 * epoch >= 2 * n_epochs) + (7 * epoch >= 5 * n_epochs)
+        self.gamma.fill_(self.gammas[stage])
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the focal loss with the epoch's gamma, (N,) or (N, L)."""
+        return focal(self.true_log_odds(logits, targets), self.gamma)
