@@ -150,23 +150,17 @@ class Calibrator(ABC):
 
     def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         """Return logarithms of calibrated probabilities, (N, K); -inf where one is 0."""
-        self._require_fit()
-        z = as_columns(logits)
-        self._require_classes(z.shape[1])
-        log_p = self._log_proba(z)
-        if self.keeps_accuracy:
-            _keep_winner(log_p, z.argmax(axis=1))
-        return log_p
+        return self._ordered_log_proba(self._checked(logits))
 
     def predict_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         """Return calibrated probabilities, (N, K) float64; rows sum to one.
 
         (N,) logits of a binary task give two columns.
         """
-        p: Float = np.exp(self.predict_log_proba(logits))
+        z = self._checked(logits)
+        p: Float = np.exp(self._ordered_log_proba(z))
         p /= p.sum(axis=1, keepdims=True)
         if self.keeps_accuracy:
-            z = as_columns(logits)
             winner = z.argmax(axis=1)
             confidence = self._confidence(z)
             if confidence is not None:
@@ -227,6 +221,19 @@ class Calibrator(ABC):
     def n_classes(self) -> int | None:
         """Number of classes the parameters speak of; None where they fit any."""
         return None
+
+    def _checked(self, logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Return logits as (N, K) that these parameters can be applied to."""
+        self._require_fit()
+        z = as_columns(logits)
+        self._require_classes(z.shape[1])
+        return z
+
+    def _ordered_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
+        log_p = self._log_proba(logits)
+        if self.keeps_accuracy:
+            _keep_winner(log_p, logits.argmax(axis=1))
+        return log_p
 
     def _require_fit(self) -> None:
         if not all(hasattr(self, f"{name}_") for name in self.stored):

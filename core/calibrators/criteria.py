@@ -41,7 +41,7 @@ def calibration_error(confidence: Float, margins: Margins, objective: str) -> fl
 def objective_of(log_p: Float, labels: Int, objective: str) -> float:
     """Return the objective of log-probabilities, (N, K), against labels; may be inf."""
     if objective == "nll":
-        return float(np.abs(-log_p[np.arange(labels.size), labels].mean()))
+        return float(0.0 - log_p[np.arange(labels.size), labels].mean())  # 0.0 - 0.0 is not -0.0
     winner = log_p.argmax(axis=1)
     confidence = np.minimum(np.exp(log_p[np.arange(labels.size), winner]), 1.0)
     return ERRORS[objective](Ranked.of(Outcomes(confidence, winner == labels)))
