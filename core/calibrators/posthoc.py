@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from core.arrays import Int
 from core.calibrators import CALIBRATORS
-from core.calibrators.base import FitReport
+from core.calibrators.base import FitReport, Json
 from core.calibrators.stored import Fittable, make
 from core.errors import Notice, Refused, UsageError
 from core.metrics.comparison import Compared, compared
@@ -87,6 +87,17 @@ class Judged:
 
     compared: Compared
     changed: int
+
+
+def provenance(parts: Parts) -> dict[str, Json]:
+    """Return which rows were fitted on, as plain JSON: enough to draw the same cut again."""
+    cut_as = None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]}
+    return {
+        "split": parts.fit_name,
+        "rows": parts.fit.n,
+        "digest": parts.fit.digest,
+        "cut": cut_as,
+    }
 
 
 def fit_default(splits: Sequence[str], test: str) -> str:

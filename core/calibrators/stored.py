@@ -54,8 +54,16 @@ def _taken(kind: type[Calibrator], **settings: str) -> dict[str, str]:
     return {name: value for name, value in settings.items() if value in kind.choices.get(name, ())}
 
 
-def to_json(calibrator: Fittable) -> dict[str, Json]:
-    """Return a fitted calibrator as plain JSON: what `from_json` reads."""
+def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """Return a fitted calibrator as plain JSON: what `from_json` reads.
+
+    Parameters
+    ----------
+    calibrator : Calibrator or PerLabel
+        Fitted.
+    fitted_on : mapping
+        Which rows it was fitted on, for people; as of `core.calibrators.posthoc.provenance`.
+    """
     task = Task.MULTILABEL if isinstance(calibrator, PerLabel) else Task.MULTICLASS
     return {
         "schema": SCHEMA,
@@ -63,6 +71,7 @@ def to_json(calibrator: Fittable) -> dict[str, Json]:
         "task": task.value,
         "settings": calibrator.settings(),
         "parameters": calibrator.parameters(),
+        "fitted_on": dict(fitted_on or {}),
     }
 
 
@@ -74,7 +83,7 @@ def from_json(stored: Json) -> Fittable:
     Refused
         CALIBRATOR: anything that `to_json` cannot have written.
     """
-    needed = {"schema", "method", "task", "settings", "parameters"}
+    needed = {"schema", "method", "task", "settings", "parameters", "fitted_on"}
     if not isinstance(stored, Mapping) or set(stored) != needed:
         raise cannot_restore(f"a calibrator has the keys {sorted(needed)}")
     if type(stored["schema"]) is not int or stored["schema"] != SCHEMA:
@@ -82,8 +91,9 @@ def from_json(stored: Json) -> Fittable:
     kind = CALIBRATORS.get(stored["method"]) if isinstance(stored["method"], str) else None
     if kind is None:
         raise cannot_restore(f"method is {short(stored['method'])}")
-    if not isinstance(stored["parameters"], dict):
-        raise cannot_restore("parameters are no object")
+    for key in ("parameters", "fitted_on"):
+        if not isinstance(stored[key], dict):
+            raise cannot_restore(f"{key} is no object")
     settings = _settings(kind, stored["settings"])
     if stored["task"] == Task.MULTILABEL.value and Task.MULTILABEL in kind.tasks:
         return PerLabel(partial(kind, **settings)).restore(stored["parameters"])

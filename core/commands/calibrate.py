@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core import defaults
-from core.commands.shared import Parser, add_reading, emit, printable, read, split_of, write
+from core.commands.shared import Json, Parser, add_reading, emit, printable, read, split_of, write
 from core.errors import Refused, UsageError
 
 LARGEST_CALIBRATOR = 2**28  # bytes; a matrix of 1,000 classes takes about 20 MB
@@ -39,7 +39,14 @@ def add_apply(verb: Parser) -> None:
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     from core.calibrators import CALIBRATORS
-    from core.calibrators.posthoc import NONE, fit, fit_default, judge, parts
+    from core.calibrators.posthoc import (
+        NONE,
+        fit,
+        fit_default,
+        judge,
+        parts,
+        provenance,
+    )
     from core.reports.calibrate_json import calibrate_json, calibrate_lines
 
     methods = list(dict.fromkeys(name for name in arguments.methods.split(",") if name))
@@ -61,7 +68,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     }
     report = calibrate_json(rows, fits, judged, result.notices)
     if arguments.save:
-        _save(arguments.save, [one.calibrator for one in fits if one.calibrator is not None])
+        fitted = [one.calibrator for one in fits if one.calibrator is not None]
+        _save(arguments.save, fitted, provenance(rows))
     emit(arguments.json, report)
     if arguments.json != "-":
         for line in calibrate_lines(report):
@@ -71,7 +79,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _save(folder: Path, fitted: list[Any]) -> None:  # Any: Calibrator or PerLabel; imported late
+def _save(folder: Path, fitted: list[Any], fitted_on: Json) -> None:  # Any: Calibrator or PerLabel
     from core.calibrators.export import code
     from core.calibrators.stored import to_json
 
@@ -81,7 +89,9 @@ def _save(folder: Path, fitted: list[Any]) -> None:  # Any: Calibrator or PerLab
         what = f"{folder.name} cannot be made ({error.strerror})"
         raise UsageError("OUTPUT", what, "name another folder") from error
     for one in fitted:
-        write(folder / f"{one.name}.json", json.dumps(to_json(one), allow_nan=False) + "\n")
+        write(
+            folder / f"{one.name}.json", json.dumps(to_json(one, fitted_on), allow_nan=False) + "\n"
+        )
         write(folder / f"{one.name}.py", code(one))
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import defaults
 from core.calibrators import CALIBRATORS
+from core.calibrators.base import Json
 from core.calibrators.export import code
 from core.calibrators.landscape import GAMMAS
 from core.calibrators.posthoc import (
@@ -21,6 +22,7 @@ from core.calibrators.posthoc import (
     Judged,
     calibrated_splits,
     fit_default,
+    provenance,
 )
 from core.calibrators.stored import to_json
 from core.errors import Notice, Refused
@@ -92,7 +94,7 @@ def draw(run: cache.Run) -> None:
     widgets.caption(view.caption)
     if not state.plain() and len(found) == len(steps):
         _pictures(run, where, objective, rows.task)
-        _take_away(run, fits)
+        _take_away(run, fits, provenance(parts))
         _meanings(methods)
 
 
@@ -281,7 +283,7 @@ def _own(run: cache.Run) -> Where:
     return Where(fit_default(run.splits, run.split), run.split, SHARE, defaults.SEED)
 
 
-def _take_away(run: cache.Run, fits: Sequence[Fit]) -> None:
+def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> None:
     """Offer a fitted method as parameters, as code, and the predictions after it."""
     fitted = {one.method: one.calibrator for one in fits if one.calibrator is not None}
     if not fitted:
@@ -301,7 +303,7 @@ def _take_away(run: cache.Run, fits: Sequence[Fit]) -> None:
         splits = {name: cache.predictions(run, name) for name in run.splits}
         st.download_button(
             "Parameters, JSON",
-            lambda: json.dumps(to_json(calibrator), allow_nan=False),
+            lambda: json.dumps(to_json(calibrator, fitted_on), allow_nan=False),
             f"candor_{method}.json",
             "application/json",
             key="take.json",

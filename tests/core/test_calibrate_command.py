@@ -139,6 +139,17 @@ def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_pat
 
 
 @pytest.mark.slow
+def test_saved_calibrator_says_what_it_was_fitted_on(one_part, two_parts, tmp_path, capsys):
+    for file, fitted_on in (
+        (two_parts, {"split": "val", "rows": 400, "cut": None}),
+        (one_part, {"split": "test", "rows": 450, "cut": {"share": 0.5, "seed": 0}}),
+    ):
+        call(capsys, "calibrate", file, "--methods", "ts", "--save", tmp_path, "--json", "-")
+        said = json.loads((tmp_path / "ts.json").read_text())["fitted_on"]
+        assert len(said.pop("digest")) >= 32
+        assert said == fitted_on
+
+
 def test_saved_code_gives_the_same_probabilities(two_parts, tmp_path, capsys):
     call(capsys, "calibrate", two_parts, "--methods", "ts", "--save", tmp_path / "s", "--json", "-")
     names = {}

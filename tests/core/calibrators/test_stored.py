@@ -46,6 +46,7 @@ def test_document_is_what_it_was():
         "task": "multiclass",
         "settings": {"objective": "nll", "search": "exact"},
         "parameters": {"temperature": 0.01},
+        "fitted_on": {},
     }
     stored = {
         "schema": 1,
@@ -53,6 +54,7 @@ def test_document_is_what_it_was():
         "task": "multiclass",
         "settings": {"objective": "brier"},
         "parameters": {"temperature": 2.0, "weights": [0.5, 0.25, 0.25]},
+        "fitted_on": {"split": "val"},
     }
     z = np.array([[1.0, 3.0, -2.0]])
     expected = 0.5 * softmax(z / 2.0) + 0.25 * softmax(z) + 0.25 / 3.0
