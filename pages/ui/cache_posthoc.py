@@ -75,7 +75,7 @@ class Results:
                 del self._found[next(iter(self._found))]
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _library_results() -> Results:
     return Results(256)
 
