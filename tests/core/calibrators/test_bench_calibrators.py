@@ -11,6 +11,7 @@ DATA = bench_calibrators.Data(*drawn(120, 4, scale=4.0))
 WORKLOADS = bench_calibrators.workloads(DATA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_no_point_of_the_peer_is_lower(name):
     assert WORKLOADS[name].ours() <= WORKLOADS[name].peer() + 1e-6

@@ -330,6 +330,19 @@ def test_report_of_labels_is_the_mean_over_those_fitted(name):
     assert json.loads(json.dumps(report.to_json(), allow_nan=False)) == report.to_json()
 
 
+def test_mean_over_labels_is_unknown_where_a_label_has_an_infinite_one():
+    """The spline gives 0 to a class that occurs, for the first of these two labels."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(40, 2))
+    labels = (rng.random((40, 2)) < sigmoid(logits)).astype(np.int64)
+    alone = [CALIBRATORS["spline"]().fit(logits[:, k], labels[:, k]).report_ for k in (0, 1)]
+    assert alone[0].after is None
+    assert alone[1].after is not None
+    report = make("spline", Task.MULTILABEL).fit(logits, labels).report_
+    assert report.after is None
+    assert report.before == pytest.approx(np.mean([one.before for one in alone]))
+
+
 @pytest.mark.parametrize("name", sorted(set(METHODS) - set(MULTILABEL)))
 def test_method_without_a_form_for_labels_is_refused(name):
     with pytest.raises(UsageError, match="no form for multilabel"):

@@ -250,7 +250,7 @@ def test_ends_of_the_range_are_reached_and_reported():
 
 
 @pytest.mark.parametrize("objective", ["ece", "ece_em", "ada_ece"])
-@pytest.mark.parametrize("run", [1, 5, 9, 19])
+@pytest.mark.parametrize("run", [1, *(pytest.param(i, marks=pytest.mark.slow) for i in (5, 9, 19))])
 def test_error_of_predictions_is_the_one_the_search_found_to_the_last_bit(objective, run):
     """Rows that tie are many here: an error in the last place would tear bins apart."""
     logits, labels = RUNS[run]
