@@ -119,15 +119,15 @@ class _TrueLogOdds(torch.autograd.Function):
     def forward(ctx: FunctionCtx, logits: Tensor, targets: Tensor) -> Tensor:
         true = targets.unsqueeze(-1)
         others = logits.scatter(-1, true, -torch.inf)
-        top = others.amax(dim=-1, keepdim=True)
-        powers = others.sub_(top).exp_()
-        total = powers.sum(dim=-1, keepdim=True)
-        ctx.save_for_backward(powers, total, true)
-        return (logits.gather(-1, true) - top - total.log()).squeeze(-1)
+        share = others.softmax(dim=-1)
+        ctx.save_for_backward(share, true)
+        # the largest share is exp(largest logit - log-sum-exp)
+        log_sum = others.amax(dim=-1, keepdim=True) - share.amax(dim=-1, keepdim=True).log()
+        return (logits.gather(-1, true) - log_sum).squeeze(-1)
 
     @staticmethod
-    @once_differentiable  # the powers are kept as numbers: a second derivative would be wrong
+    @once_differentiable  # the shares are kept as numbers: a second derivative would be wrong
     def backward(ctx: BackwardCFunction, grad: Tensor) -> tuple[Tensor, None]:
-        powers, total, true = ctx.saved_tensors  # type: ignore[misc]  # typed as if of one
+        share, true = ctx.saved_tensors  # type: ignore[misc]  # typed as if of one
         column = grad.unsqueeze(-1)
-        return (powers * (-column / total)).scatter_(-1, true, column), None
+        return (share * -column).scatter_(-1, true, column), None

@@ -90,6 +90,12 @@ def test_a_second_derivative_is_refused_and_not_wrong(torch, made):
         slope.sum().backward()
 
 
+def test_classes_that_share_the_place_below_share_the_gradient_of_dual_focal(torch, made):
+    logits = torch.tensor([[2.0, 1.0, 1.0, 0.0]], requires_grad=True)
+    made("dual_focal", gamma=2.0)(logits, torch.tensor([0])).backward()
+    assert logits.grad[0, 1] == logits.grad[0, 2]
+
+
 # Symmetries -------------------------------------------------------------------------------------
 
 
