@@ -12,7 +12,7 @@ GOLDEN = {entry["id"]: entry for entry in json.loads((HERE / "golden_losses.json
 METRIC_INPUTS = HERE.parent / "metrics" / "golden_inputs.npz"
 N_VALIDATION = 600  # rows of each golden validation set
 
-# Every loss, with settings that show all of it; `trained` gives those with bins uneven gammas.
+# Every loss, with settings that show all of it; `trained` gives uneven gammas to those with bins.
 SETTINGS = {
     "ce": {},
     "ls": {"smoothing": 0.1},
