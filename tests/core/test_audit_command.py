@@ -80,8 +80,8 @@ def test_the_same_seed_gives_the_same_bytes(run, npz):
         (["ece>0.9"], 0),
         (["accuracy<0.99", "ece>0.9"], 1),
         (["auroc<0.5"], 1),
-        (["accuracy >= 0"], 1),
-        (["nll <= 100"], 1),
+        pytest.param(["accuracy >= 0"], 1, marks=pytest.mark.slow),
+        pytest.param(["nll <= 100"], 1, marks=pytest.mark.slow),
     ],
 )
 def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
@@ -133,6 +133,7 @@ def test_a_refused_file_ends_with_2_and_says_it_twice_when_json_is_asked(run, tm
     assert error["remedy"] in err
 
 
+@pytest.mark.slow
 def test_a_run_in_a_shell_ends_with_the_same_codes(npz, tmp_path):
     def shell(*words):
         command = [sys.executable, "-m", "core", *map(str, words)]

@@ -59,6 +59,7 @@ def sample(name):
     return audit(Library(Path("unused"), SAMPLES).load(name, "test")).main
 
 
+@pytest.mark.slow
 def test_with_no_runs_a_button_compares_the_samples(page):
     test = page()
     assert "Pick two or more runs" in html(test)
@@ -79,6 +80,7 @@ def test_the_numbers_on_the_page_are_the_audits(page):
         assert f">{100 * value:.1f}<small>" in text
 
 
+@pytest.mark.slow
 def test_a_link_restores_runs_reference_metric_and_split(page):
     test = page(runs=PAIR, ref="digits-overconfident", metric="nll", split="val")
     assert not test.exception
@@ -104,6 +106,7 @@ def test_the_choice_is_kept_when_the_page_is_left(page):
     assert len(names_in_table(test)) == 2
 
 
+@pytest.mark.slow
 def test_other_labels_are_not_ranked_and_the_page_says_why(page):
     test = page(runs="digits-overconfident,digits-traits")
     assert not test.exception
@@ -133,6 +136,7 @@ def test_a_draft_of_another_session_is_not_opened(page):
     assert len(names_in_table(test)) == 2
 
 
+@pytest.mark.slow
 def test_a_run_that_was_deleted_leaves_the_others(page, home):
     kept = keep(home, "short-lived")
     test = page(runs=f"digits-fair,{kept}")

@@ -129,6 +129,7 @@ def test_a_slider_move_changes_the_picture_and_survives_leaving_the_page(app):
     assert "10 equal-width bins" in text_of(test)
 
 
+@pytest.mark.slow
 def test_a_choice_of_rule_survives_leaving_the_page_and_back_means_the_default(app):
     test = app("pages/reliability.py", run="digits-overconfident", rule="equal_mass")
     test.switch_page("pages/library.py").run()
@@ -140,6 +141,7 @@ def test_a_choice_of_rule_survives_leaving_the_page_and_back_means_the_default(a
     assert "15 equal-width bins" in text_of(test)
 
 
+@pytest.mark.slow
 def test_a_run_that_vanished_is_said_and_another_can_be_opened(app, hostile_run, home):
     test = app("pages/reliability.py", run=hostile_run)
     assert not test.exception
@@ -153,6 +155,7 @@ def test_a_run_that_vanished_is_said_and_another_can_be_opened(app, hostile_run,
     assert any(button.key == "sample.digits-fair" for button in gone.button)
 
 
+@pytest.mark.slow
 def test_picking_a_run_that_was_deleted_meanwhile_is_no_crash(app, hostile_run, home):
     test = app("pages/reliability.py", run="digits-fair")
     Library(home, SAMPLES).delete(hostile_run)
@@ -177,6 +180,7 @@ def test_plain_words_have_no_jargon(app):
     assert "ECE" not in text
 
 
+@pytest.mark.slow
 def test_labels_are_picked_by_name(app):
     test = app("pages/reliability.py", run="digits-traits", of="1")
     names = Library(Path("unused"), SAMPLES).get("digits-traits").class_names

@@ -137,6 +137,7 @@ def test_nonsense_in_a_link_is_read_as_the_default(page, query):
     assert len(methods(test)) == 4
 
 
+@pytest.mark.slow
 def test_answers_that_may_change_are_marked_and_counted(page):
     test = page(run=OVER, methods="ts,vector")
     options = test.multiselect(key="widget.methods").options
@@ -151,6 +152,7 @@ def test_answers_that_may_change_are_marked_and_counted(page):
     assert f">{changed}</td></tr>" in vector
 
 
+@pytest.mark.slow
 def test_other_runs_are_told_before_and_after_their_temperature(page):
     test = page(run=OVER, methods="ts", beside="digits-fair")
     table = html(test).split('aria-label="Runs before and after their temperature"')[1]

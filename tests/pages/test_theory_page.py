@@ -46,7 +46,9 @@ SAID = {  # one thing that only this part says
 }
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "part", ["map", *(pytest.param(p, marks=pytest.mark.slow) for p in PARTS if p != "map")]
+)
 def test_every_part_draws_its_figures_with_their_source(opened, part):
     test = opened(part=part)
     assert not test.exception
@@ -84,6 +86,7 @@ def test_a_slider_changes_the_sentence_and_the_figures(opened):
     assert "γ = 3 between two temperatures" in text
 
 
+@pytest.mark.slow
 def test_lambda_moves_the_counter_example(opened):
     test = opened(part="print", weight="4.5", knob="5")
     assert "smallest at 76.2\u202f% where the truth is 80.0\u202f%" in text_of(test)

@@ -65,7 +65,7 @@ def test_entry_says_what_it_is(name):
 
 
 @pytest.mark.parametrize("name", [name for name in OF_OUTCOMES if name != "smece"])
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(rows=ROWS)
 def test_agrees_with_the_slow_second_implementation(name, rows):
     confidence, correct = zip(*rows, strict=True)
@@ -102,7 +102,7 @@ def test_scores_agree_with_the_slow_second_implementation(name, seed):
     assert found == pytest.approx(slow, rel=1e-12)
 
 
-@pytest.mark.parametrize("spread", [0.2, 2.0, 30.0])
+@pytest.mark.parametrize("spread", [pytest.param(0.2, marks=pytest.mark.slow), 2.0, 30.0])
 def test_smece_agrees_with_the_sum_over_rows_and_mirror_images(spread):
     rng = np.random.default_rng(7)
     confidence = 1 / (1 + np.exp(-spread * rng.normal(size=60)))
@@ -128,7 +128,7 @@ def test_released_smece_is_too_high_on_saturated_confidences():
     assert smece(Ranked.of(outcomes(confidence, correct)), method="relplot") > 1.5 * exact
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rows=ROWS, seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", OF_OUTCOMES)
 def test_order_of_rows_changes_no_bit(name, rows, seed):
@@ -152,7 +152,7 @@ def test_order_of_rows_changes_no_score(name):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rows=ROWS)
 @pytest.mark.parametrize("name", OF_OUTCOMES)
 def test_stays_in_its_range(name, rows):

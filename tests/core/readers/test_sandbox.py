@@ -233,7 +233,13 @@ def arrow_files() -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("name", ["gap.parquet", "words.parquet", "days.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gap.parquet",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("words.parquet", "days.parquet")),
+    ],
+)
 def test_columns_that_need_arrows_functions_are_read_behind_the_walls(
     scratch: Path, name: str
 ) -> None:
