@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from core.__main__ import main
+from core.calibrators.focal_temperature import PAPER_GAMMAS
+from core.calibrators.temperature import FINE_GRID
 
 RNG = np.random.default_rng(1)
 TRUE = 1.5 * RNG.normal(size=(900, 4))
@@ -141,8 +143,11 @@ def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_pat
 @pytest.mark.slow
 def test_saved_calibrator_says_what_it_was_fitted_on(one_part, two_parts, tmp_path, capsys):
     for file, fitted_on in (
-        (two_parts, {"split": "val", "rows": 400, "cut": None}),
-        (one_part, {"split": "test", "rows": 450, "cut": {"share": 0.5, "seed": 0}}),
+        (two_parts, {"split": "val", "scores": "logits", "rows": 400, "cut": None}),
+        (
+            one_part,
+            {"split": "test", "scores": "logits", "rows": 450, "cut": {"share": 0.5, "seed": 0}},
+        ),
     ):
         call(capsys, "calibrate", file, "--methods", "ts", "--save", tmp_path, "--json", "-")
         said = json.loads((tmp_path / "ts.json").read_text())["fitted_on"]
@@ -159,6 +164,18 @@ def test_saved_code_gives_the_same_probabilities(two_parts, tmp_path, capsys):
     capsys.readouterr()
     mine = [names["calibrate"](row) for row in SHARP[:5].tolist()]
     np.testing.assert_allclose(np.load(out)["val_probabilities"][:5], mine, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_objective_and_search_reach_the_fit(two_parts, capsys):
+    """The paper's grid has few values of gamma, and the NLL's exact optimum is none of them."""
+    options = ["calibrate", two_parts, "--methods", "focal_ts", "--json", "-"]
+    exact = call(capsys, *options)["methods"]["focal_ts"]
+    paper = call(capsys, *options, "--search", "paper", "--objective", "ece")["methods"]["focal_ts"]
+    assert exact["parameters"]["gamma"] not in PAPER_GAMMAS
+    assert paper["parameters"]["gamma"] in PAPER_GAMMAS
+    assert paper["parameters"]["temperature"] in FINE_GRID
+    assert (exact["objective"], paper["objective"]) == ("nll", "ece")
 
 
 def test_method_that_cannot_be_fitted_leaves_a_reason_and_the_others(tmp_path, capsys):
