@@ -101,6 +101,19 @@ class PerLabel:
             axis=1,
         )
 
+    def predict_log_odds(self, logits: npt.NDArray[np.floating]) -> Float:
+        """Return the calibrated logit of each label, (N, L): log p - log(1 - p)."""
+        self.predict_log_proba(logits)  # refuses what does not fit
+        return np.stack(
+            [
+                column.astype(np.float64)
+                if member is None
+                else np.subtract(*member.predict_log_proba(column).T[::-1])
+                for member, column in zip(self.members_, logits.T, strict=True)
+            ],
+            axis=1,
+        )
+
     def predict_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         """Return the calibrated probability of each label, (N, L) float64."""
         return self._each(logits, lambda member, column: member.predict_proba(column), sigmoid)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Int
+from core.arrays import Float, Int
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import FitReport, Json
+from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import Fittable, make
 from core.errors import Notice, Refused, UsageError
 from core.metrics.comparison import Compared, compared
@@ -94,6 +95,7 @@ def provenance(parts: Parts) -> dict[str, Json]:
     cut_as = None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]}
     return {
         "split": parts.fit_name,
+        "scores": str(parts.fit.kind),
         "rows": parts.fit.n,
         "digest": parts.fit.digest,
         "cut": cut_as,
@@ -245,8 +247,8 @@ def evaluate(
 def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:
     """Return the same rows with calibrated probabilities.
 
-    Where float64 cannot hold a probability above 0, the scores are log-probabilities, kind
-    logits, so that the NLL stays finite.
+    Where float64 cannot hold a probability, the scores are log-probabilities (log-odds for many
+    labels), kind logits, so that the NLL stays finite.
 
     Raises
     ------
@@ -259,13 +261,26 @@ def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:
 def calibrated_splits(
     calibrator: Fittable, splits: Mapping[str, Predictions]
 ) -> dict[str, Predictions]:
-    """Return the splits of one file with calibrated probabilities, all of one kind of scores."""
+    """Return the splits of one file with calibrated probabilities, all of one kind of scores.
+
+    Raises
+    ------
+    Refused
+        CLASSES: the calibrator was fitted on another number of classes, or on labels of their own.
+    """
     task = next(iter(splits.values())).task
+    if isinstance(calibrator, PerLabel) != (task is Task.MULTILABEL):
+        what = "labels of their own" if isinstance(calibrator, PerLabel) else "one answer a row"
+        raise Refused(
+            "CLASSES",
+            f"the calibrator was fitted on {what}, the file holds {task.value} scores",
+            "apply it to scores of the same model",
+        )
     logits = {name: logits_of(rows) for name, rows in splits.items()}
     scores = {name: calibrator.predict_proba(one) for name, one in logits.items()}
     kind = ScoreKind.SIGMOID if task is Task.MULTILABEL else ScoreKind.PROBABILITIES
-    if kind is ScoreKind.PROBABILITIES and not all(p.all() for p in scores.values()):
-        logs = {name: calibrator.predict_log_proba(one) for name, one in logits.items()}
+    if any(_lost(p, task) for p in scores.values()):
+        logs = {name: _as_logits(calibrator, one) for name, one in logits.items()}
         if all(np.isfinite(one).all() for one in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
     return {
@@ -274,6 +289,19 @@ def calibrated_splits(
         )
         for name, rows in splits.items()
     }
+
+
+def _lost(p: Float, task: Task) -> bool:
+    """Whether float64 made the probability of something 0 that may not be."""
+    return not p.all() or (task is Task.MULTILABEL and bool((p == 1.0).any()))
+
+
+def _as_logits(calibrator: Fittable, logits: npt.NDArray[np.floating]) -> Float:
+    """Return what stands for calibrated probabilities that float64 cannot hold."""
+    with np.errstate(invalid="ignore"):
+        if isinstance(calibrator, PerLabel):
+            return calibrator.predict_log_odds(logits)
+        return calibrator.predict_log_proba(logits)
 
 
 def logits_of(rows: Predictions) -> npt.NDArray[np.floating]:

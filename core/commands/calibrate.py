@@ -9,6 +9,7 @@ from core import defaults
 from core.commands.shared import Json, Parser, add_reading, emit, printable, read, split_of, write
 from core.errors import Refused, UsageError
 
+OF_RAW_LOGITS = ("vector", "matrix")
 LARGEST_CALIBRATOR = 2**28  # bytes; a matrix of 1,000 classes takes about 20 MB
 
 
@@ -100,15 +101,31 @@ def _apply(arguments: argparse.Namespace) -> int:
     from core.calibrators.stored import from_json
     from core.library.export import write_splits
 
-    calibrator = from_json(_stored(arguments.calibrator))
+    stored = _stored(arguments.calibrator)
+    calibrator = from_json(stored)
     if arguments.out.suffix != ".npz":
         raise UsageError("OUTPUT", f"{arguments.out.name} is no .npz", "name a file ending in .npz")
     result = read(arguments)
+    _check_scores(stored, str(result.splits[result.chosen_split].kind))
     write_splits(arguments.out, calibrated_splits(calibrator, result.splits))
     for notice in result.notices:
         print(printable(f"{notice.code}: {notice.text}"))
     print(printable(arguments.out.name))
     return 0
+
+
+def _check_scores(stored: Json, kind: str) -> None:
+    """Refuse a map of raw logits for log-probabilities: it would not give the same answers.
+
+    Temperatures and the like do not care: softmax ignores what separates the two.
+    """
+    fitted = stored["fitted_on"].get("scores")
+    if stored["method"] in OF_RAW_LOGITS and fitted and (fitted == "logits") != (kind == "logits"):
+        raise Refused(
+            "CALIBRATOR",
+            f"{stored['method']} was fitted on {fitted}, the file holds {kind}",
+            "apply it to the scores it was fitted on",
+        )
 
 
 def _stored(path: Path) -> Any:  # noqa: ANN401  plain JSON

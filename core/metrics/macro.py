@@ -30,7 +30,8 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
     Returns
     -------
     TargetAudit
-        Each metric is the plain mean over the labels where it is defined. The interval is the
+        Each metric is the plain mean over the labels where it is defined; the NLL is undefined
+        where any label's is infinite. The interval is the
         mean of the labels' bounds: labels share their rows, so their errors may move together,
         and this is the width if they all do. The bins are empty: nothing is pooled.
     """
@@ -57,6 +58,10 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     defined = [score for score in scores if score.value is not None]
     settings: dict[str, Setting] = {"average": "macro", "labels": len(defined)}
     first = scores[0]
+    infinite = sum(score.reason.startswith("NLL_INFINITE") for score in scores)
+    if infinite and defined:
+        reason = f"NLL_INFINITE: infinite for {infinite} of {len(scores)} labels"
+        return Score(first.metric, None, None, None, level, first.n, settings, reason)
     if not defined:
         return Score(first.metric, None, None, None, level, first.n, settings, first.reason)
     kept = {

@@ -28,7 +28,7 @@ def calibrate_json(
     judged : mapping of str to Judged
         By method, with `none`; methods that refused are missing.
     notices : sequence of Notice
-        What the reader said; those of the parts follow.
+        What the reader said; those of the parts and of the reported rows as read follow.
 
     Returns
     -------
@@ -39,13 +39,14 @@ def calibrate_json(
     names = list(judged)
     found = compare([judged[name].compared for name in names], names, names.index(NONE))
     differences = dict(zip(names, found.differences, strict=True))
+    told = (*notices, *parts.notices, *judged[NONE].compared.audit.notices)
     return {
         "fit": parts.fit_name,
         "test": parts.test_name,
         "n_fit": parts.fit.n,
         "n_test": parts.test.n,
         "cut": None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]},
-        "notices": [note.to_json() for note in (*notices, *parts.notices)],
+        "notices": [note.to_json() for note in dict.fromkeys(told)],
         NONE: {"metrics": _metrics(judged[NONE])},
         "methods": {
             one.method: _method(one, judged.get(one.method), differences.get(one.method, {}))
@@ -116,7 +117,8 @@ def _told(method: Json) -> str:
     said = [f"ece {_difference(method['difference'].get('ece'))}"]
     small = {k: v for k, v in method["parameters"].items() if isinstance(v, float)}
     said += [f"{key} {value:.4g}" for key, value in small.items()]
-    said += [f"{method['answers_changed']} answers changed"] if method["answers_changed"] else []
+    changed = method["answers_changed"]
+    said += [f"{changed} answer{'s' if changed > 1 else ''} changed"] if changed else []
     said += [method["message"]] if method["message"] else []
     return ", ".join(said)
 

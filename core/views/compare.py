@@ -222,25 +222,23 @@ def _difference_cell(found: Difference | None) -> CellWords:
 def _caption(runs: Sequence[Compared], found: Comparison, metric: str) -> str:
     if found.reason:
         return "Each run by itself, with its own 95 % intervals; nothing is ranked."
-    others = len(runs) - 1
     drawn = [each[metric] for each in found.differences if metric in each]
-    resamples = next((one.settings.get("resamples") for one in drawn if one.settings), None)
     parts = ["Intervals in the table are each run's own, at 95 %."]
+    resamples = next((one.settings.get("resamples") for one in drawn if one.settings), None)
     if resamples is not None:
         parts.append(
             f"Differences are taken on the same {count(int(str(resamples)))} resamples of the same "
             f"rows (seed {SEED})."
         )
     level = level_words(found.level)
-    kept = f"so that {number(others)} comparisons together keep 95{THIN}%"
+    kept = f"so that {number(len(runs) - 1)} comparisons together keep 95{THIN}%"
     parts.append(
-        f"Their intervals are at {level}" + (f" {kept}." if others > 1 else ".") + " Tie: the "
+        f"Their intervals are at {level}" + (f" {kept}." if len(runs) > 2 else ".") + " Tie: the "
         "interval holds zero."
     )
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
-    known = [floor.q95 for floor in floors if floor is not None]
-    if known:
-        upto = points(max(known))
+    upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
+    if any(floors):
         parts.append(f"Noise floor of {name(metric)} at n = {count(runs[0].rows.n)}: up to {upto}.")
     return " ".join(parts)
 

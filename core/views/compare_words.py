@@ -195,11 +195,15 @@ def plain_sentence(
         f"The stated certainty of “{names[best]}” is off by {points(known[best])} points on "
         f"average; {listed}."
     )
-    against = [each["ece"] for each in found.differences if "ece" in each]
+    against = [
+        each["ece"] for each in found.differences if "ece" in each and each["ece"].low is not None
+    ]
     ties = sum(one.tie for one in against)
     base = f"“{names[found.reference]}”"
     second = f"None of the differences from {base} could be chance."
-    if ties == len(against):
+    if not against:
+        second = "One image is too few to tell them apart."
+    elif ties == len(against):
         second = f"Too few images to tell any of them from {base}: it could be chance."
     elif ties:
         second = f"Against {base}, {number(ties)} of the differences could be chance."

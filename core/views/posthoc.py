@@ -35,8 +35,12 @@ PLAIN_COLUMNS = ("accuracy", "ece")
 PLAIN_HEADS = ("Correction", "Right, in 100", "Off by, points on average", "Answers changed")
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
-    "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
-    "The correction was chosen on other images than those counted here."
+    "Small type: where the number would lie on other images of the same kind, 95 times in 100."
+)
+ELSEWHERE = "The corrections were fitted on other images; the best of them was picked on these."
+SAME = (
+    "The corrections were fitted on the same images that are counted here: on new ones they would "
+    "do less well."
 )
 
 
@@ -121,8 +125,12 @@ def plain_view(
         rows=rows,
         diagrams=tuple(before_after),
         table=full.table,
-        caption=PLAIN_CAPTION,
+        caption=f"{PLAIN_CAPTION} {SAME if _same_rows(parts) else ELSEWHERE}",
     )
+
+
+def _same_rows(parts: Parts) -> bool:
+    return parts.cut is None and parts.fit_name == parts.test_name
 
 
 def _eyebrow(named: Named, parts: Parts) -> str:
@@ -131,7 +139,7 @@ def _eyebrow(named: Named, parts: Parts) -> str:
             f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
             f"{count(parts.test.n)} (seed {parts.cut[1]})"
         )
-    elif parts.fit_name == parts.test_name:
+    elif _same_rows(parts):
         where = f"fitted and reported on the same {count(parts.test.n)} images of {parts.test_name}"
     else:
         where = (
@@ -167,7 +175,7 @@ def _row(
         NAMES[name],
         (*scores, *map(_difference, differences), _changed(judged)),
         ("as read" if fit is None else parameters(fit), note),
-        told=frozenset(i for i, one in known.items() if not one.tie),
+        told=frozenset(i for i, one in known.items() if one.low is not None and not one.tie),
         ties=frozenset(i for i, one in known.items() if one.tie),
         shaded=name == "ts",
     )
@@ -199,6 +207,10 @@ def _changed(judged: Judged) -> CellWords:
 
 def _caption(parts: Parts, none: Comparison, judged: Mapping[str, Judged]) -> str:
     told = ["Intervals are each method's own, at 95 %."]
+    if _same_rows(parts):
+        told.insert(
+            0, "Fitted on the rows that are reported: on new rows all methods do less well."
+        )
     drawn = [each["ece"] for each in none.differences if "ece" in each]
     resamples = next((one.settings.get("resamples") for one in drawn if one.settings), None)
     if resamples is not None:
@@ -277,7 +289,7 @@ def landscape_card(
     rows : two ints
         How many rows it was computed on, and how many there are.
     named : Named
-        The run, for the caption.
+        The run and the part that is fitted on, for the caption.
     """
     used, there = rows
     what = OBJECTIVES[found.objective]
@@ -306,7 +318,7 @@ def landscape_card(
         f"{found.gammas[0]:g} to {line[-1]:.2f} at gamma {found.gammas[-1]:g}.",
         Table(columns, tuple(flat)),
         f"Temperature scaling is the line γ = 0. Komisarenko and Kull 2024 found the ridge close "
-        f"to a line. {named.split} part, digest {named.digest[:8]}.",
+        f"to a line. Fitted on {named.split}, file digest {named.digest[:8]}.",
     )
 
 

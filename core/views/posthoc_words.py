@@ -135,7 +135,21 @@ def sentence(
         Part(f" (difference {value}; {interval})", "quiet"),
         Part("." if not judged[best].changed else f", but {_changes(judged[best])}."),
     )
-    return Sentence(said, _others(best, judged, names))
+    others = _others(best, judged, names)
+    return Sentence(said, f"{others} {_cost(best, judged, found)}".strip())
+
+
+def _cost(best: str, judged: Mapping[str, Judged], found: Comparison) -> str:
+    """Return what gets worse beyond chance while the calibration error falls."""
+    names = list(judged)
+    before, after = (judged[name].compared.audit.main.metrics.get("nll") for name in (NONE, best))
+    lost = []
+    if before is not None and before.value is not None and (after is None or after.value is None):
+        lost.append("its log-loss is infinite: it gives a true class a probability of 0")
+    differences = found.differences[names.index(best)]
+    words = {"nll": "log-loss", "brier": "Brier score"}
+    lost += [f"its {words[m]} rises" for m in words if m in differences and worse(differences[m])]
+    return f"But {' and '.join(lost)}." if lost else ""
 
 
 def _ece(judged: Judged) -> float:

@@ -20,12 +20,18 @@ LISTED = 200
 
 def picker(run: cache.Run, task: Task) -> list[cache.Run]:
     """Draw the choice of other runs of the same task; drafts stay out of the link."""
-    names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
+    drafts = session.drafts().values()
+    names = {
+        draft.id: f"{draft.name} (draft)"
+        for draft in drafts
+        if draft.result.splits[draft.result.chosen_split].task is task
+    }
     names |= {row.id: row.name for row in cache.rows(limit=LISTED) if row.task == task}
     names.pop(run.id, None)
-    kept = st.session_state.get("set.beside")
+    kept = [one for one in st.session_state.get("set.beside", []) if one in names]
     linked = [one for one in st.query_params.get("beside", "").split(",") if one in names]
-    chosen = [one for one in kept if one in names] if kept is not None else linked
+    same = linked == [one for one in kept if one not in session.drafts()]
+    chosen = kept if same or not linked else linked
     _keep(chosen)
     st.session_state["widget.beside"] = chosen
     st.multiselect(

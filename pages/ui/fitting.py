@@ -41,6 +41,12 @@ def computed(steps: Sequence[Step]) -> dict[Step, Evaluated]:
     return found
 
 
+def _stopped() -> set[Step]:
+    """Return the steps of this session that were stopped or failed, and wait for a word."""
+    found: set[Step] = st.session_state.setdefault(STOPPED, set())
+    return found
+
+
 def _name(step: Step) -> str:
     return f"{NAMES[step.how.method]}, {esc(step.run.name)}"
 
@@ -52,11 +58,13 @@ def _take_in() -> None:
         return
     del st.session_state[AT_WORK]
     step, work = at_work
+    _stopped().add(step)  # so that what fails is not started again and again
     try:
         cache_posthoc.results(step.run).put(step, work.result())
     except AuditError as error:
-        st.session_state[STOPPED] = True
         frame.refusal(error)
+    else:
+        _stopped().discard(step)
 
 
 def _under_way(left: Sequence[Step], total: int) -> None:
@@ -65,12 +73,10 @@ def _under_way(left: Sequence[Step], total: int) -> None:
     if at_work is not None and at_work[0] not in left:  # the choice has changed
         at_work[1].stop()
         at_work = None
-    if at_work is None and st.session_state.get(STOPPED):
+    if at_work is None and left[0] in _stopped():
         with st.container(horizontal=True, vertical_alignment="center", key="stopped"):
             st.markdown(f"Stopped; {len(left)} of {total} are left.")
-            if st.button("Go on", key="fitting.go_on", type="primary"):
-                st.session_state[STOPPED] = False
-                st.rerun()
+            st.button("Go on", key="fitting.go_on", type="primary", on_click=_stopped().clear)
         return
     if at_work is None:
         at_work = left[0], Work.start(evaluate, *cache_posthoc.call(left[0]))
@@ -97,4 +103,4 @@ def _stop() -> None:
     at_work: tuple[Step, Work] | None = st.session_state.pop(AT_WORK, None)
     if at_work is not None:
         at_work[1].stop()
-    st.session_state[STOPPED] = True
+        _stopped().add(at_work[0])

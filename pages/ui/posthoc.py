@@ -20,6 +20,7 @@ from core.calibrators.posthoc import (
     SHARE,
     Fit,
     Judged,
+    Parts,
     calibrated_splits,
     fit_default,
     provenance,
@@ -41,7 +42,7 @@ from pages.ui.cache_posthoc import How, Step, Where
 SMALL_WIDTH = 246
 SPLIT_NAMES = audit.SPLIT_NAMES
 RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
-TOLD_HERE = ("SAME_ROWS", "NOT_PROBABILITY")
+SAID_ELSEWHERE = ("CUT",)  # over the sentence
 SEARCHES = {
     "exact": "Exact",
     "grid": "Grid with γ = 0",
@@ -82,9 +83,9 @@ def draw(run: cache.Run) -> None:
     named = Named(run.id, run.name, parts.test_name, run.file_digest)
     draw_view = views.plain_view if state.plain() else views.posthoc_view
     view = draw_view(named, parts, fits, judged)
+    if not found:
+        view = replace(view, sentence=Sentence((Part("Fitting the first method."),)))
     with top:
-        if not found:
-            view = replace(view, sentence=Sentence((Part("Fitting the first method."),)))
         _head(run, view, (*parts.notices, *none.compared.audit.notices))
         if odd and not state.plain() and tuple(methods) != RECALIBRATE:
             _offer_recalibration()
@@ -93,9 +94,17 @@ def draw(run: cache.Run) -> None:
     widgets.save(view.table, "posthoc", "All numbers, CSV")
     widgets.caption(view.caption)
     if not state.plain() and len(found) == len(steps):
-        _pictures(run, where, objective, rows.task)
-        _take_away(run, fits, provenance(parts))
-        _meanings(methods)
+        _more(run, where, objective, fits, parts)
+
+
+def _more(run: cache.Run, where: Where, objective: str, fits: Sequence[Fit], parts: Parts) -> None:
+    """Draw what follows once every method is there."""
+    try:
+        _pictures(run, where, objective, parts.fit.task)
+    except Refused as refusal:
+        widgets.caption(f"No picture of T and γ: {refusal.what}; {refusal.remedy}.")
+    _take_away(run, fits, provenance(parts))
+    _meanings([one.method for one in fits])
 
 
 def _rescaled(none: Judged) -> bool:
@@ -111,7 +120,7 @@ def _head(run: cache.Run, view: PosthocView, notices: Sequence[Notice]) -> None:
     widgets.eyebrow(view.eyebrow, audit.chip(run))
     widgets.sentence(view.sentence)
     drafts.bar(run)
-    frame.notices(tuple(note for note in notices if note.code in TOLD_HERE))
+    frame.notices(tuple(note for note in notices if note.code not in SAID_ELSEWHERE))
 
 
 def _offer_recalibration() -> None:
@@ -152,7 +161,8 @@ def _number(label: str, name: str, ends: tuple[int, int], default: int) -> int:
     """Draw a whole number that lives in the link."""
     text = st.query_params.get(name, str(st.session_state.get(f"set.{name}", default)))
     low, high = ends
-    value = int(text) if text.isdecimal() and low <= int(text) <= high else default
+    whole = text.isdecimal() and len(text) <= len(str(high))
+    value = int(text) if whole and low <= int(text) <= high else default
     st.session_state[f"widget.{name}"] = value
     st.number_input(
         label,
@@ -265,7 +275,8 @@ def _pictures(run: cache.Run, where: Where, objective: str, task: Task) -> None:
     line = cache_posthoc.curve(run, where, objective, label)
     with left:
         found = cache_posthoc.landscape(run, where, objective, label)
-        named = Named(run.id, run.name, where.test, run.file_digest)
+        fit_on = f"part of {where.test}" if where.fit_on == CUT else where.fit_on
+        named = Named(run.id, run.name, fit_on, run.file_digest)
         rows = found.used, found.rows
         widgets.figure(views.landscape_card(found.landscape, line, rows, named))
     with right:

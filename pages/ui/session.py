@@ -7,7 +7,6 @@ bytes go with the session.
 import secrets
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
@@ -67,9 +66,9 @@ class Reading:
 
 
 @cache
-def pool() -> ThreadPoolExecutor:
-    """Return threads that wait for processes; none of them touches Streamlit."""
-    return ThreadPoolExecutor(max_workers=16, thread_name_prefix="waiting")
+def _pool() -> ThreadPoolExecutor:
+    """Threads that wait for reader processes; none of them touches Streamlit."""
+    return ThreadPoolExecutor(max_workers=8, thread_name_prefix="reader")
 
 
 @cache
@@ -84,19 +83,19 @@ class Room:
 
     folder: Path
     cancels: list[Event]
-    stops: list[Callable[[], None]]
+    works: set[Event]
 
     def close(self) -> None:
         """Stop what is being read or computed, and remove the bytes."""
-        for stop in (*(cancel.set for cancel in self.cancels), *self.stops):
-            stop()
+        for cancel in (*self.cancels, *self.works):
+            cancel.set()
         scratch.remove(self.folder)
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=Room.close)
 def room() -> Room:
     """Return the session's own room (its folder has mode 0700); Streamlit closes it at the end."""
-    return Room(scratch.make("session"), [], [])
+    return Room(scratch.make("session"), [], set())
 
 
 def store(data: memoryview) -> Path:
@@ -119,7 +118,7 @@ def read(
     for earlier in cancels:
         earlier.set()
     cancels[:] = [cancel]
-    future = pool().submit(
+    future = _pool().submit(
         sandbox.read,
         upload.scores,
         name=upload.scores_name,

@@ -6,42 +6,42 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from core.errors import LostWorker
 from pages.ui import session
 
 ROOT = Path(__file__).parents[2]
+AT_ONCE = 2  # processes; more wait their turn
+LOOK_S = 0.2  # how often a waiting thread looks whether to stop
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Return threads that wait for processes; none of them touches Streamlit."""
+    return ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="work")
 
 
 @dataclass
 class Work:
-    """A call at work in `core.worker`."""
+    """A call at work in `core.worker`; it ends with the session that started it."""
 
-    process: "subprocess.Popen[bytes]"
-    answer: "Future[tuple[bytes, bytes]]"
+    cancel: Event
+    answer: "Future[tuple[int, bytes]]"
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
     def start(cls, function: Callable[..., object], *arguments: object) -> "Work":
-        """Call a function of a module elsewhere; arguments and result are sent across.
-
-        It ends with the session that started it.
-        """
-        # Not multiprocessing: under Streamlit its children would run the page as their main module.
-        process = subprocess.Popen(
-            [sys.executable, "-m", "core.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-        )
-        session.room().stops.append(process.kill)
+        """Call a function of a module elsewhere; arguments and result are sent across."""
+        cancel = Event()
+        session.room().works.add(cancel)
         data = pickle.dumps((function, arguments))
-        return cls(process, session.pool().submit(process.communicate, data))
+        return cls(cancel, _pool().submit(_run, data, cancel))
 
     @property
     def seconds(self) -> float:
@@ -61,11 +61,12 @@ class Work:
         LostWorker
             The process ended without an answer: it was killed, or memory ran out.
         """
-        data, _ = self.answer.result()
-        if self.process.returncode != 0:
+        session.room().works.discard(self.cancel)
+        code, data = self.answer.result()
+        if code != 0:
             raise LostWorker(
                 "LOST_WORKER",
-                f"the computing process ended with code {self.process.returncode}",
+                f"the computing process ended with code {code}",
                 "memory may have run out: try fewer rows, or another method",
             )
         found, error = pickle.loads(data)  # noqa: S301  from our own process
@@ -75,4 +76,27 @@ class Work:
 
     def stop(self) -> None:
         """End the process."""
-        self.process.kill()
+        session.room().works.discard(self.cancel)
+        self.cancel.set()
+
+
+def _run(data: bytes, cancel: Event) -> tuple[int, bytes]:
+    """Run one process to its end, or until it is to stop; return its code and what it wrote."""
+    # Not multiprocessing: under Streamlit its children would run the page as their main module.
+    with subprocess.Popen(
+        [sys.executable, "-m", "core.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    ) as process:
+        send: bytes | None = data  # once; asked again, it goes on with what is left
+        while True:
+            if cancel.is_set():
+                process.kill()
+            try:
+                out, _ = process.communicate(send, timeout=LOOK_S)
+            except subprocess.TimeoutExpired:
+                send = None
+                continue
+            return process.returncode, out

@@ -258,6 +258,11 @@ def test_file_that_is_no_calibrator_is_refused(one_part, tmp_path, capsys, text)
 def test_apply_refuses_other_classes_and_odd_places(one_part, two_parts, tmp_path, capsys):
     call(capsys, "calibrate", two_parts, "--methods", "vector", "--save", tmp_path, "--json", "-")
     stored = tmp_path / "vector.json"
+    p = np.exp(SHARP - SHARP.max(axis=1, keepdims=True))
+    probabilities = tmp_path / "probabilities.npz"
+    np.savez(probabilities, probs=p / p.sum(axis=1, keepdims=True), labels=LABELS)
+    out = tmp_path / "out.npz"
+    assert refused(capsys, "apply", stored, probabilities, "--out", out) == (2, "CALIBRATOR")
     three = tmp_path / "three.npz"
     np.savez(three, logits=SHARP[:, :3], labels=np.minimum(LABELS, 2))
     out = tmp_path / "out.npz"

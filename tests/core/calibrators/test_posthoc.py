@@ -155,3 +155,33 @@ def test_method_without_a_form_for_the_task_is_a_reason_not_an_error():
     found = fit("matrix", whole)
     assert (found.calibrator, found.report) == (None, None)
     assert "has no form for multilabel" in found.refusal
+
+
+def labelled(scores, kind=ScoreKind.SIGMOID):
+    labels = np.column_stack([np.arange(len(scores)) % 4 > 0, np.arange(len(scores)) % 3 > 0])
+    return rows(kind=kind, scores=scores, task=Task.MULTILABEL, labels=labels.astype(int))
+
+
+def test_calibrator_of_labels_is_refused_for_classes_and_the_other_way_round():
+    many, one = labelled(RNG.random((60, 2))), rows()
+    for fitted_on, applied_to in ((many, one), (one, many)):
+        with pytest.raises(Refused, match="the file holds") as caught:
+            calibrated(fit("ts", fitted_on).calibrator, applied_to)
+        assert caught.value.code == "CLASSES"
+
+
+def test_saturated_labels_keep_a_finite_nll():
+    z = np.float32(300) * RNG.normal(size=(60, 2)).astype(np.float32)
+    z[:8] = np.float32(900) * np.sign(z[:8])
+    many = labelled(z, ScoreKind.LOGITS)
+    fitted = fit("ts", many).calibrator
+    found = calibrated(fitted, many)
+    assert found.kind is ScoreKind.LOGITS
+    for k, member in enumerate(fitted.members_):
+        expected = z[:, k].astype(float) / member.temperature_
+        np.testing.assert_allclose(found.scores[:, k], expected, rtol=1e-9)
+
+
+def test_labels_that_nothing_saturates_stay_probabilities():
+    many = labelled(RNG.random((60, 2)))
+    assert calibrated(fit("ts", many).calibrator, many).kind is ScoreKind.SIGMOID

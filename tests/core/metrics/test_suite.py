@@ -419,3 +419,16 @@ def test_score_rescaled_to_its_operating_point_is_pointed_out():
     shuffled = np.random.default_rng(1).permutation(mapped)  # says too much, but ranks nothing
     assert told(shuffled) == []
     assert told(1.0 - mapped, 1 - present) == []  # says too little
+
+
+def test_log_loss_of_many_labels_is_undefined_where_one_is_infinite():
+    labels = np.array([[1, 0], [0, 1], [1, 1], [0, 0]])
+    p = np.array([[0.9, 0.2], [0.2, 0.7], [0.8, 0.6], [0.1, 0.3]])
+    whole = suite.audit(Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels)).main
+    each = -np.log(np.where(labels == 1, p, 1 - p)).mean(axis=0)
+    assert whole.metrics["nll"].value == pytest.approx(each.mean(), abs=1e-12)
+    p[0, 0] = 0.0
+    found = suite.audit(Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels)).main
+    assert found.metrics["nll"].value is None
+    assert found.metrics["nll"].reason == "NLL_INFINITE: infinite for 1 of 2 labels"
+    assert found.metrics["brier"].value is not None

@@ -273,3 +273,43 @@ def test_runs_before_and_after_are_told_with_their_temperature():
     row = innate_table([("sharp", sharp)]).rows[0]
     assert row[:2] == ("sharp", sharp.temperature)
     assert row[2] == before
+
+
+def test_price_of_a_lower_calibration_error_is_said(found):
+    _, _, judged = found
+    two = {NONE: judged[NONE], "histogram": judged["ts"]}
+    better_ece = Difference("ece", -0.1, -0.12, -0.08, 0.95, 800)
+
+    def said(**more):
+        each = {"ece": better_ece} | {
+            m: Difference(m, *ends, 0.95, 800) for m, ends in more.items()
+        }
+        return sentence(two, Comparison("", 0, 0.95, ({}, each))).second
+
+    assert said(nll=(-0.1, -0.2, -0.05)) == ""
+    assert said(nll=(0.1, -0.1, 0.2)) == ""  # a tie
+    assert said(nll=(0.1, 0.05, 0.2)) == "But its log-loss rises."
+    assert said(nll=(0.1, 0.05, 0.2), brier=(0.1, 0.05, 0.2)) == (
+        "But its log-loss rises and its Brier score rises."
+    )
+
+
+def test_infinite_log_loss_is_said_of_the_best_method():
+    p = np.where(np.eye(2)[np.arange(400) % 2] > 0, 0.6, 0.4)
+    p[:5] = [0.0, 1.0]
+    labels = np.r_[np.zeros(5, int), np.arange(5, 400) % 2]
+    sure = judge(Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, labels), None)
+    assert sure.compared.audit.main.metrics["nll"].value is None
+    two = {NONE: judge(rows(n=slice(0, 400)), None), "histogram": sure}
+    each = {"ece": Difference("ece", -0.1, -0.12, -0.08, 0.95, 400)}
+    said = sentence(two, Comparison("", 0, 0.95, ({}, each)))
+    assert "its log-loss is infinite" in said.second
+
+
+def test_captions_say_whether_the_counted_rows_were_fitted_on(found):
+    part, fits, judged = found
+    same = replace(part, fit=part.test, fit_name="test")
+    assert "on new rows all methods do less well" in posthoc_view(NAMED, same, fits, judged).caption
+    assert "on new rows" not in posthoc_view(NAMED, part, fits, judged).caption
+    assert "fitted on the same images" in plain_view(NAMED, same, fits, judged).caption
+    assert "fitted on other images" in plain_view(NAMED, part, fits, judged).caption
