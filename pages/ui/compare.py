@@ -13,7 +13,7 @@ from core.views.records import CellWords, FigureCard, ScoreRow
 from pages.ui import cache, cache_compare, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
-HALF_WIDTH = 540
+HALF_WIDTH = 500
 SMALL_WIDTH = 172
 SPLIT_NAMES = {"val": "Validation", "test": "Test", "train": "Training"}
 

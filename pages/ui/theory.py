@@ -27,7 +27,7 @@ TRUTHS = {
     "even": (1 / 3, 1 / 3, 1 / 3),
 }
 TRUTH_WORDS = {"paper": "55, 30, 15", "sure": "90, 6, 4", "even": "a third each"}
-CARD_WIDTH = 540
+CARD_WIDTH = 500
 
 
 class Range(NamedTuple):
