@@ -3,6 +3,8 @@ PYTHON ?= python3
 PORT ?= 8501
 export OPENBLAS_NUM_THREADS ?= 1
 PY := .venv/bin/python
+# Tests are compiled once and not at every start, whatever the shell asks for.
+test check soak: export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: app test check check-static bench soak samples shots chromium clean
 .DEFAULT_GOAL := app

@@ -49,6 +49,7 @@ def test_json_on_stdout_is_one_object_and_nothing_else(run, npz):
     assert report["metrics"]["ece"]["settings"]["n_bins"] == 15
 
 
+@pytest.mark.slow
 def test_the_table_names_every_metric_once(run, npz):
     code, out, _ = run(npz, *FEW)
     assert code == 0
@@ -67,6 +68,7 @@ def test_options_reach_the_numbers(run, npz):
     assert len(report["bins"]) == 7
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(run, npz):
     first, second = (run(npz, "--json", "-", *FEW)[1] for _ in range(2))
     assert first == second
@@ -78,8 +80,8 @@ def test_the_same_seed_gives_the_same_bytes(run, npz):
     [
         (["ece>0.01"], 1),
         (["ece>0.9"], 0),
-        (["accuracy<0.99", "ece>0.9"], 1),
-        (["auroc<0.5"], 1),
+        pytest.param(["accuracy<0.99", "ece>0.9"], 1, marks=pytest.mark.slow),
+        pytest.param(["auroc<0.5"], 1, marks=pytest.mark.slow),
         pytest.param(["accuracy >= 0"], 1, marks=pytest.mark.slow),
         pytest.param(["nll <= 100"], 1, marks=pytest.mark.slow),
     ],
@@ -102,7 +104,7 @@ def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
         ["--bins", "1001"],
         ["--resamples", "9"],
         ["--seed", "-1"],
-        ["--html", "no/such/folder/report.html"],
+        pytest.param(["--html", "no/such/folder/report.html"], marks=pytest.mark.slow),
         ["--nll-clip", "2"],
         ["--split", "holdout"],
         ["--scores", "vibes"],
@@ -148,6 +150,7 @@ def test_a_run_in_a_shell_ends_with_the_same_codes(npz, tmp_path):
     assert shell("frobnicate").returncode == 3
 
 
+@pytest.mark.slow
 def test_two_parts_are_audited_on_the_test_part(run, tmp_path):
     rng = np.random.default_rng(0)
     parts = {
@@ -189,6 +192,7 @@ def test_the_14_aurocs_of_the_chest_films_are_scikit_learns(run):
 
 
 @needs_shared
+@pytest.mark.slow
 def test_the_vgg16_pickle_is_read_as_probabilities_and_over_confident(run):
     code, out, _ = run(SHARED / "cifar10_vgg16_probs.dat", "--json", "-", "--resamples", 200)
     report = json.loads(out)
@@ -213,6 +217,7 @@ def test_names_cannot_steer_the_terminal(run, tmp_path):
     assert not {"\x1b", "\u202e"} & set(out + err)
 
 
+@pytest.mark.slow
 def test_one_row_has_no_interval_of_a_mean(run, tmp_path):
     np.savez(path := tmp_path / "one.npz", logits=[[1.0, 0.0, 0.0]], labels=[0])
     report = json.loads(run(path, "--json", "-", *FEW)[1])

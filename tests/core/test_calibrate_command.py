@@ -113,14 +113,9 @@ def test_reporting_the_rows_that_were_fitted_on_is_warned_of(one_part, capsys):
 
 @pytest.mark.parametrize(
     "method",
-    [
-        "vector",
-        *(
-            pytest.param(m, marks=pytest.mark.slow)
-            for m in ("ts", "focal_ts", "isotonic", "histogram")
-        ),
-    ],
+    ["ts", "focal_ts", "vector", "isotonic", "histogram"],
 )
+@pytest.mark.slow
 def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_path, capsys, method):
     found = call(
         capsys, "calibrate", two_parts, "--methods", method, "--save", tmp_path / "s", "--json", "-"
@@ -155,6 +150,7 @@ def test_saved_calibrator_says_what_it_was_fitted_on(one_part, two_parts, tmp_pa
         assert said == fitted_on
 
 
+@pytest.mark.slow
 def test_saved_code_gives_the_same_probabilities(two_parts, tmp_path, capsys):
     call(capsys, "calibrate", two_parts, "--methods", "ts", "--save", tmp_path / "s", "--json", "-")
     names = {}
@@ -233,9 +229,9 @@ def test_confidences_of_the_answer_alone_are_refused(tmp_path, capsys):
         (["--methods", "platt"], "SETTING"),
         (["--methods", ","], "SETTING"),
         (["--fit", "train"], "SPLIT"),
-        (["--test", "train"], "SPLIT"),
+        pytest.param(["--test", "train"], "SPLIT", marks=pytest.mark.slow),
         (["--share", "0.95"], "SETTING"),
-        (["--seed", "-1"], "SETTING"),
+        pytest.param(["--seed", "-1"], "SETTING", marks=pytest.mark.slow),
         (["--search", "all"], "USAGE"),
     ],
 )

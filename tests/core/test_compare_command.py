@@ -71,6 +71,7 @@ def test_equal_file_names_are_told_apart(file, capsys):
     assert [run["name"] for run in found["runs"]] == [first, second]
 
 
+@pytest.mark.slow
 def test_the_terminal_gets_a_line_a_file_and_a_line_a_difference(file, capsys):
     assert main(["compare", file("a.npz", 1.0), file("b.npz", 3.0)]) == 0
     lines = capsys.readouterr().out.splitlines()

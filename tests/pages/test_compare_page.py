@@ -131,6 +131,7 @@ def test_a_link_that_cannot_be_followed_is_refused_in_words(page, runs, said):
     assert said in test.error[0].value
 
 
+@pytest.mark.slow
 def test_a_draft_of_another_session_is_not_opened(page):
     test = page(runs=f"{PAIR},draft-00000000")
     assert len(names_in_table(test)) == 2

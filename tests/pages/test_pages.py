@@ -119,6 +119,7 @@ def test_a_link_restores_run_split_bins_and_rule(app):
     assert "val split" in text
 
 
+@pytest.mark.slow
 def test_a_slider_move_changes_the_picture_and_survives_leaving_the_page(app):
     test = app("pages/reliability.py", run="digits-overconfident")
     assert "15 equal-width bins" in text_of(test)
@@ -211,7 +212,10 @@ def hostile_run(home):
 
 
 @pytest.mark.parametrize("plain", ["false", pytest.param("true", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("script", PAGES)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(p, marks=pytest.mark.slow if "posthoc" in p else ()) for p in PAGES],
+)
 def test_no_markup_element_holds_a_hostile_name_unescaped(app, hostile_run, script, plain):
     test = app(script, run=hostile_run, of="0", plain=plain)
     assert not test.exception

@@ -75,6 +75,7 @@ def temperature(test: AppTest) -> str:
     return re.search(r"T = ([\d.]+)", line)[1]
 
 
+@pytest.mark.slow
 def test_sample_shows_none_temperature_focal_map_and_both(page):
     test = page(run=OVER)
     assert not test.exception

@@ -98,7 +98,9 @@ def test_temperature_curve_rises_with_gamma_and_holds_temperature_scaling():
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("run", [1, 4, 14])
+@pytest.mark.parametrize(
+    "run", [1, pytest.param(4, marks=pytest.mark.slow), pytest.param(14, marks=pytest.mark.slow)]
+)
 def test_temperature_curve_is_what_trying_all_finds(objective, run):
     logits, labels = hard_runs()[run]
     gammas = (-0.75, 0.0, 3.0)

@@ -210,7 +210,9 @@ def test_ruled_out_classes_are_read_as_very_unlikely(name):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name in ("matrix", "dirichlet") else ())
+        pytest.param(
+            name, marks=pytest.mark.slow if name in ("vector", "matrix", "dirichlet") else ()
+        )
         for name in METHODS
     ],
 )

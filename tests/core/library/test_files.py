@@ -186,6 +186,7 @@ def _keeper(home: Path, first: int, last: int) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_killed_while_keeping_leaves_whole_runs_only(home, library):
     acknowledged = []
     for round_ in range(6):
@@ -204,6 +205,7 @@ def test_killed_while_keeping_leaves_whole_runs_only(home, library):
         assert library.load(row.id, "test").digest == small(seed, n=2000).digest
 
 
+@pytest.mark.slow
 def test_four_processes_keep_at_once_and_nothing_is_lost_or_doubled(home, library):
     children = [_keeper(home, 10 * i, 10 * i + 10) for i in range(4)]
     assert [child.wait(600) for child in children] == [0, 0, 0, 0]
@@ -226,6 +228,7 @@ for i in range(25):
 """
 
 
+@pytest.mark.slow
 def test_name_and_tags_changed_by_two_processes_both_hold(home, library, keep):
     run_id = keep("a")
     arguments = [

@@ -104,8 +104,9 @@ def test_sums_may_miss_one_by_the_digits_that_were_kept(digits: int) -> None:
     np.testing.assert_array_equal(got.scores, rounded)
 
 
-def test_places_are_right_beyond_the_first_block_of_rows() -> None:
-    many = 300_000  # rows: more than one block of 8 MiB
+def test_places_are_right_beyond_the_first_block_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = 300
+    monkeypatch.setattr("core.arrays.CHUNK_BYTES", 8 * made.K * 70)  # rows of one block
     scores = np.full((many, made.K), 0.25)
     labels = np.zeros(many, np.int8)
 

@@ -94,6 +94,7 @@ def test_checkpoints_and_pictures_are_refused_with_what_to_give(
 
 
 @absent
+@pytest.mark.slow
 def test_the_chest_predictions_join_their_labels_by_name() -> None:
     folder = SHARED / "data" / "predictions"
     scores, labels = (folder / f"chexnet_reproduction_{n}" for n in ("preds.csv", "labels.txt"))
@@ -111,6 +112,7 @@ def test_the_chest_predictions_join_their_labels_by_name() -> None:
 
 
 @absent
+@pytest.mark.slow
 def test_the_chest_labels_may_come_in_any_order() -> None:
     folder = SHARED / "data" / "predictions"
     lines = (folder / "chexnet_reproduction_labels.txt").read_bytes().splitlines()
@@ -125,6 +127,7 @@ def test_the_chest_labels_may_come_in_any_order() -> None:
 
 
 @absent
+@pytest.mark.slow
 def test_the_pickled_pair_of_probabilities_is_read() -> None:
     found = sandbox.read(SHARED / "data" / "predictions" / "cifar10_vgg16_probs.dat")
     got = found.splits["test"]

@@ -71,6 +71,7 @@ def test_arrays_names_and_notices_cross_over_unchanged(scratch: Path) -> None:
     assert leftovers(scratch) == []
 
 
+@pytest.mark.slow
 def test_the_test_part_is_chosen_before_the_others(scratch: Path) -> None:
     parts = {"train": (z, y), "val": (z, y), "test": (z[:9], y[:9])}
     found = sandbox.read(write(made.pickled(parts), "parts.pkl"))
@@ -97,7 +98,9 @@ def test_a_refusal_crosses_over_with_its_inspection(scratch: Path) -> None:
     assert leftovers(scratch) == []
 
 
-@pytest.mark.parametrize("evil", [made.Evil(), made.ByPrefix()])
+@pytest.mark.parametrize(
+    "evil", [made.Evil(), pytest.param(made.ByPrefix(), marks=pytest.mark.slow)]
+)
 def test_an_evil_pickle_leaves_nothing_behind(scratch: Path, evil: object) -> None:
     path = write(made.pickled(evil), "evil.pkl")
     with pytest.raises(Refused) as caught:
@@ -297,7 +300,9 @@ def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> Non
 
 
 @linux
-@pytest.mark.parametrize("name", ["test.scores.npy", "result.json.partial"])
+@pytest.mark.parametrize(
+    "name", ["test.scores.npy", pytest.param("result.json.partial", marks=pytest.mark.slow)]
+)
 def test_a_full_disk_is_named_as_such(scratch: Path, name: str) -> None:
     """Where the child writes an array or its answer lies a device that is always full."""
     with (

@@ -192,6 +192,7 @@ def test_plain_words_have_no_jargon_and_the_same_numbers(view, three):
         assert line.difference == technical.difference
 
 
+@pytest.mark.slow
 def test_many_labels_are_compared_without_pooled_bins():
     rng = np.random.default_rng(4)
     p = rng.random((300, 3))

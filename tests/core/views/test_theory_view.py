@@ -74,6 +74,7 @@ def test_plain_words_have_no_terms_of_experts():
 
 @pytest.mark.parametrize(("gamma", "truth"), [(0.05, 0.5), (2.0, 0.8), (10.0, 0.99)])
 @pytest.mark.parametrize("side", ["light", "dark"])
+@pytest.mark.slow
 def test_every_card_draws_and_says_numbers_and_source(sweeps, gamma, truth, side):
     cards = list(every_card(gamma, truth, sweeps))
     assert len({card.key for card in cards}) == len(cards) - 1  # the line is drawn twice
@@ -118,6 +119,7 @@ def test_sharpness_stays_between_the_corrected_bounds():
     assert factor.max() == pytest.approx(golden["max_ratio_on_0_20"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_temperatures_and_what_they_leave_are_golden(sweeps):
     line, left, gap = (curves(card) for card in temperature_cards(2.0, sweeps))
     two = GOLDEN["linear_fits"]["binary"]["points"]["2"]
@@ -182,6 +184,7 @@ def test_gradient_factor_crosses_one_where_it_says():
     assert "4.85 at 0.2 and 3.07 at 0.25" in star.alt
 
 
+@pytest.mark.slow
 def test_the_top_probability_is_shown_to_fall(told):
     claim = told["The map does not always raise the top probability"]
     for row in GOLDEN["prop5_counterexamples"]:
@@ -190,11 +193,13 @@ def test_the_top_probability_is_shown_to_fall(told):
     assert all(min(t.y) < 0 for t in claim.card.figure("light").data if t.name != "unchanged")
 
 
+@pytest.mark.slow
 def test_fcl_is_shown_to_miss_the_truth(told):
     claim = told["Focal calibration loss is not strictly proper"]
     assert "it is smallest at 67.4\u202f% where the truth is 80.0\u202f%" in claim.found
 
 
+@pytest.mark.slow
 def test_the_map_lies_outside_the_printed_bounds(told):
     drawn = curves(told["The printed temperature bounds are upside down"].card)
     s = np.array(drawn["the map, γ = 2"].x)
@@ -204,6 +209,7 @@ def test_the_map_lies_outside_the_printed_bounds(told):
         assert (np.array(drawn[side].y)[right] < y[right]).all()
 
 
+@pytest.mark.slow
 def test_the_four_class_line_and_its_residual_are_golden(told):
     claim = told["The line for four classes does not come out"]
     slope, intercept = GOLDEN["linear_fits"]["four"]["gamma_in_[0,5]"]["fit"]
@@ -212,6 +218,7 @@ def test_the_four_class_line_and_its_residual_are_golden(told):
     assert f"off by {100 * worst:.1f} points" in claim.found
 
 
+@pytest.mark.slow
 def test_smaller_slips_carry_their_numbers(told):
     points = GOLDEN["linear_fits"]["three"]["points"]
     captions = told["Temperatures under two figures belong to other gammas"].found
@@ -222,6 +229,7 @@ def test_smaller_slips_carry_their_numbers(told):
     assert "0.00121" in told["Two classes: slightly more than one thousandth"].found
 
 
+@pytest.mark.slow
 def test_all_statements_go_into_one_table(told):
     table = claims_table(tuple(told.values()))
     assert [row[0] for row in table.rows] == list(told)
