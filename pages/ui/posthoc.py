@@ -33,7 +33,7 @@ from core.predictions import Task
 from core.views import posthoc as views
 from core.views.compare import Named
 from core.views.posthoc import PosthocView
-from core.views.posthoc_words import MEANINGS, NAMES, OBJECTIVES
+from core.views.posthoc_words import MEANINGS, NAMES, OBJECTIVES, parameters
 from core.views.records import Part, Sentence
 from core.views.reliability import KEY
 from pages.ui import audit, beside, cache, cache_posthoc, drafts, fitting, frame, state, widgets
@@ -336,6 +336,8 @@ def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) 
             key="take.npz",
             on_click="ignore",
         )
+    chosen = next(one for one in fits if one.method == method)
+    widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; fitted on {fitted_on['rows']} rows.")
 
 
 def _meanings(methods: Sequence[str]) -> None:

@@ -45,9 +45,14 @@ def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit,
     page.keyboard.press("Escape")
     settled(page)
     expect(page.locator(ROWS)).to_have_count(5)
+    expect(page.locator(".st-key-take")).to_contain_text("Vector")
+    settled(page)
     with saved(page, "All numbers, CSV").open(encoding="utf-8-sig") as file:
         told = {row["method"]: row for row in csv.DictReader(file)}
     page.locator(".st-key-take").get_by_text("Focal temperature", exact=True).click()
+    expect(
+        page.get_by_text(re.compile("Focal temperature: T = .* fitted on 400 rows"))
+    ).to_be_visible()
     settled(page)
     stored = tmp_path / "focal_ts.json"
     stored.write_bytes(saved(page, "Parameters, JSON").read_bytes())
