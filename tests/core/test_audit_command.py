@@ -57,6 +57,7 @@ def test_the_table_names_every_metric_once(run, npz):
     assert sorted(named) == sorted(METRICS)
 
 
+@pytest.mark.slow
 def test_options_reach_the_numbers(run, npz):
     _, out, _ = run(
         npz, "--json", "-", *FEW, "--bins", 7, "--level", 0.8, "--seed", 4, "--metrics", "ece,nll"

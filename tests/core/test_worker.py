@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from core.calibrators.posthoc import cut
 from core.errors import UsageError
@@ -30,6 +31,7 @@ def call(function, *arguments):
     return pickle.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_result_comes_back_as_it_was_made():
     (first, second), error = call(cut, ROWS, 0.5, 3)
     assert error is None

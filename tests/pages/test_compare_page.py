@@ -69,6 +69,7 @@ def test_with_no_runs_a_button_compares_the_samples(page):
     assert test.query_params["runs"] in (PAIR, [PAIR])
 
 
+@pytest.mark.slow
 def test_the_numbers_on_the_page_are_the_audits(page):
     test = page(runs=PAIR)
     text = html(test)
@@ -91,6 +92,7 @@ def test_a_link_restores_runs_reference_metric_and_split(page):
     assert re.search(r'class="ref".*?Over-confident digits<small>reference', text)
 
 
+@pytest.mark.slow
 def test_a_run_more_or_less_changes_the_link(page):
     test = page(runs=PAIR)
     test.multiselect(key="widget.runs").set_value(["digits-fair"]).run()

@@ -166,6 +166,7 @@ def test_other_runs_are_told_before_and_after_their_temperature(page):
     assert f'<td class="">{own:.3f}'.rstrip("0")[:-1] in fair
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text_everywhere(page, keep):
     name = "<b>**x**</b> ![x](http://x/y) :red[r]"
     run = keep(name, val=rows(seed=1), test=rows(seed=2))
@@ -186,6 +187,7 @@ def test_many_labels_pick_the_finding_of_the_landscape(page):
     assert not test.exception
 
 
+@pytest.mark.slow
 def test_plain_words_show_three_columns(page):
     test = page(run=OVER, plain="true")
     assert not test.exception

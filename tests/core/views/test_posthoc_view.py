@@ -104,6 +104,7 @@ def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
     assert alone.text.startswith("Temperature scaling does not take")
 
 
+@pytest.mark.slow
 def test_refused_methods_are_named_with_their_reason():
     calm = judge(rows(1.0), None)
     refused = Fit("ts", None, "5 rows are too few")
@@ -201,6 +202,7 @@ def test_parameters_of_many_labels_are_a_range():
     assert parameters(one) == f"T {low:.2f} to {high:.2f}"
 
 
+@pytest.mark.slow
 def test_plain_words_name_no_metric(found):
     part, fits, judged = found
     view = plain_view(NAMED, part, fits, judged)
@@ -248,6 +250,7 @@ def test_curves_wear_the_marks_of_their_runs_and_hostile_names_are_text():
     assert ("plain", 0.0, 2.0) in card.table.rows
 
 
+@pytest.mark.slow
 def test_runs_before_and_after_are_told_with_their_temperature():
     def before_and_after(scale):
         fit_rows, test_rows = rows(scale, slice(0, 800)), rows(scale, slice(800, None))
