@@ -1,0 +1,1 @@
+"""What the data sets are called and where they come from; no torch."""

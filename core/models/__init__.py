@@ -1,0 +1,1 @@
+"""Networks by name; `catalogue` needs no torch, all others do."""

@@ -1,0 +1,1 @@
+"""What the networks are called and where they come from; no torch."""
