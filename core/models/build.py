@@ -1,0 +1,67 @@
+"""From the name of a network to the network; torch."""
+
+from collections.abc import Callable
+from typing import Final
+
+from torch import nn
+
+from core.errors import UsageError
+from core.models.catalogue import checked_model
+from core.models.small_cnn import SmallCnn
+
+LEAST_SIDE: Final = 8
+
+FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {"small_cnn": SmallCnn}
+
+
+def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) -> nn.Module:
+    """Return a network with new weights, drawn from torch's global generator.
+
+    Its forward takes float32 images (N, C, H, W), normalised, and returns logits (N, K).
+
+    Parameters
+    ----------
+    name : str
+        One of `catalogue.MODELS`.
+    n_outputs : int
+        K >= 1 columns of logits.
+    channels : int
+        C >= 1 of the images.
+    size : (int, int)
+        Height and width of the images it will be given: what `input_size` says.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an unknown network, no output or channel, or images of another size.
+    """
+    wanted = input_size(name, size)
+    if size != wanted:
+        raise UsageError("SETTING", f"images of {size} for {name}", f"resize them to {wanted}")
+    for what, count in (("outputs", n_outputs), ("channels", channels)):
+        if count < 1:
+            raise UsageError("SETTING", f"{count} {what}", "give at least 1")
+    return FORMS[name](channels, n_outputs)
+
+
+def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
+    """Return the height and width that a network takes images of `size` in.
+
+    The network of `catalogue.MODELS` take any from 8 x 8 on as they are.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an unknown network, or images too small for it.
+    """
+    checked_model(name)
+    if min(size) < LEAST_SIDE:
+        least = f"{LEAST_SIDE} x {LEAST_SIDE}"
+        raise UsageError("SETTING", f"images of {size}", f"{name} takes {least} or larger")
+    return size
+
+
+def last_layer(model: nn.Module) -> nn.Linear | nn.Conv2d:
+    """Return the layer that makes the logits: the last linear or convolutional one."""
+    layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
+    return layers[-1]
