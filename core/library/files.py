@@ -114,13 +114,19 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
 
 def replace_text(path: Path, text: str) -> None:
     """Replace a small file in one step, or leave it as it was."""
+    replace_bytes(path, text.encode())
+
+
+def replace_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Replace a file in one step, or leave it as it was; it is on the disk when this returns."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+        sync(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
@@ -153,7 +159,7 @@ def read_manifest(run: Path) -> Manifest:
     manifest = parse_manifest(text)
     if manifest.id != run.name:
         raise _damaged(run.name, f"its manifest says {manifest.id}")
-    missing = [e.file for e in manifest.splits.values() if not (run / e.file).is_file()]
+    missing = [file for file in manifest.files if not (run / file).is_file()]
     if missing:
         raise _damaged(run.name, f"{missing[0]} is missing")
     return manifest
