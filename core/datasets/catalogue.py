@@ -1,1 +1,118 @@
-"""What the data sets are called and where they come from; no torch."""
+"""What the data sets are called, what they hold and where they come from; no torch.
+
+Pages and configs read it; `load` loads them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from core.datasets.splits import PARTS
+from core.errors import UsageError
+from core.predictions import Task
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """One data set.
+
+    Attributes
+    ----------
+    label : str
+        Printed name.
+    plain : str
+        What it holds and how it is split, in a sentence.
+    source : str
+        Where it comes from.
+    task : Task
+        multiclass or multilabel.
+    sizes : dict of str to int
+        Rows of train, val and test; empty where they depend on the folder.
+    needs_root : bool
+        A folder must be named; others are embedded or can be downloaded.
+    flip : bool
+        Mirrored images are as good: not for digits, which have a right and a left.
+    shift : bool
+        Images may be shifted by up to an eighth of their side (4 of 32 pixels).
+    """
+
+    label: str
+    plain: str
+    source: str
+    task: Task = Task.MULTICLASS
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    needs_root: bool = False
+    flip: bool = True
+    shift: bool = True
+
+
+def _sizes(*rows: int) -> dict[str, int]:
+    return dict(zip(PARTS, rows, strict=True))
+
+
+DATASETS: Final[dict[str, DataEntry]] = {
+    "digits": DataEntry(
+        "Digits",
+        "1,797 handwritten digits of 8 x 8 grey pixels, cut by the seed into 997, 300 and 500.",
+        "Optical recognition of handwritten digits (Alpaydin & Kaynak 1998), in scikit-learn",
+        sizes=_sizes(997, 300, 500),
+        flip=False,
+    ),
+    "cifar10": DataEntry(
+        "CIFAR-10",
+        "60,000 colour photographs of 32 x 32 pixels in 10 classes; the seed takes 5,000 of the "
+        "50,000 training images as validation part, the test part is the official one.",
+        "Krizhevsky 2009; split as in Mukhoti et al. 2020",
+        sizes=_sizes(45_000, 5_000, 10_000),
+    ),
+    "cifar100": DataEntry(
+        "CIFAR-100",
+        "60,000 colour photographs of 32 x 32 pixels in 100 classes; split like CIFAR-10.",
+        "Krizhevsky 2009; split as in Mukhoti et al. 2020",
+        sizes=_sizes(45_000, 5_000, 10_000),
+    ),
+    "svhn": DataEntry(
+        "SVHN",
+        "99,289 house numbers of 32 x 32 colour pixels; the seed takes a tenth of the training "
+        "images as validation part, the test part is the official one.",
+        "Netzer et al. 2011, cropped digits without the extra part",
+        sizes=_sizes(65_932, 7_325, 26_032),
+        flip=False,
+    ),
+    "tiny_imagenet": DataEntry(
+        "Tiny-ImageNet",
+        "110,000 colour photographs of 64 x 64 pixels in 200 classes; the seed takes 10,000 of "
+        "the training images as validation part, the official validation part is the test part.",
+        "Le & Yang 2015, Stanford CS231N; split as in Mukhoti et al. 2020",
+        sizes=_sizes(90_000, 10_000, 10_000),
+        needs_root=True,
+    ),
+    "folder": DataEntry(
+        "Image folder",
+        "A folder of pictures, one subfolder a class: either below train, test and perhaps val, "
+        "or all together and then cut by the seed into 80, 10 and 10 % of each class.",
+        "your own",
+        needs_root=True,
+    ),
+    "chestxray14": DataEntry(
+        "ChestX-ray14",
+        "Frontal chest films with 14 findings text-mined from reports; no patient is in two parts.",
+        "NIH ChestX-ray14 (Wang et al. 2017)",
+        task=Task.MULTILABEL,
+        needs_root=True,
+        shift=False,
+    ),
+}
+
+
+def checked_data(name: str) -> str:
+    """Return the name if there is such a data set.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an unknown name.
+    """
+    if name not in DATASETS:
+        raise UsageError("SETTING", f"no data set is called {name!r}", f"use {', '.join(DATASETS)}")
+    return name

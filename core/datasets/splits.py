@@ -1,1 +1,177 @@
-"""Seeded splits; no torch."""
+"""Who trains, who validates, who tests: seeded splits of row numbers; numpy only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Bool, Int, digest, frozen
+from core.errors import Refused
+
+PARTS: Final = ("train", "val", "test")
+HELD_OUT: Final = 10  # every tenth row of what is cut; the papers hold 5,000 of 50,000 out
+TESTED: Final = 5  # every fifth patient where there is no test list; Wang et al. 2017
+
+
+@dataclass(frozen=True, eq=False)
+class SplitRecord:
+    """Which rows went where, and by which rule.
+
+    Attributes
+    ----------
+    seed : int
+        Of the cut; the same seed makes the same cut.
+    rule : str
+        One sentence.
+    rows : dict of str to (n,) int64
+        Ascending numbers of the rows of train, val and test in the source's order, in which
+        the official training images come first, then the validation and test images. No row is
+        in two parts and none is left out.
+    """
+
+    seed: int
+    rule: str
+    rows: Mapping[str, Int]
+
+    @property
+    def n(self) -> dict[str, int]:
+        """Rows of each part."""
+        return {part: int(rows.size) for part, rows in self.rows.items()}
+
+    @property
+    def digest(self) -> str:
+        """Digest of the row numbers of all parts."""
+        return digest(*(item for part, rows in self.rows.items() for item in (part, rows)))
+
+    def to_json(self) -> dict[str, object]:
+        """Return everything but the rows as plain JSON."""
+        return {"seed": self.seed, "rule": self.rule, "n": self.n, "digest": self.digest}
+
+
+def by_counts(n: int, n_val: int, n_test: int, seed: int) -> SplitRecord:
+    """Cut `n` shuffled rows into validation and test parts of these sizes, the rest to train."""
+    order = np.random.default_rng(seed).permutation(n)
+    rule = f"{n_val:,} and {n_test:,} of {n:,} shuffled rows are validation and test part."
+    return _record(seed, rule, order[n_val + n_test :], order[:n_val], order[n_val:][:n_test])
+
+
+def held_out(n_train: int, n_test: int, seed: int) -> SplitRecord:
+    """Take a tenth of the official training rows, not stratified, as validation part.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Rows 0..n_train-1 are official training rows; the `n_test` after them are the test part.
+    seed : int
+
+    Returns
+    -------
+    SplitRecord
+
+    Notes
+    -----
+    Of 50,000 training rows that leaves the 45,000 and 5,000 of Mukhoti et al. 2020, section 5.
+    """
+    order = np.random.default_rng(seed).permutation(n_train)
+    n_val = n_train // HELD_OUT
+    rule = (
+        f"{n_val:,} of the {n_train:,} training rows, shuffled and not stratified, are the "
+        "validation part; the test part is the official one."
+    )
+    return _record(seed, rule, order[n_val:], order[:n_val], np.arange(n_train, n_train + n_test))
+
+
+def as_given(n_train: int, n_val: int, n_test: int, seed: int) -> SplitRecord:
+    """Keep three parts that follow one another as they are."""
+    ends = np.cumsum([n_train, n_val])
+    train, val, test = np.split(np.arange(n_train + n_val + n_test), ends)
+    return _record(seed, "All three parts are the source's own.", train, val, test)
+
+
+def stratified(labels: Int, class_names: Sequence[str], seed: int) -> SplitRecord:
+    """Cut each class into 80, 10 and 10 % (at least one row in each part).
+
+    Raises
+    ------
+    Refused
+        EMPTY: a class has fewer than three rows.
+    """
+    rng = np.random.default_rng(seed)
+    parts: dict[str, list[Int]] = {part: [] for part in PARTS}
+    for k, name in enumerate(class_names):
+        rows = rng.permutation(np.flatnonzero(labels == k))
+        if rows.size < 3:
+            raise Refused(
+                "EMPTY",
+                f"class {name!r} has {rows.size} pictures, which cannot be cut in three parts",
+                "give each class at least 3, or make the subfolders train, val and test yourself",
+            )
+        n = max(1, rows.size // HELD_OUT)
+        parts["val"].append(rows[:n])
+        parts["test"].append(rows[n : 2 * n])
+        parts["train"].append(rows[2 * n :])
+    rule = "A tenth of each class is validation part, a tenth test part, by a seeded shuffle."
+    return _record(seed, rule, *(np.concatenate(rows) for rows in parts.values()))
+
+
+def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> SplitRecord:
+    """Cut films so that all films of a patient are in one part.
+
+    Parameters
+    ----------
+    patients : sequence of N str
+        Whose film each row is.
+    in_test : (N,) bool or None
+        The official test list; None cuts by the seed.
+    seed : int
+
+    Returns
+    -------
+    SplitRecord
+        A tenth of the patients, shuffled, is the validation part and a fifth the test part, or
+        all on the test list (Wang et al. 2017 give 70, 10 and 20 %).
+
+    Raises
+    ------
+    Refused
+        PATIENTS: the test list divides a patient; EMPTY: fewer than three patients.
+    """
+    ids, patient = np.unique(np.asarray(patients), return_inverse=True)
+    tested = np.zeros(ids.size, bool)
+    if in_test is not None:
+        tested[patient[in_test]] = True
+        divided = np.flatnonzero(tested[patient] & ~in_test)
+        if divided.size:
+            raise Refused(
+                "PATIENTS",
+                f"patient {patients[divided[0]]} has films inside and outside of the test list",
+                "list all films of a patient or none",
+            )
+    order = np.random.default_rng(seed).permutation(np.flatnonzero(~tested))
+    n_test = 0 if in_test is not None else max(1, ids.size // TESTED)
+    n_val = max(1, ids.size // HELD_OUT)
+    place = np.full(ids.size, 2)
+    place[order[n_test:]] = 1
+    place[order[n_test + n_val :]] = 0
+    rule = (
+        "All films of a patient are in one part: a tenth of the patients in the validation part, "
+    ) + ("those of the test list in the test part." if n_test == 0 else "a fifth in the test part.")
+    return _record(seed, rule, *(np.flatnonzero(place[patient] == part) for part in range(3)))
+
+
+def _record(seed: int, rule: str, *parts: npt.NDArray[np.integer]) -> SplitRecord:
+    """Return the record of train, val and test rows, sorted; none may be empty."""
+    rows = {
+        name: frozen(np.sort(part).astype(np.int64))
+        for name, part in zip(PARTS, parts, strict=True)
+    }
+    for name, part in rows.items():
+        if not part.size:
+            raise Refused(
+                "EMPTY",
+                f"the {name} part would have no rows",
+                "give more data, so that all three parts have some",
+            )
+    return SplitRecord(seed, rule, rows)

@@ -1,0 +1,132 @@
+"""Images and targets of one split, and the three splits of a data set; imports torch."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from core.datasets.splits import SplitRecord
+from core.errors import Notice
+from core.predictions import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Part(ABC):
+    """The rows of one split.
+
+    Attributes
+    ----------
+    targets : (N,) int64 tensor, or (N, L) float32 of 0 and 1
+    row_ids : tuple of N str
+        Path of the file below the data set's folder, or the row's number in the source.
+    """
+
+    targets: Tensor
+    row_ids: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.row_ids)
+
+    @abstractmethod
+    def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """Yield the images of each batch of rows, in the order asked.
+
+        Parameters
+        ----------
+        batches : sequence of (n,) int64 tensors on the CPU
+            Rows, 0 to N - 1.
+        device : torch.device
+
+        Yields
+        ------
+        (n, C, H, W) uint8 tensor on `device`
+
+        Raises
+        ------
+        Refused
+            A picture that cannot be read; the message names it.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class ResidentPart(Part):
+    """Images that live on the device.
+
+    Attributes
+    ----------
+    pixels : (N, C, H, W) uint8 tensor on the CPU
+    """
+
+    pixels: Tensor
+    _moved: dict[torch.device, Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """Yield the images of each batch of rows; moved to the device once and kept there."""
+        if device not in self._moved:
+            self._moved[device] = self.pixels.to(device)
+        pixels = self._moved[device]
+        if not batches:
+            return
+        # All row numbers go over at once, so that no step waits for the host.
+        rows = torch.cat(list(batches)).to(device)
+        for chosen in rows.split_with_sizes([len(batch) for batch in batches]):
+            yield pixels.index_select(0, chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A data set, split.
+
+    Attributes
+    ----------
+    name : str
+        Its key in the catalogue.
+    task : Task
+    class_names : tuple of K str
+    train, val, test : Part
+    channels : int
+    size : (int, int)
+        Height and width of the images that the parts yield.
+    mean, std : tuple of `channels` float in 0..1
+        Of pixels / 255, to normalise with: of the train part alone where images are in memory;
+        ImageNet's published ones where they are streamed, and a notice says so. A channel that
+        never varies has a `std` of 1.
+    flip : bool
+        Mirrored images are as good as these.
+    pad : int
+        Pixels by which training images may be shifted; 0 for none.
+    digest : str
+        Of images and targets in memory; where images are streamed, of the files' paths, sizes in
+        bytes and targets.
+    notices : tuple of Notice
+    split : SplitRecord
+    """
+
+    name: str
+    task: Task
+    class_names: tuple[str, ...]
+    train: Part
+    val: Part
+    test: Part
+    channels: int
+    size: tuple[int, int]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    flip: bool
+    pad: int
+    digest: str
+    notices: tuple[Notice, ...]
+    split: SplitRecord
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a data set; see `load`."""
+
+    root: Path | None
+    split_seed: int
+    size: tuple[int, int] | None = None
+    download: bool = True

@@ -1,0 +1,27 @@
+"""scikit-learn's handwritten digits, the embedded data set; imports torch and scikit-learn."""
+
+import numpy as np
+
+from core.datasets.assemble import in_memory
+from core.datasets.base import Data, Wanted
+from core.datasets.catalogue import DATASETS
+from core.datasets.splits import by_counts
+
+TOP = 16  # scikit-learn counts the ink of 4 x 4 pixels, 0 to 16
+
+
+def digits(wanted: Wanted) -> Data:
+    """Return the 1,797 images of 8 x 8 pixels, 0 to 255 for scikit-learn's 0 to 16."""
+    from sklearn.datasets import load_digits  # seconds of import that no other data set needs
+
+    source = load_digits()
+    pixels = np.rint(source.images * (255 / TOP)).astype(np.uint8)[:, None]
+    sizes = DATASETS["digits"].sizes
+    return in_memory(
+        "digits",
+        pixels,
+        source.target.astype(np.int64),
+        [str(row) for row in range(len(pixels))],
+        tuple(str(name) for name in source.target_names),
+        by_counts(len(pixels), sizes["val"], sizes["test"], wanted.split_seed),
+    )

@@ -1,0 +1,44 @@
+"""A data set by name; imports torch."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from core.datasets.base import Data, Wanted
+from core.datasets.catalogue import checked_data
+from core.datasets.digits import digits
+
+LOADERS: Final[dict[str, Callable[[Wanted], Data]]] = {"digits": digits}
+
+
+def load(
+    name: str,
+    *,
+    root: Path | None,
+    split_seed: int,
+    size: tuple[int, int] | None = None,
+    download: bool = True,
+) -> Data:
+    """Return a data set, split.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DATASETS`.
+    root : Path or None
+        The folder it lies in; None where it is embedded, or downloaded to the run store.
+    split_seed : int
+        At least 0.
+    size : (int, int), optional
+        Height and width that streamed images are resized to; images in memory stay as they are.
+    download : bool
+        Whether a missing data set may be fetched.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an unknown name.
+    Refused
+        Files that are missing, damaged or not laid out as they should be.
+    """
+    return LOADERS[checked_data(name)](Wanted(root, split_seed, size, download))
