@@ -2,7 +2,8 @@
 
 from core.library.index import Damaged, RunRow
 from core.library.manifest import Manifest, Source, Summary, summarise
-from core.library.store import SAMPLES, Library, Trashed, home, open_library
+from core.library.store import SAMPLES, Library, home, open_library
+from core.library.trash import Trashed
 
 __all__ = [
     "SAMPLES",

@@ -1,34 +1,47 @@
 """Run folders on disk: written beside, synced, renamed; read back bit by bit.
 
-A folder is `<id>/manifest.json` and `<id>/predictions/<split>.safetensors`. Whatever starts with a
-dot is unfinished and is nobody's run. Imports numpy, safetensors and the manifest.
+A folder is `<id>/manifest.json` and `<id>/predictions/<split>.safetensors`, and for a training
+the tables of its history beside the manifest. Whatever starts with a dot is unfinished and is
+nobody's run. Imports numpy, safetensors, the manifest and the history.
 """
 
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from core.arrays import digest
+from core.arrays import Scores, digest
 from core.errors import LibraryError, Refused
-from core.library.manifest import Manifest, SplitEntry, from_json, split_file
+from core.library.history import Tables, write_bins, write_history
+from core.library.manifest import (
+    BINS,
+    HISTORY,
+    VALIDATION,
+    Manifest,
+    SplitEntry,
+    from_json,
+    split_file,
+)
 from core.predictions import Predictions, ScoreKind, Task
 
 MANIFEST = "manifest.json"
 PART = ".part"
 MAX_MANIFEST_BYTES = 16 * 2**20  # 20,000 class names of 800 characters
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "|u1"}
+LOGITS = "logits"  # the one array of VALIDATION
+NO_TABLES = Tables()
+T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]  # Any: the file says which dtype
 
 
@@ -63,7 +76,12 @@ def native(predictions: Predictions) -> Predictions:
     )
 
 
-def write_run(root: Path, manifest: Manifest, splits: Mapping[str, Predictions]) -> None:
+def write_run(
+    root: Path,
+    manifest: Manifest,
+    splits: Mapping[str, Predictions],
+    tables: Tables = NO_TABLES,
+) -> None:
     """Write a run's folder below `root`; it appears whole or not at all.
 
     Raises
@@ -73,7 +91,8 @@ def write_run(root: Path, manifest: Manifest, splits: Mapping[str, Predictions])
     """
     with folder(root, manifest.id) as part:
         for split, predictions in splits.items():
-            write_predictions(part / split_file(split), predictions)
+            write_predictions(part / split_file(split), native(predictions))
+        _write_tables(part, tables)
         write_manifest(part, manifest)
 
 
@@ -104,6 +123,16 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
         arrays |= _id_arrays(predictions.row_ids)
     save_file(arrays, path)
     sync(path)
+
+
+def _write_tables(run: Path, tables: Tables) -> None:
+    if tables.metrics is not None:
+        write_history(run / HISTORY, tables.metrics)
+    if tables.bins is not None:
+        write_bins(run / BINS, tables.bins)
+    if tables.validation is not None:
+        save_file({LOGITS: np.ascontiguousarray(tables.validation)}, run / VALIDATION)
+        sync(run / VALIDATION)
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
@@ -202,6 +231,32 @@ def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
         raise _damaged(manifest.id, f"{entry.file} cannot be read") from error
     if entry_of(split, found) != entry:
         raise _damaged(manifest.id, f"{entry.file} differs from what was kept")
+    return found
+
+
+def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
+    """Return what one file of a run's history holds, read by one of the readers of such files.
+
+    Raises
+    ------
+    LibraryError
+        NO_HISTORY when the run has no such file, or DAMAGED when it cannot be read.
+    """
+    entry = read_manifest(run).history
+    if entry is None or name not in entry.files:
+        what = f"run {run.name} has no {name}"
+        raise LibraryError("NO_HISTORY", what, "pick a run that was trained here, or import one")
+    try:
+        return read(run / name)
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, Refused) as error:
+        raise _damaged(run.name, f"{name} cannot be read") from error
+
+
+def read_logits(path: Path) -> Scores:
+    """Return the logits that `write_run` wrote, mapped."""
+    found = mapped(path)[LOGITS]
+    if found.ndim != 3 or found.dtype.kind != "f":
+        raise ValueError(path.name)
     return found
 
 

@@ -56,7 +56,7 @@ SORTS: Final = {
 
 @dataclass(frozen=True)
 class RunRow:
-    """One line of the list of runs; `n` and `metrics` are those of `split`, the headline one."""
+    """One line of the list; `n`, `metrics` of `split`, the headline one, "" in a gamma history."""
 
     id: str
     name: str
@@ -349,7 +349,7 @@ def row_of(manifest: Manifest) -> RunRow:
         owner=manifest.owner,
         created=manifest.created,
         task=manifest.task,
-        n=manifest.splits[split].n,
+        n=manifest.splits[split].n if split else 0,
         n_classes=manifest.n_classes,
         split=split,
         splits=tuple(manifest.splits),

@@ -4,18 +4,33 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypedDict, TypeVar
+from typing import TypedDict
 
 from core.errors import LibraryError, Notice
+from core.library.strict_json import (
+    JsonObject,
+    bad,
+    count_of,
+    is_text,
+    number_of,
+    object_of,
+    one_of,
+    optional_object,
+    same_keys,
+    text_of,
+    texts_of,
+    typed,
+)
 from core.metrics.records import Audit
 from core.predictions import ScoreKind, Task
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+SINCE_2 = ("config", "environment", "history")
+HISTORY_KIND = "history"  # a run that is a gamma history alone
+HISTORY, BINS, VALIDATION = "history.parquet", "bins.parquet", "validation.safetensors"
 RUN_ID = re.compile(r"[a-z0-9](-?[a-z0-9]){0,39}", re.ASCII)
 SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 MAX_NAME, MAX_TAG, MAX_TAGS = 300, 60, 30
-JsonObject = dict[str, Any]  # Any: JSON as it came, checked field by field below
-T = TypeVar("T")
 
 
 class Range(TypedDict):
@@ -79,10 +94,39 @@ class Source:
 
 
 @dataclass(frozen=True)
+class HistoryEntry:
+    """What is kept of a run's training, by epoch.
+
+    Parameters
+    ----------
+    file, bins, validation : str or None
+        HISTORY, BINS and VALIDATION inside the run's folder: metrics, bins with their gammas, and
+        logits of the validation part; None for what there is not.
+    epochs : int
+        How many, at least 1.
+    last : mapping of str to float or None
+        Metrics of the last epoch.
+    """
+
+    file: str | None
+    bins: str | None
+    validation: str | None
+    epochs: int
+    last: Mapping[str, float | None]
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the files there are."""
+        return [name for name in (self.file, self.bins, self.validation) if name is not None]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Everything about a run that is not an array; see `Source`, `SplitEntry`, `Summary`.
 
-    `created` is UTC in ISO 8601; `metrics` maps a split to its headline numbers.
+    `created` is UTC in ISO 8601; `metrics` maps a split to its headline numbers. Runs of kind
+    ``history`` are gamma histories without predictions: no splits, task and scores empty, no
+    classes. `config` and `environment` are those of a training.
     """
 
     schema_version: int
@@ -102,13 +146,22 @@ class Manifest:
     tags: tuple[str, ...]
     metrics: Mapping[str, Summary]
     code_version: str
+    config: JsonObject | None = None
+    environment: JsonObject | None = None
+    history: HistoryEntry | None = None
 
     @property
     def headline(self) -> str:
-        """The split that a list shows: the test part, else the first one with numbers."""
+        """The split that a list shows: the test part, else the first one with numbers, else ""."""
         if "test" in self.splits:
             return "test"
-        return next(iter(self.metrics or self.splits))
+        return next(iter(self.metrics or self.splits), "")
+
+    @property
+    def files(self) -> list[str]:
+        """Paths of all arrays and tables inside the run's folder."""
+        tables = self.history.files if self.history else []
+        return [*(entry.file for entry in self.splits.values()), *tables]
 
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal manifest back."""
@@ -136,7 +189,7 @@ def summarise(audit: Audit) -> Summary:
 
 def checked_name(name: str) -> str:
     """Return the name as given, or refuse one that cannot be shown or stored."""
-    if not name.strip() or len(name) > MAX_NAME or not _is_text(name):
+    if not name.strip() or len(name) > MAX_NAME or not is_text(name):
         raise LibraryError(
             "NAME",
             f"the name has {len(name)} characters",
@@ -148,7 +201,7 @@ def checked_name(name: str) -> str:
 def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return the tags stripped, in order, each once; refuse empty or overlong ones."""
     out = tuple(dict.fromkeys(tag.strip() for tag in tags))
-    if len(out) > MAX_TAGS or any(not 0 < len(t) <= MAX_TAG or not _is_text(t) for t in out):
+    if len(out) > MAX_TAGS or any(not 0 < len(t) <= MAX_TAG or not is_text(t) for t in out):
         raise LibraryError(
             "TAGS",
             f"{len(out)} tags, the longest of {max(map(len, out))} characters",
@@ -186,143 +239,114 @@ def from_json(data: object) -> Manifest:
         SCHEMA_VERSION for a newer program's manifest; MANIFEST for anything else that is not one.
     """
     if not isinstance(data, dict) or not isinstance(data.get("schema_version"), int):
-        raise _bad("no schema_version")
-    if data["schema_version"] != SCHEMA_VERSION:
+        raise bad("no schema_version")
+    if data["schema_version"] not in (1, SCHEMA_VERSION):
         raise LibraryError(
             "SCHEMA_VERSION",
             f"the run has schema {data['schema_version']}, this program reads {SCHEMA_VERSION}",
             "open it with the version of Candor that wrote it",
         )
-    _same_keys(Manifest, data, "manifest")
-    splits = {split: _split(split, entry) for split, entry in _object(data, "splits").items()}
-    if not splits:
-        raise _bad("splits is empty")
+    if data["schema_version"] == 1:
+        data = dict.fromkeys(SINCE_2) | data
+    same_keys(Manifest, data, "manifest")
+    splits = {split: _split(split, entry) for split, entry in object_of(data, "splits").items()}
+    history = None if data["history"] is None else _history(object_of(data, "history"))
     return Manifest(
-        **{key: _text(data, key) for key in _TEXTS},
+        **_texts(data) | _scores(data, splits, history),
         schema_version=SCHEMA_VERSION,
-        id=checked_id(_text(data, "id")),
-        name=checked_name(_text(data, "name")),
-        task=_one_of(Task, data, "task"),
-        scores=_one_of(ScoreKind, data, "scores"),
-        n_classes=_count(data, "n_classes"),
-        class_names=_texts(data, "class_names"),
+        id=checked_id(text_of(data, "id")),
+        name=checked_name(text_of(data, "name")),
+        class_names=texts_of(data, "class_names"),
         splits=splits,
-        source=_source(_object(data, "source")),
-        notices=tuple(_notice(item) for item in _typed(data, "notices", list)),
-        tags=checked_tags(_texts(data, "tags")),
+        source=_source(object_of(data, "source")),
+        notices=tuple(_notice(item) for item in typed(data, "notices", list)),
+        tags=checked_tags(texts_of(data, "tags")),
         metrics={
             split: _summary(split, splits, found)
-            for split, found in _object(data, "metrics").items()
+            for split, found in object_of(data, "metrics").items()
         },
+        config=optional_object(data, "config"),
+        environment=optional_object(data, "environment"),
+        history=history,
     )
 
 
-_TEXTS = ("kind", "owner", "created", "description", "code_version")
-
-
-def _is_text(value: str) -> bool:
-    """Whether UTF-8 can hold it: file names may carry lone surrogates, which SQLite refuses."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)
-
-
-def _bad(what: str) -> LibraryError:
-    return LibraryError("MANIFEST", f"the manifest is not one: {what}", "restore it from a backup")
-
-
-def _same_keys(record: type, data: JsonObject, where: str) -> None:
-    keys = record.__annotations__.keys()
-    odd = sorted(keys ^ data.keys())
-    if odd:
-        raise _bad(f"{where} has unknown or missing keys {', '.join(odd)[:200]}")
-
-
-def _typed(data: JsonObject, key: str, kind: type[T]) -> T:
-    value = data[key]
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise _bad(f"{key} is a {type(value).__name__}, expected {kind.__name__}")
-    return value
-
-
-def _text(data: JsonObject, key: str) -> str:
-    value = _typed(data, key, str)
-    if not _is_text(value):
-        raise _bad(f"{key} is not valid text")
-    return value
-
-
-def _object(data: JsonObject, key: str) -> JsonObject:
-    return _typed(data, key, dict)
-
-
-def _texts(data: JsonObject, key: str) -> tuple[str, ...]:
-    values = _typed(data, key, list)
-    if not all(isinstance(value, str) for value in values):
-        raise _bad(f"{key} holds something other than text")
-    return tuple(values)
-
-
-def _count(data: JsonObject, key: str) -> int:
-    value = _typed(data, key, int)
-    if value < 1:
-        raise _bad(f"{key} is {value}")
-    return value
-
-
-def _one_of(options: type[Task] | type[ScoreKind], data: JsonObject, key: str) -> str:
-    value = _text(data, key)
-    if value not in set(options):
-        raise _bad(f"{key} is {value[:60]!r}")
-    return value
-
-
-def _number(data: JsonObject, key: str) -> float | None:
-    value = data[key]
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _bad(f"{key} is a {type(value).__name__}, expected a number")
-    return float(value)
+def _texts(data: JsonObject) -> JsonObject:
+    keys = ("kind", "owner", "created", "description", "code_version")
+    return {key: text_of(data, key) for key in keys}
 
 
 def _split(split: str, entry: object) -> SplitEntry:
     if not isinstance(entry, dict):
-        raise _bad(f"split {split[:60]!r} is not an object")
-    _same_keys(SplitEntry, entry, "split")
+        raise bad(f"split {split[:60]!r} is not an object")
+    same_keys(SplitEntry, entry, "split")
     if entry["file"] != split_file(split):
-        raise _bad(f"split {split} lies in another place")
+        raise bad(f"split {split} lies in another place")
     return SplitEntry(
-        n=_count(entry, "n"),
+        n=count_of(entry, "n"),
         file=entry["file"],
-        digest=_text(entry, "digest"),
-        row_ids=_text(entry, "row_ids"),
-        renormalise=_typed(entry, "renormalise", bool),
+        digest=text_of(entry, "digest"),
+        row_ids=text_of(entry, "row_ids"),
+        renormalise=typed(entry, "renormalise", bool),
+    )
+
+
+def _scores(
+    data: JsonObject, splits: Mapping[str, SplitEntry], history: HistoryEntry | None
+) -> JsonObject:
+    """Return what describes the scores; a gamma history has none."""
+    if splits:
+        task, kind = one_of([*Task], data, "task"), one_of([*ScoreKind], data, "scores")
+        return {"task": task, "scores": kind, "n_classes": count_of(data, "n_classes")}
+    if data["kind"] != HISTORY_KIND or history is None or history.bins is None:
+        raise bad("splits is empty")
+    nothing = {"task": "", "scores": "", "n_classes": 0}
+    if {key: data[key] for key in nothing} != nothing:
+        raise bad("task, scores or n_classes are given without splits")
+    return nothing
+
+
+def _history(data: JsonObject) -> HistoryEntry:
+    same_keys(HistoryEntry, data, "history")
+    places = {"file": HISTORY, "bins": BINS, "validation": VALIDATION}
+    for key, place in places.items():
+        if data[key] not in (None, place):
+            raise bad(f"{key} lies in another place")
+    last = object_of(data, "last")
+    return HistoryEntry(
+        **{key: data[key] for key in places},
+        epochs=count_of(data, "epochs"),
+        last={metric: number_of(last, metric) for metric in last},
     )
 
 
 def _source(data: JsonObject) -> Source:
-    _same_keys(Source, data, "source")
-    recipe = None if data["recipe"] is None else _object(data, "recipe")
-    return Source(_text(data, "file"), _text(data, "digest"), recipe)
+    same_keys(Source, data, "source")
+    return Source(text_of(data, "file"), text_of(data, "digest"), optional_object(data, "recipe"))
 
 
 def _notice(data: object) -> Notice:
     if not isinstance(data, dict):
-        raise _bad("a notice is not an object")
-    _same_keys(Notice, data, "notice")
-    return Notice(_text(data, "code"), _text(data, "text"))
+        raise bad("a notice is not an object")
+    same_keys(Notice, data, "notice")
+    return Notice(text_of(data, "code"), text_of(data, "text"))
 
 
 def _summary(split: str, splits: Mapping[str, SplitEntry], data: object) -> Summary:
     if split not in splits or not isinstance(data, dict):
-        raise _bad(f"metrics name {split[:60]!r}, which is no split")
-    _same_keys(Summary, data, "metrics")
-    ece, gap = _object(data, "ece"), _object(data, "gap")
-    _same_keys(Range, ece, "ece")
-    _same_keys(SignedGap, gap, "gap")
+        raise bad(f"metrics name {split[:60]!r}, which is no split")
+    same_keys(Summary, data, "metrics")
+    ece, gap = object_of(data, "ece"), object_of(data, "gap")
+    same_keys(Range, ece, "ece")
+    same_keys(SignedGap, gap, "gap")
     return Summary(
-        accuracy=_number(data, "accuracy"),
-        ece=Range(value=_number(ece, "value"), low=_number(ece, "low"), high=_number(ece, "high")),
-        floor_q95=_number(data, "floor_q95"),
-        gap=SignedGap(gap=_number(gap, "gap"), low=_number(gap, "low"), high=_number(gap, "high")),
-        verdict=_text(data, "verdict"),
+        accuracy=number_of(data, "accuracy"),
+        ece=Range(
+            value=number_of(ece, "value"), low=number_of(ece, "low"), high=number_of(ece, "high")
+        ),
+        floor_q95=number_of(data, "floor_q95"),
+        gap=SignedGap(
+            gap=number_of(gap, "gap"), low=number_of(gap, "low"), high=number_of(gap, "high")
+        ),
+        verdict=text_of(data, "verdict"),
     )

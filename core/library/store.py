@@ -1,22 +1,28 @@
 """The library: keep, list, load, change, delete and restore runs; imports our files and index."""
 
 import os
-import re
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from core import defaults
+from core.arrays import Scores
 from core.errors import LibraryError, Notice
-from core.library import files, recipes
+from core.histories import BinHistory, History
+from core.library import files, recipes, trash
+from core.library.checks import check_alike, check_tables
 from core.library.export import write_npz
+from core.library.history import Tables, read_bins, read_history
 from core.library.index import Damaged, Index, Query, RunRow
 from core.library.manifest import (
+    BINS,
+    HISTORY,
+    HISTORY_KIND,
     SCHEMA_VERSION,
+    VALIDATION,
     Manifest,
     Source,
     Summary,
@@ -24,21 +30,12 @@ from core.library.manifest import (
     checked_name,
     checked_tags,
 )
+from core.library.strict_json import JsonObject
+from core.library.trash import Trashed
 from core.predictions import Predictions
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud
-_WHEN = "%Y%m%dT%H%M%SZ"
-_TRASHED = re.compile(r"([a-z0-9-]+)@([0-9]{8}T[0-9]{6}Z)")
-
-
-@dataclass(frozen=True)
-class Trashed:
-    """A deleted run that can still be restored; `deleted` is UTC in ISO 8601."""
-
-    id: str
-    name: str
-    deleted: str
 
 
 def home() -> Path:
@@ -111,10 +108,34 @@ class Library:
         return files.read_predictions(folder, files.read_manifest(folder), split)
 
     def files(self, run_id: str) -> dict[str, str]:
-        """Return where each split of a run lies, as absolute paths."""
+        """Return where each split lies, and under its own name each table of the history."""
         folder = self._folder(run_id)
-        splits = files.read_manifest(folder).splits
-        return {split: str((folder / entry.file).resolve()) for split, entry in splits.items()}
+        manifest = files.read_manifest(folder)
+        places = {split: entry.file for split, entry in manifest.splits.items()}
+        if manifest.history:
+            places |= {name: name for name in manifest.history.files}
+        return {key: str((folder / place).resolve()) for key, place in places.items()}
+
+    def history(self, run_id: str) -> History:
+        """Return the metrics by epoch of a trained run.
+
+        Raises
+        ------
+        LibraryError
+            RUN_UNKNOWN, DAMAGED, or NO_HISTORY when none was kept.
+        """
+        return files.read_table(self._folder(run_id), HISTORY, read_history)
+
+    def bins(self, run_id: str) -> BinHistory:
+        """Return bins and gammas by epoch of a run; raises as `history` does."""
+        return files.read_table(self._folder(run_id), BINS, read_bins)
+
+    def validation_logits(self, run_id: str) -> Scores:
+        """Return the logits (E, N, K) of the validation part after each epoch, mapped.
+
+        Rows are those of the split val. Raises as `history` does.
+        """
+        return files.read_table(self._folder(run_id), VALIDATION, files.read_logits)
 
     def keep(
         self,
@@ -149,13 +170,62 @@ class Library:
             NAME, TAGS, SPLIT_NAME, CLASSES when the splits do not go together, or LIBRARY_WRITE
             when nothing could be written.
         """
-        _check_alike(splits)
-        stored = {split: files.native(predictions) for split, predictions in splits.items()}
-        manifest = describe(name, stored, source=source, summary=summary, notices=notices)
-        manifest = replace(manifest, owner=self.owner, tags=checked_tags(tags))
-        self._make_home()
-        files.write_run(self._runs, manifest, stored)
-        return manifest
+        manifest = describe(name, splits, source=source, summary=summary, notices=notices)
+        return self._write(replace(manifest, tags=checked_tags(tags)), splits, Tables())
+
+    def keep_trained(  # noqa: PLR0913  each is a separate part of a training
+        self,
+        name: str,
+        splits: Mapping[str, Predictions],
+        *,
+        source: Source,
+        summary: Mapping[str, Summary],
+        notices: Sequence[Notice] = (),
+        tags: Sequence[str] = (),
+        config: JsonObject,
+        environment: JsonObject,
+        history: History,
+        bins: BinHistory | None = None,
+        validation: Scores | None = None,
+    ) -> Manifest:
+        """Put a finished training into the library and return its manifest.
+
+        Parameters
+        ----------
+        name, splits, source, summary, notices, tags
+            As of `keep`.
+        config, environment : dict
+            Plain JSON: what was asked for, and what it ran on.
+        history : History
+            At least one epoch.
+        bins : BinHistory or None
+            Of losses that learn gammas by bin.
+        validation : (E, N, K) or (E, N, L) array of float, or None
+            Logits of the rows of the split val after each epoch of the history.
+
+        Raises
+        ------
+        LibraryError
+            As of `keep`; HISTORY when the parts of the history do not go together.
+        """
+        tables = Tables(history, bins, validation)
+        check_tables(tables, splits)
+        manifest = describe(name, splits, source=source, summary=summary, notices=notices)
+        manifest = replace(manifest, kind="train", config=config, environment=environment)
+        return self._write(replace(manifest, tags=checked_tags(tags)), splits, tables)
+
+    def keep_history(
+        self, name: str, bins: BinHistory, *, source: Source, notices: Sequence[Notice] = ()
+    ) -> Manifest:
+        """Put a gamma history from elsewhere into the library: a run without predictions.
+
+        Raises
+        ------
+        LibraryError
+            NAME, or LIBRARY_WRITE when nothing could be written.
+        """
+        manifest = describe(name, {}, source=source, summary={}, notices=notices)
+        return self._write(replace(manifest, kind=HISTORY_KIND), {}, Tables(bins=bins))
 
     def rename(self, run_id: str, name: str) -> Manifest:
         """Give a run another name; samples keep theirs (SAMPLE)."""
@@ -171,7 +241,7 @@ class Library:
         with self._index.locked(), files.writing():
             self._trash.mkdir(exist_ok=True, mode=0o700)
             try:
-                run.rename(self._trash / f"{run_id}@{datetime.now(UTC).strftime(_WHEN)}")
+                run.rename(trash.place(self._trash, run_id))
             except FileNotFoundError as error:
                 raise _unknown(run_id) from error
         self.purge()
@@ -187,31 +257,19 @@ class Library:
         checked_id(run_id)
         self._make_home()
         with self._index.locked(), files.writing():
-            found = [path for path, trashed, _ in self._trashed() if trashed == run_id]
-            if not found:
+            found = trash.newest(self._trash, run_id)
+            if found is None:
                 raise _unknown(run_id)
-            found[-1].rename(self._runs / run_id)
+            found.rename(self._runs / run_id)
         return self.get(run_id)
 
     def trash(self) -> list[Trashed]:
         """Return the deleted runs, the last deleted first."""
-        return [
-            Trashed(run_id, _name(path), when.isoformat())
-            for path, run_id, when in reversed(self._trashed())
-        ]
+        return trash.listed(self._trash)
 
     def purge(self) -> int:
-        """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs.
-
-        What a process that died left half-written is removed as well, a day later.
-        """
-        oldest = datetime.now(UTC) - timedelta(days=defaults.TRASH_DAYS)
-        old = [path for path, _, when in self._trashed() if when < oldest]
-        yesterday = (datetime.now(UTC) - timedelta(days=1)).timestamp()
-        parts = [*self._runs.glob(f".*{files.PART}")]
-        for path in (*old, *(part for part in parts if _changed(part) < yesterday)):
-            shutil.rmtree(path, ignore_errors=True)
-        return len(old)
+        """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs."""
+        return trash.purge(self._trash, self._runs)
 
     def rebuild_index(self) -> int:
         """Read every folder again and return how many runs are listed."""
@@ -264,35 +322,18 @@ class Library:
             files.write_manifest(run, manifest)
         return manifest
 
+    def _write(
+        self, manifest: Manifest, splits: Mapping[str, Predictions], tables: Tables
+    ) -> Manifest:
+        kept = replace(manifest, owner=self.owner, history=tables.entry())
+        self._make_home()
+        files.write_run(self._runs, kept, splits, tables)
+        return kept
+
     def _make_home(self) -> None:
         with files.writing():
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._runs.mkdir(exist_ok=True, mode=0o700)
-
-    def _trashed(self) -> list[tuple[Path, str, datetime]]:
-        """Return (folder, id, when) of deleted runs, the oldest first."""
-        found = ((path, _TRASHED.fullmatch(path.name)) for path in self._trash.glob("*@*"))
-        entries = [(path, match[1], _moment(match[2])) for path, match in found if match]
-        return sorted(entries, key=lambda entry: (entry[2], entry[1]))
-
-
-def _check_alike(splits: Mapping[str, Predictions]) -> None:
-    """Refuse splits that one manifest cannot describe: it says task, kind and classes once."""
-    first, *others = splits
-    for other in others:
-        one, two = splits[first], splits[other]
-        if (one.task, one.kind, one.class_names) != (two.task, two.kind, two.class_names):
-            raise LibraryError(
-                "CLASSES",
-                f"{first} is {_kind(one)}, {other} is {_kind(two)}; a run has one set of classes",
-                "keep each part as a run of its own",
-            )
-
-
-def _kind(found: Predictions) -> str:
-    names = ", ".join(name[:60] for name in found.class_names[:6])
-    more = " and more" if found.n_classes > 6 else ""
-    return f"{found.task} {found.kind} with {found.n_classes} classes ({names}{more})"
 
 
 def describe(
@@ -303,8 +344,15 @@ def describe(
     summary: Mapping[str, Summary],
     notices: Sequence[Notice] = (),
 ) -> Manifest:
-    """Return the manifest of a new upload; the id is drawn at random."""
-    first = next(iter(splits.values()))
+    """Return the manifest of a new upload; the id is drawn at random.
+
+    Raises
+    ------
+    LibraryError
+        NAME, SPLIT_NAME, or CLASSES when the splits do not go together.
+    """
+    check_alike(splits)
+    first = next(iter(splits.values()), None)
     return Manifest(
         schema_version=SCHEMA_VERSION,
         id="".join(secrets.choice(_ALPHABET) for _ in range(12)),
@@ -313,36 +361,17 @@ def describe(
         owner="local",
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         description="",
-        task=str(first.task),
-        scores=str(first.kind),
-        n_classes=first.n_classes,
-        class_names=first.class_names,
-        splits={split: files.entry_of(split, found) for split, found in splits.items()},
+        task=str(first.task) if first else "",
+        scores=str(first.kind) if first else "",
+        n_classes=first.n_classes if first else 0,
+        class_names=first.class_names if first else (),
+        splits={name: files.entry_of(name, files.native(part)) for name, part in splits.items()},
         source=source,
         notices=tuple(notices),
         tags=(),
         metrics=dict(summary),
         code_version=defaults.VERSION,
     )
-
-
-def _changed(path: Path) -> float:
-    """Return when a path last changed; one that is gone by now changed never."""
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return float("inf")
-
-
-def _moment(text: str) -> datetime:
-    return datetime.strptime(text, _WHEN).replace(tzinfo=UTC)
-
-
-def _name(run: Path) -> str:
-    try:
-        return files.parse_manifest((run / files.MANIFEST).read_text("utf-8")).name
-    except (OSError, ValueError, LibraryError):
-        return "(damaged)"
 
 
 def _unknown(run_id: str) -> LibraryError:

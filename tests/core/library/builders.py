@@ -1,7 +1,10 @@
 """Small predictions and headline numbers to put into a library."""
 
+from dataclasses import fields
+
 import numpy as np
 
+from core.histories import BinHistory, History
 from core.library import Source, Summary
 from core.predictions import Predictions, ScoreKind, Task
 
@@ -28,4 +31,44 @@ def headline(ece: float | None = 0.05) -> Summary:
         floor_q95=0.02,
         gap={"gap": 0.05, "low": 0.03, "high": 0.08},
         verdict="over_confident",
+    )
+
+
+def small_bins(n_epochs: int = 3, n_bins: int = 4, seed: int = 0) -> BinHistory:
+    """Bins with an empty one in every epoch, and train confidences in some rows."""
+    rng = np.random.default_rng(seed)
+    shape = (n_epochs, n_bins)
+    edges = np.sort(rng.random((n_epochs, n_bins + 1)), axis=1)
+    confidence = rng.uniform(edges[:, :-1], edges[:, 1:])
+    accuracy, count = rng.random(shape), rng.integers(1, 99, shape)
+    empty = np.arange(n_bins) == rng.integers(n_bins, size=(n_epochs, 1))
+    confidence[empty], accuracy[empty], count[empty] = np.nan, np.nan, 0
+    return BinHistory(
+        epoch=np.repeat(np.arange(n_epochs), n_bins),
+        bin=np.tile(np.arange(n_bins), n_epochs),
+        lower=edges[:, :-1].ravel(),
+        upper=edges[:, 1:].ravel(),
+        count=count.ravel(),
+        confidence=confidence.ravel(),
+        accuracy=accuracy.ravel(),
+        gap=np.nan_to_num(confidence - accuracy).ravel(),
+        gamma=rng.uniform(-2, 20, n_epochs * n_bins),
+        train_confidence=np.where(empty, np.nan, rng.random(shape)).ravel(),
+    )
+
+
+def small_history(n_epochs: int = 3) -> History:
+    """Two metrics by epoch, one of them without a value at first."""
+    value = np.array([[0.5 / (epoch + 1), epoch or np.nan] for epoch in range(n_epochs)])
+    return History(
+        np.repeat(np.arange(n_epochs), 2), ("val_loss", "val_ece") * n_epochs, value.ravel()
+    )
+
+
+def same_columns(one: History | BinHistory, two: History | BinHistory) -> bool:
+    """Whether two histories agree in every bit."""
+    pairs = [(getattr(one, f.name), getattr(two, f.name)) for f in fields(one)]
+    return all(
+        a == b if isinstance(a, tuple) else a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        for a, b in pairs
     )

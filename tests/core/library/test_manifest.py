@@ -85,8 +85,8 @@ def test_unknown_and_missing_keys_are_named(path):
 
 
 def test_newer_schema_says_what_to_do():
-    with pytest.raises(LibraryError, match="schema 2, this program reads 1") as excinfo:
-        from_json(_manifest().to_json() | {"schema_version": 2})
+    with pytest.raises(LibraryError, match="schema 3, this program reads 2") as excinfo:
+        from_json(_manifest().to_json() | {"schema_version": 3})
     assert excinfo.value.code == "SCHEMA_VERSION"
 
 

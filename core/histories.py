@@ -1,0 +1,186 @@
+"""What happened while a model trained: metrics by epoch, and bins with their gammas by epoch.
+
+Imports numpy and our arrays, defaults and errors only.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from core import defaults
+from core.arrays import Bool, Float, Int, frozen
+from core.errors import Refused
+
+SLACK = 1e-9  # by which rounding may carry a mean or an edge beyond where it belongs
+GAP_SLACK = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Metrics by epoch, one row for each value.
+
+    Parameters
+    ----------
+    epoch : (R,) int64
+        From 0.
+    metric : R strings
+        What the value is.
+    value : (R,) float64
+        NaN where the metric has no value.
+    """
+
+    epoch: Int
+    metric: tuple[str, ...]
+    value: Float
+
+    def __post_init__(self) -> None:
+        """Freeze the columns."""
+        assert len(self.epoch) == len(self.metric) == len(self.value)
+        object.__setattr__(self, "epoch", frozen(self.epoch.astype(np.int64, copy=False)))
+        object.__setattr__(self, "value", frozen(self.value.astype(np.float64, copy=False)))
+
+    @property
+    def n_epochs(self) -> int:
+        """Number of different epochs."""
+        return len(np.unique(self.epoch))
+
+    def last(self) -> dict[str, float]:
+        """Return each metric of the last epoch; NaN where it has no value."""
+        newest = self.epoch.max(initial=0)
+        rows = zip(self.epoch.tolist(), self.metric, self.value.tolist(), strict=True)
+        return {metric: value for epoch, metric, value in rows if epoch == newest}
+
+
+@dataclass(frozen=True, eq=False)
+class BinHistory:
+    """Validation bins and gammas by epoch, one row for each bin; sorted by epoch, then bin.
+
+    Parameters
+    ----------
+    epoch, bin : (R,) int64
+        Epochs may have gaps; each has the bins 0..B-1.
+    lower, upper : (R,) float64 in [0, 1]
+        Edges of the bin, ascending within an epoch.
+    count : (R,) int64
+        Validation answers in it.
+    confidence, accuracy : (R,) float64 in [0, 1]
+        Means of these; NaN where the bin is empty.
+    gap : (R,) float64
+        Confidence minus accuracy; 0 where the bin is empty.
+    gamma : (R,) float64
+        After this epoch's update; below 0 it is inverse focal loss with the absolute value.
+    train_confidence : (R,) float64 in [0, 1]
+        Mean p of the true class over the training rows of this bin; NaN where it is not known.
+
+    Raises
+    ------
+    Refused
+        EMPTY, TABLE_SIZE, NONFINITE, HISTORY_RANGE, HISTORY_BINS or HISTORY_GAP.
+    """
+
+    epoch: Int
+    bin: Int
+    lower: Float
+    upper: Float
+    count: Int
+    confidence: Float
+    accuracy: Float
+    gap: Float
+    gamma: Float
+    train_confidence: Float
+
+    def __post_init__(self) -> None:
+        """Sort, freeze, check."""
+        order = np.lexsort((self.bin, self.epoch))
+        for name in COLUMNS:
+            kind = np.int64 if name in WHOLE else np.float64
+            column = getattr(self, name).astype(kind)[order]
+            object.__setattr__(self, name, frozen(column))
+        _check_grid(self)
+        _check_edges(self)
+        _check_means(self)
+
+    @property
+    def n_bins(self) -> int:
+        """B, the number of bins of each epoch."""
+        return int(self.bin[-1]) + 1
+
+    @property
+    def n_epochs(self) -> int:
+        """E, the number of epochs; each column becomes (E, B) by `reshape(E, B)`."""
+        return len(self.bin) // self.n_bins
+
+
+COLUMNS = tuple(field.name for field in fields(BinHistory))
+WHOLE = ("epoch", "bin", "count")
+REMEDY = "correct the history, or write it again"
+
+
+def _where(found: BinHistory, wrong: Bool) -> str:
+    row = int(np.flatnonzero(wrong)[0])
+    return f"epoch {found.epoch[row]}, bin {found.bin[row]}"
+
+
+def _refuse_any(code: str, found: BinHistory, wrong: Bool, what: str) -> None:
+    if wrong.any():
+        raise Refused(code, what, REMEDY, _where(found, wrong))
+
+
+def _check_grid(found: BinHistory) -> None:
+    """Every epoch has the bins 0..B-1, each once."""
+    if found.epoch.size == 0:
+        raise Refused("EMPTY", "a history without rows", "give at least one epoch")
+    for name in WHOLE:
+        negative = getattr(found, name) < 0
+        _refuse_any("HISTORY_RANGE", found, negative, f"{name} is below 0")
+    again = (np.diff(found.epoch, prepend=-1) == 0) & (np.diff(found.bin, prepend=-1) == 0)
+    _refuse_any("HISTORY_BINS", found, again, "this bin occurs twice in its epoch")
+    n_bins = int(found.bin.max()) + 1
+    if n_bins > defaults.MAX_BINS:
+        what = f"bins are numbered up to {n_bins - 1}, at most {defaults.MAX_BINS} bins are kept"
+        raise Refused("TABLE_SIZE", what, "number the bins from 0, and use fewer")
+    epochs, counts = np.unique(found.epoch, return_counts=True)
+    short = counts != n_bins
+    if short.any():
+        epoch = epochs[short][0]
+        have = found.bin[found.epoch == epoch]
+        missing = np.setdiff1d(np.arange(n_bins), have)[0]
+        what = f"{have.size} bins where the history has 0 to {n_bins - 1}; bin {missing} is missing"
+        raise Refused("HISTORY_BINS", what, "give every epoch all bins, from 0", f"epoch {epoch}")
+
+
+def _check_edges(found: BinHistory) -> None:
+    for name in ("lower", "upper", "gamma"):
+        lost = ~np.isfinite(getattr(found, name))
+        _refuse_any("NONFINITE", found, lost, f"{name} is not a number")
+    for name in ("lower", "upper"):
+        _refuse_any(
+            "HISTORY_RANGE", found, _outside(getattr(found, name)), f"{name} lies outside 0 to 1"
+        )
+    _refuse_any("HISTORY_BINS", found, found.lower > found.upper + SLACK, "lower is above upper")
+    first = found.bin == 0
+    for name in ("lower", "upper"):
+        falls = np.diff(getattr(found, name), prepend=0.0) < -SLACK
+        what = f"{name} is below that of the bin before"
+        _refuse_any("HISTORY_BINS", found, falls & ~first, what)
+
+
+def _check_means(found: BinHistory) -> None:
+    full = found.count > 0
+    for name in ("confidence", "accuracy"):
+        column = getattr(found, name)
+        lost = full & ~np.isfinite(column)
+        _refuse_any("NONFINITE", found, lost, f"{name} is not a number, though the bin has answers")
+        stated = ~full & ~np.isnan(column)
+        _refuse_any("HISTORY_RANGE", found, stated, f"{name} is stated, though the bin is empty")
+    for name in ("confidence", "accuracy", "train_confidence"):
+        outside = _outside(getattr(found, name))
+        _refuse_any("HISTORY_RANGE", found, outside, f"{name} lies outside 0 to 1")
+    wanted = np.where(full, found.confidence - found.accuracy, 0.0)
+    contradicts = ~(np.abs(found.gap - wanted) <= GAP_SLACK)
+    what = "gap is not confidence minus accuracy (0 in an empty bin)"
+    _refuse_any("HISTORY_GAP", found, contradicts, what)
+
+
+def _outside(column: Float) -> Bool:
+    return np.asarray((column < -SLACK) | (column > 1 + SLACK))

@@ -1,0 +1,181 @@
+"""Histories on disk: Parquet files of a run, and the events a trainer writes line by line.
+
+Imports numpy, pyarrow and our records.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.arrays import Float, Int, Scores
+from core.errors import LibraryError
+from core.histories import COLUMNS, WHOLE, BinHistory, History
+from core.library.manifest import BINS, HISTORY, VALIDATION, HistoryEntry
+
+Row = dict[str, Any]  # Any: numbers of one event, checked where they become columns
+
+
+MAX_ROWS = 2_000_000
+METRICS_SCHEMA = pa.schema(
+    [("epoch", pa.int64()), ("metric", pa.string()), ("value", pa.float64())]
+)
+BINS_SCHEMA = pa.schema([(n, pa.int64() if n in WHOLE else pa.float64()) for n in COLUMNS])
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What is kept of a training by epoch; None for what there is not.
+
+    Parameters
+    ----------
+    metrics : History or None
+    bins : BinHistory or None
+    validation : (E, N, K) array of float, or None
+        Logits of the validation part after each epoch.
+    """
+
+    metrics: History | None = None
+    bins: BinHistory | None = None
+    validation: Scores | None = None
+
+    @property
+    def n_epochs(self) -> int:
+        """Number of epochs."""
+        first = self.metrics or self.bins
+        return first.n_epochs if first else 0
+
+    def entry(self) -> HistoryEntry | None:
+        """Return the manifest's entry; None where nothing is kept."""
+        if self.n_epochs == 0:
+            return None
+        last = self.metrics.last() if self.metrics else {}
+        return HistoryEntry(
+            file=HISTORY if self.metrics else None,
+            bins=BINS if self.bins else None,
+            validation=None if self.validation is None else VALIDATION,
+            epochs=self.n_epochs,
+            last={name: value if math.isfinite(value) else None for name, value in last.items()},
+        )
+
+
+def write_history(path: Path, history: History) -> None:
+    """Write metrics by epoch as Parquet with columns epoch, metric, value; NaN becomes null."""
+    columns = [history.epoch.tolist(), history.metric, _nullable(history.value)]
+    _write(path, columns, METRICS_SCHEMA)
+
+
+def write_bins(path: Path, bins: BinHistory) -> None:
+    """Write bins by epoch as Parquet with the columns of `BinHistory`; NaN becomes null."""
+    _write(path, [_nullable(getattr(bins, name)) for name in COLUMNS], BINS_SCHEMA)
+
+
+def read_history(path: Path) -> History:
+    """Return what `write_history` wrote, bit by bit.
+
+    Raises
+    ------
+    OSError, ValueError, TypeError
+        The file is none of ours, or damaged.
+    """
+    epoch, metric, value = _read(path, METRICS_SCHEMA)
+    return History(np.array(epoch, np.int64), tuple(metric), np.array(value, np.float64))
+
+
+def read_bins(path: Path) -> BinHistory:
+    """Return what `write_bins` wrote, bit by bit.
+
+    Raises
+    ------
+    Refused, OSError, ValueError, TypeError
+        The file is none of ours, or damaged.
+    """
+    return _bins(dict(zip(COLUMNS, _read(path, BINS_SCHEMA), strict=True)))
+
+
+def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
+    """Return the history that a trainer's events tell, while it runs or afterwards.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        One JSON object each. A last line that is not whole is still being written. An epoch that
+        comes again, after a resume, takes the place of itself and of all that followed.
+
+    Returns
+    -------
+    tuple of History and BinHistory
+        None in place of the bins where no epoch has any; null is NaN.
+
+    Raises
+    ------
+    LibraryError
+        EVENTS when a line before the last is not JSON, or an epoch lacks something.
+    Refused
+        As of `BinHistory`.
+    """
+    try:
+        epochs = _epochs(list(lines))
+        values = [(e["epoch"], *item) for e in epochs for item in e["metrics"].items()]
+        epoch, metric, value = zip(*values, strict=True) if values else ((), (), ())
+        bins = [{"epoch": e["epoch"], **row} for e in epochs for row in e.get("bins") or ()]
+        history = History(np.array(epoch, np.int64), metric, np.array(value, np.float64))
+        columns = {name: [row[name] for row in bins] for name in COLUMNS}
+        return history, _bins(columns) if bins else None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LibraryError(
+            "EVENTS", "the events of this training cannot be read", "train the model again"
+        ) from error
+
+
+def _epochs(lines: list[str]) -> list[Row]:
+    """Return the epochs that count, in order."""
+    found: list[Row] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            if number == len(lines):
+                break
+            raise
+        if event["event"] == "epoch":
+            found = [*(e for e in found if e["epoch"] < event["epoch"]), event]
+    return found
+
+
+def _bins(columns: Mapping[str, list[Any]]) -> BinHistory:  # Any: numbers and None
+    arrays: dict[str, Any] = {  # Any: int64 and float64
+        name: np.array(column, np.int64 if name in WHOLE else np.float64)
+        for name, column in columns.items()
+    }
+    return BinHistory(**arrays)
+
+
+def _nullable(values: Int | Float) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def _write(path: Path, columns: Sequence[Sequence[object]], schema: pa.Schema) -> None:
+    table = pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
+    with path.open("wb") as file:
+        pq.write_table(table, file, compression="zstd")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read(path: Path, schema: pa.Schema) -> list[list[Any]]:  # Any: numbers, text and None
+    """Return the columns of a table of just this form; a ValueError for any other."""
+    try:
+        file = pq.ParquetFile(pa.BufferReader(path.read_bytes()))
+        if file.metadata.num_rows > MAX_ROWS or not file.schema_arrow.equals(schema):
+            raise ValueError(path.name)
+        return [column.to_pylist() for column in file.read(use_threads=False).columns]
+    except pa.ArrowException as error:
+        raise ValueError(path.name) from error

@@ -1,0 +1,82 @@
+"""Deleted runs: folders `<id>@<when>` that stay a while; imports our files only."""
+
+import re
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from core import defaults
+from core.errors import LibraryError
+from core.library import files
+
+_WHEN = "%Y%m%dT%H%M%SZ"
+_TRASHED = re.compile(r"([a-z0-9-]+)@([0-9]{8}T[0-9]{6}Z)")
+
+
+@dataclass(frozen=True)
+class Trashed:
+    """A deleted run that can still be restored; `deleted` is UTC in ISO 8601."""
+
+    id: str
+    name: str
+    deleted: str
+
+
+def place(trash: Path, run_id: str) -> Path:
+    """Return where a run that is deleted now goes."""
+    return trash / f"{run_id}@{datetime.now(UTC).strftime(_WHEN)}"
+
+
+def newest(trash: Path, run_id: str) -> Path | None:
+    """Return where the last deleted run of an id lies, if there is one."""
+    found = [path for path, trashed, _ in _entries(trash) if trashed == run_id]
+    return found[-1] if found else None
+
+
+def listed(trash: Path) -> list[Trashed]:
+    """Return the deleted runs, the last deleted first."""
+    return [
+        Trashed(run_id, _name(path), when.isoformat())
+        for path, run_id, when in reversed(_entries(trash))
+    ]
+
+
+def purge(trash: Path, runs: Path) -> int:
+    """Remove what was deleted over TRASH_DAYS ago, and return how many runs that was.
+
+    What a process that died left half-written among the runs is removed as well, a day later.
+    """
+    oldest = datetime.now(UTC) - timedelta(days=defaults.TRASH_DAYS)
+    old = [path for path, _, when in _entries(trash) if when < oldest]
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).timestamp()
+    parts = (part for part in runs.glob(f".*{files.PART}") if _changed(part) < yesterday)
+    for path in (*old, *parts):
+        shutil.rmtree(path, ignore_errors=True)
+    return len(old)
+
+
+def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:
+    """Return (folder, id, when) of deleted runs, the oldest first."""
+    found = ((path, _TRASHED.fullmatch(path.name)) for path in trash.glob("*@*"))
+    entries = [(path, match[1], _moment(match[2])) for path, match in found if match]
+    return sorted(entries, key=lambda entry: (entry[2], entry[1]))
+
+
+def _changed(part: Path) -> float:
+    """Return when a path last changed; one that is gone by now changed never."""
+    try:
+        return part.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+def _moment(text: str) -> datetime:
+    return datetime.strptime(text, _WHEN).replace(tzinfo=UTC)
+
+
+def _name(run: Path) -> str:
+    try:
+        return files.parse_manifest((run / files.MANIFEST).read_text("utf-8")).name
+    except (OSError, ValueError, LibraryError):
+        return "(damaged)"
