@@ -7,11 +7,19 @@ from torch import nn
 
 from core.errors import UsageError
 from core.models.catalogue import checked_model
+from core.models.densenet import densenet121
+from core.models.resnet import resnet50, resnet110, wide_resnet_26_10
 from core.models.small_cnn import SmallCnn
 
 LEAST_SIDE: Final = 8
 
-FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {"small_cnn": SmallCnn}
+FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {  # from channels and outputs
+    "resnet50_cifar": resnet50,
+    "resnet110_cifar": resnet110,
+    "wrn_26_10_cifar": wide_resnet_26_10,
+    "densenet121_cifar": densenet121,
+    "small_cnn": SmallCnn,
+}
 
 
 def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) -> nn.Module:
@@ -47,7 +55,7 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
 def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
     """Return the height and width that a network takes images of `size` in.
 
-    The network of `catalogue.MODELS` take any from 8 x 8 on as they are.
+    The networks of `catalogue.MODELS` take any from 8 x 8 on as they are.
 
     Raises
     ------

@@ -32,6 +32,31 @@ class ModelEntry:
 
 
 MODELS: Final[dict[str, ModelEntry]] = {
+    "resnet50_cifar": ModelEntry(
+        "ResNet-50",
+        "Fifty layers in bottlenecks with shortcuts, and a stem for small images: the papers' "
+        "usual network.",
+        "He et al. 2016; released code of Mukhoti et al. 2020",
+        23.5,
+    ),
+    "resnet110_cifar": ModelEntry(
+        "ResNet-110",
+        "A narrow network of 110 layers with shortcuts, made for CIFAR.",
+        "He et al. 2016, section 4.2",
+        1.7,
+    ),
+    "wrn_26_10_cifar": ModelEntry(
+        "Wide-ResNet-26-10",
+        "A shallower network with shortcuts, ten times as wide; the slowest of these.",
+        "Zagoruyko and Komodakis 2016; released code of Mukhoti et al. 2020",
+        36.5,
+    ),
+    "densenet121_cifar": ModelEntry(
+        "DenseNet-121",
+        "Every layer sees the maps of all layers before it in its stage; a stem for small images.",
+        "Huang et al. 2017; released code of Mukhoti et al. 2020",
+        7.0,
+    ),
     "small_cnn": ModelEntry(
         "Small CNN",
         "Three convolutions with group normalisation: trains on CPUs, and no image is seen "

@@ -5,7 +5,8 @@ import pytest
 from core.errors import UsageError
 from core.models.catalogue import MODELS
 
-NAMES = list(MODELS)
+LARGE = ("resnet50_cifar", "wrn_26_10_cifar", "densenet121_cifar")
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in MODELS]
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_sizes_are_taken_as_they_are_from_8_on(torch, made, name):
     from core.models.build import input_size
 
     assert input_size(name, (8, 21)) == (8, 21)
-    with pytest.raises(UsageError, match=r"images of \(32, 7\); small_cnn takes 8 x 8 or larger"):
+    with pytest.raises(UsageError, match=rf"images of \(32, 7\); {name} takes 8 x 8 or larger"):
         input_size(name, (32, 7))
     with pytest.raises(UsageError, match="SETTING"):
         made(name, size=(7, 32))
@@ -113,7 +114,7 @@ def test_small_cnn_has_the_parameters_of_its_widths(made):
 
 def test_small_cnn_answers_a_row_alike_in_any_batch(torch, made):
     """Training and evaluation; the kernels of other batch sizes round differently."""
-    model, batch = made("small_cnn"), images(torch, 8)
+    model, batch = made("small_cnn"), images(torch, 4, size=(16, 16))
     with torch.no_grad():
         for mode in (model.train(), model.eval()):
             together = mode(batch)

@@ -8,7 +8,10 @@ import pytest
 from core.errors import UsageError
 from core.models.catalogue import MODELS, checked_model
 
-NAMES = ["small_cnn"]
+NAMES = [
+    *("resnet50_cifar", "resnet110_cifar", "wrn_26_10_cifar", "densenet121_cifar"),
+    "small_cnn",
+]
 
 
 def test_names_are_those_of_the_command_line():
