@@ -12,10 +12,9 @@ import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from core import defaults
-from core.commands import calibrate
+from core.commands import calibrate, runs
 from core.commands.shared import (
     Json,
     Parser,
@@ -73,7 +72,7 @@ def _parser() -> Parser:
     _add_compare(verbs.add_parser("compare", help="compare files on the same labelled rows"))
     calibrate.add_calibrate(verbs.add_parser("calibrate", help="fit calibrators, and judge them"))
     calibrate.add_apply(verbs.add_parser("apply", help="apply a saved calibrator to a file"))
-    _add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
+    runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     _add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser
 
@@ -166,13 +165,13 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.metric not in PAIRED:
         what = f"metric {arguments.metric!r} cannot be compared"
         raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
-    runs = []
+    found = []
     for file in files:
         result = read(argparse.Namespace(**vars(arguments) | {"file": file}))
-        runs.append(compared(result.splits[result.chosen_split]))
+        found.append(compared(result.splits[result.chosen_split]))
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]
-    report = compare_json(names, runs, compare(runs, names, 0), arguments.metric)
+    report = compare_json(names, found, compare(found, names, 0), arguments.metric)
     emit(arguments.json, report)
     if arguments.json != "-":
         for line in compare_lines(report):
@@ -186,105 +185,6 @@ def _interval(score: Json) -> str:
     if score["low"] is None:
         return ""
     return f"{score['low']:.4f} to {score['high']:.4f} ({100 * score['level']:g} %)"
-
-
-def _add_runs(verb: Parser) -> None:
-    acts = verb.add_subparsers(metavar="ACT", parser_class=Parser)
-    verb.set_defaults(run=_runs_list, json=None)
-    listed = acts.add_parser("list", help="every run, newest first")
-    listed.set_defaults(run=_runs_list)
-    listed.add_argument("--json", metavar="OUT|-")
-    shown = acts.add_parser("show", help="one run's manifest")
-    shown.set_defaults(run=_runs_show)
-    shown.add_argument("id")
-    shown.add_argument("--json", metavar="OUT|-")
-    shown.add_argument("--files", action="store_true", help="with absolute paths")
-    imported = acts.add_parser("import", help="read a file and keep it")
-    imported.set_defaults(run=_runs_import)
-    imported.add_argument("file", type=Path)
-    imported.add_argument("--name")
-    add_reading(imported)
-    exported = acts.add_parser("export", help="write a run to one file")
-    exported.set_defaults(run=_runs_export)
-    exported.add_argument("id")
-    exported.add_argument("--out", type=Path, required=True)
-    renamed = acts.add_parser("rename")
-    renamed.set_defaults(run=lambda a: _done(_library().rename(a.id, a.name), "renamed"))
-    renamed.add_argument("id")
-    renamed.add_argument("name")
-    tagged = acts.add_parser("tag", help="replace a run's tags")
-    tagged.set_defaults(run=lambda a: _done(_library().tag(a.id, tuple(a.tags)), "tagged"))
-    tagged.add_argument("id")
-    tagged.add_argument("tags", nargs="*")
-    for act in ("delete", "restore"):
-        moved = acts.add_parser(act)
-        moved.set_defaults(run=_runs_move, act=act)
-        moved.add_argument("id")
-    rebuilt = acts.add_parser("rebuild-index", help="restore the index from the run folders")
-    rebuilt.set_defaults(run=_runs_rebuild)
-
-
-def _library() -> Any:  # noqa: ANN401  Library; imported late to keep `audit` light
-    from core.library import open_library
-
-    return open_library()
-
-
-def _done(_: object, act: str) -> int:
-    print(act)
-    return 0
-
-
-def _runs_list(arguments: argparse.Namespace) -> int:
-    rows = _library().rows()
-    if arguments.json:
-        emit(arguments.json, [row.to_json() for row in rows])
-        return 0
-    for row in rows:
-        print(printable(f"{row.id}  {row.kind:<8}  {row.task:<10}  {row.n:>8}  {row.name}"))
-    return 0
-
-
-def _runs_show(arguments: argparse.Namespace) -> int:
-    library = _library()
-    shown = library.get(arguments.id).to_json()
-    if arguments.files:
-        shown["files"] = library.files(arguments.id)
-    emit(arguments.json or "-", shown)
-    return 0
-
-
-def _runs_import(arguments: argparse.Namespace) -> int:
-    from core.library.importing import keep_result
-
-    result = read(arguments)
-    name = arguments.name or arguments.file.stem
-    manifest = keep_result(_library(), name, arguments.file.name, result)
-    print(manifest.id)
-    return 0
-
-
-def _runs_export(arguments: argparse.Namespace) -> int:
-    _library().export(arguments.id, arguments.out)
-    print(arguments.out.name)
-    return 0
-
-
-def _runs_move(arguments: argparse.Namespace) -> int:
-    library = _library()
-    if arguments.act == "delete":
-        library.delete(arguments.id)
-        print(f"deleted; python -m core runs restore {arguments.id} brings it back")
-    else:
-        library.restore(arguments.id)
-        print("restored")
-    return 0
-
-
-def _runs_rebuild(_: argparse.Namespace) -> int:
-    count = _library().rebuild_index()
-    print(f"{count} runs indexed")
-    return 0
 
 
 def _add_samples(verb: Parser) -> None:

@@ -1,0 +1,107 @@
+"""The verb `runs`: list, show, keep, change and export runs of the library."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from core.commands.shared import Parser, add_reading, emit, printable, read
+
+
+def add_runs(verb: Parser) -> None:
+    """Add the options of `runs`."""
+    acts = verb.add_subparsers(metavar="ACT", parser_class=Parser)
+    verb.set_defaults(run=_list, json=None)
+    listed = acts.add_parser("list", help="every run, newest first")
+    listed.set_defaults(run=_list)
+    listed.add_argument("--json", metavar="OUT|-")
+    shown = acts.add_parser("show", help="one run's manifest")
+    shown.set_defaults(run=_show)
+    shown.add_argument("id")
+    shown.add_argument("--json", metavar="OUT|-")
+    shown.add_argument("--files", action="store_true", help="with absolute paths")
+    imported = acts.add_parser("import", help="read a file and keep it")
+    imported.set_defaults(run=_import)
+    imported.add_argument("file", type=Path)
+    imported.add_argument("--name")
+    add_reading(imported)
+    exported = acts.add_parser("export", help="write a run to one file")
+    exported.set_defaults(run=_export)
+    exported.add_argument("id")
+    exported.add_argument("--out", type=Path, required=True)
+    renamed = acts.add_parser("rename")
+    renamed.set_defaults(run=lambda a: _done(_library().rename(a.id, a.name), "renamed"))
+    renamed.add_argument("id")
+    renamed.add_argument("name")
+    tagged = acts.add_parser("tag", help="replace a run's tags")
+    tagged.set_defaults(run=lambda a: _done(_library().tag(a.id, tuple(a.tags)), "tagged"))
+    tagged.add_argument("id")
+    tagged.add_argument("tags", nargs="*")
+    for act in ("delete", "restore"):
+        moved = acts.add_parser(act)
+        moved.set_defaults(run=_move, act=act)
+        moved.add_argument("id")
+    rebuilt = acts.add_parser("rebuild-index", help="restore the index from the run folders")
+    rebuilt.set_defaults(run=_rebuild)
+
+
+def _library() -> Any:  # noqa: ANN401  Library; imported late to keep `audit` light
+    from core.library import open_library
+
+    return open_library()
+
+
+def _done(_: object, act: str) -> int:
+    print(act)
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    rows = _library().rows()
+    if arguments.json:
+        emit(arguments.json, [row.to_json() for row in rows])
+        return 0
+    for row in rows:
+        print(printable(f"{row.id}  {row.kind:<8}  {row.task:<10}  {row.n:>8}  {row.name}"))
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    library = _library()
+    shown = library.get(arguments.id).to_json()
+    if arguments.files:
+        shown["files"] = library.files(arguments.id)
+    emit(arguments.json or "-", shown)
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from core.library.importing import keep_result
+
+    result = read(arguments)
+    name = arguments.name or arguments.file.stem
+    manifest = keep_result(_library(), name, arguments.file.name, result)
+    print(manifest.id)
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    _library().export(arguments.id, arguments.out)
+    print(arguments.out.name)
+    return 0
+
+
+def _move(arguments: argparse.Namespace) -> int:
+    library = _library()
+    if arguments.act == "delete":
+        library.delete(arguments.id)
+        print(f"deleted; python -m core runs restore {arguments.id} brings it back")
+    else:
+        library.restore(arguments.id)
+        print("restored")
+    return 0
+
+
+def _rebuild(_: argparse.Namespace) -> int:
+    count = _library().rebuild_index()
+    print(f"{count} runs indexed")
+    return 0
