@@ -1,71 +1,155 @@
-"""From pixels or files, targets and a split to a data set; imports torch."""
+"""From pixels or files, labels and a split to a data set; imports torch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from core.arrays import Int, digest, row_chunks
-from core.datasets.base import Data, ResidentPart
+from core.datasets.base import Data, Part, ResidentPart
+from core.datasets.cache import remembered
 from core.datasets.catalogue import DATASETS
+from core.datasets.listing import PictureFile, names_of
+from core.datasets.pictures import Pixels, Size, decode
 from core.datasets.splits import SplitRecord
+from core.datasets.stream import StreamedPart
+from core.errors import Notice
+from core.predictions import Task
 
-Pixels = npt.NDArray[np.uint8]
 SHIFT: Final = 8  # images are shifted by up to an eighth of their side: 4 of 32, He et al. 2016
+MAX_SIDE: Final = 64  # larger images are streamed
+MAX_BYTES: Final = 2 * 2**30  # as are more pixels than this
+# Of the ILSVRC 2012 training images, red, green and blue; as published with torchvision's models.
+IMAGENET_MEAN: Final = (0.485, 0.456, 0.406)
+IMAGENET_STD: Final = (0.229, 0.224, 0.225)
+Moments = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-def in_memory(
-    name: str,
-    pixels: Pixels,
-    labels: Int,
-    row_ids: Sequence[str],
-    class_names: tuple[str, ...],
-    split: SplitRecord,
-) -> Data:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What is known of all rows of a data set beside their pixels.
+
+    Attributes
+    ----------
+    name : str
+        Key in the catalogue.
+    labels : (N,) int64 in 0..K-1, or (N, L) int64 of 0 and 1
+    class_names : tuple of str
+    split : SplitRecord
+    notices : tuple of Notice
+    """
+
+    name: str
+    labels: Int
+    class_names: tuple[str, ...]
+    split: SplitRecord
+    notices: tuple[Notice, ...] = ()
+
+    def targets(self, part: str) -> Tensor:
+        """Return the targets of a part as losses take them."""
+        chosen = torch.from_numpy(self.labels[self.split.rows[part]])
+        return chosen.float() if DATASETS[self.name].task is Task.MULTILABEL else chosen
+
+
+def in_memory(rows: Rows, pixels: Pixels, row_ids: Sequence[str]) -> Data:
     """Return a data set whose images live in memory.
 
     Parameters
     ----------
-    name : str
-        Key in the catalogue.
+    rows : Rows
     pixels : (N, C, H, W) uint8
-    labels : (N,) int64 in 0..K-1
     row_ids : sequence of N str
-    class_names : tuple of K str
-    split : SplitRecord
     """
-    entry = DATASETS[name]
     parts = {
         part: ResidentPart(
-            torch.from_numpy(labels[rows]),
-            tuple(row_ids[row] for row in rows),
-            torch.from_numpy(pixels[rows]),
+            rows.targets(part),
+            tuple(row_ids[row] for row in chosen),
+            torch.from_numpy(pixels[chosen]),
         )
-        for part, rows in split.rows.items()
+        for part, chosen in rows.split.rows.items()
     }
-    mean, std = moments(parts["train"].pixels.numpy())
-    channels, height, width = pixels.shape[1:]
-    return Data(
-        name=name,
-        task=entry.task,
-        class_names=class_names,
-        **parts,
-        channels=channels,
-        size=(height, width),
-        mean=mean,
-        std=std,
-        flip=entry.flip,
-        pad=min(height, width) // SHIFT if entry.shift else 0,
-        digest=digest(pixels, labels),
-        notices=(),
-        split=split,
+    height, width = pixels.shape[2:]
+    moments = channel_moments(parts["train"].pixels.numpy())
+    return _data(rows, parts, (height, width), moments, digest(pixels, rows.labels))
+
+
+def from_files(rows: Rows, root: Path, pictures: Sequence[PictureFile], size: Size | None) -> Data:
+    """Return a data set of pictures: in memory where small and of one size, else streamed.
+
+    Parameters
+    ----------
+    rows : Rows
+    root : Path
+        Folder of the data set.
+    pictures : sequence of N PictureFile
+    size : (int, int), optional
+        Height and width that streamed images are resized to; None takes the first picture's.
+
+    Raises
+    ------
+    Refused
+        A picture that cannot be read; where images are streamed, only the first is looked at.
+    """
+    first = decode(root, pictures[0].name)
+    height, width = first.shape[1:]
+    if max(height, width) <= MAX_SIDE and first.nbytes * len(pictures) <= MAX_BYTES:
+        pixels = remembered(root, pictures, (height, width))
+        if pixels is not None:
+            return in_memory(rows, pixels, names_of(pictures))
+    return _streamed(rows, root, pictures, size or (height, width))
+
+
+def _streamed(rows: Rows, root: Path, pictures: Sequence[PictureFile], size: Size) -> Data:
+    """Return a data set whose images stay in their files."""
+    parts = {
+        part: StreamedPart(
+            rows.targets(part), names_of([pictures[row] for row in chosen]), root, size
+        )
+        for part, chosen in rows.split.rows.items()
+    }
+    notice = Notice(
+        "IMAGENET_MOMENTS",
+        "Pictures are read as they are needed, and normalised with ImageNet's mean and standard "
+        "deviation instead of their own.",
+    )
+    files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
+    return _data(
+        replace(rows, notices=(*rows.notices, notice)),
+        parts,
+        size,
+        (IMAGENET_MEAN, IMAGENET_STD),
+        digest(files, rows.labels),
     )
 
 
-def moments(pixels: Pixels) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return mean and standard deviation of pixels / 255 in each channel, exact sums.
+def _data(
+    rows: Rows, parts: Mapping[str, Part], size: Size, moments: Moments, content: str
+) -> Data:
+    """Return the data set of these parts; `content` is their digest."""
+    entry = DATASETS[rows.name]
+    return Data(
+        name=rows.name,
+        task=entry.task,
+        class_names=rows.class_names,
+        **parts,
+        channels=len(moments[0]),
+        size=size,
+        mean=moments[0],
+        std=moments[1],
+        flip=entry.flip,
+        pad=min(size) // SHIFT if entry.shift else 0,
+        digest=content,
+        notices=rows.notices,
+        split=rows.split,
+    )
+
+
+def channel_moments(pixels: Pixels) -> Moments:
+    """Return mean and standard deviation of pixels / 255 in each channel, from exact counts.
 
     Parameters
     ----------

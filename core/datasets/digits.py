@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.datasets.assemble import in_memory
+from core.datasets.assemble import Rows, in_memory
 from core.datasets.base import Data, Wanted
 from core.datasets.catalogue import DATASETS
 from core.datasets.splits import by_counts
@@ -17,11 +17,10 @@ def digits(wanted: Wanted) -> Data:
     source = load_digits()
     pixels = np.rint(source.images * (255 / TOP)).astype(np.uint8)[:, None]
     sizes = DATASETS["digits"].sizes
-    return in_memory(
+    rows = Rows(
         "digits",
-        pixels,
         source.target.astype(np.int64),
-        [str(row) for row in range(len(pixels))],
         tuple(str(name) for name in source.target_names),
         by_counts(len(pixels), sizes["val"], sizes["test"], wanted.split_seed),
     )
+    return in_memory(rows, pixels, [str(row) for row in range(len(pixels))])

@@ -7,8 +7,13 @@ from typing import Final
 from core.datasets.base import Data, Wanted
 from core.datasets.catalogue import checked_data
 from core.datasets.digits import digits
+from core.datasets.folders import folder, tiny_imagenet
 
-LOADERS: Final[dict[str, Callable[[Wanted], Data]]] = {"digits": digits}
+LOADERS: Final[dict[str, Callable[[Wanted], Data]]] = {
+    "digits": digits,
+    "tiny_imagenet": tiny_imagenet,
+    "folder": folder,
+}
 
 
 def load(

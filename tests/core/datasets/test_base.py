@@ -5,17 +5,12 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from core.datasets.assemble import in_memory, moments
+from core.datasets.assemble import Rows, channel_moments, in_memory
 from core.datasets.base import Data, ResidentPart
 from core.datasets.load import load
 from core.datasets.splits import as_given
 from core.predictions import Task
-
-CPU = torch.device("cpu")
-
-
-def rows(*numbers: int) -> torch.Tensor:
-    return torch.tensor(numbers, dtype=torch.int64)
+from tests.core.datasets.written import CPU, random_pixels, rows
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +18,10 @@ def digits() -> Data:
     return load("digits", root=None, split_seed=0)
 
 
-def random_pixels(n: int, channels: int = 3, height: int = 8, width: int = 6) -> np.ndarray:
-    rng = np.random.default_rng(5)
-    return rng.integers(0, 256, (n, channels, height, width), dtype=np.uint8)
-
-
 def small(pixels: np.ndarray, labels: np.ndarray) -> Data:
     names = tuple(str(row) for row in range(len(pixels)))
     split = as_given(len(pixels) - 4, 2, 2, 0)
-    return in_memory("cifar10", pixels, labels, names, ("a", "b"), split)
+    return in_memory(Rows("cifar10", labels, ("a", "b"), split), pixels, names)
 
 
 def test_images_come_in_the_order_asked() -> None:
@@ -88,14 +78,14 @@ def test_the_seed_of_the_split_changes_parts_and_not_the_data(digits: Data) -> N
 def test_moments_by_hand() -> None:
     """Channel 0: 0, 255, 255, 255: mean 3/4, variance 3/16. Channel 1: always 51 of 255."""
     pixels = np.array([[[[0, 255]], [[51, 51]]], [[[255, 255]], [[51, 51]]]], np.uint8)
-    mean, std = moments(pixels)
+    mean, std = channel_moments(pixels)
     np.testing.assert_allclose(mean, [0.75, 0.2], rtol=1e-14)
     np.testing.assert_allclose(std, [np.sqrt(3) / 4, 1.0], rtol=1e-14)
 
 
 def test_moments_are_numpys_over_many_chunks() -> None:
     pixels = random_pixels(3000, height=16, width=16)
-    mean, std = moments(pixels)
+    mean, std = channel_moments(pixels)
     scaled = pixels / 255
     np.testing.assert_allclose(mean, scaled.mean(axis=(0, 2, 3)), rtol=1e-12)
     np.testing.assert_allclose(std, scaled.std(axis=(0, 2, 3)), rtol=1e-12)

@@ -1,0 +1,185 @@
+"""Folders of pictures, one subfolder a class; and Tiny-ImageNet's; imports torch."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from core.arrays import Int
+from core.datasets import splits
+from core.datasets.assemble import Rows, from_files
+from core.datasets.base import Data, Wanted
+from core.datasets.listing import (
+    PictureFile,
+    existing_root,
+    pictures_below,
+    skipped_notice,
+    subfolders,
+    text_below,
+)
+from core.datasets.splits import PARTS, SplitRecord
+from core.errors import Notice, Refused
+
+FOLDER: Final = (
+    "train/CLASS/*.jpg and test/CLASS/*.jpg (and perhaps val/CLASS/*.jpg), or CLASS/*.jpg, with "
+    "one folder for each class"
+)
+TINY_IMAGENET: Final = (
+    "train/WNID/images/*.JPEG, val/images/*.JPEG, val/val_annotations.txt and words.txt, as "
+    "tiny-imagenet-200.zip unpacks"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Pictures of one part with their classes.
+
+    Attributes
+    ----------
+    pictures : list of N PictureFile
+    labels : list of N int
+    skipped : int
+        Files that are no pictures of a class.
+    """
+
+    pictures: list[PictureFile]
+    labels: list[int]
+    skipped: int = 0
+
+
+def folder(wanted: Wanted) -> Data:
+    """Return a folder of pictures in class folders, already in parts or to be cut.
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT, CLASSES, EMPTY: the folder is missing or not laid out as it should be.
+    """
+    root = existing_root(wanted.root, FOLDER)
+    given = [part for part in PARTS if (root / part).is_dir()]
+    in_parts = "train" in given and len(given) > 1
+    names = _class_names(root / "train" if in_parts else root)
+    found = {part: _by_class(root, part, names) for part in (given if in_parts else [""])}
+    pictures, labels = _joined(list(found.values()))
+    if in_parts:
+        split, notices = _given_split(found, wanted.split_seed)
+    else:
+        split, notices = splits.stratified(labels, names, wanted.split_seed), ()
+    notices += skipped_notice(sum(part.skipped for part in found.values()))
+    return from_files(Rows("folder", labels, names, split, notices), root, pictures, wanted.size)
+
+
+def tiny_imagenet(wanted: Wanted) -> Data:
+    """Return Tiny-ImageNet; its official validation part is the test part.
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT: the folder or one of its files is missing, or a picture is not annotated.
+    """
+    root = existing_root(wanted.root, TINY_IMAGENET)
+    words = text_below(root, "words.txt", TINY_IMAGENET)
+    annotations = text_below(root, "val/val_annotations.txt", TINY_IMAGENET)
+    wnids = _class_names(existing_root(root / "train", TINY_IMAGENET))
+    train = _by_class(root, "train", wnids)
+    test = _annotated(root, _columns(annotations), wnids)
+    pictures, labels = _joined([train, test])
+    split = splits.held_out(len(train.pictures), len(test.pictures), wanted.split_seed)
+    rows = Rows("tiny_imagenet", labels, _spoken(wnids, _columns(words)), split)
+    return from_files(rows, root, pictures, wanted.size)
+
+
+def _class_names(folder: Path) -> tuple[str, ...]:
+    """Return the names of the class folders, at least two."""
+    names = tuple(subfolders(folder))
+    if len(names) < 2:
+        raise Refused(
+            "CLASSES",
+            f"{folder.name} holds {len(names)} folders, and each class is one",
+            f"give at least two classes: {FOLDER}",
+        )
+    return names
+
+
+def _by_class(root: Path, part: str, names: Sequence[str]) -> Found:
+    """Return the pictures below `root/part`, labelled by the folder they lie in."""
+    number = {name: k for k, name in enumerate(names)}
+    if unknown := set(subfolders(root / part)) - set(names):
+        raise Refused(
+            "CLASSES",
+            f"{part} has the class {min(unknown)!r} and train has not",
+            "give both the same classes",
+        )
+    files, skipped = pictures_below(root, part)
+    depth = 1 if part else 0
+    steps = [file.name.split("/") for file in files]
+    kept = [row for row, path in enumerate(steps) if len(path) > depth + 1]
+    labels = [number[steps[row][depth]] for row in kept]
+    empty = set(range(len(names))) - set(labels)
+    if empty and part in ("", "train"):
+        raise Refused(
+            "EMPTY",
+            f"class {names[min(empty)]!r} holds no pictures to train on",
+            "put some there, or take the folder away",
+        )
+    return Found([files[row] for row in kept], labels, skipped + len(files) - len(kept))
+
+
+def _joined(parts: Sequence[Found]) -> tuple[list[PictureFile], Int]:
+    """Return pictures and labels of parts one after another."""
+    labels = [label for part in parts for label in part.labels]
+    return [file for part in parts for file in part.pictures], np.array(labels, np.int64)
+
+
+def _given_split(found: Mapping[str, Found], seed: int) -> tuple[SplitRecord, tuple[Notice, ...]]:
+    """Return the split of a folder in parts; what is missing is taken from train."""
+    n = {part: len(files.pictures) for part, files in found.items()}
+    if len(n) == len(PARTS):
+        return splits.as_given(n["train"], n["val"], n["test"], seed), ()
+    if "test" in n:
+        return splits.held_out(n["train"], n["test"], seed), ()
+    text = "There is no folder test, so val is the test part, and a tenth of train validates."
+    return splits.held_out(n["train"], n["val"], seed), (Notice("VAL_AS_TEST", text),)
+
+
+def _columns(text: str) -> dict[str, str]:
+    """Return the second column of a table by its first."""
+    rows = (line.split("\t") for line in text.splitlines())
+    return {row[0]: row[1].strip() for row in rows if len(row) > 1}
+
+
+def _annotated(root: Path, annotations: Mapping[str, str], wnids: Sequence[str]) -> Found:
+    """Return the official validation pictures with their annotated classes."""
+    number = {wnid: k for k, wnid in enumerate(wnids)}
+    files, _ = pictures_below(root, "val/images")
+    labels = []
+    for file in files:
+        wnid = annotations.get(file.name.rpartition("/")[2], "")
+        if wnid not in number:
+            raise Refused(
+                "DATA_ROOT",
+                f"val/val_annotations.txt gives {file.name} no class that train has",
+                f"unpack the data set again; it holds {TINY_IMAGENET}",
+                where=file.name,
+            )
+        labels.append(number[wnid])
+    if missing := annotations.keys() - {file.name.rpartition("/")[2] for file in files}:
+        raise Refused(
+            "DATA_ROOT",
+            f"{len(missing):,} pictures of val/val_annotations.txt are missing, as {min(missing)}",
+            f"unpack the data set again; it holds {TINY_IMAGENET}",
+        )
+    return Found(files, labels)
+
+
+def _spoken(wnids: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the first word of each class; with its WordNet id where two share one."""
+    first = [words.get(wnid, wnid).partition(",")[0] for wnid in wnids]
+    counts = Counter(first)
+    return tuple(
+        f"{word} ({wnid})" if counts[word] > 1 else word
+        for word, wnid in zip(first, wnids, strict=True)
+    )

@@ -1,0 +1,162 @@
+"""A picture file to pixels, or a refusal that names it; imports Pillow, numpy and torch."""
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from core.errors import Refused
+
+Pixels = npt.NDArray[np.uint8]
+Size = tuple[int, int]
+FORMATS: Final = {
+    "JPEG": (".jpg", ".jpeg"),
+    "PNG": (".png",),
+    "BMP": (".bmp",),
+    "PPM": (".ppm", ".pgm"),
+    "WEBP": (".webp",),
+}
+SUFFIXES: Final = frozenset(suffix for group in FORMATS.values() for suffix in group)
+MAX_PIXELS: Final = 50_000_000  # a few kilobytes can claim more and fill the memory
+CHUNK: Final = 256  # pictures a thread decodes at a time
+# What Pillow's decoders throw at damaged files; seen in 30,000 altered ones or in their source.
+_DAMAGE: Final = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
+_HUGE: Final = (Image.DecompressionBombError, Image.DecompressionBombWarning)
+
+
+def decode(root: Path, name: str, size: Size | None = None) -> Pixels:
+    """Return the pixels of a picture.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the data set.
+    name : str
+        The file's path below it.
+    size : (int, int), optional
+        Height and width to resize to (bilinear over the area of the new pixel; proportions are
+        not kept); None keeps the picture's own.
+
+    Returns
+    -------
+    (3, H, W) uint8
+        Red, green, blue, upright where a camera noted how it was held; three equal channels of a
+        grey picture. Transparency is dropped.
+
+    Raises
+    ------
+    Refused
+        FORMAT_UNKNOWN, IMAGE_TRUNCATED, IMAGE_PIXELS, IMAGE_FRAMES, DTYPE: see docs/reading.md.
+    """
+    try:
+        with Image.open(f"{root}/{name}", formats=tuple(FORMATS)) as source:
+            _check(source, name)
+            upright = ImageOps.exif_transpose(source)
+            if upright.mode == "P":  # its transparency is no colour
+                upright = upright.convert("RGBA")
+            picture = upright.convert("RGB")
+            if size is not None and size != (picture.height, picture.width):
+                picture = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+            return np.asarray(picture).transpose(2, 0, 1)
+    except _HUGE as error:
+        raise _too_large(name) from error
+    except UnidentifiedImageError as error:
+        raise Refused(
+            "FORMAT_UNKNOWN",
+            f"the file {name} is no picture that can be read",
+            f"save it as {', '.join(FORMATS)}, or take it out of the folder",
+            where=name,
+        ) from error
+    except _DAMAGE as error:
+        raise Refused(
+            "IMAGE_TRUNCATED",
+            f"the picture {name} is cut short, damaged or cannot be opened",
+            "copy it again, or take it out of the folder",
+            where=name,
+        ) from error
+
+
+def decode_all(root: Path, names: Sequence[str], size: Size) -> Pixels | None:
+    """Return the pixels of many pictures, decoded in threads; None where sizes differ.
+
+    Parameters
+    ----------
+    root : Path
+    names : sequence of N str
+        Paths below it.
+    size : (int, int)
+        Height and width that all should have.
+
+    Returns
+    -------
+    (N, 3, H, W) uint8, or None
+
+    Raises
+    ------
+    Refused
+        As `decode`, for the first such picture.
+    """
+    pixels = np.empty((len(names), 3, *size), np.uint8)
+
+    def fill(start: int) -> bool:
+        for row in range(start, min(start + CHUNK, len(names))):
+            picture = decode(root, names[row])
+            if picture.shape[1:] != size:
+                return False
+            pixels[row] = picture
+        return True
+
+    with threads() as pool:
+        return pixels if all(pool.map(fill, range(0, len(names), CHUNK))) else None
+
+
+@contextmanager
+def threads() -> Iterator[ThreadPoolExecutor]:
+    """Yield as many threads as torch may use; leaving early drops what has not begun.
+
+    Pillow decodes without Python's lock, and threads leave no process behind when the trainer is
+    killed.
+    """
+    pool = ThreadPoolExecutor(torch.get_num_threads(), thread_name_prefix="pictures")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _check(source: Image.Image, name: str) -> None:
+    """Refuse by the header what should not be decoded."""
+    if source.width * source.height > MAX_PIXELS:
+        raise _too_large(name)
+    if source.mode.startswith(("I", "F")):
+        raise Refused(
+            "DTYPE",
+            f"the picture {name} has more than 8 bits a channel",
+            "save all pictures with 8 bits, and choose yourself which greys they keep",
+            where=name,
+        )
+    # A photograph with a second one beside it (MPO) is still one picture.
+    if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
+        raise Refused(
+            "IMAGE_FRAMES",
+            f"the picture {name} has several frames",
+            "save the frame that is meant",
+            where=name,
+        )
+
+
+def _too_large(name: str) -> Refused:
+    return Refused(
+        "IMAGE_PIXELS",
+        f"the picture {name} claims more than {MAX_PIXELS:,} pixels",
+        "save it smaller, or take it out of the folder",
+        where=name,
+    )

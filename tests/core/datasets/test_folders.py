@@ -1,0 +1,317 @@
+"""Image folders: parts, classes and pixels as laid out; what is remembered; what is refused."""
+
+import os
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.datasets import assemble
+from core.datasets.base import Data, ResidentPart
+from core.datasets.load import load
+from core.datasets.stream import StreamedPart
+from core.errors import Refused
+from tests.core.datasets.written import all_images, by_name, random_pixels, write_png
+
+SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
+CIFAR = SHARED / "data" / "cifar10_jpeg" / "cifar10_jpeg.tar.xz"
+CLASSES = ("ant", "bee", "cow")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def write(root: Path, *, height: int = 8, width: int = 6, **parts: int) -> dict[str, np.ndarray]:
+    """Write so many pictures a class in each part (`_` for none); return pixels by name."""
+    names = [
+        f"{part}/{name}/{row:02}.png".removeprefix("_/")
+        for part, n in parts.items()
+        for name in CLASSES
+        for row in range(n)
+    ]
+    pixels = random_pixels(len(names), height=height, width=width)
+    for name, picture in zip(names, pixels, strict=True):
+        write_png(root / name, picture)
+    return dict(zip(names, pixels, strict=True))
+
+
+def opened(root: Path, *, seed: int = 0, size: tuple[int, int] | None = None) -> Data:
+    return load("folder", root=root, split_seed=seed, size=size)
+
+
+def assert_holds(data: Data, pixels: dict[str, np.ndarray]) -> None:
+    """Every file is in one part, with its own pixels and the class of its folder."""
+    found = by_name(data)
+    assert found.keys() == pixels.keys()
+    for name, (image, target) in found.items():
+        np.testing.assert_array_equal(image, pixels[name])
+        assert data.class_names[target] == name.split("/")[-2]
+
+
+# Layouts ----------------------------------------------------------------------------------------
+
+
+def test_train_and_test_leave_a_tenth_of_train_as_validation_part(tmp_path: Path) -> None:
+    pixels = write(tmp_path, train=20, test=3)
+    data = opened(tmp_path)
+    assert_holds(data, pixels)
+    assert data.split.n == {"train": 54, "val": 6, "test": 9}
+    assert all(name.startswith("test/") for name in data.test.row_ids)
+    assert data.class_names == CLASSES
+    assert (data.channels, data.size, data.flip, data.notices) == (3, (8, 6), True, ())
+    assert isinstance(data.train, ResidentPart)
+    assert opened(tmp_path, seed=1).val.row_ids != data.val.row_ids
+    assert opened(tmp_path, seed=0).val.row_ids == data.val.row_ids
+
+
+def test_three_parts_stay_as_they_are(tmp_path: Path) -> None:
+    pixels = write(tmp_path, train=4, val=2, test=3)
+    data = opened(tmp_path)
+    assert_holds(data, pixels)
+    for part, held in (("train", data.train), ("val", data.val), ("test", data.test)):
+        assert {name.split("/")[0] for name in held.row_ids} == {part}
+
+
+def test_val_without_test_is_the_test_part_and_says_so(tmp_path: Path) -> None:
+    pixels = write(tmp_path, train=10, val=2)
+    data = opened(tmp_path)
+    assert_holds(data, pixels)
+    assert {name.split("/")[0] for name in data.test.row_ids} == {"val"}
+    assert data.split.n == {"train": 27, "val": 3, "test": 6}
+    assert [notice.code for notice in data.notices] == ["VAL_AS_TEST"]
+
+
+def test_classes_alone_are_cut_by_the_seed_within_each(tmp_path: Path) -> None:
+    pixels = write(tmp_path, _=20)
+    data = opened(tmp_path)
+    assert_holds(data, pixels)
+    for part, n in ((data.train, 16), (data.val, 2), (data.test, 2)):
+        assert np.bincount(part.targets.numpy()).tolist() == [n, n, n]
+
+
+def test_other_files_are_left_out_and_counted_and_hidden_ones_are_not(tmp_path: Path) -> None:
+    pixels = write(tmp_path, train=10, test=2)
+    (tmp_path / "train" / "ant" / "notes.txt").write_text("x")
+    (tmp_path / "train" / "ant" / ".DS_Store").write_text("x")
+    (tmp_path / "train" / ".cache").mkdir()
+    shutil.copy(tmp_path / "train/ant/00.png", tmp_path / "train" / "loose.png")
+    data = opened(tmp_path)
+    assert_holds(data, pixels)
+    assert [notice.text for notice in data.notices] == [
+        "2 files that are no pictures were left out."
+    ]
+
+
+def test_folders_inside_a_class_belong_to_it_and_suffixes_have_any_case(tmp_path: Path) -> None:
+    write(tmp_path, train=10, test=2)
+    (tmp_path / "test/bee/more").mkdir()
+    (tmp_path / "test/bee/00.png").rename(tmp_path / "test/bee/more/00.PNG")
+    data = opened(tmp_path)
+    assert "test/bee/more/00.PNG" in data.test.row_ids
+    assert by_name(data)["test/bee/more/00.PNG"][1] == 1
+
+
+# Streamed ---------------------------------------------------------------------------------------
+
+
+def test_large_pictures_are_streamed_with_imagenets_moments(tmp_path: Path) -> None:
+    pixels = write(tmp_path, height=66, width=40, train=10, test=2)
+    data = opened(tmp_path)
+    assert isinstance(data.train, StreamedPart)
+    assert_holds(data, pixels)
+    assert (data.size, data.pad) == ((66, 40), 5)
+    assert data.mean == (0.485, 0.456, 0.406)
+    assert data.std == (0.229, 0.224, 0.225)
+    assert [notice.code for notice in data.notices] == ["IMAGENET_MOMENTS"]
+    small = opened(tmp_path, size=(24, 32))
+    assert (small.size, small.pad) == ((24, 32), 3)
+    assert all_images(small.val).shape == (3, 3, 24, 32)
+
+
+def test_streamed_and_in_memory_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, train=10, test=2)
+    resident = by_name(opened(tmp_path))
+    monkeypatch.setattr(assemble, "MAX_SIDE", 7)
+    data = opened(tmp_path)
+    assert isinstance(data.train, StreamedPart)
+    streamed = by_name(data)
+    assert list(streamed) == list(resident)
+    for name, (image, target) in streamed.items():
+        np.testing.assert_array_equal(image, resident[name][0])
+        assert target == resident[name][1]
+
+
+@pytest.mark.parametrize("bytes_allowed", [36 * 3 * 8 * 6, 36 * 3 * 8 * 6 - 1])
+def test_small_pictures_are_streamed_where_they_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_allowed: int
+) -> None:
+    write(tmp_path, train=10, test=2)
+    monkeypatch.setattr(assemble, "MAX_BYTES", bytes_allowed)
+    assert isinstance(opened(tmp_path).train, StreamedPart) == (bytes_allowed < 36 * 3 * 8 * 6)
+
+
+def test_small_pictures_of_two_sizes_are_streamed_at_the_size_of_the_first(tmp_path: Path) -> None:
+    write(tmp_path, train=10, test=2)
+    write_png(tmp_path / "test/cow/01.png", random_pixels(1, height=16, width=16)[0])
+    data = opened(tmp_path)
+    assert isinstance(data.train, StreamedPart)
+    assert all_images(data.test).shape == (6, 3, 8, 6)
+
+
+# Digest -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("height", [8, 66])
+def test_digest_is_the_same_again_and_sees_a_picture_or_a_label(
+    tmp_path: Path, height: int
+) -> None:
+    write(tmp_path, height=height, train=10, test=2)
+    digests = {opened(tmp_path).digest, opened(tmp_path, seed=1).digest}
+    assert len(digests) == 1
+    (tmp_path / "test/ant/00.png").rename(tmp_path / "test/bee/99.png")
+    digests.add(opened(tmp_path).digest)
+    picture = random_pixels(1, height=height)[0]
+    if height > 64:  # streamed: told by the file's length, which any other photograph has
+        picture[:, :33] = 0
+    picture[0, 0, 0] ^= 1
+    write_png(tmp_path / "train/ant/00.png", picture)
+    digests.add(opened(tmp_path).digest)
+    assert len(digests) == 3
+
+
+# Remembered -------------------------------------------------------------------------------------
+
+
+def kept(home: Path) -> list[Path]:
+    return sorted((home / "cache").iterdir())
+
+
+def test_pictures_are_decoded_once_and_again_when_a_file_changes(
+    tmp_path: Path, home: Path
+) -> None:
+    root = tmp_path / "data"
+    pixels = write(root, train=10, test=2)
+    file = root / "test/ant/00.png"
+    data = opened(root)
+    (first,) = kept(home)
+    about = file.stat()
+    file.write_bytes(bytes(about.st_size))  # no picture any more, but nothing else tells
+    os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
+    again = opened(root)
+    assert_holds(again, pixels)
+    assert again.digest == data.digest
+    write_png(file, pixels["test/bee/00.png"])
+    changed = opened(root)
+    assert_holds(changed, pixels | {"test/ant/00.png": pixels["test/bee/00.png"]})
+    (second,) = kept(home)
+    assert second != first
+
+
+def test_what_is_remembered_of_two_folders_does_not_mix(tmp_path: Path, home: Path) -> None:
+    write(tmp_path / "one", train=10, test=2)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")  # with the same times
+    write_png(tmp_path / "two/test/ant/00.png", random_pixels(2)[1])
+    one, two = opened(tmp_path / "one"), opened(tmp_path / "two")
+    assert len(kept(home)) == 2
+    assert one.digest != two.digest
+    assert opened(tmp_path / "one").digest == one.digest
+
+
+@pytest.mark.parametrize("damage", ["cut", "objects", "other"])
+def test_a_damaged_memory_is_made_anew(tmp_path: Path, home: Path, damage: str) -> None:
+    root = tmp_path / "data"
+    pixels = write(root, train=10, test=2)
+    opened(root)
+    (path,) = kept(home)
+    whole = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(whole[:-100])
+    elif damage == "objects":
+        np.save(path, np.array([{}], dtype=object), allow_pickle=True)
+    else:
+        np.save(path, np.zeros((36, 3, 6, 8), np.uint8))
+    assert_holds(opened(root), pixels)
+    assert kept(home) == [path]
+    assert path.read_bytes() == whole
+
+
+def test_a_run_store_that_cannot_be_written_only_forgets(tmp_path: Path, home: Path) -> None:
+    pixels = write(tmp_path / "data", train=10, test=2)
+    home.write_text("a file in the way")
+    assert_holds(opened(tmp_path / "data"), pixels)
+
+
+# Refused ----------------------------------------------------------------------------------------
+
+
+def refusal(root: Path | None) -> Refused:
+    with pytest.raises(Refused) as excinfo:
+        load("folder", root=root, split_seed=0)
+    return excinfo.value
+
+
+def test_a_missing_folder_is_named_with_the_layout_expected(tmp_path: Path) -> None:
+    for root, what in ((None, "no folder was named"), (tmp_path / "x", f"{tmp_path / 'x'}")):
+        error = refusal(root)
+        assert error.code == "DATA_ROOT"
+        assert what in error.what
+        assert "data_root" in error.remedy
+        assert "train/CLASS/*.jpg" in error.remedy
+
+
+def test_folders_that_make_no_classification_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, train=10)  # train alone would be the only class
+    error = refusal(tmp_path)
+    assert error.code == "CLASSES"
+    assert "train/CLASS/*.jpg" in error.remedy
+    write(tmp_path, test=2)
+    (tmp_path / "test/dog").mkdir()
+    error = refusal(tmp_path)
+    assert (error.code, "'dog'" in error.what) == ("CLASSES", True)
+    (tmp_path / "test/dog").rmdir()
+    shutil.rmtree(tmp_path / "train/bee")
+    (tmp_path / "train/bee").mkdir()
+    error = refusal(tmp_path)
+    assert (error.code, "'bee'" in error.what) == ("EMPTY", True)
+    shutil.rmtree(tmp_path / "test")
+    (tmp_path / "test").mkdir()
+    write(tmp_path, train=10)
+    assert "test part would have no rows" in refusal(tmp_path).what
+
+
+@pytest.mark.parametrize("name", ["train/ant/00.png", "test/cow/01.png"])
+def test_a_broken_picture_is_named(tmp_path: Path, name: str) -> None:
+    write(tmp_path, train=10, test=2)
+    (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n")
+    error = refusal(tmp_path)
+    assert error.where == name
+    assert name in error.what
+
+
+# The real thing ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_real_cifar_pictures_are_read_as_pillow_reads_them(tmp_path: Path) -> None:
+    if not CIFAR.exists():
+        pytest.skip("needs the CIFAR-10 pictures of the shared folder (CANDOR_SHARED)")
+    with tarfile.open(CIFAR) as tar:
+        for member in tar:
+            if member.isfile() and Path(member.name).stem in {f"{row:04}" for row in range(20)}:
+                tar.extract(member, tmp_path / "data", filter="data")
+    data = opened(tmp_path / "data")
+    assert data.split.n == {"train": 180, "val": 20, "test": 200}
+    assert (len(data.class_names), data.class_names[0]) == (10, "airplane")
+    assert (data.size, data.pad, data.flip) == ((32, 32), 4, True)
+    for name, (image, target) in by_name(data).items():
+        with Image.open(tmp_path / "data" / name) as source:
+            np.testing.assert_array_equal(image, np.asarray(source).transpose(2, 0, 1))
+        assert data.class_names[target] == name.split("/")[1]
