@@ -1,0 +1,38 @@
+"""``python -m core.training FOLDER``: the process that trains one job, and goes on where it was.
+
+Exit codes as of ``python -m core``; 75 when time was up before the end.
+"""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from core.errors import AuditError
+from core.training.folder import JobFolder
+
+TIME_IS_UP = 75
+
+
+def main() -> int:
+    """Train, keep the run, and write how it went."""
+    parser = argparse.ArgumentParser(prog="python -m core.training")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seconds", type=float, help="stop after the first epoch beyond this")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+    folder = JobFolder(arguments.folder)
+    try:
+        from core.training.job import run
+
+        result = run(folder, seconds=arguments.seconds)
+    except AuditError as error:
+        folder.finish({"state": "failed", "error": error.to_json(), "exit_code": error.exit_code})
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0 if result else TIME_IS_UP
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""A job's folder: what a training process writes as it goes, and finds when it goes on.
+
+`spec.json` (the config), `events.jsonl` (a line an epoch), `checkpoint/`, `validation/` (logits of
+each epoch) and at the end `result.json`. Line and logits of an epoch are on the disk before its
+checkpoint is, so a checkpoint never stands without its history.
+"""
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load_file, save
+from torch import Tensor
+
+from core.errors import UsageError
+from core.library.files import parse_json, replace_bytes, replace_text, writing
+from core.training import checkpoint
+from core.training.config import TrainConfig, from_json
+
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+@dataclass
+class Epoch:
+    """What is kept of an epoch.
+
+    Attributes
+    ----------
+    epoch : int
+        From 0.
+    metrics : dict of str to float
+        NaN where there was nothing to average.
+    bins : list of dict
+        Of an update of gammas; empty where the loss has none.
+    """
+
+    epoch: int
+    metrics: dict[str, float]
+    bins: list[Json]
+
+    def to_json(self) -> Json:
+        """Return plain JSON, null for NaN."""
+        metrics = {key: v if math.isfinite(v) else None for key, v in self.metrics.items()}
+        return {"event": "epoch", "epoch": self.epoch, "metrics": metrics, "bins": self.bins}
+
+
+class JobFolder:
+    """The folder of one training job.
+
+    Parameters
+    ----------
+    path : Path
+        Holds `spec.json`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._events = path / "events.jsonl"
+        self._validation = path / "validation"
+        self._checkpoints = path / "checkpoint"
+
+    @classmethod
+    def make(cls, path: Path, config: TrainConfig) -> "JobFolder":
+        """Make a folder for a config; LibraryError LIBRARY_WRITE when it cannot be."""
+        with writing():
+            path.mkdir(parents=True, mode=0o700)
+            replace_text(path / "spec.json", json.dumps(config.to_json(), indent=1))
+        return cls(path)
+
+    def config(self) -> TrainConfig:
+        """Return the config of the job.
+
+        Raises
+        ------
+        UsageError
+            SETTING, or JOB when the folder holds none.
+        """
+        try:
+            return from_json(parse_json((self.path / "spec.json").read_text("utf-8")))
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                "JOB", f"{self.path.name} is no job's folder", "name one with a spec.json"
+            ) from error
+
+    def record(self, found: Epoch, logits: Tensor | None) -> None:
+        """Keep an epoch: its validation logits where there are any, then its line."""
+        with writing():
+            if logits is not None:
+                self._validation.mkdir(exist_ok=True)
+                data = save({"logits": logits.float().cpu().numpy()})
+                replace_bytes(self._logits(found.epoch), data)
+            with self._events.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(found.to_json(), allow_nan=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+
+    def save(self, epoch: int, state: checkpoint.State) -> None:
+        """Keep the state after so many epochs; see `checkpoint.save`."""
+        checkpoint.save(self._checkpoints, epoch, state)
+
+    def newest(self) -> checkpoint.State | None:
+        """Return the last state that is whole, or None."""
+        return checkpoint.newest(self._checkpoints)
+
+    def forget_after(self, n_epochs: int) -> None:
+        """Drop what was recorded of epochs that will be trained again."""
+        kept = self.events()[:n_epochs]
+        if [line["epoch"] for line in kept] != list(range(n_epochs)):
+            raise UsageError(
+                "JOB", f"{self.path.name} has lost events of its epochs", "start the job anew"
+            )
+        with writing():
+            text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in kept)
+            replace_text(self._events, text)
+
+    def lines(self) -> list[str]:
+        """Return the events as text."""
+        return self._events.read_text("utf-8").splitlines() if self._events.exists() else []
+
+    def events(self) -> list[Json]:
+        """Return the epochs recorded so far; a line that was cut short is left out."""
+        found = []
+        for line in self.lines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                break
+        return found
+
+    def validation(self) -> npt.NDArray[np.float32] | None:
+        """Return the validation logits of all epochs, (E, N, K), or None where not kept."""
+        paths = [self._logits(line["epoch"]) for line in self.events()]
+        if not paths or not all(path.exists() for path in paths):
+            return None
+        return np.stack([load_file(path)["logits"] for path in paths])
+
+    def begin(self) -> None:
+        """Forget how the job ended when it was run before."""
+        with writing():
+            (self.path / "result.json").unlink(missing_ok=True)
+
+    def finish(self, result: Json) -> None:
+        """Write how the job ended."""
+        with writing():
+            replace_text(self.path / "result.json", json.dumps(result, allow_nan=False, indent=1))
+
+    def result(self) -> Json | None:
+        """Return how the job ended, or None while it has not."""
+        try:
+            found = parse_json((self.path / "result.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def _logits(self, epoch: int) -> Path:
+        return self._validation / f"epoch-{epoch:05d}.safetensors"

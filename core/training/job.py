@@ -1,0 +1,148 @@
+"""One training job from its folder to a run in the library; torch."""
+
+import platform
+import shutil
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from core import defaults
+from core.configs import AuditConfig
+from core.datasets.base import Data, Part
+from core.datasets.load import load
+from core.errors import LibraryError, Notice
+from core.library import Source, open_library, summarise
+from core.library.history import from_events
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind
+from core.training.config import TrainConfig
+from core.training.folder import JobFolder
+from core.training.loop import Trained, train
+from core.training.parts import Parts, assemble, connect, predict
+
+COPIES: Final = 3  # two checkpoints and the one being written
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
+    """Train a job, keep its run in the library, and return how it went.
+
+    Parameters
+    ----------
+    folder : JobFolder
+    seconds : float, optional
+        Stop at the end of the first epoch after so long; None is returned then.
+
+    Raises
+    ------
+    AuditError
+        Of the settings, the data, the disk or the library.
+    """
+    config = folder.config()
+    fabric = connect(config)
+    data = load_data(config)
+    parts = assemble(config, data, fabric)
+    if fabric.is_global_zero:
+        check_room(folder, parts)
+    trained = train(parts, folder, seconds=seconds)
+    if not trained.finished:
+        return None
+    splits = {name: _predictions(parts, name) for name in ("val", "test")}
+    if not fabric.is_global_zero:
+        return {}
+    manifest_id = _keep(folder, parts, splits)
+    result = _result(folder, parts, trained, manifest_id)
+    folder.finish(result)
+    return result
+
+
+def load_data(config: TrainConfig) -> Data:
+    """Return the data of a config, streamed images in the size its network takes."""
+    root = Path(config.data_root).expanduser() if config.data_root else None
+    return load(config.data, root=root, split_seed=config.split_seed)
+
+
+def check_room(folder: JobFolder, parts: Parts) -> None:
+    """Refuse to begin what the disk cannot hold.
+
+    Raises
+    ------
+    LibraryError
+        DISK_FULL.
+    """
+    weights = sum(value.nbytes for value in parts.net.state_dict().values())
+    moments = 2 if parts.config.optimizer.name == "adamw" else 1
+    needed = COPIES * (1 + moments) * weights
+    free = shutil.disk_usage(folder.path).free
+    if free < needed:
+        raise LibraryError(
+            "DISK_FULL",
+            f"checkpoints need {needed / 2**20:.0f} MiB, {free / 2**20:.0f} MiB are free",
+            "free some space, or set CANDOR_HOME to another disk",
+        )
+
+
+def environment(parts: Parts) -> Json:
+    """Return what a run was made with."""
+    device = parts.fabric.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    return {
+        "candor": defaults.VERSION,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "lightning_fabric": version("lightning-fabric"),
+        "numpy": np.__version__,
+        "platform": sys.platform,
+        "device": device.type,
+        "device_name": name,
+        "devices": parts.fabric.world_size,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _predictions(parts: Parts, split: str) -> Predictions:
+    part: Part = getattr(parts.data, split)
+    return Predictions(
+        parts.data.task,
+        ScoreKind.LOGITS,
+        predict(parts, part).cpu().numpy(),
+        part.targets.cpu().numpy().astype(np.int64),
+        class_names=parts.data.class_names,
+        row_ids=part.row_ids,
+    )
+
+
+def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> str:
+    """Put the run into the library and return its id."""
+    config, data = parts.config, parts.data
+    history, bins = from_events(folder.lines())
+    manifest = open_library().keep_trained(
+        config.name,
+        splits,
+        source=Source(data.name, data.digest, data.split.to_json()),
+        summary={"test": summarise(audit(splits["test"], AuditConfig()))},
+        notices=data.notices,
+        config=config.to_json(),
+        environment=environment(parts),
+        history=history,
+        bins=bins,
+        validation=folder.validation(),
+    )
+    return manifest.id
+
+
+def _result(folder: JobFolder, parts: Parts, trained: Trained, run_id: str) -> Json:
+    notices: tuple[Notice, ...] = parts.data.notices
+    return {
+        "job": folder.path.name,
+        "run": run_id,
+        "state": "succeeded",
+        "seconds": trained.seconds,
+        "device": parts.fabric.device.type,
+        "images_per_second": trained.images_per_second,
+        "notices": [notice.to_json() for notice in notices],
+    }

@@ -1,0 +1,254 @@
+"""What trains together: network, optimiser, loss and device, and how ranks share a batch; torch."""
+
+import os
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from core.datasets.base import Data, Part
+from core.errors import Refused, UsageError
+from core.losses.base import Loss
+from core.losses.build import build as build_loss
+from core.models.build import build as build_model
+from core.models.build import input_size, last_layer
+from core.training.config import TrainConfig
+from core.training.images import Normalise
+
+EVALUATED_AT_ONCE = 512  # images; fixed, since other sizes give other last bits
+WORTH_COMPILING = 5_000  # steps on a GPU; fewer do not pay for the minute that compiling takes
+
+
+@dataclass
+class Parts:
+    """Network, optimiser and loss on their device.
+
+    Attributes
+    ----------
+    net : nn.Module
+        The network itself; evaluation and checkpoints use it.
+    model, optimizer : any
+        The same network and its optimiser, as Fabric wraps them for precision and ranks.
+    normalise : Normalise
+        From stored images to the network's input.
+    targets : dict of str to tensor
+        Of the train, val and test part, on the device.
+    rows : (n,) int64 tensor on the CPU
+        Of the training part that are trained on.
+    epoch, n_batches : int
+        Trained so far.
+    """
+
+    config: TrainConfig
+    data: Data
+    fabric: Fabric
+    net: nn.Module
+    model: Any  # Any: Fabric's wrappers forward every attribute
+    optimizer: Any
+    loss: Loss
+    normalise: Normalise
+    targets: dict[str, Tensor]
+    rows: Tensor
+    epoch: int = 0
+    n_batches: int = 0
+
+    @property
+    def last_layer(self) -> nn.Module:
+        """The layer that makes the logits."""
+        return last_layer(self.net)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that resuming needs; random numbers are drawn anew from seed and epoch."""
+        return {
+            "config": self.config.digest,
+            "data": self.data.digest,
+            "split": self.data.split.digest,
+            "epoch": self.epoch,
+            "n_batches": self.n_batches,
+            "net": self.net.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "loss": self.loss.state_dict(),
+            "scaler": dict(self.fabric.strategy.precision.state_dict()),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up a state.
+
+        Raises
+        ------
+        Refused
+            CHANGED: it belongs to other settings or other data.
+        """
+        now = self.state()
+        for key, what in (("config", "settings"), ("data", "images"), ("split", "split")):
+            if state[key] != now[key]:
+                raise Refused(
+                    "CHANGED",
+                    f"the checkpoint belongs to other {what}",
+                    "resume with what it was started with, or start anew",
+                )
+        self.net.load_state_dict(state["net"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.loss.load_state_dict(state["loss"])
+        self.fabric.strategy.precision.load_state_dict(state["scaler"])
+        self.epoch, self.n_batches = state["epoch"], state["n_batches"]
+
+
+def assemble(config: TrainConfig, data: Data, fabric: Fabric) -> Parts:
+    """Build and place everything; weights are drawn from the config's seed.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an unknown network, or a loss that does not fit the data.
+    """
+    seed_all(config.seed, 0, 0)  # epochs count from 1 here
+    size = input_size(config.model, data.size)
+    n_outputs = len(data.class_names)
+    net = build_model(config.model, n_outputs=n_outputs, channels=data.channels, size=size)
+    net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimizer = _optimizer(config, net)
+    rows = training_rows(config, len(data.train))
+    steps = config.epochs * -(-len(rows) // config.batch_size)
+    compiled = fabric.device.type == "cuda" and steps >= WORTH_COMPILING
+    ready: nn.Module = torch.compile(net) if compiled else net  # type: ignore[assignment]
+    model, wrapped = fabric.setup(ready, optimizer)
+    loss = build_loss(config.loss, n_outputs, data.task, reduction=config.reduction)
+    return Parts(
+        config=config,
+        data=data,
+        fabric=fabric,
+        net=net,
+        model=model,
+        optimizer=wrapped,
+        loss=loss.to(fabric.device),
+        normalise=Normalise(data.mean, data.std, size, fabric.device),
+        targets={
+            name: part.targets.to(fabric.device)
+            for name, part in (("train", data.train), ("val", data.val), ("test", data.test))
+        },
+        rows=rows,
+    )
+
+
+def training_rows(config: TrainConfig, n: int) -> Tensor:
+    """Return the rows, of n in the training part, that a config trains on.
+
+    Raises
+    ------
+    UsageError
+        SETTING: it asks for more than there are.
+    """
+    if config.n_train is None:
+        return torch.arange(n)
+    if config.n_train > n:
+        what = f"n_train is {config.n_train}, the training part has {n} images"
+        raise UsageError("SETTING", what, "ask for fewer, or leave it out for all")
+    generator = torch.Generator().manual_seed(config.split_seed)
+    return torch.randperm(n, generator=generator)[: config.n_train]
+
+
+def _optimizer(config: TrainConfig, net: nn.Module) -> torch.optim.Optimizer:
+    given = config.optimizer
+    if given.name == "adamw":
+        return torch.optim.AdamW(net.parameters(), lr=given.lr, weight_decay=given.weight_decay)
+    return torch.optim.SGD(
+        net.parameters(), lr=given.lr, momentum=given.momentum, weight_decay=given.weight_decay
+    )
+
+
+def connect(config: TrainConfig) -> Fabric:
+    """Return the devices that a config asks for, started.
+
+    Raises
+    ------
+    UsageError
+        DEVICE: there are not so many.
+    """
+    there = torch.cuda.device_count()
+    wanted = config.device if config.device != "auto" else ("cuda" if there else "cpu")
+    if wanted == "cuda" and there < config.devices:
+        raise UsageError(
+            "DEVICE",
+            f"{config.devices} CUDA devices are asked for, this machine has {there}",
+            "set device to cpu or auto, or ask for fewer devices",
+        )
+    if "OMP_NUM_THREADS" not in os.environ:  # half the cores: pages and other jobs need the rest
+        torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // 2 // config.devices))
+    if config.deterministic:
+        torch.use_deterministic_algorithms(mode=True, warn_only=True)
+        torch.backends.cudnn.deterministic = True
+    else:
+        torch.backends.cudnn.benchmark = wanted == "cuda"
+    precision = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}[config.precision]
+    fabric = Fabric(
+        accelerator=wanted,
+        devices=config.devices,
+        strategy="ddp" if config.devices > 1 else "auto",
+        precision=precision,  # type: ignore[arg-type]  # one of its literals
+    )
+    fabric.launch()
+    return fabric
+
+
+def seed_all(seed: int, epoch: int, rank: int) -> torch.Generator:
+    """Seed every generator from seed, epoch and rank, and return one that all ranks share.
+
+    An epoch depends on nothing drawn before it, so resuming needs no random state.
+    """
+    own = np.random.SeedSequence([seed, epoch, rank]).generate_state(3)
+    random.seed(int(own[0]))
+    np.random.seed(int(own[1]))  # noqa: NPY002, TID251  for networks that draw from the global one
+    torch.manual_seed(int(own[2]))
+    shared = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
+    return torch.Generator().manual_seed(int(shared >> np.uint64(1)))
+
+
+def share(fabric: Fabric, rows: Tensor) -> Tensor:
+    """Return this rank's rows of a batch, as many on each rank; the first rows fill up the last.
+
+    `joined` puts the outputs together again and drops what filled up.
+    """
+    if fabric.world_size == 1:
+        return rows
+    each = -(-len(rows) // fabric.world_size)
+    filled = torch.cat([rows, rows[:1].expand(each * fabric.world_size - len(rows))])
+    return filled[each * fabric.global_rank : each * (fabric.global_rank + 1)]
+
+
+def joined(fabric: Fabric, outputs: Tensor, n: int) -> Tensor:
+    """Return the outputs of the whole batch of n rows on every rank; gradients flow back.
+
+    Each rank computes the loss of the whole batch, so losses that look at several rows at once,
+    and uneven shares, mean the same on any number of ranks. DDP's mean over ranks undoes the sum
+    that the gather's gradient takes over them.
+    """
+    if fabric.world_size == 1:
+        return outputs
+    found = fabric.all_gather(outputs, sync_grads=True)
+    assert isinstance(found, Tensor)
+    return found.flatten(0, 1)[:n]
+
+
+@torch.inference_mode()
+def predict(parts: Parts, part: Part) -> Tensor:
+    """Return the logits of a part, (N, K) float32 on the device, in evaluation mode.
+
+    In float32 whatever the precision of training, because confidence is read off them.
+    """
+    fabric = parts.fabric
+    whole = torch.split(torch.arange(len(part)), EVALUATED_AT_ONCE * fabric.world_size)
+    stored = part.images([share(fabric, rows) for rows in whole], fabric.device)
+    was_training = parts.net.training
+    parts.net.eval()
+    with torch.backends.cudnn.flags(allow_tf32=False):
+        found = [
+            joined(fabric, parts.net(parts.normalise(images)).float(), len(rows))
+            for images, rows in zip(stored, whole, strict=True)
+        ]
+    parts.net.train(was_training)
+    return torch.cat(found)

@@ -1,0 +1,55 @@
+"""Named recipes: how the papers train; no torch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Training settings of a paper.
+
+    Attributes
+    ----------
+    label : str
+    settings : mapping
+        Values of a config that stand where a user gives none.
+    source : str
+        Papers and places; what no paper's text says is named.
+    """
+
+    label: str
+    settings: Mapping[str, Any]  # Any: values of a config
+    source: str
+
+
+def _sgd(epochs: int, batch_size: int, drops: list[float]) -> dict[str, Any]:
+    return {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
+        "schedule": {"name": "step", "drops": drops, "factor": 0.1},
+        "reduction": "sum",
+        "clip_norm": 2.0,
+        "augment": True,
+        "precision": "32",
+    }
+
+
+_SOURCE: Final = (
+    "Mukhoti et al. 2020, appendix C and D; Komisarenko and Kull 2024, section 5.1; Ghosh et al. "
+    "2022, appendix D. The sum over the batch and the clipping are in their released code only"
+)
+RECIPES: Final[dict[str, Recipe]] = {
+    "cifar": Recipe(
+        "The papers' CIFAR recipe: 350 epochs, rate 0.1, 0.01, 0.001 with drops at 150 and 250, "
+        "losses summed over batches of 128, gradients clipped to norm 2",
+        _sgd(350, 128, [150 / 350, 250 / 350]),
+        _SOURCE,
+    ),
+    "tiny_imagenet": Recipe(
+        "The papers' Tiny-ImageNet recipe: 100 epochs, drops at 40 and 60, batches of 64",
+        _sgd(100, 64, [0.4, 0.6]),
+        _SOURCE,
+    ),
+}
