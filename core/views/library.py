@@ -9,7 +9,12 @@ from core.figures.theme import Tone
 from core.library.index import RunRow
 from core.library.manifest import Summary
 
-TASKS = {"multiclass": "classes", "binary": "yes or no", "top_label": "top answer"}
+TASKS = {
+    "multiclass": "classes",
+    "binary": "yes or no",
+    "top_label": "top answer",
+    "": "gammas",
+}
 CAPTION = (
     "Floor: what a perfect model would show on this many images (95 in 100 times less). "
     "ECE: 15 equal-width bins. Direction is shown in points and only where its interval "
@@ -21,14 +26,16 @@ CAPTION = (
 class RunTable:
     """Columns of equal length; accuracy, ECE and floor in percent, None where there is none.
 
+    A gamma history has no rows and no classes.
+
     `tones` colours the words of `direction`, which carry a glyph as well.
     """
 
     ids: tuple[str, ...]
     name: tuple[str, ...]
     task: tuple[str, ...]
-    n: tuple[int, ...]
-    classes: tuple[int, ...]
+    n: tuple[int | None, ...]
+    classes: tuple[int | None, ...]
     accuracy: tuple[float | None, ...]
     ece: tuple[float | None, ...]
     interval: tuple[str, ...]
@@ -49,8 +56,8 @@ def run_table(rows: Sequence[RunRow]) -> RunTable:
         ids=tuple(row.id for row in rows),
         name=tuple(row.name for row in rows),
         task=tuple(task_words(row.task, row.n_classes) for row in rows),
-        n=tuple(row.n for row in rows),
-        classes=tuple(row.n_classes for row in rows),
+        n=tuple(row.n or None for row in rows),
+        classes=tuple(row.n_classes or None for row in rows),
         accuracy=tuple(accuracy for accuracy, _, _ in numbers),
         ece=tuple(ece for _, ece, _ in numbers),
         interval=tuple(_interval(row) for row in rows),

@@ -26,7 +26,7 @@ def picker(run: cache.Run, task: Task) -> list[cache.Run]:
         for draft in drafts
         if draft.result.splits[draft.result.chosen_split].task is task
     }
-    names |= {row.id: row.name for row in cache.rows(limit=LISTED) if row.task == task}
+    names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}
     names.pop(run.id, None)
     kept = [one for one in st.session_state.get("set.beside", []) if one in names]
     linked = [one for one in st.query_params.get("beside", "").split(",") if one in names]

@@ -51,7 +51,8 @@ def find(run_id: str) -> Run:
     Raises
     ------
     LibraryError
-        RUN_UNKNOWN when neither this session nor the library holds it.
+        RUN_UNKNOWN when neither this session nor the library holds it; NO_PREDICTIONS when it is a
+        gamma history.
     """
     draft = session.drafts().get(run_id)
     if draft is None:
@@ -73,6 +74,12 @@ def find(run_id: str) -> Run:
 
 def _stored(run_id: str) -> Run:
     manifest = open_library().get(run_id)
+    if not manifest.splits:
+        raise LibraryError(
+            "NO_PREDICTIONS",
+            f"{manifest.name} is a gamma history and holds no predictions",
+            "pick a run that holds predictions",
+        )
     return Run(
         id=manifest.id,
         name=manifest.name,
@@ -167,3 +174,8 @@ _draft_prepared = st.cache_resource(scope="session", max_entries=16, show_spinne
 def rows(**query: object) -> list[RunRow]:
     """Return the library's runs; read each time, the index answers in milliseconds."""
     return open_library().rows(**query)  # type: ignore[arg-type]
+
+
+def openable(limit: int) -> list[RunRow]:
+    """Return the newest runs that hold predictions: all that pages can open."""
+    return [row for row in rows(limit=limit) if row.splits]

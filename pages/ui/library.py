@@ -19,7 +19,7 @@ COLUMNS = {
     "Run": st.column_config.TextColumn(width=172),
     "Task": st.column_config.TextColumn(width=78),
     "n": st.column_config.NumberColumn(width=62, format="localized"),
-    "Classes": st.column_config.NumberColumn(width=62),
+    "Classes": st.column_config.NumberColumn(width=62, format="%d"),
     "Accuracy, %": st.column_config.NumberColumn(width=86, format="%.1f"),
     "ECE, %": st.column_config.NumberColumn(
         width=60,
@@ -34,7 +34,13 @@ COLUMNS = {
     "Tags": st.column_config.MultiselectColumn(width=92, color="gray"),
     "Added": st.column_config.DatetimeColumn(width=94, format="D MMM, HH:mm"),
 }
-KINDS = {"all": "All", "sample": "Samples", "upload": "Uploaded"}
+KINDS = {
+    "all": "All",
+    "sample": "Samples",
+    "upload": "Uploaded",
+    "train": "Trained",
+    "history": "Histories",
+}
 
 
 def open_run(why: str) -> cache.Run:
@@ -94,7 +100,9 @@ def table() -> None:
     rows = cache.rows(search=search or "", kind=None if kind == "all" else kind)
     chosen = _table(rows)
     with actions:
-        _actions(library, chosen)
+        wanted = _actions(library, chosen)
+    if wanted:
+        _open(wanted)
     _said()
     _damaged(library)
     _trash(library)
@@ -148,14 +156,21 @@ def _styled(shown: RunTable) -> Styler:
     return frame_.style.apply(lambda _: colours, subset=["Direction"])
 
 
-def _actions(library: Library, chosen: list[RunRow]) -> None:
+def _open(row: RunRow) -> None:
+    """Open a run, or say below the table why it cannot be."""
+    try:
+        open_in_reliability(row.id)
+    except LibraryError as refused:
+        frame.refusal(refused)
+
+
+def _actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
+    """Draw what can be done with the chosen runs; return the one that is to be opened."""
     one = chosen[0] if len(chosen) == 1 else None
     own = [row for row in chosen if row.kind != "sample"]
-    if st.button(
+    opens = st.button(
         "Open", type="primary", disabled=one is None, key="library.open", help="Tick one run first"
-    ):
-        assert one is not None
-        open_in_reliability(one.id)
+    )
     _compare(chosen)
     with st.popover("Rename", disabled=one is None or not own, key="library.rename"):
         if one and own:
@@ -169,16 +184,17 @@ def _actions(library: Library, chosen: list[RunRow]) -> None:
             if st.session_state.get("app.run") == row.id:
                 state.open_run(None)
         _say(f"Deleted {_names(own)}.", [row.id for row in own])
+    return one if opens else None
 
 
 def _compare(chosen: list[RunRow]) -> None:
     """Offer to compare the ticked runs."""
-    several = 2 <= len(chosen) <= MOST_RUNS
+    several = 2 <= len(chosen) <= MOST_RUNS and all(row.splits for row in chosen)
     if st.button(
         f"Compare {len(chosen)}" if several else "Compare",
         disabled=not several,
         key="library.compare",
-        help=f"Tick two to {MOST_RUNS} runs first",
+        help=f"Tick two to {MOST_RUNS} runs with predictions first",
     ):
         picked_runs.choose([row.id for row in chosen])
         st.switch_page(site.COMPARE.script, query_params={"runs": st.query_params["runs"]})

@@ -57,7 +57,7 @@ def _here(run_id: str) -> bool:
 def picker(runs: Sequence[cache.Run]) -> None:
     """Draw the choice of runs."""
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
-    names |= {row.id: row.name for row in cache.rows(limit=LISTED)}
+    names |= {row.id: row.name for row in cache.openable(LISTED)}
     names |= {run.id: run.name for run in runs if run.id not in names}
     st.session_state["widget.runs"] = [run.id for run in runs]
     st.multiselect(

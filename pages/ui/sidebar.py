@@ -48,7 +48,7 @@ def _query() -> dict[str, str]:
 
 def _picker() -> None:
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
-    names |= {row.id: row.name for row in cache.rows(limit=LISTED)}
+    names |= {row.id: row.name for row in cache.openable(LISTED)}
     current = _current_id(names)
     if not names:
         return

@@ -1,10 +1,12 @@
 """`python -m core runs ...` does to a library what the pages do."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from core.__main__ import main
+from tests.core.library.test_history import CONFIG, ENVIRONMENT, keep_trained
 
 
 @pytest.fixture
@@ -38,6 +40,18 @@ def test_show_prints_the_manifest_and_where_the_arrays_lie(run, keep, library):
     assert code == 0
     assert shown.pop("files") == library.files(run_id)
     assert shown == library.get(run_id).to_json()
+
+
+def test_show_of_a_training_holds_config_environment_and_where_its_history_lies(run, library):
+    kept = keep_trained(library)
+    shown = json.loads(run("show", kept.id, "--files", "--json", "-")[1])
+    assert shown["kind"] == "train"
+    assert (shown["config"], shown["environment"]) == (CONFIG, ENVIRONMENT)
+    assert shown["history"]["last"] == {"val_loss": 0.5 / 3, "val_ece": 2.0}
+    for key in ("file", "bins", "validation"):
+        path = Path(shown["files"][shown["history"][key]])
+        assert path.is_absolute()
+        assert path.is_file()
 
 
 def test_rename_tag_delete_restore_and_rebuild(run, keep, library):

@@ -69,3 +69,10 @@ def test_a_run_without_numbers_has_dashes():
     assert table.accuracy[0] is None
     assert (table.interval[0], table.direction[0]) == ("–", "–")
     assert table.caption.startswith("2 runs.")
+
+
+def test_a_gamma_history_has_neither_rows_nor_classes_nor_numbers():
+    bare = {"task": "", "n": 0, "n_classes": 0, "split": "", "splits": (), "metrics": None}
+    table = run_table([row(**bare, kind="history")])
+    assert (table.task, table.n, table.classes) == (("gammas",), (None,), (None,))
+    assert (table.accuracy, table.interval, table.direction) == ((None,), ("–",), ("–",))

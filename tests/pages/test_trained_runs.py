@@ -1,0 +1,99 @@
+"""Trained runs and gamma histories on the pages: listed, opened, or refused in one sentence."""
+
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.library import SAMPLES, Library, Source, summarise
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+from tests.core.library.builders import small_bins, small_history
+
+ROOT = Path(__file__).parents[2]
+SOURCE = Source("digits", "0" * 32)
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
+    return Library(tmp_path / "home", SAMPLES)
+
+
+@pytest.fixture
+def history(library):
+    return library.keep_history("gammas *of* another", small_bins(), source=SOURCE).id
+
+
+@pytest.fixture
+def trained(library):
+    rng = np.random.default_rng(0)
+    test = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
+    )
+    return library.keep_trained(
+        "adafocal, seed 0",
+        {"test": test},
+        source=SOURCE,
+        summary={"test": summarise(audit(test))},
+        config={"epochs": 3},
+        environment={},
+        history=small_history(),
+        bins=small_bins(),
+    ).id
+
+
+def page(script: str = "", **query: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+    for name, value in query.items():
+        test.query_params[name] = value
+    if script:
+        test.switch_page(script)
+    return test.run()
+
+
+def test_the_runs_page_lists_both_beside_the_samples(trained, history):
+    test = page()
+    assert not test.exception
+    shown = test.dataframe[0].value.set_index("Run")
+    assert shown.loc["adafocal, seed 0", "n"] == 90
+    assert shown.loc["gammas *of* another", "Task"] == "gammas"
+    assert np.isnan(shown.loc["gammas *of* another", "n"])
+    assert len(shown) == 5
+
+
+def test_kinds_are_told_apart(trained, history):
+    test = page()
+    for kind, name in (("train", "adafocal, seed 0"), ("history", "gammas *of* another")):
+        test.segmented_control(key="library.kind").set_value(kind).run()
+        assert test.dataframe[0].value["Run"].tolist() == [name]
+
+
+@pytest.mark.parametrize(
+    ("script", "key"),
+    [("pages/reliability.py", "run"), ("pages/posthoc.py", "run"), ("pages/compare.py", "runs")],
+)
+def test_a_page_that_needs_predictions_says_so_in_one_sentence(history, script, key):
+    test = page(script, **{key: history})
+    assert not test.exception
+    (said,) = [error.value for error in test.error]
+    assert "*of*" not in said
+    sentence = "gammas *of* another is a gamma history and holds no predictions"
+    assert sentence in unescape(said)
+
+
+def test_a_gamma_history_is_not_offered_where_predictions_are_needed(trained, history):
+    test = page()
+    names = test.selectbox(key="app.picked").options
+    assert "adafocal, seed 0" in names
+    assert "gammas *of* another" not in names
+
+
+def test_a_trained_run_opens_like_an_uploaded_one(trained):
+    test = page("pages/reliability.py", run=trained)
+    assert not test.exception
+    assert not test.error
+    assert test.selectbox(key="app.picked").value == trained
