@@ -6,12 +6,14 @@ from typing import Final
 from torch import nn
 
 from core.errors import UsageError
+from core.models.by_name import timm_model, timm_size, torchvision_model, torchvision_size
 from core.models.catalogue import checked_model
 from core.models.densenet import densenet121
+from core.models.layers import weighted_layers
 from core.models.resnet import resnet50, resnet110, wide_resnet_26_10
 from core.models.small_cnn import SmallCnn
 
-LEAST_SIDE: Final = 8
+LEAST_SIDE: Final = 8  # of images for the networks of the catalogue: three times halved, 1 is left
 
 FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {  # from channels and outputs
     "resnet50_cifar": resnet50,
@@ -19,6 +21,10 @@ FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {  # from channels an
     "wrn_26_10_cifar": wide_resnet_26_10,
     "densenet121_cifar": densenet121,
     "small_cnn": SmallCnn,
+}
+LIBRARIES: Final = {
+    "timm": (timm_model, timm_size),
+    "torchvision": (torchvision_model, torchvision_size),
 }
 
 
@@ -30,7 +36,7 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
     Parameters
     ----------
     name : str
-        One of `catalogue.MODELS`.
+        One of `catalogue.MODELS`, ``timm:NAME`` or ``torchvision:NAME``.
     n_outputs : int
         K >= 1 columns of logits.
     channels : int
@@ -41,7 +47,8 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
     Raises
     ------
     UsageError
-        SETTING: an unknown network, no output or channel, or images of another size.
+        SETTING: an unknown network, no output or channel, images of another size, or a network
+        of timm whose logits do not come from one last layer.
     """
     wanted = input_size(name, size)
     if size != wanted:
@@ -49,13 +56,17 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
     for what, count in (("outputs", n_outputs), ("channels", channels)):
         if count < 1:
             raise UsageError("SETTING", f"{count} {what}", "give at least 1")
-    return FORMS[name](channels, n_outputs)
+    if name in FORMS:
+        return FORMS[name](channels, n_outputs)
+    library, _, own_name = name.partition(":")
+    return LIBRARIES[library][0](own_name, channels, n_outputs)
 
 
 def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
-    """Return the height and width that a network takes images of `size` in.
+    """Return the height and width in which a network takes images of `size`.
 
-    The networks of `catalogue.MODELS` take any from 8 x 8 on as they are.
+    The networks of `catalogue.MODELS` take any from 8 x 8 on as they are, those of timm and
+    torchvision only those of their own size.
 
     Raises
     ------
@@ -63,6 +74,9 @@ def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
         SETTING: an unknown network, or images too small for it.
     """
     checked_model(name)
+    if name not in FORMS:
+        library, _, own_name = name.partition(":")
+        return LIBRARIES[library][1](own_name)
     if min(size) < LEAST_SIDE:
         least = f"{LEAST_SIDE} x {LEAST_SIDE}"
         raise UsageError("SETTING", f"images of {size}", f"{name} takes {least} or larger")
@@ -70,6 +84,5 @@ def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
 
 
 def last_layer(model: nn.Module) -> nn.Linear | nn.Conv2d:
-    """Return the layer that makes the logits: the last linear or convolutional one."""
-    layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
-    return layers[-1]
+    """Return the layer that makes the logits: in all that `build` makes, the last one added."""
+    return weighted_layers(model)[-1]

@@ -3,6 +3,7 @@
 Pages and configs read it; `build` makes the networks.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,8 +68,24 @@ MODELS: Final[dict[str, ModelEntry]] = {
 }
 
 
+# Names that timm and torchvision give, in form; which there are is known when one is built.
+BY_NAME: Final = re.compile(r"timm:[a-z0-9_]+(\.[a-z0-9_]+)?|torchvision:[a-z0-9_]+")
+
+
 def checked_model(name: object) -> str:
-    """Return the name of a network; UsageError SETTING if nothing has such a name."""
-    if isinstance(name, str) and name in MODELS:
+    """Return the name of a network.
+
+    Parameters
+    ----------
+    name : str
+        One of `MODELS`, or ``timm:NAME`` or ``torchvision:NAME``, checked in its form only.
+
+    Raises
+    ------
+    UsageError
+        SETTING: a name that is none of these.
+    """
+    if isinstance(name, str) and (name in MODELS or BY_NAME.fullmatch(name)):
         return name
-    raise UsageError("SETTING", f"model {name!r} is unknown", f"use one of {', '.join(MODELS)}")
+    known = ", ".join([*MODELS, "timm:NAME", "torchvision:NAME"])
+    raise UsageError("SETTING", f"model {name!r} is unknown", f"use one of {known}")

@@ -1,4 +1,4 @@
-"""What the CIFAR forms share: convolutions without bias, and their initial weights; torch."""
+"""What networks share: convolutions without bias, initial weights, layers in order; torch."""
 
 from torch import nn
 
@@ -20,3 +20,8 @@ def draw_he_normal(model: nn.Module) -> None:
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+
+
+def weighted_layers(model: nn.Module) -> list[nn.Linear | nn.Conv2d]:
+    """Return all linear and convolutional layers, in the order in which they were added."""
+    return [layer for layer in model.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]

@@ -33,7 +33,32 @@ def test_entries_say_all_that_a_form_needs(name):
     assert checked_model(name) == name
 
 
-@pytest.mark.parametrize("name", ["", "small-cnn", "SMALL_CNN", None, 3, ["small_cnn"]])
+@pytest.mark.parametrize(
+    "name",
+    ["timm:resnet50", "timm:vit_base_patch16_224.augreg_in1k", "torchvision:vit_b_16", "timm:none"],
+)
+def test_names_of_timm_and_torchvision_are_checked_by_form(name):
+    assert checked_model(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "small-cnn", "SMALL_CNN", "small_cnn ", None, 3, ["small_cnn"], "resnet50"),
+        *(
+            "timm:",
+            "timm",
+            "timm:hf-hub:timm/resnet50",
+            "timm:../x",
+            "timm:a.b.c",
+            "timm:resnet50\n",
+        ),
+        *("torchvision:resnet50.tag", "torchvision:", "torch:resnet50", "xtimm:resnet50"),
+    ],
+)
 def test_unknown_names_are_refused_with_the_known_ones(name):
-    with pytest.raises(UsageError, match=r"SETTING: model .* use one of .*small_cnn"):
+    with pytest.raises(UsageError, match="SETTING: model ") as caught:
         checked_model(name)
+    assert caught.value.what == f"model {name!r} is unknown"
+    known = ", ".join([*NAMES, "timm:NAME", "torchvision:NAME"])
+    assert caught.value.remedy == f"use one of {known}"
