@@ -156,3 +156,21 @@ def adafocal_gamma(gamma, gap, *, rate=1.0, gamma_max=20.0, gamma_min=-2.0, s_th
     if switched:
         gamma = -s_th if gamma > 0 else s_th
     return min(max(gamma, gamma_min), gamma_max), switched
+
+
+def replayed(validation, labels, n_bins, **rule):
+    """Bins and gammas of each epoch of AdaFocal, from its validation logits alone."""
+    gamma, history = [1.0] * n_bins, []
+    for logits in validation:
+        p = [_softmax(z) for z in logits]
+        confidence = [max(q) for q in p]
+        correct = [q.index(max(q)) == y for q, y in zip(p, labels, strict=True)]
+        edges, table = equal_mass_bins(confidence, correct, n_bins)
+        rows = []
+        for b, (count, claimed, right) in enumerate(table):
+            gap = claimed - right if count else 0.0
+            gamma[b], _ = adafocal_gamma(gamma[b], gap, **rule)
+            row = {"lower": edges[b], "upper": edges[b + 1], "count": count, "gap": gap}
+            rows.append(row | {"confidence": claimed, "accuracy": right, "gamma": gamma[b]})
+        history.append(rows)
+    return history
