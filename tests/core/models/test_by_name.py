@@ -127,10 +127,13 @@ def test_unknown_names_are_refused_with_near_ones(torch, name, remedy):
             act()
 
 
-@pytest.mark.parametrize("name", ["deit_tiny_distilled_patch16_224", "repvit_m0_9", "volo_d1_224"])
-def test_networks_with_two_heads_are_refused(torch, name):
-    """Averaged heads, and one that is only used in training."""
-    from core.models.build import build
+@pytest.mark.parametrize(
+    "name",
+    ["deit_tiny_distilled_patch16_224", "repvit_m0_9", "volo_d1_224", "gemma4_vit_167m_enc"],
+)
+def test_networks_without_one_head_are_refused(torch, name):
+    """Averaged heads, one that is only used in training, and none at all."""
+    from core.models.build import build, input_size
 
     with pytest.raises(UsageError, match=f"timm:{name} do not come from one last layer"):
-        build(f"timm:{name}", n_outputs=7, channels=3, size=(224, 224))
+        build(f"timm:{name}", n_outputs=7, channels=3, size=input_size(f"timm:{name}", (8, 8)))
