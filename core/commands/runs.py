@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.commands.shared import Parser, add_reading, emit, printable, read
+from core.errors import Refused
 
 
 def add_runs(verb: Parser) -> None:
@@ -19,7 +20,9 @@ def add_runs(verb: Parser) -> None:
     shown.add_argument("id")
     shown.add_argument("--json", metavar="OUT|-")
     shown.add_argument("--files", action="store_true", help="with absolute paths")
-    imported = acts.add_parser("import", help="read a file and keep it")
+    imported = acts.add_parser(
+        "import", help="read a file of predictions or a gamma history, and keep it"
+    )
     imported.set_defaults(run=_import)
     imported.add_argument("file", type=Path)
     imported.add_argument("--name")
@@ -75,11 +78,19 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from core.library.importing import keep_result
+    from core.library.importing import keep_bin_history, keep_result
+    from core.readers.sandbox import read_bin_history
 
-    result = read(arguments)
     name = arguments.name or arguments.file.stem
-    manifest = keep_result(_library(), name, arguments.file.name, result)
+    try:
+        result = read(arguments)
+    except Refused as refusal:
+        if refusal.code != "BIN_HISTORY":
+            raise
+        found = read_bin_history(arguments.file)
+        manifest = keep_bin_history(_library(), name, arguments.file.name, found)
+    else:
+        manifest = keep_result(_library(), name, arguments.file.name, result)
     print(manifest.id)
     return 0
 

@@ -1,4 +1,6 @@
-"""A run as one .npz that NumPy, and Candor's own reader, open without anything else.
+"""A run as one file that Candor's own reader opens again: .npz, or Parquet of a gamma history.
+
+NumPy opens the .npz without anything else.
 
 Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<split>_predicted` and
 `<split>_ids`; `class_names`; `manifest`, the run's JSON as text. Imports numpy and our files.
@@ -8,9 +10,10 @@ import io
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -54,11 +57,33 @@ def npz_bytes(splits: Mapping[str, Predictions]) -> bytes:
     return file.getvalue()
 
 
+def write_parquet(out: Path, table: bytes) -> None:
+    """Write the Parquet file of a gamma history to `out`, as `write_npz` does.
+
+    Raises
+    ------
+    LibraryError
+        EXPORT, as of `write_npz`; also when `out` has another suffix.
+    """
+    if out.suffix.lower() != ".parquet":
+        what = f"a gamma history is written as Parquet, and {out.name} says otherwise"
+        raise LibraryError("EXPORT", what, "name a file that ends in .parquet")
+    with _replacing(out) as file:
+        file.write(table)
+
+
 def _write(out: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:  # Any: numbers and text
+    with _replacing(out) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+@contextmanager
+def _replacing(out: Path) -> Iterator[BinaryIO]:
+    """Yield a file beside `out` that takes its place once it is complete."""
     part = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PART}")
     try:
         with part.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(out)

@@ -131,7 +131,8 @@ def _write_tables(run: Path, tables: Tables) -> None:
     if tables.bins is not None:
         write_bins(run / BINS, tables.bins)
     if tables.validation is not None:
-        save_file({LOGITS: np.ascontiguousarray(tables.validation)}, run / VALIDATION)
+        logits = np.ascontiguousarray(tables.validation)
+        save_file({LOGITS: logits}, run / VALIDATION, metadata={"digest": digest(logits)})
         sync(run / VALIDATION)
 
 
@@ -253,9 +254,11 @@ def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
 
 
 def read_logits(path: Path) -> Scores:
-    """Return the logits that `write_run` wrote, mapped."""
+    """Return the logits that `write_run` wrote, mapped; a ValueError for any others."""
     found = mapped(path)[LOGITS]
-    if found.ndim != 3 or found.dtype.kind != "f":
+    with safe_open(path, framework="np") as file:
+        kept = (file.metadata() or {}).get("digest")
+    if found.ndim != 3 or digest(found) != kept:
         raise ValueError(path.name)
     return found
 

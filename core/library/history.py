@@ -165,7 +165,7 @@ def _nullable(values: Int | Float) -> list[float | None]:
 def _write(path: Path, columns: Sequence[Sequence[object]], schema: pa.Schema) -> None:
     table = pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
     with path.open("wb") as file:
-        pq.write_table(table, file, compression="zstd")
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
         file.flush()
         os.fsync(file.fileno())
 
@@ -173,7 +173,8 @@ def _write(path: Path, columns: Sequence[Sequence[object]], schema: pa.Schema) -
 def _read(path: Path, schema: pa.Schema) -> list[list[Any]]:  # Any: numbers, text and None
     """Return the columns of a table of just this form; a ValueError for any other."""
     try:
-        file = pq.ParquetFile(pa.BufferReader(path.read_bytes()))
+        data = pa.BufferReader(path.read_bytes())
+        file = pq.ParquetFile(data, page_checksum_verification=True)
         if file.metadata.num_rows > MAX_ROWS or not file.schema_arrow.equals(schema):
             raise ValueError(path.name)
         return [column.to_pylist() for column in file.read(use_threads=False).columns]

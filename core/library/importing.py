@@ -7,6 +7,7 @@ from core.library.manifest import Manifest, Source, summarise
 from core.library.store import Library
 from core.metrics.records import Audit
 from core.metrics.suite import audit
+from core.readers.history_file import HistoryFile
 from core.readers.result import ReadResult
 
 
@@ -51,3 +52,26 @@ def keep_result(
         notices=result.notices,
         tags=tags,
     )
+
+
+def keep_bin_history(library: Library, name: str, file_name: str, found: HistoryFile) -> Manifest:
+    """Put a gamma history that was read from a file into the library.
+
+    Parameters
+    ----------
+    library : Library
+        Where to keep it.
+    name : str
+        What the user calls it.
+    file_name : str
+        Name of the file it came from.
+    found : HistoryFile
+        Bins by epoch, notices, digest.
+
+    Returns
+    -------
+    Manifest
+        The kept run, of kind ``history``.
+    """
+    source = Source(file_name, found.digest)
+    return library.keep_history(name, found.bins, source=source, notices=found.notices)

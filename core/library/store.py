@@ -14,7 +14,7 @@ from core.errors import LibraryError, Notice
 from core.histories import BinHistory, History
 from core.library import files, recipes, trash
 from core.library.checks import check_alike, check_tables
-from core.library.export import write_npz
+from core.library.export import write_npz, write_parquet
 from core.library.history import Tables, read_bins, read_history
 from core.library.index import Damaged, Index, Query, RunRow
 from core.library.manifest import (
@@ -278,15 +278,20 @@ class Library:
             return self._index.rebuild()
 
     def export(self, run_id: str, out: Path) -> None:
-        """Write a run to one .npz, which `runs import` and NumPy read; see `core.library.export`.
+        """Write a run to one file that `runs import` reads; see `core.library.export`.
+
+        Predictions become an .npz, which NumPy reads too, a gamma history a .parquet.
 
         Raises
         ------
         LibraryError
-            RUN_UNKNOWN, DAMAGED, or LIBRARY_WRITE when `out` cannot be written.
+            RUN_UNKNOWN, DAMAGED, or EXPORT when `out` cannot be written.
         """
         manifest = self.get(run_id)
-        write_npz(out, manifest, {split: self.load(run_id, split) for split in manifest.splits})
+        if manifest.splits:
+            write_npz(out, manifest, {split: self.load(run_id, split) for split in manifest.splits})
+        else:
+            write_parquet(out, files.read_table(self._folder(run_id), BINS, Path.read_bytes))
 
     def save_recipe(self, fingerprint: str, recipe: dict[str, Any]) -> None:
         """Remember how files of one layout are read; see `core.library.recipes`."""

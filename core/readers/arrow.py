@@ -8,12 +8,15 @@ import pyarrow.parquet as pq
 from core import defaults
 from core.errors import Refused
 from core.readers.contents import Contents, Entry, Source, text_array
+from core.readers.roles import refuse_bin_history
 
 MAX_FOOTER = 16 * 2**20
 
 
-def array_of_column(column: pa.ChunkedArray, name: str) -> Entry:
+def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -> Entry:
     """Return a column as numbers, or as text where it holds anything else.
+
+    `gaps` lets missing numbers pass as NaN.
 
     Raises
     ------
@@ -21,14 +24,15 @@ def array_of_column(column: pa.ChunkedArray, name: str) -> Entry:
         NONFINITE: a missing value. DTYPE: lists, structs, binary or decimal values.
     """
     kind = column.type
-    if column.null_count and not pa.types.is_null(kind):
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if column.null_count and not pa.types.is_null(kind) and not (gaps and numeric):
         row = int(np.flatnonzero(pc.is_null(column).to_numpy())[0])
         raise Refused(
             "NONFINITE", "a missing value", "fill or remove the row", f"row {row}, {name}"
         )
     if pa.types.is_dictionary(kind):
         return array_of_column(pc.cast(column, kind.value_type), name)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+    if numeric or pa.types.is_boolean(kind):
         return np.asarray(column.to_numpy())
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return text_array(column.to_pylist())
@@ -41,13 +45,16 @@ def array_of_column(column: pa.ChunkedArray, name: str) -> Entry:
     )
 
 
-def read_parquet(source: Source) -> Contents:
+def read_parquet(source: Source, *, history: bool = False) -> Contents:
     """Return the columns of a Parquet file, judged by its footer before anything is read.
+
+    `history` says that a table of bins by epoch is wanted, where a null is a number not known.
 
     Raises
     ------
     Refused
-        HEADER_LEN, TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, DTYPE, NONFINITE or FORMAT_UNKNOWN.
+        HEADER_LEN, TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, DTYPE, NONFINITE, FORMAT_UNKNOWN or
+        BIN_HISTORY.
     """
     if source.size < 12 or bytes(source.data[-4:]) != b"PAR1":
         raise Refused("FORMAT_UNKNOWN", "a Parquet file without its end", "write it again")
@@ -57,13 +64,15 @@ def read_parquet(source: Source) -> Contents:
     try:
         file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
         _check_footer(file)
+        if not history:
+            refuse_bin_history(file.schema_arrow.names)
         table = file.read(use_threads=False)
     except MemoryError:  # Arrow's own is also an ArrowException
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         raise Refused("FORMAT_UNKNOWN", "the Parquet file is damaged", "write it again") from error
     names = table.column_names
-    columns = {n: array_of_column(table.column(i), n) for i, n in enumerate(names)}
+    columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
     return Contents("parquet", columns, table=True)
 
 

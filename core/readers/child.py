@@ -14,10 +14,11 @@ from pathlib import Path
 
 from core.errors import Refused
 from core.readers.contents import Source
+from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.limits import drop_privileges, leave_network, limit_resources
 from core.readers.options import ReadOptions
-from core.readers.wire import write_refusal, write_result
+from core.readers.wire import write_history, write_refusal, write_result
 
 # Codecs are modules that are imported at first use.
 CODECS = ("ascii", "cp437", "cp1252", "latin-1", "utf-8", "utf-16", "utf-16-le", "utf-16-be")
@@ -61,8 +62,11 @@ def _answer(job: dict[str, object], folder: Path) -> None:
 
 
 def _read(job: dict[str, object], folder: Path) -> None:
-    options = ReadOptions.from_json(job["options"])  # type: ignore[arg-type]
     source = _source(str(job["name"]), job["input"])
+    if job["history"]:
+        write_history(folder, read_history(source))
+        return
+    options = ReadOptions.from_json(job["options"])  # type: ignore[arg-type]
     labels = None
     if job["labels"] is not None:
         labels = _source(str(job["labels_name"]), job["labels"])

@@ -13,18 +13,19 @@ from core.readers.arrow import array_of_column
 from core.readers.contents import Contents, Entry, Source, is_text
 from core.readers.encoding import Dialect, decode, dialect_notices, is_number, sniff_dialect
 from core.readers.parts import counted
+from core.readers.roles import refuse_bin_history
 
 BLOCK = 16 * 2**20
 MAX_BLOCK = 2**31 - 1
 
 
-def read_csv(source: Source) -> Contents:
-    """Return the columns of a text table.
+def read_csv(source: Source, *, history: bool = False) -> Contents:
+    """Return the columns of a text table; `history` says that one of bins by epoch is wanted.
 
     Raises
     ------
     Refused
-        CSV_ENCODING, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, TABLE_SIZE or EMPTY.
+        CSV_ENCODING, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, TABLE_SIZE, EMPTY or BIN_HISTORY.
     """
     data, notices = decode(source.data)
     _check_first_line(data)
@@ -33,6 +34,8 @@ def read_csv(source: Source) -> Contents:
     if dialect.delimiter == " ":
         data = memoryview(re.sub(rb"[ \t]+", b" ", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)))
     names, headed, said = _names(dialect)
+    if not history:
+        refuse_bin_history(names)
     notices += said
     table = _parse(data, dialect, names, skip=dialect.skip + headed)
     if table.num_rows == 0:

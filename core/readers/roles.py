@@ -1,9 +1,11 @@
 """What the name of a key or column says about it: scores, labels, ids, and which split."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.errors import Refused
 from core.predictions import ScoreKind
 from core.readers.contents import Entry, is_text, is_whole
 
@@ -44,6 +46,19 @@ JOINED = {
     "ytest": ("y", "test"), "yval": ("y", "val"), "ytrain": ("y", "train"), "ytrue": ("y", "true"),
     "ypred": ("y", "pred"), "yprob": ("y", "prob"), "yscore": ("y", "score"),
 }  # fmt: skip
+
+
+def refuse_bin_history(names: Iterable[str]) -> None:
+    """Refuse a table of bins and gammas by epoch: its confidences are no predictions.
+
+    Raises
+    ------
+    Refused
+        BIN_HISTORY.
+    """
+    if {"epoch", "bin", "gamma"} <= {name.strip().casefold() for name in names}:
+        what = "a history of bins (columns epoch, bin, gamma), not predictions"
+        raise Refused("BIN_HISTORY", what, "keep it with python -m core runs import FILE")
 
 
 class Role(StrEnum):

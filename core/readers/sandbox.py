@@ -19,10 +19,11 @@ from pathlib import Path
 from core import defaults
 from core.errors import LostWorker, Refused
 from core.readers import scratch
+from core.readers.history_file import HistoryFile
 from core.readers.limits import NOBODY
 from core.readers.options import ReadOptions
 from core.readers.result import ReadResult
-from core.readers.wire import RESULT, open_left, read_result
+from core.readers.wire import RESULT, open_left, read_left_history, read_result
 
 log = logging.getLogger(__name__)
 
@@ -115,14 +116,50 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
         if labels is not None:
             inputs.append(_opened(stack, labels, labels_name))
         folder = stack.enter_context(_private_folder())
-        budget = memory_bytes or GIB + sum(item.memory_bytes for item in inputs)
-        job = _job(inputs, options or ReadOptions(), folder, budget, timeout_s)
+        job = _job(inputs, options or ReadOptions(), folder, memory_bytes, timeout_s)
         _run(job, inputs, timeout_s, cancel)
-        found = read_result(folder)
-        state = blake2b(digest_size=16)
-        for item in inputs:
-            item.digest_into(state)
-    return replace(found, digest=state.hexdigest())
+        return replace(read_result(folder), digest=_digest(inputs))
+
+
+def read_bin_history(
+    path: Path,
+    *,
+    name: str | None = None,
+    timeout_s: float = defaults.READ_TIMEOUT_S,
+    cancel: threading.Event | None = None,
+) -> HistoryFile:
+    """Read a history of bins and gammas by epoch in a child process of its own.
+
+    Parameters
+    ----------
+    path, name, timeout_s, cancel
+        As of `read`.
+
+    Returns
+    -------
+    HistoryFile
+        Bins by epoch, what was assumed, and the digest of the bytes.
+
+    Raises
+    ------
+    Refused
+        Any code of `core.readers.history_file`; LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
+    LostWorker
+        The child died, or left no valid result.
+    """
+    with ExitStack() as stack:
+        inputs = [_opened(stack, path, name)]
+        folder = stack.enter_context(_private_folder())
+        job = _job(inputs, ReadOptions(), folder, None, timeout_s) | {"history": True}
+        _run(job, inputs, timeout_s, cancel)
+        return replace(read_left_history(folder), digest=_digest(inputs))
+
+
+def _digest(inputs: list[Input]) -> str:
+    state = blake2b(digest_size=16)
+    for item in inputs:
+        item.digest_into(state)
+    return state.hexdigest()
 
 
 def _opened(stack: ExitStack, path: Path, name: str | None) -> Input:
@@ -151,16 +188,21 @@ def _private_folder() -> Iterator[Path]:
 
 
 def _job(
-    inputs: list[Input], options: ReadOptions, folder: Path, budget: int, timeout_s: float
+    inputs: list[Input],
+    options: ReadOptions,
+    folder: Path,
+    memory_bytes: int | None,
+    timeout_s: float,
 ) -> dict[str, object]:
     return {
+        "history": False,
         "input": inputs[0].handle,
         "name": inputs[0].name,
         "labels": inputs[1].handle if len(inputs) > 1 else None,
         "labels_name": inputs[1].name if len(inputs) > 1 else None,
         "options": options.to_json(),
         "folder": str(folder),
-        "memory_bytes": budget,
+        "memory_bytes": memory_bytes or GIB + sum(item.memory_bytes for item in inputs),
         "seconds": int(timeout_s) + 1,
     }
 

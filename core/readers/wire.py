@@ -4,7 +4,8 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -13,8 +14,10 @@ import numpy.typing as npt
 
 from core.arrays import Int
 from core.errors import LostWorker, Notice, Refused
+from core.histories import COLUMNS, BinHistory
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.contents import Entry, Source
+from core.readers.history_file import HistoryFile
 from core.readers.interpret import Interpreted
 from core.readers.judge import Ready
 from core.readers.numpy_file import array_of
@@ -39,6 +42,13 @@ def write_result(folder: Path, found: Interpreted) -> None:
             "recipe": found.recipe.to_json(),
         },
     )
+
+
+def write_history(folder: Path, found: HistoryFile) -> None:
+    """Write the columns of a history, and the JSON last."""
+    for name in COLUMNS:
+        _save(folder / f"{name}.npy", getattr(found.bins, name))
+    _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
 
 
 def write_refusal(folder: Path, refusal: Refused) -> None:
@@ -87,25 +97,47 @@ def read_result(folder: Path) -> ReadResult:
     LostWorker
         The child wrote something that no reader writes.
     """
+    with _arriving():
+        data = _left(folder)
+        return ReadResult(
+            {name: _split(folder, name, item) for name, item in data["splits"].items()},
+            _notices(data),
+            Inspection.from_json(data["inspection"]),
+            ReadOptions.from_json(data["recipe"]),
+        )
+
+
+def read_left_history(folder: Path) -> HistoryFile:
+    """Return the history that the child wrote; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        columns: dict[str, Any] = {  # Any: int64 and float64, which the record turns as it needs
+            name: _array(folder / f"{name}.npy", {"int64", "float64"}) for name in COLUMNS
+        }
+        return HistoryFile(BinHistory(**columns), _notices(data))
+
+
+@contextmanager
+def _arriving() -> Iterator[None]:
     try:
-        return _result(folder)
+        yield
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise LostWorker(
             "LOST_WORKER", "the reading process left no valid result", "read the file again"
         ) from error
 
 
-def _result(folder: Path) -> ReadResult:
+def _left(folder: Path) -> Json:
+    """Return the JSON that the child wrote, or raise its refusal."""
     with open_left(folder / RESULT) as file:
-        data = json.loads(file.read(MAX_JSON))
+        data: Json = json.loads(file.read(MAX_JSON))
     if "refused" in data:
         raise _refusal(data)
-    return ReadResult(
-        {name: _split(folder, name, item) for name, item in data["splits"].items()},
-        tuple(Notice(str(n["code"]), str(n["text"])) for n in data["notices"]),
-        Inspection.from_json(data["inspection"]),
-        ReadOptions.from_json(data["recipe"]),
-    )
+    return data
+
+
+def _notices(data: Json) -> tuple[Notice, ...]:
+    return tuple(Notice(str(n["code"]), str(n["text"])) for n in data["notices"])
 
 
 def open_left(path: Path) -> BinaryIO:

@@ -8,9 +8,10 @@ import pytest
 from core.errors import LibraryError
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.contents import Source as FileSource
+from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
-from tests.core.library.builders import SOURCE, small
+from tests.core.library.builders import SOURCE, same_columns, small, small_bins
 
 
 def test_export_opens_in_numpy_with_every_array_of_every_split(library, tmp_path):
@@ -85,3 +86,19 @@ def test_export_is_read_back_as_what_was_kept(case, library, tmp_path):
     data = (tmp_path / "out.npz").read_bytes()
     found = read_source(FileSource.of_bytes("out.npz", data), None, ReadOptions())
     assert found.splits["test"].predictions().digest == predictions.digest
+
+
+def test_a_gamma_history_is_exported_as_the_table_that_import_reads(library, tmp_path):
+    kept = library.keep_history("gammas", small_bins(), source=SOURCE)
+    library.export(kept.id, tmp_path / "out.parquet")
+    data = (tmp_path / "out.parquet").read_bytes()
+    assert same_columns(read_history(FileSource.of_bytes("out.parquet", data)).bins, small_bins())
+    assert [path.name for path in tmp_path.glob("*out*")] == ["out.parquet"]
+
+
+def test_a_gamma_history_is_no_npz(library, tmp_path):
+    kept = library.keep_history("gammas", small_bins(), source=SOURCE)
+    with pytest.raises(LibraryError, match=r"out\.npz says otherwise") as excinfo:
+        library.export(kept.id, tmp_path / "out.npz")
+    assert excinfo.value.code == "EXPORT"
+    assert list(tmp_path.glob("*out*")) == []

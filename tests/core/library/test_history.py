@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -64,6 +64,7 @@ def keep_trained(library: Library, seed: int = 0, **changed: object):
 numbers = st.floats(allow_nan=False) | st.just(np.nan)
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 400), st.text(max_size=9), numbers), max_size=9),
 )
@@ -76,6 +77,7 @@ def test_metrics_come_back_from_parquet_bit_by_bit(rows, tmp_path_factory):
     assert same_columns(read_history(path), history)
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     n_epochs=st.integers(1, 4),
     n_bins=st.integers(1, 5),
@@ -235,6 +237,11 @@ def test_a_history_without_epochs_is_not_kept(library, home):
     assert not home.exists()
 
 
+READS = {
+    "history.parquet": Library.history,
+    "bins.parquet": Library.bins,
+    "validation.safetensors": Library.validation_logits,
+}
 DAMAGES = {
     "history.parquet": lambda path: path.write_bytes(path.read_bytes()[:-9]),
     "bins.parquet": lambda path: pq.write_table(pa.table({"epoch": [0]}), path),
@@ -246,18 +253,36 @@ DAMAGES = {
 def test_a_damaged_table_is_told_and_the_rest_is_read(name, library):
     kept = keep_trained(library)
     DAMAGES[name](Path(library.files(kept.id)[name]))
-    acts = {
-        "history.parquet": library.history,
-        "bins.parquet": library.bins,
-        "validation.safetensors": library.validation_logits,
-    }
-    for other, act in acts.items():
+    for other, read in READS.items():
         if other == name:
             with pytest.raises(LibraryError, match=f"DAMAGED.*{name} cannot be read"):
-                act(kept.id)
+                read(library, kept.id)
         else:
-            act(kept.id)
+            read(library, kept.id)
     assert library.load(kept.id, "test").n == 9
+
+
+@pytest.mark.parametrize("name", READS)
+def test_one_flipped_bit_in_the_numbers_of_a_table_is_noticed(name, library):
+    kept = keep_trained(library)
+    path = Path(library.files(kept.id)[name])
+    data = path.read_bytes()
+    numbers = range(len(data) - 90, len(data)) if "safetensors" in name else _pages(path)
+    for at in list(numbers)[:: len(numbers) // 9]:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+        with pytest.raises(LibraryError, match="DAMAGED"):
+            READS[name](library, kept.id)
+    path.write_bytes(data)
+    READS[name](library, kept.id)
+
+
+def _pages(path: Path) -> range:
+    """Bytes of the last page of the last column of a Parquet file, behind its header."""
+    column = pq.ParquetFile(path).metadata.row_group(0).column(2)
+    return range(
+        column.data_page_offset + column.total_compressed_size - 20,
+        column.data_page_offset + column.total_compressed_size,
+    )
 
 
 @pytest.mark.parametrize("name", DAMAGES)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.__main__ import main
@@ -97,3 +98,40 @@ def test_exported_run_is_read_back_with_the_same_scores_labels_and_ids(
     assert new.scores.tobytes() == old.scores.tobytes()
     assert new.labels.tolist() == old.labels.tolist()
     assert (new.kind, new.row_ids, new.class_names) == (old.kind, old.row_ids, old.class_names)
+
+
+HISTORY = """epoch,bin,lower,upper,count,confidence,accuracy,gamma
+0,0,0.25,0.5,30,0.4,0.5,0.9
+0,1,0.5,0.875,0,,,1.0
+"""
+
+
+def test_a_history_is_recognised_kept_and_listed(run, library, tmp_path):
+    (tmp_path / "theirs.csv").write_text(HISTORY)
+    code, out, error = run("import", str(tmp_path / "theirs.csv"))
+    assert code == 0, error
+    (row,) = library.rows()
+    assert (row.id, row.kind, row.name) == (out.strip(), "history", "theirs")
+    bins = library.bins(row.id)
+    assert bins.count.tolist() == [30, 0]
+    np.testing.assert_allclose(bins.gap, [-0.1, 0.0])
+    assert library.get(row.id).source.file == "theirs.csv"
+    assert f"{row.id}  history" in run("list")[1]
+    shown = json.loads(run("show", row.id, "--files", "--json", "-")[1])
+    assert (shown["kind"], shown["splits"], list(shown["files"])) == (
+        "history", {}, ["bins.parquet"],
+    )  # fmt: skip
+
+
+def test_a_history_that_contradicts_itself_is_not_kept(run, library, tmp_path):
+    (tmp_path / "bad.csv").write_text(HISTORY.replace("0,1,0.5", "0,1,0.125"))
+    code, out, error = run("import", str(tmp_path / "bad.csv"))
+    assert (code, out) == (2, "")
+    assert error.startswith("HISTORY_BINS: lower is below that of the bin before (epoch 0, bin 1)")
+    assert library.rows(kind="history") == []
+
+
+def test_a_history_cannot_be_audited(tmp_path, capsys):
+    (tmp_path / "h.csv").write_text(HISTORY)
+    assert main(["audit", str(tmp_path / "h.csv")]) == 2
+    assert capsys.readouterr().err.startswith("BIN_HISTORY: a history of bins")

@@ -1,6 +1,7 @@
 """The walls around reading: limits of time and memory, a killed child, no traces, no network."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -259,6 +260,11 @@ def test_columns_that_need_arrows_functions_are_read_behind_the_walls(
     )
 
 
+GAMMA_COLUMNS = {
+    "epoch": [0, 0], "bin": [0, 1], "lower": [0.2, 0.5], "upper": [0.5, 0.9], "count": [9, 0],
+    "confidence": [0.4, None], "accuracy": [0.5, None], "gamma": [0.9, 1.0],
+}  # fmt: skip
+GAMMAS = b"epoch,bin,lower,upper,count,confidence,accuracy,gamma\n0,0,0.2,0.5,9,0.4,0.5,0.9\n"
 LATE = """
 import os, sys
 from pathlib import Path
@@ -268,6 +274,7 @@ child.import_early()
 before = set(sys.modules)
 for name in sys.argv[1:]:
     job = {"options": {}, "name": name, "input": os.open(name, os.O_RDONLY), "labels": None}
+    job["history"] = name.startswith("gammas")
     try:
         child._read(job, Path())
     except Refused:
@@ -288,6 +295,9 @@ def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> Non
         "a.pkl": made.pickled((z, y)),
         "a.zip": made.archive({"a.csv": made.CSV}, zipfile.ZIP_DEFLATED),
         "bad.npz": made.npz(logits=z),
+        "gammas.csv": GAMMAS,
+        "gammas.json": json.dumps(GAMMA_COLUMNS).encode(),
+        "gammas.parquet": made.parquet(GAMMA_COLUMNS),
     }
     for name, data in files.items():
         write(data, name)
