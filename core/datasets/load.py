@@ -7,12 +7,18 @@ from typing import Final
 from core.datasets.base import Data, Wanted
 from core.datasets.catalogue import checked_data
 from core.datasets.digits import digits
+from core.datasets.films import chestxray14
 from core.datasets.folders import folder, tiny_imagenet
+from core.datasets.published import cifar10, cifar100, svhn
 
 LOADERS: Final[dict[str, Callable[[Wanted], Data]]] = {
     "digits": digits,
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "svhn": svhn,
     "tiny_imagenet": tiny_imagenet,
     "folder": folder,
+    "chestxray14": chestxray14,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from core.errors import Refused
 
@@ -25,6 +25,16 @@ FORMATS: Final = {
     "WEBP": (".webp",),
 }
 SUFFIXES: Final = frozenset(suffix for group in FORMATS.values() for suffix in group)
+# By EXIF's number for how a camera was held; Exif 2.32, tag 0x0112.
+TURNS: Final[dict[object, Image.Transpose]] = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 MAX_PIXELS: Final = 50_000_000  # a few kilobytes can claim more and fill the memory
 CHUNK: Final = 256  # pictures a thread decodes at a time
 # What Pillow's decoders throw at damaged files; seen in 30,000 altered ones or in their source.
@@ -59,7 +69,8 @@ def decode(root: Path, name: str, size: Size | None = None) -> Pixels:
     try:
         with Image.open(f"{root}/{name}", formats=tuple(FORMATS)) as source:
             _check(source, name)
-            upright = ImageOps.exif_transpose(source)
+            turn = TURNS.get(source.getexif().get(ExifTags.Base.Orientation))
+            upright = source if turn is None else source.transpose(turn)
             if upright.mode == "P":  # its transparency is no colour
                 upright = upright.convert("RGBA")
             picture = upright.convert("RGB")

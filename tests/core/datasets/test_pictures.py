@@ -1,6 +1,7 @@
 """One picture: its pixels as stored, or one clear refusal that names it; and many, streamed."""
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,14 +54,31 @@ def test_grey_and_palette_and_transparent_pictures_have_three_channels(tmp_path:
     np.testing.assert_array_equal(decode(tmp_path, "palette.png"), np.stack([few] * 3))
 
 
-def test_a_picture_is_turned_as_its_camera_noted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("noted", "upright"),
+    [
+        (1, lambda p: p),
+        (2, lambda p: p[:, :, ::-1]),
+        (3, lambda p: p[:, ::-1, ::-1]),
+        (4, lambda p: p[:, ::-1]),
+        (5, lambda p: p.swapaxes(1, 2)),
+        (6, lambda p: p[:, ::-1].swapaxes(1, 2)),
+        (7, lambda p: p[:, ::-1, ::-1].swapaxes(1, 2)),
+        (8, lambda p: p[:, :, ::-1].swapaxes(1, 2)),
+        (9, lambda p: p),
+    ],
+)
+def test_a_picture_is_turned_as_its_camera_noted(
+    tmp_path: Path, noted: int, upright: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """The number says where the first stored row and column belong; 6: right side and top."""
     pixels = random_pixels(1, height=9, width=7)[0]
     exif = Image.Exif()
-    exif[0x0112] = 6  # the right side of what is stored is the bottom: turn it clockwise
+    exif[0x0112] = noted
     Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0))).save(
         tmp_path / "a.png", exif=exif
     )
-    np.testing.assert_array_equal(decode(tmp_path, "a.png"), np.rot90(pixels, -1, axes=(1, 2)))
+    np.testing.assert_array_equal(decode(tmp_path, "a.png"), upright(pixels))
 
 
 def test_pictures_are_resized_to_height_and_width(tmp_path: Path) -> None:

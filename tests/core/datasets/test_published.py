@@ -1,0 +1,226 @@
+"""CIFAR and SVHN: small files in the published layouts, read and fetched by torchvision itself.
+
+torchvision compares files with published MD5 sums. Tests put the sums of their own small files in
+their place, so that the comparison itself runs.
+"""
+
+import hashlib
+import pickle
+import struct
+import tarfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from torchvision.datasets import CIFAR10, CIFAR100, SVHN
+
+from core.datasets.load import load
+from core.errors import Refused
+from tests.core.datasets.written import by_name, random_pixels
+
+NAMES = [f"class {k}" for k in range(10)]
+PIXELS = random_pixels(60, height=32, width=32)
+LABELS = np.arange(60) % 10
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("no_proxy", "*")
+    return tmp_path / "home"
+
+
+def md5(path: Path) -> str:
+    return hashlib.md5(path.read_bytes()).hexdigest()
+
+
+# Pickles as Python 2 and NumPy 1 wrote them, opcode by opcode: those of today look different.
+
+
+def text(value: str) -> bytes:
+    return b"U" + bytes([len(value)]) + value.encode()
+
+
+def number(value: int) -> bytes:
+    return b"J" + struct.pack("<i", value)
+
+
+def items(values: list[bytes]) -> bytes:
+    return b"](" + b"".join(values) + b"e"
+
+
+def array(values: np.ndarray) -> bytes:
+    empty = (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85" + text("b") + b"\x87R"
+    )
+    dtype = b"cnumpy\ndtype\n" + text("u1") + b"K\x00K\x01\x87R"
+    dtype += b"(K\x03" + text("|") + b"NNN" + number(-1) + number(-1) + b"K\x00tb"
+    shape = number(values.shape[0]) + number(values.shape[1]) + b"\x86"
+    body = b"T" + struct.pack("<i", values.size) + values.tobytes()
+    return empty + b"(K\x01" + shape + dtype + b"\x89" + body + b"tb"
+
+
+def old_pickle(**entries: bytes) -> bytes:
+    return b"\x80\x02}(" + b"".join(text(k) + value for k, value in entries.items()) + b"u."
+
+
+def batch(chosen: slice, key: str = "labels") -> bytes:
+    pixels, labels = PIXELS[chosen].reshape(-1, 3 * 32 * 32), LABELS[chosen]
+    coarse = {"coarse_labels": items([number(0)] * len(labels))} if key != "labels" else {}
+    fine = {key: items([number(int(label)) for label in labels])}
+    return old_pickle(batch_label=text("one of"), **coarse, **fine, data=array(pixels))
+
+
+def test_the_old_pickles_are_what_python_reads() -> None:
+    found = pickle.loads(batch(slice(0, 3)), encoding="latin1")
+    np.testing.assert_array_equal(found["data"].reshape(-1, 3, 32, 32), PIXELS[:3])
+    assert found["labels"] == [0, 1, 2]
+
+
+@pytest.fixture
+def cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Five batches of ten training images, and ten test images."""
+    root = tmp_path / "cifar"
+    folder = root / "cifar-10-batches-py"
+    folder.mkdir(parents=True)
+    for place in range(6):
+        name = f"data_batch_{place + 1}" if place < 5 else "test_batch"
+        (folder / name).write_bytes(batch(slice(10 * place, 10 * place + 10)))
+    (folder / "batches.meta").write_bytes(old_pickle(label_names=items([*map(text, NAMES)])))
+    sums = [[path.name, md5(path)] for path in sorted(folder.iterdir())]
+    monkeypatch.setattr(CIFAR10, "train_list", [s for s in sums if s[0].startswith("data")])
+    monkeypatch.setattr(CIFAR10, "test_list", [s for s in sums if s[0] == "test_batch"])
+    monkeypatch.setattr(CIFAR10, "meta", {**CIFAR10.meta, "md5": sums[0][1]})
+    return root
+
+
+def test_cifar_has_its_pixels_and_labels_and_the_papers_split(cifar: Path) -> None:
+    data = load("cifar10", root=cifar, split_seed=0, download=False)
+    assert data.split.n == {"train": 45, "val": 5, "test": 10}
+    assert data.test.row_ids == tuple(str(row) for row in range(50, 60))
+    assert data.class_names == tuple(NAMES)
+    assert (data.channels, data.size, data.flip, data.pad) == (3, (32, 32), True, 4)
+    found = by_name(data)
+    assert len(found) == 60
+    for row in range(60):
+        np.testing.assert_array_equal(found[str(row)][0], PIXELS[row])
+        assert found[str(row)][1] == LABELS[row]
+
+
+def test_cifar_100_has_its_fine_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    (folder / "train").write_bytes(batch(slice(0, 50), "fine_labels"))
+    (folder / "test").write_bytes(batch(slice(50, 60), "fine_labels"))
+    names = old_pickle(
+        fine_label_names=items([*map(text, NAMES)]), coarse_label_names=items([text("all")])
+    )
+    (folder / "meta").write_bytes(names)
+    monkeypatch.setattr(CIFAR100, "train_list", [["train", md5(folder / "train")]])
+    monkeypatch.setattr(CIFAR100, "test_list", [["test", md5(folder / "test")]])
+    monkeypatch.setattr(CIFAR100, "meta", {**CIFAR100.meta, "md5": md5(folder / "meta")})
+    data = load("cifar100", root=tmp_path, split_seed=0, download=False)
+    assert data.split.n == {"train": 45, "val": 5, "test": 10}
+    assert data.class_names == tuple(NAMES)
+    assert {name: target for name, (_, target) in by_name(data).items()} == {
+        str(row): label for row, label in enumerate(LABELS)
+    }
+
+
+def test_svhn_is_turned_upright_and_ten_means_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = {}
+    for part, chosen in (("train", slice(0, 50)), ("test", slice(50, 60))):
+        path = tmp_path / f"{part}_32x32.mat"
+        ones = np.where(LABELS[chosen] == 0, 10, LABELS[chosen]).astype(np.uint8)[:, None]
+        savemat(path, {"X": PIXELS[chosen].transpose(2, 3, 1, 0), "y": ones}, do_compression=True)
+        sums[part] = [f"http://127.0.0.1:9/{path.name}", path.name, md5(path)]
+    monkeypatch.setattr(SVHN, "split_list", sums)
+    data = load("svhn", root=tmp_path, split_seed=0, download=False)
+    assert data.split.n == {"train": 45, "val": 5, "test": 10}
+    assert (data.flip, data.pad, data.class_names) == (False, 4, tuple("0123456789"))
+    for name, (image, target) in by_name(data).items():
+        np.testing.assert_array_equal(image, PIXELS[int(name)])
+        assert target == LABELS[int(name)]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """Address of a server on this machine that hands out the files in `tmp_path`."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_it_is_fetched_into_the_run_store_once(
+    cifar: Path, home: Path, served: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = cifar.parent / "cifar-10-python.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(cifar / "cifar-10-batches-py", "cifar-10-batches-py")
+    monkeypatch.setattr(CIFAR10, "url", f"{served}/{archive.name}")
+    monkeypatch.setattr(CIFAR10, "tgz_md5", md5(archive))
+    named = load("cifar10", root=cifar, split_seed=0)
+    fetched = load("cifar10", root=None, split_seed=0)
+    assert (home / "data" / "cifar-10-batches-py" / "test_batch").exists()
+    archive.unlink()
+    again = load("cifar10", root=None, split_seed=0)
+    assert named.digest == fetched.digest == again.digest
+
+
+def test_a_page_in_place_of_the_archive_is_refused(
+    cifar: Path, home: Path, served: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cifar.parent / "login.html").write_text("<html>log in to the network</html>")
+    monkeypatch.setattr(CIFAR10, "url", f"{served}/login.html")
+    with pytest.raises(Refused) as excinfo:
+        load("cifar10", root=None, split_seed=0)
+    assert excinfo.value.code == "DOWNLOAD"
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar100", "svhn"])
+def test_what_cannot_be_fetched_is_refused_with_what_to_do(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = "http://127.0.0.1:9/"  # the port of the discard service, where nothing answers
+    for kind in (CIFAR10, CIFAR100):
+        monkeypatch.setattr(kind, "url", nowhere)
+    monkeypatch.setattr(SVHN, "split_list", {"train": [nowhere, "train_32x32.mat", "0"]})
+    with pytest.raises(Refused) as excinfo:
+        load(name, root=None, split_seed=0)
+    assert excinfo.value.code == "DOWNLOAD"
+    assert str(home / "data") in excinfo.value.what
+    assert "refused" in excinfo.value.what
+    assert "data_root" in excinfo.value.remedy
+
+
+def test_a_changed_file_is_not_opened(cifar: Path) -> None:
+    """A pickle that would leave a mark if it were run."""
+
+    class Mark:
+        def __reduce__(self) -> tuple[object, tuple[str, str]]:
+            return open, (str(cifar / "pwned"), "w")
+
+    (cifar / "cifar-10-batches-py" / "data_batch_3").write_bytes(pickle.dumps(Mark()))
+    with pytest.raises(Refused) as excinfo:
+        load("cifar10", root=cifar, split_seed=0, download=False)
+    assert excinfo.value.code == "DATA_ROOT"
+    assert "cifar-10-batches-py" in excinfo.value.remedy
+    assert not (cifar / "pwned").exists()
+
+
+def test_a_named_folder_that_is_missing_is_not_filled(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="there is no folder") as excinfo:
+        load("cifar10", root=tmp_path / "typo", split_seed=0)
+    assert excinfo.value.code == "DATA_ROOT"
+    assert not (tmp_path / "typo").exists()
