@@ -4,10 +4,11 @@ Written beside and renamed once they are on the disk, so a process that is kille
 leaves the one before untouched.
 """
 
+import errno
 import io
-import pickle
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -19,32 +20,47 @@ from core.errors import LibraryError
 from core.library.files import PART, replace_bytes
 
 KEPT: Final = 2
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+PLAIN: Final = (str, int, float, bool, type(None))
 _NAME: Final = re.compile(r"epoch-(\d{5})\.pt")
 State = dict[str, Any]  # Any: state dicts of torch
 
 
 def save(folder: Path, epoch: int, state: State) -> None:
-    """Write the state after so many epochs, and remove all but the last two.
+    """Write the state after so many epochs, and remove all but the last two up to it.
+
+    Later ones, which were damaged and not gone on from, are removed too.
 
     Raises
     ------
+    TypeError
+        The state holds more than tensors and plain values, which could not be read again.
     LibraryError
         DISK_FULL, or LIBRARY_WRITE; the checkpoints before it are untouched.
     """
     buffer = io.BytesIO()
     torch.save({"sum": checksum(state), "state": state}, buffer)
-    try:
+    path = folder / f"epoch-{epoch:05d}.pt"
+    with storing(f"the checkpoint of epoch {epoch}"):
         folder.mkdir(parents=True, exist_ok=True)
-        replace_bytes(folder / f"epoch-{epoch:05d}.pt", buffer.getbuffer())
+        replace_bytes(path, buffer.getbuffer())
+    kept = [one for one in _saved(folder) if one.name <= path.name][-KEPT:]
+    for one in set(_saved(folder)) - set(kept):
+        one.unlink(missing_ok=True)
+
+
+@contextmanager
+def storing(what: str) -> Iterator[None]:
+    """Turn what a full disk or a read-only folder throws into a LibraryError."""
+    try:
+        yield
     except OSError as error:
+        full = error.errno in FULL
         raise LibraryError(
-            "DISK_FULL",
-            f"the checkpoint of epoch {epoch} cannot be written ({error.strerror}); the one "
-            "before it is untouched",
-            "free some space, then resume",
+            "DISK_FULL" if full else "LIBRARY_WRITE",
+            f"{what} cannot be written ({error.strerror}); the checkpoint before it is untouched",
+            "free some space, then resume" if full else "make the folder writable, then resume",
         ) from error
-    for path in _saved(folder)[:-KEPT]:
-        path.unlink(missing_ok=True)
 
 
 def newest(folder: Path) -> State | None:
@@ -66,7 +82,7 @@ def _read(path: Path) -> State | None:
         found = torch.load(path, map_location="cpu", weights_only=True)
         state: State = found["state"]
         return state if checksum(state) == found["sum"] else None
-    except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError):
+    except Exception:  # noqa: BLE001  one changed byte can make unpickling raise anything
         return None
 
 
@@ -76,7 +92,10 @@ def _saved(folder: Path) -> list[Path]:
 
 
 def checksum(state: Mapping[str, object]) -> str:
-    """Return a digest over the names, types, shapes and bytes of all that a state holds."""
+    """Return a digest over the names, types, shapes and bytes of all that a state holds.
+
+    TypeError when it holds something other than mappings, lists, tuples, tensors, plain values.
+    """
     total = blake2b(digest_size=16)
     for line in _lines("", state):
         total.update(line)
@@ -84,15 +103,16 @@ def checksum(state: Mapping[str, object]) -> str:
 
 
 def _lines(where: str, value: object) -> Iterator[bytes]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _lines(f"{where}/{key}", inner)
-    elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            yield from _lines(f"{where}/{index}", inner)
+    if isinstance(value, Mapping | list | tuple):
+        kind = "mapping" if isinstance(value, Mapping) else type(value).__name__
+        yield f"{where} {kind} {len(value)}\n".encode()
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _lines(f"{where}/{key!r}", inner)
     elif isinstance(value, torch.Tensor):
         plain = value.detach().cpu().contiguous()
         yield f"{where} {plain.dtype} {tuple(plain.shape)}\n".encode()
         yield np.ascontiguousarray(plain.view(-1).view(torch.uint8).numpy()).tobytes()
-    else:
+    elif type(value) in PLAIN:
         yield f"{where} {value!r}\n".encode()
+    else:
+        raise TypeError(f"{where} of a checkpoint is a {type(value).__name__}")

@@ -1,0 +1,87 @@
+"""A process that saves checkpoints, to be killed while it does; and one that fills a small disk.
+
+`python -m tests.core.training.saver loop` reads folders from stdin, a line each. For each it forks
+a child that goes on from the newest checkpoint there and saves one after another. Printed are the
+child's pid, then every epoch whose saving has returned, then "dead". Torch is imported once, and
+never used before a fork.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import torch
+
+from core.errors import LibraryError
+from core.training import checkpoint
+
+FLOATS = 50_000  # 200 kB: a killed process can leave half a file
+
+
+def state_of(epoch: int) -> checkpoint.State:
+    """The state after so many epochs; no two are alike."""
+    generator = torch.Generator().manual_seed(epoch)
+    return {
+        "epoch": epoch,
+        "net": {"weight": torch.randn(FLOATS, generator=generator)},
+        "optimizer": {"state": {0: {"step": torch.tensor(float(epoch))}}, "lr": 1.0 / (1 + epoch)},
+    }
+
+
+def loop() -> None:
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            save_for_ever(Path(line.strip()))
+        os.waitpid(pid, 0)
+        say("dead")
+
+
+def save_for_ever(folder: Path) -> None:
+    say(os.getpid())
+    found = checkpoint.newest(folder)
+    epoch = found["epoch"] if found else 0
+    while True:
+        epoch += 1
+        checkpoint.save(folder, epoch, state_of(epoch))
+        say(epoch)
+
+
+def say(what: object) -> None:
+    os.write(1, f"{what}\n".encode())
+
+
+def fill(folder: Path) -> None:
+    """Save until the disk is full, and print what was said and what is left."""
+    epoch, code = 0, None
+    while code is None and epoch < 99:
+        epoch += 1
+        try:
+            checkpoint.save(folder, epoch, state_of(epoch))
+            (folder / f"ballast-{epoch}").write_bytes(bytes(4 * FLOATS))
+        except LibraryError as error:
+            code = error.code
+        except OSError:
+            continue  # the ballast found no room; the next checkpoint will not either
+    left = checkpoint.newest(folder)
+    print(
+        json.dumps(
+            {
+                "code": code,
+                "failed": epoch,
+                "left": left["epoch"] if left else None,
+                "whole": left is not None
+                and checkpoint.checksum(left) == checkpoint.checksum(state_of(left["epoch"])),
+                "files": sorted(path.name for path in folder.iterdir() if "epoch" in path.name),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    if sys.argv[1] == "loop":
+        loop()
+    else:
+        fill(Path(sys.argv[2]))
