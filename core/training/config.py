@@ -8,6 +8,7 @@ from typing import Any, Final
 from core.arrays import digest
 from core.datasets.catalogue import DATASETS, checked_data
 from core.errors import UsageError
+from core.library.strict_json import is_text
 from core.losses.catalogue import LOSSES, REDUCTIONS, Setting, checked
 from core.models.catalogue import checked_model
 from core.training.recipes import RECIPES
@@ -70,7 +71,8 @@ class ScheduleConfig:
             return 0.5 * (1.0 + math.cos(math.pi * epoch / n_epochs))
         if self.name == "constant":
             return 1.0
-        return self.factor ** sum(epoch >= round(drop * n_epochs) for drop in self.drops)
+        drops = (max(1, round(drop * n_epochs)) for drop in self.drops)
+        return self.factor ** sum(epoch >= drop for drop in drops)
 
 
 @dataclass(frozen=True)
@@ -147,9 +149,9 @@ class TrainConfig:
         entry, task = LOSSES[str(self.loss["name"])], DATASETS[self.data].task
         return (
             (
-                0 < len(self.name) <= MAX_NAME,
+                self.name.strip() != "" and len(self.name) <= MAX_NAME and is_text(self.name),
                 f"name has {len(self.name)} characters",
-                f"give 1 to {MAX_NAME}",
+                f"give 1 to {MAX_NAME} characters of ordinary text",
             ),
             (
                 task in entry.tasks,
@@ -236,7 +238,7 @@ def from_json(data: object) -> TrainConfig:
     missing = [key for key in ("data", "model", "loss") if key not in given]
     if missing:
         raise UsageError("SETTING", f"{', '.join(missing)} is missing", "name data, model and loss")
-    preset = given.get("preset")
+    preset = _typed("preset", given.get("preset"))
     if preset is not None and preset not in RECIPES:
         use = f"use one of {', '.join(RECIPES)}, or null"
         raise UsageError("SETTING", f"preset is {preset!r}", use)
@@ -292,7 +294,8 @@ _WORDS: Final[dict[type, str]] = {
 def _typed(key: str, value: object) -> Any:  # noqa: ANN401  checked against the table
     kinds = _TYPES[key]
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        wanted = " or ".join(_WORDS[kind] for kind in kinds)
+        said = [kind for kind in kinds if kind is not int or float not in kinds]
+        wanted = " or ".join(_WORDS[kind] for kind in said)
         raise UsageError("SETTING", f"{key} is {value!r:.60}", f"give {wanted}")
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError("SETTING", f"{key} is {value}", "give a finite number")
@@ -308,9 +311,10 @@ def _part(key: str, kind: type, given: Mapping[str, object]) -> Any:  # noqa: AN
 
 
 def _drop(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError("SETTING", f"a drop is {value!r:.60}", "give numbers between 0 and 1")
-    return float(value)
+    if not isinstance(value, float):
+        what = f"schedule.drops has {value!r:.60}"
+        raise UsageError("SETTING", what, "give ascending numbers between 0 and 1")
+    return value
 
 
 def _object(what: str, data: object) -> Mapping[str, Any]:

@@ -1,0 +1,411 @@
+"""A training's config: strict JSON there and back, presets, learning rates by hand, refusals."""
+
+import json
+import math
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.datasets.catalogue import DATASETS
+from core.errors import UsageError
+from core.losses.catalogue import LOSSES
+from core.predictions import Task
+from core.training.config import OptimizerConfig, ScheduleConfig, TrainConfig, from_json
+from core.training.recipes import RECIPES
+
+ROOT = Path(__file__).parents[3]
+LEAST = {"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}}
+# As the description of the command line prints it.
+EXAMPLE = """
+{"name": "adafocal on digits", "data": "digits", "data_root": null, "model": "small_cnn",
+ "loss": {"name": "adafocal", "n_bins": 15, "lambda": 1.0, "gamma_max": 20, "gamma_min": -2,
+          "s_th": 0.2, "update_every": "epoch"},
+ "epochs": 40, "batch_size": 128,
+ "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9, "weight_decay": 0.0005},
+ "schedule": {"name": "step", "drops": [0.43, 0.71], "factor": 0.1}, "reduction": "mean",
+ "clip_norm": null, "augment": true, "precision": "32", "seed": 0, "split_seed": 0,
+ "device": "auto", "preset": null}
+"""
+
+
+def refusal(data: object) -> UsageError:
+    with pytest.raises(UsageError) as caught:
+        from_json(data)
+    assert caught.value.code == "SETTING"
+    assert caught.value.remedy
+    return caught.value
+
+
+# There and back ---------------------------------------------------------------------------------
+
+
+def test_the_printed_example_is_read_and_comes_back():
+    given_ = json.loads(EXAMPLE)
+    config = from_json(given_)
+    back = config.to_json()
+    assert {key: back[key] for key in given_} == given_
+    assert set(back) - set(given_) == {"n_train", "devices", "deterministic"}
+    assert from_json(json.loads(json.dumps(back))) == config
+
+
+def test_what_the_example_says_are_the_defaults():
+    config = from_json(LEAST | {"loss": {"name": "adafocal"}, "name": "adafocal on digits"})
+    assert config == from_json(json.loads(EXAMPLE))
+    assert from_json(LEAST).name == "Cross-entropy, small_cnn on digits"
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+shares = st.lists(st.floats(0.001, 0.999), unique=True, max_size=4).map(sorted)
+seeds = st.integers(0, 2**63 - 1)
+
+
+@st.composite
+def losses(draw: st.DrawFn) -> dict[str, object]:
+    """A loss for classes with some of its settings."""
+    name = draw(st.sampled_from([k for k, e in LOSSES.items() if Task.MULTICLASS in e.tasks]))
+    given_: dict[str, object] = {"name": name}
+    for one in draw(st.lists(st.sampled_from(LOSSES[name].parameters or (None,)), unique=True)):
+        if one is None:
+            continue
+        if isinstance(one.default, bool):
+            values = st.booleans()
+        else:
+            values = st.sampled_from(one.words) if one.words else st.nothing()
+            if isinstance(one.low, int):
+                values |= st.integers(one.low, int(one.high))
+            elif one.low is not None:
+                values |= st.floats(one.low, one.high, exclude_min=one.open_low)
+        given_[one.name] = draw(values)
+    return given_
+
+
+configs = st.fixed_dictionaries(
+    {
+        "data": st.sampled_from([k for k, e in DATASETS.items() if e.task is Task.MULTICLASS]),
+        "model": st.sampled_from(["small_cnn", "resnet50_cifar"]),
+        "loss": losses(),
+    },
+    optional={
+        "name": text,
+        "data_root": st.none() | text,
+        "n_train": st.none() | st.integers(1, 10**6),
+        "epochs": st.integers(1, 10_000),
+        "batch_size": st.integers(1, 65_536),
+        "optimizer": st.fixed_dictionaries(
+            {},
+            optional={
+                "name": st.sampled_from(["sgd", "adamw"]),
+                "lr": st.floats(0, 1000, exclude_min=True) | st.integers(1, 1000),
+                "momentum": st.floats(0, 1, exclude_max=True),
+                "weight_decay": st.floats(0, 10),
+            },
+        ),
+        "schedule": st.fixed_dictionaries(
+            {},
+            optional={
+                "name": st.sampled_from(["step", "cosine", "constant"]),
+                "drops": shares,
+                "factor": st.floats(0, 1, exclude_min=True),
+            },
+        ),
+        "reduction": st.sampled_from(["mean", "sum"]),
+        "clip_norm": st.none() | st.floats(0, 1e6, exclude_min=True),
+        "augment": st.booleans(),
+        "precision": st.sampled_from(["32", "bf16", "16"]),
+        "seed": seeds,
+        "split_seed": seeds,
+        "device": st.sampled_from(["auto", "cpu", "cuda"]),
+        "devices": st.integers(1, 1024),
+        "deterministic": st.booleans(),
+        "preset": st.none() | st.sampled_from(list(RECIPES)),
+    },
+)
+
+
+@given(configs.filter(lambda data: data.get("name", "x").strip() or data["name"] == ""))
+def test_any_config_comes_back_from_json_with_all_that_was_given(data):
+    config = from_json(data)
+    back = json.loads(json.dumps(config.to_json(), allow_nan=False))
+    again = from_json(back)
+    assert again == config
+    assert again.digest == config.digest
+    recipe = RECIPES[data["preset"]].settings if data.get("preset") else {}
+    for key, value in data.items():
+        if isinstance(value, dict):
+            for inner, setting in value.items():
+                assert back[key][inner] == setting
+            for inner in set(recipe.get(key, {})) - set(value):
+                assert back[key][inner] == recipe[key][inner]
+        elif (key, value) != ("name", ""):
+            assert back[key] == value
+    for key in set(recipe) - set(data):
+        assert back[key] == recipe[key]
+
+
+# Refused ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "stranger", "known"),
+    [
+        ((), "epoch", "epochs"),
+        ((), "lr", "optimizer"),
+        ((), "optimizer.lr", "optimizer"),
+        ((), "", "data"),
+        (("optimizer",), "learning_rate", "lr"),
+        (("optimizer",), "drops", "weight_decay"),
+        (("schedule",), "milestones", "drops"),
+        (("loss",), "gama", "gamma"),
+        (("loss",), "n_bins", "gamma"),
+    ],
+)
+def test_an_unknown_key_is_refused_and_the_known_ones_are_named(where, stranger, known):
+    data = LEAST | {"loss": {"name": "focal"}, "optimizer": {}, "schedule": {}}
+    inner = data
+    for key in where:
+        inner = inner[key]
+    inner[stranger] = 1
+    error = refusal(data)
+    assert repr(stranger) in error.what
+    assert known in error.remedy
+
+
+A_NUMBER, A_WHOLE = "give a number", "give a whole number"
+WRONG = [
+    ("epochs", True, A_WHOLE),
+    ("epochs", 15.0, A_WHOLE),
+    ("epochs", "15", A_WHOLE),
+    ("epochs", None, A_WHOLE),
+    ("epochs", 0, "give 1 to 10000"),
+    ("epochs", -(10**400), "give 1 to 10000"),
+    ("batch_size", "128", A_WHOLE),
+    ("batch_size", 0, "give 1 to 65536"),
+    ("n_train", False, "give a whole number or null"),
+    ("n_train", 1.5, "give a whole number or null"),
+    ("n_train", 0, "give a whole number from 1, or null"),
+    ("seed", -1, "give 0 to 9223372036854775807"),
+    ("seed", 2**63, "give 0 to 9223372036854775807"),
+    ("split_seed", 1e3, A_WHOLE),
+    ("devices", 0, "give 1 to 1024"),
+    ("clip_norm", "2", "give a number or null"),
+    ("clip_norm", 0, "give a number above 0, or null"),
+    ("clip_norm", math.nan, "give a finite number"),
+    ("clip_norm", math.inf, "give a finite number"),
+    ("augment", 1, "give true or false"),
+    ("augment", "yes", "give true or false"),
+    ("deterministic", None, "give true or false"),
+    ("precision", 32, "give text"),
+    ("precision", "64", "use one of 32, bf16, 16"),
+    ("reduction", "none", "use one of mean, sum"),
+    ("device", "mps", "use one of auto, cpu, cuda"),
+    ("name", 7, "give text"),
+    ("name", None, "give text"),
+    ("data_root", 7, "give text or null"),
+    ("data", ["digits"], "give text"),
+    ("model", None, "give text"),
+    ("loss", "ce", "give an object"),
+    ("loss", [], "give an object"),
+    ("optimizer", None, "give an object"),
+    ("optimizer", "sgd", "give an object"),
+    ("optimizer.name", "adam", "use one of sgd, adamw"),
+    ("optimizer.name", 1, "give text"),
+    ("optimizer.lr", True, A_NUMBER),
+    ("optimizer.lr", "0.1", A_NUMBER),
+    ("optimizer.lr", math.nan, "give a finite number"),
+    ("optimizer.lr", 0, "give above 0, to 1000"),
+    ("optimizer.lr", -0.1, "give above 0, to 1000"),
+    ("optimizer.lr", 1001, "give above 0, to 1000"),
+    ("optimizer.momentum", 1.0, "give 0 or more, below 1"),
+    ("optimizer.momentum", -0.5, "give 0 or more, below 1"),
+    ("optimizer.weight_decay", -1e-9, "give 0 to 10"),
+    ("optimizer.weight_decay", None, A_NUMBER),
+    ("schedule", [0.4], "give an object"),
+    ("schedule.name", "linear", "use one of step, cosine, constant"),
+    ("schedule.factor", 0.0, "give above 0, at most 1"),
+    ("schedule.factor", 1.5, "give above 0, at most 1"),
+    ("schedule.factor", False, A_NUMBER),
+    ("schedule.drops", 0.5, "give a list"),
+    ("schedule.drops", [0.5, 0.4], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [0.5, 0.5], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [0.0], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [0.5, 1.0], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [150, 250], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [10**400], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [math.nan], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [True], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", ["0.5"], "give ascending numbers between 0 and 1"),
+    ("preset", "imagenet", "use one of cifar, tiny_imagenet, or null"),
+    ("preset", [], "give text or null"),
+    ("preset", {}, "give text or null"),
+    ("loss.n_bins", True, "give a whole number from 1 to 1000"),
+    ("loss.n_bins", "15", "give a whole number from 1 to 1000"),
+    ("loss.n_bins", 15.0, "give a whole number from 1 to 1000"),
+    ("loss.lambda", math.nan, "give a number above 0, at most 100"),
+    ("loss.lambda", [1.0], "give a number above 0, at most 100"),
+    ("loss.update_every", "batch", "give epoch, or a whole number from 1 to 1e+06"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "remedy"), WRONG)
+def test_a_wrong_value_is_refused_by_key_value_and_remedy(key, value, remedy):
+    data = LEAST | {"loss": {"name": "adafocal"}}
+    outer, _, inner = key.partition(".")
+    data[outer] = {**data.get(outer, {}), inner: value} if inner else value
+    error = refusal(data)
+    assert (inner if outer == "loss" and inner else key) in error.what
+    shown = value[0] if isinstance(value, list) and value else value
+    assert (f"{shown!r:.60}" if shown != "" else "''") in error.what
+    assert remedy in error.remedy
+
+
+@pytest.mark.parametrize("name", ["   ", "\t\n", "x" * 301, "lone \ud800 surrogate"])
+def test_a_name_that_the_library_would_refuse_after_training_is_refused_before(name):
+    error = refusal(LEAST | {"name": name})
+    assert error.what == f"name has {len(name)} characters"
+    assert "300" in error.remedy
+
+
+@pytest.mark.parametrize("data", [None, [], "digits", 3, [["data", "digits"]]])
+def test_what_is_no_object_is_refused(data):
+    assert type(data).__name__ in refusal(data).what
+
+
+@pytest.mark.parametrize("missing", ["data", "model", "loss"])
+def test_data_model_and_loss_must_be_named(missing):
+    error = refusal({key: value for key, value in LEAST.items() if key != missing})
+    assert error.what == f"{missing} is missing"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("data", "mnist"), ("model", "resnet"), ("loss", {"name": "bce"})]
+)
+def test_an_unknown_data_set_network_or_loss_is_refused(key, value):
+    error = refusal(LEAST | {key: value})
+    assert repr(value["name"] if key == "loss" else value) in error.what
+
+
+@pytest.mark.parametrize("loss", ["mmce", "mmce_weighted", "dual_focal"])
+def test_a_loss_for_classes_cannot_train_labels_and_those_that_can_are_named(loss):
+    error = refusal(LEAST | {"data": "chestxray14", "loss": {"name": loss}})
+    assert "cannot train multilabel data such as chestxray14" in error.what
+    named = error.remedy.split(": ")[1].split(", ")
+    assert {"ce", "adafocal", "fcl"} <= set(named)
+    assert not {"mmce", "mmce_weighted", "dual_focal"} & set(named)
+    for name in named:
+        from_json(LEAST | {"data": "chestxray14", "loss": {"name": name}})
+
+
+# Recipes ----------------------------------------------------------------------------------------
+
+# Mukhoti et al. 2020 app. C and D, Ghosh et al. 2022 app. D, Komisarenko and Kull 2024 sec. 5.1:
+# epochs, batch size, epochs of the drops.
+PRINTED = {"cifar": (350, 128, (150, 250)), "tiny_imagenet": (100, 64, (40, 60))}
+
+
+@pytest.mark.parametrize("preset", RECIPES)
+def test_a_recipe_trains_as_the_papers_print_it(preset):
+    epochs, batch_size, (first, second) = PRINTED[preset]
+    config = from_json(LEAST | {"preset": preset})
+    assert (config.epochs, config.batch_size) == (epochs, batch_size)
+    assert config.optimizer == OptimizerConfig("sgd", lr=0.1, momentum=0.9, weight_decay=5e-4)
+    assert (config.reduction, config.clip_norm) == ("sum", 2.0)
+    rates = [config.lr(epoch) for epoch in range(epochs)]
+    by_hand = [0.1] * first + [0.01] * (second - first) + [0.001] * (epochs - second)
+    assert rates == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_what_is_given_comes_before_the_recipe_key_by_key():
+    config = from_json(
+        LEAST
+        | {
+            "preset": "cifar",
+            "epochs": 7,
+            "optimizer": {"lr": 0.02},
+            "schedule": {"name": "cosine"},
+            "clip_norm": None,
+        }
+    )
+    assert config.optimizer == OptimizerConfig("sgd", lr=0.02, momentum=0.9, weight_decay=5e-4)
+    assert config.schedule == ScheduleConfig("cosine", (150 / 350, 250 / 350), 0.1)
+    assert (config.epochs, config.batch_size, config.clip_norm) == (7, 128, None)
+    assert config.reduction == "sum"
+
+
+def test_a_recipe_and_the_same_values_by_hand_are_the_same_training_but_for_its_name():
+    by_name = from_json(LEAST | {"preset": "cifar"}).to_json()
+    by_hand = from_json(LEAST | RECIPES["cifar"].settings).to_json()
+    assert by_name | {"preset": None} == by_hand
+
+
+# Learning rates ---------------------------------------------------------------------------------
+
+
+def rates(epochs: int, **schedule: object) -> list[float]:
+    config = from_json(LEAST | {"epochs": epochs, "optimizer": {"lr": 0.8}, "schedule": schedule})
+    return [config.lr(epoch) for epoch in range(epochs)]
+
+
+def test_steps_fall_at_their_shares_of_the_epochs():
+    assert rates(10, drops=[0.3, 0.8], factor=0.5) == [0.8] * 3 + [0.4] * 5 + [0.2] * 2
+    assert rates(3, drops=[]) == [0.8] * 3
+    assert rates(40)[16:18] == pytest.approx([0.8, 0.08])  # 0.43 of 40 is 17.2
+    assert rates(40)[27:29] == pytest.approx([0.08, 0.008])  # 0.71 of 40 is 28.4
+
+
+def test_cosine_falls_to_nothing_and_constant_stays():
+    by_hand = [0.8, 0.4 * (1 + math.sqrt(0.5)), 0.4, 0.4 * (1 - math.sqrt(0.5))]
+    assert rates(4, name="cosine") == pytest.approx(by_hand, rel=1e-12)
+    assert rates(3, name="constant") == [0.8] * 3
+
+
+@given(
+    name=st.sampled_from(["step", "cosine", "constant"]),
+    epochs=st.integers(1, 500),
+    drops=shares,
+    factor=st.floats(0.1, 1),
+)
+def test_a_rate_begins_as_given_and_never_rises(name, epochs, drops, factor):
+    schedule = ScheduleConfig(name, tuple(drops), factor)
+    found = [schedule.share(epoch, epochs) for epoch in range(epochs)]
+    assert found[0] == 1.0
+    assert all(0 < b <= a for a, b in pairwise(found))
+
+
+# Digest -----------------------------------------------------------------------------------------
+
+
+def test_the_digest_knows_all_that_decides_the_numbers_and_no_more():
+    plain = from_json(LEAST).digest
+    assert from_json(LEAST | {"name": "other", "data_root": "/elsewhere"}).digest == plain
+    others = [
+        {"loss": {"name": "focal"}},
+        {"loss": {"name": "focal", "gamma": 2.0}},
+        {"n_train": 100},
+        {"epochs": 41},
+        {"optimizer": {"lr": 0.04}},
+        {"schedule": {"drops": [0.43, 0.72]}},
+        {"reduction": "sum"},
+        {"clip_norm": 2.0},
+        {"augment": False},
+        {"precision": "bf16"},
+        {"seed": 1},
+        {"split_seed": 1},
+    ]
+    found = {from_json(LEAST | change).digest for change in others}
+    assert len(found | {plain}) == len(others) + 1
+
+
+def test_a_config_is_checked_when_it_is_made_in_code_too():
+    with pytest.raises(UsageError, match="epochs is 0; give 1 to 10000"):
+        TrainConfig("digits", "small_cnn", {"name": "ce"}, epochs=0)
+
+
+@pytest.mark.slow
+def test_configs_are_checked_without_torch():
+    code = "import sys, core.training.config; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
