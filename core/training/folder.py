@@ -88,11 +88,17 @@ class JobFolder:
             ) from error
 
     def record(self, found: Epoch, logits: Tensor | None) -> None:
-        """Keep an epoch: its validation logits where there are any, then its line."""
-        with writing():
+        """Keep an epoch: its validation logits where there are any, then its line.
+
+        Raises
+        ------
+        LibraryError
+            DISK_FULL, or LIBRARY_WRITE.
+        """
+        with checkpoint.storing(f"epoch {found.epoch + 1}"):
             if logits is not None:
                 self._validation.mkdir(exist_ok=True)
-                data = save({"logits": logits.float().cpu().numpy()})
+                data = save({"logits": logits.float().cpu().contiguous().numpy()})
                 replace_bytes(self._logits(found.epoch), data)
             with self._events.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(found.to_json(), allow_nan=False) + "\n")
