@@ -43,10 +43,16 @@ def _train(arguments: argparse.Namespace) -> int:
 
 def _resume(arguments: argparse.Namespace) -> int:
     from core.library import home
-    from core.library.manifest import checked_id
+    from core.library.manifest import RUN_ID
     from core.training.folder import JobFolder
 
-    folder = JobFolder(home() / "jobs" / checked_id(arguments.id))
+    if not RUN_ID.fullmatch(arguments.id):  # nothing else may touch a path
+        raise UsageError(
+            "JOB",
+            f"{arguments.id[:60]!r} is not the id of a job",
+            "give the one that train printed",
+        )
+    folder = JobFolder(home() / "jobs" / arguments.id)
     folder.config()  # refused here when there is no such job
     done = folder.result()
     if done is not None and done["state"] == "succeeded":

@@ -1,0 +1,265 @@
+"""`python -m core train` and `jobs resume`: one training from its config to a run, and refusals."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.__main__ import main
+from core.library import open_library
+from core.training.config import from_json
+from core.training.folder import JobFolder
+
+TINY = {
+    "data": "digits",
+    "model": "small_cnn",
+    "loss": {"name": "adafocal", "n_bins": 5},
+    "name": "tiny",
+    "n_train": 64,
+    "epochs": 3,
+    "batch_size": 32,
+    "device": "cpu",
+}
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def run(home, capfd) -> Run:
+    """Run a command; return its exit code and what was printed."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        code = main([str(word) for word in words])
+        return code, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[..., Path]:
+    """Write a config with some changes and return its path."""
+
+    def config(**changed: object) -> Path:
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(TINY | changed))
+        return path
+
+    return config
+
+
+def job(home: Path, result: dict[str, object] | None = None) -> JobFolder:
+    """A job that nothing has trained yet, or of which a result says how it ended."""
+    folder = JobFolder.make(home / "jobs" / "abc123", from_json(TINY))
+    if result is not None:
+        folder.finish(result)
+    return folder
+
+
+# Trained ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_training_says_how_it_went_and_its_run_is_in_the_library(run, config, home):
+    code, out, err = run("train", config(), "--wait", "--json", "-")
+    assert code == 0
+    done = json.loads(out)
+    assert set(done) == {
+        "job", "run", "state", "seconds", "device", "images_per_second", "notices",
+    }  # fmt: skip
+    assert (done["state"], done["device"], done["notices"]) == ("succeeded", "cpu", [])
+    assert 0 < done["seconds"] < 600
+    assert done["images_per_second"] > 0
+    assert err.splitlines()[0] == f"job {done['job']}"
+    assert [line.split(":")[0] for line in err.splitlines() if line.startswith("epoch ")] == [
+        f"epoch {n} of 3" for n in (1, 2, 3)
+    ]
+
+    (row,) = (r for r in json.loads(run("runs", "list", "--json", "-")[1]) if r["kind"] == "train")
+    assert (row["id"], row["name"]) == (done["run"], "tiny")
+
+    shown = json.loads(run("runs", "show", done["run"], "--files", "--json", "-")[1])
+    assert shown["config"] == from_json(TINY).to_json()
+    assert shown["environment"]["device"] == "cpu"
+    assert {name: split["n"] for name, split in shown["splits"].items()} == {
+        "val": 300, "test": 500,
+    }  # fmt: skip
+    assert shown["history"]["epochs"] == 3
+    assert shown["history"]["last"]["lr"] == pytest.approx(0.05 * 0.1**2)
+    for key in ("file", "bins", "validation"):
+        path = Path(shown["files"][shown["history"][key]])
+        assert path.is_relative_to(home / "runs" / done["run"])
+        assert path.is_file()
+
+    library = open_library()
+    logits, val = library.validation_logits(done["run"]), library.load(done["run"], "val")
+    assert np.array_equal(logits[-1], val.scores)
+    answered = logits.argmax(axis=2) != val.labels
+    history = library.history(done["run"])
+    told = [v for m, v in zip(history.metric, history.value, strict=True) if m == "val_error"]
+    assert told == answered.mean(axis=1).tolist()
+    assert library.bins(done["run"]).gamma.reshape(3, 5).shape == (3, 5)
+
+    code, _, err = run("jobs", "resume", done["job"])
+    assert code == 3
+    assert err == f"JOB: job {done['job']} has ended, its run is {done['run']}; start another\n"
+    assert len(library.rows(kind="train")) == 1
+
+
+@pytest.mark.slow
+def test_what_only_the_training_process_can_refuse_is_said_in_one_line_too(run, config, home):
+    code, out, err = run("train", config(n_train=998), "--json", "-")
+    assert code == 3
+    started, said = err.splitlines()
+    assert started.startswith("job ")
+    assert said.startswith("SETTING: n_train is 998, the training part has 997 images; ")
+    assert json.loads(out)["error"]["what"] == "n_train is 998, the training part has 997 images"
+    ended = JobFolder(home / "jobs" / started.removeprefix("job ")).result()
+    assert (ended["state"], ended["exit_code"]) == ("failed", 3)
+    assert open_library().rows(kind="train") == []
+
+
+def trainer(folder: Path) -> int:
+    """The process that trains in a folder."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(folder) in words:
+            return int(path.parent.name)
+    raise AssertionError("no process trains there")
+
+
+def wait_for(found: Callable[[], object]) -> None:
+    for _ in range(6000):
+        if found():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited for a minute")
+
+
+@pytest.mark.slow
+def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, config, home, capfd):
+    n_epochs = 60
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(main, ["train", str(config(epochs=n_epochs))])
+        wait_for(lambda: list(home.glob("jobs/*/checkpoint/epoch-*3.pt")))
+        (folder,) = home.glob("jobs/*")
+        os.kill(trainer(folder), signal.SIGKILL)
+        assert going.result() == 4
+    trained = len(JobFolder(folder).events())
+    assert 3 <= trained < n_epochs
+    resume = f"python -m core jobs resume {folder.name} goes on from the last checkpoint"
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said == f"LOST: training ended with exit code -9; {resume}"
+    assert JobFolder(folder).result() is None
+
+    code, out, err = run("jobs", "resume", folder.name, "--json", "-")
+    assert code == 0
+    first = next(line for line in err.splitlines() if line.startswith("epoch "))
+    assert int(first.split()[1]) in {trained, trained + 1}  # killed before or after its checkpoint
+    done = json.loads(out)
+    assert (done["job"], done["state"]) == (folder.name, "succeeded")
+    assert [row.id for row in open_library().rows(kind="train")] == [done["run"]]
+    history = open_library().history(done["run"])
+    for metric in set(history.metric):
+        at = [e for e, m in zip(history.epoch, history.metric, strict=True) if m == metric]
+        assert at == list(range(n_epochs))
+    bins = open_library().bins(done["run"])
+    assert bins.epoch.tolist() == np.repeat(np.arange(n_epochs), 5).tolist()
+    assert len(open_library().validation_logits(done["run"])) == n_epochs
+
+
+# Refused before anything is trained -------------------------------------------------------------
+
+
+def refused(run: Run, home: Path, *words: object) -> tuple[str, str]:
+    """What a refused command said, in one line; the same as JSON, and no job was made."""
+    before = sorted(home.rglob("*"))
+    code, out, err = run(*words)
+    assert (code, out) == (3, "")
+    assert err.count("\n") == 1
+    code, out, again = run(*words, "--json", "-")
+    assert (code, again) == (3, err)
+    error = json.loads(out)["error"]
+    assert err == f"{error['code']}: {error['what']}; {error['remedy']}\n"
+    assert sorted(home.rglob("*")) == before
+    return error["code"], error["what"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"epoch": 2}, "config has unknown key 'epoch'"),
+        ({"optimizer": {"rate": 1}}, "optimizer has unknown key 'rate'"),
+        ({"loss": {"name": "adafocal", "bins": 5}}, "unknown setting 'bins'"),
+        ({"epochs": "3"}, "epochs is '3'"),
+        ({"model": "small\u202e\x1bcnn"}, "model 'small\\u202e\\x1bcnn' is unknown"),
+        ({"epoch\n": 2}, "config has unknown key 'epoch\\n'"),
+    ],
+)
+def test_a_wrong_config_is_refused_before_a_job_is_made(changed, what, run, config, home):
+    assert refused(run, home, "train", config(**changed)) == ("SETTING", what)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b'{"epochs": NaN}', b"\xff\xfe", b"[" * 100_000, b"9" * 5000]
+)
+def test_a_file_that_is_not_json_is_refused(content, run, home, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    assert refused(run, home, "train", path) == ("SETTING", "config.json is not JSON")
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '"digits"', "3"])
+def test_json_that_is_no_object_is_refused(content, run, home, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    code, what = refused(run, home, "train", path)
+    assert code == "SETTING"
+    assert what.startswith("the config is a ")
+
+
+def test_a_file_that_is_not_there_is_refused(run, home, tmp_path):
+    assert refused(run, home, "train", tmp_path / "no.json") == ("FILE", "there is no file no.json")
+    assert refused(run, home, "train", tmp_path)[0] == "FILE"
+
+
+@pytest.mark.parametrize("name", ["zzzzzzzzzzzz", "../../etc", "", "A", "a/b", "x" * 200])
+def test_an_unknown_job_is_not_resumed(name, run, home):
+    job(home)
+    code, what = refused(run, home, "jobs", "resume", name)
+    assert code == "JOB"
+    assert "job" in what
+
+
+def test_a_finished_job_is_not_trained_again(run, home):
+    folder = job(home, {"state": "succeeded", "run": "r1"})
+    code, what = refused(run, home, "jobs", "resume", folder.path.name)
+    assert (code, what) == ("JOB", "job abc123 has ended, its run is r1")
+    assert folder.result()["run"] == "r1"
+
+
+def test_a_job_that_lost_its_config_is_not_resumed(run, home):
+    folder = job(home)
+    (folder.path / "spec.json").write_text("{")
+    assert refused(run, home, "jobs", "resume", "abc123")[0] == "JOB"
+
+
+@pytest.mark.parametrize("words", [("jobs",), ("jobs", "resume"), ("train",), ("jobs", "stop")])
+def test_a_command_without_its_words_is_wrong_usage(words, run):
+    code, out, err = run(*words)
+    assert (code, out) == (3, "")
+    assert err.startswith("USAGE: ")
