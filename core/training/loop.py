@@ -68,7 +68,7 @@ class Trained:
     finished : bool
         False when it stopped because its time was up; it can go on from there.
     seconds, images_per_second : float
-        Of this process; of training alone, without evaluation.
+        Of this process; of training alone, without evaluation, None when nothing was trained.
     """
 
     finished: bool
@@ -104,8 +104,6 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
     parts.fabric.barrier()
     training, images = 0.0, 0
     while parts.epoch < config.epochs:
-        if seconds is not None and time.monotonic() - began > seconds:
-            return Trained(finished=False, seconds=time.monotonic() - began, images_per_second=None)
         sums, update, logits, spent = _epoch(parts)
         training, images = training + spent, images + len(parts.rows)
         found = _record(parts, sums, update, logits)
@@ -116,9 +114,11 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
             folder.record(found, logits if keeps else None)
             folder.save(parts.epoch, parts.state())
             LOG.info(_line(parts.epoch, config.epochs, found.metrics))
-        parts.fabric.barrier()
+        late = seconds is not None and time.monotonic() - began >= seconds
+        if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first
+            break
     rate = images / training if training else None
-    return Trained(True, time.monotonic() - began, rate)
+    return Trained(parts.epoch == config.epochs, time.monotonic() - began, rate)
 
 
 def _epoch(parts: Parts) -> tuple[Sums, GammaUpdate | None, Tensor, float]:

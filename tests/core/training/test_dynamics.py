@@ -1,0 +1,226 @@
+"""What a training records, told again from its validation logits alone, slowly."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import Refused
+from core.losses.catalogue import LOSSES
+from core.training.loop import LOSS_ROWS
+from core.training.measures import answers, measure
+from core.training.parts import predict, seed_all
+from tests.reference import slow_losses
+
+ADAFOCAL = {"name": "adafocal", "n_bins": 15, "lambda": 1.0, "s_th": 0.2}
+
+
+def softmax_rows(logits):
+    return [slow_losses._softmax([float(z) for z in row]) for row in logits]
+
+
+def replayed(logits, labels, *, n_bins, rate=1.0):
+    """Bins and gammas of each epoch, one row and one bin at a time."""
+    gammas = [1.0] * n_bins
+    for epoch in logits:
+        p = softmax_rows(epoch)
+        confidence = [max(row) for row in p]
+        correct = [row.index(max(row)) == y for row, y in zip(p, labels, strict=True)]
+        edges, table = slow_losses.equal_mass_bins(confidence, correct, n_bins)
+        gaps = [c - a if count else 0.0 for count, c, a in table]
+        moved = [
+            slow_losses.adafocal_gamma(gamma, gap, rate=rate)
+            for gamma, gap in zip(gammas, gaps, strict=True)
+        ]
+        gammas = [gamma for gamma, _ in moved]
+        yield edges, table, gaps, gammas
+
+
+def test_bins_and_gammas_follow_from_the_validation_logits_alone(trainer):
+    parts, folder, _ = trainer(loss=ADAFOCAL, epochs=8, n_train=400)
+    logits, labels = folder.validation(), parts.targets["val"].tolist()
+    assert logits.shape == (8, 300, 10)
+    found = [line["bins"] for line in folder.events()]
+    switched = 0
+    for bins, (edges, table, gaps, gammas) in zip(
+        found, replayed(logits, labels, n_bins=15), strict=True
+    ):
+        assert [b["bin"] for b in bins] == list(range(15))
+        assert [b["lower"] for b in bins] == pytest.approx(edges[:-1], abs=1e-9)
+        assert [b["upper"] for b in bins] == pytest.approx(edges[1:], abs=1e-9)
+        assert [b["count"] for b in bins] == [count for count, *_ in table]
+        assert [b["gap"] for b in bins] == pytest.approx(gaps, abs=1e-9)
+        assert [b["gamma"] for b in bins] == pytest.approx(gammas, abs=1e-6)
+        for b, (count, confidence, accuracy) in zip(bins, table, strict=True):
+            assert (b["confidence"] is None) == (count == 0)
+            if count:
+                assert b["confidence"] == pytest.approx(confidence, abs=1e-9)
+                assert b["accuracy"] == pytest.approx(accuracy, abs=1e-9)
+        switched += sum(b["gamma"] < 0 for b in bins)
+    assert parts.loss.gamma.tolist() == pytest.approx(gammas, abs=1e-6)
+    assert parts.loss.edges.tolist() == pytest.approx(edges, abs=1e-9)
+    assert len({tuple(b["gamma"] for b in bins) for bins in found}) == 8
+
+
+def test_a_step_with_stored_gammas_has_the_gradient_of_the_reference(trainer):
+    """Of the last layer's bias: its gradient is the mean over rows of the loss by the logits."""
+    parts, folder, _ = trainer(loss=ADAFOCAL, epochs=3, augment=False)
+    bins = folder.events()[-1]["bins"]
+    state = {
+        "edges": [b["lower"] for b in bins] + [bins[-1]["upper"]],
+        "gamma": [b["gamma"] for b in bins],
+    }
+    rows = parts.rows[:20]
+    (images,) = parts.data.train.images([rows], parts.fabric.device)
+    targets = parts.targets["train"][rows]
+    parts.net.eval()
+    logits = parts.net(parts.normalise(images))
+    parts.net.zero_grad()
+    parts.loss(logits, targets).backward()
+    found = parts.last_layer.bias.grad.double().tolist()
+    wanted = np.zeros(10)
+    for row, y in zip(logits.detach().double().tolist(), targets.tolist(), strict=True):
+        for k in range(10):
+            up, down = list(row), list(row)
+            up[k], down[k] = row[k] + 1e-5, row[k] - 1e-5
+            p = slow_losses._softmax(row)[y]
+            b = slow_losses.bin_of(p, state["edges"])
+            gamma = state["gamma"][b]  # no gradient flows through the choice
+            wanted[k] += (loss_of(up, y, gamma) - loss_of(down, y, gamma)) / 2e-5
+    assert found == pytest.approx((wanted / len(rows)).tolist(), abs=2e-6)
+
+
+def loss_of(row, y, gamma):
+    p = slow_losses._softmax(row)[y]
+    base = 1 - p if gamma > 0 else 1 + p
+    return -(base ** abs(gamma)) * math.log(p)
+
+
+def test_training_confidence_of_a_bin_is_the_mean_over_its_training_rows(trainer):
+    """With a learning rate of almost 0 every batch of the epoch sees the same network."""
+    parts, folder, _ = trainer(
+        loss=ADAFOCAL, epochs=1, augment=False, optimizer={"lr": 1e-12}, seed=3
+    )
+    (images,) = parts.data.train.images([parts.rows], parts.fabric.device)
+    with torch.no_grad():
+        logits = parts.net(parts.normalise(images)).tolist()
+    labels = parts.targets["train"][parts.rows].tolist()
+    p = [slow_losses._softmax(row)[y] for row, y in zip(logits, labels, strict=True)]
+    bins = folder.events()[0]["bins"]
+    edges = [b["lower"] for b in bins] + [bins[-1]["upper"]]
+    inside = [[] for _ in bins]
+    for value in p:
+        inside[slow_losses.bin_of(value, edges)].append(value)
+    for b, values in zip(bins, inside, strict=True):
+        if values:
+            assert b["train_confidence"] == pytest.approx(sum(values) / len(values), abs=1e-6)
+        else:
+            assert b["train_confidence"] is None
+    assert sum(map(len, inside)) == 150
+    assert folder.events()[0]["metrics"]["train_p_true"] == pytest.approx(sum(p) / 150, abs=1e-6)
+
+
+def test_scores_of_each_epoch_follow_from_its_validation_logits(trainer):
+    parts, folder, _ = trainer(loss={"name": "focal", "gamma": 2.0})
+    labels = parts.targets["val"].numpy()
+    for line, logits in zip(folder.events(), folder.validation(), strict=True):
+        wanted = measure(answers(logits, labels, parts.data.task))
+        for name, value in wanted.items():
+            assert line["metrics"][name] == pytest.approx(value, abs=1e-12)
+        p = [row[y] for row, y in zip(softmax_rows(logits), labels, strict=True)]
+        focal = [-((1 - q) ** 2) * math.log(q) for q in p]
+        assert line["metrics"]["val_loss"] == pytest.approx(sum(focal) / len(p), abs=1e-6)
+        assert line["metrics"]["val_nll"] == pytest.approx(
+            -sum(map(math.log, p)) / len(p), abs=1e-6
+        )
+
+
+@pytest.mark.parametrize(("reduction", "clip"), [("mean", None), ("sum", 2.0)])
+def test_norms_and_loss_of_an_epoch_are_those_of_its_batches(reduction, clip, trainer):
+    """With a learning rate of almost 0 every batch sees the same network."""
+    parts, folder, _ = trainer(
+        loss={"name": "ce"}, epochs=1, augment=False, optimizer={"lr": 1e-12, "weight_decay": 0.0},
+        reduction=reduction, clip_norm=clip,
+    )  # fmt: skip
+    order = parts.rows[torch.randperm(150, generator=seed_all(0, 1, 0))]
+    norms, last, losses = [], [], []
+    for rows in order.split(32):
+        (images,) = parts.data.train.images([rows], parts.fabric.device)
+        parts.net.zero_grad()
+        value = parts.loss(parts.net(parts.normalise(images)), parts.targets["train"][rows])
+        value.backward()
+        losses.append(value.item() * (len(rows) if reduction == "mean" else 1))
+        grads = [p.grad.double() for p in parts.net.parameters()]
+        norms.append(math.sqrt(sum(float((g**2).sum()) for g in grads)))
+        last.append(float(parts.last_layer.weight.grad.norm()))
+    metrics = folder.events()[0]["metrics"]
+    assert metrics["train_loss"] == pytest.approx(sum(losses) / 150, rel=1e-5)
+    assert metrics["grad_norm"] == pytest.approx(sum(norms) / 5, rel=1e-4)
+    assert metrics["last_layer_grad_norm"] == pytest.approx(sum(last) / 5, rel=1e-4)
+    weight = parts.last_layer.weight.detach().double().numpy()
+    assert metrics["last_layer_norm"] == pytest.approx(np.sqrt((weight**2).sum()), rel=1e-12)
+
+
+def test_gradients_are_clipped_to_the_norm_asked_for(trainer):
+    """One step from the start: weights move by the rate times a gradient of that norm."""
+    start, *_ = trainer(
+        "start", n_train=32, epochs=1, optimizer={"lr": 1e-12, "weight_decay": 0.0}, augment=False,
+        loss={"name": "ce"}, reduction="sum", clip_norm=2.0,
+    )  # fmt: skip
+    moved, *_ = trainer(
+        "moved", n_train=32, epochs=1, optimizer={"lr": 0.5, "weight_decay": 0.0}, augment=False,
+        loss={"name": "ce"}, reduction="sum", clip_norm=2.0,
+    )  # fmt: skip
+    pairs = zip(start.net.parameters(), moved.net.parameters(), strict=True)
+    square = sum(float(((a - b).detach().double() ** 2).sum()) for a, b in pairs)
+    assert math.sqrt(square) == pytest.approx(0.5 * 2.0, rel=1e-4)
+
+
+def test_gammas_can_be_updated_every_few_batches(trainer):
+    """Of 150 images in batches of 32 are 5 batches an epoch; every 3 makes 6 updates in 4."""
+    parts, folder, _ = trainer(loss={**ADAFOCAL, "update_every": 3}, epochs=4)
+    assert parts.n_batches == 20
+    updated = [bool(line["bins"]) for line in folder.events()]
+    assert updated == [True, True, True, True]  # after batches 3, 6 and 9, 12 and 15, 18
+    rare, folder, _ = trainer("rare", loss={**ADAFOCAL, "update_every": 7}, epochs=4)
+    assert [bool(line["bins"]) for line in folder.events()] == [False, True, True, False]
+    assert rare.net.training
+
+
+def test_the_schedule_of_a_loss_follows_the_epochs(trainer):
+    parts, *_ = trainer(loss={"name": "fls_531"}, epochs=7, n_train=32)
+    assert float(parts.loss.gamma) == 1.0
+    parts, *_ = trainer("early", loss={"name": "fls_531"}, epochs=7, n_train=32, seconds=0.0)
+    assert float(parts.loss.gamma) == 5.0
+
+
+def test_a_training_that_diverges_says_so(trainer):
+    with pytest.raises(Refused, match="are not all numbers"):
+        trainer(loss={"name": "ce"}, optimizer={"lr": 1000.0}, epochs=6)
+
+
+CLIPPED = {"mmce_weighted": {"clip_norm": 1.0, "batch_size": 32}}  # its root is steep at the start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", list(LOSSES))
+def test_every_loss_learns_digits(loss, trainer, digits):
+    """Above 95 % of the 500 test images; the validation part may steer gammas, this one nothing."""
+    settings = {"n_train": None, "batch_size": 128, "epochs": 40, **CLIPPED.get(loss, {})}
+    parts, _, trained = trainer(loss={"name": loss}, **settings)
+    assert trained.finished
+    logits = predict(parts, digits.test).numpy()
+    found = measure(answers(logits, digits.test.targets.numpy(), digits.task))
+    assert found["val_error"] < 0.05
+    assert 0 <= found["val_ece"] < 0.5
+
+
+def test_losses_of_pairs_see_the_validation_part_in_pieces(trainer):
+    assert LOSS_ROWS >= 300
+    parts, folder, _ = trainer(loss={"name": "mmce"}, epochs=1)
+    logits = torch.from_numpy(folder.validation()[0])
+    wanted = slow_losses.batch_loss(
+        "mmce", {"lambda": 2.0}, logits, parts.targets["val"], multilabel=False
+    )
+    assert folder.events()[0]["metrics"]["val_loss"] == pytest.approx(wanted, abs=1e-6)

@@ -1,0 +1,74 @@
+"""Two processes on a CPU (gloo) against one with the same global batches."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.training import checkpoint
+from core.training.config import from_json
+from core.training.folder import JobFolder
+
+ROOT = Path(__file__).parents[3]
+# Gradients are added in another order, in float32: after 16 steps weights differ by some 1e-6,
+# and what is computed from them by little more.
+TOLERANCE = 2e-4
+# AdaFocal's edges are confidences of validation rows, and the last bit of a row's p decides on
+# which side of its own edge it falls: 4 of 300 rows may take the neighbour's gamma.
+ON_EDGES = 2e-3
+
+
+def trained(path, home, **changes):
+    """Train in a process of its own and return its folder."""
+    config = {
+        "data": "digits", "model": "small_cnn", "loss": {"name": "adafocal", "n_bins": 5},
+        "n_train": 250, "batch_size": 63, "epochs": 4, "device": "cpu", "seed": 2,
+    }  # fmt: skip
+    folder = JobFolder.make(path, from_json({**config, **changes}))
+    done = subprocess.run(
+        [sys.executable, "-m", "core.training", str(path)],
+        cwd=ROOT,
+        env={**os.environ, "CANDOR_HOME": str(home), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"loss": {"name": "mmce_weighted"}, "reduction": "sum", "clip_norm": 2.0},
+    ],
+    ids=["adafocal", "sum of pairs, clipped"],
+)
+def test_two_ranks_train_as_one(changes, tmp_path):
+    """63 images a batch: 32 and 31 to a rank, and the last batch of 61; 300 validated as 150."""
+    one = trained(tmp_path / "one", tmp_path, **changes)
+    two = trained(tmp_path / "two", tmp_path, devices=2, **changes)
+    assert one.result()["state"] == two.result()["state"] == "succeeded"
+    single, both = one.events(), two.events()
+    assert [line["epoch"] for line in both] == [0, 1, 2, 3]
+    clock = {"seconds", "images_per_second"}
+    for a, b in zip(single, both, strict=True):
+        for name in a["metrics"].keys() - clock:
+            wanted = a["metrics"][name]
+            close = ON_EDGES if name == "val_loss" else TOLERANCE
+            assert b["metrics"][name] == pytest.approx(wanted, rel=close, abs=close), name
+        for mine, other in zip(a["bins"], b["bins"], strict=True):
+            assert other["count"] == mine["count"]
+            for name in ("lower", "upper", "gap", "gamma"):
+                assert other[name] == pytest.approx(mine[name], abs=TOLERANCE)
+    np.testing.assert_allclose(two.validation(), one.validation(), atol=20 * TOLERANCE)
+    states = [checkpoint.newest(folder.path / "checkpoint") for folder in (one, two)]
+    weights = [np.concatenate([v.numpy().ravel() for v in s["net"].values()]) for s in states]
+    np.testing.assert_allclose(weights[1], weights[0], atol=TOLERANCE)
+    assert json.loads((tmp_path / "two" / "spec.json").read_text())["devices"] == 2
