@@ -2,26 +2,36 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import LibraryError, Notice
+from core.library.history import Tables
 from core.library.manifest import from_json, summarise
 from core.library.store import describe
 from core.metrics.records import Audit, Floor, Gap, Score, TargetAudit, Verdict
-from tests.core.library.builders import SOURCE, headline, small
+from tests.core.library.builders import SOURCE, headline, small, small_bins, small_history
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 NOTICES = [Notice("TIES", "two rows tie")]
 
 
 def _manifest(name: str = "a"):
-    return describe(
+    described = describe(
         name, {"val": small(1), "test": small()}, source=SOURCE, summary={"test": headline()},
         notices=NOTICES,
     )  # fmt: skip
+    history = Tables(small_history(), small_bins()).entry()
+    return replace(described, config={"epochs": 3}, environment={}, history=history)
+
+
+def _gammas():
+    """The manifest of a gamma history, as JSON."""
+    bare = describe("gammas", {}, source=SOURCE, summary={})
+    return replace(bare, kind="history", history=Tables(bins=small_bins()).entry()).to_json()
 
 
 @given(NAMES.filter(str.strip))
@@ -50,6 +60,14 @@ WRONG = {
     ("metrics", "test", "ece", "value"): [[]],
     ("metrics", "test", "gap"): [None, 0.1],
     ("schema_version",): [None, "1"],
+    ("config",): [[], "x", 3],
+    ("environment",): [[], "x"],
+    ("history",): [[], {}, "history.parquet"],
+    ("history", "file"): ["../history.parquet", "bins.parquet", 3],
+    ("history", "bins"): ["/etc/passwd", ""],
+    ("history", "validation"): ["predictions/val.safetensors"],
+    ("history", "epochs"): [0, None, "3", 2.0],
+    ("history", "last"): [None, [], {"loss": "0.5"}, {"loss": True}],
 }
 
 
@@ -68,7 +86,15 @@ def test_wrong_value_in_any_place_is_refused(path, value):
 
 
 @pytest.mark.parametrize(
-    "path", [(), ("source",), ("splits", "test"), ("metrics", "test"), ("metrics", "test", "ece")]
+    "path",
+    [
+        (),
+        ("source",),
+        ("splits", "test"),
+        ("metrics", "test"),
+        ("metrics", "test", "ece"),
+        ("history",),
+    ],
 )
 def test_unknown_and_missing_keys_are_named(path):
     for change in ("odd", None):
@@ -82,6 +108,42 @@ def test_unknown_and_missing_keys_are_named(path):
             del inner[name]
         with pytest.raises(LibraryError, match=name):
             from_json(data)
+
+
+def test_a_gamma_history_comes_back_equal():
+    data = _gammas()
+    assert from_json(data).to_json() == data
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "upload"},
+        {"history": None},
+        {"task": "multiclass"},
+        {"scores": "logits"},
+        {"n_classes": 3},
+    ],
+)
+def test_only_a_gamma_history_has_no_splits_and_then_nothing_that_describes_them(change):
+    with pytest.raises(LibraryError, match="MANIFEST"):
+        from_json(_gammas() | change)
+
+
+def test_a_gamma_history_without_bins_is_none():
+    data = _gammas()
+    data["history"] |= {"bins": None, "file": "history.parquet"}
+    with pytest.raises(LibraryError, match="splits is empty"):
+        from_json(data)
+
+
+@pytest.mark.parametrize("key", ["config", "environment", "history"])
+def test_only_the_first_schema_may_lack_what_came_with_the_second(key):
+    data = _manifest().to_json()
+    del data[key]
+    assert getattr(from_json(data | {"schema_version": 1}), key) is None
+    with pytest.raises(LibraryError, match=key):
+        from_json(data)
 
 
 def test_newer_schema_says_what_to_do():

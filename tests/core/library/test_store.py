@@ -183,6 +183,13 @@ def test_trash_lists_a_damaged_run_and_skips_what_is_none(keep, library, home):
     assert [(trashed.id, trashed.name) for trashed in library.trash()] == [(run_id, "(damaged)")]
 
 
+def test_of_two_deleted_runs_of_one_id_the_last_comes_back(keep, library, home):
+    run_id = keep("the last")
+    library.delete(run_id)
+    (home / "trash" / f"{run_id}@20200101T000000Z").mkdir()
+    assert library.restore(run_id).name == "the last"
+
+
 @pytest.mark.parametrize(
     "run_id", ["..", "../x", "a/b", "", ".x.part", "A", "x\x00", "a" * 41, "-a", "ä", "a\n", "a\\b"]
 )
