@@ -75,7 +75,7 @@ def _parser() -> Parser:
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     train.add_train(verbs.add_parser("train", help="train a model and keep its run"))
     train.add_jobs(verbs.add_parser("jobs", help="go on with a training that stopped"))
-    _add_samples(verbs.add_parser("samples", help="build the sample runs"))
+    train.add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser
 
 
@@ -187,23 +187,6 @@ def _interval(score: Json) -> str:
     if score["low"] is None:
         return ""
     return f"{score['low']:.4f} to {score['high']:.4f} ({100 * score['level']:g} %)"
-
-
-def _add_samples(verb: Parser) -> None:
-    acts = verb.add_subparsers(required=True, metavar="ACT", parser_class=Parser)
-    build = acts.add_parser("build", help="train the small models behind the sample runs")
-    build.set_defaults(run=_samples_build)
-    build.add_argument("--only", metavar="NAME")
-    build.add_argument("--out", type=Path, help="default: the folder of the shipped samples")
-
-
-def _samples_build(arguments: argparse.Namespace) -> int:
-    from core.library import SAMPLES
-    from core.training.samples import build
-
-    for name in build(arguments.out or SAMPLES, arguments.only):
-        print(name)
-    return 0
 
 
 if __name__ == "__main__":

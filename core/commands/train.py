@@ -1,4 +1,4 @@
-"""``python -m core train`` and ``jobs resume``: train in a process of its own, and wait for it."""
+"""``python -m core train``, ``jobs resume`` and ``samples build``: train, and wait for it."""
 
 import argparse
 import secrets
@@ -28,6 +28,33 @@ def add_jobs(verb: Parser) -> None:
     resumed.set_defaults(run=_resume)
     resumed.add_argument("id")
     resumed.add_argument("--json", metavar="OUT|-")
+
+
+def add_samples(verb: Parser) -> None:
+    """Add the acts of ``samples``."""
+    acts = verb.add_subparsers(required=True, metavar="ACT", parser_class=Parser)
+    build = acts.add_parser("build", help="train the models behind the sample runs")
+    build.set_defaults(run=_samples_build)
+    build.add_argument("--only", metavar="NAME")
+    build.add_argument("--images", type=Path, metavar="DIR", help="CIFAR-10 as JPEGs in folders")
+    build.add_argument("--minutes", type=float, metavar="M", help="stop then; build again to go on")
+    build.add_argument("--out", type=Path, help="default: the folder of the shipped samples")
+
+
+def _samples_build(arguments: argparse.Namespace) -> int:
+    from core.library import SAMPLES, home
+    from core.training.samples import build
+
+    said = build(
+        arguments.out or SAMPLES,
+        arguments.only,
+        work=home() / "samples",
+        images=arguments.images,
+        minutes=arguments.minutes,
+    )
+    for name, what in said:
+        print(f"{name}: {what}")
+    return 0
 
 
 def _train(arguments: argparse.Namespace) -> int:

@@ -18,12 +18,14 @@ from core.errors import LibraryError, Notice
 from core.library import Source, open_library, summarise
 from core.library.history import from_events
 from core.metrics.suite import audit
+from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.loop import Trained, train
 from core.training.parts import Parts, assemble, connect, predict
 
+STREAMED: Final = (224, 224)  # large images, for networks that take any size
 COPIES: Final = 3  # two checkpoints and the one being written
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -42,28 +44,40 @@ def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
     AuditError
         Of the settings, the data, the disk or the library.
     """
-    config = folder.config()
-    fabric = connect(config)
-    data = load_data(config)
-    parts = assemble(config, data, fabric)
-    if fabric.is_global_zero:
-        check_room(folder, parts)
-    trained = train(parts, folder, seconds=seconds)
-    if not trained.finished:
+    found = trained(folder, seconds=seconds)
+    if found is None:
         return None
-    splits = {name: _predictions(parts, name) for name in ("val", "test")}
-    if not fabric.is_global_zero:
+    parts, how, splits = found
+    if not parts.fabric.is_global_zero:
         return {}
-    manifest_id = _keep(folder, parts, splits)
-    result = _result(folder, parts, trained, manifest_id)
+    result = _result(folder, parts, how, _keep(folder, parts, splits))
     folder.finish(result)
     return result
+
+
+def trained(
+    folder: JobFolder, *, seconds: float | None = None
+) -> tuple[Parts, Trained, dict[str, Predictions]] | None:
+    """Train a job and return its parts, how it went, and what it says of val and test.
+
+    Parameters and errors as of `run`; None when time was up.
+    """
+    config = folder.config()
+    fabric = connect(config)
+    parts = assemble(config, load_data(config), fabric)
+    if fabric.is_global_zero:
+        check_room(folder, parts)
+    how = train(parts, folder, seconds=seconds)
+    if not how.finished:
+        return None
+    return parts, how, {name: _predictions(parts, name) for name in ("val", "test")}
 
 
 def load_data(config: TrainConfig) -> Data:
     """Return the data of a config, streamed images in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
-    return load(config.data, root=root, split_seed=config.split_seed)
+    size = input_size(config.model, STREAMED)
+    return load(config.data, root=root, split_seed=config.split_seed, size=size)
 
 
 def check_room(folder: JobFolder, parts: Parts) -> None:

@@ -1,230 +1,247 @@
-"""The sample runs: small models trained on scikit-learn's handwritten digits in seconds.
+"""The sample runs that come with the program: the first ones, and the trained ones by loss.
 
-Imports torch and scikit-learn, so only the command line may import this module.
+A trained sample is a job of the engine in a folder of its own: a build that is stopped goes on
+where it was. Imports torch, so only the command line may import this module.
 """
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from sklearn.datasets import load_digits
-from torch import nn
-from torch.nn import functional
 
-from core.arrays import Float, Int, digest
 from core.configs import AuditConfig
 from core.errors import UsageError
 from core.library import Manifest, Source, summarise
-from core.library.files import write_run, writing
+from core.library.files import read_manifest, write_run, writing
+from core.library.history import Tables, from_events
 from core.library.store import describe
+from core.losses.catalogue import LOSSES
 from core.metrics.suite import audit
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions
+from core.training import first_samples
+from core.training.config import TrainConfig, from_json
+from core.training.folder import JobFolder
+from core.training.job import environment, trained
+from core.training.parts import Parts
 
-CREATED: Final = "2025-11-20T00:00:00.000+00:00"  # rebuilding a sample does not make it newer
-SEED: Final = 0
-N_TEST: Final = 899  # half of the 1,797 images; a sixth for validation, the rest to train on
-N_VAL: Final = 299
-Logits = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Digits:
-    """The 1,797 images, (N, 64) in 0..1, and their digits, in a fixed shuffled order."""
-
-    pixels: Float
-    digit: Int
-    row_ids: tuple[str, ...]
-
-    def part(self, rows: slice) -> "Digits":
-        """Return some of the images."""
-        return Digits(self.pixels[rows], self.digit[rows], self.row_ids[rows])
+Json = dict[str, Any]  # Any: plain JSON values
 
 
 @dataclass(frozen=True)
-class Sample:
-    """One model and how it is trained.
+class TrainedSample:
+    """One loss on one data set.
 
-    Parameters
+    Attributes
     ----------
-    name, description : str
-        What the library shows.
-    task : Task
-        multiclass or multilabel.
-    targets : function
-        Digits, (N,) in 0..9, to labels: (N,) classes, or (N, L) of 0/1.
-    class_names : tuple of str
-        Names of the outputs.
-    n_train : int
-        Images trained on, at most 599.
-    n_epochs : int
-        Passes over them, each one step on all images at once.
-    weight_decay : float
-        Of AdamW.
+    data : str
+        ``digits`` or ``cifar10``.
+    loss : dict
+        As in a config.
+    replayable : bool
+        Keep the validation logits of every epoch.
     """
 
-    name: str
-    description: str
-    task: Task
-    targets: Callable[[Int], Int]
-    class_names: tuple[str, ...]
-    n_train: int
-    n_epochs: int
-    weight_decay: float = 0.0
-    tags: tuple[str, ...] = ("digits",)
+    data: str
+    loss: Json
+    replayable: bool = False
 
 
-def _traits(digit: Int) -> Int:
-    """Return (N, 3) of 0/1: even, drawn with a closed loop, five or more."""
-    return np.column_stack([digit % 2 == 0, np.isin(digit, (0, 6, 8, 9)), digit >= 5]).astype(
-        np.int64
-    )
-
-
-def _digit(digit: Int) -> Int:
-    return digit
-
-
-_LOSSES: Final[dict[Task, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]] = {
-    Task.MULTICLASS: functional.cross_entropy,
-    Task.MULTILABEL: functional.binary_cross_entropy_with_logits,
+FOCAL_3: Final = {"name": "focal", "gamma": 3.0}
+TRAINED: Final = {
+    "digits-ce": TrainedSample("digits", {"name": "ce"}),
+    "digits-focal-3": TrainedSample("digits", FOCAL_3),
+    "digits-adafocal": TrainedSample("digits", {"name": "adafocal"}, replayable=True),
+    "digits-fcl": TrainedSample("digits", {"name": "fcl"}),
+    "cifar10-ce": TrainedSample("cifar10", {"name": "ce"}),
+    "cifar10-focal-3": TrainedSample("cifar10", FOCAL_3),
+    "cifar10-flsd-53": TrainedSample("cifar10", {"name": "flsd_53"}),
+    "cifar10-adafocal": TrainedSample("cifar10", {"name": "adafocal"}),
+    "cifar10-fcl": TrainedSample("cifar10", {"name": "fcl"}),
+    "cifar10-brier": TrainedSample("cifar10", {"name": "brier"}),
 }
-_NAMES: Final = tuple(str(k) for k in range(10))
-SAMPLES: Final = {
-    "digits-overconfident": Sample(
-        "Over-confident digits",
-        "A small network that learned 40 handwritten digits by heart and says it is sure more "
-        "often than it is right. Images: scikit-learn's handwritten digits, 8 by 8 pixels.",
-        Task.MULTICLASS,
-        _digit,
-        _NAMES,
-        n_train=40,
-        n_epochs=1000,
-    ),
-    "digits-fair": Sample(
-        "Fair digits",
-        "The same network, trained on 599 handwritten digits and held back by weight decay; its "
-        "certainty fits how often it is right. Images: scikit-learn's handwritten digits, 8 by 8 "
-        "pixels.",
-        Task.MULTICLASS,
-        _digit,
-        _NAMES,
-        n_train=599,
-        n_epochs=400,
-        weight_decay=0.3,
-    ),
-    "digits-traits": Sample(
-        "Traits of digits",
-        "A small network that answers three questions about each handwritten digit at once: is it "
-        "even, is it drawn with a loop (0, 6, 8, 9), is it five or more. It learned from 80 images "
-        "of scikit-learn's handwritten digits, 8 by 8 pixels.",
-        Task.MULTILABEL,
-        _traits,
-        ("even", "loop", "five or more"),
-        n_train=80,
-        n_epochs=400,
-    ),
+NAMES: Final = (*first_samples.SAMPLES, *TRAINED)
+SMALL: Final[Json] = {
+    "model": "small_cnn",
+    "n_train": 10_000,
+    "epochs": 30,
+    "batch_size": 64,
+    "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
+    "schedule": {"name": "step", "drops": [3 / 7, 5 / 7], "factor": 0.1},
+    "augment": False,
+}
+LARGE: Final[Json] = {
+    "model": "resnet50_cifar",
+    "preset": "cifar",
+    "epochs": 70,
+    "schedule": {"name": "step", "drops": [3 / 7, 5 / 7], "factor": 0.1},
+    "precision": "bf16",
 }
 
 
-def build(out: Path, only: str | None = None) -> list[str]:
-    """Train the models, write their runs below `out`, and return the ids written.
+def build(
+    out: Path,
+    only: str | None = None,
+    *,
+    work: Path,
+    images: Path | None = None,
+    minutes: float | None = None,
+) -> list[tuple[str, str]]:
+    """Build samples below `out`, and say of each what became of it.
 
     Parameters
     ----------
     out : Path
-        Folder of run folders; runs of the same ids are replaced.
+        Folder of run folders; runs of the same ids are replaced unless they are larger.
     only : str, optional
         Build this one alone.
+    work : Path
+        Folder of the jobs; what is there already is gone on with.
+    images : Path, optional
+        Folder of CIFAR-10 as JPEGs, with train/<class> and test/<class>.
+    minutes : float, optional
+        Stop at the end of the first epoch after so long; the next build goes on from there.
 
     Raises
     ------
     UsageError
-        SAMPLE when there is no such sample.
+        SAMPLE when there is no such sample, or its images are not named.
     LibraryError
-        LIBRARY_WRITE when the disk is full or read-only.
+        LIBRARY_WRITE or DISK_FULL.
     """
-    if only is not None and only not in SAMPLES:
-        raise UsageError("SAMPLE", f"no sample {only!r}", f"use one of {', '.join(SAMPLES)}")
-    wanted = [only] if only else list(SAMPLES)
-    digits = _load()
-    for sample_id in wanted:
-        splits = _predict(SAMPLES[sample_id], digits)
-        with writing():
-            shutil.rmtree(out / sample_id, ignore_errors=True)
-        write_run(out, _manifest(sample_id, splits, digits), splits)
-    return wanted
+    if only is not None and only not in NAMES:
+        raise UsageError("SAMPLE", f"no sample {only!r}", f"use one of {', '.join(NAMES)}")
+    ends = None if minutes is None else time.monotonic() + 60 * minutes
+    said = []
+    for sample_id in [only] if only else NAMES:
+        left = None if ends is None else max(0.0, ends - time.monotonic())
+        if left == 0.0:
+            said.append((sample_id, "not begun, time is up"))
+        elif sample_id in TRAINED:
+            said.append((sample_id, _build_trained(sample_id, out, work, images, left)))
+        else:
+            first_samples.build(sample_id, out)
+            said.append((sample_id, "built"))
+    return said
 
 
-def _load() -> Digits:
-    found = load_digits()
-    order = np.random.default_rng(SEED).permutation(found.target.size)
-    names = tuple(f"digit-{i:04d}" for i in order)
-    return Digits(found.data[order] / 16.0, found.target[order].astype(np.int64), names)
+def config_of(sample_id: str, images: Path | None, *, seed: int = 0) -> TrainConfig:
+    """Return how a sample is trained: small on a CPU, as the papers do on a GPU."""
+    sample = TRAINED[sample_id]
+    plain: Json = {"loss": sample.loss, "seed": seed}
+    if sample.data == "digits":
+        return from_json({**plain, "data": "digits", "model": "small_cnn", "device": "cpu"})
+    large = torch.cuda.is_available()
+    size = LARGE if large else SMALL
+    root = None if images is None else str(images)
+    device = "cuda" if large else "cpu"
+    return from_json({**plain, **size, "data": "folder", "data_root": root, "device": device})
 
 
-def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) -> Manifest:
-    sample = SAMPLES[sample_id]
+def _build_trained(
+    sample_id: str, out: Path, work: Path, images: Path | None, seconds: float | None
+) -> str:
+    if TRAINED[sample_id].data == "cifar10" and images is None:
+        return "left out: name the folder of CIFAR-10 images with --images"
+    config = config_of(sample_id, images)
+    there = _there(out / sample_id)
+    if there is not None and _work_in(there) > _work_in(config.to_json()):
+        return "kept, a larger one is there"
+    path = work / f"{sample_id}-{config.digest}"
+    folder = JobFolder(path) if path.exists() else JobFolder.make(path, config)
+    found = trained(folder, seconds=seconds)
+    if found is None:
+        return f"stopped after epoch {len(folder.events())} of {config.epochs}, build again"
+    parts, _, splits = found
+    _publish(sample_id, out, folder, parts, splits)
+    return "built"
+
+
+def _there(run: Path) -> Json | None:
+    return read_manifest(run).config if run.exists() else None
+
+
+def _work_in(config: Json) -> float:
+    """Return how much training a config is: epochs, images and size of the network, by rank."""
+    images = config["n_train"] or 45_000
+    return float(config["epochs"]) * images * (1 if config["model"] == "small_cnn" else 100)
+
+
+def _publish(
+    sample_id: str, out: Path, folder: JobFolder, parts: Parts, splits: dict[str, Predictions]
+) -> None:
+    """Write a finished sample, in place of what was there."""
+    sample = TRAINED[sample_id]
+    shown = {name: lightest(replace(part, row_ids=())) for name, part in splits.items()}
+    history, bins = from_events(folder.lines())
+    validation = folder.validation() if sample.replayable else None
+    with writing():
+        shutil.rmtree(out / sample_id, ignore_errors=True)
+    tables = Tables(history, bins, validation)
+    manifest = replace(_manifest(sample_id, parts, shown), history=tables.entry())
+    write_run(out, manifest, shown, tables)
+
+
+def _manifest(sample_id: str, parts: Parts, splits: dict[str, Predictions]) -> Manifest:
+    sample, config, data = TRAINED[sample_id], parts.config, parts.data
+    label = LOSSES[str(sample.loss["name"])].label
+    gamma = f" γ = {sample.loss['gamma']:g}" if "gamma" in sample.loss else ""
+    name = "Digits" if sample.data == "digits" else "CIFAR-10 (JPEG)"
     manifest = describe(
-        sample.name,
+        f"{name}, {label}{gamma}",
         splits,
-        source=Source("sklearn.datasets.load_digits", digest(digits.pixels, digits.digit)),
+        source=Source(name, data.digest, data.split.to_json()),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
     )
     return replace(
         manifest,
         id=sample_id,
         kind="sample",
-        created=CREATED,
-        description=sample.description,
-        tags=sample.tags,
+        created=first_samples.CREATED,
+        description=description(sample, config, len(parts.data.train)),
+        tags=(sample.data, "training"),
+        config={**config.to_json(), "data_root": None, "name": manifest.name},
+        environment=environment(parts),
     )
 
 
-def _predict(sample: Sample, digits: Digits) -> dict[str, Predictions]:
-    """Train on the first images and return logits of the next two parts."""
-    test, val = digits.part(slice(N_TEST)), digits.part(slice(N_TEST, N_TEST + N_VAL))
-    model = _train(sample, digits.part(slice(N_TEST + N_VAL, None)))
-    return {
-        name: Predictions(
-            sample.task,
-            ScoreKind.LOGITS,
-            _logits(model, part),
-            sample.targets(part.digit),
-            class_names=sample.class_names,
-            row_ids=part.row_ids,
-        )
-        for name, part in (("val", val), ("test", test))
-    }
+def description(sample: TrainedSample, config: TrainConfig, n_train: int) -> str:
+    """Say in words what was trained on what."""
+    images = (
+        "scikit-learn's handwritten digits, 8 by 8 pixels"
+        if sample.data == "digits"
+        else "CIFAR-10 (JPEG), 32 by 32 pixels"
+    )
+    net = "A small convolutional network" if config.model == "small_cnn" else "A ResNet-50"
+    rows = config.n_train or n_train
+    share = f"{rows:,} of the {n_train:,}" if rows < n_train else f"all {n_train:,}"
+    text = f"{net}, {config.epochs} epochs on {share} training images, seed {config.seed}."
+    if rows < n_train:
+        text += " So few images, and none shifted or mirrored, let it learn them by heart."
+    if config.preset:
+        text += " The papers' recipe, its 350 epochs and drops scaled down."
+    return f"{text} Images: {images}."
 
 
-def _train(sample: Sample, part: Digits) -> nn.Module:
-    loss = _LOSSES[sample.task]
-    pixels, targets = _tensors(sample, part.part(slice(sample.n_train)))
-    with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
-        torch.manual_seed(SEED)
-        outputs = len(sample.class_names)
-        model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, outputs))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=sample.weight_decay)
-    for _ in range(sample.n_epochs):
-        optimizer.zero_grad(set_to_none=True)
-        loss(model(pixels), targets).backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    return model
+def lightest(predictions: Predictions) -> Predictions:
+    """Return the scores in float16 where no digit that is shown changes, else as they are."""
+    half = replace(predictions, scores=predictions.scores.astype(np.float16))
+    return half if _digits(half) == _digits(predictions) else predictions
 
 
-def _tensors(sample: Sample, part: Digits) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = torch.from_numpy(sample.targets(part.digit))
-    if sample.task is Task.MULTILABEL:
-        targets = targets.float()
-    return torch.from_numpy(part.pixels).float(), targets
+def _digits(predictions: Predictions) -> str:
+    """Return every number of an audit with the four decimals that the command line prints."""
+    return repr(_rounded(asdict(audit(predictions, AuditConfig()))))
 
 
-def _logits(model: nn.Module, part: Digits) -> Logits:
-    with torch.no_grad():
-        found: Logits = model(torch.from_numpy(part.pixels).float()).numpy()
-    return found
+def _rounded(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return _rounded(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_rounded(inner) for inner in value]
+    return f"{value:.4f}" if isinstance(value, float) else value

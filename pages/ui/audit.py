@@ -70,9 +70,7 @@ def _curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] | No
 
 def chip(run: cache.Run) -> str:
     """Return the dashed mark beside the eyebrow: samples and drafts say what they are."""
-    return {"sample": "Sample: a small model on handwritten digits", "draft": "Draft"}.get(
-        run.kind, ""
-    )
+    return {"sample": "Sample: a model that comes with Candor", "draft": "Draft"}.get(run.kind, "")
 
 
 def subject(run: cache.Run, split: str) -> views.Subject:

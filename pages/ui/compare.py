@@ -115,7 +115,7 @@ def _sample_pair() -> list[RunRow]:
 def _chip(runs: list[cache.Run]) -> str:
     if any(run.draft for run in runs):
         return "With a draft that only you see"
-    return "Samples: small models on handwritten digits" if _all_samples(runs) else ""
+    return "Samples: models that come with Candor" if _all_samples(runs) else ""
 
 
 def _all_samples(runs: list[cache.Run]) -> bool:

@@ -17,6 +17,10 @@ def test_no_unsafe_reader_occurs(text: str) -> None:
     files = [p for f in FOLDERS for p in (ROOT / f).rglob("*.py")] + list(ROOT.glob("*.py"))
     assert len(files) > 50
     found = [str(p.relative_to(ROOT)) for p in files if text in p.read_text(encoding="utf-8")]
-    # Our own function of that name reads through the restricted unpickler.
-    allowed = {"read_" + "pickle(": {"core/readers/pickled.py", "core/readers/parse.py"}}
+    # Our own function of that name reads through the restricted unpickler; checkpoints that
+    # training wrote are read with weights only, which their own test holds.
+    allowed = {
+        "read_" + "pickle(": {"core/readers/pickled.py", "core/readers/parse.py"},
+        "torch." + "load(": {"core/training/checkpoint.py"},
+    }
     assert set(found) <= allowed.get(text, set())

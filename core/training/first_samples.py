@@ -1,0 +1,215 @@
+"""The samples to audit first: small models of handwritten digits, trained in seconds.
+
+Imports torch and scikit-learn, so only the command line may import this module.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional
+
+from core.arrays import Float, Int, digest
+from core.configs import AuditConfig
+from core.library import Manifest, Source, summarise
+from core.library.files import write_run, writing
+from core.library.store import describe
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+
+CREATED: Final = "2025-11-20T00:00:00.000+00:00"  # rebuilding a sample does not make it newer
+SEED: Final = 0
+N_TEST: Final = 899  # half of the 1,797 images; a sixth for validation, the rest to train on
+N_VAL: Final = 299
+Logits = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Digits:
+    """The 1,797 images, (N, 64) in 0..1, and their digits, in a fixed shuffled order."""
+
+    pixels: Float
+    digit: Int
+    row_ids: tuple[str, ...]
+
+    def part(self, rows: slice) -> "Digits":
+        """Return some of the images."""
+        return Digits(self.pixels[rows], self.digit[rows], self.row_ids[rows])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One model and how it is trained.
+
+    Parameters
+    ----------
+    name, description : str
+        What the library shows.
+    task : Task
+        multiclass or multilabel.
+    targets : function
+        Digits, (N,) in 0..9, to labels: (N,) classes, or (N, L) of 0/1.
+    class_names : tuple of str
+        Names of the outputs.
+    n_train : int
+        Images trained on, at most 599.
+    n_epochs : int
+        Passes over them, each one step on all images at once.
+    weight_decay : float
+        Of AdamW.
+    """
+
+    name: str
+    description: str
+    task: Task
+    targets: Callable[[Int], Int]
+    class_names: tuple[str, ...]
+    n_train: int
+    n_epochs: int
+    weight_decay: float = 0.0
+    tags: tuple[str, ...] = ("digits",)
+
+
+def _traits(digit: Int) -> Int:
+    """Return (N, 3) of 0/1: even, drawn with a closed loop, five or more."""
+    return np.column_stack([digit % 2 == 0, np.isin(digit, (0, 6, 8, 9)), digit >= 5]).astype(
+        np.int64
+    )
+
+
+def _digit(digit: Int) -> Int:
+    return digit
+
+
+_LOSSES: Final[dict[Task, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]] = {
+    Task.MULTICLASS: functional.cross_entropy,
+    Task.MULTILABEL: functional.binary_cross_entropy_with_logits,
+}
+_NAMES: Final = tuple(str(k) for k in range(10))
+SAMPLES: Final = {
+    "digits-overconfident": Sample(
+        "Over-confident digits",
+        "A small network that learned 40 handwritten digits by heart and says it is sure more "
+        "often than it is right. Images: scikit-learn's handwritten digits, 8 by 8 pixels.",
+        Task.MULTICLASS,
+        _digit,
+        _NAMES,
+        n_train=40,
+        n_epochs=1000,
+    ),
+    "digits-fair": Sample(
+        "Fair digits",
+        "The same network, trained on 599 handwritten digits and held back by weight decay; its "
+        "certainty fits how often it is right. Images: scikit-learn's handwritten digits, 8 by 8 "
+        "pixels.",
+        Task.MULTICLASS,
+        _digit,
+        _NAMES,
+        n_train=599,
+        n_epochs=400,
+        weight_decay=0.3,
+    ),
+    "digits-traits": Sample(
+        "Traits of digits",
+        "A small network that answers three questions about each handwritten digit at once: is it "
+        "even, is it drawn with a loop (0, 6, 8, 9), is it five or more. It learned from 80 images "
+        "of scikit-learn's handwritten digits, 8 by 8 pixels.",
+        Task.MULTILABEL,
+        _traits,
+        ("even", "loop", "five or more"),
+        n_train=80,
+        n_epochs=400,
+    ),
+}
+
+
+def build(sample_id: str, out: Path) -> None:
+    """Train the model of a sample and write its run below `out`, in place of what was there.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE when the disk is full or read-only.
+    """
+    digits = _load()
+    splits = _predict(SAMPLES[sample_id], digits)
+    with writing():
+        shutil.rmtree(out / sample_id, ignore_errors=True)
+    write_run(out, _manifest(sample_id, splits, digits), splits)
+
+
+def _load() -> Digits:
+    found = load_digits()
+    order = np.random.default_rng(SEED).permutation(found.target.size)
+    names = tuple(f"digit-{i:04d}" for i in order)
+    return Digits(found.data[order] / 16.0, found.target[order].astype(np.int64), names)
+
+
+def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) -> Manifest:
+    sample = SAMPLES[sample_id]
+    manifest = describe(
+        sample.name,
+        splits,
+        source=Source("sklearn.datasets.load_digits", digest(digits.pixels, digits.digit)),
+        summary={"test": summarise(audit(splits["test"], AuditConfig()))},
+    )
+    return replace(
+        manifest,
+        id=sample_id,
+        kind="sample",
+        created=CREATED,
+        description=sample.description,
+        tags=sample.tags,
+    )
+
+
+def _predict(sample: Sample, digits: Digits) -> dict[str, Predictions]:
+    """Train on the first images and return logits of the next two parts."""
+    test, val = digits.part(slice(N_TEST)), digits.part(slice(N_TEST, N_TEST + N_VAL))
+    model = _train(sample, digits.part(slice(N_TEST + N_VAL, None)))
+    return {
+        name: Predictions(
+            sample.task,
+            ScoreKind.LOGITS,
+            _logits(model, part),
+            sample.targets(part.digit),
+            class_names=sample.class_names,
+            row_ids=part.row_ids,
+        )
+        for name, part in (("val", val), ("test", test))
+    }
+
+
+def _train(sample: Sample, part: Digits) -> nn.Module:
+    loss = _LOSSES[sample.task]
+    pixels, targets = _tensors(sample, part.part(slice(sample.n_train)))
+    with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
+        torch.manual_seed(SEED)
+        outputs = len(sample.class_names)
+        model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, outputs))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=sample.weight_decay)
+    for _ in range(sample.n_epochs):
+        optimizer.zero_grad(set_to_none=True)
+        loss(model(pixels), targets).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return model
+
+
+def _tensors(sample: Sample, part: Digits) -> tuple[torch.Tensor, torch.Tensor]:
+    targets = torch.from_numpy(sample.targets(part.digit))
+    if sample.task is Task.MULTILABEL:
+        targets = targets.float()
+    return torch.from_numpy(part.pixels).float(), targets
+
+
+def _logits(model: nn.Module, part: Digits) -> Logits:
+    with torch.no_grad():
+        found: Logits = model(torch.from_numpy(part.pixels).float()).numpy()
+    return found
