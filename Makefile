@@ -43,6 +43,8 @@ check: check-static
 bench: .venv/.test
 	$(PY) -m tests.benchmarks.bench_metrics
 	$(PY) -m tests.benchmarks.bench_calibrators
+	$(PY) -m tests.benchmarks.bench_losses
+	$(PY) -m tests.benchmarks.bench_training
 
 soak: .venv/.test
 	$(PY) -m tests.mutants.run

@@ -23,13 +23,10 @@ SMALL = {
 
 
 @pytest.fixture(autouse=True)
-def _one_thread():
-    """Leave torch as it was: a config may ask for other threads, and seeds are global."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _own_random_numbers():
+    """Leave torch's random numbers as they were: a training seeds the global generators."""
     with torch.random.fork_rng(devices=[]):
         yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +35,8 @@ def digits():
 
 
 @pytest.fixture
-def trainer(tmp_path, digits, monkeypatch):
+def trainer(tmp_path, digits):
     """Return a function that trains a config in a folder, from where it was left."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
     def run(name="job", *, data=digits, net=None, seconds=None, **changes):
         config = from_json({**SMALL, **changes})
