@@ -22,7 +22,7 @@ from core.datasets.listing import (
 from core.datasets.splits import by_patient
 from core.errors import Notice, Refused
 
-# In the order of Wang et al. 2017, then of NIH's data release, as CheXNet's and others' files.
+# The eight findings of Wang et al. 2017, then NIH's six more: the order of published label lists.
 FINDINGS: Final = (
     "Atelectasis",
     "Cardiomegaly",

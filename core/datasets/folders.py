@@ -20,6 +20,7 @@ from core.datasets.listing import (
     subfolders,
     text_below,
 )
+from core.datasets.pictures import FORMATS
 from core.datasets.splits import PARTS, SplitRecord
 from core.errors import Notice, Refused
 
@@ -123,7 +124,7 @@ def _by_class(root: Path, part: str, names: Sequence[str]) -> Found:
         raise Refused(
             "EMPTY",
             f"class {names[min(empty)]!r} holds no pictures to train on",
-            "put some there, or take the folder away",
+            f"put some there ({', '.join(FORMATS)}), or take the folder away",
         )
     return Found([files[row] for row in kept], labels, skipped + len(files) - len(kept))
 

@@ -74,7 +74,7 @@ def decode(root: Path, name: str, size: Size | None = None) -> Pixels:
             if upright.mode == "P":  # its transparency is no colour
                 upright = upright.convert("RGBA")
             picture = upright.convert("RGB")
-            if size is not None and size != (picture.height, picture.width):
+            if size is not None:
                 picture = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
             return np.asarray(picture).transpose(2, 0, 1)
     except _HUGE as error:

@@ -106,6 +106,15 @@ def test_the_official_test_list_is_kept(root: Path) -> None:
         opened(root)
 
 
+def test_digest_sees_one_finding(root: Path) -> None:
+    nih_list(root)
+    before = opened(root).digest
+    assert opened(root, seed=1).digest == before
+    path = root / "Data_Entry_2017.csv"
+    path.write_text(path.read_text().replace("No Finding", "Hernia", 1))
+    assert opened(root).digest != before
+
+
 def test_films_in_the_numbered_folders_of_some_copies_are_found(tmp_path: Path) -> None:
     write_films(tmp_path, "images_001/images", FILMS[:10])
     write_films(tmp_path, "images_002/images", FILMS[10:])

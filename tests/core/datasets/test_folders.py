@@ -235,7 +235,7 @@ def test_a_damaged_memory_is_made_anew(tmp_path: Path, home: Path, damage: str) 
     if damage == "cut":
         path.write_bytes(whole[:-100])
     elif damage == "objects":
-        np.save(path, np.array([{}], dtype=object), allow_pickle=True)
+        np.save(path, np.array([{}], dtype=object))
     else:
         np.save(path, np.zeros((36, 3, 6, 8), np.uint8))
     assert_holds(opened(root), pixels)

@@ -90,6 +90,7 @@ def test_pictures_are_resized_to_height_and_width(tmp_path: Path) -> None:
     centres = found[:, 5::10, 10::20]
     np.testing.assert_array_equal(centres, blocks)
     np.testing.assert_array_equal(decode(tmp_path, "a.png", (80, 120)), decode(tmp_path, "a.png"))
+    assert decode(tmp_path, "a.png", (120, 80)).shape == (3, 120, 80)
 
 
 # What is refused --------------------------------------------------------------------------------
