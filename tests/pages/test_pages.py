@@ -1,5 +1,6 @@
 """Every page through app.py: frame, states, values on the screen, and hostile names as text."""
 
+import html
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +82,11 @@ def test_the_first_screen_teaches_and_offers_the_samples(app):
     assert not test.exception
     assert "Drop a file of logits or probabilities" in text_of(test)
     offered = [button.label for button in test.button if button.key.startswith("sample.")]
-    assert offered == ["Fair digits", "Over&#45;confident digits", "Traits of digits"]
+    assert offered[:3] == ["Fair digits", "Over&#45;confident digits", "Traits of digits"]
+    assert [html.unescape(label) for label in offered[3:]] == [
+        "CIFAR-10 (JPEG), Cross-entropy",
+        "CIFAR-10 (JPEG), AdaFocal",
+    ]
 
 
 @pytest.mark.parametrize("script", PAGES)

@@ -1,0 +1,121 @@
+"""Precision, devices and kinds of answers that a config can ask for."""
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import UsageError
+from core.training import loop
+from core.training.parts import predict, training_rows
+
+NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+def on_gpu(test):
+    return pytest.mark.gpu(NO_GPU(test))
+
+
+def test_bfloat16_trains_and_is_evaluated_in_float32(trainer):
+    exact, *_ = trainer("exact", epochs=12)
+    parts, folder, trained = trainer("bf16", epochs=12, precision="bf16")
+    assert trained.finished
+    errors = [line["metrics"]["val_error"] for line in folder.events()]
+    assert errors[-1] < 0.6 < errors[0]
+    weights = {value.dtype for value in parts.net.state_dict().values()}
+    assert weights == {torch.float32}
+    logits = predict(parts, parts.data.val)
+    # of bfloat16's 8 bits nothing is left in the logits that are kept
+    assert not torch.equal(logits, logits.bfloat16().float())
+    assert not torch.equal(logits, predict(exact, exact.data.val))
+
+
+def test_deterministic_kernels_can_be_asked_for(trainer):
+    before = torch.are_deterministic_algorithms_enabled()
+    try:
+        one, *_ = trainer("one", deterministic=True, epochs=1)
+        assert torch.are_deterministic_algorithms_enabled()
+        other, *_ = trainer("other", deterministic=True, epochs=1)
+    finally:
+        torch.use_deterministic_algorithms(before)
+    pairs = zip(one.net.parameters(), other.net.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_device_that_is_not_there_is_refused(trainer):
+    with pytest.raises(UsageError, match="this machine has 0"):
+        trainer(device="cuda")
+
+
+def test_the_seed_and_nothing_else_decides_the_weights(trainer):
+    one, *_ = trainer("one", epochs=1)
+    torch.rand(7)
+    same, *_ = trainer("same", epochs=1)
+    other, *_ = trainer("other", epochs=1, seed=1)
+    head = "head.weight" if "head.weight" in dict(one.net.named_parameters()) else None
+    key = head or next(iter(dict(one.net.named_parameters())))
+    weights = [dict(parts.net.named_parameters())[key] for parts in (one, same, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_a_share_of_the_training_part_is_drawn_once_by_its_seed(trainer, digits):
+    parts, *_ = trainer(n_train=100, epochs=1)
+    assert len(parts.rows) == 100 == len(set(parts.rows.tolist()))
+    assert torch.equal(parts.rows, training_rows(parts.config, len(digits.train)))
+    with pytest.raises(UsageError, match="the training part has 997 images"):
+        trainer("more", n_train=998)
+
+
+def test_the_learning_rate_falls_as_the_schedule_says(trainer):
+    schedule = {"name": "step", "drops": [0.5], "factor": 0.5}
+    _, folder, _ = trainer(n_train=32, epochs=4, schedule=schedule)
+    assert [line["metrics"]["lr"] for line in folder.events()] == [0.05, 0.05, 0.025, 0.025]
+
+
+def test_adam_remembers_its_moments_when_it_goes_on(trainer):
+    options = {"optimizer": {"name": "adamw", "lr": 0.01}, "epochs": 2}
+    through, *_ = trainer("through", **options)
+    trainer("pieces", seconds=0.0, **options)
+    resumed, *_ = trainer("pieces", **options)
+    pairs = zip(through.net.parameters(), resumed.net.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_images_are_shifted_only_when_augmentation_is_asked_for(trainer):
+    plain, *_ = trainer("plain", augment=False, epochs=1)
+    shifted, *_ = trainer("shifted", augment=True, epochs=1)
+    weights = [next(iter(parts.net.parameters())) for parts in (plain, shifted)]
+    assert not torch.equal(*weights)
+
+
+@on_gpu
+def test_a_step_on_a_gpu_never_waits_for_it(trainer):
+    parts, *_ = trainer(device="cuda", epochs=1)
+    order = parts.rows[:32].split(32)
+    (images,) = parts.data.train.images(list(order), parts.fabric.device)
+    sums = loop.Sums.zero(parts.fabric.device)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        loop._step(parts, order[0].pin_memory(), images, None, sums)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@on_gpu
+@pytest.mark.parametrize("precision", ["32", "bf16", "16"])
+def test_a_gpu_trains_digits_in_every_precision(precision, trainer):
+    _, folder, trained = trainer(
+        device="cuda", precision=precision, n_train=None, epochs=40, batch_size=128
+    )
+    assert trained.finished
+    assert folder.events()[-1]["metrics"]["val_error"] < 0.05
+
+
+@on_gpu
+def test_going_on_on_a_gpu_ends_close_to_training_through(trainer):
+    through, *_ = trainer("through", device="cuda", deterministic=True)
+    trainer("pieces", device="cuda", deterministic=True, seconds=0.0)
+    resumed, *_ = trainer("pieces", device="cuda", deterministic=True)
+    for a, b in zip(through.net.parameters(), resumed.net.parameters(), strict=True):
+        np.testing.assert_allclose(b.detach().cpu(), a.detach().cpu(), atol=1e-5)
