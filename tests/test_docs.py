@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -13,11 +14,16 @@ import pytest
 
 from core.__main__ import _parser
 from core.calibrators import CALIBRATORS
+from core.datasets.catalogue import DATASETS
+from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
+from core.models.catalogue import MODELS
 from core.readers.contents import Source
 from core.readers.interpret import Interpreted, read_source
 from core.readers.options import ReadOptions
 from core.readers.result import choose_split
+from core.training.config import TrainConfig
+from core.training.recipes import RECIPES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -77,6 +83,35 @@ def test_every_calibrator_has_its_row_with_what_it_promises() -> None:
         ]
         for key, kind in CALIBRATORS.items()
     }
+
+
+def test_every_loss_network_data_set_and_recipe_has_its_row() -> None:
+    def rows(title: str) -> dict[str, list[str]]:
+        found = table_rows(section(page("docs/training.md"), title))
+        return {cells[0].strip("`"): cells[1:] for cells in found}
+
+    assert rows("Losses") == {
+        key: [
+            loss.label,
+            ", ".join(f"`{one.name}` {one.default}" for one in loss.parameters) or "none",
+            ", ".join(task.value for task in loss.tasks),
+            loss.source,
+        ]
+        for key, loss in LOSSES.items()
+    }
+    assert rows("Networks") == {
+        key: [net.label, f"{net.millions:g}", net.source] for key, net in MODELS.items()
+    }
+    assert rows("Data") == {
+        key: [data.label, data.plain, data.source] for key, data in DATASETS.items()
+    }
+    assert rows("Recipes") == {key: [one.label, one.source] for key, one in RECIPES.items()}
+
+
+def test_every_key_of_a_config_is_explained() -> None:
+    found = table_rows(section(page("docs/training.md"), "The config"))
+    explained = {key for cells in found for key in re.findall(r"`(\w+)`", cells[0])}
+    assert explained == {field.name for field in fields(TrainConfig)}
 
 
 # Codes ------------------------------------------------------------------------------------------

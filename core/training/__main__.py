@@ -5,6 +5,7 @@ Exit codes as of ``python -m core``; 75 when time was up before the end.
 
 import argparse
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -27,11 +28,13 @@ def main() -> int:
 
         result = run(folder, seconds=arguments.seconds)
     except AuditError as error:
-        folder.finish({"state": "failed", "error": error.to_json(), "exit_code": error.exit_code})
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # the first process speaks for all
+            said = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
+            folder.finish(said)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
-    return 0 if result else TIME_IS_UP
+    return TIME_IS_UP if result is None else 0
 
 
 if __name__ == "__main__":
