@@ -134,6 +134,10 @@ def test_films_without_a_row_and_rows_without_a_film_are_counted(root: Path) -> 
     notice = data.notices[0]
     assert notice.code == "FILMS_MISSING"
     assert notice.text.startswith("4 of 24 films in the list have no picture, and 1 of 21 pictures")
+    for name in FILMS[:4]:
+        write_films(root, films=[name])
+    text = opened(root).notices[0].text
+    assert text.startswith("0 of 24 films in the list have no picture, and 1 of 25 pictures")
 
 
 # Refused ----------------------------------------------------------------------------------------

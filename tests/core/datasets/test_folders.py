@@ -117,6 +117,15 @@ def test_folders_inside_a_class_belong_to_it_and_suffixes_have_any_case(tmp_path
     assert by_name(data)["test/bee/more/00.PNG"][1] == 1
 
 
+def test_rows_are_sorted_by_name_in_whatever_order_files_were_written(tmp_path: Path) -> None:
+    write(tmp_path, train=10, test=2)
+    for row in np.random.default_rng(0).permutation(30):
+        write_png(tmp_path / f"test/ant/{row + 10}.png", random_pixels(1)[0])
+    data = opened(tmp_path)
+    assert list(data.test.row_ids) == sorted(data.test.row_ids)
+    assert len(data.test) == 36
+
+
 # Streamed ---------------------------------------------------------------------------------------
 
 
