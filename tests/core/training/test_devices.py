@@ -63,6 +63,10 @@ def test_a_share_of_the_training_part_is_drawn_once_by_its_seed(trainer, digits)
     parts, *_ = trainer(n_train=100, epochs=1)
     assert len(parts.rows) == 100 == len(set(parts.rows.tolist()))
     assert torch.equal(parts.rows, training_rows(parts.config, len(digits.train)))
+    again, *_ = trainer("again", n_train=100, epochs=1, seed=5)
+    assert torch.equal(again.rows, parts.rows)
+    other, *_ = trainer("other", n_train=100, epochs=1, split_seed=5)
+    assert not torch.equal(other.rows, parts.rows)
     with pytest.raises(UsageError, match="the training part has 997 images"):
         trainer("more", n_train=998)
 

@@ -8,6 +8,7 @@ import torch
 
 from core.errors import Refused
 from core.losses.catalogue import LOSSES
+from core.training import loop
 from core.training.loop import LOSS_ROWS
 from core.training.measures import answers, measure
 from core.training.parts import predict, seed_all
@@ -186,6 +187,22 @@ def test_gammas_can_be_updated_every_few_batches(trainer):
     rare, folder, _ = trainer("rare", loss={**ADAFOCAL, "update_every": 7}, epochs=4)
     assert [bool(line["bins"]) for line in folder.events()] == [False, True, True, False]
     assert rare.net.training
+
+
+def test_the_logits_kept_of_an_epoch_are_those_of_its_last_weights(trainer):
+    """Also where gammas were last updated two batches before the end."""
+    parts, folder, _ = trainer(loss={**ADAFOCAL, "update_every": 3}, seconds=0.0)
+    assert parts.n_batches == 5
+    found = predict(parts, parts.data.val).numpy()
+    np.testing.assert_array_equal(folder.validation()[-1], found)
+
+
+def test_validation_loss_weighs_blocks_by_their_rows(trainer, monkeypatch):
+    """300 rows in blocks of 128, 128 and 44."""
+    monkeypatch.setattr(loop, "LOSS_ROWS", 128)
+    _, folder, _ = trainer(loss={"name": "ce"}, epochs=1)
+    metrics = folder.events()[0]["metrics"]
+    assert metrics["val_loss"] == pytest.approx(metrics["val_nll"], rel=1e-6)
 
 
 def test_the_schedule_of_a_loss_follows_the_epochs(trainer):

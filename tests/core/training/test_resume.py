@@ -77,8 +77,10 @@ def keep_all(monkeypatch):
     monkeypatch.setattr(checkpoint, "save", save)
 
 
-def test_stopped_after_each_epoch_gives_the_same_bits_as_training_through(trainer):
-    parts, folder, trained = trainer("through", net=Noisy, **EVERY)
+@pytest.mark.parametrize("loss", ["adafocal", "calfocal_1"])
+def test_stopped_after_each_epoch_gives_the_same_bits_as_training_through(loss, trainer):
+    every = {"loss": {**EVERY["loss"], "name": loss}}
+    parts, folder, trained = trainer("through", net=Noisy, **every)
     assert trained.finished
     finished = False
     rounds = 0
@@ -86,7 +88,7 @@ def test_stopped_after_each_epoch_gives_the_same_bits_as_training_through(traine
         # seeds and draws of the process differ from round to round; the run must not
         random.seed(rounds)
         torch.manual_seed(rounds)
-        resumed, piece, trained = trainer("pieces", net=Noisy, seconds=0.0, **EVERY)
+        resumed, piece, trained = trainer("pieces", net=Noisy, seconds=0.0, **every)
         finished, rounds = trained.finished, rounds + 1
     assert rounds == 4
     assert same(weights(parts), weights(resumed))
