@@ -59,9 +59,9 @@ def config(tmp_path: Path) -> Callable[..., Path]:
     return config
 
 
-def job(home: Path, result: dict[str, object] | None = None) -> JobFolder:
+def job(home: Path, result: dict[str, object] | None = None, **changed: object) -> JobFolder:
     """A job that nothing has trained yet, or of which a result says how it ended."""
-    folder = JobFolder.make(home / "jobs" / "abc123", from_json(TINY))
+    folder = JobFolder.make(home / "jobs" / "abc123", from_json(TINY | changed))
     if result is not None:
         folder.finish(result)
     return folder
@@ -151,12 +151,14 @@ def wait_for(found: Callable[[], object]) -> None:
 
 
 @pytest.mark.slow
-def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, config, home, capfd):
+def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, home, capfd):
     n_epochs = 60
+    failure = {"code": "DISK_FULL", "what": "no space", "where": "", "remedy": "free some"}
+    before = {"state": "failed", "error": failure, "exit_code": 2}  # not how it ends this time
+    folder = job(home, before, epochs=n_epochs).path
     with ThreadPoolExecutor(1) as pool:
-        going = pool.submit(main, ["train", str(config(epochs=n_epochs))])
-        wait_for(lambda: list(home.glob("jobs/*/checkpoint/epoch-*3.pt")))
-        (folder,) = home.glob("jobs/*")
+        going = pool.submit(main, ["jobs", "resume", folder.name])
+        wait_for(lambda: list(folder.glob("checkpoint/epoch-*3.pt")))
         os.kill(trainer(folder), signal.SIGKILL)
         assert going.result() == 4
     trained = len(JobFolder(folder).events())
@@ -237,12 +239,17 @@ def test_a_file_that_is_not_there_is_refused(run, home, tmp_path):
     assert refused(run, home, "train", tmp_path)[0] == "FILE"
 
 
-@pytest.mark.parametrize("name", ["zzzzzzzzzzzz", "../../etc", "", "A", "a/b", "x" * 200])
-def test_an_unknown_job_is_not_resumed(name, run, home):
+def test_an_unknown_job_is_not_resumed(run, home):
     job(home)
+    code, what = refused(run, home, "jobs", "resume", "zzzzzzzzzzzz")
+    assert (code, what) == ("JOB", "zzzzzzzzzzzz is no job's folder")
+
+
+@pytest.mark.parametrize("name", ["../jobs/abc123", "", "A", "a/b", "x" * 200, "/"])
+def test_what_cannot_name_a_job_touches_no_path(name, run, home):
+    job(home, {"state": "succeeded", "run": "r1"})
     code, what = refused(run, home, "jobs", "resume", name)
-    assert code == "JOB"
-    assert "job" in what
+    assert (code, what) == ("JOB", f"{name[:60]!r} is not the id of a job")
 
 
 def test_a_finished_job_is_not_trained_again(run, home):

@@ -288,6 +288,7 @@ CHANGES = {
     "a list": lambda s: s["optimizer"]["param_groups"][0]["params"].append(2),
     "an order": lambda s: s["optimizer"]["param_groups"][0]["params"].reverse(),
     "a type": lambda s: s.update(epoch=3.0),
+    "a number as text": lambda s: s.update(epoch="3"),
     "a text": lambda s: s.update(config="a1b3"),
     "an empty part more": lambda s: s.update(scaler={}),
     "an empty part's kind": lambda s: s["optimizer"]["state"].update({1: []}),

@@ -237,6 +237,7 @@ WRONG = [
     ("schedule.drops", [150, 250], "give ascending numbers between 0 and 1"),
     ("schedule.drops", [10**400], "give ascending numbers between 0 and 1"),
     ("schedule.drops", [math.nan], "give ascending numbers between 0 and 1"),
+    ("schedule.drops", [None], "give ascending numbers between 0 and 1"),
     ("schedule.drops", [True], "give ascending numbers between 0 and 1"),
     ("schedule.drops", ["0.5"], "give ascending numbers between 0 and 1"),
     ("preset", "imagenet", "use one of cifar, tiny_imagenet, or null"),
