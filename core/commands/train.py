@@ -4,6 +4,7 @@ import argparse
 import secrets
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ def _train(arguments: argparse.Namespace) -> int:
     from core.training.folder import JobFolder
 
     config = from_json(_read(arguments.config))
+    if config.data_root:  # the trainer runs in another folder
+        config = replace(config, data_root=str(Path(config.data_root).expanduser().absolute()))
     job = "".join(secrets.choice(ALPHABET) for _ in range(12))
     folder = JobFolder.make(home() / "jobs" / job, config)
     return _wait(folder, arguments.json)
@@ -102,7 +105,7 @@ def _read(path: Path) -> object:
 
 def _wait(folder: Any, target: str | None) -> int:  # noqa: ANN401  JobFolder; imported late
     """Train a job in a process of its own and say how it went."""
-    folder.begin()
+    folder.lock().close()  # refused here when it is running
     print(f"job {folder.path.name}", file=sys.stderr)
     done = subprocess.run(
         [sys.executable, "-m", "core.training", str(folder.path)],

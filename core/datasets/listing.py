@@ -106,6 +106,9 @@ def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
                 found += inside
                 skipped += others
             elif entry.name.lower().endswith(tuple(SUFFIXES)):
+                if not entry.is_file():  # a broken link, or nothing to read from
+                    skipped += 1
+                    continue
                 about = entry.stat()
                 found.append(PictureFile(_utf8(name), about.st_size, about.st_mtime_ns))
             else:

@@ -142,6 +142,14 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
     sync(run)
 
 
+def make_private(path: Path) -> None:
+    """Make a folder, which must not be there, and what is missing above it, for this user alone."""
+    for folder in reversed(path.parents):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700)
+
+
 def replace_text(path: Path, text: str) -> None:
     """Replace a small file in one step, or leave it as it was."""
     replace_bytes(path, text.encode())

@@ -146,7 +146,9 @@ def _epochs(lines: list[str]) -> list[Row]:
                 break
             raise
         if event["event"] == "epoch":
-            found = [*(e for e in found if e["epoch"] < event["epoch"]), event]
+            while found and found[-1]["epoch"] >= event["epoch"]:
+                found.pop()
+            found.append(event)
     return found
 
 

@@ -40,7 +40,7 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read al
 
 def home() -> Path:
     """Return the folder all runs live in: CANDOR_HOME, else `.candor` in the user's home."""
-    return Path(os.environ.get("CANDOR_HOME") or "~/.candor").expanduser()
+    return Path(os.environ.get("CANDOR_HOME") or "~/.candor").expanduser().absolute()
 
 
 def open_library() -> "Library":
@@ -187,8 +187,11 @@ class Library:
         history: History,
         bins: BinHistory | None = None,
         validation: Scores | None = None,
+        run_id: str,
     ) -> Manifest:
         """Put a finished training into the library and return its manifest.
+
+        A training that is there already stays as it is: its end may come twice.
 
         Parameters
         ----------
@@ -202,16 +205,21 @@ class Library:
             Of losses that learn gammas by bin.
         validation : (E, N, K) or (E, N, L) array of float, or None
             Logits of the rows of the split val after each epoch of the history.
+        run_id : str
+            The job's id, which becomes the run's.
 
         Raises
         ------
         LibraryError
             As of `keep`; HISTORY when the parts of the history do not go together.
         """
+        if (self._runs / checked_id(run_id)).is_dir():
+            return self.get(run_id)
         tables = Tables(history, bins, validation)
         check_tables(tables, splits)
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
-        manifest = replace(manifest, kind="train", config=config, environment=environment)
+        manifest = replace(manifest, id=run_id, kind="train", config=config)
+        manifest = replace(manifest, environment=environment)
         return self._write(replace(manifest, tags=checked_tags(tags)), splits, tables)
 
     def keep_history(

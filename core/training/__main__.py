@@ -22,18 +22,24 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="stop after the first epoch beyond this")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-    folder = JobFolder(arguments.folder)
+    folder, held = JobFolder(arguments.folder), None
     try:
         from core.training.job import run
 
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # other ranks share the first one's lock
+            held = folder.lock()
+            folder.begin()
         result = run(folder, seconds=arguments.seconds)
     except AuditError as error:
-        if os.environ.get("LOCAL_RANK", "0") == "0":  # the first process speaks for all
+        if error.code != "RUNNING" and folder.result() is None:  # of ranks the first that failed
             said = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
             folder.finish(said)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+    finally:
+        if held is not None:
+            held.close()
     return TIME_IS_UP if result is None else 0
 
 

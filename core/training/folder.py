@@ -5,20 +5,21 @@ each epoch) and at the end `result.json`. Line and logits of an epoch are on the
 checkpoint is, so a checkpoint never stands without its history.
 """
 
+import fcntl
 import json
 import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file, save
 from torch import Tensor
 
-from core.errors import UsageError
-from core.library.files import parse_json, replace_bytes, replace_text, writing
+from core.errors import LibraryError, UsageError
+from core.library.files import make_private, parse_json, replace_bytes, replace_text, writing
 from core.training import checkpoint
 from core.training.config import TrainConfig, from_json
 
@@ -68,9 +69,15 @@ class JobFolder:
     def make(cls, path: Path, config: TrainConfig) -> "JobFolder":
         """Make a folder for a config; LibraryError LIBRARY_WRITE when it cannot be."""
         with writing():
-            path.mkdir(parents=True, mode=0o700)
-            replace_text(path / "spec.json", json.dumps(config.to_json(), indent=1))
-        return cls(path)
+            make_private(path)
+        folder = cls(path)
+        folder.specify(config)
+        return folder
+
+    def specify(self, config: TrainConfig) -> None:
+        """Write the job's config."""
+        with writing():
+            replace_text(self.path / "spec.json", json.dumps(config.to_json(), indent=1))
 
     def config(self) -> TrainConfig:
         """Return the config of the job.
@@ -110,8 +117,40 @@ class JobFolder:
         checkpoint.save(self._checkpoints, epoch, state)
 
     def newest(self) -> checkpoint.State | None:
-        """Return the last state that is whole, or None."""
-        return checkpoint.newest(self._checkpoints)
+        """Return the last state that is whole, or None where none was saved yet.
+
+        Raises
+        ------
+        LibraryError
+            DAMAGED: there are checkpoints, and none can be read. Nothing is trained over them.
+        """
+        found = checkpoint.newest(self._checkpoints)
+        if found is None and any(self._checkpoints.glob("*.pt")):
+            raise LibraryError(
+                "DAMAGED",
+                f"no checkpoint of job {self.path.name} can be read",
+                "restore one, or delete its folder `checkpoint` to train from the start",
+            )
+        return found
+
+    def lock(self) -> IO[bytes]:
+        """Return the job's lock, held until it is closed or the process ends.
+
+        Raises
+        ------
+        UsageError
+            RUNNING: another process trains it.
+        """
+        with writing():
+            file = (self.path / "lock").open("wb")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise UsageError(
+                "RUNNING", f"job {self.path.name} is running", "wait until it has ended"
+            ) from error
+        return file
 
     def forget_after(self, n_epochs: int) -> None:
         """Drop what was recorded of epochs that will be trained again."""

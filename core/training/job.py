@@ -64,7 +64,9 @@ def trained(
     """
     config = folder.config()
     fabric = connect(config)
-    parts = assemble(config, load_data(config), fabric)
+    with fabric.rank_zero_first():  # downloads and decodes once
+        data = load_data(config)
+    parts = assemble(config, data, fabric)
     if fabric.is_global_zero:
         check_room(folder, parts)
     how = train(parts, folder, seconds=seconds)
@@ -77,7 +79,9 @@ def load_data(config: TrainConfig) -> Data:
     """Return the data of a config, streamed images in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
     size = input_size(config.model, STREAMED)
-    return load(config.data, root=root, split_seed=config.split_seed, size=size)
+    return load(
+        config.data, root=root, split_seed=config.split_seed, size=size, download=root is None
+    )
 
 
 def check_room(folder: JobFolder, parts: Parts) -> None:
@@ -145,6 +149,7 @@ def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> st
         history=history,
         bins=bins,
         validation=folder.validation(),
+        run_id=folder.path.name,
     )
     return manifest.id
 

@@ -23,7 +23,7 @@ from core.training.images import Draws
 from core.training.measures import answers, measure
 from core.training.parts import Parts, joined, predict, seed_all, share
 
-VALIDATION_BYTES: Final = 64 * 2**20  # of all epochs' logits; larger ones are not kept
+VALIDATION_BYTES: Final = 128 * 2**20  # of all epochs' logits; larger ones are not kept
 LOG: Final = logging.getLogger("candor.training")
 LOSS_ROWS: Final = 512  # validation rows whose loss is taken at once, for losses of pairs of rows
 
@@ -134,7 +134,7 @@ def _epoch(parts: Parts) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
     parts.model.train()
     sums, update, began, paused = Sums.zero(fabric.device), None, time.monotonic(), 0.0
     logits: Tensor | None = None
-    batches = torch.split(order, config.batch_size)
+    batches = batched(order, config.batch_size)
     for rows, images in zip(batches, _stored(parts, batches), strict=True):
         _step(parts, rows, images, draws if config.augment else None, sums)
         parts.n_batches += 1
@@ -149,6 +149,14 @@ def _epoch(parts: Parts) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
     return sums, update, predict(parts, data.val) if logits is None else logits, spent
 
 
+def batched(order: Tensor, size: int) -> list[Tensor]:
+    """Cut rows into batches; a lone last row joins those before, as batch norm needs two."""
+    batches = list(torch.split(order, size))
+    if len(batches) > 1 and len(batches[-1]) == 1:
+        batches[-2:] = [torch.cat(batches[-2:])]
+    return batches
+
+
 def _now(parts: Parts) -> float:
     """Return the time once the device has done what it was given."""
     if parts.fabric.device.type == "cuda":
@@ -156,7 +164,7 @@ def _now(parts: Parts) -> float:
     return time.monotonic()
 
 
-def _stored(parts: Parts, batches: tuple[Tensor, ...]) -> Iterator[Tensor]:
+def _stored(parts: Parts, batches: list[Tensor]) -> Iterator[Tensor]:
     """Yield this rank's stored images of each batch, on the device."""
     own = [share(parts.fabric, rows) for rows in batches]
     return iter(parts.data.train.images(own, parts.fabric.device))

@@ -2,6 +2,8 @@
 
 import os
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from core.datasets.base import Data, Part
+from core.defaults import VERSION
 from core.errors import Refused, UsageError
 from core.losses.base import Loss
 from core.losses.build import build as build_loss
@@ -20,6 +23,12 @@ from core.training.config import TrainConfig
 from core.training.images import Normalise
 
 EVALUATED_AT_ONCE = 512  # images; fixed, since other sizes give other last bits
+FIXED = {
+    "config": "other settings",
+    "data": "other images",
+    "split": "another split",
+    "program": "another version of Candor or torch, or another kind of device",
+}
 WORTH_COMPILING = 5_000  # steps on a GPU; fewer do not pay for the minute that compiling takes
 
 
@@ -67,6 +76,7 @@ class Parts:
             "config": self.config.digest,
             "data": self.data.digest,
             "split": self.data.split.digest,
+            "program": f"{VERSION}, torch {torch.__version__}, {self.fabric.device.type}",
             "epoch": self.epoch,
             "n_batches": self.n_batches,
             "net": self.net.state_dict(),
@@ -81,14 +91,14 @@ class Parts:
         Raises
         ------
         Refused
-            CHANGED: it belongs to other settings or other data.
+            CHANGED: it belongs to other settings or data, or to another program.
         """
         now = self.state()
-        for key, what in (("config", "settings"), ("data", "images"), ("split", "split")):
-            if state[key] != now[key]:
+        for key, what in FIXED.items():
+            if state.get(key) != now[key]:
                 raise Refused(
                     "CHANGED",
-                    f"the checkpoint belongs to other {what}",
+                    f"the checkpoint belongs to {what}",
                     "resume with what it was started with, or start anew",
                 )
         self.net.load_state_dict(state["net"])
@@ -167,7 +177,7 @@ def connect(config: TrainConfig) -> Fabric:
     Raises
     ------
     UsageError
-        DEVICE: there are not so many.
+        DEVICE: there are not so many. SETTING: a precision that the device does not have.
     """
     there = torch.cuda.device_count()
     wanted = config.device if config.device != "auto" else ("cuda" if there else "cpu")
@@ -177,9 +187,13 @@ def connect(config: TrainConfig) -> Fabric:
             f"{config.devices} CUDA devices are asked for, this machine has {there}",
             "set device to cpu or auto, or ask for fewer devices",
         )
+    if wanted == "cpu" and config.precision == "16":
+        raise UsageError("SETTING", "precision is 16 on a CPU", "use 32 or bf16 there")
     if "OMP_NUM_THREADS" not in os.environ:  # half the cores: pages and other jobs need the rest
         torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // 2 // config.devices))
+    torch.backends.cudnn.allow_tf32 = config.precision != "32"
     if config.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts
         torch.use_deterministic_algorithms(mode=True, warn_only=True)
         torch.backends.cudnn.deterministic = True
     else:
@@ -234,6 +248,24 @@ def joined(fabric: Fabric, outputs: Tensor, n: int) -> Tensor:
     return found.flatten(0, 1)[:n]
 
 
+def _alike(fabric: Fabric, net: nn.Module) -> None:
+    """Give every rank the first one's running statistics, which are also those of checkpoints."""
+    if fabric.world_size > 1:
+        for buffer in net.buffers():
+            buffer.copy_(fabric.broadcast(buffer))
+
+
+@contextmanager
+def _exact_convolutions() -> Iterator[None]:
+    """Keep TF32, with its 10 bits, out of the convolutions of an evaluation."""
+    cudnn = torch.backends.cudnn
+    before, cudnn.allow_tf32 = cudnn.allow_tf32, False
+    try:
+        yield
+    finally:
+        cudnn.allow_tf32 = before
+
+
 @torch.inference_mode()
 def predict(parts: Parts, part: Part) -> Tensor:
     """Return the logits of a part, (N, K) float32 on the device, in evaluation mode.
@@ -245,7 +277,8 @@ def predict(parts: Parts, part: Part) -> Tensor:
     stored = part.images([share(fabric, rows) for rows in whole], fabric.device)
     was_training = parts.net.training
     parts.net.eval()
-    with torch.backends.cudnn.flags(allow_tf32=False):
+    _alike(fabric, parts.net)
+    with _exact_convolutions():
         found = [
             joined(fabric, parts.net(parts.normalise(images)).float(), len(rows))
             for images, rows in zip(stored, whole, strict=True)

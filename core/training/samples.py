@@ -152,6 +152,7 @@ def _build_trained(
         return "kept, a larger one is there"
     path = work / f"{sample_id}-{config.digest}"
     folder = JobFolder(path) if path.exists() else JobFolder.make(path, config)
+    folder.specify(config)  # the images may lie elsewhere now
     found = trained(folder, seconds=seconds)
     if found is None:
         return f"stopped after epoch {len(folder.events())} of {config.epochs}, build again"

@@ -60,6 +60,7 @@ def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
     page.get_by_test_id("stSidebar").get_by_role("link", name="Compare").click()
     for name in ("logits (draft)", "Fair digits"):
         page.get_by_role("combobox", name="Runs").click()
+        page.keyboard.type(name)  # the list is longer than what is drawn of it
         page.get_by_role("option", name=name).click()
         page.keyboard.press("Escape")
         settled(page)

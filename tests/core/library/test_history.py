@@ -54,6 +54,7 @@ def keep_trained(library: Library, seed: int = 0, **changed: object):
         "history": small_history(),
         "bins": small_bins(seed=seed),
         "validation": logits,
+        "run_id": f"training-{seed}",
     }
     return library.keep_trained("a training", {"val": val, "test": test}, **parts | changed)
 
@@ -474,3 +475,10 @@ def test_rounding_beyond_one_or_below_the_last_edge_is_let_pass():
     columns = changed(FULL, accuracy=1 + 1e-12)
     columns["gap"][FULL] = columns["confidence"][FULL] - columns["accuracy"][FULL]
     assert BinHistory(**columns).accuracy[FULL] > 1
+
+
+def test_a_training_that_ends_twice_is_kept_once(library):
+    first = keep_trained(library)
+    again = keep_trained(library, notices=[])
+    assert again == first
+    assert [row.id for row in library.rows(kind="train")] == ["training-0"]

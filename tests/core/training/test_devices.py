@@ -41,6 +41,29 @@ def test_deterministic_kernels_can_be_asked_for(trainer):
     assert all(torch.equal(a, b) for a, b in pairs)
 
 
+def test_half_precision_is_for_gpus(trainer):
+    with pytest.raises(UsageError, match="precision is 16 on a CPU"):
+        trainer(precision="16", device="cpu")
+
+
+def test_evaluation_keeps_cudnn_and_leaves_only_tf32_out(trainer):
+    seen = []
+    parts, *_ = trainer(epochs=1)
+    cudnn = torch.backends.cudnn
+    before = cudnn.enabled, cudnn.allow_tf32
+    parts.net.register_forward_hook(lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32)))
+    predict(parts, parts.data.val)
+    assert set(seen) == {(before[0], False)}
+    assert (cudnn.enabled, cudnn.allow_tf32) == before
+
+
+@pytest.mark.parametrize(("n", "size", "wanted"), [(9, 4, [4, 5]), (10, 4, [4, 4, 2]), (1, 4, [1])])
+def test_a_lone_last_row_joins_the_batch_before(n, size, wanted):
+    found = loop.batched(torch.arange(n), size)
+    assert [len(rows) for rows in found] == wanted
+    assert torch.cat(found).tolist() == list(range(n))
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_device_that_is_not_there_is_refused(trainer):
     with pytest.raises(UsageError, match="this machine has 0"):

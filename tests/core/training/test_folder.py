@@ -227,3 +227,13 @@ def test_the_state_is_kept_by_epoch(folder):
     folder.save(2, {"epoch": 2})
     assert folder.newest() == {"epoch": 2}
     assert (folder.path / "checkpoint" / "epoch-00002.pt").exists()
+
+
+def test_a_job_is_trained_by_one_process_at_a_time(tmp_path):
+    folder = JobFolder.make(tmp_path / "home" / "jobs" / "one", CONFIG)
+    assert (tmp_path / "home").stat().st_mode & 0o077 == 0
+    held = folder.lock()
+    with pytest.raises(UsageError, match="job one is running"):
+        JobFolder(folder.path).lock()
+    held.close()
+    folder.lock().close()

@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from core.datasets.load import load
-from core.errors import Refused, UsageError
+from core.errors import LibraryError, Refused, UsageError
 from core.models.small_cnn import SmallCnn
 from core.training import checkpoint
+from core.training import parts as parts_module
 from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.parts import assemble, connect
@@ -186,8 +187,24 @@ def test_a_checkpoint_of_other_images_or_another_split_is_refused(trainer, digit
     trainer("one", seconds=0.0)
     with pytest.raises(Refused, match="belongs to other images"):
         trainer("one", data=replace(digits, digest="changed"))
-    with pytest.raises(Refused, match="belongs to other split"):
+    with pytest.raises(Refused, match="belongs to another split"):
         trainer("one", data=replace(digits, split=load("digits", root=None, split_seed=1).split))
+
+
+def test_a_checkpoint_of_another_program_is_refused(trainer, monkeypatch):
+    trainer("one", seconds=0.0)
+    monkeypatch.setattr(parts_module, "VERSION", "0.0.1")
+    with pytest.raises(Refused, match="another version of Candor"):
+        trainer("one")
+
+
+def test_damaged_checkpoints_are_said_and_not_trained_over(trainer):
+    _, folder, _ = trainer("one", epochs=3)
+    for path in (folder.path / "checkpoint").iterdir():
+        path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(LibraryError, match="no checkpoint of job one can be read"):
+        trainer("one", epochs=3)
+    assert len(folder.events()) == 3
 
 
 def test_history_that_was_lost_is_said(trainer):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.configs import AuditConfig
-from core.errors import UsageError
+from core.errors import Refused, UsageError
 from core.library import SAMPLES, Library, summarise
 from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
@@ -114,6 +114,15 @@ def test_a_build_goes_on_where_time_was_up(tmp_path):
     assert build() == "built"
     history = Library(tmp_path / "home", tmp_path / "new").history("digits-ce")
     assert sorted(set(history.epoch.tolist())) == list(range(40))
+
+
+def test_images_may_lie_elsewhere_the_next_time(tmp_path):
+    def build(images):
+        return samples.build(tmp_path / "new", "cifar10-ce", work=tmp_path, images=images)
+
+    for folder in ("wrong", "other"):
+        with pytest.raises(Refused, match=folder):
+            build(tmp_path / folder)
 
 
 def test_images_that_are_not_named_are_left_out_and_a_larger_sample_stays(tmp_path):
