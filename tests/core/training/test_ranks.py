@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from core.datasets.load import load
 from core.training import checkpoint
 from core.training.config import from_json
 from core.training.folder import JobFolder
+from core.training.parts import assemble, connect, predict
 
 ROOT = Path(__file__).parents[3]
 # Gradients are added in another order, in float32: after 16 steps weights differ by some 1e-6,
@@ -72,3 +75,17 @@ def test_two_ranks_train_as_one(changes, tmp_path):
     weights = [np.concatenate([v.numpy().ravel() for v in s["net"].values()]) for s in states]
     np.testing.assert_allclose(weights[1], weights[0], atol=TOLERANCE)
     assert json.loads((tmp_path / "two" / "spec.json").read_text())["devices"] == 2
+
+
+@pytest.mark.slow
+def test_ranks_evaluate_with_the_statistics_that_the_checkpoint_holds(tmp_path):
+    """Batch normalisation: each rank saw its own rows while it trained."""
+    folder = trained(
+        tmp_path / "two", tmp_path, devices=2, model="resnet110_cifar", n_train=64, batch_size=32,
+        epochs=1, seed=0,
+    )  # fmt: skip
+    config = replace(folder.config(), devices=1)
+    parts = assemble(config, load("digits", root=None, split_seed=0), connect(config))
+    parts.net.load_state_dict(folder.newest()["net"])
+    found = predict(parts, parts.data.val).numpy()
+    np.testing.assert_allclose(found, folder.validation()[-1], rtol=1e-3, atol=1e-3)
