@@ -221,7 +221,7 @@ def description(sample: TrainedSample, config: TrainConfig, n_train: int) -> str
     share = f"{rows:,} of the {n_train:,}" if rows < n_train else f"all {n_train:,}"
     text = f"{net}, {config.epochs} epochs on {share} training images, seed {config.seed}."
     if rows < n_train:
-        text += " So few images, and none shifted or mirrored, let it learn them by heart."
+        text += " It fits so few images, none of them shifted or mirrored, better than new ones."
     if config.preset:
         text += " The papers' recipe, its 350 epochs and drops scaled down."
     return f"{text} Images: {images}."
