@@ -65,8 +65,12 @@ def test_with_no_runs_a_button_compares_the_samples(page):
     assert "Pick two or more runs" in html(test)
     test.button(key="compare.samples").click().run()
     assert not test.exception
-    assert names_in_table(test) == ["Fair digits", "Over-confident digits"]
-    assert test.query_params["runs"] in (PAIR, [PAIR])
+    assert names_in_table(test) == [
+        "CIFAR-10 (JPEG), AdaFocal",
+        "CIFAR-10 (JPEG), Brier score",
+    ]
+    both = "cifar10-adafocal,cifar10-brier"
+    assert test.query_params["runs"] in (both, [both])
 
 
 @pytest.mark.slow
