@@ -7,11 +7,12 @@ from playwright.sync_api import sync_playwright
 
 from tests.e2e.conftest import FLAGS, ROOT, chromium, settled, start
 
+LOSSES = [f"cifar10-{loss}" for loss in ("ce", "focal-3", "flsd-53", "adafocal", "fcl", "brier")]
 SHOTS = {
     "runs": ("/", 720),
     "reliability": ("/reliability?run=digits-overconfident", 1060),
     "posthoc": ("/posthoc?run=digits-overconfident&methods=ts,focal_map,focal_ts,isotonic", 1240),
-    "compare": ("/compare?runs=digits-fair,digits-overconfident", 900),
+    "compare": ("/compare?runs=" + ",".join(LOSSES), 1000),
     "theory": ("/theory", 900),
     "plain": ("/reliability?run=digits-overconfident&plain=true", 960),
 }
