@@ -218,8 +218,9 @@ class Library:
         tables = Tables(history, bins, validation)
         check_tables(tables, splits)
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
-        manifest = replace(manifest, id=run_id, kind="train", config=config)
-        manifest = replace(manifest, environment=environment)
+        manifest = replace(
+            manifest, id=run_id, kind="train", config=config, environment=environment
+        )
         return self._write(replace(manifest, tags=checked_tags(tags)), splits, tables)
 
     def keep_history(

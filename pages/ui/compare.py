@@ -4,13 +4,14 @@ from html import escape
 
 import streamlit as st
 
+from core.errors import LibraryError
 from core.figures.runs import Mark
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, compare, why_not
 from core.views.compare import CompareView, Named, RunLine, compare_view, plain_view
 from core.views.compare_words import LABELS
 from core.views.records import CellWords, FigureCard, ScoreRow
-from pages.ui import cache, cache_compare, picked_runs, site, state, widgets
+from pages.ui import cache, cache_compare, frame, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
 HALF_WIDTH = 500
@@ -20,7 +21,11 @@ SPLIT_NAMES = {"val": "Validation", "test": "Test", "train": "Training"}
 
 def draw() -> None:
     """Draw the page, or what to do where fewer than two runs are picked."""
-    runs = picked_runs.found()
+    try:
+        runs = picked_runs.found()
+    except LibraryError as gone:  # the picker lets one go on without it
+        frame.refusal(gone)
+        runs = []
     if len(runs) < 2:
         _nothing(runs)
         return

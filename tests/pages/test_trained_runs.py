@@ -86,6 +86,15 @@ def test_a_page_that_needs_predictions_says_so_in_one_sentence(history, script, 
     assert sentence in unescape(said)
 
 
+@pytest.mark.parametrize("run", ["history", "nosuchrun"])
+def test_compare_goes_on_without_a_run_that_it_cannot_show(run, history):
+    test = page("pages/compare.py", runs=f"{history if run == 'history' else run},cifar10-ce")
+    assert len(test.error) == 1
+    test.button(key="compare.samples").click().run()
+    assert not test.exception
+    assert not test.error
+
+
 def test_a_gamma_history_is_not_offered_where_predictions_are_needed(trained, history):
     test = page()
     names = test.selectbox(key="app.picked").options

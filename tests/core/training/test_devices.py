@@ -124,9 +124,10 @@ def test_a_step_on_a_gpu_never_waits_for_it(trainer):
     sums = loop.Sums.zero(parts.fabric.device)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        loop._step(parts, order[0].pin_memory(), images, None, sums)
+        loop._step(parts, order[0].pin_memory(), images, None, sums)  # raises where it waits
     finally:
         torch.cuda.set_sync_debug_mode("default")
+    assert sums.n_steps == 1
 
 
 @on_gpu
