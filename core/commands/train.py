@@ -93,7 +93,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> object:
-    from core.library.files import parse_json
+    from core.disk import parse_json
 
     try:
         return parse_json(path.read_text("utf-8"))

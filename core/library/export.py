@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from core.disk import PART
 from core.errors import LibraryError
-from core.library.files import PART
 from core.library.manifest import Manifest
 from core.predictions import Predictions
 

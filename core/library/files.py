@@ -6,8 +6,6 @@ nobody's run. Imports numpy, safetensors, the manifest and the history.
 """
 
 import json
-import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from core.arrays import Scores, digest
+from core.disk import PART, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
 from core.library.manifest import (
@@ -36,27 +35,12 @@ from core.library.manifest import (
 from core.predictions import Predictions, ScoreKind, Task
 
 MANIFEST = "manifest.json"
-PART = ".part"
 MAX_MANIFEST_BYTES = 16 * 2**20  # 20,000 class names of 800 characters
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "|u1"}
 LOGITS = "logits"  # the one array of VALIDATION
 NO_TABLES = Tables()
 T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]  # Any: the file says which dtype
-
-
-@contextmanager
-def writing() -> Iterator[None]:
-    """Turn what a full disk or a read-only folder throws into a LibraryError."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or "the disk refused the data"
-        raise LibraryError(
-            "LIBRARY_WRITE",
-            f"the library cannot be written ({reason}); nothing was changed",
-            "free some space, or set CANDOR_HOME to a folder you may write to",
-        ) from error
 
 
 def entry_of(split: str, predictions: Predictions) -> SplitEntry:
@@ -102,7 +86,7 @@ def folder(root: Path, run_id: str) -> Iterator[Path]:
     part = root / f".{run_id}{PART}"
     shutil.rmtree(part, ignore_errors=True)
     try:
-        with writing():
+        with writing(SafetensorError):
             part.mkdir(parents=True, mode=0o700)
             (part / "predictions").mkdir()
             yield part
@@ -142,44 +126,6 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
     sync(run)
 
 
-def make_private(path: Path) -> None:
-    """Make a folder, which must not be there, and what is missing above it, for this user alone."""
-    for folder in reversed(path.parents):
-        if not folder.exists():
-            folder.mkdir(mode=0o700, exist_ok=True)
-    path.mkdir(mode=0o700)
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace a small file in one step, or leave it as it was."""
-    replace_bytes(path, text.encode())
-
-
-def replace_bytes(path: Path, data: bytes | memoryview) -> None:
-    """Replace a file in one step, or leave it as it was; it is on the disk when this returns."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        sync(path.parent)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def sync(path: Path) -> None:
-    """Force a file or folder to the disk; Windows cannot open folders and syncs them itself."""
-    if path.is_dir() and os.name != "posix":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def read_manifest(run: Path) -> Manifest:
     """Return the manifest of a run's folder.
 
@@ -210,14 +156,6 @@ def parse_manifest(text: str) -> Manifest:
     except ValueError as error:
         raise LibraryError("MANIFEST", "the manifest is not JSON", "restore it") from error
     return from_json(data)
-
-
-def parse_json(text: str) -> object:
-    """Return JSON without NaN and infinities; a ValueError for everything else."""
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError(text[:60]) from error
 
 
 def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
@@ -314,10 +252,6 @@ def _id_arrays(row_ids: tuple[str, ...]) -> Arrays:
 def _ids(arrays: Arrays) -> tuple[str, ...]:
     coded, offsets = arrays["ids"].tobytes(), arrays["id_offsets"].tolist()
     return tuple(coded[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(offsets))
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(name)
 
 
 def _damaged(run_id: str, what: str) -> LibraryError:

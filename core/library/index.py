@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from core.disk import writing
 from core.errors import LibraryError, UsageError
-from core.library.files import MANIFEST, read_manifest, writing
+from core.library.files import MANIFEST, read_manifest
 from core.library.manifest import Manifest, Summary
 
 VERSION: Final = 1  # of the table; another one is thrown away and built anew

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from core.disk import parse_json, replace_text, writing
 from core.errors import UsageError
-from core.library.files import parse_json, replace_text, writing
 
 FINGERPRINT = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
 MAX_BYTES = 64 * 1024

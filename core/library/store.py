@@ -10,6 +10,7 @@ from typing import Any
 
 from core import defaults
 from core.arrays import Scores
+from core.disk import writing
 from core.errors import LibraryError, Notice
 from core.histories import BinHistory, History
 from core.library import files, recipes, trash
@@ -247,7 +248,7 @@ class Library:
     def delete(self, run_id: str) -> None:
         """Move a run to the trash, where it stays `defaults.TRASH_DAYS` days."""
         run = self._own(run_id)
-        with self._index.locked(), files.writing():
+        with self._index.locked(), writing():
             self._trash.mkdir(exist_ok=True, mode=0o700)
             try:
                 run.rename(trash.place(self._trash, run_id))
@@ -265,7 +266,7 @@ class Library:
         """
         checked_id(run_id)
         self._make_home()
-        with self._index.locked(), files.writing():
+        with self._index.locked(), writing():
             found = trash.newest(self._trash, run_id)
             if found is None:
                 raise _unknown(run_id)
@@ -283,7 +284,7 @@ class Library:
     def rebuild_index(self) -> int:
         """Read every folder again and return how many runs are listed."""
         self._make_home()
-        with files.writing():
+        with writing():
             return self._index.rebuild()
 
     def export(self, run_id: str, out: Path) -> None:
@@ -331,7 +332,7 @@ class Library:
 
     def _change(self, run_id: str, **fields: object) -> Manifest:
         run = self._own(run_id)
-        with self._index.locked(), files.writing():
+        with self._index.locked(), writing():
             manifest = replace(files.read_manifest(run), **fields)  # type: ignore[arg-type]
             files.write_manifest(run, manifest)
         return manifest
@@ -345,7 +346,7 @@ class Library:
         return kept
 
     def _make_home(self) -> None:
-        with files.writing():
+        with writing():
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._runs.mkdir(exist_ok=True, mode=0o700)
 

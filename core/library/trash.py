@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from core import defaults
+from core.disk import PART
 from core.errors import LibraryError
 from core.library import files
 
@@ -50,7 +51,7 @@ def purge(trash: Path, runs: Path) -> int:
     oldest = datetime.now(UTC) - timedelta(days=defaults.TRASH_DAYS)
     old = [path for path, _, when in _entries(trash) if when < oldest]
     yesterday = (datetime.now(UTC) - timedelta(days=1)).timestamp()
-    parts = (part for part in runs.glob(f".*{files.PART}") if _changed(part) < yesterday)
+    parts = (part for part in runs.glob(f".*{PART}") if _changed(part) < yesterday)
     for path in (*old, *parts):
         shutil.rmtree(path, ignore_errors=True)
     return len(old)

@@ -4,11 +4,9 @@ Written beside and renamed once they are on the disk, so a process that is kille
 leaves the one before untouched.
 """
 
-import errno
 import io
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from core.disk import PART, replace_bytes, storing
 from core.errors import LibraryError
-from core.library.files import PART, replace_bytes
+from core.training.folder import JobFolder
 
 KEPT: Final = 2
-FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PLAIN: Final = (str, int, float, bool, type(None))
 _NAME: Final = re.compile(r"epoch-(\d{5})\.pt")
 State = dict[str, Any]  # Any: state dicts of torch
@@ -49,20 +47,6 @@ def save(folder: Path, epoch: int, state: State) -> None:
         one.unlink(missing_ok=True)
 
 
-@contextmanager
-def storing(what: str) -> Iterator[None]:
-    """Turn what a full disk or a read-only folder throws into a LibraryError."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in FULL
-        raise LibraryError(
-            "DISK_FULL" if full else "LIBRARY_WRITE",
-            f"{what} cannot be written ({error.strerror}); the checkpoint before it is untouched",
-            "free some space, then resume" if full else "make the folder writable, then resume",
-        ) from error
-
-
 def newest(folder: Path) -> State | None:
     """Return the last state that is whole, or None; unfinished files are removed.
 
@@ -75,6 +59,24 @@ def newest(folder: Path) -> State | None:
         if state is not None:
             return state
     return None
+
+
+def of_job(folder: JobFolder) -> State | None:
+    """Return the last state of a job that is whole, or None where none was saved yet.
+
+    Raises
+    ------
+    LibraryError
+        DAMAGED: there are checkpoints, and none can be read. Nothing is trained over them.
+    """
+    found = newest(folder.checkpoints)
+    if found is None and _saved(folder.checkpoints):
+        raise LibraryError(
+            "DAMAGED",
+            f"no checkpoint of job {folder.path.name} can be read",
+            "restore one, or delete its folder `checkpoint` to train from the start",
+        )
+    return found
 
 
 def _read(path: Path) -> State | None:

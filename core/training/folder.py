@@ -5,7 +5,6 @@ each epoch) and at the end `result.json`. Line and logits of an epoch are on the
 checkpoint is, so a checkpoint never stands without its history.
 """
 
-import fcntl
 import json
 import math
 import os
@@ -16,11 +15,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file, save
-from torch import Tensor
 
-from core.errors import LibraryError, UsageError
-from core.library.files import make_private, parse_json, replace_bytes, replace_text, writing
-from core.training import checkpoint
+from core.disk import make_private, parse_json, replace_bytes, replace_text, storing, writing
+from core.errors import UsageError
 from core.training.config import TrainConfig, from_json
 
 Json = dict[str, Any]  # Any: plain JSON values
@@ -63,7 +60,6 @@ class JobFolder:
         self.path = path
         self._events = path / "events.jsonl"
         self._validation = path / "validation"
-        self._checkpoints = path / "checkpoint"
 
     @classmethod
     def make(cls, path: Path, config: TrainConfig) -> "JobFolder":
@@ -94,7 +90,7 @@ class JobFolder:
                 "JOB", f"{self.path.name} is no job's folder", "name one with a spec.json"
             ) from error
 
-    def record(self, found: Epoch, logits: Tensor | None) -> None:
+    def record(self, found: Epoch, logits: npt.NDArray[np.floating] | None) -> None:
         """Keep an epoch: its validation logits where there are any, then its line.
 
         Raises
@@ -102,36 +98,20 @@ class JobFolder:
         LibraryError
             DISK_FULL, or LIBRARY_WRITE.
         """
-        with checkpoint.storing(f"epoch {found.epoch + 1}"):
+        with storing(f"epoch {found.epoch + 1}"):
             if logits is not None:
                 self._validation.mkdir(exist_ok=True)
-                data = save({"logits": logits.float().cpu().contiguous().numpy()})
-                replace_bytes(self._logits(found.epoch), data)
+                kept = np.ascontiguousarray(logits, dtype=np.float32)
+                replace_bytes(self._logits(found.epoch), save({"logits": kept}))
             with self._events.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(found.to_json(), allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
 
-    def save(self, epoch: int, state: checkpoint.State) -> None:
-        """Keep the state after so many epochs; see `checkpoint.save`."""
-        checkpoint.save(self._checkpoints, epoch, state)
-
-    def newest(self) -> checkpoint.State | None:
-        """Return the last state that is whole, or None where none was saved yet.
-
-        Raises
-        ------
-        LibraryError
-            DAMAGED: there are checkpoints, and none can be read. Nothing is trained over them.
-        """
-        found = checkpoint.newest(self._checkpoints)
-        if found is None and any(self._checkpoints.glob("*.pt")):
-            raise LibraryError(
-                "DAMAGED",
-                f"no checkpoint of job {self.path.name} can be read",
-                "restore one, or delete its folder `checkpoint` to train from the start",
-            )
-        return found
+    @property
+    def checkpoints(self) -> Path:
+        """Where its checkpoints lie."""
+        return self.path / "checkpoint"
 
     def lock(self) -> IO[bytes]:
         """Return the job's lock, held until it is closed or the process ends.
@@ -141,6 +121,8 @@ class JobFolder:
         UsageError
             RUNNING: another process trains it.
         """
+        import fcntl  # not on Windows, where pages still open
+
         with writing():
             file = (self.path / "lock").open("wb")
         try:

@@ -18,6 +18,7 @@ from torch import Tensor
 from core.errors import Refused
 from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
+from core.training import checkpoint
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Draws
 from core.training.measures import answers, measure
@@ -95,7 +96,7 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
         DISK_FULL; the checkpoint before is untouched.
     """
     config, began = parts.config, time.monotonic()
-    state = folder.newest()
+    state = checkpoint.of_job(folder)
     if state is not None:
         parts.restore(state)
     leads = parts.fabric.is_global_zero
@@ -111,8 +112,8 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
         parts.epoch += 1
         if leads:
             keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
-            folder.record(found, logits if keeps else None)
-            folder.save(parts.epoch, parts.state())
+            folder.record(found, logits.float().cpu().numpy() if keeps else None)
+            checkpoint.save(folder.checkpoints, parts.epoch, parts.state())
             LOG.info(_line(parts.epoch, config.epochs, found.metrics))
         late = seconds is not None and time.monotonic() - began >= seconds
         if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first

@@ -14,9 +14,10 @@ import numpy as np
 import torch
 
 from core.configs import AuditConfig
+from core.disk import writing
 from core.errors import UsageError
 from core.library import Manifest, Source, summarise
-from core.library.files import read_manifest, write_run, writing
+from core.library.files import read_manifest, write_run
 from core.library.history import Tables, from_events
 from core.library.store import describe
 from core.losses.catalogue import LOSSES

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from core.errors import LibraryError, UsageError
+from core.training import checkpoint
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
 
@@ -21,8 +21,8 @@ def epoch(n: int, **metrics: float) -> Epoch:
     return Epoch(n, {"val_nll": 1.0 / (1 + n)} | metrics, [])
 
 
-def logits(n: int) -> torch.Tensor:
-    return torch.arange(6.0).view(3, 2) + 10 * n
+def logits(n: int) -> np.ndarray:
+    return np.arange(6, dtype=np.float32).reshape(3, 2) + 10 * n
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_an_epoch_is_one_line_of_plain_json(folder):
 def test_a_new_job_has_no_events_no_logits_no_state_and_no_end(folder):
     assert (folder.lines(), folder.events()) == ([], [])
     assert folder.validation() is None
-    assert folder.newest() is None
+    assert checkpoint.of_job(folder) is None
     assert folder.result() is None
 
 
@@ -171,7 +171,7 @@ def test_logits_of_all_epochs_are_stacked_in_order(trained):
 
 
 def test_logits_are_kept_as_they_read_not_as_they_lie(folder):
-    transposed = torch.arange(6.0, dtype=torch.float64).view(2, 3).t()
+    transposed = np.arange(6.0).reshape(2, 3).T
     folder.record(epoch(0), transposed)
     assert folder.validation()[0].tolist() == [[0, 3], [1, 4], [2, 5]]
 
@@ -187,7 +187,7 @@ def test_logits_of_forgotten_epochs_are_not_read(trained):
 
 
 def test_an_epoch_that_does_not_fit_is_said_and_leaves_those_before(trained):
-    large = torch.zeros(1000, 10)
+    large = np.zeros((1000, 10), np.float32)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, hard))
     try:
@@ -223,9 +223,9 @@ def test_an_end_that_cannot_be_read_is_none(content, folder):
 
 
 def test_the_state_is_kept_by_epoch(folder):
-    folder.save(1, {"epoch": 1})
-    folder.save(2, {"epoch": 2})
-    assert folder.newest() == {"epoch": 2}
+    checkpoint.save(folder.checkpoints, 1, {"epoch": 1})
+    checkpoint.save(folder.checkpoints, 2, {"epoch": 2})
+    assert checkpoint.of_job(folder) == {"epoch": 2}
     assert (folder.path / "checkpoint" / "epoch-00002.pt").exists()
 
 

@@ -86,6 +86,6 @@ def test_ranks_evaluate_with_the_statistics_that_the_checkpoint_holds(tmp_path):
     )  # fmt: skip
     config = replace(folder.config(), devices=1)
     parts = assemble(config, load("digits", root=None, split_seed=0), connect(config))
-    parts.net.load_state_dict(folder.newest()["net"])
+    parts.net.load_state_dict(checkpoint.of_job(folder)["net"])
     found = predict(parts, parts.data.val).numpy()
     np.testing.assert_allclose(found, folder.validation()[-1], rtol=1e-3, atol=1e-3)

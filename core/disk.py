@@ -1,0 +1,97 @@
+"""Small files and folders on the disk: whole or not there, and said when they cannot be.
+
+Imports the standard library and our errors only.
+"""
+
+import errno
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from core.errors import LibraryError
+
+PART: Final = ".part"  # end of the name of a file that is being written
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@contextmanager
+def writing(*also: type[Exception]) -> Iterator[None]:
+    """Turn what a full disk or a read-only folder throws, and `also`, into a LibraryError."""
+    caught: tuple[type[Exception], ...] = (OSError, *also)
+    try:
+        yield
+    except caught as error:
+        reason = getattr(error, "strerror", None) or "the disk refused the data"
+        raise LibraryError(
+            "LIBRARY_WRITE",
+            f"the library cannot be written ({reason}); nothing was changed",
+            "free some space, or set CANDOR_HOME to a folder you may write to",
+        ) from error
+
+
+@contextmanager
+def storing(what: str) -> Iterator[None]:
+    """Turn what a full disk or a read-only folder throws into a LibraryError."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in FULL
+        raise LibraryError(
+            "DISK_FULL" if full else "LIBRARY_WRITE",
+            f"{what} cannot be written ({error.strerror}); the checkpoint before it is untouched",
+            "free some space, then resume" if full else "make the folder writable, then resume",
+        ) from error
+
+
+def make_private(path: Path) -> None:
+    """Make a folder, which must not be there, and what is missing above it, for this user alone."""
+    for folder in reversed(path.parents):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a small file in one step, or leave it as it was."""
+    replace_bytes(path, text.encode())
+
+
+def replace_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Replace a file in one step, or leave it as it was; it is on the disk when this returns."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        sync(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Force a file or folder to the disk; Windows cannot open folders and syncs them itself."""
+    if path.is_dir() and os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def parse_json(text: str) -> object:
+    """Return JSON without NaN and infinities; a ValueError for everything else."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError(text[:60]) from error
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
