@@ -1,0 +1,120 @@
+"""Curves of a training: one measure by epoch, of one run or of two; numpy and plotly."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float, Int
+from core.figures.text import safe, short
+from core.figures.theme import Theme, axis, layout
+from core.figures.theory import legend
+
+Unit = Literal["share", "nats", "number", "rate"]
+HEIGHT = 212
+WITH_LEGEND = 26  # more pixels
+MOST_POINTS = 600  # of a line: more than it has pixels
+DOTS_UP_TO = 40  # epochs: with few, each is shown
+DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure of one run.
+
+    Attributes
+    ----------
+    name : str
+        What the hover and, where there is one, the legend call it.
+    epoch : (E,) int64
+        From 1: after so many epochs.
+    value : (E,) float64
+        NaN where there was nothing to measure.
+    colour : int
+        Position in a theme's `runs`.
+    dash : str
+        Plotly's name.
+    width : float
+    """
+
+    name: str
+    epoch: Int
+    value: Float
+    colour: int
+    dash: str = "solid"
+    width: float = 2.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What is drawn: lines of one unit over the epochs that were asked for."""
+
+    lines: tuple[Line, ...]
+    unit: Unit
+    n_epochs: int
+    named: bool = False
+
+
+def kept(value: Float, most: int = MOST_POINTS) -> Int:
+    """Return which points of a long line are drawn: of each stretch the lowest and the highest.
+
+    First and last stay too, so a spike of one epoch in ten thousand is seen.
+    """
+    n = len(value)
+    if n <= most:
+        return np.arange(n)
+    chosen = {0, n - 1}
+    for block in np.array_split(np.arange(n), most // 2 - 1):
+        known = block[np.isfinite(value[block])]
+        if known.size:
+            chosen |= {int(known[value[known].argmin()]), int(known[value[known].argmax()])}
+        else:
+            chosen.add(int(block[0]))
+    return np.array(sorted(chosen))
+
+
+def panel(found: Panel, theme: Theme) -> go.Figure:
+    """Draw a measure by epoch; the axis holds all epochs that were asked for from the start."""
+    settings = layout(theme, HEIGHT + WITH_LEGEND * found.named)
+    settings["margin"] = {"l": 52, "r": 18, "t": 14 + WITH_LEGEND * found.named, "b": 38}
+    last = max([found.n_epochs, *(int(line.epoch.max(initial=1)) for line in found.lines)])
+    pad = 0.03 * max(last - 1, 1)
+    settings["xaxis"] = axis(
+        theme, "epoch", range=[1 - pad, last + pad], nticks=6, tickformat=",d", showgrid=False
+    )
+    settings["yaxis"] = axis(theme, **_scale(found))
+    settings["showlegend"] = found.named
+    settings["legend"] = legend(theme)
+    figure = go.Figure(layout=settings)
+    figure.add_traces([_trace(line, found.unit, theme) for line in found.lines])
+    return figure
+
+
+def _scale(found: Panel) -> dict[str, Any]:  # Any: plotly's settings
+    if found.unit == "share":
+        return {"rangemode": "tozero", "ticksuffix": " %", "nticks": 5}
+    if found.unit == "nats":
+        return {"rangemode": "tozero", "nticks": 5}
+    values = np.concatenate([line.value for line in found.lines])
+    values = values[np.isfinite(values) & (values > 0)]
+    if found.unit == "rate" and values.size and values.max() > DECADE * values.min():
+        return {"type": "log", "nticks": 5, "exponentformat": "power", "dtick": 1}
+    return {"nticks": 5}
+
+
+def _trace(line: Line, unit: Unit, theme: Theme) -> go.Scatter:
+    at = kept(line.value)
+    colour = theme.runs[line.colour]
+    known = int(np.isfinite(line.value).sum())
+    name = safe(short(line.name, 40))
+    digits = ".2f} %" if unit == "share" else ".3~g}"
+    return go.Scatter(
+        x=line.epoch[at],
+        y=(100.0 if unit == "share" else 1.0) * line.value[at],
+        name=name,
+        mode="lines+markers" if known <= DOTS_UP_TO else "lines",
+        line={"color": colour, "width": line.width, "dash": line.dash},
+        marker={"size": 4.5, "color": colour},
+        hovertemplate=f"<b>{name}</b><br>epoch %{{x}}: %{{y:{digits}<extra></extra>",
+    )
