@@ -58,7 +58,7 @@ def interrupted(folder, tmp_path, name, epoch, change=lambda state: state):
     path = tmp_path / name
     copy = JobFolder.make(path, folder.config())
     state = checkpoint.newest(folder.path / "kept" / str(epoch))
-    copy.save(epoch, change(state))
+    checkpoint.save(copy.checkpoints, epoch, change(state))
     (path / "events.jsonl").write_text("\n".join(folder.lines()[:epoch]) + "\n")
     (path / "validation").mkdir()
     for file in sorted((folder.path / "validation").iterdir())[:epoch]:
