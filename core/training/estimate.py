@@ -1,0 +1,206 @@
+"""How long a training takes, from a few real steps on random images.
+
+`measure` imports torch, late: it runs in a worker process. The rest is for pages.
+"""
+
+import math
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from core.datasets.catalogue import DATASETS
+from core.datasets.splits import by_counts
+from core.errors import Refused
+from core.predictions import Task
+from core.training.config import OptimizerConfig, ScheduleConfig, TrainConfig
+
+if TYPE_CHECKING:  # both import torch
+    from core.datasets.base import Data
+    from core.training.parts import Parts
+
+# Channels, side in pixels and outputs of each data set; of folders what is usual.
+SHAPES: Final = {
+    "digits": (1, 8, 10),
+    "cifar10": (3, 32, 10),
+    "cifar100": (3, 32, 100),
+    "svhn": (3, 32, 10),
+    "tiny_imagenet": (3, 64, 200),
+    "folder": (3, 224, 10),
+    "chestxray14": (3, 224, 14),
+}
+N_RANDOM: Final = (16, 8, 8)  # images to train, validate and test on, shown again and again
+FIRST_BATCH: Final = 8
+SHORT_S: Final = 0.5  # batches grow while a step takes less: memory and patience are bounded
+TIMED_S: Final = 1.5  # steps are repeated for so long
+MOST_STEPS: Final = 60
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What was measured on one device.
+
+    Attributes
+    ----------
+    device : str
+        ``cpu`` or ``cuda``.
+    trained, evaluated : float
+        Images a second.
+    start_s, epoch_s : float
+        Seconds before the first step, and of an epoch beside its images.
+    """
+
+    device: str
+    trained: float
+    evaluated: float
+    start_s: float
+    epoch_s: float
+
+
+def basis(config: TrainConfig) -> TrainConfig:
+    """Return the config with all that does not matter to the time of an image at one value."""
+    return replace(
+        config,
+        name="speed",
+        data_root=None,
+        n_train=None,
+        epochs=1,
+        optimizer=OptimizerConfig(config.optimizer.name),
+        schedule=ScheduleConfig(),
+        seed=0,
+        split_seed=0,
+        devices=1,
+        preset=None,
+    )
+
+
+def seconds(speed: Speed, config: TrainConfig) -> float | None:
+    """Return how long a training takes, or None where the number of images is not known.
+
+    Reading pictures from files and downloads are not in it; several devices are taken to be as
+    many times as fast.
+    """
+    sizes = DATASETS[config.data].sizes
+    if not sizes:
+        return None
+    n_train = min(config.n_train or sizes["train"], sizes["train"])
+    every = config.loss.get("update_every")
+    asked = max(1, n_train // config.batch_size // every) if isinstance(every, int) else 1
+    trained, evaluated = speed.trained * config.devices, speed.evaluated * config.devices
+    epoch = n_train / trained + asked * sizes["val"] / evaluated + speed.epoch_s
+    end = (sizes["val"] + sizes["test"]) / evaluated
+    return speed.start_s + config.epochs * epoch + end
+
+
+def measure(config: TrainConfig) -> Speed:
+    """Time training steps, an evaluation and a checkpoint of a config, within a few seconds.
+
+    Batches grow from a few images to the config's size, or until a step is no longer short: so a
+    large network on a CPU is measured on fewer images at once.
+
+    Raises
+    ------
+    UsageError
+        SETTING or DEVICE: no such network, or it does not fit data, loss or device.
+    Refused
+        MEMORY: a batch does not fit the GPU.
+    """
+    began = time.monotonic()
+    import torch
+
+    from core.training.parts import assemble, connect
+
+    small = basis(config)
+    parts = assemble(small, _random(small), connect(small))
+    start_s = time.monotonic() - began
+    n = min(FIRST_BATCH, config.batch_size)
+    try:
+        _seconds(parts, n)  # the first step of a size allocates
+        while (spent := _seconds(parts, n)) < SHORT_S and n < config.batch_size:
+            n = min(2 * n, config.batch_size)
+            _seconds(parts, n)
+        steps = min(MOST_STEPS, max(1, int(TIMED_S / spent)))
+        spent = float(np.median([_seconds(parts, n) for _ in range(steps)]))
+        evaluated = _evaluated(parts, n)
+    except torch.OutOfMemoryError as error:
+        what = f"a batch of {n} images does not fit into the memory of the GPU"
+        raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
+    return Speed(parts.fabric.device.type, n / spent, evaluated, start_s, _epoch_s(parts))
+
+
+def _random(config: TrainConfig) -> "Data":
+    """Return a few random images in the shape of the data."""
+    from core.datasets.assemble import Rows, in_memory
+
+    channels, side, n_outputs = SHAPES[config.data]
+    rng, n = np.random.default_rng(0), sum(N_RANDOM)
+    many = DATASETS[config.data].task is Task.MULTILABEL
+    labels = rng.integers(0, 2, (n, n_outputs)) if many else rng.integers(0, n_outputs, n)
+    pixels = rng.integers(0, 256, (n, channels, side, side), dtype=np.uint8)
+    names = tuple(str(k) for k in range(n_outputs))
+    rows = Rows(config.data, labels, names, by_counts(n, *N_RANDOM[1:], 0))
+    return in_memory(rows, pixels, [str(row) for row in range(n)])
+
+
+def _seconds(parts: "Parts", n: int) -> float:
+    """Return the seconds of one training step on n images."""
+    import torch
+
+    from core.training.images import Draws
+
+    data, device = parts.data, parts.fabric.device
+    rows = torch.arange(n) % len(data.train)
+    (images,) = data.train.images([rows], device)
+    shared = torch.Generator().manual_seed(0)
+    draws = Draws.of(n, pad=data.pad, flip=data.flip, generator=shared).to(device)
+    began = _now(parts)
+    if parts.config.augment:
+        images = draws.apply(images)
+    value = parts.loss(
+        parts.model(parts.normalise(images)), parts.targets["train"][rows.to(device)]
+    )
+    parts.optimizer.zero_grad(set_to_none=True)
+    parts.fabric.backward(value)
+    parts.fabric.clip_gradients(
+        parts.model, parts.optimizer, max_norm=math.inf, error_if_nonfinite=False
+    )
+    parts.optimizer.step()
+    return _now(parts) - began
+
+
+def _evaluated(parts: "Parts", n: int) -> float:
+    """Return how many images a second are evaluated, n at once."""
+    import torch
+
+    data = parts.data
+    (images,) = data.val.images([torch.arange(n) % len(data.val)], parts.fabric.device)
+    parts.net.eval()
+    spent = []
+    with torch.inference_mode():
+        for _ in range(3):
+            began = _now(parts)
+            parts.net(parts.normalise(images))
+            spent.append(_now(parts) - began)
+    return n / min(spent)
+
+
+def _epoch_s(parts: "Parts") -> float:
+    """Return the seconds that a checkpoint takes."""
+    from core.training import checkpoint
+
+    with tempfile.TemporaryDirectory() as folder:
+        began = _now(parts)
+        checkpoint.save(Path(folder), 1, parts.state())
+        return _now(parts) - began
+
+
+def _now(parts: "Parts") -> float:
+    """Return the time once the device has done what it was given."""
+    import torch
+
+    if parts.fabric.device.type == "cuda":
+        torch.cuda.synchronize(parts.fabric.device)
+    return time.monotonic()

@@ -1,0 +1,83 @@
+"""How long a training takes: the sum over its epochs, and the steps it is measured by."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.datasets.catalogue import DATASETS
+from core.errors import UsageError
+from core.training.config import from_json
+from core.training.estimate import SHAPES, Speed, basis, measure, seconds
+
+SPEED = Speed("cpu", trained=100.0, evaluated=1000.0, start_s=5.0, epoch_s=0.5)
+DIGITS = {"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}, "epochs": 10}
+
+
+def config(**changes):
+    return from_json(DIGITS | changes)
+
+
+def test_the_sum_is_start_epochs_and_the_last_evaluation():
+    # an epoch: 997 / 100 + 300 / 1000 + 0.5 = 10.77; at the end 800 / 1000
+    assert seconds(SPEED, config()) == pytest.approx(5 + 10 * 10.77 + 0.8)
+
+
+def test_fewer_images_and_several_devices_are_counted():
+    # an epoch: 100 / 200 + 300 / 2000 + 0.5 = 1.15; at the end 800 / 2000
+    found = seconds(SPEED, config(n_train=100, devices=2))
+    assert found == pytest.approx(5 + 10 * 1.15 + 0.4)
+
+
+def test_a_loss_that_asks_the_validation_part_often_takes_longer():
+    # 997 // 100 = 9 batches, asked every third: three evaluations instead of one
+    loss = {"name": "adafocal", "update_every": 3}
+    often = seconds(SPEED, config(loss=loss, batch_size=100))
+    once = seconds(SPEED, config(loss={"name": "adafocal"}, batch_size=100))
+    assert often - once == pytest.approx(10 * 2 * 300 / 1000)
+
+
+def test_unknown_numbers_of_images_give_no_sum():
+    assert seconds(SPEED, config(data="folder")) is None
+
+
+def test_every_data_set_has_a_shape():
+    assert set(SHAPES) == set(DATASETS)
+
+
+def test_the_basis_is_the_same_where_an_image_takes_as_long():
+    here = basis(config())
+    same = {"epochs": 999, "seed": 4, "name": "x", "n_train": 20, "optimizer": {"lr": 0.7}}
+    assert basis(config(**same)) == here
+    for change in ({"model": "resnet110_cifar"}, {"batch_size": 7}, {"device": "cpu"}):
+        assert basis(config(**change)) != here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["adafocal", "mmce", "fcl"])
+def test_a_small_network_is_measured(loss):
+    found = measure(config(loss={"name": loss}, device="cpu", batch_size=64))
+    assert found.device == "cpu"
+    assert found.trained > 0
+    assert found.evaluated > 0
+    assert seconds(found, config()) > found.start_s > 0
+
+
+@pytest.mark.slow
+def test_many_labels_and_images_of_another_size_are_measured():
+    small = config(data="chestxray14", model="timm:resnet18", batch_size=2, device="cpu")
+    assert measure(small).trained > 0
+
+
+@pytest.mark.slow
+def test_a_network_that_is_not_there_is_refused():
+    with pytest.raises(UsageError, match="unknown"):
+        measure(replace(config(device="cpu"), model="timm:nosuchnetwork"))
+
+
+def test_pages_may_import_it_without_torch():
+    code = "import sys, core.training.estimate; sys.exit('torch' in sys.modules)"
+    root = Path(__file__).parents[3]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
