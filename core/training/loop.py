@@ -22,6 +22,7 @@ from core.training import checkpoint
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Draws
 from core.training.measures import answers, measure
+from core.training.pace import Pace
 from core.training.parts import Parts, joined, predict, seed_all, share
 
 VALIDATION_BYTES: Final = 128 * 2**20  # of all epochs' logits; larger ones are not kept
@@ -104,8 +105,9 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
         folder.forget_after(parts.epoch)
     parts.fabric.barrier()
     training, images = 0.0, 0
+    pace = Pace(parts, folder) if leads else None
     while parts.epoch < config.epochs:
-        sums, update, logits, spent = _epoch(parts)
+        sums, update, logits, spent = _epoch(parts, pace)
         training, images = training + spent, images + len(parts.rows)
         found = _record(parts, sums, update, logits)
         found.metrics |= {"seconds": spent, "images_per_second": len(parts.rows) / spent}
@@ -122,7 +124,7 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
     return Trained(parts.epoch == config.epochs, time.monotonic() - began, rate)
 
 
-def _epoch(parts: Parts) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
+def _epoch(parts: Parts, pace: Pace | None) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
     """Train one epoch; return its sums, the last update, the validation logits and the seconds."""
     config, fabric, data = parts.config, parts.fabric, parts.data
     shared = seed_all(config.seed, parts.epoch + 1, fabric.global_rank)
@@ -139,6 +141,8 @@ def _epoch(parts: Parts) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
     for rows, images in zip(batches, _stored(parts, batches), strict=True):
         _step(parts, rows, images, draws if config.augment else None, sums)
         parts.n_batches += 1
+        if pace is not None:
+            pace.stepped(sums.n_steps, len(batches))
         logits = None
         ends = sums.n_steps == len(batches)
         if parts.loss.needs_update(parts.n_batches, epoch_ends=ends):

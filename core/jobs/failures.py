@@ -1,0 +1,139 @@
+"""Why a job's process ended as it did, in words with a remedy; standard library only."""
+
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from core.jobs.records import Failure, Json
+
+RESUME: Final = "resume it from its last checkpoint, or retry it from the start"
+_RAISED: Final = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (.*))?$")
+_EVENTS: Final = Path("/sys/fs/cgroup/memory.events")
+HALVE: Final = "halve the batch size{half}, or take a smaller model or lower precision"
+
+# What the last error line of a log means: pattern, code, what, remedy. The first that fits counts.
+KNOWN: Final = (
+    (
+        r"OutOfMemoryError|CUDA out of memory|CUBLAS_STATUS_ALLOC_FAILED",
+        "DEVICE_MEMORY",
+        "the GPU's memory ran out",
+        HALVE,
+    ),
+    (
+        r"^MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc",
+        "HOST_MEMORY",
+        "the machine's memory ran out",
+        HALVE,
+    ),
+    (
+        r"No space left on device|Disk quota exceeded|File too large",
+        "DISK_FULL",
+        "the disk is full",
+        "free some space, then resume",
+    ),
+    (
+        r"^(ModuleNotFoundError|ImportError)",
+        "IMPORT",
+        "a package that training needs cannot be loaded",
+        "install the requirements again, then retry",
+    ),
+    (
+        r"invalid device ordinal|no CUDA-capable device|No CUDA GPUs are available|Found no NVIDIA",
+        "DEVICE",
+        "the GPU that it needs is not there",
+        "choose another device, then retry",
+    ),
+)
+
+
+def missing_device(wants: str, n_devices: int, there: Sequence[str]) -> Failure:
+    """Return the failure of a job that wants what the machine does not have."""
+    wanted = wants if n_devices == 1 else f"{n_devices} of {wants}"
+    have = ", ".join(there) or "none"
+    return Failure(
+        "DEVICE",
+        f"it needs {wanted}; the devices for jobs here are {have}",
+        "choose another device, then submit it again",
+    )
+
+
+def time_limit(seconds: float) -> Failure:
+    """Return the failure of a job whose time was up."""
+    return Failure("TIME_LIMIT", f"its time limit of {seconds:g} s was reached", RESUME)
+
+
+def lost(what: str) -> Failure:
+    """Return why it is not known how a job ended."""
+    return Failure("LOST", what, RESUME)
+
+
+def explain(
+    code: int, result: Json | None, lines: Sequence[str], config: Mapping[str, object], kills: int
+) -> Failure:
+    """Return why a process that should have succeeded did not.
+
+    Parameters
+    ----------
+    code : int
+        Its exit code, negative for a signal.
+    result : dict or None
+        What it wrote at its end.
+    lines : sequence of str
+        The last that it printed.
+    config : mapping
+        Of the training; its batch size is named where halving helps.
+    kills : int
+        Processes that the kernel killed for want of memory in this control group meanwhile.
+    """
+    if result is not None and isinstance(result.get("error"), dict):
+        error = result["error"]
+        return Failure(str(error["code"]), str(error["what"]), str(error["remedy"]))
+    batch = config.get("batch_size")
+    half = f" to {batch // 2}" if isinstance(batch, int) and batch > 1 else ""
+    if code < 0:
+        return _signalled(-code, half, kills)
+    raised = _raised(lines)
+    for pattern, name, what, remedy in KNOWN:
+        if re.search(pattern, raised):
+            return Failure(name, f"{what} ({raised[:200]})", remedy.format(half=half))
+    if raised:
+        return Failure("EXCEPTION", raised[:500], f"see the log; {RESUME}")
+    return Failure(
+        "EXIT_CODE", f"its process ended with exit code {code}", f"see the log; {RESUME}"
+    )
+
+
+def out_of_memory_kills() -> int:
+    """Return how many processes the kernel killed in this control group so far, 0 if unknown."""
+    try:
+        words = dict(line.split() for line in _EVENTS.read_text().splitlines())
+        return int(words["oom_kill"])
+    except (OSError, ValueError, KeyError):
+        return 0
+
+
+def _signalled(number: int, half: str, kills: int) -> Failure:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    if name == "SIGKILL" and kills:
+        what = "the kernel killed it because the machine's memory ran out"
+        return Failure("HOST_MEMORY", what, HALVE.format(half=half))
+    if name == "SIGKILL":
+        what = "it was killed (SIGKILL); memory may have run out"
+        return Failure("SIGNAL", what, f"halve the batch size{half}, or {RESUME}")
+    crash = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"}
+    what = f"it crashed ({name})" if name in crash else f"it was ended from outside ({name})"
+    return Failure("SIGNAL", what, f"see the log; {RESUME}")
+
+
+def _raised(lines: Sequence[str]) -> str:
+    """Return the line that names the exception of the last traceback, "" where there is none."""
+    starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent")]
+    if not starts:
+        return next((line for line in reversed(lines) if line.startswith("MemoryError")), "")
+    found = [line for line in lines[starts[-1] + 1 :] if _RAISED.match(line)]
+    return found[-1] if found else ""

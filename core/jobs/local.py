@@ -1,0 +1,273 @@
+"""Jobs of this machine: submit, status, cancel, logs, list, reconcile; no torch."""
+
+import secrets
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from core.disk import writing
+from core.errors import UsageError
+from core.jobs import failures, processes
+from core.jobs.launch import start_what_can
+from core.jobs.log import tail
+from core.jobs.records import LATE_S, Job, State, silence, watched
+from core.jobs.store import LIVE, Store
+from core.library import home
+from core.training.config import TrainConfig
+from core.training.folder import JobFolder
+from core.training.progress import Progress
+from core.training.progress import read as read_progress
+
+ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
+MOST: Final = 1_000  # jobs of one submission, and jobs that wait
+MAX_SECONDS: Final = 366 * 86_400.0
+
+
+class LocalJobs:
+    """Jobs below a home; each call opens the table anew, so any number of processes may.
+
+    Parameters
+    ----------
+    home : Path
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._store = Store(home)
+
+    # Submit -------------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        configs: Sequence[TrainConfig],
+        *,
+        wants: str = "auto",
+        priority: int = 0,
+        time_limit: float | None = None,
+    ) -> list[Job]:
+        """Queue trainings, all or none, and start what can start.
+
+        Parameters
+        ----------
+        configs : sequence of TrainConfig
+            One job each; they share a group.
+        wants : str
+            A slot such as ``cuda:1``; ``auto`` leaves it to each config's device.
+        priority : int
+            Higher ones start first.
+        time_limit : float, optional
+            Seconds after which a job is stopped.
+
+        Raises
+        ------
+        UsageError
+            SETTING: too many, or a time limit out of range.
+        LibraryError
+            LIBRARY_WRITE, or JOBS.
+        """
+        self._check(len(configs), time_limit)
+        group = _new_id()
+        made: list[Job] = []
+        try:
+            for config in configs:
+                job = Job(
+                    id=_new_id(),
+                    kind="train",
+                    name=config.name,
+                    group=group,
+                    digest=config.digest,
+                    created=time.time(),
+                    wants=config.device if wants == "auto" else wants,
+                    n_devices=config.devices,
+                    priority=priority,
+                    time_limit=time_limit,
+                )
+                made.append(job)
+                JobFolder.make(self._store.folder(job.id), config)
+            added = self._store.add(made)
+        except BaseException:
+            for job in made:
+                shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
+            raise
+        self._start()
+        return added
+
+    def retry(self, job_id: str) -> Job:
+        """Queue an ended job again, from the start, as a new job."""
+        return self._again(job_id, "retry")
+
+    def resume(self, job_id: str) -> Job:
+        """Queue a new job that goes on from the last checkpoint of an ended one.
+
+        Raises
+        ------
+        UsageError
+            JOB: it has not ended, it has succeeded, or it left no checkpoint.
+        """
+        job = self.get(job_id)
+        if job.state is State.SUCCEEDED:
+            what = f"job {job_id} has ended, its run is {job.run}"
+            raise UsageError("JOB", what, "start another")
+        return self._again(job_id, "resume")
+
+    def resumable(self, job_id: str) -> bool:
+        """Whether a job has ended without success and left a checkpoint."""
+        state = self.get(job_id).state
+        ended = state.ended and state is not State.SUCCEEDED
+        return ended and any(self.folder(job_id).checkpoints.glob("*.pt"))
+
+    # Status, list, logs -------------------------------------------------------------------------
+
+    def get(self, job_id: str) -> Job:
+        """Return a job; LibraryError JOB_UNKNOWN."""
+        return self._store.get(job_id)
+
+    def list(self) -> list[Job]:
+        """Return every job, the newest first."""
+        return self._store.all()
+
+    def folder(self, job_id: str) -> JobFolder:
+        """Return what its process writes."""
+        return JobFolder(self._store.folder(self.get(job_id).id))
+
+    def config(self, job_id: str) -> TrainConfig:
+        """Return what it trains."""
+        return self.folder(job_id).config()
+
+    def progress(self, job_id: str) -> Progress | None:
+        """Return how far it is; None before its first step."""
+        return read_progress(self.folder(job_id).path)
+
+    def log(self, job_id: str, n_lines: int = 50) -> Sequence[str]:
+        """Return the last lines that it printed, harmless to show."""
+        return tail(self.folder(job_id).path, n_lines)
+
+    def silent(self, job_id: str) -> float | None:
+        """Return the seconds since its supervisor was last heard, where that is late."""
+        job = self.get(job_id)
+        quiet = silence(self._store.folder(job.id)) if job.state in LIVE else None
+        return quiet if quiet is not None and quiet > LATE_S else None
+
+    # Change -------------------------------------------------------------------------------------
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancel a queued job, ask a running one to end; an ended one stays as it is."""
+        return self._store.cancel(job_id)
+
+    def to_front(self, job_id: str) -> Job:
+        """Let a queued job be the next to start."""
+        return self._store.to_front(job_id)
+
+    @property
+    def paused(self) -> bool:
+        """Whether queued jobs wait for a word."""
+        return self._store.paused
+
+    def pause(self) -> None:
+        """Start nothing more; what runs goes on."""
+        self._store.pause(paused=True)
+
+    def unpause(self) -> None:
+        """Let queued jobs start again."""
+        self._store.pause(paused=False)
+        self._start()
+
+    def rebuild(self) -> int:
+        """Make the table anew from the folders, and return how many jobs it holds."""
+        n_jobs = self._store.rebuild()
+        self.tick()
+        return n_jobs
+
+    # Reconcile ----------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Bring jobs to an end that nobody watches any more, and start what can start."""
+        for job in self._store.all():
+            if job.state in LIVE and not watched(job, self._store.folder(job.id)):
+                self._reconcile(job)
+        self._start()
+
+    def _reconcile(self, job: Job) -> None:
+        """End what is left of a job whose supervisor is gone, and say how the job ended."""
+        if not processes.end(lambda: processes.marked(job.id), 0.0):
+            return  # looked at again at the next tick
+        result = JobFolder(self._store.folder(job.id)).result() or {}
+        if result.get("state") == "succeeded":
+            self._store.end(job, State.SUCCEEDED, run=str(result.get("run", "")))
+        elif job.asked:
+            self._store.end(job, State.CANCELLED)
+        elif result.get("state") == "failed":
+            said = failures.explain(1, result, (), {}, 0)
+            self._store.end(job, State.FAILED, failure=said)
+        else:
+            what = "its supervisor ended without a word, by a restart of the machine for example"
+            self._store.end(job, State.LOST, failure=failures.lost(what))
+
+    # How ----------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        start_what_can(self.home)
+
+    def _check(self, n_jobs: int, time_limit: float | None) -> None:
+        waiting = sum(job.state is State.QUEUED for job in self._store.all())
+        if not 1 <= n_jobs <= MOST - waiting:
+            what = f"{n_jobs} jobs, with {waiting} waiting already"
+            raise UsageError("SETTING", what, f"keep the queue between 1 and {MOST} jobs")
+        if time_limit is not None and not 1 <= time_limit <= MAX_SECONDS:
+            what = f"the time limit is {time_limit:g} s"
+            raise UsageError("SETTING", what, f"give 1 to {MAX_SECONDS:.0f} seconds, or none")
+
+    def _again(self, job_id: str, relation: str) -> Job:
+        job, config = self.get(job_id), self.config(job_id)
+        if not job.state.ended:
+            raise UsageError("JOB", f"job {job_id} is {job.state}", "wait, or cancel it first")
+        if relation == "resume" and not self.resumable(job_id):
+            raise UsageError("JOB", f"job {job_id} left no checkpoint", "retry it from the start")
+        self._check(1, job.time_limit)
+        new = Job(
+            id=_new_id(),
+            kind=job.kind,
+            name=job.name,
+            group=job.group,
+            digest=job.digest,
+            created=time.time(),
+            wants=job.wants,
+            n_devices=job.n_devices,
+            priority=job.priority,
+            time_limit=job.time_limit,
+            parent=job.id,
+            relation=relation,
+        )
+        folder = JobFolder.make(self._store.folder(new.id), config)
+        try:
+            if relation == "resume":
+                _take_over(self._store.folder(job.id), folder.path)
+            (added,) = self._store.add([new])
+        except BaseException:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+        self._start()
+        return added
+
+
+def open_jobs() -> LocalJobs:
+    """Return the jobs of this user."""
+    return LocalJobs(home())
+
+
+def _new_id() -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(12))
+
+
+def _take_over(old: Path, new: Path) -> None:
+    """Give a new job what an ended one left; whole files are shared, for they are never changed."""
+    with writing():
+        for name in ("checkpoint", "validation"):
+            for path in (old / name).glob("[!.]*"):
+                (new / name).mkdir(exist_ok=True)
+                (new / name / path.name).hardlink_to(path)
+        events = old / "events.jsonl"
+        if events.exists():
+            shutil.copyfile(events, new / "events.jsonl")

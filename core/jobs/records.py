@@ -1,0 +1,154 @@
+"""What is known of a job; standard library only."""
+
+import time
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+
+from core.jobs.processes import Identity, alive, this_boot
+
+BEAT: Final = "beat"  # file of a job's folder that its supervisor renews
+BEAT_S: Final = 2.0
+LATE_S: Final = 3 * BEAT_S
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+class State(StrEnum):
+    """Where a job stands; the last four never change."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is one of the four that never change."""
+        return self in {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.LOST}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job did not succeed: a stable code, what happened, and what to do."""
+
+    code: str
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job.
+
+    Attributes
+    ----------
+    id, kind, owner, name : str
+        `kind` says which program runs it.
+    group : str
+        Shared by the jobs of one submission.
+    digest : str
+        Of what decides its result; equal for a job submitted again.
+    state : State
+    generation : int
+        Grows with every transition; a write with an old one changes nothing.
+    priority, place : int
+        Started in falling priority, then in rising place.
+    wants : str
+        ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or one slot such as ``cuda:1``.
+    n_devices : int
+        Slots it needs.
+    slots : tuple of str
+        Those it has, from its start on.
+    parent, relation : str
+        The job that it resumes or retries, and which of the two; empty for a first one.
+    created, started, ended : float
+        Seconds since 1970; None for what has not happened.
+    time_limit : float or None
+        Seconds after which it is stopped.
+    asked : str
+        ``cancel`` once that was asked for.
+    supervisor : Identity or None
+        From its start on.
+    exit_code : int or None
+        Of its process, negative for a signal; None when it is not known.
+    failure : Failure or None
+    run : str
+        Its run in the library once it has succeeded.
+    """
+
+    id: str
+    kind: str
+    name: str
+    group: str
+    digest: str
+    created: float
+    owner: str = "local"
+    state: State = State.QUEUED
+    generation: int = 0
+    priority: int = 0
+    place: int = 0
+    wants: str = "auto"
+    n_devices: int = 1
+    slots: tuple[str, ...] = ()
+    parent: str = ""
+    relation: str = ""
+    started: float | None = None
+    ended: float | None = None
+    time_limit: float | None = None
+    asked: str = ""
+    supervisor: Identity | None = None
+    exit_code: int | None = None
+    failure: Failure | None = None
+    run: str = ""
+
+    def to_json(self) -> Json:
+        """Return plain JSON; `from_json` gives an equal job back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """Return the job in plain JSON; TypeError, KeyError or ValueError for anything else."""
+        if not isinstance(data, dict):
+            raise TypeError("a job is an object")
+        values = dict(data)
+        values["state"] = State(values["state"])
+        values["slots"] = tuple(values["slots"])
+        for key, kind in (("supervisor", Identity), ("failure", Failure)):
+            if values[key] is not None:
+                values[key] = kind(**values[key])
+        return cls(**values)
+
+
+def beat(folder: Path) -> None:
+    """Say that this process still watches; the clock is the boot's and knows no date."""
+    (folder / BEAT).write_text(f"{this_boot()} {time.monotonic()}")
+
+
+def silence(folder: Path) -> float | None:
+    """Return the seconds since the last beat of this boot; None where there is none."""
+    try:
+        boot, at = (folder / BEAT).read_text().rsplit(" ", 1)
+        # The namespace may be another container's; the boot's clock is the same in both.
+        same = boot.split(":")[0] == this_boot().split(":")[0]
+        return max(0.0, time.monotonic() - float(at)) if same else None
+    except (OSError, ValueError):
+        return None
+
+
+def watched(job: Job, folder: Path) -> bool:
+    """Whether the supervisor of a started job lives.
+
+    In another container on the same machine its pid means nothing; there its beats decide.
+    """
+    who = job.supervisor
+    if who is None:
+        return False
+    here = this_boot()
+    if who.boot != here and who.boot.split(":")[0] == here.split(":")[0]:
+        quiet = silence(folder)
+        return quiet is not None and quiet < 10 * LATE_S
+    return alive(who)

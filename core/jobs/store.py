@@ -1,0 +1,352 @@
+"""The durable table of jobs: SQLite, one guarded write a transition, `state.json` beside it.
+
+The table decides; each job's folder holds a copy, from which a lost table is made anew. Every
+transition is one transaction that holds the write lock, so of any number of processes exactly one
+starts a job, and a process that another has replaced changes nothing more. Standard library only.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from core.disk import make_private, parse_json, replace_text, writing
+from core.errors import LibraryError
+from core.jobs.devices import suits
+from core.jobs.processes import Identity
+from core.jobs.records import Failure, Job, State
+
+VERSION: Final = 1  # of the table; another one is made anew from the folders
+BUSY_S: Final = 30.0
+RETRY_S: Final = 0.01
+STATE: Final = "state.json"
+PAUSED: Final = "paused"  # a file: the queue stays paused when the table is made anew
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS jobs (
+    id TEXT PRIMARY KEY, state TEXT NOT NULL, generation INTEGER NOT NULL, row TEXT NOT NULL
+) WITHOUT ROWID
+"""
+LIVE: Final = (State.STARTING, State.RUNNING)
+
+
+class Store:
+    """Jobs below `home/jobs`, and their table `home/jobs.sqlite`.
+
+    Parameters
+    ----------
+    home : Path
+        Made when the first job is.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "jobs.sqlite"
+        self.jobs = home / "jobs"
+
+    def folder(self, job_id: str) -> Path:
+        """Return the folder of a job."""
+        return self.jobs / job_id
+
+    # What there is ------------------------------------------------------------------------------
+
+    def all(self) -> list[Job]:
+        """Return every job, the newest first."""
+        if not self.jobs.is_dir():
+            return []
+        jobs = [_job(row) for (row,) in self._ask("SELECT row FROM jobs")]
+        return sorted(jobs, key=lambda job: job.place, reverse=True)
+
+    def get(self, job_id: str) -> Job:
+        """Return one job.
+
+        Raises
+        ------
+        LibraryError
+            JOB_UNKNOWN.
+        """
+        rows = self.jobs.is_dir() and self._ask("SELECT row FROM jobs WHERE id = ?", job_id)
+        if not rows:
+            raise _unknown(job_id)
+        return _job(rows[0][0])
+
+    @property
+    def paused(self) -> bool:
+        """Whether queued jobs wait for a word."""
+        return (self.jobs / PAUSED).exists()
+
+    # What changes -------------------------------------------------------------------------------
+
+    def add(self, jobs: Sequence[Job]) -> list[Job]:
+        """Take in new jobs, all or none; their folders are there already."""
+        with self._writing() as connection:
+            last = max((job.place for job in _listed(connection)), default=0)
+            placed = [replace(job, place=last + i) for i, job in enumerate(jobs, start=1)]
+            for job in placed:
+                self._insert(connection, job)
+        return placed
+
+    def pause(self, *, paused: bool) -> None:
+        """Let queued jobs wait, or go on; those that run are not touched."""
+        with writing():
+            if not self.jobs.is_dir():
+                make_private(self.jobs)
+            if paused:
+                (self.jobs / PAUSED).touch()
+            else:
+                (self.jobs / PAUSED).unlink(missing_ok=True)
+
+    def claim(self, supervisor: Identity, slots: Sequence[str]) -> Job | None:
+        """Give the next job that can start to a supervisor; None where there is none.
+
+        Parameters
+        ----------
+        supervisor : Identity
+            Who will watch it.
+        slots : sequence of str
+            Those that this machine has. A job that wants others is given out without any: it can
+            only fail, and its supervisor says so.
+        """
+        with self._writing() as connection:
+            jobs = _listed(connection)
+            for job, taken in [] if self.paused else placed(jobs, slots):
+                return self._write(
+                    connection,
+                    job,
+                    state=State.STARTING,
+                    supervisor=supervisor,
+                    slots=taken,
+                    started=time.time(),
+                )
+        return None
+
+    def startable(self, slots: Sequence[str]) -> int:
+        """Return how many queued jobs could start now."""
+        jobs = self.all()
+        waits = any(job.state is State.QUEUED for job in jobs)
+        return len(placed(jobs, slots)) if waits and not self.paused else 0
+
+    def running(self, job: Job) -> Job | None:
+        """Say that a claimed job's process has started; None when it is no longer this one's."""
+        return self._step(job, state=State.RUNNING)
+
+    def end(
+        self,
+        job: Job,
+        state: State,
+        *,
+        exit_code: int | None = None,
+        failure: Failure | None = None,
+        run: str = "",
+    ) -> Job | None:
+        """Bring a started job to an end; None when it is no longer this one's."""
+        last = {"exit_code": exit_code, "failure": failure, "run": run}
+        return self._step(job, state=state, ended=time.time(), **last)
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancel a queued job, ask for it where it has started, leave it where it has ended."""
+
+        def change(now: Job) -> dict[str, object]:
+            if now.state is State.QUEUED:
+                return {"state": State.CANCELLED, "ended": time.time(), "asked": "cancel"}
+            return {} if now.state.ended or now.asked else {"asked": "cancel"}
+
+        return self._change(job_id, change)
+
+    def to_front(self, job_id: str) -> Job:
+        """Let a queued job be the next to start."""
+        first = max((job.priority for job in self.all() if job.state is State.QUEUED), default=0)
+        return self._change(
+            job_id, lambda now: {"priority": first + 1} if now.state is State.QUEUED else {}
+        )
+
+    def rebuild(self) -> int:
+        """Make the table anew from the folders and return how many jobs it holds."""
+        with self._writing() as connection:
+            connection.execute("DELETE FROM jobs")
+            return self._take_in(connection)
+
+    # How ----------------------------------------------------------------------------------------
+
+    def _step(self, job: Job, **changes: object) -> Job | None:
+        """Change a live job that is still its supervisor's."""
+        with self._writing() as connection:
+            now = _found(connection, job.id)
+            if now.supervisor != job.supervisor or now.state not in LIVE:
+                return None
+            return self._write(connection, now, **changes)
+
+    def _change(self, job_id: str, change: Callable[[Job], dict[str, object]]) -> Job:
+        with self._writing() as connection:
+            now = _found(connection, job_id)
+            changed = change(now)
+            return self._write(connection, now, **changed) if changed else now
+
+    def _write(self, connection: sqlite3.Connection, job: Job, **changes: object) -> Job:
+        """Write one transition; only over the very state and generation it was made from."""
+        after = replace(job, generation=job.generation + 1, **changes)  # type: ignore[arg-type]
+        row = json.dumps(after.to_json())
+        written = connection.execute(
+            "UPDATE jobs SET state = ?, generation = ?, row = ? "
+            "WHERE id = ? AND state = ? AND generation = ?",
+            (after.state, after.generation, row, job.id, job.state, job.generation),
+        )
+        assert written.rowcount == 1
+        with suppress(OSError):  # a full disk must not keep a job from ending
+            replace_text(self.folder(job.id) / STATE, row)
+        return after
+
+    def _insert(self, connection: sqlite3.Connection, job: Job) -> None:
+        row = json.dumps(job.to_json())
+        with writing():
+            replace_text(self.folder(job.id) / STATE, row)
+        connection.execute(
+            "INSERT INTO jobs VALUES (?, ?, ?, ?)", (job.id, job.state, job.generation, row)
+        )
+
+    def _take_in(self, connection: sqlite3.Connection) -> int:
+        """Read every folder's copy; a folder without one is nobody's job."""
+        n_jobs = 0
+        for path in sorted(self.jobs.glob(f"*/{STATE}")):
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                job = Job.from_json(parse_json(path.read_text("utf-8")))
+                if job.id == path.parent.name:
+                    self._insert(connection, job)
+                    n_jobs += 1
+        return n_jobs
+
+    def _ask(self, text: str, *values: str) -> list[tuple[str]]:
+        """Return what a query finds; a table that is missing or torn is made anew."""
+        try:
+            address = f"{self.path.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, timeout=BUSY_S)) as connection:
+                if _version(connection) == VERSION:
+                    return connection.execute(text, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:
+                raise _unreadable(error) from error
+        except sqlite3.DatabaseError:
+            self._set_aside()
+        with self._writing() as connection:
+            return connection.execute(text, values).fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that holds the write lock; what the body did is kept or undone."""
+        try:
+            connection = self._opened()
+            with closing(connection):
+                yield connection
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise _unreadable(error) from error
+
+    def _opened(self) -> sqlite3.Connection:
+        with writing():
+            if not self.jobs.is_dir():
+                make_private(self.jobs)
+        try:
+            return self._begun()
+        except sqlite3.OperationalError:
+            raise  # locked, full or read-only: the file may be sound
+        except sqlite3.DatabaseError:
+            self._set_aside()
+            return self._begun()
+
+    def _set_aside(self) -> None:
+        """Make way for a new table; the torn one stays for whoever wants to look at it."""
+        with writing():
+            self.path.replace(self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}"))
+            for end in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+    def _begun(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
+        try:
+            _begin(connection)
+            if _version(connection) != VERSION:
+                connection.execute("DROP TABLE IF EXISTS jobs")
+                connection.execute(_TABLE)
+                self._take_in(connection)
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+
+def placed(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple[str, ...]]]:
+    """Return the queued jobs that can start now, each with its slots, in the order they start.
+
+    A job that must wait keeps the free slots it could use, so that smaller ones behind it do not
+    hold it up for ever. A job that wants what the machine does not have gets no slot.
+    """
+    busy = {slot for job in jobs if job.state in LIVE for slot in job.slots}
+    free = [slot for slot in slots if slot not in busy]
+    queued = [job for job in jobs if job.state is State.QUEUED]
+    found: list[tuple[Job, tuple[str, ...]]] = []
+    for job in sorted(queued, key=lambda job: (-job.priority, job.place)):
+        fitting = [slot for slot in slots if suits(job, slot, slots)]
+        taken = tuple(slot for slot in free if slot in fitting)[: job.n_devices]
+        free = [slot for slot in free if slot not in taken]
+        if len(fitting) < job.n_devices:
+            found.append((job, ()))
+        elif len(taken) == job.n_devices:
+            found.append((job, taken))
+    return found
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Begin a write transaction in WAL mode, waiting for other processes.
+
+    SQLite's own timeout does not cover the switch to WAL.
+    """
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline:
+                raise
+        else:
+            return
+        time.sleep(RETRY_S)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return found
+
+
+def _listed(connection: sqlite3.Connection) -> list[Job]:
+    return [_job(row) for (row,) in connection.execute("SELECT row FROM jobs").fetchall()]
+
+
+def _found(connection: sqlite3.Connection, job_id: str) -> Job:
+    row = connection.execute("SELECT row FROM jobs WHERE id = ?", (job_id,)).fetchone()
+    if row is None:
+        raise _unknown(job_id)
+    return _job(row[0])
+
+
+def _job(row: str) -> Job:
+    return Job.from_json(json.loads(row))
+
+
+def _unknown(job_id: str) -> LibraryError:
+    return LibraryError(
+        "JOB_UNKNOWN", f"there is no job {job_id[:60]!r}", "see python -m core jobs list"
+    )
+
+
+def _unreadable(error: sqlite3.Error) -> LibraryError:
+    return LibraryError(
+        "JOBS",
+        f"the table of jobs cannot be used now ({error}); nothing was changed",
+        "free some space, make CANDOR_HOME writable, or try again",
+    )

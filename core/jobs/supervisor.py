@@ -1,0 +1,208 @@
+"""``python -m core.jobs.supervisor HOME``: take one job, run its process, say how it ended.
+
+One small process a job, in a session of its own: it outlives the page that started it. It keeps the
+log within bounds, beats, ends the whole tree of processes when that is asked for or time is up, and
+at the end starts what waited for its device. Standard library only: it starts in a blink.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Thread
+from typing import Final
+
+from core.disk import parse_json
+from core.errors import AuditError
+from core.jobs import failures, processes
+from core.jobs.devices import environment, slots
+from core.jobs.launch import ROOT, start_what_can
+from core.jobs.log import Log, tail
+from core.jobs.records import BEAT_S, Failure, Job, Json, State, beat
+from core.jobs.store import Store
+
+PROGRAMS: Final = {"train": "core.training"}  # by kind of job: a module that takes its folder
+GRACE_S: Final = 5.0
+LOOK_S: Final = 0.1
+ASK_S: Final = 0.5  # how often the table is asked whether to stop
+LINES: Final = 50
+
+
+def main(home: Path, programs: Mapping[str, str] = PROGRAMS) -> int:
+    """Run one job to its end, if one can start."""
+    own = processes.identity(os.getpid())
+    if own is None:
+        return 1
+    store, there = Store(home), slots()
+    job = store.claim(own, there)
+    if job is None:
+        return 0
+    try:
+        Supervisor(store, job, programs).run(there)
+    finally:
+        start_what_can(home)
+    return 0
+
+
+class Supervisor:
+    """Watches one job that this process has claimed.
+
+    Parameters
+    ----------
+    store : Store
+    job : Job
+        As it was claimed.
+    programs : mapping
+        Module by kind of job.
+    """
+
+    def __init__(self, store: Store, job: Job, programs: Mapping[str, str]) -> None:
+        self.store = store
+        self.job = job
+        self.folder = store.folder(job.id)
+        self._module = programs[job.kind]
+        self._stopped = False
+
+    def run(self, there: tuple[str, ...]) -> None:
+        """Run the job's process and write how it ended."""
+        signal.signal(signal.SIGTERM, self._stop)
+        processes.become_reaper()
+        beat(self.folder)
+        if not self.job.slots:
+            said = failures.missing_device(self.job.wants, self.job.n_devices, there)
+            self._end(State.FAILED, failure=said)
+            return
+        kills = failures.out_of_memory_kills()
+        log = Log(self.folder)
+        try:
+            process = self._start()
+        except OSError as error:
+            self._end(State.FAILED, failure=Failure("EXCEPTION", str(error), failures.RESUME))
+            return
+        assert process.stdout is not None
+        reader = Thread(target=log.follow, args=(process.stdout.fileno(),), daemon=True)
+        reader.start()
+        reason = self._watch(process)
+        self._end_all(process)
+        reader.join(GRACE_S)  # the last writer is gone, so it has read all
+        self._say(process.returncode, reason, failures.out_of_memory_kills() - kills)
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        marks = {processes.MARK: self.job.id, "PYTHONUNBUFFERED": "1"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", self._module, str(self.folder)],
+            cwd=ROOT,
+            env=os.environ | environment(self.job.slots) | marks,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        processes.step_back(process.pid)
+        return process
+
+    def _watch(self, process: "subprocess.Popen[bytes]") -> str:
+        """Wait until the process ends, or there is a reason to end it; return that, or ""."""
+        began = beaten = asked = time.monotonic()
+        if not self._own(self.store.running(self.job)):
+            return "fenced"
+        while process.poll() is None:
+            now = time.monotonic()
+            if now - beaten >= BEAT_S:
+                beaten = now
+                with contextlib.suppress(OSError):
+                    beat(self.folder)
+            if now - asked >= ASK_S:
+                asked = now
+                reason = self._asked()
+                if reason:
+                    return reason
+            if self._stopped:
+                return "stopped"
+            if self.job.time_limit is not None and now - began >= self.job.time_limit:
+                return "time"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LOOK_S)
+        return ""
+
+    def _asked(self) -> str:
+        """Return why the table says that this job must end, or ""; a busy table says nothing."""
+        try:
+            now = self.store.get(self.job.id)
+        except AuditError as error:
+            return "fenced" if error.code == "JOB_UNKNOWN" else ""
+        return "cancel" if now.asked else "" if self._own(now) else "fenced"
+
+    def _own(self, now: Job | None) -> bool:
+        return now is not None and now.supervisor == self.job.supervisor and not now.state.ended
+
+    def _end_all(self, process: "subprocess.Popen[bytes]") -> None:
+        """End every process of the job that is left, also those in sessions of their own."""
+
+        def left() -> list[int]:
+            process.poll()  # before others are reaped: its exit code must not get lost
+            pids = processes.descendants(os.getpid())
+            processes.reap([pid for pid in pids if pid != process.pid])
+            return [pid for pid in pids if processes.identity(pid) is not None]
+
+        processes.end(left, GRACE_S)
+        process.poll()
+
+    def _say(self, code: int | None, reason: str, kills: int) -> None:
+        result = _json(self.folder / "result.json")
+        if result is not None and result.get("state") == "succeeded":
+            self._end(State.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
+        elif reason == "cancel" or self._asked() == "cancel":
+            self._end(State.CANCELLED, exit_code=code)
+        elif reason == "time":
+            assert self.job.time_limit is not None
+            said = failures.time_limit(self.job.time_limit)
+            self._end(State.FAILED, exit_code=code, failure=said)
+        elif reason == "stopped" or code is None:
+            said = failures.lost("it was stopped with its supervisor, by a shutdown for example")
+            self._end(State.LOST, exit_code=code, failure=said)
+        else:
+            config = _json(self.folder / "spec.json") or {}
+            lines = tail(self.folder, LINES)
+            said = failures.explain(code, result, lines, config, kills)
+            self._end(State.FAILED, exit_code=code, failure=said)
+
+    def _end(
+        self,
+        state: State,
+        *,
+        exit_code: int | None = None,
+        failure: Failure | None = None,
+        run: str = "",
+    ) -> None:
+        """Write the end, waiting for a table that is busy or a disk that is full."""
+        while True:
+            try:
+                self.store.end(self.job, state, exit_code=exit_code, failure=failure, run=run)
+            except AuditError as error:
+                if error.code == "JOB_UNKNOWN" or self._stopped:
+                    return
+                time.sleep(BEAT_S)
+                with contextlib.suppress(OSError):
+                    beat(self.folder)
+            else:
+                return
+
+    def _stop(self, *_: object) -> None:
+        self._stopped = True
+
+
+def _json(path: Path) -> Json | None:
+    try:
+        found = parse_json(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

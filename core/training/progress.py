@@ -1,0 +1,57 @@
+"""How far a job's process is, as it says itself about once a second; standard library only."""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from core.disk import PART, parse_json
+
+NAME: Final = "progress.json"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is.
+
+    Attributes
+    ----------
+    epoch, n_epochs : int
+        The one being trained, from 0, and how many there will be.
+    batch, n_batches : int
+        Done in this epoch, and how many it has.
+    images_per_second : float
+        Trained by this process, evaluations counted in the time.
+    memory : int
+        Bytes: most that this process held, or that it held on its GPU.
+    seconds : float
+        Since this process began to train.
+    left : float or None
+        Seconds to go as far as can be told; None before the first step.
+    """
+
+    epoch: int
+    n_epochs: int
+    batch: int
+    n_batches: int
+    images_per_second: float
+    memory: int
+    seconds: float
+    left: float | None
+
+
+def write(folder: Path, found: Progress) -> None:
+    """Replace what was said before; a full disk or a loss of power may take it."""
+    part = folder / f".{NAME}{PART}"
+    with suppress(OSError):
+        part.write_text(json.dumps(asdict(found)))
+        part.replace(folder / NAME)
+
+
+def read(folder: Path) -> Progress | None:
+    """Return what was said last; None where nothing was."""
+    try:
+        return Progress(**parse_json((folder / NAME).read_text()))  # type: ignore[arg-type]
+    except (OSError, ValueError, TypeError):
+        return None
