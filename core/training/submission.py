@@ -1,0 +1,73 @@
+"""One submission of several trainings: the same config with other losses and seeds; no torch."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from core.errors import UsageError
+from core.losses.catalogue import LOSSES
+from core.training.config import TrainConfig
+
+MOST: Final = 100  # trainings of one submission
+_SEEDS: Final = re.compile(r"\s*\d{1,19}(\s*[,; ]\s*\d{1,19})*\s*", re.ASCII)
+FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
+    "data": "digits",
+    "model": "small_cnn",
+    "loss": {"name": "adafocal"},
+    "epochs": 200,
+    "batch_size": 64,
+    "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
+    "augment": False,
+}
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """Return the seeds in a text such as ``0, 1, 2``, each once.
+
+    Raises
+    ------
+    UsageError
+        SEEDS: it holds something other than whole numbers.
+    """
+    if not _SEEDS.fullmatch(text):
+        raise UsageError(
+            "SEEDS", f"seeds are {text.strip()[:60]!r}", "give whole numbers such as 0, 1, 2"
+        )
+    return tuple(dict.fromkeys(int(found) for found in re.findall(r"\d+", text)))
+
+
+def trainings(
+    base: TrainConfig, named: str, others: Sequence[str], seeds_: Sequence[int]
+) -> tuple[TrainConfig, ...]:
+    """Return a config for each loss and seed.
+
+    Parameters
+    ----------
+    base : TrainConfig
+        Its loss comes first.
+    named : str
+        What the user called it; empty for names that say loss, network and data.
+    others : sequence of str
+        Losses beside it, with their defaults.
+    seeds_ : sequence of int
+        One training of each loss with each.
+
+    Raises
+    ------
+    UsageError
+        SETTING: too many, or a loss that does not fit the data.
+    """
+    losses = [base.loss, *({"name": one} for one in dict.fromkeys(others))]
+    n = len(losses) * len(seeds_)
+    if n > MOST:
+        raise UsageError("SETTING", f"{n} trainings at once", f"submit at most {MOST}")
+    found = []
+    for loss in losses:
+        name = named
+        if named and len(losses) > 1:
+            name = f"{named}, {LOSSES[str(loss['name'])].label}"
+        for seed in seeds_:
+            one = replace(base, loss=loss, seed=seed, name=name)
+            found.append(replace(one, name=f"{one.name}, seed {seed}") if len(seeds_) > 1 else one)
+    return tuple(found)
