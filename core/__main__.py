@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from core import defaults
-from core.commands import calibrate, runs, train
+from core.commands import calibrate, jobs, runs, train
 from core.commands.shared import (
     Json,
     Parser,
@@ -73,8 +73,8 @@ def _parser() -> Parser:
     calibrate.add_calibrate(verbs.add_parser("calibrate", help="fit calibrators, and judge them"))
     calibrate.add_apply(verbs.add_parser("apply", help="apply a saved calibrator to a file"))
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
-    train.add_train(verbs.add_parser("train", help="train a model and keep its run"))
-    train.add_jobs(verbs.add_parser("jobs", help="go on with a training that stopped"))
+    train.add_train(verbs.add_parser("train", help="train a model in the background"))
+    jobs.add_jobs(verbs.add_parser("jobs", help="list, stop and resume trainings"))
     train.add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser
 

@@ -27,7 +27,7 @@ from core.training.recipes import RECIPES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ERRORS = {"AuditError", "Refused", "UsageError", "LibraryError", "LostWorker", "Notice"}
+ERRORS = {"AuditError", "Refused", "UsageError", "LibraryError", "LostWorker", "Notice", "Failure"}
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
 

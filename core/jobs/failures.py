@@ -3,6 +3,7 @@
 import re
 import signal
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,37 +14,33 @@ _RAISED: Final = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (.*))?$")
 _EVENTS: Final = Path("/sys/fs/cgroup/memory.events")
 HALVE: Final = "halve the batch size{half}, or take a smaller model or lower precision"
 
-# What the last error line of a log means: pattern, code, what, remedy. The first that fits counts.
+# What the line of an exception means; the first pattern that fits counts.
 KNOWN: Final = (
     (
         r"OutOfMemoryError|CUDA out of memory|CUBLAS_STATUS_ALLOC_FAILED",
-        "DEVICE_MEMORY",
-        "the GPU's memory ran out",
-        HALVE,
+        Failure("DEVICE_MEMORY", "the GPU's memory ran out", HALVE),
     ),
     (
         r"^MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc",
-        "HOST_MEMORY",
-        "the machine's memory ran out",
-        HALVE,
+        Failure("HOST_MEMORY", "the machine's memory ran out", HALVE),
     ),
     (
         r"No space left on device|Disk quota exceeded|File too large",
-        "DISK_FULL",
-        "the disk is full",
-        "free some space, then resume",
+        Failure("DISK_FULL", "the disk is full", "free some space, then resume"),
     ),
     (
         r"^(ModuleNotFoundError|ImportError)",
-        "IMPORT",
-        "a package that training needs cannot be loaded",
-        "install the requirements again, then retry",
+        Failure(
+            "IMPORT",
+            "a package that training needs cannot be loaded",
+            "install the requirements again, then retry",
+        ),
     ),
     (
         r"invalid device ordinal|no CUDA-capable device|No CUDA GPUs are available|Found no NVIDIA",
-        "DEVICE",
-        "the GPU that it needs is not there",
-        "choose another device, then retry",
+        Failure(
+            "DEVICE", "the GPU that it needs is not there", "choose another device, then retry"
+        ),
     ),
 )
 
@@ -95,9 +92,10 @@ def explain(
     if code < 0:
         return _signalled(-code, half, kills)
     raised = _raised(lines)
-    for pattern, name, what, remedy in KNOWN:
+    for pattern, known in KNOWN:
         if re.search(pattern, raised):
-            return Failure(name, f"{what} ({raised[:200]})", remedy.format(half=half))
+            what, remedy = f"{known.what} ({raised[:200]})", known.remedy.format(half=half)
+            return replace(known, what=what, remedy=remedy)
     if raised:
         return Failure("EXCEPTION", raised[:500], f"see the log; {RESUME}")
     return Failure(

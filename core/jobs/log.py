@@ -48,6 +48,34 @@ class Log:
         self._file.close()
 
 
+class Follower:
+    """Reads the lines of a log as they come.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the job.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._at = 0
+        self._rest = b""
+
+    def new(self) -> list[str]:
+        """Return the whole lines since the last call; a log begun anew is read from its start."""
+        try:
+            with self._path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(self._at if self._at <= size else 0)
+                data = file.read(CHUNK)
+                self._at = file.tell()
+        except OSError:
+            return []
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [_clean(line.decode("utf-8", "replace")) for line in lines]
+
+
 def tail(folder: Path, n_lines: int) -> list[str]:
     """Return the last lines that a job printed, without control characters.
 

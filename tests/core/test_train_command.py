@@ -1,11 +1,10 @@
-"""`python -m core train` and `jobs resume`: one training from its config to a run, and refusals."""
+"""`python -m core train` and `jobs`: a training from its config to a run, and refusals."""
 
 import json
 import os
 import signal
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +58,15 @@ def config(tmp_path: Path) -> Callable[..., Path]:
     return config
 
 
-def job(home: Path, result: dict[str, object] | None = None, **changed: object) -> JobFolder:
-    """A job that nothing has trained yet, or of which a result says how it ended."""
-    folder = JobFolder.make(home / "jobs" / "abc123", from_json(TINY | changed))
-    if result is not None:
-        folder.finish(result)
-    return folder
+@pytest.fixture
+def waiting(run, config) -> Callable[..., str]:
+    """Queue a job that waits for a word, and return its id."""
+
+    def waiting(**changed: object) -> str:
+        run("jobs", "pause")
+        return run("train", config(**changed))[1].strip()
+
+    return waiting
 
 
 # Trained ----------------------------------------------------------------------------------------
@@ -119,14 +121,15 @@ def test_a_training_says_how_it_went_and_its_run_is_in_the_library(run, config, 
 
 @pytest.mark.slow
 def test_what_only_the_training_process_can_refuse_is_said_in_one_line_too(run, config, home):
-    code, out, err = run("train", config(n_train=998), "--json", "-")
+    code, out, err = run("train", config(n_train=998), "--wait", "--json", "-")
     assert code == 3
-    started, said = err.splitlines()
+    started, *_, said = err.splitlines()
     assert started.startswith("job ")
     assert said.startswith("SETTING: n_train is 998, the training part has 997 images; ")
     assert json.loads(out)["error"]["what"] == "n_train is 998, the training part has 997 images"
-    ended = JobFolder(home / "jobs" / started.removeprefix("job ")).result()
+    ended = json.loads(run("jobs", "show", started.removeprefix("job "))[1])
     assert (ended["state"], ended["exit_code"]) == ("failed", 3)
+    assert ended["failure"]["what"] == "n_train is 998, the training part has 997 images"
     assert open_library().rows(kind="train") == []
 
 
@@ -151,29 +154,30 @@ def wait_for(found: Callable[[], object]) -> None:
 
 
 @pytest.mark.slow
-def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, home, capfd):
+def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, config, home):
     n_epochs = 60
-    failure = {"code": "DISK_FULL", "what": "no space", "where": "", "remedy": "free some"}
-    before = {"state": "failed", "error": failure, "exit_code": 2}  # not how it ends this time
-    folder = job(home, before, epochs=n_epochs).path
-    with ThreadPoolExecutor(1) as pool:
-        going = pool.submit(main, ["jobs", "resume", folder.name])
-        wait_for(lambda: list(folder.glob("checkpoint/epoch-*3.pt")))
-        os.kill(trainer(folder), signal.SIGKILL)
-        assert going.result() == 4
+    job = run("train", config(epochs=n_epochs))[1].strip()
+    folder = home / "jobs" / job
+    wait_for(lambda: list(folder.glob("checkpoint/epoch-*3.pt")))
+    os.kill(trainer(folder), signal.SIGKILL)
+    wait_for(lambda: shown(run, job)["state"] not in {"starting", "running"})
+    ended = shown(run, job)
+    assert (ended["state"], ended["exit_code"], ended["resumable"]) == ("failed", -9, True)
+    assert ended["failure"]["code"] in {"SIGNAL", "HOST_MEMORY"}
     trained = len(JobFolder(folder).events())
     assert 3 <= trained < n_epochs
-    resume = f"python -m core jobs resume {folder.name} goes on from the last checkpoint"
-    said = capfd.readouterr().err.splitlines()[-1]
-    assert said == f"LOST: training ended with exit code -9; {resume}"
     assert JobFolder(folder).result() is None
 
-    code, out, err = run("jobs", "resume", folder.name, "--json", "-")
+    code, out, err = run("jobs", "resume", job, "--wait", "--json", "-")
     assert code == 0
     first = next(line for line in err.splitlines() if line.startswith("epoch "))
     assert int(first.split()[1]) in {trained, trained + 1}  # killed before or after its checkpoint
     done = json.loads(out)
-    assert (done["job"], done["state"]) == (folder.name, "succeeded")
+    assert done["state"] == "succeeded"
+    assert done["job"] != job
+    went_on = shown(run, done["job"])
+    assert (went_on["parent"], went_on["relation"]) == (job, "resume")
+    assert shown(run, job)["state"] == "failed"  # as it was: an end never changes
     assert [row.id for row in open_library().rows(kind="train")] == [done["run"]]
     history = open_library().history(done["run"])
     for metric in set(history.metric):
@@ -182,6 +186,46 @@ def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, ho
     bins = open_library().bins(done["run"])
     assert bins.epoch.tolist() == np.repeat(np.arange(n_epochs), 5).tolist()
     assert len(open_library().validation_logits(done["run"])) == n_epochs
+
+
+def shown(run: Run, job: str) -> dict:
+    """What `jobs show` says of a job."""
+    return json.loads(run("jobs", "show", job)[1])
+
+
+# Without waiting --------------------------------------------------------------------------------
+
+
+def test_a_job_is_queued_listed_cancelled_and_retried(run, waiting, home):
+    job = waiting()
+    assert JobFolder(home / "jobs" / job).config() == from_json(TINY)
+    code, out, err = run("jobs")
+    assert (code, err) == (0, "")
+    paused, line = out.splitlines()
+    assert paused == "the queue is paused; python -m core jobs unpause lets it go on"
+    assert line.split() == [job, "queued", "cpu", "tiny"]
+    assert json.loads(run("jobs", "cancel", job, "--json", "-")[1]) == {
+        "job": job, "state": "cancelled",
+    }  # fmt: skip
+    again = run("jobs", "retry", job)[1].strip()
+    listed = json.loads(run("jobs", "list", "--json", "-")[1])
+    assert [(one["id"], one["state"], one["parent"]) for one in listed] == [
+        (again, "queued", job), (job, "cancelled", ""),
+    ]  # fmt: skip
+    assert run("jobs", "logs", job) == (0, "", "")
+
+
+def test_a_lost_table_is_restored(run, waiting, home):
+    job = waiting()
+    for path in home.glob("jobs.sqlite*"):
+        path.unlink()
+    assert run("jobs", "rebuild")[1] == "1 jobs restored\n"
+    assert shown(run, job)["state"] == "queued"
+
+
+def test_a_time_limit_that_is_none_is_refused(run, config, home):
+    code, what = refused(run, home, "train", config(), "--time-limit", "0")
+    assert (code, what) == ("SETTING", "the time limit is 0 s")
 
 
 # Refused before anything is trained -------------------------------------------------------------
@@ -239,33 +283,39 @@ def test_a_file_that_is_not_there_is_refused(run, home, tmp_path):
     assert refused(run, home, "train", tmp_path)[0] == "FILE"
 
 
-def test_an_unknown_job_is_not_resumed(run, home):
-    job(home)
-    code, what = refused(run, home, "jobs", "resume", "zzzzzzzzzzzz")
-    assert (code, what) == ("JOB", "zzzzzzzzzzzz is no job's folder")
+@pytest.mark.parametrize("act", ["show", "logs", "cancel", "retry", "resume"])
+@pytest.mark.parametrize("name", ["zzzzzzzzzzzz", "../jobs/x", "", "x" * 200, "/"])
+def test_an_unknown_job_is_refused(act, name, run, waiting):
+    waiting()
+    code, out, err = run("jobs", act, name)
+    assert (code, out) == (2, "")
+    assert err == f"JOB_UNKNOWN: there is no job {name[:60]!r}; see python -m core jobs list\n"
 
 
-@pytest.mark.parametrize("name", ["../jobs/abc123", "", "A", "a/b", "x" * 200, "/"])
-def test_what_cannot_name_a_job_touches_no_path(name, run, home):
-    job(home, {"state": "succeeded", "run": "r1"})
-    code, what = refused(run, home, "jobs", "resume", name)
-    assert (code, what) == ("JOB", f"{name[:60]!r} is not the id of a job")
+@pytest.mark.parametrize("act", ["retry", "resume"])
+def test_a_job_that_waits_is_not_started_again(act, run, waiting):
+    job = waiting()
+    code, _, err = run("jobs", act, job)
+    assert (code, err) == (3, f"JOB: job {job} is queued; wait, or cancel it first\n")
 
 
-def test_a_finished_job_is_not_trained_again(run, home):
-    folder = job(home, {"state": "succeeded", "run": "r1"})
-    code, what = refused(run, home, "jobs", "resume", folder.path.name)
-    assert (code, what) == ("JOB", "job abc123 has ended, its run is r1")
-    assert folder.result()["run"] == "r1"
+def test_a_job_without_a_checkpoint_is_not_resumed(run, waiting):
+    job = waiting()
+    run("jobs", "cancel", job)
+    code, _, err = run("jobs", "resume", job)
+    assert (code, err) == (3, f"JOB: job {job} left no checkpoint; retry it from the start\n")
 
 
-def test_a_job_that_lost_its_config_is_not_resumed(run, home):
-    folder = job(home)
-    (folder.path / "spec.json").write_text("{")
-    assert refused(run, home, "jobs", "resume", "abc123")[0] == "JOB"
+def test_a_job_that_lost_its_config_is_not_retried(run, waiting, home):
+    job = waiting()
+    run("jobs", "cancel", job)
+    (home / "jobs" / job / "spec.json").write_text("{")
+    assert run("jobs", "retry", job)[0] == 3
 
 
-@pytest.mark.parametrize("words", [("jobs",), ("jobs", "resume"), ("train",), ("jobs", "stop")])
+@pytest.mark.parametrize(
+    "words", [("jobs", "show"), ("jobs", "resume"), ("train",), ("jobs", "stop")]
+)
 def test_a_command_without_its_words_is_wrong_usage(words, run):
     code, out, err = run(*words)
     assert (code, out) == (3, "")
