@@ -1,0 +1,50 @@
+"""The reliability diagram of one epoch's validation bins, with the chosen bin ringed."""
+
+import plotly.graph_objects as go
+
+from core.figures.marks import ANSWERS, Speech
+from core.figures.reliability import TICK_TEXT, TICKS, small_diagram
+from core.figures.theme import Theme, axis
+from core.metrics.records import BinTable
+
+HEIGHT = 424
+RING = 24
+
+
+def epoch_diagram(bins: BinTable, of: int, theme: Theme, words: Speech = ANSWERS) -> go.Figure:
+    """Draw the bins of one epoch; customdata of every dot is its bin.
+
+    Parameters
+    ----------
+    bins : BinTable
+        Validation bins of the epoch.
+    of : int
+        The bin that is ringed; an empty one has no dot.
+    theme : Theme
+    words : Speech
+        Titles of the axes.
+    """
+    figure = small_diagram(bins, theme, height=HEIGHT)
+    ticks = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT, "constrain": "domain"}
+    figure.update_layout(
+        margin={"l": 58, "r": 26, "t": 8, "b": 46},
+        xaxis=axis(theme, words.claim, **ticks),
+        yaxis=axis(theme, words.actual, scaleanchor="x", **ticks),
+    )
+    if bins.count[of] > 0:
+        figure.add_trace(
+            go.Scatter(
+                x=[bins.confidence[of]],
+                y=[bins.accuracy[of]],
+                mode="markers",
+                name="chosen bin",
+                marker={
+                    "size": RING,
+                    "color": "rgba(0,0,0,0)",
+                    "line": {"color": theme.accent, "width": 2},
+                },
+                hoverinfo="skip",
+                cliponaxis=False,
+            )
+        )
+    return figure

@@ -1,0 +1,335 @@
+"""What the Gamma page says of one history at one epoch: words, numbers, figures, their tables."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.stats import binom
+
+from core.defaults import LEVEL
+from core.figures.gamma import MOST_BINS, MOST_EPOCHS, PLAIN_TERMS, TERMS, Grid, heatmaps, some
+from core.figures.gamma_epoch import epoch_diagram
+from core.figures.gamma_panels import Other, Place, correspondence, small_multiples
+from core.figures.numbers import count, in_hundred, percent, points
+from core.metrics.intervals import wilson
+from core.metrics.records import BinTable
+from core.views import gamma_words as words
+from core.views.gamma_rule import Learned, Update, amount, update
+from core.views.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+
+MOST_PANELS = 15
+PAPER = "Ghosh et al. 2022"
+KEY = (
+    Swatch("held back (γ above 0), or says more than it should", "over", "dot"),
+    Swatch("pushed on (γ below 0), or says less", "under", "dot"),
+    Swatch("γ changed sign", "few", "ring"),
+    Swatch("no validation answers: γ rests", "quiet", "block"),
+)
+PLAIN_KEY = (
+    Swatch("kept modest, or says more than it should", "over", "dot"),
+    Swatch("pushed to be surer, or says less", "under", "dot"),
+    Swatch("nothing to learn from", "quiet", "block"),
+)
+PLAIN = (
+    "While it learns, the model is checked after every round on pictures it does not train on. Its "
+    "answers are put into groups of similar certainty. Where it says more than it should, the next "
+    "round pushes it to stay modest; where it says less, to be surer."
+)
+BIN_COLUMNS = (
+    Column("epoch", "epoch", "count"),
+    Column("bin", "bin", "count"),
+    Column("lower", "from", "number"),
+    Column("upper", "to", "number"),
+    Column("count", "n", "count"),
+    Column("confidence", "says", "share"),
+    Column("accuracy", "right", "share"),
+    Column("gap", "gap, points", "points"),
+    Column("gamma", "γ", "number"),
+    Column("train_confidence", "C_train", "share"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """A gamma history with what is known about it.
+
+    Attributes
+    ----------
+    name : str
+        Of the run, as the user wrote it.
+    origin : str
+        How its gammas came about: trained, from a file, replayed.
+    grid : Grid
+    learned : Learned
+    digest : str
+        Of the file or the training's settings; captions print its first eight digits.
+    """
+
+    name: str
+    origin: str
+    grid: Grid
+    learned: Learned
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class GammaView:
+    """One epoch and bin of a history, ready to be drawn.
+
+    Attributes
+    ----------
+    caveats : tuple of str
+        What must be known: missing epochs, empty bins, what was left out of the figures.
+    update : Update
+        Of the chosen bin.
+    """
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    heat: FigureCard
+    diagram: FigureCard
+    update: Update
+    panels: FigureCard
+    correspondence: FigureCard | None
+    key: tuple[Swatch, ...]
+    caveats: tuple[str, ...]
+    caption: str
+
+
+def gamma_view(
+    found: Dynamics, at: int, of: int, other: Other | None = None, *, plain: bool = False
+) -> GammaView:
+    """Return what is shown of one epoch.
+
+    Parameters
+    ----------
+    found : Dynamics
+    at, of : int
+        Places of the chosen epoch and bin.
+    other : Other or None
+        A second history of as many bins.
+    plain : bool
+        Say it without terms.
+    """
+    grid = found.grid
+    place = Place(panels_of(grid.n_bins, of), at, of)
+    sentence = words.plain_sentence if plain else words.sentence
+    return GammaView(
+        eyebrow=f"{'Training, round by round' if plain else 'Gamma dynamics'} · {found.name}"
+        + ("" if plain else f" · {found.origin}"),
+        sentence=sentence(grid, at),
+        numbers=words.plain_tiles(grid, at) if plain else words.tiles(grid, found.learned, at),
+        heat=heat_card(found, at, plain=plain),
+        diagram=diagram_card(found, at, of, plain=plain),
+        update=update(grid, found.learned, at, of),
+        panels=panels_card(found, place, other),
+        correspondence=correspondence_card(found, place),
+        key=PLAIN_KEY if plain else KEY,
+        caveats=_caveats(grid, at, plain=plain),
+        caption=caption(found, at, plain=plain),
+    )
+
+
+def panels_of(n_bins: int, of: int) -> tuple[int, ...]:
+    """Return the bins that get a panel: all, or an even choice with the chosen one."""
+    return tuple(sorted({*some(n_bins, MOST_PANELS).tolist(), of}))
+
+
+def _caveats(grid: Grid, at: int, *, plain: bool) -> tuple[str, ...]:
+    thinned = []
+    if grid.n_epochs > MOST_EPOCHS:
+        step = -(-grid.n_epochs // MOST_EPOCHS)
+        thinned.append(f"one epoch in {step} of {count(grid.n_epochs)}")
+    if grid.n_bins > MOST_BINS:
+        step = -(-grid.n_bins // MOST_BINS)
+        thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
+    drawn = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
+    frozen = "" if plain else words.frozen_words(grid, at)
+    return tuple(text for text in (words.missing_words(grid), drawn, frozen) if text)
+
+
+def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
+    """Return what stands under every figure."""
+    grid = found.grid
+    n = count(int(grid.count[at].sum()))
+    parts = [
+        f"n = {n} validation answers",
+        f"{grid.n_bins} bins, edges cut anew after every epoch",
+        "γ is that after the epoch's update; the next epoch trains with it",
+    ]
+    if plain:
+        parts = [
+            f"checked on {n} answers to pictures it does not train on",
+            f"{grid.n_bins} groups of equal size, from unsure to sure, formed anew every round",
+        ]
+    if found.digest:
+        parts.append(f"digest {found.digest[:8]}")
+    return ", ".join(parts)
+
+
+def epoch_table(grid: Grid, at: int) -> Table:
+    """Return the bins of one epoch, counted from 1."""
+    return Table(BIN_COLUMNS, _rows(grid, range(at, at + 1)))
+
+
+def whole_table(grid: Grid) -> Table:
+    """Return the bins of all epochs."""
+    return Table(BIN_COLUMNS, _rows(grid, range(grid.n_epochs)))
+
+
+def _rows(grid: Grid, epochs: range) -> tuple[tuple[float | None, ...], ...]:
+    columns = [getattr(grid, column.key) for column in BIN_COLUMNS[2:]]
+    return tuple(
+        (int(grid.epoch[e]), b + 1, *(_cell(float(column[e, b])) for column in columns))
+        for e in epochs
+        for b in range(grid.n_bins)
+    )
+
+
+def _cell(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def heat_card(found: Dynamics, at: int, *, plain: bool = False) -> FigureCard:
+    """Return both maps; only the table and the description follow the chosen epoch."""
+    grid = found.grid
+    turns = int(grid.turned.sum())
+    last = grid.gamma[-1]
+    alt = (
+        f"Two heat maps of {count(grid.n_epochs)} epochs by {grid.n_bins} bins: gamma and the gap "
+        f"between confidence and accuracy. After the last epoch gamma runs from "
+        f"{amount(float(last.min()))} in bin {int(last.argmin()) + 1} to "
+        f"{amount(float(last.max()))} in bin {int(last.argmax()) + 1}. Gamma changed its sign "
+        f"{count(turns)} {'time' if turns == 1 else 'times'}."
+    )
+    return FigureCard(
+        "gamma",
+        "How hard it is pushed (top), and how far off it is (below)"
+        if plain
+        else "γ in each bin (top) and the gap that drives it (below)",
+        "groups from unsure to sure, round by round"
+        if plain
+        else f"bin {grid.n_bins} is the most certain",
+        partial(heatmaps, grid, PLAIN_TERMS if plain else TERMS),
+        alt,
+        epoch_table(grid, at),
+        caption(found, at, plain=plain),
+    )
+
+
+def bins_of(grid: Grid, at: int) -> BinTable:
+    """Return the validation bins of one epoch with Wilson's interval and the consistency band.
+
+    The band is that of as many answers that are right with the bin's mean confidence.
+    """
+    n, says = grid.count[at], grid.confidence[at]
+    low, high = wilson(n * grid.accuracy[at], n, LEVEL)
+    held = n > 0
+    trials, share = np.where(held, n, 1), np.where(held, says, 0.5)
+    tail = (1 - LEVEL) / 2
+    band = [np.where(held, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)]
+    return BinTable(
+        grid.lower[at], grid.upper[at], n, says, grid.accuracy[at], low, high, band[0], band[1]
+    )
+
+
+def diagram_card(found: Dynamics, at: int, of: int, *, plain: bool = False) -> FigureCard:
+    """Return the reliability diagram of one epoch's validation bins."""
+    grid = found.grid
+    off = points(words.mean_gap(grid, at))
+    if grid.frozen[at, of]:
+        here = f"Bin {of + 1} is empty."
+    elif plain:
+        says, right = grid.confidence[at, of], grid.accuracy[at, of]
+        here = (
+            f"The ringed group: says {in_hundred(float(says))} in 100, right "
+            f"{in_hundred(float(right))} times in 100."
+        )
+    else:
+        says, right = float(grid.confidence[at, of]), float(grid.accuracy[at, of])
+        here = f"Bin {of + 1}, ringed: says {percent(says)}, right {percent(right)}."
+    round_ = "round" if plain else "epoch"
+    return FigureCard(
+        "gamma_epoch",
+        f"Validation after {round_} {grid.epoch[at]}",
+        "dots on the dashed line: it says how often it is right" if plain else "equal-mass bins",
+        partial(epoch_diagram, bins_of(grid, at), of),
+        f"Reliability diagram of {grid.n_bins} bins after {round_} {grid.epoch[at]}. {here} "
+        f"Mean distance from the diagonal {off} points.",
+        epoch_table(grid, at),
+        caption(found, at, plain=plain),
+    )
+
+
+def panels_card(found: Dynamics, place: Place, other: Other | None) -> FigureCard:
+    """Return gap, gamma and edges of each bin over the epochs."""
+    grid = found.grid
+    shown = "" if len(place.bins) == grid.n_bins else f"; {len(place.bins)} of {grid.n_bins} bins"
+    ends = ", ".join(
+        f"bin {b + 1} {amount(float(grid.gamma[place.at, b]))}" for b in place.bins[:MOST_PANELS]
+    )
+    beside = "" if other is None else " The coloured dashes are the history beside it."
+    return FigureCard(
+        "gamma_bins",
+        "Each bin by itself",
+        f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
+        f"{grid.epoch[place.at]}{shown}",
+        partial(small_multiples, grid, place, other),
+        f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.epoch[place.at]}: "
+        f"{ends}.{beside}",
+        bins_table(grid, place.at),
+        f"After {PAPER}, figure 5. γ on a signed square-root scale. {caption(found, place.at)}",
+    )
+
+
+def bins_table(grid: Grid, at: int) -> Table:
+    """Return one row a bin: its gamma now, its range over the epochs, turns and empty epochs."""
+    columns = (
+        Column("bin", "bin", "count"),
+        Column("gamma", f"γ, epoch {grid.epoch[at]}", "number"),
+        Column("smallest", "smallest γ", "number"),
+        Column("largest", "largest γ", "number"),
+        Column("turns", "changes of sign", "count"),
+        Column("empty", "epochs without answers", "count"),
+        Column("gap", f"gap, epoch {grid.epoch[at]}, points", "points"),
+    )
+    turns, empty = grid.turned.sum(axis=0), grid.frozen.sum(axis=0)
+    low, high = grid.gamma.min(axis=0), grid.gamma.max(axis=0)
+    rows = tuple(
+        (
+            b + 1,
+            float(grid.gamma[at, b]),
+            float(low[b]),
+            float(high[b]),
+            int(turns[b]),
+            int(empty[b]),
+            None if grid.frozen[at, b] else float(grid.gap[at, b]),
+        )
+        for b in range(grid.n_bins)
+    )
+    return Table(columns, rows)
+
+
+def correspondence_card(found: Dynamics, place: Place) -> FigureCard | None:
+    """Return C_train beside C_val of each bin, if any C_train is known."""
+    grid = found.grid
+    known = np.isfinite(grid.train_confidence)
+    if not known.any():
+        return None
+    both = known & ~grid.frozen
+    apart = np.abs(grid.train_confidence - grid.confidence)[both]
+    middling = points(float(np.median(apart))) if apart.size else "–"
+    none = int((~known).sum())
+    lost = f" In {count(none)} cells no training row fell into the bin: a gap in the line."
+    return FigureCard(
+        "gamma_train",
+        "Does training certainty carry over to validation?",
+        "solid: C_train, the true class of training rows in the bin; stars: C_val",
+        partial(correspondence, grid, place),
+        f"Training and validation confidence of each bin over the epochs; half of the pairs lie "
+        f"within {middling} points.{lost if none else ''}",
+        epoch_table(grid, place.at),
+        f"After {PAPER}, figure 2. Half of the pairs lie within {middling} points."
+        f"{lost if none else ''}",
+    )

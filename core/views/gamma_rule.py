@@ -1,0 +1,255 @@
+"""The rule behind a history of gammas: named by the config, found exactly, or not known."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Bool, Float
+from core.figures.gamma import Grid
+from core.figures.numbers import MINUS, three
+from core.losses.bins import LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
+
+Rule = AdaFocalRule | CalFocalRule
+CLOSE = 1e-9  # of a kept gamma to what the rule gives, relative; both are float64
+EXACT = 1e-6  # likewise for a history from elsewhere, whose numbers were written as text
+NO_BOUND = 1e6
+TELLING = 1e-3  # a gap smaller than this tells nothing of lambda
+START = 1.0  # gamma before the first update
+LARGE = 1e6
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What is known of the rule that a history followed.
+
+    Attributes
+    ----------
+    rule : AdaFocalRule, CalFocalRule or None
+    source : str
+        Where it is known from, or why it is not.
+    tolerance : float
+        How near its gammas come to the kept ones, relative.
+    """
+
+    rule: Rule | None
+    source: str
+    tolerance: float = CLOSE
+
+    @property
+    def inferred(self) -> bool:
+        """Whether it was found from the numbers."""
+        return self.rule is not None and self.tolerance == EXACT
+
+
+def learned(config: Mapping[str, object] | None, grid: Grid) -> Learned:
+    """Return the rule of a run's config, else one that every gamma of the history follows.
+
+    Parameters
+    ----------
+    config : mapping or None
+        The loss of the training: its name and settings; None for a history from elsewhere.
+    grid : Grid
+        The history.
+    """
+    if config is None:
+        return inferred(grid)
+    name, every = config.get("name"), config.get("update_every", "epoch")
+    if name in ("calfocal_1", "calfocal_2"):
+        return Learned(CalFocalRule(_number(config, "lambda")), "as the training was set")
+    if name != "adafocal":
+        return inferred(grid)
+    if every != "epoch":
+        what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"
+        return Learned(None, what)
+    names = ("lambda", "gamma_max", "gamma_min", "s_th")
+    return Learned(AdaFocalRule(*(_number(config, n) for n in names)), "as the training was set")
+
+
+def _number(config: Mapping[str, object], name: str) -> float:
+    value = config[name]
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def inferred(grid: Grid) -> Learned:
+    """Return the rule that every gamma of a history follows, if there is one.
+
+    Lambda is read from the clearest update, the switch from gammas that turned, bounds from the
+    extremes; it counts only when all gammas follow to a millionth.
+    """
+    nothing = Learned(None, "no setting of AdaFocal or CalFocal gives all of these γ")
+    for rule in (_calfocal(grid), _adafocal(grid)):
+        if rule is not None and follows(grid, rule, EXACT).all():
+            return Learned(rule, "found from the numbers: every γ of it follows", EXACT)
+    return nothing
+
+
+def _calfocal(grid: Grid) -> CalFocalRule | None:
+    clear = np.abs(grid.gap).argmax()
+    gap, gamma = grid.gap.ravel()[clear], grid.gamma.ravel()[clear]
+    if abs(gap) < TELLING or gamma <= 0 or gamma == 1:
+        return None
+    rate = _tidy(np.log(gamma) / gap)
+    return CalFocalRule(rate) if rate > 0 else None
+
+
+def _adafocal(grid: Grid) -> AdaFocalRule | None:
+    before, now = before_each(grid), grid.gamma
+    high, low = float(now.max()), float(now.min())
+    upper = high if high > START and (now == high).sum() > 1 else NO_BOUND
+    lower = low if low < 0 and (now == low).sum() > 1 else -NO_BOUND
+    stays = (before > 0) == (now > 0)
+    clear = stays & (now != upper) & (now != lower) & (np.abs(grid.gap) > TELLING)
+    if not clear.any():
+        return None
+    at = np.unravel_index(np.where(clear, np.abs(grid.gap), 0.0).argmax(), clear.shape)
+    side = 1.0 if before[at] > 0 else -1.0
+    ratio = now[at] / before[at] if before[at] != 0 else 0.0
+    if ratio <= 0:
+        return None
+    turned = np.abs(now[~stays])
+    s_th = _tidy(float(turned.min())) if turned.size else 0.0
+    return AdaFocalRule(_tidy(float(np.log(ratio) / (side * grid.gap[at]))), upper, lower, s_th)
+
+
+def _tidy(value: float) -> float:
+    """Return the number that was meant: six digits, since it was read from rounded ones."""
+    return float(f"{value:.6g}")
+
+
+def before_each(grid: Grid) -> Float:
+    """Return the gammas before each recorded epoch, (E, B): those after the one before, else 1."""
+    return np.vstack([np.full((1, grid.n_bins), START), grid.gamma[:-1]])
+
+
+def known_before(grid: Grid) -> Bool:
+    """Return of which epochs the gammas before are known, (E,): the one before is there."""
+    return np.asarray(np.diff(grid.epoch, prepend=0) == 1)
+
+
+def given_by(grid: Grid, rule: Rule) -> Float:
+    """Return the gammas that a rule gives after each epoch, (E, B), from those kept before it."""
+    edges = np.empty(0)  # no rule looks at them
+    bins = ValidationBins(edges, grid.count, grid.confidence, grid.accuracy)
+    return rule.update(before_each(grid), bins).gamma
+
+
+def follows(grid: Grid, rule: Rule, tolerance: float) -> Bool:
+    """Return where the gammas follow a rule, (E, B); True where that cannot be told."""
+    close = np.abs(given_by(grid, rule) - grid.gamma) <= tolerance * np.maximum(
+        1.0, np.abs(grid.gamma)
+    )
+    untold = ~known_before(grid)[:, None] & isinstance(rule, AdaFocalRule)
+    return np.asarray(close | untold)
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update written out.
+
+    Attributes
+    ----------
+    equation : str
+        The arithmetic with this epoch's numbers, "" where none can be written.
+    steps : tuple of str
+        What became of its result (an empty bin, the switch, a bound), or why there is no equation.
+    """
+
+    equation: str
+    steps: tuple[str, ...]
+
+
+def update(grid: Grid, found: Learned, at: int, of: int) -> Update:
+    """Write out how the gamma of one bin came about in one epoch.
+
+    Parameters
+    ----------
+    grid : Grid
+    found : Learned
+    at, of : int
+        Places of epoch and bin.
+    """
+    rule = found.rule
+    if rule is None:
+        return Update("", (f"The rule is not known: {found.source}.",))
+    if isinstance(rule, AdaFocalRule) and not known_before(grid)[at]:
+        what = f"This history has no epoch before epoch {grid.epoch[at]}"
+        what = what if at == 0 else f"Epoch {grid.epoch[at] - 1} is not in this history"
+        return Update("", (f"{what}, so the γ that the update began with is not known.",))
+    if not follows(grid, rule, found.tolerance)[at, of]:
+        given = amount(float(given_by(grid, rule)[at, of]))
+        what = f"With λ = {amount(rule.rate)} the rule gives {given}, but γ is kept as"
+        kept = amount(float(grid.gamma[at, of]))
+        return Update("", (f"{what} {kept}: this history does not follow it here.",))
+    empty, gap = bool(grid.frozen[at, of]), float(grid.gap[at, of])
+    if isinstance(rule, CalFocalRule):
+        return _calfocal_words(rule, gap, empty=empty)
+    return _adafocal_words(rule, float(before_each(grid)[at, of]), gap, empty=empty)
+
+
+def _calfocal_words(rule: CalFocalRule, gap: float, *, empty: bool) -> Update:
+    if empty:
+        return Update("", ("No validation answer fell into this bin, so γ is 1.",))
+    exponent = min(rule.rate * gap, LARGEST_EXPONENT)
+    rate, difference, result = _printed(
+        (rule.rate, gap), lambda n: math.exp(min(n[0] * n[1], LARGEST_EXPONENT)), math.exp(exponent)
+    )
+    steps = ("λ · gap counts as 69 at most.",) if exponent == LARGEST_EXPONENT else ()
+    return Update(f"γ ← exp(λ · gap) = exp({rate} · {_factor(difference)}) = {result}", steps)
+
+
+def _adafocal_words(rule: AdaFocalRule, before: float, gap: float, *, empty: bool) -> Update:
+    steps: list[str] = []
+    side = 1.0 if before > 0 else -1.0
+    moved = before * math.exp(side * rule.rate * gap)
+    first, rate, difference, result = _printed(
+        (before, rule.rate, gap), lambda n: n[0] * math.exp(side * n[1] * n[2]), moved
+    )
+    sign = "" if side > 0 else MINUS
+    if empty:
+        steps.append("No validation answer fell into this bin: the gap counts as 0 and γ stays.")
+    if abs(moved) < rule.s_th:
+        turned = -rule.s_th if moved > 0 else rule.s_th
+        near = f"{result} is nearer to 0 than S_th = {amount(rule.s_th)}"
+        steps.append(f"{near}, so γ changes sides: {amount(turned)}.")
+        moved = turned
+    if moved > rule.gamma_max:
+        steps.append(f"That is above γ max, so γ is {amount(rule.gamma_max)}.")
+    if moved < rule.gamma_min:
+        steps.append(f"That is below γ min, so γ is {amount(rule.gamma_min)}.")
+    exponent = f"exp({sign}{rate} · {_factor(difference)})"
+    return Update(f"γ ← γ · exp({sign}λ · gap) = {first} · {exponent} = {result}", tuple(steps))
+
+
+def _printed(
+    numbers: Sequence[float], compute: Callable[[list[float]], float], exact: float
+) -> list[str]:
+    """Return numbers and result in as few digits as make the printed arithmetic come out."""
+    result = amount(exact)
+    texts = [positional(n, 3) for n in numbers]
+    for digits in range(3, 17):
+        texts = [positional(n, digits) for n in numbers]
+        if amount(compute([float(text) for text in texts])) == result:
+            break
+    return [*(text.replace("-", MINUS) for text in texts), result]
+
+
+def positional(value: float, digits: int) -> str:
+    """Return a number with so many significant digits, trailing zeros left out."""
+    if abs(value) >= LARGE:
+        return f"{value:.{digits}g}"
+    return np.format_float_positional(
+        value, precision=digits, unique=False, fractional=False, trim="-"
+    )
+
+
+def amount(value: float) -> str:
+    """Return a gamma or lambda as people read it; huge ones in powers of ten."""
+    return three(value) if abs(value) < LARGE else f"{value:.2e}".replace("-", MINUS)
+
+
+def _factor(text: str) -> str:
+    """Return a number behind a sign of multiplication, in brackets where it has its own sign."""
+    return f"({text})" if text.startswith(MINUS) else text

@@ -1,0 +1,276 @@
+"""What is said of one epoch of a gamma history: the sentence, the numbers, what must be known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.defaults import LEVEL
+from core.figures.gamma import Grid
+from core.figures.numbers import MINUS, count, in_hundred, percent, points
+from core.figures.theme import Tone
+from core.losses.bins import AdaFocalRule
+from core.metrics.intervals import wilson
+from core.views.gamma_rule import Learned, amount, positional
+from core.views.records import Part, Sentence, Tile
+
+ALIKE = 0.005  # gammas nearer to one another than this are told as one
+TIED = 1e-9  # width of a bin whose edges coincide
+
+
+@dataclass(frozen=True)
+class Said:
+    """How the gap of one bin reads."""
+
+    text: str
+    tone: Tone
+
+
+def brief(value: float) -> str:
+    """Return a gamma in two significant digits, as a sentence has it."""
+    return positional(value, 2).replace("-", MINUS)
+
+
+def listed(places: Sequence[int]) -> str:
+    """Return bins as people count them: bin 3, bins 3 to 5 and 9."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    texts = []
+    for run in runs:
+        ends = (run[0], run[-1]) if len(run) > 2 else ()
+        texts += [f"{ends[0] + 1} to {ends[1] + 1}"] if ends else [str(p + 1) for p in run]
+    joined = ", ".join(texts[:-1]) + f" and {texts[-1]}" if len(texts) > 1 else texts[0]
+    return f"{'bin' if len(places) == 1 else 'bins'} {joined}"
+
+
+def told(grid: Grid, at: int, of: int) -> Said:
+    """Return whether a bin says more or less than it should, as far as its answers can show."""
+    n, gap = int(grid.count[at, of]), float(grid.gap[at, of])
+    if n == 0:
+        return Said("it holds no validation answers", "ink")
+    low, high = interval(grid, at, of)
+    if low <= grid.confidence[at, of] <= high:
+        noun = "answer" if n == 1 else "answers"
+        return Said(
+            f"its gap there ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
+            "quiet",
+        )
+    more = "more" if gap > 0 else "less"
+    text = f"there the model says {points(abs(gap))} points {more} than it should"
+    return Said(text, "over" if gap > 0 else "under")
+
+
+def interval(grid: Grid, at: int, of: int) -> tuple[float, float]:
+    """Return Wilson's interval of the share that was right in one bin."""
+    n = np.asarray(grid.count[at, of])
+    low, high = wilson(n * grid.accuracy[at, of], n, LEVEL)
+    return float(low), float(high)
+
+
+def sentence(grid: Grid, at: int) -> Sentence:
+    """Return which bin training holds back hardest after an epoch, and which it pushes on."""
+    gamma, held = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
+    head = f"At epoch {grid.epoch[at]} "
+    if held.size == 0:
+        return Sentence((Part(f"{head}no bin holds validation answers, so nothing is learned."),))
+    live = gamma[held]
+    if live.max() - live.min() < ALIKE:
+        return Sentence((Part(f"{head}{_alike(float(live[0]))} {_off(grid, at)}"),))
+    pushed = held[live < 0]
+    if pushed.size == held.size:
+        most = int(held[live.argmin()])
+        parts = (Part(f"{head}training pushes every bin on, {_named(most, gamma)} hardest: "),)
+        return Sentence((*parts, *_gap_parts(grid, at, most)))
+    most = int(held[live.argmax()])
+    begin = f"{head}training holds {_named(most, gamma, between=' back hardest')}: "
+    return Sentence(
+        (Part(begin), *_gap_parts(grid, at, most), Part(f" {_second(grid, at, held, pushed)}"))
+    )
+
+
+def _alike(gamma: float) -> str:
+    what = "holds every bin back" if gamma > 0 else "pushes every bin on"
+    return f"training {what} alike (γ\u202f{brief(gamma)})."
+
+
+def _off(grid: Grid, at: int) -> str:
+    return f"On average what the model says is off by {points(mean_gap(grid, at))} points."
+
+
+def _named(of: int, gamma: np.ndarray, between: str = "") -> str:
+    return f"bin {of + 1}{between} (γ\u202f{brief(float(gamma[of]))})"
+
+
+def _gap_parts(grid: Grid, at: int, of: int) -> tuple[Part, ...]:
+    found = told(grid, at, of)
+    tone: Tone = "ink" if found.tone == "quiet" else found.tone
+    return Part(found.text, tone), Part(".")
+
+
+def _second(grid: Grid, at: int, held: np.ndarray, pushed: np.ndarray) -> str:
+    """Return the sentence on the other end: bins that are pushed on, else the least held back."""
+    gamma = grid.gamma[at]
+    if pushed.size == 0:
+        least = int(held[gamma[held].argmin()])
+        return f"No bin is pushed on; {_named(least, gamma)} is held back least."
+    most = int(pushed[gamma[pushed].argmin()])
+    before = at > 0 and bool((grid.gamma[at - 1, pushed] < 0).all())
+    still = "still " if before else ""
+    if pushed.size == 1:
+        return f"{_named(most, gamma).capitalize()} is {still}pushed on."
+    names = listed(pushed.tolist()).capitalize()
+    return f"{names} are {still}pushed on, {_named(most, gamma)} hardest."
+
+
+def mean_gap(grid: Grid, at: int) -> float:
+    """Return the mean absolute gap of the bins, weighted by their answers; NaN without any."""
+    n = grid.count[at]
+    return float(n @ np.abs(grid.gap[at]) / n.sum()) if n.sum() else float("nan")
+
+
+def tiles(grid: Grid, found: Learned, at: int) -> tuple[Tile, ...]:
+    """Return the number strip of one epoch."""
+    gamma = grid.gamma[at]
+    high, low = int(gamma.argmax()), int(gamma.argmin())
+    n_frozen = int(grid.frozen[at].sum())
+    return (
+        Tile(
+            "Epoch",
+            str(grid.epoch[at]),
+            note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
+            help="One pass over the training images; counted from 1.",
+        ),
+        _rate_tile(found),
+        Tile(
+            "Largest γ",
+            amount(float(gamma[high])),
+            note=f"bin {high + 1}",
+            help="How hard training is pushed to stay modest among answers of one certainty.",
+        ),
+        Tile(
+            "Smallest γ",
+            amount(float(gamma[low])),
+            note=f"bin {low + 1}" + (", pushed on" if gamma[low] < 0 else ""),
+            help="Below 0 the loss is inverse focal loss: training pushes towards more certainty.",
+        ),
+        Tile(
+            "Mean gap, either way",
+            points(mean_gap(grid, at)),
+            "points",
+            note="of these bins, by answers",
+            help="How far what the model says is from how often it is right, over the bins.",
+        ),
+        Tile(
+            "Bins without answers",
+            str(n_frozen),
+            note=f"of {grid.n_bins}" + (", their γ rests" if n_frozen else ""),
+            help="Ties between confidences leave bins empty; then their γ is not updated.",
+        ),
+    )
+
+
+def _rate_tile(found: Learned) -> Tile:
+    text = "How strongly a gap moves γ: the larger, the faster."
+    if found.rule is None:
+        return Tile("λ", "–", note="not known", help=text)
+    name = "AdaFocal" if isinstance(found.rule, AdaFocalRule) else "CalFocal"
+    inferred = ", found from the numbers" if found.inferred else ""
+    return Tile("λ", f"{found.rule.rate:g}", note=f"{name}{inferred}", help=text)
+
+
+def frozen_words(grid: Grid, at: int) -> str:
+    """Return why bins are empty in an epoch and what follows; "" where none is."""
+    empty = np.flatnonzero(grid.frozen[at])
+    if empty.size == 0:
+        return ""
+    width = grid.upper[at] - grid.lower[at]
+    tied = empty[width[empty] <= TIED]
+    texts = []
+    if tied.size:
+        where = sorted({percent(float(v)) for v in grid.upper[at, tied]})
+        one = tied.size == 1
+        texts.append(
+            f"{listed(tied.tolist()).capitalize()} {'is' if one else 'are'} empty: so many "
+            f"validation answers state exactly {' or '.join(where)} that both edges of "
+            f"{'this bin' if one else 'these bins'} fall on the same value."
+        )
+    rest = np.setdiff1d(empty, tied)
+    if rest.size:
+        verb = "holds" if rest.size == 1 else "hold"
+        texts.append(f"{listed(rest.tolist()).capitalize()} {verb} no validation answer.")
+    texts.append("Without a gap there is nothing to learn from, so γ rests there.")
+    if empty[-1] == grid.n_bins - 1 and tied.size and tied[-1] == empty[-1]:
+        last = amount(float(grid.gamma[at, -1]))
+        texts.append(
+            f"Training rows with a probability of {percent(float(grid.upper[at, -1]))} belong to "
+            f"the last bin all the same, and train with its resting γ of {last}."
+        )
+    return " ".join(texts)
+
+
+def missing_words(grid: Grid) -> str:
+    """Return which epochs a history lacks; "" where it has them all."""
+    steps = np.diff(grid.epoch)
+    if grid.n_epochs < 2 or (steps == 1).all():
+        return ""
+    lost = int(steps.sum()) - len(steps)
+    return (
+        f"This history has {count(grid.n_epochs)} epochs from {grid.epoch[0]} to "
+        f"{grid.epoch[-1]}; {count(lost)} between them are missing. The maps show what there is, "
+        "column by column."
+    )
+
+
+def plain_sentence(grid: Grid, at: int) -> Sentence:
+    """Return the same in times out of 100, for people who train no models."""
+    held = np.flatnonzero(~grid.frozen[at])
+    head = f"In round {grid.epoch[at]} of training, "
+    if held.size == 0:
+        return Sentence((Part(f"{head}there was nothing to learn from."),))
+    gamma = grid.gamma[at, held]
+    if gamma.max() - gamma.min() < ALIKE:
+        return Sentence((Part(f"{head}answers of every certainty were treated alike."),))
+    of = int(held[np.abs(gamma).argmax()] if gamma.max() < 0 else held[gamma.argmax()])
+    says = in_hundred(float(grid.confidence[at, of]))
+    right = in_hundred(float(grid.accuracy[at, of]))
+    pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to stay modest"
+    found = told(grid, at, of)
+    parts = [Part(f"{head}the model was {pushed} where it says {says} in 100")]
+    if found.tone == "quiet":
+        n = count(int(grid.count[at, of]))
+        parts.append(Part(f"; there it was right {right} times in 100, but {n} answers are too "))
+        parts.append(Part("few to tell the two apart."))
+    else:
+        parts.append(Part("; there it was right "))
+        parts.append(Part(f"{right} times in 100", found.tone))
+        parts.append(Part("."))
+    return Sentence(tuple(parts))
+
+
+def plain_tiles(grid: Grid, at: int) -> tuple[Tile, ...]:
+    """Return three numbers without terms."""
+    low = int((grid.gamma[at] < 0).sum())
+    return (
+        Tile(
+            "Round of training",
+            str(grid.epoch[at]),
+            note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
+            help="In one round the model sees every training picture once.",
+        ),
+        Tile(
+            "Off on average",
+            points(mean_gap(grid, at)),
+            "in 100",
+            help="How far what it says is from how often it was right.",
+        ),
+        Tile(
+            "Groups pushed to be surer",
+            str(low),
+            note=f"of {grid.n_bins} groups of similar certainty",
+            help="In all others training is pushed to stay modest.",
+        ),
+    )

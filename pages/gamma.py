@@ -1,0 +1,7 @@
+"""Gamma dynamics: what a loss with gammas by bin learned, epoch by epoch."""
+
+from pages.ui import frame, gamma
+
+frame.begin("pages/gamma.py")
+with frame.caught():
+    gamma.draw()
