@@ -15,7 +15,7 @@ Unit = Literal["share", "nats", "number", "rate"]
 HEIGHT = 212
 WITH_LEGEND = 26  # more pixels
 MOST_POINTS = 600  # of a line: more than it has pixels
-DOTS_UP_TO = 40  # epochs: with few, each is shown
+DOTS_UP_TO = 12  # epochs with a value: so few are shown each
 DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
 
 
@@ -114,7 +114,7 @@ def _trace(line: Line, unit: Unit, theme: Theme) -> go.Scatter:
         y=(100.0 if unit == "share" else 1.0) * line.value[at],
         name=name,
         mode="lines+markers" if known <= DOTS_UP_TO else "lines",
-        line={"color": colour, "width": line.width, "dash": line.dash},
+        line={"color": colour, "width": line.width, "dash": line.dash, "simplify": False},
         marker={"size": 4.5, "color": colour},
         hovertemplate=f"<b>{name}</b><br>epoch %{{x}}: %{{y:{digits}<extra></extra>",
     )

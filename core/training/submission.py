@@ -1,8 +1,10 @@
 """One submission of several trainings: the same config with other losses and seeds; no torch."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from core.errors import UsageError
@@ -11,11 +13,12 @@ from core.training.config import TrainConfig
 
 MOST: Final = 100  # trainings of one submission
 _SEEDS: Final = re.compile(r"\s*\d{1,19}(\s*[,; ]\s*\d{1,19})*\s*", re.ASCII)
+IMPORT: Final = "CANDOR_IMPORT"  # folders that a page may read from, separated as in PATH
 FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
     "data": "digits",
     "model": "small_cnn",
     "loss": {"name": "adafocal"},
-    "epochs": 200,
+    "epochs": 150,
     "batch_size": 64,
     "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
     "augment": False,
@@ -71,3 +74,25 @@ def trainings(
             one = replace(base, loss=loss, seed=seed, name=name)
             found.append(replace(one, name=f"{one.name}, seed {seed}") if len(seeds_) > 1 else one)
     return tuple(found)
+
+
+def check_folder(root: str | None) -> None:
+    """Refuse a data folder that a page may not read from; the command line may read any.
+
+    Raises
+    ------
+    UsageError
+        FOLDER.
+    """
+    if root is None:
+        return
+    allowed = [Path(one).resolve() for one in os.environ.get(IMPORT, "").split(os.pathsep) if one]
+    wanted = Path(root).expanduser().resolve()
+    if any(wanted.is_relative_to(one) for one in allowed):
+        return
+    where = "none" if not allowed else ", ".join(str(one) for one in allowed)
+    raise UsageError(
+        "FOLDER",
+        f"{root[:200]!r} lies outside the folders that this page may read ({where})",
+        f"name it in {IMPORT} before the server starts, or train with python -m core train",
+    )

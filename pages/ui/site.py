@@ -29,11 +29,12 @@ HOME = Entry("library", "Runs", ":material/inventory_2:")
 RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:")
 POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:")
 COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
+TRAIN = Entry("train", "Train", ":material/model_training:")
 GAMMA = Entry("gamma", "Gamma dynamics", ":material/timeline:")
 THEORY = Entry("theory", "Theory", ":material/menu_book:")
 SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Audit": (HOME, RELIABILITY, POSTHOC, COMPARE),
-    "Train": (GAMMA,),
+    "Train": (TRAIN, GAMMA),
     "Learn": (THEORY,),
 }
 

@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import UsageError
 from core.training.config import from_json
-from core.training.submission import FIRST, MOST, seeds, trainings
+from core.training.submission import FIRST, IMPORT, MOST, check_folder, seeds, trainings
 
 BASE = from_json(FIRST)
 
@@ -55,3 +55,16 @@ def test_a_loss_that_does_not_fit_the_data_is_refused():
 def test_too_many_at_once_are_refused():
     with pytest.raises(UsageError, match="at most"):
         trainings(BASE, "", [], tuple(range(MOST + 1)))
+
+
+def test_a_page_reads_only_below_the_folders_it_was_given(tmp_path, monkeypatch):
+    inside, outside = tmp_path / "data" / "films", tmp_path / "other"
+    check_folder(None)
+    monkeypatch.delenv(IMPORT, raising=False)
+    with pytest.raises(UsageError, match="FOLDER"):
+        check_folder(str(inside))
+    monkeypatch.setenv(IMPORT, f"{tmp_path / 'more'}:{tmp_path / 'data'}")
+    check_folder(str(inside))
+    for wrong in (outside, inside / ".." / ".." / "other", tmp_path / "data2"):
+        with pytest.raises(UsageError, match="FOLDER"):
+            check_folder(str(wrong))

@@ -1,0 +1,84 @@
+"""The cached part of the Train page: histories, devices and measured speeds."""
+
+from threading import Lock
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.histories import History
+from core.jobs.devices import Device
+from core.jobs.devices import devices as find_devices
+from core.jobs.local import open_jobs
+from core.library import open_library
+from core.library.history import from_events
+from core.training.config import TrainConfig
+from core.training.estimate import Speed, basis
+
+MOST_SPEEDS = 256
+
+
+@st.cache_data(ttl=10, max_entries=1, show_spinner=False)
+def devices() -> tuple[Device, ...]:
+    """Return the devices; the driver is asked at most every ten seconds."""
+    return find_devices()
+
+
+def history_of_job(job_id: str) -> History:
+    """Return what is recorded of a job so far; read again only when its events have grown."""
+    path = open_jobs().folder(job_id).path / "events.jsonl"
+    try:
+        state = path.stat()
+    except OSError:
+        return from_events([])[0]
+    return _history_of_job(job_id, state.st_size, state.st_mtime_ns)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _history_of_job(job_id: str, size: int, changed_ns: int) -> History:
+    del size, changed_ns  # part of the key only
+    return from_events(open_jobs().folder(job_id).lines())[0]
+
+
+def history_of_run(run_id: str) -> History | None:
+    """Return the history of a run in the library, or None where there is none (yet)."""
+    try:
+        return _history_of_run(run_id)
+    except LibraryError:
+        return None
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _history_of_run(run_id: str) -> History:
+    return open_library().history(run_id)
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def parts_of_history(run_id: str) -> tuple[str, ...]:
+    """Return the files of the history of a run in the library; none where it has none."""
+    found = open_library().get(run_id).history
+    return tuple(found.files) if found else ()
+
+
+class Speeds:
+    """What was measured, by what it depends on; shared by the sessions of a process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found: dict[str, Speed] = {}
+
+    def get(self, config: TrainConfig) -> Speed | None:
+        """Return the speed of a config, or None where it was not measured."""
+        return self._found.get(basis(config).digest)
+
+    def put(self, config: TrainConfig, speed: Speed) -> None:
+        """Keep a speed; the oldest goes when there are too many."""
+        with self._lock:
+            self._found[basis(config).digest] = speed
+            while len(self._found) > MOST_SPEEDS:
+                del self._found[next(iter(self._found))]
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def speeds() -> Speeds:
+    """Return where measured speeds are kept."""
+    return Speeds()

@@ -1,0 +1,261 @@
+"""The Train page: one click for a first visitor, the form, the queue, and one job watched."""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from core.disk import parse_json
+from core.errors import AuditError, UsageError
+from core.figures.numbers import count
+from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.records import Job, State
+from core.training.config import TrainConfig, from_json
+from core.training.estimate import Speed, seconds
+from core.training.submission import FIRST
+from core.views import training_words as words
+from pages.ui import (
+    cache_train,
+    frame,
+    site,
+    state,
+    train_form,
+    train_queue,
+    train_watch,
+    train_work,
+    widgets,
+)
+from pages.ui import train_state as form
+from pages.ui.escape import esc
+
+LOOK_S: Final = 2.0
+MAX_CONFIG_BYTES: Final = 64 * 1024
+NOT_LOADED: Final = "train.not_loaded"
+LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one
+TITLE: Final = (
+    '<h1 class="c-sentence">Train a model, and see while it learns how far its certainty can be '
+    "trusted.</h1>"
+)
+PLAIN_TITLE: Final = (
+    '<h1 class="c-sentence">Let a small program learn from examples, and see how sure it says it '
+    "is.</h1>"
+)
+PLAIN: Final = (
+    "What comes out is a run: its answers on images it never learned from, and how sure it said "
+    "it was of each. One click shows it on handwritten digits, in about a minute."
+)
+
+
+def draw() -> None:
+    """Draw one job where the link names it, else the form and the list of jobs."""
+    jobs = open_jobs()
+    jobs.tick()
+    train_work.take_in()
+    listed = jobs.list()
+    job_id = st.query_params.get("job")
+    if not job_id:
+        _start(jobs, listed)
+        return
+    try:
+        job = jobs.get(job_id)
+    except AuditError as error:
+        frame.refusal(error)
+        st.page_link(site.TRAIN.script, label="All trainings", icon=site.TRAIN.icon)
+        return
+    train_watch.draw(jobs, job, listed)
+
+
+def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
+    """Draw the page on which trainings are begun."""
+    form.begin()
+    widgets.eyebrow("Train")
+    st.html(PLAIN_TITLE if state.plain() else TITLE)
+    if state.plain():
+        widgets.second(PLAIN)
+    if not listed or state.plain():
+        _one_click(jobs)
+    train_queue.refused()
+    left, right = st.columns([5, 3], gap="large")
+    with left:
+        if not state.plain():
+            widgets.title("A training of your own")
+            train_form.draw()
+            _submit(jobs, listed)
+    with right:
+        train_queue.head(jobs, listed)
+        stood = train_queue.stand(listed)
+        busy = train_queue.any_live(listed) or bool(train_work.running())
+        (_live_rows if busy else _rows)(stood)
+
+
+def _rows(stood: str) -> None:
+    """Draw the list; the whole page anew when something stands elsewhere by now."""
+    jobs = open_jobs()
+    jobs.tick()
+    listed = jobs.list()
+    if train_queue.stand(listed) != stood or train_work.any_done():
+        st.rerun()
+    if not listed:
+        st.markdown("None yet. They stay listed here, also while nobody looks.")
+    train_queue.rows(jobs, listed)
+
+
+_live_rows = st.fragment(_rows, run_every=LOOK_S)
+
+
+def _one_click(jobs: LocalJobs) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="train.one"):
+        st.button(
+            "Train AdaFocal on digits",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="train.first_one",
+            on_click=_send,
+            args=(jobs, (from_json(FIRST),)),
+        )
+        st.markdown("About a minute on two cores; nothing is downloaded.")
+
+
+def _send(
+    jobs: LocalJobs,
+    configs: Sequence[TrainConfig],
+    wants: str = "auto",
+    priority: int = 0,
+    minutes: float | None = None,
+) -> None:
+    """Queue trainings and open the first; what is refused is said on the page that follows."""
+    limit = None if minutes is None else 60 * minutes
+    try:
+        made = jobs.submit(configs, wants=wants, priority=priority, time_limit=limit)
+    except AuditError as error:
+        st.session_state[train_queue.REFUSED] = error
+        return
+    st.query_params["job"] = made[0].id
+
+
+def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
+    """Draw what the form asks for, how long it takes, and the buttons."""
+    wanted: tuple[TrainConfig, ...] = ()
+    error: AuditError | None = st.session_state.get(NOT_LOADED)
+    try:
+        wanted = form.submitted()
+    except UsageError as refused:
+        error = refused
+    if error is not None:
+        frame.refusal(error)
+    if wanted:
+        _known(wanted[0], listed)
+        _time(wanted)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
+        device = str(form.value("device"))
+        st.button(
+            f"Train {len(wanted)}" if len(wanted) > 1 else "Train",
+            type="primary" if listed else "secondary",
+            disabled=not wanted,
+            key="train.submit",
+            on_click=_send,
+            args=(jobs, wanted, device if ":" in device else "auto"),
+            kwargs={
+                "priority": form.value("priority") or 0,
+                "minutes": form.value("minutes"),
+            },
+        )
+        if wanted:
+            _save(wanted[0])
+        with st.popover("Load config", key="train.load"):
+            st.file_uploader(
+                "A config as `python -m core train` takes it",
+                type="json",
+                key=f"train.file.{st.session_state.get(LOADS, 0)}",
+                on_change=_load,
+                max_upload_size=1,
+            )
+
+
+def _save(config: TrainConfig) -> None:
+    st.download_button(
+        "Save config",
+        lambda: json.dumps(config.to_json(), indent=1, allow_nan=False),
+        "candor_train.json",
+        "application/json",
+        key="train.save",
+        on_click="ignore",
+        help="python -m core train takes the file as it is.",
+    )
+
+
+def _load() -> None:
+    """Fill the form from a file; one that is refused leaves the form as it was."""
+    count = st.session_state.get(LOADS, 0)
+    file = st.session_state.get(f"train.file.{count}")
+    if file is None:
+        return
+    st.session_state[LOADS] = count + 1
+    try:
+        form.fill(from_json(_parsed(file.name, file.getvalue())))
+    except UsageError as error:
+        st.session_state[NOT_LOADED] = error
+    else:
+        st.session_state.pop(NOT_LOADED, None)
+
+
+def _parsed(name: str, data: bytes) -> object:
+    if len(data) > MAX_CONFIG_BYTES:
+        what = f"{name} has {len(data)} bytes"
+        raise UsageError("SETTING", what, f"a config has at most {MAX_CONFIG_BYTES}")
+    try:
+        return parse_json(data.decode("utf-8"))
+    except ValueError as error:
+        raise UsageError("SETTING", f"{name} is not JSON", "give a JSON object") from error
+
+
+def _known(config: TrainConfig, listed: Sequence[Job]) -> None:
+    """Link the run of the same config where there is one."""
+    same = (one for one in listed if one.digest == config.digest and one.run)
+    job = next((one for one in same if one.state is State.SUCCEEDED), None)
+    if job is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="train.known"):
+        st.markdown("Trained before with these settings: open it, or train again.")
+        st.page_link(
+            site.TRAIN.script,
+            label=esc(job.name),
+            icon=":material/check_circle:",
+            query_params={"job": job.id},
+        )
+
+
+def _time(wanted: Sequence[TrainConfig]) -> None:
+    """Say on which devices it can run and how long it takes, once that was measured."""
+    there = "; ".join(words.device_words(one) for one in cache_train.devices())
+    config = wanted[0]
+    speed, failed = cache_train.speeds().get(config), train_work.failure(config)
+    with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
+        if train_work.measuring(config):
+            st.markdown(":material/timer: Measuring a few steps")
+        elif speed is None:
+            st.button(
+                "How long will it take?",
+                key="train.measure",
+                type="tertiary",
+                icon=":material/timer:",
+                on_click=train_work.measure_speed,
+                args=(config,),
+                help="Times a few training steps on random images; some seconds.",
+            )
+        else:
+            st.markdown(f":material/timer: {_estimate(speed, wanted)}")
+        widgets.caption(f"Devices here: {there}.")
+    if failed is not None:
+        frame.refusal(failed)
+
+
+def _estimate(speed: Speed, wanted: Sequence[TrainConfig]) -> str:
+    took = [seconds(speed, one) for one in wanted]
+    device = "CPU" if speed.device == "cpu" else "GPU"
+    rate = f"{count(round(speed.trained))} images a second on this machine's {device}"
+    if took[0] is None:
+        return f"{rate}; the number of images is not known before they are read."
+    each = " each" if len(wanted) > 1 else ""
+    return f"**{words.about(took[0]).capitalize()}{each}**, {rate}."

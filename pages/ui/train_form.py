@@ -1,0 +1,340 @@
+"""The form of the Train page: few things first, the rest folded; `train_state` reads it."""
+
+from collections.abc import Callable
+from typing import Final
+
+import streamlit as st
+
+from core.datasets.catalogue import DATASETS
+from core.figures.numbers import MINUS, count, three
+from core.jobs.devices import CPU
+from core.losses.catalogue import LOSSES, REDUCTIONS, Parameter
+from core.models import names
+from core.models.catalogue import MODELS
+from core.training.config import (
+    MAX_BATCH,
+    MAX_DEVICES,
+    MAX_EPOCHS,
+    MAX_NAME,
+    OPTIMIZERS,
+    PRECISIONS,
+    SCHEDULES,
+)
+from core.training.recipes import RECIPES
+from pages.ui import cache_train, train_work, widgets
+from pages.ui import train_state as form
+from pages.ui.train_state import BY_NAME, NUMBER, OWN, key
+
+SESSION: Final = "session"  # values outlive a change of page
+WIDE, NARROW = 250, 132
+DEVICES: Final = {"auto": "Automatic", "cpu": "CPU", "cuda": "GPU"}
+OPTIMISERS: Final = {"sgd": "SGD", "adamw": "AdamW"}
+FALLS: Final = {"step": "In steps", "cosine": "Cosine", "constant": "Constant"}
+COUNTED: Final = {"mean": "Mean", "sum": "Sum"}
+BITS: Final = {"32": "float32", "bf16": "bfloat16", "16": "float16"}
+SEED_MOST: Final = 2**53 - 1  # what a browser counts exactly
+OPTIONAL: Final = ("n_train", "clip_norm", "minutes")  # may be left empty
+PRIORITIES: Final = (-100, 100)
+MINUTES: Final = (1.0, 527_040.0)
+
+
+def draw() -> None:
+    """Draw the choices."""
+    for place, drawn in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
+        with place:
+            drawn()
+    _parameters(str(form.value("loss")))
+    with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
+        _whole("Epochs", "epochs", (1, MAX_EPOCHS), "How often it goes through the images.")
+        _device()
+        _text("Seeds", "seeds", "One training with each: 0, or 0, 1, 2.", width=NARROW)
+    with st.expander("More settings", key="train.more"):
+        _recipe()
+        _steps()
+        _images()
+        _submission()
+
+
+def _data() -> None:
+    _select("Data", "data", list(DATASETS), lambda name: DATASETS[name].label)
+    entry = DATASETS[str(form.value("data"))]
+    widgets.caption(entry.plain)
+    if entry.needs_root:
+        _folder()
+
+
+def _folder() -> None:
+    _text("Data folder", "data_root", "On the machine that trains. Embedded data need none.")
+
+
+def _model() -> None:
+    options = [*MODELS, BY_NAME]
+    _select("Network", "model", options, _model_name)
+    model = str(form.value("model"))
+    if model in MODELS:
+        widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
+        return
+    known = names.known()
+    if known is None:
+        train_work.list_networks()
+    chosen = form.value("network")
+    others = () if chosen is None or (known and chosen in known) else (chosen,)
+    st.selectbox(
+        "Search",
+        [*others, *(known or ())],
+        index=None,
+        key=key("network"),
+        persist_state=SESSION,
+        placeholder="resnet18, vit, convnext",
+        filter_mode="contains",
+    )
+    widgets.caption("With new weights, at the network's own image size.")
+
+
+def _model_name(name: str) -> str:
+    return "Another, of timm or torchvision" if name == BY_NAME else MODELS[name].label
+
+
+def _loss() -> None:
+    _select("Loss", "loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
+    widgets.caption(LOSSES[str(form.value("loss"))].plain)
+
+
+def _loss_changed() -> None:
+    """Give a loss that is picked for the first time its defaults."""
+    loss = str(form.value("loss"))
+    if any(form.parameter(loss, one) is None for one in LOSSES[loss].parameters):
+        form.fill_loss(loss, {})
+
+
+def _parameters(loss: str) -> None:
+    """Draw the settings of the loss, with the papers' values to pick from."""
+    entry = LOSSES[loss]
+    if not entry.parameters:
+        return
+    with st.container(horizontal=True, vertical_alignment="top", key="train.parameters"):
+        if entry.presets:
+            _preset(loss)
+        for one in entry.parameters:
+            _parameter(loss, one)
+    preset = entry.presets.get(form.preset_of(loss))
+    source = f" Values: {preset.source}." if preset else ""
+    ranges = "; ".join(_range(one) for one in entry.parameters)
+    widgets.caption(f"{ranges}. Loss: {entry.source}.{source}")
+
+
+def _range(one: Parameter) -> str:
+    """Return what a parameter may be, and its default."""
+    if one.low is None or one.high is None:
+        ends = " or ".join(one.words) or "on or off"
+    else:
+        low, high = (
+            count(int(end)) if end == int(end) else three(end) for end in (one.low, one.high)
+        )
+        ends = f"{'above ' if one.open_low else ''}{low} to {high}".replace("-", MINUS)
+        ends = " or ".join([*one.words, f"every {ends} batches" if one.words else ends])
+    return f"{one.label} {ends}"
+
+
+def _preset(loss: str) -> None:
+    presets = LOSSES[loss].presets
+    form.put(f"values.{loss}", form.preset_of(loss))
+    st.selectbox(
+        "Values of",
+        [OWN, *presets],
+        key=key(f"values.{loss}"),
+        format_func=lambda name: "My own" if name == OWN else presets[name].label,
+        on_change=_take_preset,
+        args=(loss,),
+        width=180,
+    )
+
+
+def _take_preset(loss: str) -> None:
+    preset = LOSSES[loss].presets.get(str(form.value(f"values.{loss}")))
+    if preset is not None:
+        form.fill_loss(loss, preset.settings)
+
+
+def _parameter(loss: str, one: Parameter) -> None:
+    name = form.parameter_key(loss, one)
+    told = f"{one.help} Default: {one.default}."
+    if isinstance(one.default, bool):
+        st.toggle(one.label, key=key(name), persist_state=SESSION, help=told)
+        return
+    numeric = one.low is not None
+    if one.words:
+        options = [*one.words, NUMBER] if numeric else list(one.words)
+        st.selectbox(
+            one.label,
+            options,
+            key=key(f"{name}.word"),
+            persist_state=SESSION,
+            help=told,
+            width=NARROW,
+            format_func=lambda word: "every so many" if word == NUMBER else word,
+        )
+        if not numeric or form.value(f"{name}.word") != NUMBER:
+            return
+        if form.value(name) is None:
+            form.put(name, one.low)
+    assert one.low is not None
+    assert one.high is not None
+    whole = isinstance(one.low, int)
+    st.number_input(
+        "Batches" if one.words else one.label,
+        one.low,
+        int(one.high) if whole else float(one.high),
+        step=1 if whole else 0.1,
+        format="%d" if whole else "%g",
+        key=key(name),
+        persist_state=SESSION,
+        help=told,
+        width=96,
+    )
+
+
+def _device() -> None:
+    found = cache_train.devices()
+    gpus = [one.slot for one in found if one.slot != CPU]
+    options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if len(gpus) > 1 else [])]
+    now = str(form.value("device"))
+    options += [] if now in options else [now]
+    _select("Device", "device", options, lambda one: DEVICES.get(one, one), width=NARROW)
+
+
+def _recipe() -> None:
+    form_now = form.value("preset")
+    st.selectbox(
+        "Recipe",
+        [OWN, *RECIPES],
+        key=key("preset"),
+        persist_state=SESSION,
+        format_func=lambda name: "My own" if name == OWN else RECIPES[name].label,
+        on_change=_take_recipe,
+    )
+    if form_now in RECIPES:
+        widgets.caption(f"{RECIPES[form_now].source}.")
+
+
+def _take_recipe() -> None:
+    recipe = RECIPES.get(str(form.value("preset")))
+    if recipe is not None:
+        form.fill_recipe(recipe.settings)
+
+
+def _steps() -> None:
+    widgets.title("Learning")
+    with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
+        _whole("Batch size", "batch_size", (1, MAX_BATCH), "Images a step.")
+        _select("Optimiser", "optimizer", list(OPTIMIZERS), OPTIMISERS.__getitem__, width=NARROW)
+        _number("Learning rate", "lr", (0.0, 1000.0), 0.01, "At the start.")
+        if form.value("optimizer") == "sgd":
+            _number("Momentum", "momentum", (0.0, 0.9999), 0.05)
+        _number("Weight decay", "weight_decay", (0.0, 10.0), 0.0001)
+        _select("Rate falls", "schedule", list(SCHEDULES), FALLS.__getitem__, width=NARROW)
+        if form.value("schedule") == "step":
+            _text("After shares of the epochs", "drops", "Such as 0.43, 0.71.", width=200)
+            _number("Times", "factor", (0.0, 1.0), 0.1, "What the rate is multiplied by.")
+        told = " ".join(REDUCTIONS.values())
+        _select("Loss over a batch", "reduction", list(REDUCTIONS), COUNTED.__getitem__, told)
+        _number("Clip gradients to", "clip_norm", (0.0, 1e6), 0.5, "Norm; empty for none.")
+        told = " ".join(f"{BITS[name]}: {words}" for name, words in PRECISIONS.items())
+        _select("Precision", "precision", list(PRECISIONS), BITS.__getitem__, told)
+        _toggle("Shift and mirror images", "augment", "Where the data allow it.")
+
+
+def _images() -> None:
+    widgets.title("Images")
+    with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
+        _whole("Images to train on", "n_train", (1, 10**9), "Empty for all.")
+        _whole("Seed of the split", "split_seed", (0, SEED_MOST), "Of the validation part.")
+        if not DATASETS[str(form.value("data"))].needs_root:
+            with st.container(width=WIDE, key="train.box.folder"):
+                _folder()
+
+
+def _submission() -> None:
+    widgets.title("Submission")
+    with st.container(horizontal=True, vertical_alignment="top", key="train.submission"):
+        _text("Name", "name", "Empty for loss, network and data.", width=WIDE, most=MAX_NAME)
+        st.multiselect(
+            "Other losses beside it",
+            list(LOSSES),
+            key=key("others"),
+            persist_state=SESSION,
+            format_func=lambda name: LOSSES[name].label,
+            placeholder="None",
+            width=330,
+            help="One more training with each, with the loss's defaults, in the same submission.",
+        )
+        _whole("Priority", "priority", PRIORITIES, "Higher ones start first.")
+        _number("Time limit, minutes", "minutes", MINUTES, 10.0, "Then it stops; empty for none.")
+        _whole("Devices at once", "devices", (1, MAX_DEVICES), "GPUs that share each batch.")
+        _toggle("Repeatable bits on a GPU", "deterministic", "Slower; a CPU repeats them anyway.")
+
+
+def _select(  # noqa: PLR0913  as Streamlit's
+    label: str,
+    name: str,
+    options: list[str],
+    words: Callable[[str], str],
+    told: str | None = None,
+    *,
+    width: int | None = None,
+    changed: Callable[[], None] | None = None,
+) -> None:
+    st.selectbox(
+        label,
+        options,
+        key=key(name),
+        persist_state=SESSION,
+        format_func=words,
+        help=told,
+        on_change=changed or "rerun",
+        width=width or "stretch",
+    )
+
+
+def _whole(label: str, name: str, ends: tuple[int, int], told: str) -> None:
+    st.number_input(
+        label,
+        *ends,
+        value=None if name in OPTIONAL else "min",
+        step=1,
+        key=key(name),
+        persist_state=SESSION,
+        help=told,
+        width=NARROW,
+    )
+
+
+def _number(
+    label: str, name: str, ends: tuple[float, float], step: float, told: str | None = None
+) -> None:
+    st.number_input(
+        label,
+        *ends,
+        value=None if name in OPTIONAL else "min",
+        step=step,
+        format="%g",
+        key=key(name),
+        persist_state=SESSION,
+        help=told,
+        width=NARROW,
+    )
+
+
+def _text(label: str, name: str, told: str, *, width: int | None = None, most: int = 4_000) -> None:
+    st.text_input(
+        label,
+        key=key(name),
+        persist_state=SESSION,
+        max_chars=most,
+        help=told,
+        width=width or "stretch",
+    )
+
+
+def _toggle(label: str, name: str, told: str) -> None:
+    st.toggle(label, key=key(name), persist_state=SESSION, help=told)

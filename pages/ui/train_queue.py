@@ -1,0 +1,148 @@
+"""The list of trainings: where each stands, how far it is, and what can be done with it there."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from html import escape
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.figures.numbers import count
+from core.jobs.local import LocalJobs
+from core.jobs.records import Job, State
+from core.views import training_words as words
+from pages.ui import frame, site, widgets
+from pages.ui.escape import esc
+
+Act = Callable[[str], Job]
+SHOWN = 12  # submissions; more are unfolded
+UNFOLDED = "train.unfolded"
+REFUSED = "train.refused"
+ICONS = {
+    State.QUEUED: ":material/schedule:",
+    State.STARTING: ":material/sync:",
+    State.RUNNING: ":material/sync:",
+    State.SUCCEEDED: ":material/check_circle:",
+    State.FAILED: ":material/error:",
+    State.CANCELLED: ":material/stop_circle:",
+    State.LOST: ":material/help:",
+}
+
+
+def any_live(jobs: Sequence[Job]) -> bool:
+    """Whether something is queued or running, so that the page must look again."""
+    return any(not job.state.ended for job in jobs)
+
+
+def stand(jobs: Sequence[Job]) -> str:
+    """Return what must make the whole page be drawn again when it changes."""
+    return " ".join(f"{job.id}{job.state}{job.asked}" for job in jobs)
+
+
+def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
+    """Draw the title of the list and the switch of the queue."""
+    live = sum(not job.state.ended for job in listed)
+    said = f"{count(live)} waiting or running" if live else "nothing waits or runs"
+    widgets.title("Trainings", said)
+    if jobs.paused:
+        with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
+            st.markdown(":material/pause: The queue is paused: what runs goes on.")
+            st.button("Go on with the queue", key="queue.unpause", on_click=jobs.unpause)
+    elif any(job.state is State.QUEUED for job in listed):
+        st.button(
+            "Pause the queue",
+            key="queue.pause",
+            on_click=jobs.pause,
+            help="What runs goes on; nothing more is started.",
+        )
+
+
+def rows(jobs: LocalJobs, listed: Sequence[Job], current: str = "") -> None:
+    """Draw the trainings, those of one submission together, the newest first."""
+    groups = words.grouped(listed)
+    unfolded = bool(st.session_state.get(UNFOLDED))
+    for group in groups if unfolded else groups[:SHOWN]:
+        with st.container(gap="xsmall", key=f"queue.group.{group[-1].id}"):
+            if len(group) > 1:
+                done = sum(job.state.ended for job in group)
+                widgets.caption(f"{len(group)} together, {done} ended; {_day(group[-1])}")
+            for job in group:
+                _row(jobs, job, listed, current=job.id == current)
+    if len(groups) > SHOWN and not unfolded:
+        rest = len(groups) - SHOWN
+        if st.button(f"{rest} earlier", key="queue.more", type="tertiary"):
+            st.session_state[UNFOLDED] = True
+            st.rerun()
+
+
+def _day(job: Job) -> str:
+    return datetime.fromtimestamp(job.created, UTC).astimezone().strftime("%-d %b, %H:%M")
+
+
+def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job], *, current: bool) -> None:
+    found = jobs.progress(job.id) if job.state is State.RUNNING else None
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key=f"queue.row.{job.id}"
+    ):
+        st.page_link(
+            site.TRAIN.script,
+            label=esc(job.name),
+            icon=ICONS[job.state],
+            query_params={"job": job.id},
+            disabled=current,
+            width="stretch",
+        )
+        before = words.before(job, listed) if job.state is State.QUEUED else None
+        if not job.state.ended and not job.asked:
+            _buttons(jobs, job, before)
+    said = words.state_words(job, before, paused=jobs.paused)
+    if found is not None:
+        said = f"{words.progress_words(found)}, {count(round(found.images_per_second))} images/s"
+        said += f", {words.memory(found.memory)}"
+    elif job.state.ended:
+        took = job.started and job.ended and f" after {words.duration(job.ended - job.started)}"
+        said = f"{said}{took or ''}, {_day(job)}"
+    bar = "" if found is None else _bar(words.share_done(found))
+    st.html(f'<p class="c-queued">{escape(said)}</p>{bar}')
+
+
+def _bar(share: float) -> str:
+    """Return a bar as HTML; its words stand above it."""
+    return f'<div class="c-bar" aria-hidden="true"><i style="width:{100 * share:.1f}%"></i></div>'
+
+
+def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
+    if before:
+        st.button(
+            "First",
+            key=f"queue.front.{job.id}",
+            type="tertiary",
+            help="Let it start before the others that wait",
+            on_click=act,
+            args=(jobs.to_front, job.id),
+        )
+    st.button(
+        "Stop",
+        key=f"queue.stop.{job.id}",
+        type="tertiary",
+        on_click=act,
+        args=(jobs.cancel, job.id),
+    )
+
+
+def act(what: Act, job_id: str) -> None:
+    """Do something with a job; what is refused is said on the page that follows."""
+    try:
+        done = what(job_id)
+    except AuditError as error:
+        st.session_state[REFUSED] = error
+        return
+    if done.id != job_id:  # it goes on, or is repeated, as a new one
+        st.query_params["job"] = done.id
+
+
+def refused() -> None:
+    """Show what was refused last."""
+    error: AuditError | None = st.session_state.pop(REFUSED, None)
+    if error is not None:
+        frame.refusal(error)

@@ -1,0 +1,91 @@
+"""What the Train page has done elsewhere: measuring a speed, listing networks; in processes."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.models import names
+from core.training.config import TrainConfig
+from core.training.estimate import basis, measure
+from pages.ui import cache_train
+from pages.ui.work import Work
+
+AT_WORK = "train.work"
+FAILED = "train.failed"  # what went wrong, by what was asked
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a process computes: a speed, or without a config the names of networks."""
+
+    config: TrainConfig | None = None
+
+    @property
+    def key(self) -> str:
+        """Equal for what has the same answer."""
+        return basis(self.config).digest if self.config else "networks"
+
+
+def list_networks() -> None:
+    """Ask timm and torchvision for their networks, unless that is under way or failed."""
+    _start(Asked())
+
+
+def measure_speed(config: TrainConfig) -> None:
+    """Measure how fast a config trains here."""
+    _failed().pop(Asked(config).key, None)
+    _start(Asked(config))
+
+
+def running() -> dict[str, tuple[Asked, Work]]:
+    """Return what this session has under way."""
+    found: dict[str, tuple[Asked, Work]] = st.session_state.setdefault(AT_WORK, {})
+    return found
+
+
+def measuring(config: TrainConfig) -> bool:
+    """Whether the speed of a config is being measured."""
+    return Asked(config).key in running()
+
+
+def listing() -> bool:
+    """Whether networks are being listed."""
+    return Asked().key in running()
+
+
+def failure(config: TrainConfig | None = None) -> AuditError | None:
+    """Return why there was no answer."""
+    return _failed().get(Asked(config).key)
+
+
+def any_done() -> bool:
+    """Whether an answer waits to be taken in."""
+    return any(work.done for _, work in running().values())
+
+
+def take_in() -> None:
+    """Keep the answers that have come."""
+    for key, (asked, work) in list(running().items()):
+        if not work.done:
+            continue
+        del running()[key]
+        try:
+            found = work.result()
+        except AuditError as error:
+            _failed()[key] = error
+            continue
+        if asked.config is not None:
+            cache_train.speeds().put(asked.config, found)
+
+
+def _failed() -> dict[str, AuditError]:
+    found: dict[str, AuditError] = st.session_state.setdefault(FAILED, {})
+    return found
+
+
+def _start(asked: Asked) -> None:
+    if asked.key in running() or asked.key in _failed():
+        return
+    function, arguments = (measure, (asked.config,)) if asked.config else (names.listed, ())
+    running()[asked.key] = (asked, Work.start(function, *arguments))

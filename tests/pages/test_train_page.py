@@ -1,0 +1,529 @@
+"""The Train page through app.py: one click, the form, the queue, and jobs in every state."""
+
+import json
+import os
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from core.jobs.local import open_jobs
+from core.jobs.processes import identity
+from core.jobs.records import Failure, Job, State
+from core.jobs.store import Store
+from core.library import SAMPLES, Library, Source, summarise
+from core.losses.catalogue import LOSSES
+from core.metrics.suite import audit
+from core.models import names
+from core.predictions import Predictions, ScoreKind, Task
+from core.training import progress
+from core.training.config import from_json
+from core.training.estimate import Speed
+from core.training.folder import JobFolder
+from core.training.progress import Progress
+from core.training.submission import FIRST
+from pages.ui import cache_train
+from tests.core.library.builders import small_bins, small_history
+
+ROOT = Path(__file__).parents[2]
+CONFIG = from_json(FIRST)
+HOSTILE = "**b** ![x](http://x/y) <script> :red[r]"
+EVENT = {"event": "epoch", "metrics": {"val_error": 0.021, "val_ece": 0.034, "val_nll": None}}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A library whose queue is paused: the page's jobs wait, and nothing is trained."""
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CANDOR_DEVICES", "cpu")
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    open_jobs().pause()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def page(home):
+    def opened(**query: str) -> AppTest:
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+        for name, value in query.items():
+            test.query_params[name] = value
+        return test.switch_page("pages/train.py").run()
+
+    return opened
+
+
+@pytest.fixture
+def keep(home):
+    """Return a function that puts a job of some state into the table, with epochs recorded."""
+
+    def kept(job_id, state=State.QUEUED, n_epochs=0, config=CONFIG, **changes):
+        folder = JobFolder.make(home / "jobs" / job_id, replace(config, name=config.name))
+        lines = [json.dumps(EVENT | {"epoch": epoch, "bins": []}) for epoch in range(n_epochs)]
+        (folder.path / "events.jsonl").write_text("".join(f"{line}\n" for line in lines))
+        times = {} if state is State.QUEUED else {"started": 10.0}
+        times |= {"ended": 62.0} if state.ended else {}
+        job = Job(job_id, "train", config.name, f"g{job_id}", config.digest, 5.0, state=state)
+        (added,) = Store(home).add([replace(job, **(times | changes))])
+        return added
+
+    return kept
+
+
+@pytest.fixture
+def library(home):
+    return Library(home, SAMPLES)
+
+
+def keep_run(library, run_id):
+    rng = np.random.default_rng(0)
+    part = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
+    )
+    return library.keep_trained(
+        "a run",
+        {"test": part},
+        source=Source("digits", "0" * 32),
+        summary={"test": summarise(audit(part))},
+        config={"epochs": 3},
+        environment={},
+        history=small_history(),
+        bins=small_bins(),
+        run_id=run_id,
+    )
+
+
+def html(test: AppTest) -> str:
+    def walk(block):
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                yield from walk(child)
+            elif child.type == "html":
+                yield child.proto.body
+
+    bodies = (body for root in test._tree.children.values() for body in walk(root))
+    return " ".join(body for body in bodies if "<style>" not in body)
+
+
+def buttons(test: AppTest) -> list[str]:
+    return [button.label for button in test.button]
+
+
+def links(test: AppTest) -> dict[str, str]:
+    """Return what the links on the page itself say, and the query they carry."""
+    return {unescape(link.label): link.proto.query_string for link in test.main.page_link}
+
+
+def fine(test: AppTest) -> AppTest:
+    assert not test.exception
+    assert not test.error
+    return test
+
+
+def test_the_first_visit_offers_one_click_and_the_form(page):
+    test = fine(page())
+    assert "Train a model" in html(test)
+    (click,) = [b for b in test.button if b.key == "train.first_one"]
+    assert click.label == "Train AdaFocal on digits"
+    assert test.button(key="train.submit").disabled is False
+    assert any("None yet" in one.value for one in test.markdown)
+
+
+def test_one_click_queues_adafocal_on_digits_and_opens_it(page):
+    test = fine(page().button(key="train.first_one").click().run())
+    (job,) = open_jobs().list()
+    assert open_jobs().config(job.id) == CONFIG
+    assert CONFIG.loss["name"] == "adafocal"
+    assert test.query_params["job"] in (job.id, [job.id])
+    assert "is waiting, the queue is paused." in html(test)
+    test.button(key="job.stop").click().run()
+    assert open_jobs().get(job.id).state is State.CANCELLED
+    assert "was stopped before the end of its first epoch" in html(test)
+
+
+def test_the_form_begins_with_what_the_click_trains(page):
+    test = page()
+    test.button(key="train.submit").click().run()
+    (job,) = open_jobs().list()
+    assert open_jobs().config(job.id) == CONFIG
+
+
+def round_trip():  # runs as a script of its own
+    import json
+
+    import streamlit as st
+
+    from core.training.config import from_json
+    from pages.ui import train_state as form
+
+    for text in st.session_state["configs"]:
+        config = from_json(json.loads(text))
+        form.fill(config)
+        (found,) = form.submitted()
+        assert found == config, (found, config)
+    st.text("all came back")
+
+
+def test_every_config_comes_back_from_the_form_as_it_went_in(home, monkeypatch):
+    monkeypatch.setenv("CANDOR_IMPORT", "/data")
+    plain = {"data": "cifar10", "model": "resnet50_cifar"}
+    configs = [plain | {"loss": {"name": name}} for name in LOSSES]
+    configs += [
+        plain | {"loss": {"name": name, **preset.settings}}
+        for name, entry in LOSSES.items()
+        for preset in entry.presets.values()
+    ]
+    ce = {"loss": {"name": "ce"}}
+    configs += [
+        plain | ce | {"preset": "cifar"},
+        plain | ce | {"preset": "tiny_imagenet", "epochs": 7, "name": "of my own"},
+        plain | ce | {"model": "timm:resnet18", "seed": 2**53, "n_train": 12, "clip_norm": 2},
+        plain | ce | {"data": "folder", "data_root": "/data/x", "device": "cuda", "devices": 2},
+        plain | ce | {"optimizer": {"name": "adamw", "lr": 3e-4}, "schedule": {"name": "cosine"}},
+        plain | ce | {"schedule": {"drops": [1 / 3, 2 / 3], "factor": 1}, "deterministic": True},
+        plain | ce | {"schedule": {"drops": []}, "precision": "bf16", "split_seed": 4},
+        plain | {"data": "digits", "loss": {"name": "fcl", "two_sided": True}, "augment": False},
+    ]
+    test = AppTest.from_function(round_trip, default_timeout=600)
+    test.session_state["configs"] = [json.dumps(from_json(one).to_json()) for one in configs]
+    test.run()
+    assert not test.exception, test.exception
+    assert test.text[0].value == "all came back"
+
+
+def test_parameters_of_a_loss_follow_it_with_defaults_ranges_and_presets(page):
+    test = page()
+    assert test.number_input(key="train.loss.adafocal.gamma_max").value == 20.0
+    assert test.selectbox(key="train.values.adafocal").value == "paper"
+    assert "γ min −20 to 0" in html(test)
+    test.selectbox(key="train.loss").set_value("focal").run()
+    gamma = test.number_input(key="train.loss.focal.gamma")
+    assert (gamma.value, gamma.min, gamma.max) == (3.0, 0.0, 100.0)
+    test.selectbox(key="train.values.focal").set_value("gamma_5").run()
+    assert test.number_input(key="train.loss.focal.gamma").value == 5.0
+    assert "Komisarenko and Kull 2024" in html(test)
+    test.number_input(key="train.loss.focal.gamma").set_value(4.5).run()
+    assert test.selectbox(key="train.values.focal").value == "own"
+    test.button(key="train.submit").click().run()
+    (job,) = open_jobs().list()
+    assert open_jobs().config(job.id).loss == {"name": "focal", "gamma": 4.5}
+
+
+def test_a_word_or_a_number_can_be_given_where_both_may_stand(page):
+    test = page()
+    key = "train.loss.adafocal.update_every"
+    test.selectbox(key=f"{key}.word").set_value("number").run()
+    test.number_input(key=key).set_value(50).run()
+    assert test.selectbox(key="train.values.adafocal").value == "every_50"
+    test.button(key="train.submit").click().run()
+    assert open_jobs().config(open_jobs().list()[0].id).loss["update_every"] == 50
+
+
+def test_a_recipe_fills_what_it_speaks_of(page):
+    test = page()
+    test.selectbox(key="train.preset").set_value("cifar").run()
+    fine(test)
+    assert test.number_input(key="train.epochs").value == 350
+    assert test.number_input(key="train.clip_norm").value == 2.0
+    assert test.selectbox(key="train.data").value == "digits"
+    test.button(key="train.submit").click().run()
+    config = open_jobs().config(open_jobs().list()[0].id)
+    assert (config.preset, config.reduction, config.epochs) == ("cifar", "sum", 350)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "said"),
+    [
+        ("text_input", "train.seeds", "x", "SEEDS"),
+        ("text_input", "train.drops", "0.9, 0.1", "ascending"),
+        ("text_input", "train.drops", "a", "ascending"),
+        ("text_input", "train.data_root", "/etc", "FOLDER"),
+        ("selectbox", "train.data", "folder", "name the folder"),
+        ("number_input", "train.lr", 0.0, "optimizer.lr"),
+        ("selectbox", "train.model", "by_name", "no network is picked"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_beside_the_form_and_nothing_is_lost(
+    page, kind, key, value, said, home
+):
+    names._keep(("timm:resnet18",))
+    test = page()
+    test.number_input(key="train.epochs").set_value(7).run()
+    getattr(test, kind)(key=key).set_value(value).run()
+    assert not test.exception
+    assert said in unescape(test.error[0].value)
+    assert test.button(key="train.submit").disabled
+    assert test.number_input(key="train.epochs").value == 7
+    assert "Save config" not in [one.label for one in test.get("download_button")]
+
+
+def test_seeds_and_other_losses_are_one_submission(page):
+    test = page()
+    test.text_input(key="train.seeds").set_value("0, 1, 2").run()
+    test.multiselect(key="train.others").set_value(["ce"]).run()
+    assert test.button(key="train.submit").label == "Train 6"
+    test.number_input(key="train.priority").set_value(3).run()
+    test.number_input(key="train.minutes").set_value(5.0).run()
+    test.button(key="train.submit").click().run()
+    jobs = open_jobs().list()
+    assert len(jobs) == 6
+    assert len({job.group for job in jobs}) == 1
+    assert {(job.priority, job.time_limit) for job in jobs} == {(3, 300.0)}
+    configs = [open_jobs().config(job.id) for job in jobs]
+    assert sorted((c.loss["name"], c.seed) for c in configs) == sorted(
+        (loss, seed) for loss in ("adafocal", "ce") for seed in (0, 1, 2)
+    )
+
+
+def test_the_form_outlives_a_change_of_page(page):
+    test = page()
+    test.number_input(key="train.epochs").set_value(7).run()
+    test.selectbox(key="train.loss").set_value("fcl").run()
+    test.switch_page("pages/theory.py").run()
+    test.switch_page("pages/train.py").run()
+    assert test.number_input(key="train.epochs").value == 7
+    assert test.selectbox(key="train.loss").value == "fcl"
+    fine(test)
+
+
+def test_networks_of_timm_and_torchvision_are_searched(page, home):
+    names._keep(("timm:resnet18", "torchvision:resnet50"))
+    test = page()
+    test.selectbox(key="train.model").set_value("by_name").run()
+    assert test.selectbox(key="train.network").options == ["timm:resnet18", "torchvision:resnet50"]
+    test.selectbox(key="train.network").set_value("timm:resnet18").run()
+    test.button(key="train.submit").click().run()
+    assert open_jobs().config(open_jobs().list()[0].id).model == "timm:resnet18"
+
+
+def upload(test: AppTest, data: bytes) -> AppTest:
+    (uploader,) = test.file_uploader
+    return uploader.set_value(("config.json", data, "application/json")).run()
+
+
+def test_a_config_is_loaded_whole(page):
+    config = from_json({"data": "cifar100", "model": "resnet110_cifar", "loss": {"name": "ls"}})
+    test = fine(upload(page(), json.dumps(config.to_json()).encode()))
+    test.button(key="train.submit").click().run()
+    assert open_jobs().config(open_jobs().list()[0].id) == config
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"{", "is not JSON"),
+        (b"\xff", "is not JSON"),
+        (b'{"data": NaN}', "is not JSON"),
+        (b"[]", "JSON object"),
+        (b'{"data": "digits"}', "is missing"),
+        (json.dumps(FIRST | {"epoch": 3}).encode(), "unknown key"),
+        (json.dumps(FIRST | {"epochs": 0}).encode(), "epochs is 0"),
+        (b" " * 70_000, "70000 bytes"),
+    ],
+)
+def test_a_bad_config_is_refused_and_the_form_stays(page, data, said):
+    test = page()
+    test.number_input(key="train.epochs").set_value(7).run()
+    upload(test, data)
+    assert not test.exception
+    (error,) = [unescape(one.value) for one in test.error]
+    assert said in error
+    assert test.number_input(key="train.epochs").value == 7
+    assert test.button(key="train.submit").disabled is False
+    upload(test, json.dumps(FIRST).encode())
+    fine(test)
+
+
+def test_the_time_is_told_once_it_was_measured(page):
+    cache_train.speeds().put(CONFIG, Speed("cpu", 997 / 2, 1e9, 0.0, 0.0))
+    test = fine(page())
+    assert any("About 5 min" in one.value for one in test.markdown)  # 150 epochs of two seconds
+    test.selectbox(key="train.model").set_value("resnet110_cifar").run()
+    assert test.button(key="train.measure")
+
+
+def test_a_run_of_the_same_settings_is_pointed_out(page, keep, library):
+    keep_run(library, "done1")
+    keep("done1", State.SUCCEEDED, run="done1")
+    test = fine(page())
+    assert any("Trained before" in one.value for one in test.markdown)
+    test.number_input(key="train.epochs").set_value(3).run()
+    assert not any("Trained before" in one.value for one in test.markdown)
+
+
+def test_the_list_says_where_each_training_stands(page, keep):
+    for i, state in enumerate(State):
+        me = identity(os.getpid())
+        live = {"supervisor": me} if state in {State.STARTING, State.RUNNING} else {}
+        keep(f"job{i}", state, **live)
+    half = Progress(4, 10, 0, 5, 1234.4, 2**30, 9.0, 42.0)
+    progress.write(open_jobs().folder("job2").path, half)
+    text = html(fine(page()))
+    for said in ("waiting, the queue is paused", "starting", "done after 52 s", "failed after"):
+        assert said in text
+    assert "Epoch 5 of 10, about 40 s left, 1\u202f234 images/s, 1.0 GiB" in text
+    assert 'style="width:40.0%"' in text
+
+
+def test_the_queue_is_paused_and_goes_on(page, keep):
+    keep("other", wants="cuda:7")
+    test = page()
+    assert "Go on with the queue" in buttons(test)
+    open_jobs().cancel("other")
+    test.button(key="queue.unpause").click().run()
+    assert not open_jobs().paused
+    open_jobs().pause()
+    test.run()
+    assert "Go on with the queue" in buttons(test)
+
+
+def test_jobs_are_stopped_and_moved_to_the_front_in_the_list(page, keep):
+    keep("one")
+    keep("two")
+    test = page()
+    assert [b.key for b in test.button if b.key.startswith("queue.front")] == ["queue.front.two"]
+    test.button(key="queue.front.two").click().run()
+    assert open_jobs().get("two").priority > open_jobs().get("one").priority
+    test.button(key="queue.stop.one").click().run()
+    assert open_jobs().get("one").state is State.CANCELLED
+
+
+def test_many_submissions_are_folded(page, keep):
+    for i in range(15):
+        keep(f"job{i:02d}", State.CANCELLED)
+    test = page()
+    assert "3 earlier" in buttons(test)
+    test.button(key="queue.more").click().run()
+    assert sum("stopped after 52 s" in one for one in html(test).split("<p")) == 15
+
+
+def test_a_running_job_shows_numbers_and_curves(page, keep):
+    keep("run1", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()), slots=("cpu",))
+    progress.write(open_jobs().folder("run1").path, Progress(3, 150, 0, 5, 1e3, 2**30, 9.0, 42.0))
+    test = fine(page(job="run1"))
+    text = html(test)
+    assert "Training “AdaFocal, small_cnn on digits”." in text
+    assert "about 40 s" in text
+    for title in ("Error", "ECE"):
+        assert f'<h2 class="c-title">{title}<small>validation' in text
+    test.button(key="job.stop").click().run()
+    assert open_jobs().get("run1").asked == "cancel"
+    assert "Stopping" in html(test)
+    assert test.button(key="job.stop").disabled
+
+
+def test_a_failed_job_says_why_and_is_tried_again(page, keep):
+    failure = Failure("DISK_FULL", "the disk is full", "free some space, then resume")
+    keep("bad", State.FAILED, n_epochs=2, failure=failure)
+    (open_jobs().folder("bad").path / "log.txt").write_text("first\nlast line\n")
+    test = page(job="bad")
+    said = unescape(test.error[0].value)
+    for word in ("the disk is full", "free some space", "DISK_FULL"):
+        assert word in said
+    assert "failed after epoch 2 of 150" in html(test)
+    assert "last line" in test.code[0].value
+    assert "Resume" not in buttons(test)
+    test.button(key="job.retry").click().run()
+    again = open_jobs().list()[0]
+    assert (again.parent, again.relation) == ("bad", "retry")
+    assert test.query_params["job"] in (again.id, [again.id])
+    assert any("Repeats job bad" in label for label in links(test))
+
+
+def test_a_stopped_job_is_resumed_as_a_new_one(page, keep):
+    keep("half", State.CANCELLED, n_epochs=2)
+    checkpoints = open_jobs().folder("half").checkpoints
+    checkpoints.mkdir()
+    (checkpoints / "epoch-00002.pt").write_bytes(b"x")
+    test = page(job="half")
+    test.button(key="job.resume").click().run()
+    fine(test)
+    again = open_jobs().list()[0]
+    assert (again.parent, again.relation) == ("half", "resume")
+    assert any("Goes on from job half" in label for label in links(test))
+    back = page(job="half")
+    assert any(f"Resumed as job {again.id}" in label for label in links(back))
+
+
+def test_a_finished_job_opens_its_run(page, keep, library):
+    keep_run(library, "done1")
+    keep("done1", State.SUCCEEDED, run="done1")
+    test = fine(page(job="done1"))
+    assert {"Open in Reliability", "Open in Gamma dynamics"} <= set(buttons(test))
+    test.button(key="job.reliability").click().run()
+    fine(test)
+    assert test.query_params["run"] in ("done1", ["done1"])
+    assert "a run" in html(test)
+    assert "file digest" in html(test)
+
+
+def test_a_finished_job_whose_run_was_deleted_says_so(page, keep, library):
+    keep_run(library, "done1")
+    keep("done1", State.SUCCEEDED, run="done1")
+    library.delete("done1")
+    test = fine(page(job="done1"))
+    assert any("no longer in the library" in one.value for one in test.markdown)
+
+
+def test_curves_are_compared_with_another_run(page, keep):
+    keep("mine", State.CANCELLED, n_epochs=3)
+    test = fine(page(job="mine", against="cifar10-ce"))
+    text = html(test)
+    assert "CIFAR-10 (JPEG), Cross-entropy, dashed" in text
+    test.selectbox(key="widget.against").set_value("").run()
+    assert "dashed" not in html(test)
+    assert "against" not in test.query_params
+
+
+def test_what_it_is_compared_with_may_be_gone(page, keep):
+    keep("mine", State.CANCELLED, n_epochs=3)
+    test = fine(page(job="mine", against="nosuchrun"))
+    assert "dashed" not in html(test)
+
+
+def test_duplicate_fills_the_form(page, keep):
+    config = from_json(FIRST | {"epochs": 9, "loss": {"name": "fcl", "gamma": 2.0}, "seed": 5})
+    keep("mine", State.CANCELLED, config=config)
+    test = page(job="mine")
+    test.button(key="job.duplicate").click().run()
+    fine(test)
+    assert "job" not in test.query_params
+    assert test.number_input(key="train.epochs").value == 9
+    assert test.text_input(key="train.seeds").value == "5"
+    assert test.number_input(key="train.loss.fcl.gamma").value == 2.0
+    test.button(key="train.submit").click().run()
+    assert open_jobs().config(open_jobs().list()[0].id) == config
+
+
+def test_an_unknown_job_is_refused_with_the_way_back(page):
+    test = page(job="nosuchjob")
+    assert not test.exception
+    assert "JOB_UNKNOWN" in test.error[0].value
+    assert "All trainings" in links(test)
+
+
+def test_hostile_names_are_text_everywhere(page, keep):
+    config = replace(CONFIG, name=HOSTILE)
+    keep("evil", State.FAILED, n_epochs=1, config=config, failure=Failure("X", HOSTILE, HOSTILE))
+    for test in (page(), page(job="evil")):
+        assert not test.exception
+        assert "<script>" not in html(test)
+        marked = [e.value for e in (*test.markdown, *test.error, *test.caption)]
+        marked += [link.label for link in test.main.page_link]
+        assert not any("**b**" in one or ":red[" in one for one in marked)
+
+
+def test_plain_words_hold_no_jargon(page, keep):
+    test = fine(page(plain="true"))
+    assert "What comes out is a run" in html(test)
+    assert test.button(key="train.first_one")
+    keep("run1", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()))
+    text = html(fine(page(plain="true", job="run1")))
+    assert "Wrong, in 100" in text
+    for word in ("Log-loss", "ECE", "Entropy", "norm"):
+        assert word not in text
