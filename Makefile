@@ -48,6 +48,7 @@ bench: .venv/.test
 
 soak: .venv/.test
 	$(PY) -m tests.mutants.run
+	$(PY) -m tests.core.jobs.rounds 500 $$$$
 
 samples: .venv/.app
 	$(PY) -m core samples build

@@ -10,7 +10,7 @@ from typing import Final
 from core.jobs.records import Failure, Json
 
 RESUME: Final = "resume it from its last checkpoint, or retry it from the start"
-_RAISED: Final = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (.*))?$")
+_RAISED: Final = re.compile(r"^(?:[\w<>]+\.)*[A-Z]\w*(?:: .*)?$")
 _EVENTS: Final = Path("/sys/fs/cgroup/memory.events")
 HALVE: Final = "halve the batch size{half}, or take a smaller model or lower precision"
 

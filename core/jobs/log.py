@@ -45,6 +45,10 @@ class Log:
         """Write all that comes through a pipe until its last writer closes it."""
         while data := os.read(pipe, CHUNK):
             self.write(data)
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
 

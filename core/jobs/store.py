@@ -289,11 +289,12 @@ def placed(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple[s
     found: list[tuple[Job, tuple[str, ...]]] = []
     for job in sorted(queued, key=lambda job: (-job.priority, job.place)):
         fitting = [slot for slot in slots if suits(job, slot, slots)]
-        taken = tuple(slot for slot in free if slot in fitting)[: job.n_devices]
-        free = [slot for slot in free if slot not in taken]
         if len(fitting) < job.n_devices:
             found.append((job, ()))
-        elif len(taken) == job.n_devices:
+            continue
+        taken = tuple(slot for slot in free if slot in fitting)[: job.n_devices]
+        free = [slot for slot in free if slot not in taken]
+        if len(taken) == job.n_devices:
             found.append((job, taken))
     return found
 

@@ -29,10 +29,10 @@ def main() -> int:
 
 
 def finish(folder: Path) -> int:
-    tell(folder, "succeeded")
     part = folder / ".result.part"
     part.write_text(json.dumps({"state": "succeeded", "run": folder.name}))
     part.replace(folder / "result.json")
+    tell(folder, "succeeded")
     return 0
 
 
@@ -99,10 +99,11 @@ def raise_(folder: Path, value: str) -> None:
     }[value]
 
 
-def oom(folder: Path, value: str) -> None:
-    class OutOfMemoryError(RuntimeError):
-        """As torch names it."""
+class OutOfMemoryError(RuntimeError):
+    """As torch names it."""
 
+
+def oom(folder: Path, value: str) -> None:
     raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
 

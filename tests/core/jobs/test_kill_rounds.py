@@ -1,0 +1,51 @@
+"""J1 in short: rounds of kill -9 with a trainer that only pretends, and with a real one."""
+
+import os
+import random
+import signal
+from contextlib import suppress
+
+import pytest
+
+from core.jobs import launch, processes
+from core.jobs.records import State
+from core.library import open_library
+from tests.core.jobs import rounds
+from tests.core.jobs.conftest import config, ended, until
+
+
+@pytest.mark.slow
+def test_thirty_rounds_break_no_promise(jobs, monkeypatch):
+    monkeypatch.setenv("CANDOR_DEVICES", rounds.SLOTS)
+    draw = random.Random(5)
+    for _ in range(30):
+        rounds.one_round(jobs, draw)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["trainer", "supervisor", "both"])
+def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monkeypatch):
+    monkeypatch.setattr(launch, "SUPERVISOR", "core.jobs.supervisor")
+    n_epochs = 30
+    settings = {"loss": {"name": "adafocal", "n_bins": 5}, "n_train": 256, "epochs": n_epochs}
+    (one,) = jobs.submit([config("real", **settings)])
+    until(lambda: list(jobs.folder(one.id).checkpoints.glob("*.pt")))
+    (trainer,) = processes.marked(one.id)
+    supervisor = jobs.get(one.id).supervisor.pid
+    for pid in {"trainer": [trainer], "supervisor": [supervisor], "both": [supervisor, trainer]}[
+        victim
+    ]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    first = ended(jobs, one.id)
+    assert first.state is (State.FAILED if victim == "trainer" else State.LOST)
+    assert processes.marked(one.id) == []
+    assert open_library().rows(kind="train") == []
+    done = ended(jobs, jobs.resume(one.id).id)
+    assert (done.state, done.run) == (State.SUCCEEDED, done.id)
+    assert jobs.get(one.id) == first
+    assert [row.id for row in open_library().rows(kind="train")] == [done.id]
+    history = open_library().history(done.id)
+    at = [e for e, m in zip(history.epoch, history.metric, strict=True) if m == "val_nll"]
+    assert at == list(range(n_epochs))
+    assert len(jobs.folder(one.id).events()) < n_epochs

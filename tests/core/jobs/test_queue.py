@@ -1,0 +1,322 @@
+"""The queue: order, slots, priorities, pause, repeats, and a table that is lost or torn."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from core.errors import LibraryError, UsageError
+from core.jobs.devices import environment, suits
+from core.jobs.local import LocalJobs
+from core.jobs.records import Failure, Job, State
+from core.jobs.store import Store, placed
+from tests.core.jobs.conftest import config, ended, let, told, truth, until
+
+GPUS = ("cuda:0", "cuda:1", "cpu")
+
+
+def job(name: str, place: int, **fields: object) -> Job:
+    return Job(
+        id=name, kind="train", name=name, group="g", digest="d", created=0.0, place=place, **fields
+    )
+
+
+def starts(jobs: list[Job], slots: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(one.id, taken) for one, taken in placed(jobs, slots)]
+
+
+# Who starts, and where: by hand ------------------------------------------------------------------
+
+
+def test_one_job_a_slot_in_the_order_they_came():
+    queue = [job("b", 2), job("a", 1), job("c", 3)]
+    assert starts(queue, GPUS) == [("a", ("cuda:0",)), ("b", ("cuda:1",))]
+    assert starts(queue, ("cpu",)) == [("a", ("cpu",))]
+
+
+def test_a_higher_priority_comes_first():
+    assert starts([job("a", 1), job("b", 2, priority=1)], ("cpu",)) == [("b", ("cpu",))]
+
+
+def test_auto_takes_the_cpu_only_where_there_is_no_gpu():
+    busy = [job("x", 1, state=State.RUNNING, slots=("cuda:0",))]
+    assert starts([*busy, job("a", 2)], ("cuda:0", "cpu")) == []
+    assert starts([*busy, job("a", 2, wants="cpu")], ("cuda:0", "cpu")) == [("a", ("cpu",))]
+
+
+def test_a_slot_by_name_waits_for_that_slot():
+    busy = job("x", 1, state=State.STARTING, slots=("cuda:1",))
+    assert starts([busy, job("a", 2, wants="cuda:1"), job("b", 3, wants="cuda")], GPUS) == [
+        ("b", ("cuda:0",))
+    ]
+
+
+def test_a_job_that_waits_for_several_keeps_the_free_ones():
+    busy = job("x", 1, state=State.RUNNING, slots=("cuda:0",))
+    pair = job("a", 2, wants="cuda", n_devices=2)
+    assert starts([busy, pair, job("b", 3, wants="cuda")], GPUS) == []
+    ended = job("x", 1, state=State.SUCCEEDED, slots=("cuda:0",))
+    assert starts([ended, pair, job("b", 3, wants="cuda")], GPUS) == [("a", ("cuda:0", "cuda:1"))]
+
+
+@pytest.mark.parametrize("wants", [{"wants": "cuda:9"}, {"wants": "cuda", "n_devices": 3}])
+def test_what_the_machine_does_not_have_starts_without_a_slot_and_holds_nobody_up(wants):
+    assert starts([job("a", 1, **wants), job("b", 2)], GPUS)[:2] == [("a", ()), ("b", ("cuda:0",))]
+
+
+def test_a_process_sees_its_own_slots_only():
+    assert environment(("cuda:2", "cuda:0"))["CUDA_VISIBLE_DEVICES"] == "2,0"
+    assert environment(("cpu",))["CUDA_VISIBLE_DEVICES"] == ""
+    assert suits(job("a", 1), "cuda:0", GPUS)
+    assert not suits(job("a", 1), "cpu", GPUS)
+
+
+def test_a_job_comes_back_from_json():
+    failure = Failure("LOST", "what", "remedy")
+    whole = job("a", 1, slots=("cpu",), failure=failure, state=State.LOST)
+    assert Job.from_json(json.loads(json.dumps(whole.to_json()))) == whole
+
+
+# Through real supervisors -----------------------------------------------------------------------
+
+
+def test_two_on_one_slot_run_one_after_the_other(jobs):
+    first, second = jobs.submit([config("wait:go"), config("step:1")])
+    until(lambda: told(jobs, first, "began"))
+    jobs.tick()
+    assert jobs.get(second.id).state is State.QUEUED
+    let(jobs, "go")
+    assert [ended(jobs, one.id).state for one in (first, second)] == [State.SUCCEEDED] * 2
+    assert [line[:2] for line in truth(jobs)] == [
+        [first.id, "began"], [first.id, "succeeded"], [second.id, "began"], [second.id, "succeeded"]
+    ]  # fmt: skip
+    assert jobs.get(first.id).ended <= jobs.get(second.id).started
+
+
+def test_a_queue_goes_on_without_anybody_looking(jobs):
+    """The end of one job starts the next: no page and no server has to be there."""
+    submitted = jobs.submit([config("step:1") for _ in range(3)])
+    until(lambda: all(told(jobs, one, "succeeded") for one in submitted))
+
+
+def test_a_paused_queue_starts_nothing_and_one_that_goes_on_does(jobs):
+    jobs.pause()
+    (one,) = jobs.submit([config("step:1")])
+    jobs.tick()
+    assert jobs.paused
+    assert jobs.get(one.id).state is State.QUEUED
+    assert truth(jobs) == []
+    jobs.unpause()
+    assert ended(jobs, one.id).state is State.SUCCEEDED
+
+
+def test_to_the_front_means_before_all_others(jobs):
+    jobs.pause()
+    first, second, third = jobs.submit(
+        [config("step:1"), config("step:1"), config("step:1")], priority=5
+    )
+    jobs.to_front(third.id)
+    jobs.unpause()
+    for one in (first, second, third):
+        ended(jobs, one.id)
+    assert [line[0] for line in truth(jobs) if line[1] == "began"] == [
+        third.id,
+        first.id,
+        second.id,
+    ]
+
+
+def test_a_queued_job_is_cancelled_at_once_and_never_runs(jobs):
+    jobs.pause()
+    (one,) = jobs.submit([config("step:1")])
+    cancelled = jobs.cancel(one.id)
+    assert (cancelled.state, cancelled.exit_code) == (State.CANCELLED, None)
+    assert jobs.cancel(one.id) == cancelled
+    jobs.unpause()
+    jobs.tick()
+    assert truth(jobs) == []
+
+
+def test_jobs_of_one_submission_share_a_group_and_others_do_not(jobs):
+    jobs.pause()
+    pair, (alone,) = jobs.submit([config("a"), config("b")]), jobs.submit([config("c")])
+    assert pair[0].group == pair[1].group != alone.group
+    assert [one.id for one in jobs.list()] == [alone.id, pair[1].id, pair[0].id]
+
+
+def test_a_submission_that_fails_leaves_nothing(jobs):
+    jobs.pause()
+    before = sorted((jobs.home / "jobs").iterdir())
+    with pytest.raises(UsageError):
+        jobs.submit([])
+    with pytest.raises(UsageError):
+        jobs.submit([config("a")] * 1001)
+    for limit in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(UsageError):
+            jobs.submit([config("a")], time_limit=limit)
+    one, other = config("a"), config("b")
+    object.__setattr__(other, "loss", {"name": object()})  # its spec cannot be written
+    with pytest.raises(TypeError):
+        jobs.submit([one, other])
+    assert jobs.list() == []
+    assert sorted((jobs.home / "jobs").iterdir()) == before
+
+
+def test_a_table_that_cannot_be_opened_is_said_and_nothing_is_queued(jobs):
+    jobs.pause()
+    (jobs.home / "jobs.sqlite").mkdir()
+    with pytest.raises(LibraryError) as caught:
+        jobs.submit([config("a")])
+    assert caught.value.code == "JOBS"
+    (jobs.home / "jobs.sqlite").rmdir()
+    assert [path.name for path in (jobs.home / "jobs").iterdir()] == ["paused"]
+
+
+def test_a_device_that_is_not_there_is_a_failure_with_words(jobs):
+    one, other = jobs.submit([config("step:1")], wants="cuda:7") + jobs.submit([config("step:1")])
+    found = ended(jobs, one.id)
+    assert (found.state, found.failure.code) == (State.FAILED, "DEVICE")
+    assert found.failure.what == "it needs cuda:7; the devices for jobs here are cpu"
+    assert ended(jobs, other.id).state is State.SUCCEEDED
+
+
+# Repeats ----------------------------------------------------------------------------------------
+
+
+def test_a_retry_is_a_new_job_from_the_start(jobs):
+    (one,) = jobs.submit([config("step:1 exit:3")])
+    first = ended(jobs, one.id)
+    (jobs.folder(one.id).path / "events.jsonl").write_text("{}\n")
+    again = jobs.retry(one.id)
+    assert (again.parent, again.relation) == (one.id, "retry")
+    assert jobs.config(again.id) == jobs.config(one.id)
+    assert jobs.folder(again.id).lines() == []
+    assert ended(jobs, again.id).exit_code == 3
+    assert jobs.get(one.id) == first
+
+
+def test_a_resumed_job_takes_over_what_the_other_left(jobs):
+    (one,) = jobs.submit([config("exit:3")])
+    ended(jobs, one.id)
+    assert not jobs.resumable(one.id)
+    with pytest.raises(UsageError, match="left no checkpoint"):
+        jobs.resume(one.id)
+    old = jobs.folder(one.id).path
+    (old / "checkpoint").mkdir()
+    (old / "checkpoint" / "epoch-00001.pt").write_bytes(b"state")
+    (old / "checkpoint" / ".epoch-00002.pt.part").write_bytes(b"half")
+    (old / "events.jsonl").write_text("{}\n")
+    jobs.pause()
+    new = jobs.folder(jobs.resume(one.id).id).path
+    assert sorted(path.name for path in (new / "checkpoint").iterdir()) == ["epoch-00001.pt"]
+    with (new / "events.jsonl").open("a") as file:
+        file.write("more\n")
+    assert (old / "events.jsonl").read_text() == "{}\n"
+    (new / "checkpoint" / "epoch-00001.pt").unlink()
+    assert (old / "checkpoint" / "epoch-00001.pt").read_bytes() == b"state"
+
+
+def test_what_succeeded_is_not_resumed_and_what_runs_not_retried(jobs):
+    done, runs = jobs.submit([config("step:1"), config("wait:go")])
+    ended(jobs, done.id)
+    with pytest.raises(UsageError, match="its run is"):
+        jobs.resume(done.id)
+    with pytest.raises(UsageError, match="wait, or cancel it first"):
+        jobs.retry(runs.id)
+    let(jobs, "go")
+
+
+# The table --------------------------------------------------------------------------------------
+
+
+def test_nothing_is_made_by_looking(tmp_path):
+    jobs = LocalJobs(tmp_path / "home")
+    jobs.tick()
+    assert jobs.list() == []
+    assert not jobs.paused
+    with pytest.raises(LibraryError):
+        jobs.get("x")
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn", "other"])
+def test_a_lost_table_is_made_anew_from_the_folders(jobs, damage):
+    (done,) = jobs.submit([config("step:1")])
+    before = ended(jobs, done.id)
+    jobs.pause()
+    (waits,) = jobs.submit([config("step:1")])
+    path = jobs.home / "jobs.sqlite"
+    with closing(sqlite3.connect(path)) as connection:  # the last to close it: all is in one file
+        connection.execute("PRAGMA user_version = 99" if damage == "other" else "SELECT 1")
+    if damage == "gone":
+        path.unlink()
+    elif damage == "torn":
+        path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8000)
+    assert [one.id for one in jobs.list()] == [waits.id, done.id]
+    assert jobs.get(done.id) == before
+    assert jobs.rebuild() == 2
+    jobs.unpause()
+    assert ended(jobs, waits.id).state is State.SUCCEEDED
+
+
+def test_a_folder_that_holds_another_jobs_state_is_nobodys(jobs):
+    jobs.pause()
+    (one,) = jobs.submit([config("step:1")])
+    copy = jobs.home / "jobs" / "copy"
+    copy.mkdir()
+    copy.joinpath("state.json").write_text((jobs.folder(one.id).path / "state.json").read_text())
+    for text in ("{", "[]", "{}"):
+        other = jobs.home / "jobs" / f"bad{len(text)}{ord(text[-1])}"
+        other.mkdir()
+        (other / "state.json").write_text(text)
+    assert jobs.rebuild() == 1
+    assert [found.id for found in jobs.list()] == [one.id]
+
+
+def test_an_end_never_changes(jobs):
+    (one,) = jobs.submit([config("step:1")])
+    before = ended(jobs, one.id)
+    store = Store(jobs.home)
+    assert store.end(before, State.FAILED) is None
+    assert store.running(before) is None
+    assert jobs.cancel(one.id) == jobs.to_front(one.id) == jobs.get(one.id) == before
+
+
+# Many at once (J2) ------------------------------------------------------------------------------
+
+APP = """
+import sys, time
+from pathlib import Path
+from core.jobs import launch
+from core.jobs.local import LocalJobs
+from tests.core.jobs.conftest import config
+launch.SUPERVISOR = "tests.core.jobs.supervise"
+jobs = LocalJobs(Path(sys.argv[1]))
+for _ in range(50):
+    jobs.submit([config("sleep:0")])
+    jobs.tick()
+while any(not job.state.ended for job in jobs.list()):
+    jobs.tick()
+    time.sleep(0.5)
+"""
+
+
+@pytest.mark.slow
+def test_four_apps_and_200_submissions_are_200_starts_and_no_slot_is_taken_twice(jobs, monkeypatch):
+    slots = ["cpu", "cuda:0", "cuda:1"]
+    monkeypatch.setenv("CANDOR_DEVICES", ",".join(slots))
+    root = Path(__file__).parents[3]
+    apps = [subprocess.Popen([sys.executable, "-c", APP, jobs.home], cwd=root) for _ in range(4)]
+    assert [app.wait(600) for app in apps] == [0] * 4
+    found = jobs.list()
+    assert len(found) == 200
+    # The trainer locks its slot and fails where another holds it.
+    assert {one.state for one in found} == {State.SUCCEEDED}
+    began = [line[0] for line in truth(jobs) if line[1] == "began"]
+    assert sorted(began) == sorted(one.id for one in found)
+    with sqlite3.connect(jobs.home / "jobs.sqlite") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

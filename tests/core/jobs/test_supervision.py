@@ -1,0 +1,361 @@
+"""One job and its supervisor: how it ends, how it is ended, what it prints, who is left over."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.jobs import processes
+from core.jobs.failures import explain
+from core.jobs.log import LIMIT, Follower, Log, tail
+from core.jobs.records import LATE_S, Job, State, silence, watched
+from core.jobs.store import Store
+from core.jobs.supervisor import GRACE_S
+from tests.core.jobs.conftest import config, ended, let, told, until
+
+
+def run(jobs, words: str, **fields: object) -> Job:
+    """A job from its submission to its end."""
+    (one,) = jobs.submit([config(words)], **fields)
+    return ended(jobs, one.id)
+
+
+def began(jobs, words: str) -> Job:
+    (one,) = jobs.submit([config(words)])
+    until(lambda: told(jobs, one, "began"))
+    return jobs.get(one.id)
+
+
+def marked(job: Job) -> list[int]:
+    return processes.marked(job.id)
+
+
+# How it ended -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "exit_code", "what"),
+    [
+        ("raise:exception", "EXCEPTION", 1, "ValueError: three is not two"),
+        ("exit:3", "EXIT_CODE", 3, "its process ended with exit code 3"),
+        ("kill:SIGSEGV", "SIGNAL", -11, "it crashed (SIGSEGV)"),
+        ("kill:SIGKILL", "SIGNAL", -9, "it was killed (SIGKILL); memory may have run out"),
+        ("kill:SIGTERM", "SIGNAL", -15, "it was ended from outside (SIGTERM)"),
+        ("raise:memory", "HOST_MEMORY", 1, "the machine's memory ran out (MemoryError)"),
+        ("raise:disk", "DISK_FULL", 1, "the disk is full (OSError: [Errno 28] No space left"),
+        ("raise:import", "IMPORT", 1, "a package that training needs cannot be loaded (Module"),
+        ("raise:cuda", "DEVICE", 1, "the GPU that it needs is not there (RuntimeError: CUDA"),
+        (
+            "oom",
+            "DEVICE_MEMORY",
+            1,
+            "the GPU's memory ran out (OutOfMemoryError: CUDA",
+        ),
+    ],
+)
+def test_every_way_to_fail_has_its_card(words, code, exit_code, what, jobs):
+    job = run(jobs, f"step:2 {words}")
+    assert (job.state, job.exit_code, job.run) == (State.FAILED, exit_code, "")
+    assert job.failure.code == code
+    assert job.failure.what.startswith(what)
+    if code in {"DEVICE_MEMORY", "HOST_MEMORY"} or exit_code == -9:
+        assert "halve the batch size to 64" in job.failure.remedy
+    assert jobs.log(job.id)[:2] == ["epoch 1", "epoch 2"]
+    assert job.started < job.ended
+
+
+def test_a_kernel_that_says_it_killed_is_believed():
+    killed = explain(-9, None, (), {"batch_size": 7}, 1)
+    assert (killed.code, killed.remedy.split(",")[0]) == (
+        "HOST_MEMORY",
+        "halve the batch size to 3",
+    )
+    assert explain(-9, None, (), {"batch_size": 1}, 0).remedy.startswith("halve the batch size, or")
+
+
+def test_the_trainers_own_words_come_before_the_log():
+    own = {"state": "failed", "error": {"code": "SETTING", "what": "w", "where": "", "remedy": "r"}}
+    lines = ("Traceback (most recent call last):", "ValueError: no")
+    assert explain(3, own, lines, {}, 0).code == "SETTING"
+    assert explain(1, None, lines, {}, 0).what == "ValueError: no"
+    assert explain(1, None, ("ValueError: printed, not raised",), {}, 0).code == "EXIT_CODE"
+
+
+def test_what_it_wrote_at_its_end_counts_more_than_how_its_process_went(jobs):
+    """The run is kept before the process ends: a crash on the way out loses nothing."""
+    (one,) = jobs.submit([config("wait:go")])
+    until(lambda: told(jobs, one, "began"))
+    folder = jobs.folder(one.id)
+    folder.finish({"state": "succeeded", "run": one.id})
+    os.kill(marked(one)[0], signal.SIGSEGV)
+    job = ended(jobs, one.id)
+    assert (job.state, job.exit_code, job.run) == (State.SUCCEEDED, -11, one.id)
+
+
+def test_a_time_limit_ends_it(jobs):
+    job = run(jobs, "sleep:60", time_limit=1.0)
+    assert (job.state, job.failure.code) == (State.FAILED, "TIME_LIMIT")
+    assert job.failure.what == "its time limit of 1 s was reached"
+    assert marked(job) == []
+
+
+# Cancelling (J4) --------------------------------------------------------------------------------
+
+
+def test_cancel_ends_children_and_a_grandchild_in_a_session_of_its_own(jobs):
+    job = began(jobs, "stubborn wait:go")
+    until(lambda: len(marked(job)) == 3)
+    asked = time.monotonic()
+    jobs.cancel(job.id)
+    job = ended(jobs, job.id)
+    assert job.state is State.CANCELLED
+    assert marked(job) == []
+    # All three ignore SIGTERM, so it takes the grace, and hardly more.
+    assert GRACE_S <= time.monotonic() - asked < GRACE_S + processes.KILL_S
+
+
+def test_a_cancelled_job_that_ends_with_0_is_cancelled_all_the_same(jobs):
+    job = began(jobs, "polite wait:go")
+    jobs.cancel(job.id)
+    assert jobs.cancel(job.id).asked == "cancel"
+    job = ended(jobs, job.id)
+    assert job.state is State.CANCELLED
+    assert jobs.cancel(job.id) == job
+
+
+def test_a_job_is_cancelled_while_it_starts(jobs):
+    """Claimed, its process not yet there: the supervisor finds the wish when it looks."""
+    jobs.pause()
+    (one,) = jobs.submit([config("wait:go")])
+    (jobs.home / "jobs" / "paused").unlink()
+    store = Store(jobs.home)
+    me = processes.identity(os.getpid())
+    claimed = store.claim(me, ("cpu",))
+    assert claimed.state is State.STARTING
+    assert jobs.cancel(one.id).state is State.STARTING
+    assert store.running(claimed).asked == "cancel"
+    assert store.end(claimed, State.CANCELLED).state is State.CANCELLED
+
+
+def test_what_a_job_leaves_behind_goes_with_it(jobs):
+    job = run(jobs, "orphan step:1")
+    assert job.state is State.SUCCEEDED
+    assert marked(job) == []
+
+
+# Lost -------------------------------------------------------------------------------------------
+
+
+def test_a_killed_supervisor_loses_the_job_and_no_process_stays(jobs):
+    job = began(jobs, "stubborn wait:go")
+    until(lambda: len(marked(job)) == 3)
+    os.kill(job.supervisor.pid, signal.SIGKILL)
+    job = ended(jobs, job.id)
+    assert (job.state, job.failure.code, job.exit_code) == (State.LOST, "LOST", None)
+    assert marked(job) == []
+
+
+def test_a_killed_supervisor_of_a_job_that_had_succeeded_loses_nothing(jobs):
+    job = began(jobs, "wait:go")
+    jobs.folder(job.id).finish({"state": "succeeded", "run": job.id})
+    os.kill(job.supervisor.pid, signal.SIGKILL)
+    job = ended(jobs, job.id)
+    assert (job.state, job.run) == (State.SUCCEEDED, job.id)
+
+
+def test_a_supervisor_that_is_asked_to_end_takes_its_job_with_it(jobs):
+    job = began(jobs, "wait:go")
+    os.kill(job.supervisor.pid, signal.SIGTERM)
+    until(lambda: jobs.get(job.id).state.ended)  # it says so itself
+    job = jobs.get(job.id)
+    assert (job.state, job.exit_code) == (State.LOST, -15)
+    assert marked(job) == []
+
+
+@pytest.mark.parametrize("wrong", [{"start": 1}, {"boot": "another:1"}])
+def test_another_process_with_the_same_pid_is_not_touched(wrong, jobs, tmp_path):
+    """J6: the record names a pid that somebody else has now."""
+    jobs.pause()
+    (one,) = jobs.submit([config("wait:go")])
+    (jobs.home / "jobs" / "paused").unlink()
+    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        who = replace(processes.identity(bystander.pid), **wrong)
+        assert Store(jobs.home).claim(who, ("cpu",)).id == one.id
+        jobs.tick()
+        job = jobs.get(one.id)
+        assert (job.state, job.failure.code) == (State.LOST, "LOST")
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_the_clock_of_a_beat_is_the_boots(jobs, monkeypatch):
+    """J10: a change of date makes nobody late."""
+    job = began(jobs, "wait:go")
+    folder = jobs.folder(job.id).path
+    monkeypatch.setattr(time, "time", lambda: 4e9)
+    assert silence(folder) < 60
+    jobs.tick()
+    assert jobs.get(job.id).state is State.RUNNING
+
+
+def test_a_supervisor_that_sleeps_is_late_but_not_lost(jobs):
+    """J10: as after the suspend of a laptop."""
+    job = began(jobs, "wait:go")
+    os.kill(job.supervisor.pid, signal.SIGSTOP)
+    try:
+        beat = jobs.folder(job.id).path / "beat"
+        boot, at = beat.read_text().rsplit(" ", 1)
+        beat.write_text(f"{boot} {float(at) - 600}")
+        jobs.tick()
+        assert jobs.get(job.id).state is State.RUNNING
+        assert jobs.silent(job.id) > 600
+    finally:
+        os.kill(job.supervisor.pid, signal.SIGCONT)
+    until(lambda: jobs.silent(job.id) is None)
+    let(jobs, "go")
+    assert ended(jobs, job.id).state is State.SUCCEEDED
+
+
+def test_in_another_container_the_beat_decides(tmp_path):
+    boot = processes.this_boot().split(":")[0]
+    there = processes.Identity(f"{boot}:1", os.getpid(), 1)
+    job = Job("a", "train", "a", "g", "d", 0.0, supervisor=there, state=State.RUNNING)
+    assert not watched(job, tmp_path)
+    (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 3 * LATE_S}")
+    assert watched(job, tmp_path)
+    (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 11 * LATE_S}")
+    assert not watched(job, tmp_path)
+    (tmp_path / "beat").write_text(f"another:1 {time.monotonic()}")
+    assert not watched(job, tmp_path)
+
+
+def test_a_job_taken_from_its_supervisor_is_ended_by_it(jobs):
+    """A supervisor whose job is no longer its own must not go on with it."""
+    job = began(jobs, "wait:go")
+    store = Store(jobs.home)
+    assert store.end(job, State.LOST).state is State.LOST
+    until(lambda: not processes.alive(job.supervisor))
+    assert marked(job) == []
+    assert jobs.get(job.id).state is State.LOST
+
+
+# A server that ends (J3), and what a job inherits (J11) ------------------------------------------
+
+APP = """
+import sys, time
+from pathlib import Path
+from core.jobs import launch
+from core.jobs.local import LocalJobs
+from tests.core.jobs.conftest import config
+launch.SUPERVISOR = "tests.core.jobs.supervise"
+ends = ("", " exit:5", " kill:SIGSEGV")
+LocalJobs(Path(sys.argv[1])).submit(
+    [config(f"step:9 wait:go{end}", device="cuda") for end in ends]
+)
+time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_jobs_outlive_the_server_and_are_found_again(how, jobs, monkeypatch):
+    monkeypatch.setenv("CANDOR_DEVICES", "cuda:0,cuda:1,cuda:2")
+    root = Path(__file__).parents[3]
+    app = subprocess.Popen([sys.executable, "-c", APP, jobs.home], cwd=root)
+    try:
+        until(lambda: sum(told(jobs, one, "began") for one in jobs.list()) == 3)
+    finally:
+        app.send_signal(how)
+        app.wait()
+    assert {one.state for one in jobs.list()} <= {State.STARTING, State.RUNNING}
+    for one in jobs.list():
+        until(lambda one=one: "epoch 9" in jobs.log(one.id))  # its log goes on
+    let(jobs, "go")
+    found = sorted((ended(jobs, one.id) for one in jobs.list()), key=lambda one: one.place)
+    assert [one.exit_code for one in found] == [0, 5, -11]
+    assert [one.state for one in found] == [State.SUCCEEDED, State.FAILED, State.FAILED]
+
+
+def test_no_zombie_stays_of_those_that_this_process_started(jobs):
+    for one in jobs.submit([config("orphan step:1"), config("exit:3")]):
+        ended(jobs, one.id)
+
+    def dead() -> list[int]:
+        stats = ((p, processes._stat(p)) for p in processes.descendants(os.getpid()))
+        return [pid for pid, found in stats if found is not None and found[0] == "Z"]
+
+    until(lambda: not dead())
+
+
+def test_a_supervisor_holds_no_socket_and_no_table_open(jobs):
+    job = began(jobs, "wait:go")
+
+    def held(pid: int) -> set[str]:
+        return {str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()}
+
+    (trainer,) = marked(job)
+    for pid in (job.supervisor.pid, trainer):
+        assert os.getsid(pid) == pid  # a session of its own
+        until(lambda pid=pid: not any("socket:" in one or ".sqlite" in one for one in held(pid)))
+    let(jobs, "go")
+    ended(jobs, job.id)
+
+
+# Logs (J9) --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_flood_of_a_gigabyte_stays_small_and_its_end_can_be_read(jobs):
+    job = run(jobs, "flood:1024")
+    assert job.state is State.SUCCEEDED
+    folder = jobs.folder(job.id).path
+    sizes = [path.stat().st_size for path in folder.glob("log*.txt")]
+    assert len(sizes) == 2
+    assert max(sizes) <= LIMIT
+    lines = jobs.log(job.id)
+    assert len(lines) == 50
+    assert lines[-1] == "red <b>bold</b> nul **end**"
+    assert set(lines[-2]) == {"x"}
+
+
+def test_the_log_turns_over_at_its_limit_and_reads_across(tmp_path):
+    log = Log(tmp_path)
+    line = b"%07d\n"
+    for n in range(LIMIT // 8):
+        log.write(line % n)
+    assert not (tmp_path / "log.1.txt").exists()
+    log.write(line % 9_999_999)
+    log.close()
+    assert (tmp_path / "log.1.txt").stat().st_size == LIMIT
+    assert tail(tmp_path, 3) == ["0262142", "0262143", "9999999"]
+
+
+def test_lines_are_harmless(tmp_path):
+    (tmp_path / "log.txt").write_bytes(
+        b"a\x1b[2J\x1b]0;title\x07b\n10 %\r50 %\r100 %\r\n\xff\xfe \x00tab\there\n" + b"y" * 5000
+    )
+    shown = tail(tmp_path, 10)
+    assert shown[:3] == ["ab", "100 %", "\ufffd\ufffd tab    here"]
+    assert len(shown[3]) == 2002
+    assert tail(tmp_path, 1) == shown[3:]
+    assert tail(tmp_path / "nothing", 5) == []
+
+
+def test_a_log_is_followed_line_by_line_also_past_its_turning(tmp_path):
+    follower, log = Follower(tmp_path), Log(tmp_path)
+    assert follower.new() == []
+    log.write(b"one\ntw")
+    assert follower.new() == ["one"]
+    log.write(b"o\n")
+    log.close()
+    assert follower.new() == ["two"]
+    (tmp_path / "log.txt").write_bytes(b"x\n")
+    assert follower.new() == ["x"]
