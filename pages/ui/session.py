@@ -4,6 +4,7 @@ A draft is an upload that is not in the library: it has no link, nobody else see
 bytes go with the session.
 """
 
+import logging
 import secrets
 import sys
 import time
@@ -12,13 +13,20 @@ from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
+from typing import Final
 
 import streamlit as st
+from streamlit.runtime import Runtime, get_instance
 
+from core.errors import AuditError
+from core.jobs.local import open_jobs
 from core.readers import sandbox, scratch
 from core.readers.options import ReadOptions
 from core.readers.result import ReadResult
+
+JOBS_S: Final = 5.0  # how often jobs are looked after
+LOG: Final = logging.getLogger("candor")
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,20 @@ def _pool() -> ThreadPoolExecutor:
 
 @cache
 def start_up() -> None:
-    """Remove, once a process, what crashed servers left behind."""
+    """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()
+    if isinstance(get_instance(), Runtime):  # a server, not a test of a page
+        Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
+
+
+def _look_after_jobs() -> None:
+    """Find jobs whose supervisor is gone and start what can start, also when no page is open."""
+    while True:
+        try:
+            open_jobs().tick()
+        except AuditError:
+            LOG.exception("jobs could not be looked after")
+        time.sleep(JOBS_S)
 
 
 @dataclass(frozen=True)
