@@ -44,11 +44,14 @@ class Grid:
     ----------
     epoch : (E,) int64
         As people count them: from 1 where the history counts from 0.
+    offset : int
+        1 or 0, what was added for that.
     lower, upper, count, confidence, accuracy, gap, gamma, train_confidence : (E, B)
         As in `BinHistory`.
     """
 
     epoch: Int
+    offset: int
     lower: Float
     upper: Float
     count: Int
@@ -63,10 +66,11 @@ class Grid:
         """Return the history in this form; nothing is copied."""
         shape = bins.n_epochs, bins.n_bins
         epoch = bins.epoch.reshape(shape)[:, 0]
-        first = 1 if epoch[0] == 0 else 0
+        offset = 1 if epoch[0] == 0 else 0
         names = ("lower", "upper", "confidence", "accuracy", "gap", "gamma", "train_confidence")
         columns = {name: getattr(bins, name).reshape(shape) for name in names}
-        return cls(epoch=epoch + first, count=bins.count.reshape(shape), **columns)
+        count = bins.count.reshape(shape)
+        return cls(epoch=epoch + offset, offset=offset, count=count, **columns)
 
     @property
     def n_epochs(self) -> int:
@@ -115,8 +119,8 @@ def root(values: Float) -> Float:
 def heatmaps(grid: Grid, terms: Terms, theme: Theme) -> go.Figure:
     """Draw gamma (top) and the gap (below) by epoch and bin, with rings where gamma turns.
 
-    The places of epochs are 0..E-1, one column each; customdata of the places that answer to the
-    pointer starts with the epoch's place and the bin.
+    Columns are epochs; customdata of the places that answer to the pointer starts with the epoch
+    and the bin, both as people count them.
     """
     epochs, bins = some(grid.n_epochs, MOST_EPOCHS), some(grid.n_bins, MOST_BINS)
     figure = go.Figure(layout=_frame(grid, terms, theme))
@@ -212,9 +216,9 @@ def _bar(theme: Theme) -> dict[str, Any]:
 
 def _gamma_bar(grid: Grid, terms: Terms) -> dict[str, Any]:
     reach = _gamma_reach(grid)
-    marks = [tick for tick in GAMMA_TICKS if tick <= reach]
-    marks = [*(m for m in marks[:-2] if m in (0.2, 2.0)), marks[-1]] if len(marks) > 4 else marks
-    values = [-m for m in reversed(marks)] + list(marks)
+    end = max(tick for tick in GAMMA_TICKS if tick <= reach)
+    inner = max((tick for tick in GAMMA_TICKS if tick <= 0.36 * end), default=0.2)
+    values = (-end, -inner, 0.0, inner, end)
     beyond = float(np.abs(grid.gamma).max()) > GAMMA_REACH
     texts = [_signed(v) + ("+" if beyond and abs(v) == GAMMA_REACH else "") for v in values]
     return {
@@ -284,20 +288,19 @@ def _spots(grid: Grid, bins: Int, terms: Terms) -> list[go.Scatter]:
 
 def _spot(grid: Grid, cells: tuple[Int, Int], terms: Terms, *, told: bool) -> go.Scatter:
     at, of = cells
-    columns = [at, of, grid.epoch[at], of + 1, grid.lower[at, of], grid.upper[at, of]]
-    columns.append(grid.gamma[at, of])
-    head = f"<b>{terms.epoch} %{{customdata[2]}}, {terms.bin.lower()} %{{customdata[3]}}</b>, "
-    edges = "%{customdata[4]:.3f} to %{customdata[5]:.3f}: "
+    columns = [grid.epoch[at], of + 1, grid.lower[at, of], grid.upper[at, of], grid.gamma[at, of]]
+    head = f"<b>{terms.epoch} %{{customdata[0]}}, {terms.bin.lower()} %{{customdata[1]}}</b>, "
+    edges = "%{customdata[2]:.3f} to %{customdata[3]:.3f}: "
     if told:
         columns += [grid.count[at, of], 100 * grid.confidence[at, of], 100 * grid.accuracy[at, of]]
         columns.append(100 * grid.gap[at, of])
         text = (
-            f"{head}{terms.gamma} %{{customdata[6]:.3~g}}<br>{edges}%{{customdata[7]}} answers<br>"
-            "says %{customdata[8]:.1f} %, right %{customdata[9]:.1f} %, "
-            f"gap %{{customdata[10]:+.1f}} {terms.unit}"
+            f"{head}{terms.gamma} %{{customdata[4]:.3~g}}<br>{edges}%{{customdata[5]}} answers<br>"
+            "says %{customdata[6]:.1f} %, right %{customdata[7]:.1f} %, "
+            f"gap %{{customdata[8]:+.1f}} {terms.unit}"
         )
     else:
-        stays = f"{terms.gamma} stays %{{customdata[6]:.3~g}}"
+        stays = f"{terms.gamma} stays %{{customdata[4]:.3~g}}"
         text = f"{head}{stays}<br>{edges}no validation answers"
     return go.Scatter(
         x=at,

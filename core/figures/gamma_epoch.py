@@ -7,11 +7,11 @@ from core.figures.reliability import TICK_TEXT, TICKS, small_diagram
 from core.figures.theme import Theme, axis
 from core.metrics.records import BinTable
 
-HEIGHT = 424
+HEIGHT = 376
 RING = 24
 
 
-def epoch_diagram(bins: BinTable, of: int, theme: Theme, words: Speech = ANSWERS) -> go.Figure:
+def epoch_diagram(bins: BinTable, of: int, theme: Theme, *, words: Speech = ANSWERS) -> go.Figure:
     """Draw the bins of one epoch; customdata of every dot is its bin.
 
     Parameters
@@ -25,11 +25,16 @@ def epoch_diagram(bins: BinTable, of: int, theme: Theme, words: Speech = ANSWERS
         Titles of the axes.
     """
     figure = small_diagram(bins, theme, height=HEIGHT)
-    ticks = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT, "constrain": "domain"}
+    ticks: dict[str, object] = {
+        "range": [0, 1],
+        "tickvals": TICKS,
+        "ticktext": TICK_TEXT,
+        "constrain": "domain",
+    }
     figure.update_layout(
         margin={"l": 58, "r": 26, "t": 8, "b": 46},
         xaxis=axis(theme, words.claim, **ticks),
-        yaxis=axis(theme, words.actual, scaleanchor="x", **ticks),
+        yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
     )
     if bins.count[of] > 0:
         figure.add_trace(

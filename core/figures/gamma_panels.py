@@ -21,7 +21,12 @@ MOST_POINTS = 160  # of a line in a panel, which is some eighty pixels wide
 TICKS = (-20.0, -5.0, -2.0, -1.0, -0.2, 0.2, 1.0, 2.0, 5.0, 10.0, 20.0)
 HEIGHTS = {"y3": 400, "y": 210}  # px, by the axis of the lowest row
 CROWDED = 16  # panels; more have no room for a number beside the bin
+HEIGHT, LOW_HEIGHT = 400, 210  # px, of three rows and of one
+LEAST_GAP = 5.0  # points
+CROWDED = 16  # panels; more have no room for a number beside the bin
 ROWS = {"gap": [0.72, 1.0], "gamma": [0.34, 0.64], "edges": [0.0, 0.26]}
+SHARES = {"range": [0, 1.02], "tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
+Settings = dict[str, Any]  # Any: plotly's nested settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,25 +58,28 @@ def small_multiples(grid: Grid, place: Place, other: Other | None, theme: Theme)
         Of as many bins.
     theme : Theme
     """
-    figure = go.Figure(layout=_frame(grid, place, theme, "y3"))
-    spread = _Spread.over(grid, place.bins, other)
-    gaps = [np.abs(one.gap[:, place.bins]).max() for one in _grids(grid, other)]
-    reach = max(5.0, 100 * float(max(gaps)))
-    _row(figure, "yaxis", ROWS["gap"], theme, "Gap, points", _gap_ticks(reach))
-    _row(figure, "yaxis2", ROWS["gamma"], theme, "γ", _gamma_ticks(_grids(grid, other), place))
-    shares = {"range": [0, 1], "tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
-    _row(figure, "yaxis3", ROWS["edges"], theme, "Edges", shares)
-    _areas(figure, spread, grid, lambda one: 100 * one.gap, "y", theme)
-    _areas(figure, spread, grid, _gamma, "y2", theme)
-    _band(figure, spread, grid, theme)
-    figure.add_trace(_frozen(spread, grid, reach, theme))
+    grids = [grid] if other is None else [grid, other.grid]
+    spread = _Spread.over(grids, place.bins)
+    reach = max(LEAST_GAP, max(float(np.abs(_gap(one)[:, place.bins]).max()) for one in grids))
+    settings = _frame(grid, place, HEIGHT, theme) | {
+        "yaxis": axis(theme, "Gap, points", domain=[0.72, 1.0], **_gap_ticks(reach)),
+        "yaxis2": axis(theme, "γ", domain=[0.34, 0.64], **_gamma_ticks(grids, place)),
+        "yaxis3": axis(theme, "Edges", domain=[0.0, 0.26], **SHARES),
+    }
+    settings["xaxis"]["anchor"] = "y3"
+    now = grid.gamma[place.at]
+    settings |= _heads(spread, place, int(grid.epoch[place.at]), now, theme)
+    traces = [
+        *_areas(spread, grid, _gap, "y", theme),
+        *_areas(spread, grid, _gamma, "y2", theme),
+        _band(spread, grid, theme),
+        _frozen(spread, grid, reach, theme),
+    ]
     if other is not None:
-        for of, on in ((lambda one: 100 * one.gap, "y"), (_gamma, "y2")):
-            x, y = spread.line(other.grid, of)
-            line = {"color": theme.runs[other.colour], "dash": other.dash, "width": 1.6}
-            figure.add_trace(_line(x, y, on, line))
-    _heads(figure, spread, grid.gamma[place.at], place, (int(grid.epoch[place.at]), theme))
-    return figure
+        line = {"color": theme.runs[other.colour], "dash": other.dash, "width": 1.6}
+        for of, on in ((_gap, "y"), (_gamma, "y2")):
+            traces.append(_line(*spread.line(other.grid, of), on, line))
+    return go.Figure(data=traces, layout=settings)
 
 
 def correspondence(grid: Grid, place: Place, theme: Theme) -> go.Figure:
@@ -79,31 +87,42 @@ def correspondence(grid: Grid, place: Place, theme: Theme) -> go.Figure:
 
     An epoch in which no training row fell into a bin leaves a gap in its line.
     """
-    figure = go.Figure(layout=_frame(grid, place, theme, "y"))
-    spread = _Spread.over(grid, place.bins, None)
-    shares = {"range": [0, 1.02], "tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
-    _row(figure, "yaxis", [0.0, 1.0], theme, "Confidence", shares)
-    x, y = spread.line(grid, lambda one: one.train_confidence)
-    lone = {"color": theme.ink, "width": 2}
-    figure.add_trace(_line(x, y, "y", lone).update(name="C_train", mode="lines+markers"))
-    figure.data[-1].marker = {"size": 2.5, "color": theme.ink}  # an epoch between two gaps is seen
-    x, y = spread.line(grid, lambda one: one.confidence)
-    figure.add_trace(
-        _line(x, y, "y", {"color": theme.quiet, "width": 1}).update(
-            name="C_val",
-            mode="lines+markers",
-            marker={
-                "symbol": "star",
-                "size": 6,
-                "color": theme.quiet,
-                "maxdisplayed": 6 * len(place.bins),
-            },
-        )
+    spread = _Spread.over([grid], place.bins)
+    settings = _frame(grid, place, LOW_HEIGHT, theme)
+    settings["yaxis"] = axis(theme, "Confidence", **SHARES)
+    now = grid.train_confidence[place.at]
+    settings |= _heads(spread, place, int(grid.epoch[place.at]), now, theme)
+    lines = (
+        # small dots, so that an epoch between two gaps is seen
+        ("C_train", _train, {"color": theme.ink, "width": 2}, {"size": 2.5, "color": theme.ink}),
+        (
+            "C_val",
+            _validation,
+            {"color": theme.quiet, "width": 1},
+            {"symbol": "star", "size": 6, "color": theme.quiet, "maxdisplayed": 6 * len(now)},
+        ),
     )
-    _heads(
-        figure, spread, grid.train_confidence[place.at], place, (int(grid.epoch[place.at]), theme)
-    )
-    return figure
+    traces = [
+        _line(*spread.line(grid, of), "y", line, name=name, mode="lines+markers", marker=marker)
+        for name, of, line, marker in lines
+    ]
+    return go.Figure(data=traces, layout=settings)
+
+
+def _gap(grid: Grid) -> Float:
+    return 100.0 * grid.gap
+
+
+def _gamma(grid: Grid) -> Float:
+    return root(np.clip(grid.gamma, -GAMMA_REACH, GAMMA_REACH))
+
+
+def _train(grid: Grid) -> Float:
+    return grid.train_confidence
+
+
+def _validation(grid: Grid) -> Float:
+    return grid.confidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +134,14 @@ class _Spread:
     length: int
 
     @classmethod
-    def over(cls, grid: Grid, bins: tuple[int, ...], other: Other | None) -> "_Spread":
-        ends = [(int(one.epoch[0]), int(one.epoch[-1])) for one in _grids(grid, other)]
+    def over(cls, grids: list[Grid], bins: tuple[int, ...]) -> "_Spread":
+        """Return the places that all epochs of these histories need."""
+        ends = [(int(one.epoch[0]), int(one.epoch[-1])) for one in grids]
         first, last = min(e[0] for e in ends), max(e[1] for e in ends)
         return cls(bins, first, max(1, last - first))
 
     def x(self, panel: int, epoch: Int) -> Float:
+        """Return where epochs lie in a panel."""
         return np.asarray(panel * STRIDE + (epoch - self.first) / self.length)
 
     def line(self, grid: Grid, of: Callable[[Grid], Float]) -> tuple[Float, Float]:
@@ -140,43 +161,21 @@ class _Spread:
         return np.concatenate(x), np.concatenate([np.pad(values[at, b], 1) for b in self.bins])
 
 
-def _grids(grid: Grid, other: Other | None) -> list[Grid]:
-    return [grid] if other is None else [grid, other.grid]
-
-
-def _gamma(grid: Grid) -> Float:
-    return root(np.clip(grid.gamma, -GAMMA_REACH, GAMMA_REACH))
-
-
-def _frame(grid: Grid, place: Place, theme: Theme, bottom: str) -> dict[str, Any]:
-    settings = layout(theme, HEIGHTS[bottom])
+def _frame(grid: Grid, place: Place, height: int, theme: Theme) -> Settings:
+    settings = layout(theme, height)
     settings["margin"] = {"l": 52, "r": 10, "t": 26, "b": 30}
     settings["hovermode"] = False
     settings["xaxis"] = axis(
         theme,
-        "",
         range=[-0.06, (len(place.bins) - 1) * STRIDE + 1.06],
         tickvals=[0.0, 1.0],
         ticktext=[str(grid.epoch[0]), str(grid.epoch[-1])],
         showgrid=False,
-        anchor=bottom,
     )
-    settings["shapes"], settings["annotations"] = [], []
     return settings
 
 
-def _row(
-    figure: go.Figure,
-    name: str,
-    domain: list[float],
-    theme: Theme,
-    title: str,
-    ticks: dict[str, Any],
-) -> None:
-    figure.update_layout({name: axis(theme, title, domain=domain, **ticks)})
-
-
-def _gap_ticks(reach: float) -> dict[str, Any]:
+def _gap_ticks(reach: float) -> Settings:
     whole = f"{reach:.0f}"
     return {
         "range": [-1.05 * reach, 1.05 * reach],
@@ -185,7 +184,7 @@ def _gap_ticks(reach: float) -> dict[str, Any]:
     }
 
 
-def _gamma_ticks(grids: list[Grid], place: Place) -> dict[str, Any]:
+def _gamma_ticks(grids: list[Grid], place: Place) -> Settings:
     drawn = np.concatenate([_gamma(one)[:, place.bins].ravel() for one in grids])
     low, high = min(0.0, float(drawn.min())), max(1.0, float(drawn.max()))
     inside = [t for t in TICKS if low <= float(root(np.asarray(t))) <= high]
@@ -198,56 +197,53 @@ def _gamma_ticks(grids: list[Grid], place: Place) -> dict[str, Any]:
 
 
 def _areas(
-    figure: go.Figure,
-    spread: _Spread,
-    grid: Grid,
-    of: Callable[[Grid], Float],
-    on: str,
-    theme: Theme,
-) -> None:
+    spread: _Spread, grid: Grid, of: Callable[[Grid], Float], on: str, theme: Theme
+) -> list[go.Scatter]:
     """Fill above zero in the colour of over, below in that of under, and draw the line."""
     x, y = spread.area(grid, of)
-    for part, colour in ((np.maximum(y, 0), theme.over), (np.minimum(y, 0), theme.under)):
-        filled = _line(x, part, on, {"width": 0, "color": colour})
-        figure.add_trace(filled.update(fill="tozeroy", fillcolor=faded(colour, 0.35)))
-    x, y = spread.line(grid, of)
-    figure.add_trace(_line(x, y, on, {"width": 1.4, "color": theme.ink}))
+    parts = ((np.maximum(y, 0), theme.over), (np.minimum(y, 0), theme.under))
+    return [
+        *(
+            _line(x, part, on, {"width": 0}, fill="tozeroy", fillcolor=faded(colour, 0.35))
+            for part, colour in parts
+        ),
+        _line(*spread.line(grid, of), on, {"width": 1.4, "color": theme.ink}),
+    ]
 
 
-def _line(x: Float, y: Float, on: str, line: dict[str, Any]) -> go.Scatter:
-    return go.Scatter(
-        x=x, y=y, yaxis=on, mode="lines", line={"simplify": False} | line, connectgaps=False
-    )
+def _line(x: Float, y: Float, on: str, line: Settings, **more: object) -> go.Scatter:
+    settings: Settings = {"mode": "lines", "yaxis": on, "line": {"simplify": False} | line}
+    return go.Scatter(x=x.astype(np.float32), y=y.astype(np.float32), **(settings | more))
 
 
-def _band(figure: go.Figure, spread: _Spread, grid: Grid, theme: Theme) -> None:
+def _band(spread: _Spread, grid: Grid, theme: Theme) -> go.Scatter:
     """Draw the range of certainty that each bin spans."""
-    at = some(grid.n_epochs, MOST_POINTS)
-    for j, b in enumerate(spread.bins):
-        x = spread.x(j, grid.epoch[at])
-        figure.add_trace(
-            _line(
-                np.concatenate([x, x[::-1]]),
-                np.concatenate([grid.upper[at, b], grid.lower[at[::-1], b]]),
-                "y3",
-                {"width": 1, "color": theme.ink},
-            ).update(fill="toself", fillcolor=faded(theme.quiet, 0.3))
-        )
+    there = some(grid.n_epochs, MOST_POINTS)
+    both = np.concatenate([there, there[::-1]])
+    x = [np.append(spread.x(j, grid.epoch[both]), np.nan) for j in range(len(spread.bins))]
+    ways = [np.concatenate([grid.upper[there, b], grid.lower[there[::-1], b]]) for b in spread.bins]
+    y = [np.append(way, np.nan) for way in ways]
+    return _line(
+        np.concatenate(x),
+        np.concatenate(y),
+        "y3",
+        {"width": 1, "color": theme.ink},
+        fill="toself",
+        fillcolor=faded(theme.quiet, 0.3),
+    )
 
 
 def _frozen(spread: _Spread, grid: Grid, reach: float, theme: Theme) -> go.Scatter:
     """Underline in grey, in the row of the gap, the epochs in which a bin holds no answers."""
     bottom = np.where(grid.frozen, -reach, np.nan)
     x, y = spread.line(grid, lambda _: bottom)
-    found = _line(x, y, "y", {"width": 5, "color": theme.quiet})
-    return found.update(mode="lines+markers", marker={"size": 4, "color": theme.quiet})
+    marker = {"size": 4, "color": theme.quiet}
+    line = {"width": 5, "color": theme.quiet}
+    return _line(x, y, "y", line, mode="lines+markers", marker=marker)
 
 
-def _heads(
-    figure: go.Figure, spread: _Spread, now: Float, place: Place, how: tuple[int, Theme]
-) -> None:
+def _heads(spread: _Spread, place: Place, epoch: int, now: Float, theme: Theme) -> Settings:
     """Write bin and today's number over each panel, with a line at the chosen epoch."""
-    epoch, theme = how
     texts, shapes = [], []
     for j, b in enumerate(place.bins):
         shapes.append(_upright(float(spread.x(j, np.asarray(epoch))), theme))
@@ -256,7 +252,7 @@ def _heads(
         texts.append(_word(j * STRIDE, "left", f"<b>{b + 1}</b>", theme.ink))
         if len(place.bins) <= CROWDED and np.isfinite(now[b]):
             texts.append(_word(j * STRIDE + 1, "right", _short(float(now[b])), theme.quiet))
-    figure.update_layout(shapes=shapes, annotations=texts)
+    return {"shapes": shapes, "annotations": texts}
 
 
 def _short(value: float) -> str:
@@ -264,12 +260,12 @@ def _short(value: float) -> str:
     return text.replace("-", MINUS)
 
 
-def _upright(x: float, theme: Theme) -> dict[str, Any]:
+def _upright(x: float, theme: Theme) -> Settings:
     line = {"color": theme.quiet, "width": 1.2}
     return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
 
 
-def _behind(panel: int, theme: Theme) -> dict[str, Any]:
+def _behind(panel: int, theme: Theme) -> Settings:
     return {
         "type": "rect",
         "x0": panel * STRIDE - 0.05,
@@ -282,7 +278,7 @@ def _behind(panel: int, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _word(x: float, side: str, text: str, colour: str) -> dict[str, Any]:
+def _word(x: float, side: str, text: str, colour: str) -> Settings:
     return {
         "x": x,
         "y": 1,

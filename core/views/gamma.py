@@ -10,6 +10,7 @@ from core.defaults import LEVEL
 from core.figures.gamma import MOST_BINS, MOST_EPOCHS, PLAIN_TERMS, TERMS, Grid, heatmaps, some
 from core.figures.gamma_epoch import epoch_diagram
 from core.figures.gamma_panels import Other, Place, correspondence, small_multiples
+from core.figures.marks import ANSWERS, Speech
 from core.figures.numbers import count, in_hundred, percent, points
 from core.metrics.intervals import wilson
 from core.metrics.records import BinTable
@@ -28,8 +29,10 @@ KEY = (
 PLAIN_KEY = (
     Swatch("kept modest, or says more than it should", "over", "dot"),
     Swatch("pushed to be surer, or says less", "under", "dot"),
+    Swatch("the push changed its direction", "few", "ring"),
     Swatch("nothing to learn from", "quiet", "block"),
 )
+PLAIN_SPEECH = Speech("says", "right", "Right, times in 100", "Model says, times in 100")
 PLAIN = (
     "While it learns, the model is checked after every round on pictures it does not train on. Its "
     "answers are put into groups of similar certainty. Where it says more than it should, the next "
@@ -163,32 +166,35 @@ def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
             f"checked on {n} answers to pictures it does not train on",
             f"{grid.n_bins} groups of equal size, from unsure to sure, formed anew every round",
         ]
-    if found.digest:
+    if found.digest and not plain:
         parts.append(f"digest {found.digest[:8]}")
     return ", ".join(parts)
 
 
 def epoch_table(grid: Grid, at: int) -> Table:
-    """Return the bins of one epoch, counted from 1."""
-    return Table(BIN_COLUMNS, _rows(grid, range(at, at + 1)))
+    """Return the bins of one epoch; epoch and bin counted as on the page."""
+    return Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
 
 
 def whole_table(grid: Grid) -> Table:
-    """Return the bins of all epochs."""
-    return Table(BIN_COLUMNS, _rows(grid, range(grid.n_epochs)))
+    """Return the whole history, numbered as it is kept: what reading a file of it expects."""
+    return Table(BIN_COLUMNS, _rows(grid, range(grid.n_epochs), (-grid.offset, 0)))
 
 
-def _rows(grid: Grid, epochs: range) -> tuple[tuple[float | None, ...], ...]:
+def _rows(
+    grid: Grid, epochs: range, first: tuple[int, int]
+) -> tuple[tuple[float | None, ...], ...]:
     columns = [getattr(grid, column.key) for column in BIN_COLUMNS[2:]]
     return tuple(
-        (int(grid.epoch[e]), b + 1, *(_cell(float(column[e, b])) for column in columns))
+        (int(grid.epoch[e]) + first[0], b + first[1], *(_cell(column[e, b]) for column in columns))
         for e in epochs
         for b in range(grid.n_bins)
     )
 
 
-def _cell(value: float) -> float | None:
-    return None if np.isnan(value) else value
+def _cell(value: np.generic) -> float | None:
+    """Return a whole number or a fraction, None for what is not known."""
+    return None if np.isnan(value) else value.item()
 
 
 def heat_card(found: Dynamics, at: int, *, plain: bool = False) -> FigureCard:
@@ -254,7 +260,7 @@ def diagram_card(found: Dynamics, at: int, of: int, *, plain: bool = False) -> F
         "gamma_epoch",
         f"Validation after {round_} {grid.epoch[at]}",
         "dots on the dashed line: it says how often it is right" if plain else "equal-mass bins",
-        partial(epoch_diagram, bins_of(grid, at), of),
+        partial(epoch_diagram, bins_of(grid, at), of, words=PLAIN_SPEECH if plain else ANSWERS),
         f"Reliability diagram of {grid.n_bins} bins after {round_} {grid.epoch[at]}. {here} "
         f"Mean distance from the diagonal {off} points.",
         epoch_table(grid, at),

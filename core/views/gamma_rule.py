@@ -10,14 +10,18 @@ from core.arrays import Bool, Float
 from core.figures.gamma import Grid
 from core.figures.numbers import MINUS, three
 from core.losses.bins import LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
+from core.losses.catalogue import checked
 
 Rule = AdaFocalRule | CalFocalRule
 CLOSE = 1e-9  # of a kept gamma to what the rule gives, relative; both are float64
 EXACT = 1e-6  # likewise for a history from elsewhere, whose numbers were written as text
 NO_BOUND = 1e6
 TELLING = 1e-3  # a gap smaller than this tells nothing of lambda
+EVIDENCE = 3  # updates that must agree before a lambda is believed
 START = 1.0  # gamma before the first update
 LARGE = 1e6
+BY_BIN = ("adafocal", "calfocal_1", "calfocal_2")
+SETTINGS = ("lambda", "gamma_max", "gamma_min", "s_th")  # in the order of AdaFocalRule
 
 
 @dataclass(frozen=True)
@@ -52,25 +56,23 @@ def learned(config: Mapping[str, object] | None, grid: Grid) -> Learned:
         The loss of the training: its name and settings; None for a history from elsewhere.
     grid : Grid
         The history.
+
+    Raises
+    ------
+    UsageError
+        SETTING when the config is none of ours.
     """
-    if config is None:
+    name = None if config is None else config.get("name")
+    if config is None or name not in BY_BIN:
         return inferred(grid)
-    name, every = config.get("name"), config.get("update_every", "epoch")
-    if name in ("calfocal_1", "calfocal_2"):
-        return Learned(CalFocalRule(_number(config, "lambda")), "as the training was set")
+    settings = checked(config)
+    every, said = settings["update_every"], "as the training was set"
     if name != "adafocal":
-        return inferred(grid)
+        return Learned(CalFocalRule(float(settings["lambda"])), said)
     if every != "epoch":
         what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"
         return Learned(None, what)
-    names = ("lambda", "gamma_max", "gamma_min", "s_th")
-    return Learned(AdaFocalRule(*(_number(config, n) for n in names)), "as the training was set")
-
-
-def _number(config: Mapping[str, object], name: str) -> float:
-    value = config[name]
-    assert isinstance(value, int | float)
-    return float(value)
+    return Learned(AdaFocalRule(*(float(settings[key]) for key in SETTINGS)), said)
 
 
 def inferred(grid: Grid) -> Learned:
@@ -82,36 +84,38 @@ def inferred(grid: Grid) -> Learned:
     nothing = Learned(None, "no setting of AdaFocal or CalFocal gives all of these γ")
     for rule in (_calfocal(grid), _adafocal(grid)):
         if rule is not None and follows(grid, rule, EXACT).all():
-            return Learned(rule, "found from the numbers: every γ of it follows", EXACT)
+            return Learned(
+                rule, "found from the numbers: every γ of this history follows from it", EXACT
+            )
     return nothing
 
 
 def _calfocal(grid: Grid) -> CalFocalRule | None:
-    clear = np.abs(grid.gap).argmax()
-    gap, gamma = grid.gap.ravel()[clear], grid.gamma.ravel()[clear]
-    if abs(gap) < TELLING or gamma <= 0 or gamma == 1:
+    clear = np.abs(grid.gap) > TELLING
+    if clear.sum() < EVIDENCE:
         return None
-    rate = _tidy(np.log(gamma) / gap)
+    most = np.abs(grid.gap).argmax()
+    gap, gamma = grid.gap.ravel()[most], grid.gamma.ravel()[most]
+    rate = _tidy(float(np.log(gamma) / gap)) if gamma > 0 else 0.0
     return CalFocalRule(rate) if rate > 0 else None
 
 
 def _adafocal(grid: Grid) -> AdaFocalRule | None:
-    before, now = before_each(grid), grid.gamma
+    before, now, told = before_each(grid), grid.gamma, known_before(grid)[:, None]
     high, low = float(now.max()), float(now.min())
     upper = high if high > START and (now == high).sum() > 1 else NO_BOUND
     lower = low if low < 0 and (now == low).sum() > 1 else -NO_BOUND
     stays = (before > 0) == (now > 0)
-    clear = stays & (now != upper) & (now != lower) & (np.abs(grid.gap) > TELLING)
-    if not clear.any():
+    clear = told & stays & (now != upper) & (now != lower) & (np.abs(grid.gap) > TELLING)
+    clear &= (before != 0) & (now != 0)
+    if clear.sum() < EVIDENCE:
         return None
-    at = np.unravel_index(np.where(clear, np.abs(grid.gap), 0.0).argmax(), clear.shape)
-    side = 1.0 if before[at] > 0 else -1.0
-    ratio = now[at] / before[at] if before[at] != 0 else 0.0
-    if ratio <= 0:
-        return None
-    turned = np.abs(now[~stays])
+    most = np.unravel_index(np.where(clear, np.abs(grid.gap), 0.0).argmax(), clear.shape)
+    side = 1.0 if before[most] > 0 else -1.0
+    rate = float(np.log(now[most] / before[most]) / (side * grid.gap[most]))
+    turned = np.abs(now[told & ~stays])
     s_th = _tidy(float(turned.min())) if turned.size else 0.0
-    return AdaFocalRule(_tidy(float(np.log(ratio) / (side * grid.gap[at]))), upper, lower, s_th)
+    return AdaFocalRule(_tidy(rate), upper, lower, s_th)
 
 
 def _tidy(value: float) -> float:

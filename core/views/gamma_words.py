@@ -15,6 +15,7 @@ from core.views.gamma_rule import Learned, amount, positional
 from core.views.records import Part, Sentence, Tile
 
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
+MOST_NAMED = 15  # more bins are counted instead
 TIED = 1e-9  # width of a bin whose edges coincide
 
 
@@ -122,7 +123,8 @@ def _second(grid: Grid, at: int, held: np.ndarray, pushed: np.ndarray) -> str:
     still = "still " if before else ""
     if pushed.size == 1:
         return f"{_named(most, gamma).capitalize()} is {still}pushed on."
-    names = listed(pushed.tolist()).capitalize()
+    names = f"{pushed.size} bins" if pushed.size > MOST_NAMED else listed(pushed.tolist())
+    names = names.capitalize()
     return f"{names} are {still}pushed on, {_named(most, gamma)} hardest."
 
 

@@ -1,88 +1,174 @@
-"""The cached part of the Gamma page; runs never change after they are kept, so ids are keys."""
+"""The cached part of the Gamma page; a kept history never changes, so id and date are its key."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Literal
 
 import streamlit as st
 
+from core.errors import LibraryError
 from core.figures.gamma import Grid
+from core.histories import BinHistory
 from core.library import open_library
 from core.library.index import RunRow
-from core.losses.replay import replay
-from core.predictions import Task
+from core.losses.bins import AdaFocalRule
 from core.views.gamma import Dynamics
-from core.views.gamma_rule import CLOSE, Learned, Rule, amount, learned
+from core.views.gamma_replay import replay_cells
+from core.views.gamma_rule import BY_BIN, Learned, Rule, learned
 from pages.ui import cache
 
 LISTED = 500  # newest runs that are looked through
+HEAVY_CELLS = 30_000_000  # logits; fewer are replayed in a second or two
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a run of the library keeps for this page."""
+class Source:
+    """A history that this page can open.
+
+    Attributes
+    ----------
+    id, name : str
+    kind : str
+        ``live``: a job; ``stopped``: one that ended without a run; ``gammas``: a run that keeps
+        them; ``logits``: a run that keeps validation logits only.
+    created : str
+        Of a run; "" for a job.
+    replays : bool
+        Whether a rule can be replayed on it.
+    sample : bool
+        Whether it comes with the program.
+    """
 
     id: str
-    created: str
-    bins: bool
-    validation: bool
+    name: str
+    kind: Literal["live", "stopped", "gammas", "logits"]
+    created: str = ""
+    replays: bool = False
+    sample: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name with what it is."""
+        words = {"live": " (training now)", "stopped": " (stopped)", "logits": " (replay only)"}
+        return self.name + words.get(self.kind, "")
 
 
 @st.cache_data(max_entries=4096, show_spinner=False)
-def _kept(run_id: str, created: str) -> Kept:
+def _keeps(run_id: str, created: str) -> tuple[bool, bool]:
+    """Return whether a run keeps gammas, and validation logits."""
+    del created  # part of the key only: a run of the same id made later is another one
     history = open_library().get(run_id).history
-    return Kept(
-        run_id,
-        created,
-        bins=history is not None and history.bins is not None,
-        validation=history is not None and history.validation is not None,
+    if history is None:
+        return False, False
+    return history.bins is not None, history.validation is not None
+
+
+def kept() -> list[Source]:
+    """Return the newest runs of the library with gammas, then those with logits only."""
+    found = [_source(row) for row in cache.rows(limit=LISTED)]
+    return sorted((one for one in found if one is not None), key=lambda one: one.kind != "gammas")
+
+
+def _source(row: RunRow) -> Source | None:
+    try:
+        gammas, logits = _keeps(row.id, row.created)
+    except LibraryError:  # deleted meanwhile
+        return None
+    if not gammas and not logits:
+        return None
+    return Source(
+        row.id,
+        row.name,
+        "gammas" if gammas else "logits",
+        row.created,
+        replays=logits and "val" in row.splits,
+        sample=row.kind == "sample",
     )
 
 
-def kept() -> dict[str, tuple[RunRow, Kept]]:
-    """Return the newest runs that this page can show: with gammas first, then with logits."""
-    rows = [(row, _kept(row.id, row.created)) for row in cache.rows(limit=LISTED)]
-    found = [pair for pair in rows if pair[1].bins]
-    found += [pair for pair in rows if pair[1].validation and not pair[1].bins]
-    return {row.id: (row, one) for row, one in found}
+def by_bin(loss: Mapping[str, object]) -> bool:
+    """Return whether a loss learns gammas by bin."""
+    return loss.get("name") in BY_BIN
+
+
+def stored(source: Source) -> Dynamics:
+    """Return the gammas that a run of the library keeps."""
+    return replace(_stored(source.id, source.created), name=source.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Loading the history")
 def _stored(run_id: str, created: str) -> Dynamics:
-    del created  # part of the key only
-    manifest = open_library().get(run_id)
-    grid = Grid.of(open_library().bins(run_id))
-    config = (manifest.config or {}).get("loss")
-    found = learned(config, grid)
-    return Dynamics("", _origin(found), grid, found, manifest.source.digest)
-
-
-def stored(row: RunRow) -> Dynamics:
-    """Return the gammas that a run of the library keeps."""
-    return replace(_stored(row.id, row.created), name=row.name)
-
-
-def _origin(found: Learned) -> str:
-    if found.rule is None:
-        return "λ not known"
-    rate = amount(found.rule.rate).rstrip("0").rstrip(".")
-    return f"{type(found.rule).__name__.removesuffix('Rule')}, λ = {rate}"
-
-
-@st.cache_resource(max_entries=32, show_spinner="Replaying the rule")
-def _replayed(run_id: str, created: str, rule: Rule, n_bins: int) -> Dynamics:
     del created
     library = open_library()
-    rows = library.load(run_id, "val")
-    bins = replay(
-        library.validation_logits(run_id),
-        rows.labels,
-        task=Task(rows.task),
-        rule=rule,
-        n_bins=n_bins,
-    )
-    found = Learned(rule, "as the replay was set", CLOSE)
-    return Dynamics("", f"replay, {_origin(found)}", Grid.of(bins), found, rows.digest)
+    manifest = library.get(run_id)
+    loss = (manifest.config or {}).get("loss")
+    return dynamics("", library.bins(run_id), loss, manifest.source.digest)
 
 
-def replayed(row: RunRow, rule: Rule, n_bins: int) -> Dynamics:
-    """Return what a rule would have asked for on the validation logits that a run keeps."""
-    return replace(_replayed(row.id, row.created, rule, n_bins), name=row.name)
+def dynamics(
+    name: str, bins: BinHistory, loss: Mapping[str, object] | None, digest: str = ""
+) -> Dynamics:
+    """Return a history with the rule that it followed, as far as that is known."""
+    grid = Grid.of(bins)
+    found = learned(loss, grid)
+    return Dynamics(name, origin(found.rule), grid, found, digest)
+
+
+def origin(rule: Rule | None) -> str:
+    """Return what is said of a rule beside a name."""
+    if rule is None:
+        return "λ not known"
+    name = "AdaFocal" if isinstance(rule, AdaFocalRule) else "CalFocal"
+    return f"{name}, λ = {rule.rate:g}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A replay that is wanted."""
+
+    source: Source
+    rule: Rule
+    n_bins: int
+
+
+class Replays:
+    """What was replayed last, shared by the sessions of a process."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._found: dict[Settings, BinHistory] = {}
+
+    def get(self, wanted: Settings) -> BinHistory | None:
+        """Return a replay, or None when it must be computed."""
+        return self._found.get(wanted)
+
+    def put(self, wanted: Settings, found: BinHistory) -> None:
+        """Keep a replay; the oldest goes when there are too many."""
+        with self._lock:
+            self._found[wanted] = found
+            while len(self._found) > self._most:
+                del self._found[next(iter(self._found))]
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def replays() -> Replays:
+    """Return where replays are kept."""
+    return Replays(32)
+
+
+def call(wanted: Settings) -> tuple[str, Rule, int]:
+    """Return the arguments of `core.views.gamma_replay.replay_run`."""
+    return wanted.source.id, wanted.rule, wanted.n_bins
+
+
+def heavy(wanted: Settings) -> bool:
+    """Whether a replay would keep the page waiting: then a process of its own does it."""
+    return replay_cells(wanted.source.id) > HEAVY_CELLS
+
+
+def replayed(wanted: Settings, bins: BinHistory) -> Dynamics:
+    """Return a replay as a history to be shown."""
+    found = Learned(wanted.rule, "as the replay was set")
+    name = f"replay, {origin(wanted.rule)}"
+    return Dynamics(wanted.source.name, name, Grid.of(bins), found)

@@ -1,193 +1,123 @@
-"""The Gamma page: one history, its epochs under a slider, and the update rule with its numbers."""
+"""The Gamma page: which history is open, what to do without one, and its redrawing while live."""
 
-from html import escape
-
-import numpy as np
 import streamlit as st
 
-from core.library.index import RunRow
-from core.views import gamma as views
-from core.views.gamma import Dynamics, GammaView
-from core.views.gamma_rule import Update
-from pages.ui import cache_gamma, frame, state, widgets
-from pages.ui.cache_gamma import Kept
+from core.errors import LibraryError
+from core.jobs.local import open_jobs
+from core.library.history import from_events
+from core.views.gamma import PLAIN
+from core.views.records import Part, Sentence
+from pages.ui import (
+    cache,
+    cache_gamma,
+    frame,
+    gamma_body,
+    gamma_import,
+    gamma_state,
+    state,
+    widgets,
+)
+from pages.ui.cache_gamma import Source
+from pages.ui.escape import esc
 
 SAMPLE = "digits-adafocal"
-Library = dict[str, tuple[RunRow, Kept]]
+EVERY_S = 2.0
+OFFERED = 6  # at most, where nothing is open
+WHAT = (
+    "AdaFocal and CalFocal learn, bin by bin, how hard training holds certainty back: gamma. This "
+    "page shows how it moved, epoch by epoch, and why."
+)
 
 
 def draw() -> None:
     """Draw the page, or what to do where the open run has no gammas."""
-    library = cache_gamma.kept()
-    run_id = st.query_params.get("run") or st.session_state.get("app.run")
-    if run_id in library:
-        _still(run_id)
-        return
-    _nothing(library)
-
-
-def _nothing(library: Library) -> None:
-    widgets.eyebrow("Gamma dynamics")
-    st.html('<h1 class="c-sentence">No run with gammas is open yet.</h1>')
-    st.button("Open a sample", type="primary", key="gamma.sample", on_click=_open, args=(SAMPLE,))
-    del library
-
-
-def _open(run_id: str) -> None:
-    st.session_state["app.run"] = run_id
-    st.query_params["run"] = run_id
-    for name in ("epoch", "bin"):
-        keep(name, None)
-    state.next_generation()
-
-
-def chosen(name: str) -> str | None:
-    """Return what the link says, or on a page just entered what was chosen before."""
-    linked = st.query_params.get(name)
-    if linked is None and "widget.epoch" not in st.session_state:
-        before: str | None = st.session_state.get(f"set.gamma.{name}")
-        return before
-    return linked
-
-
-def keep(name: str, value: str | None) -> None:
-    """Keep a choice in link and session; None is the default and leaves the link short."""
-    st.session_state[f"set.gamma.{name}"] = value
-    if value is None:
-        st.query_params.pop(name, None)
+    wanted = st.query_params.get("run") or st.session_state.get("app.run")
+    offered = [*live(), *cache_gamma.kept()]
+    found = next((one for one in offered if one.id == wanted), None)
+    found = found or _ended_job(wanted)
+    if found is None:
+        _nothing(wanted, offered)
+    elif found.kind == "live":
+        _live(found, offered)
     else:
-        st.query_params[name] = value
+        _still(found, offered)
+    if not state.plain():
+        gamma_import.draw()
+
+
+def live() -> list[Source]:
+    """Return the trainings under way whose loss learns gammas by bin."""
+    jobs = open_jobs()
+    return [
+        Source(job.id, job.name, "live")
+        for job in jobs.list()
+        if not job.state.ended and cache_gamma.by_bin(jobs.config(job.id).loss)
+    ]
+
+
+def _ended_job(wanted: str | None) -> Source | None:
+    """Return a training that ended without a run: what it wrote until then can be seen."""
+    try:
+        job = open_jobs().get(wanted or "")
+    except LibraryError:
+        return None
+    loss = open_jobs().config(job.id).loss
+    return Source(job.id, job.name, "stopped") if cache_gamma.by_bin(loss) else None
+
+
+def _nothing(wanted: str | None, offered: list[Source]) -> None:
+    """Say that there are no gammas to show, and offer those that there are."""
+    said = "No run with gammas is open yet."
+    if wanted:
+        try:
+            said = f"“{cache.find(wanted).name}” keeps no gammas by bin."
+        except LibraryError as gone:
+            frame.refusal(gone)
+    widgets.eyebrow("Training, round by round" if state.plain() else "Gamma dynamics")
+    widgets.sentence(Sentence((Part(said),)))
+    widgets.second(PLAIN if state.plain() else WHAT)
+    own = [one for one in offered if one.kind != "logits"]
+    own.sort(key=lambda one: one.sample - (one.id == SAMPLE) / 2)
+    with st.container(horizontal=True, key="samples"):
+        for i, one in enumerate(own[:OFFERED]):
+            st.button(
+                esc(one.label),
+                type="secondary" if i else "primary",
+                icon=":material/play_arrow:",
+                key=f"gamma.open.{one.id}",
+                on_click=gamma_state.open_source,
+                args=(one.id,),
+            )
+
+
+@st.fragment(run_every=EVERY_S)
+def _live(source: Source, offered: list[Source]) -> None:
+    """Draw a training under way, anew every two seconds; the page begins again once it ends."""
+    with frame.caught():
+        if open_jobs().get(source.id).state.ended:
+            st.rerun()
+        _job(source, offered)
 
 
 @st.fragment
-def _still(run_id: str) -> None:
-    row, _ = cache_gamma.kept()[run_id]
+def _still(source: Source, offered: list[Source]) -> None:
     with frame.caught():
-        _body(cache_gamma.stored(row))
+        if source.kind == "stopped":
+            _job(source, offered)
+        else:
+            gamma_body.draw(source, offered)
 
 
-def _body(found: Dynamics) -> None:
-    _take_clicks(found)
-    at = _at(found)
-    of = _of(found, at)
-    plain = state.plain()
-    view = views.gamma_view(found, at, of, plain=plain)
-    widgets.eyebrow(view.eyebrow)
-    widgets.sentence(view.sentence)
-    if plain:
-        widgets.second(views.PLAIN)
-    widgets.strip(view.numbers)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        _bin(found, of)
-    with st.container(horizontal=True, gap="medium", key="figures"):
-        left = st.container(key="gamma_left")
-        right = st.container(key="gamma_right")
-    with left:
-        _maps(view, found, at)
-    with right:
-        widgets.figure(view.diagram, select=True)
-        if not plain:
-            _update(view.update, of)
-    for text in view.caveats:
-        widgets.second(text)
-    widgets.key(view.key)
-    if not plain:
-        with st.container(key="gamma_bins"):
-            widgets.figure(view.panels)
-        if view.correspondence:
-            with st.container(key="gamma_train"):
-                widgets.figure(view.correspondence)
-    widgets.caption(view.caption)
-
-
-def _at(found: Dynamics) -> int:
-    """Return the place of the chosen epoch, else the newest."""
-    wanted = chosen("epoch")
-    places = {str(epoch): i for i, epoch in enumerate(found.grid.epoch)}
-    return places.get(wanted or "", found.grid.n_epochs - 1)
-
-
-def _of(found: Dynamics, at: int) -> int:
-    """Return the chosen bin, else the one that is held back hardest."""
-    wanted = chosen("bin") or ""
-    if wanted.isdecimal() and 1 <= int(wanted[:5]) <= found.grid.n_bins:
-        return int(wanted[:5]) - 1
-    held = ~found.grid.frozen[at]
-    return int(np.where(held | ~held.any(), found.grid.gamma[at], -np.inf).argmax())
-
-
-def _take_clicks(found: Dynamics) -> None:
-    """Take over the cell of the maps, or the dot of the diagram, that was clicked since."""
-    cell = _clicked("gamma")
-    if cell:
-        _choose_epoch(found, int(cell[0]))
-        keep("bin", str(int(cell[1]) + 1))
-    dot = _clicked("gamma_epoch")
-    if dot:
-        keep("bin", str(int(dot[0]) + 1))
-
-
-def _clicked(name: str) -> tuple[float, ...]:
-    """Return the customdata of a new click on a figure; a second click on a place counts too."""
-    key = f"figure.{name}.{state.generation()}"
-    drawn = st.session_state.get(key)
-    points = drawn["selection"]["points"] if drawn else []
-    data = points[0].get("customdata", ()) if points else ()
-    now = tuple(data) if isinstance(data, list | tuple) else (data,)
-    before: tuple[float, ...] = st.session_state.get(f"{key}.seen", ())
-    if now == before:
-        return ()
-    st.session_state[f"{key}.seen"] = now
-    return now or before
-
-
-def _choose_epoch(found: Dynamics, at: int) -> None:
-    """Keep an epoch; the newest is the default, so that a live run is followed."""
-    last = at == found.grid.n_epochs - 1
-    keep("epoch", None if last else str(found.grid.epoch[at]))
-
-
-def _bin(found: Dynamics, of: int) -> None:
-    st.session_state["widget.bin"] = of
-    st.selectbox(
-        "Bin",
-        range(found.grid.n_bins),
-        key="widget.bin",
-        format_func=lambda b: str(b + 1),
-        on_change=lambda: keep("bin", str(st.session_state["widget.bin"] + 1)),
-        width=110,
-        help="Or click a cell of the maps, or a dot of the diagram.",
+def _job(source: Source, offered: list[Source]) -> None:
+    """Draw what a training has written so far."""
+    jobs = open_jobs()
+    _, bins = from_events(jobs.folder(source.id).lines())
+    if bins is None:
+        widgets.eyebrow("Gamma dynamics · " + source.label)
+        widgets.sentence(Sentence((Part("No epoch is finished yet."),)))
+        widgets.second("γ is 1 in every bin until the first epoch ends.")
+        return
+    config = jobs.config(source.id)
+    gamma_body.draw(
+        source, offered, cache_gamma.dynamics(source.name, bins, config.loss, config.digest)
     )
-
-
-def _maps(view: GammaView, found: Dynamics, at: int) -> None:
-    widgets.title(view.heat.title, view.heat.explanation)
-    n = found.grid.n_epochs
-    with st.container(key="gamma_maps"):
-        widgets.figure(view.heat, select=True, titled=False)
-        st.html(
-            f"<style>.st-key-gamma_maps {{ --at: {at}; --of: {n} }}</style>"
-            '<div class="c-epoch" aria-hidden="true"></div>'
-        )
-        if n > 1:
-            with st.container(key="gamma_scrub"):
-                _scrubber(found, at)
-
-
-def _scrubber(found: Dynamics, at: int) -> None:
-    st.session_state["widget.epoch"] = at
-    st.select_slider(
-        "Epoch",
-        range(found.grid.n_epochs),
-        key="widget.epoch",
-        format_func=lambda i: str(found.grid.epoch[i]),
-        on_change=lambda: _choose_epoch(found, st.session_state["widget.epoch"]),
-        label_visibility="collapsed",
-    )
-
-
-def _update(found: Update, of: int) -> None:
-    widgets.title(f"The update here, bin {of + 1}")
-    lines = [found.equation] if found.equation else []
-    text = "".join(f"<p>{escape(line)}</p>" for line in (*lines, *found.steps))
-    st.html(f'<div class="c-update">{text}</div>')

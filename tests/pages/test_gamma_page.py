@@ -36,7 +36,7 @@ def text_of(test: AppTest) -> str:
 def test_without_a_run_a_button_opens_the_sample(library):
     test = opened()
     assert not test.exception
-    test.button(key="gamma.sample").click().run()
+    test.button(key="gamma.open.digits-adafocal").click().run()
     assert not test.exception
     assert "At epoch 40 training holds bin" in text_of(test)
     assert test.query_params["run"] in (SAMPLE, [SAMPLE])

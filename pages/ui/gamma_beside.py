@@ -1,0 +1,187 @@
+"""Replays and second histories on the Gamma page: their controls, and computing them."""
+
+import streamlit as st
+
+from core.defaults import N_BINS
+from core.errors import AuditError
+from core.histories import BinHistory
+from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.losses.catalogue import LOSSES, Parameter
+from core.views.gamma import Dynamics
+from core.views.gamma_replay import replay_run
+from pages.ui import audit, cache_gamma, frame, gamma_state
+from pages.ui.cache_gamma import Settings, Source
+from pages.ui.escape import esc
+from pages.ui.work import Work
+
+AT_WORK, STOPPED = "gamma.work", "gamma.stopped"
+REPLAY, TRAINED = "replay", "trained"
+LOOKS = {TRAINED: "As trained", REPLAY: "Replay"}
+RULES = {"adafocal": "AdaFocal", "calfocal_2": "CalFocal"}
+NOTHING = "nothing"
+LOWEST = 0.01  # of a lambda or a bound that must be above 0
+MOST_BINS = 500
+
+
+def look(source: Source) -> str:
+    """Draw the choice between the gammas that were trained with and a replay."""
+    if source.kind == "logits":
+        return REPLAY
+    if not source.replays:
+        return TRAINED
+    return audit.segments(
+        "Show",
+        "look",
+        list(LOOKS),
+        TRAINED,
+        LOOKS,
+        "Replay: what a rule of your own settings would have asked for, epoch by epoch, given "
+        "the validation answers of this run.",
+    )
+
+
+def against(source: Source, shown: str, offered: list[Source]) -> str | None:
+    """Draw the choice of a second history; return its id, REPLAY, TRAINED or None."""
+    names: dict[str, str] = {NOTHING: "Nothing"}
+    if source.replays and shown == TRAINED:
+        names[REPLAY] = "A replay of this run"
+    if source.kind == "gammas" and shown == REPLAY:
+        names[TRAINED] = "This run, as trained"
+    names |= {one.id: one.name for one in offered if one.kind == "gammas" and one.id != source.id}
+    wanted = gamma_state.chosen("against")
+    value = wanted if wanted in names else NOTHING
+    st.session_state["widget.against"] = value
+    st.selectbox(
+        "Beside it",
+        list(names),
+        key="widget.against",
+        format_func=lambda key: names.get(key, key),
+        on_change=_keep_against,
+        width=220,
+        help="Drawn over the small panels: another run, or this one under another rule.",
+    )
+    return None if value == NOTHING else value
+
+
+def _keep_against() -> None:
+    value = st.session_state["widget.against"]
+    gamma_state.keep("against", None if value == NOTHING else value)
+
+
+def settings(source: Source) -> Settings:
+    """Draw the settings of the replay."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
+        name = audit.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
+        known = {one.name: one for one in LOSSES[name].parameters}
+        rate = _number(known["lambda"], 0.1)
+        rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)
+        if name == "adafocal":
+            bounds = [_number(known[key], 0.1) for key in ("gamma_max", "gamma_min", "s_th")]
+            rule = AdaFocalRule(rate, *bounds)
+        n_bins = _bins(known["n_bins"])
+    return Settings(source, rule, n_bins)
+
+
+def _number(found: Parameter, step: float) -> float:
+    """Draw one setting of the rule within its range; it lives in the link."""
+    assert found.low is not None
+    assert found.high is not None
+    value = st.number_input(
+        found.label,
+        LOWEST if found.open_low else found.low,
+        found.high,
+        float(found.default),
+        step,
+        key=found.name,
+        bind="query-params",
+        persist_state="session",
+        width=120,
+        help=found.help,
+    )
+    return float(value)
+
+
+def _bins(found: Parameter) -> int:
+    value = st.number_input(
+        found.label,
+        1,
+        MOST_BINS,
+        N_BINS,
+        1,
+        key=found.name,
+        bind="query-params",
+        persist_state="session",
+        width=120,
+        help=found.help,
+    )
+    return int(value)
+
+
+def replay(wanted: Settings) -> Dynamics | None:
+    """Return a replay; None while it is computed elsewhere, or cannot be."""
+    kept = cache_gamma.replays()
+    found = kept.get(wanted)
+    if found is None:
+        try:
+            found = _elsewhere(wanted) if cache_gamma.heavy(wanted) else _here(wanted)
+        except AuditError as error:
+            frame.refusal(error)
+    return None if found is None else cache_gamma.replayed(wanted, found)
+
+
+def _here(wanted: Settings) -> BinHistory:
+    found = replay_run(*cache_gamma.call(wanted))
+    cache_gamma.replays().put(wanted, found)
+    return found
+
+
+def _stopped() -> set[Settings]:
+    found: set[Settings] = st.session_state.setdefault(STOPPED, set())
+    return found
+
+
+def _elsewhere(wanted: Settings) -> BinHistory | None:
+    """Take in a long replay that is done, else watch it, or say that it was stopped."""
+    at_work: tuple[Settings, Work] | None = st.session_state.get(AT_WORK)
+    if at_work is not None and at_work[0] != wanted:  # the choice has changed
+        at_work[1].stop()
+        at_work = None
+    if at_work is not None and at_work[1].done:
+        del st.session_state[AT_WORK]
+        _stopped().add(wanted)  # so that what fails is not started again and again
+        found: BinHistory = at_work[1].result()
+        _stopped().discard(wanted)
+        cache_gamma.replays().put(wanted, found)
+        return found
+    if at_work is None and wanted in _stopped():
+        with st.container(horizontal=True, vertical_alignment="center", key="stopped"):
+            st.markdown("The replay was stopped.")
+            st.button("Go on", key="gamma.go_on", type="primary", on_click=_stopped().clear)
+        return None
+    st.session_state[AT_WORK] = at_work or (
+        wanted,
+        Work.start(replay_run, *cache_gamma.call(wanted)),
+    )
+    _watch()
+    return None
+
+
+@st.fragment(run_every=0.5)
+def _watch() -> None:
+    """Say how long the replay has been at work, with a way to stop it."""
+    at_work: tuple[Settings, Work] | None = st.session_state.get(AT_WORK)
+    if at_work is None or at_work[1].done:
+        st.rerun()
+    assert at_work is not None
+    wanted, work = at_work
+    with st.container(border=True, key="gamma_replay"):
+        st.markdown(f"Replaying the rule on {esc(wanted.source.name)}: {work.seconds:.0f} s")
+        if st.button("Stop", key="gamma.stop", on_click=_stop):
+            st.rerun()
+
+
+def _stop() -> None:
+    at_work: tuple[Settings, Work] | None = st.session_state.pop(AT_WORK, None)
+    if at_work is not None:
+        at_work[1].stop()
+        _stopped().add(at_work[0])

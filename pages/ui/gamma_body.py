@@ -1,0 +1,221 @@
+"""One gamma history on its page: sentence, controls, maps with their slider, panels."""
+
+from html import escape
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.figures.gamma_panels import Other
+from core.figures.runs import Mark, marks
+from core.reports.table import csv_text
+from core.views import gamma as views
+from core.views.gamma import Dynamics, GammaView
+from core.views.gamma_compare import REPLAY as REPLAY_WORDS
+from core.views.gamma_compare import apart, difference
+from core.views.gamma_rule import Learned, Update
+from core.views.records import Part, Sentence
+from pages.ui import cache_gamma, gamma_beside, gamma_state, state, widgets
+from pages.ui.cache_gamma import Source
+from pages.ui.gamma_beside import REPLAY, TRAINED
+
+DIAGRAM_WIDTH = 400
+CHIPS = {
+    "live": "Training now",
+    "stopped": "Stopped before its end",
+}
+
+
+def draw(source: Source, offered: list[Source], written: Dynamics | None = None) -> None:
+    """Draw a history.
+
+    Parameters
+    ----------
+    source : Source
+        What is open.
+    offered : list of Source
+        All that can be opened.
+    written : Dynamics, optional
+        What a job has written; the library is read otherwise.
+    """
+    if st.session_state.pop(gamma_state.MOVED, False):
+        st.rerun()  # the whole page: another history was picked inside the fragment
+    plain, top = state.plain(), st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        _picker(source, offered)
+        shown = gamma_beside.look(source)
+        against = None if plain else gamma_beside.against(source, shown, offered)
+        bin_place = st.container(width="content")
+    wanted = gamma_beside.settings(source) if REPLAY in {shown, against} else None
+    found = written or (cache_gamma.stored(source) if shown == TRAINED else None)
+    replay = gamma_beside.replay(wanted) if wanted else None
+    found = replay if shown == REPLAY else found
+    if found is None:
+        with top:
+            widgets.sentence(Sentence((Part("The replay is not there yet."),)))
+        return
+    other = _other(source, offered, against, replay)
+    _history(source, found, other, (top, bin_place))
+
+
+def _picker(source: Source, offered: list[Source]) -> None:
+    names = {one.id: one.label for one in offered} | {source.id: source.label}
+    st.session_state["widget.source"] = source.id
+    st.selectbox(
+        "Run",
+        list(names),
+        key="widget.source",
+        format_func=lambda key: names.get(key, key),
+        on_change=lambda: gamma_state.open_source(st.session_state["widget.source"]),
+        width=260,
+    )
+
+
+def _other(
+    source: Source, offered: list[Source], against: str | None, replay: Dynamics | None
+) -> tuple[Dynamics, Mark] | None:
+    """Return the second history with its mark; None where none is chosen or there yet."""
+    if against is None:
+        return None
+    if against == REPLAY:
+        found = replay
+    elif against == TRAINED:
+        found = cache_gamma.stored(source)
+    else:
+        found = cache_gamma.stored(next(one for one in offered if one.id == against))
+    mark = marks([source.id, f"{source.id} {against}"])[1]
+    return None if found is None else (found, mark)
+
+
+def _history(
+    source: Source,
+    found: Dynamics,
+    other: tuple[Dynamics, Mark] | None,
+    places: tuple[DeltaGenerator, DeltaGenerator],
+) -> None:
+    grid, plain = found.grid, state.plain()
+    gamma_state.take_clicks(grid)
+    at = gamma_state.epoch_of(grid)
+    of = gamma_state.bin_of(grid, at)
+    drawn = other if other and not apart(found, other[0]) else None
+    over = Other(drawn[0].grid, drawn[1].colour, _dash(drawn[1])) if drawn else None
+    view = views.gamma_view(found, at, of, over, plain=plain)
+    top, bin_place = places
+    with top:
+        widgets.eyebrow(view.eyebrow, _chip(source, found))
+        widgets.sentence(view.sentence)
+        if plain:
+            widgets.second(views.PLAIN)
+        widgets.strip(view.numbers)
+        for text in view.caveats:
+            widgets.second(text)
+        if other is not None:
+            _beside(found, other, at)
+    with bin_place:
+        _bin(found, of, plain=plain)
+    _figures(view, found, at, of)
+    if not plain:
+        _panels(view)
+    _foot(view, found)
+
+
+def _dash(mark: Mark) -> str:
+    """Return a dash that differs from the solid line of the first history."""
+    return "dash" if mark.dash == "solid" else mark.dash
+
+
+def _chip(source: Source, found: Dynamics) -> str:
+    if found.origin.startswith(REPLAY):
+        return "Replay: not what it was trained with"
+    sample = "Sample: a model that comes with Candor" if source.sample else ""
+    return CHIPS.get(source.kind, sample)
+
+
+def _beside(found: Dynamics, other: tuple[Dynamics, Mark], at: int) -> None:
+    """Say how the second history differs, with its badge."""
+    second, mark = other
+    said = apart(found, second) or difference(found, second, at)
+    more = f" {REPLAY_WORDS}" if REPLAY in second.origin + found.origin else ""
+    st.html(f'<p class="c-second c-beside">{widgets.badge(mark)} {escape(said + more)}</p>')
+
+
+def _bin(found: Dynamics, of: int, *, plain: bool) -> None:
+    st.session_state["widget.bin"] = of
+    st.selectbox(
+        "Group" if plain else "Bin",
+        range(found.grid.n_bins),
+        key="widget.bin",
+        format_func=lambda b: str(b + 1),
+        on_change=lambda: gamma_state.keep("bin", str(st.session_state["widget.bin"] + 1)),
+        width=100,
+        help="Or click a cell of the maps, or a dot of the diagram.",
+    )
+
+
+def _figures(view: GammaView, found: Dynamics, at: int, of: int) -> None:
+    """Draw the maps with the slider beside the diagram with the update."""
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        left = st.container(key="gamma_left")
+        right = st.container(key="gamma_right", width=DIAGRAM_WIDTH)
+    with left:
+        widgets.title(view.heat.title, view.heat.explanation)
+        with st.container(key="gamma_maps"):
+            widgets.figure(view.heat, select=True, titled=False)
+            _scrubber(found, at)
+    with right:
+        widgets.figure(view.diagram, select=True)
+        if not state.plain():
+            _update(view.update, found.learned, of)
+    widgets.key(view.key)
+
+
+def _scrubber(found: Dynamics, at: int) -> None:
+    """Draw the box round the chosen epoch, and the slider that moves it."""
+    grid = found.grid
+    st.html(
+        f"<style>.st-key-gamma_maps {{ --at: {at}; --of: {grid.n_epochs} }}</style>"
+        '<div class="c-epoch" aria-hidden="true"></div>'
+    )
+    if grid.n_epochs < 2:
+        widgets.caption("This history has one epoch.")
+        return
+    st.session_state["widget.epoch"] = at
+    with st.container(key="gamma_scrub"):
+        st.select_slider(
+            "Round" if state.plain() else "Epoch",
+            range(grid.n_epochs),
+            key="widget.epoch",
+            format_func=lambda place: str(grid.epoch[place]),
+            on_change=lambda: gamma_state.keep_epoch(grid, st.session_state["widget.epoch"]),
+            label_visibility="collapsed",
+        )
+
+
+def _update(found: Update, learned: Learned, of: int) -> None:
+    widgets.title(f"The update here, bin {of + 1}")
+    lines = (found.equation, *found.steps) if found.equation else found.steps
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    st.html(f'<div class="c-update">{text}</div>')
+    if learned.inferred:
+        widgets.caption(f"λ was {learned.source}.")
+
+
+def _panels(view: GammaView) -> None:
+    with st.container(key="gamma_bins"):
+        widgets.figure(view.panels)
+    if view.correspondence:
+        with st.container(key="gamma_train"):
+            widgets.figure(view.correspondence)
+
+
+def _foot(view: GammaView, found: Dynamics) -> None:
+    grid = found.grid
+    widgets.caption(view.caption)
+    st.download_button(
+        "Whole history, CSV",
+        lambda: csv_text(views.whole_table(grid)),
+        "candor_gammas.csv",
+        "text/csv",
+        key="gamma.whole",
+        on_click="ignore",
+        help="Epochs and bins are numbered as they are kept; this page reads the file again.",
+    )

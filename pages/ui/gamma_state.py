@@ -1,0 +1,87 @@
+"""What is chosen on the Gamma page: run, epoch, bin; kept in the link and for the session."""
+
+import numpy as np
+import streamlit as st
+
+from core.figures.gamma import Grid
+from pages.ui import state
+
+OF_ONE_RUN = ("epoch", "bin", "against")
+MOVED = "gamma.moved"
+
+
+def open_source(source_id: str) -> None:
+    """Open another history; what was chosen of the last one is forgotten."""
+    st.session_state["app.run"] = source_id
+    st.query_params["run"] = source_id
+    for name in OF_ONE_RUN:
+        keep(name, None)
+    st.session_state[MOVED] = True
+    state.next_generation()
+
+
+def chosen(name: str) -> str | None:
+    """Return what the link says, or on a page just entered what was chosen before."""
+    linked = st.query_params.get(name)
+    if linked is None and "widget.bin" not in st.session_state:
+        before: str | None = st.session_state.get(f"set.gamma.{name}")
+        return before
+    return linked
+
+
+def keep(name: str, value: str | None) -> None:
+    """Keep a choice in link and session; None is the default and leaves the link short."""
+    st.session_state[f"set.gamma.{name}"] = value
+    if value is None:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = value
+
+
+def epoch_of(grid: Grid) -> int:
+    """Return the place of the chosen epoch, else the newest."""
+    wanted = chosen("epoch")
+    if wanted is None:
+        return grid.n_epochs - 1
+    places = {str(epoch): i for i, epoch in enumerate(grid.epoch.tolist())}
+    return places.get(wanted, grid.n_epochs - 1)
+
+
+def keep_epoch(grid: Grid, at: int) -> None:
+    """Keep an epoch; the newest is the default, so that a live run is followed."""
+    keep("epoch", None if at == grid.n_epochs - 1 else str(grid.epoch[at]))
+
+
+def bin_of(grid: Grid, at: int) -> int:
+    """Return the chosen bin, else the one that is held back hardest."""
+    wanted = (chosen("bin") or "")[:5]
+    if wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= grid.n_bins:
+        return int(wanted) - 1
+    held = ~grid.frozen[at]
+    return int(np.where(held | ~held.any(), grid.gamma[at], -np.inf).argmax())
+
+
+def take_clicks(grid: Grid) -> None:
+    """Take over the cell of the maps, or the dot of the diagram, that was clicked since."""
+    cell = _clicked("gamma")
+    if cell:
+        keep("epoch", None if cell[0] == grid.epoch[-1] else str(int(cell[0])))
+        keep("bin", str(int(cell[1])))
+    dot = _clicked("gamma_epoch")
+    if dot:
+        keep("bin", str(int(dot[0]) + 1))
+
+
+def _clicked(name: str) -> tuple[float, ...]:
+    """Return the customdata of a new click on a figure; a second click on a place counts too."""
+    key = f"figure.{name}.{state.generation()}"
+    drawn = st.session_state.get(key)
+    points = drawn["selection"]["points"] if drawn else []
+    data = points[0].get("customdata", ()) if points else ()
+    now = tuple(data) if isinstance(data, list | tuple) else (data,)
+    seen: dict[str, tuple[float, ...]] = st.session_state.setdefault("gamma.seen", {})
+    before = seen.get(key, ())
+    if now == before:
+        return ()
+    st.session_state["gamma.seen"] = {**seen, key: now}
+    return now or before
