@@ -19,7 +19,7 @@ NO_BOUND = 1e6
 TELLING = 1e-3  # a gap smaller than this tells nothing of lambda
 EVIDENCE = 3  # updates that must agree before a lambda is believed
 START = 1.0  # gamma before the first update
-LARGE = 1e6
+TINY, SMALL, LARGE = 1e-6, 1e-3, 1e6
 BY_BIN = ("adafocal", "calfocal_1", "calfocal_2")
 SETTINGS = ("lambda", "gamma_max", "gamma_min", "s_th")  # in the order of AdaFocalRule
 
@@ -196,12 +196,16 @@ def update(grid: Grid, found: Learned, at: int, of: int) -> Update:
 def _calfocal_words(rule: CalFocalRule, gap: float, *, empty: bool) -> Update:
     if empty:
         return Update("", ("No validation answer fell into this bin, so γ is 1.",))
-    exponent = min(rule.rate * gap, LARGEST_EXPONENT)
+    exponent = rule.rate * gap
+    if exponent > LARGEST_EXPONENT:
+        most = f"{LARGEST_EXPONENT:g}"
+        what = f"λ · gap = {amount(rule.rate)} · {amount(gap)} counts as {most}, the most there is."
+        result = amount(math.exp(LARGEST_EXPONENT))
+        return Update(f"γ ← exp(λ · gap) = exp({most}) = {result}", (what,))
     rate, difference, result = _printed(
-        (rule.rate, gap), lambda n: math.exp(min(n[0] * n[1], LARGEST_EXPONENT)), math.exp(exponent)
+        (rule.rate, gap), lambda n: math.exp(n[0] * n[1]), math.exp(exponent)
     )
-    steps = ("λ · gap counts as 69 at most.",) if exponent == LARGEST_EXPONENT else ()
-    return Update(f"γ ← exp(λ · gap) = exp({rate} · {_factor(difference)}) = {result}", steps)
+    return Update(f"γ ← exp(λ · gap) = exp({rate} · {_factor(difference)}) = {result}", ())
 
 
 def _adafocal_words(rule: AdaFocalRule, before: float, gap: float, *, empty: bool) -> Update:
@@ -242,7 +246,7 @@ def _printed(
 
 def positional(value: float, digits: int) -> str:
     """Return a number with so many significant digits, trailing zeros left out."""
-    if abs(value) >= LARGE:
+    if value != 0 and not TINY <= abs(value) < LARGE:
         return f"{value:.{digits}g}"
     return np.format_float_positional(
         value, precision=digits, unique=False, fractional=False, trim="-"
@@ -250,8 +254,10 @@ def positional(value: float, digits: int) -> str:
 
 
 def amount(value: float) -> str:
-    """Return a gamma or lambda as people read it; huge ones in powers of ten."""
-    return three(value) if abs(value) < LARGE else f"{value:.2e}".replace("-", MINUS)
+    """Return a gamma or lambda as people read it; huge and tiny ones in powers of ten."""
+    if value == 0 or SMALL <= abs(value) < LARGE:
+        return three(value)
+    return f"{value:.2e}".replace("-", MINUS)
 
 
 def _factor(text: str) -> str:
