@@ -1,9 +1,12 @@
 """The Gamma page: which history is open, what to do without one, and its redrawing while live."""
 
+from typing import Literal
+
 import streamlit as st
 
-from core.errors import LibraryError
+from core.errors import AuditError, LibraryError
 from core.jobs.local import open_jobs
+from core.jobs.records import Job
 from core.library.history import from_events
 from core.views.gamma import PLAIN
 from core.views.records import Part, Sentence
@@ -47,12 +50,8 @@ def draw() -> None:
 
 def live() -> list[Source]:
     """Return the trainings under way whose loss learns gammas by bin."""
-    jobs = open_jobs()
-    return [
-        Source(job.id, job.name, "live")
-        for job in jobs.list()
-        if not job.state.ended and cache_gamma.by_bin(jobs.config(job.id).loss)
-    ]
+    found = [_job_source(job, "live") for job in open_jobs().list() if not job.state.ended]
+    return [one for one in found if one is not None]
 
 
 def _ended_job(wanted: str | None) -> Source | None:
@@ -61,8 +60,15 @@ def _ended_job(wanted: str | None) -> Source | None:
         job = open_jobs().get(wanted or "")
     except LibraryError:
         return None
-    loss = open_jobs().config(job.id).loss
-    return Source(job.id, job.name, "stopped") if cache_gamma.by_bin(loss) else None
+    return _job_source(job, "stopped")
+
+
+def _job_source(job: Job, kind: Literal["live", "stopped"]) -> Source | None:
+    try:
+        loss = open_jobs().config(job.id).loss
+    except AuditError:  # its folder is damaged: nothing can be shown of it
+        return None
+    return Source(job.id, job.name or job.id, kind) if cache_gamma.by_bin(loss) else None
 
 
 def _nothing(wanted: str | None, offered: list[Source]) -> None:

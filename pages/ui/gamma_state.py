@@ -1,5 +1,7 @@
 """What is chosen on the Gamma page: run, epoch, bin; kept in the link and for the session."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import streamlit as st
 
@@ -77,11 +79,19 @@ def _clicked(name: str) -> tuple[float, ...]:
     key = f"figure.{name}.{state.generation()}"
     drawn = st.session_state.get(key)
     points = drawn["selection"]["points"] if drawn else []
-    data = points[0].get("customdata", ()) if points else ()
-    now = tuple(data) if isinstance(data, list | tuple) else (data,)
+    now = _numbers(points[0].get("customdata", ())) if points else ()
     seen: dict[str, tuple[float, ...]] = st.session_state.setdefault("gamma.seen", {})
     before = seen.get(key, ())
     if now == before:
         return ()
     st.session_state["gamma.seen"] = {**seen, key: now}
     return now or before
+
+
+def _numbers(data: object) -> tuple[float, ...]:
+    """Return customdata as numbers; a row of an array comes as an object with keys 0, 1, 2."""
+    if isinstance(data, Mapping):
+        return _numbers([data[key] for key in sorted(data, key=int)])
+    if isinstance(data, list | tuple):
+        return tuple(number for one in data for number in _numbers(one))
+    return (float(str(data)),)

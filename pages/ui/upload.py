@@ -12,7 +12,7 @@ from core.predictions import ScoreKind
 from core.readers.options import ReadOptions
 from core.readers.result import Inspection, NeedsChoice, ReadResult
 from core.readers.result import Reading as KindReading
-from pages.ui import frame, library, session, state, widgets
+from pages.ui import frame, gamma_import, library, session, site, state, widgets
 from pages.ui.escape import esc
 
 READ = "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, or a ZIP of one"
@@ -135,9 +135,20 @@ def _refused(reading: session.Reading, refusal: AuditError) -> None:
         if isinstance(refusal, LostWorker):
             st.markdown("Nothing of yours was kept or changed.")
         with st.container(horizontal=True):
+            if refusal.code == "BIN_HISTORY":
+                _offer_gammas(reading)
             if st.button("Try another file", type="primary", key="import.again"):
                 _forget(reading)
                 st.rerun()
+
+
+def _offer_gammas(reading: session.Reading) -> None:
+    """Offer to keep a history of gammas as what it is, on the page that shows it."""
+    if st.button("Open it in Gamma dynamics", key="import.gammas"):
+        upload = reading.upload
+        gamma_import.keep(upload.scores, upload.scores_name)
+        _forget(reading)
+        st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
 
 
 def _choose_after_refusal(reading: session.Reading, refusal: NeedsChoice) -> None:

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.library import SAMPLES, Library, Source
-from tests.core.library.builders import small_bins
+from core.figures.numbers import three
+from core.histories import COLUMNS
+from core.jobs.local import open_jobs
+from core.library import SAMPLES, Library, Source, summarise
+from core.losses.bins import AdaFocalRule
+from core.losses.replay import replay
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+from core.training.config import from_json
+from core.training.folder import Epoch
+from tests.core.library.builders import small_bins, small_history
 from tests.pages.test_pages import elements, html_of
 
 ROOT = Path(__file__).parents[2]
@@ -101,3 +110,137 @@ def test_plain_words_have_no_terms(library):
     assert "In round 40 of training" in text
     for term in ("γ", "λ", "gamma", "Gamma ", "epoch", "bin "):
         assert term not in text
+
+
+def test_a_run_without_gammas_says_so_and_offers_those_with(library):
+    test = opened(run="digits-ce")
+    assert not test.exception
+    assert "“Digits, Cross-entropy” keeps no gammas by bin" in text_of(test)
+    test.button(key="gamma.open.cifar10-adafocal").click().run()
+    assert "At epoch 30 training" in text_of(test)
+
+
+def test_an_unknown_run_is_refused_in_words(library):
+    test = opened(run="nosuchrun")
+    assert not test.exception
+    assert "there is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
+    assert any(button.key == f"gamma.open.{SAMPLE}" for button in test.button)
+
+
+def test_a_replay_under_the_same_rule_asks_for_the_same_gammas(library):
+    test = opened(run=SAMPLE, against="replay")
+    assert not test.exception
+    assert not test.error
+    text = text_of(test)
+    assert "the training itself would have gone otherwise" in text
+    assert "the same γ in every bin; the gaps are the same" in text
+
+
+def test_a_replay_with_another_lambda_differs_and_can_be_looked_at(library):
+    test = opened(run=SAMPLE, against="replay")
+    test.number_input(key="lambda").set_value(3.0).run()
+    assert not test.exception
+    assert "(replay, AdaFocal, λ = 3): γ from" in text_of(test)
+    test.segmented_control(key="widget.look").set_value("replay").run()
+    assert not test.exception
+    text = text_of(test)
+    assert "Replay: not what it was trained with" in text
+    rows = library.load(SAMPLE, "val")
+    again = replay(
+        library.validation_logits(SAMPLE),
+        rows.labels,
+        task=rows.task,
+        rule=AdaFocalRule(rate=3.0),
+        n_bins=15,
+    )
+    assert f">{three(again.gamma[-15:].max())}<" in text
+
+
+def test_another_number_of_bins_is_not_drawn_over(library):
+    test = opened(run=SAMPLE, against="replay", n_bins="10")
+    assert not test.exception
+    assert "has 10 bins where this history has 15" in text_of(test)
+
+
+def test_another_run_is_laid_over_the_panels(library):
+    test = opened(run=SAMPLE, against="cifar10-adafocal", epoch="30")
+    assert not test.exception
+    assert "CIFAR-10 (JPEG), AdaFocal (AdaFocal, λ = 1): γ from" in text_of(test)
+
+
+def test_a_replay_that_cannot_be_made_is_refused_once(library):
+    kept = keep_with_logits(library, np.full((3, 90, 3), np.nan))
+    test = opened(run=kept, look="replay")
+    assert not test.exception
+    assert "NONFINITE" in test.error[0].value
+
+
+def keep_with_logits(library, logits):
+    rng = np.random.default_rng(0)
+    val = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
+    )
+    return library.keep_trained(
+        "focal, with logits",
+        {"val": val},
+        source=Source("digits", "0" * 32),
+        summary={"val": summarise(audit(val))},
+        config={"loss": {"name": "focal"}},
+        environment={},
+        history=small_history(),
+        validation=logits.astype(np.float32),
+        run_id="focal",
+    ).id
+
+
+def test_a_run_of_another_loss_is_replayed(library):
+    logits = np.random.default_rng(1).normal(size=(3, 90, 3)) * 2
+    test = opened(run=keep_with_logits(library, logits))
+    assert not test.exception
+    assert not test.error
+    text = text_of(test)
+    assert "At epoch 3 training" in text
+    assert "Replay: not what it was trained with" in text
+
+
+@pytest.mark.slow
+def test_a_training_under_way_is_followed_and_stays_where_it_was_scrubbed_to(library, queued):
+    folder, job = queued
+    test = opened(run=job)
+    assert not test.exception
+    assert "No epoch is finished yet" in text_of(test)
+    write_epochs(folder, 0, 3)
+    test.run()
+    assert "At epoch 3 training" in text_of(test)
+    assert "Training now" in text_of(test)
+    write_epochs(folder, 3, 5)
+    test.run()
+    assert "At epoch 5 training" in text_of(test)
+    test.select_slider(key="widget.epoch").set_value(1).run()
+    write_epochs(folder, 5, 7)
+    test.run()
+    assert "At epoch 2 training" in text_of(test)
+
+
+@pytest.fixture
+def queued(library):
+    """A queue at rest with one AdaFocal training in it: nothing starts it."""
+    jobs = open_jobs()
+    jobs.pause()
+    config = from_json(
+        {"data": "digits", "model": "small_cnn", "loss": {"name": "adafocal"}, "epochs": 9}
+    )
+    (job,) = jobs.submit([config])
+    return jobs.folder(job.id), job.id
+
+
+def write_epochs(folder, first: int, last: int) -> None:
+    bins = small_bins(n_epochs=9)
+    columns = [name for name in COLUMNS if name != "epoch"]
+    for epoch in range(first, last):
+        rows = np.flatnonzero(bins.epoch == epoch)
+        found = [
+            {name: None if np.isnan(v := getattr(bins, name)[i]) else v.item() for name in columns}
+            for i in rows
+        ]
+        folder.record(Epoch(epoch, {"val_ece": 0.1}, found), None)

@@ -1,0 +1,159 @@
+"""The Gamma page in a browser: scrub, pick, overlay, drop a history, plain words."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.histories import COLUMNS
+from core.losses.bins import AdaFocalRule, ValidationBins
+from core.readers.sandbox import read_bin_history
+from tests.e2e.conftest import check_no_sideways_scroll, settled
+from tests.e2e.test_audit import DROP
+
+pytestmark = pytest.mark.e2e
+SAMPLE = "/gamma?run=digits-adafocal"
+
+
+def slider(page: Page):
+    return page.locator(".st-key-gamma_scrub").get_by_role("slider")
+
+
+def maps_drawn(page: Page) -> None:
+    expect(page.locator(".st-key-gamma_maps .main-svg").first).to_be_visible()
+    settled(page)
+
+
+def box(page: Page, selector: str) -> dict:
+    return page.locator(selector).first.bounding_box()
+
+
+def history(path: Path) -> Path:
+    """A file of an AdaFocal training elsewhere: 12 epochs of 5 bins with lambda 2."""
+    rng = np.random.default_rng(5)
+    gamma, lines = np.ones(5), ["epoch,bin,lower,upper,count,confidence,accuracy,gamma"]
+    edges = np.linspace(0.2, 1.0, 6)
+    says = (edges[1:] + edges[:-1]) / 2
+    for epoch in range(12):
+        right = np.clip(says - rng.normal(0.02, 0.1, 5), 0, 1)
+        bins = ValidationBins(edges, np.full(5, 60), says, right)
+        gamma = AdaFocalRule(rate=2.0).update(gamma, bins).gamma
+        for b in range(5):
+            numbers = (edges[b], edges[b + 1], 60.0, says[b], right[b], gamma[b])
+            lines.append(",".join([str(epoch), str(b), *(repr(float(n)) for n in numbers)]))
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_the_first_visit_opens_the_sample_and_the_slider_scrubs(visit):
+    page = visit("/gamma")
+    page.get_by_role("button", name="Digits, AdaFocal").click()
+    maps_drawn(page)
+    expect(page).to_have_url(re.compile("run=digits-adafocal"))
+    said = page.locator("h1.c-sentence")
+    expect(said).to_contain_text("At epoch 40 training")
+    slider(page).focus()
+    for epoch in (39, 38, 37):
+        slider(page).press("ArrowLeft")
+        expect(said).to_contain_text(f"At epoch {epoch} training")
+    expect(page).to_have_url(re.compile("epoch=37"))
+    expect(page.locator(".st-key-gamma_right h2").first).to_contain_text("after epoch 37")
+    page.reload()
+    settled(page)
+    expect(said).to_contain_text("At epoch 37 training")
+
+
+def test_slider_and_box_lie_under_and_over_the_same_column(visit):
+    page = visit(SAMPLE + "&epoch=10")
+    maps_drawn(page)
+    plot = box(page, ".st-key-gamma_maps .heatmaplayer image")
+    cell = plot["width"] / 40
+    column = plot["x"] + 9 * cell
+    frame = box(page, ".c-epoch")
+    assert abs(frame["x"] - column) < 2
+    assert abs(frame["width"] - cell) < 2
+    value = box(page, ".st-key-gamma_scrub [data-testid=stSliderThumbValue]")
+    assert abs(value["x"] + value["width"] / 2 - (column + cell / 2)) < 3
+
+
+def test_a_cell_of_a_map_picks_its_epoch_and_bin(visit):
+    page = visit(SAMPLE)
+    maps_drawn(page)
+    plot = box(page, ".st-key-gamma_maps .heatmaplayer image")
+    x = plot["x"] + plot["width"] * (4.5 / 40)
+    for bin_ in (3, 12):
+        y = plot["y"] + plot["height"] * (1 - (bin_ - 0.5) / 15)
+        page.mouse.move(x - 3, y)
+        page.mouse.move(x, y)
+        page.mouse.click(x, y)
+        expect(page.locator("h1.c-sentence")).to_contain_text("At epoch 5 training")
+        expect(page.locator(".st-key-gamma_right")).to_contain_text(f"The update here, bin {bin_}")
+        settled(page)
+    expect(page).to_have_url(re.compile("epoch=5.*bin=12|bin=12.*epoch=5"))
+
+
+def test_a_replay_with_another_lambda_is_laid_over_the_panels(visit):
+    page = visit(SAMPLE)
+    maps_drawn(page)
+    page.get_by_role("combobox", name="Beside it").click()
+    page.get_by_role("option", name="A replay of this run").click()
+    beside = page.locator(".c-beside")
+    expect(beside).to_contain_text("the same γ in every bin")
+    expect(beside).to_contain_text("the training itself would have gone otherwise")
+    rate = page.get_by_label("λ", exact=True)
+    rate.fill("3")
+    rate.press("Enter")
+    expect(beside).to_contain_text("(replay, AdaFocal, λ = 3): γ from")
+    settled(page)
+    expect(page).to_have_url(re.compile("against=replay"))
+    other = visit(page.url[page.url.index("/gamma") :])
+    maps_drawn(other)
+    expect(other.locator(".c-beside")).to_have_text(beside.inner_text())
+
+
+def test_a_dropped_history_is_kept_opened_and_comes_out_as_it_went_in(visit, tmp_path):
+    page = visit(SAMPLE)
+    maps_drawn(page)
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("epoch,bin\n1,2\n")
+    page.locator(DROP).set_input_files(str(wrong))
+    expect(page.locator(".st-key-refusal")).to_contain_text("HISTORY_COLUMNS")
+    settled(page)
+    page.locator(DROP).set_input_files(str(history(tmp_path / "elsewhere.csv")))
+    expect(page.locator(".c-eyebrow")).to_contain_text("elsewhere")
+    maps_drawn(page)
+    expect(page.locator(".st-key-refusal")).to_have_count(0)
+    expect(page.locator("h1.c-sentence")).to_contain_text("At epoch 12 training")
+    expect(page.locator(".c-strip")).to_contain_text("found from the numbers")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Whole history, CSV").click()
+    mine = read_bin_history(Path(saved.value.path()), name="back.csv").bins
+    given = read_bin_history(tmp_path / "elsewhere.csv").bins
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(mine, name), getattr(given, name))
+
+
+def test_a_history_dropped_among_predictions_finds_its_way(visit, tmp_path):
+    page = visit("/")
+    page.locator(DROP).first.set_input_files(str(history(tmp_path / "astray.csv")))
+    page.get_by_role("button", name="Open it in Gamma dynamics").click()
+    page.wait_for_url("**/gamma**")
+    maps_drawn(page)
+    expect(page.locator(".c-eyebrow")).to_contain_text("astray")
+
+
+def test_plain_words(visit):
+    page = visit(SAMPLE)
+    maps_drawn(page)
+    page.get_by_test_id("stSidebar").get_by_text("Plain words").click()
+    expect(page.locator("h1.c-sentence")).to_contain_text("In round 40 of training")
+    settled(page)
+    assert "γ" not in page.locator("[data-testid=stMain]").inner_text()
+
+
+def test_a_phone_shows_the_page_without_scrolling_sideways(visit):
+    page = visit(SAMPLE, viewport={"width": 390, "height": 844})
+    maps_drawn(page)
+    check_no_sideways_scroll(page)
