@@ -8,8 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.histories import COLUMNS
+from core.jobs.local import LocalJobs
 from core.losses.bins import AdaFocalRule, ValidationBins
 from core.readers.sandbox import read_bin_history
+from core.training.config import from_json
 from tests.e2e.conftest import check_no_sideways_scroll, settled
 from tests.e2e.test_audit import DROP
 
@@ -157,3 +159,31 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(visit):
     page = visit(SAMPLE, viewport={"width": 390, "height": 844})
     maps_drawn(page)
     check_no_sideways_scroll(page)
+
+
+@pytest.mark.slow
+def test_a_training_is_followed_until_it_ends_and_then_is_a_run(visit, server, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(server.home))  # where its process keeps the run
+    config = from_json(
+        {
+            "data": "digits",
+            "model": "small_cnn",
+            "loss": {"name": "adafocal", "lambda": 2.0},
+            "epochs": 8,
+            "device": "cpu",
+            "name": "followed",
+        }
+    )
+    (job,) = LocalJobs(server.home).submit([config], wants="cpu")
+    page = visit(f"/gamma?run={job.id}")
+    expect(page.locator("h1.c-sentence")).to_contain_text(
+        re.compile("No epoch is finished|At epoch")
+    )
+    expect(page.locator("h1.c-sentence")).to_contain_text("At epoch 8 training")
+    expect(page.locator(".c-eyebrow")).not_to_contain_text("Training now")
+    maps_drawn(page)
+    expect(page.locator(".c-eyebrow")).to_contain_text("followed · AdaFocal, λ = 2")
+    expect(page.locator(".st-key-widget-look")).to_be_visible()  # its logits were kept
+    slider(page).focus()
+    slider(page).press("ArrowLeft")
+    expect(page.locator("h1.c-sentence")).to_contain_text("At epoch 7 training")
