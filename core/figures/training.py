@@ -16,6 +16,7 @@ HEIGHT = 212
 WITH_LEGEND = 26  # more pixels
 MOST_POINTS = 600  # of a line: more than it has pixels
 DOTS_UP_TO = 12  # epochs with a value: so few are shown each
+MOST_TICKS = 6
 DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
 
 
@@ -81,7 +82,7 @@ def panel(found: Panel, theme: Theme) -> go.Figure:
     last = max([found.n_epochs, *(int(line.epoch.max(initial=1)) for line in found.lines)])
     pad = 0.03 * max(last - 1, 1)
     settings["xaxis"] = axis(
-        theme, "epoch", range=[1 - pad, last + pad], nticks=6, tickformat=",d", showgrid=False
+        theme, "epoch", range=[1 - pad, last + pad], showgrid=False, **_ticks(last)
     )
     settings["yaxis"] = axis(theme, **_scale(found))
     settings["showlegend"] = found.named
@@ -89,6 +90,12 @@ def panel(found: Panel, theme: Theme) -> go.Figure:
     figure = go.Figure(layout=settings)
     figure.add_traces([_trace(line, found.unit, theme) for line in found.lines])
     return figure
+
+
+def _ticks(last: int) -> dict[str, Any]:  # Any: plotly's settings
+    """Return ticks at whole epochs only."""
+    few = {"tick0": 1, "dtick": 1} if last <= MOST_TICKS else {"nticks": MOST_TICKS}
+    return {"tickformat": ",d", **few}
 
 
 def _scale(found: Panel) -> dict[str, Any]:  # Any: plotly's settings

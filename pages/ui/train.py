@@ -32,6 +32,7 @@ from pages.ui.escape import esc
 LOOK_S: Final = 2.0
 MAX_CONFIG_BYTES: Final = 64 * 1024
 NOT_LOADED: Final = "train.not_loaded"
+OPENED: Final = "train.opened"
 LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one
 TITLE: Final = (
     '<h1 class="c-sentence">Train a model, and see while it learns how far its certainty can be '
@@ -53,7 +54,7 @@ def draw() -> None:
     jobs.tick()
     train_work.take_in()
     listed = jobs.list()
-    job_id = st.query_params.get("job")
+    job_id = _named()
     if not job_id:
         _start(jobs, listed)
         return
@@ -66,6 +67,18 @@ def draw() -> None:
     train_watch.draw(jobs, job, listed)
 
 
+def _named() -> str:
+    """Return the job in the link, and make sure that the address bar shows it.
+
+    A link from this page to itself gives its query to the session, but not to the address bar.
+    """
+    job_id = st.query_params.get("job", "")
+    if job_id and st.session_state.get(OPENED) != job_id:
+        st.query_params["job"] = job_id
+    st.session_state[OPENED] = job_id
+    return job_id
+
+
 def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw the page on which trainings are begun."""
     form.begin()
@@ -73,9 +86,10 @@ def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     st.html(PLAIN_TITLE if state.plain() else TITLE)
     if state.plain():
         widgets.second(PLAIN)
-    if not listed or state.plain():
-        _one_click(jobs)
-    train_queue.refused()
+    with st.container():  # keeps what follows in its place, whatever is in it
+        if not listed or state.plain():
+            _one_click(jobs)
+        train_queue.refused()
     left, right = st.columns([5, 3], gap="large")
     with left:
         if not state.plain():
@@ -83,7 +97,8 @@ def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             train_form.draw()
             _submit(jobs, listed)
     with right:
-        train_queue.head(jobs, listed)
+        with st.container():
+            train_queue.head(jobs, listed)
         stood = train_queue.stand(listed)
         busy = train_queue.any_live(listed) or bool(train_work.running())
         (_live_rows if busy else _rows)(stood)
@@ -142,11 +157,12 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
         wanted = form.submitted()
     except UsageError as refused:
         error = refused
-    if error is not None:
-        frame.refusal(error)
-    if wanted:
-        _known(wanted[0], listed)
-        _time(wanted)
+    with st.container():
+        if error is not None:
+            frame.refusal(error)
+        if wanted:
+            _known(wanted[0], listed)
+            _time(wanted)
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
         device = str(form.value("device"))
         st.button(

@@ -35,10 +35,11 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     place = words.state_words(job, words.before(job, listed), paused=jobs.paused)
     widgets.eyebrow(_eyebrow(job))
     widgets.sentence(words.sentence(job, course, place, plain=state.plain()))
-    train_queue.refused()
-    if job.failure is not None:
-        frame.refusal(AuditError(job.failure.code, job.failure.what, job.failure.remedy))
-    _relatives(job, listed)
+    with st.container():  # keeps what follows in its place, whatever is in it
+        train_queue.refused()
+        if job.failure is not None:
+            frame.refusal(AuditError(job.failure.code, job.failure.what, job.failure.remedy))
+        _relatives(job, listed)
     with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
         _actions(jobs, job)
         _take_config(job, config)
@@ -181,12 +182,13 @@ def _body(job_id: str, beside: str | None, stood: str) -> None:
         st.rerun()
     config, history = jobs.config(job_id), _history(job)
     found = jobs.progress(job_id)
-    if found is not None and job.state is State.RUNNING:
-        st.progress(words.share_done(found), text=words.progress_words(found))
     quiet = jobs.silent(job_id)
-    if quiet is not None:
-        said = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
-        widgets.caveat("No sign of life", said)
+    with st.container():
+        if found is not None and job.state is State.RUNNING:
+            st.progress(words.share_done(found), text=words.progress_words(found))
+        if quiet is not None:
+            said = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
+            widgets.caveat("No sign of life", said)
     course = Course.of(history, config.epochs)
     widgets.strip(words.tiles(job, found, course, plain=state.plain()))
     runs = [Trained(job.id, job.name, history, config.epochs)]

@@ -1,0 +1,234 @@
+"""Training in a real browser: one click, watch, refresh, restart, stop, resume, one slot."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from core.jobs.local import LocalJobs
+from core.jobs.records import Job, State
+from core.training.submission import FIRST
+from tests.e2e.conftest import ROOT, check_no_sideways_scroll, settled, start
+
+pytestmark = pytest.mark.e2e
+HEADING = "h1.c-sentence"
+SHORT = FIRST | {"epochs": 3, "n_train": 100, "device": "cpu"}
+LONG = SHORT | {"epochs": 9_000}
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory):
+    """A server with one slot and a library of its own."""
+    folder = tmp_path_factory.mktemp("train")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CANDOR_DEVICES", "cpu")
+        running = start(folder / "home", folder / "log.txt")
+        yield running
+        running.stop()
+        jobs = LocalJobs(running.home)
+        for job in jobs.list():
+            jobs.cancel(job.id)
+
+
+@pytest.fixture
+def open_page(visit, trainer):
+    def opened(path: str = "/train", **options) -> Page:
+        return visit(path, url=trainer.url, **options)
+
+    return opened
+
+
+@pytest.fixture
+def submit(trainer, tmp_path):
+    """Return a function that queues a config through the command line."""
+
+    def queued(config: dict, name: str) -> Job:
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(config | {"name": name}))
+        run_cli(trainer.home, "train", str(path))
+        return newest(trainer.home, name)
+
+    return queued
+
+
+def run_cli(home: Path, *words: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "core", *words],
+        cwd=ROOT,
+        env=os.environ | {"CANDOR_HOME": str(home)},
+        check=True,
+    )
+
+
+def newest(home: Path, name: str) -> Job:
+    return next(job for job in LocalJobs(home).list() if job.name == name)
+
+
+def epochs(page: Page) -> int:
+    """Return the number of epochs that the page shows."""
+    tile = page.locator(".c-tile", has_text="Epochs").locator(".c-value")
+    return int(tile.inner_text().replace("\u202f", ""))
+
+
+def beyond(page: Page, n: int) -> None:
+    """Wait until the page shows more epochs than these."""
+    page.wait_for_function(
+        "n => { const t = [...document.querySelectorAll('.c-tile')]"
+        ".find(e => e.innerText.startsWith('Epochs'));"
+        " return t && Number(t.querySelector('.c-value').innerText.replace(/\\D/g, '')) > n }",
+        arg=n,
+    )
+
+
+def stop(page: Page) -> None:
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(HEADING)).to_contain_text("was stopped after epoch")
+    settled(page)
+
+
+def serious(page: Page) -> list:
+    for _ in range(5):
+        found = Axe().run(page).response["violations"]
+        bad = [v for v in found if v["impact"] in {"serious", "critical"}]
+        if not bad:
+            break
+        page.wait_for_timeout(1000)
+    return [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in bad]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_the_form(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+    page.get_by_text("More settings").click()
+    expect(page.get_by_role("spinbutton", name="Batch size")).to_be_visible()
+    told = serious(page)
+    assert not told, json.dumps(told, indent=1)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_form_never_scrolls_sideways(open_page, width):
+    page = open_page(viewport={"width": width, "height": 900})
+    page.get_by_text("More settings").click()
+    check_no_sideways_scroll(page)
+
+
+def test_one_click_trains_adafocal_on_digits_to_its_end(open_page):
+    page = open_page()
+    page.get_by_role("button", name="Train AdaFocal on digits").click()
+    expect(page.locator(HEADING)).to_contain_text("Training “AdaFocal, small_cnn on digits”")
+    expect(page.get_by_text(re.compile(r"Epoch \d+ of 150"))).to_be_visible()
+    beyond(page, 1)
+    page.reload()  # nothing is lost
+    expect(page.locator(HEADING)).to_contain_text("AdaFocal, small_cnn on digits")
+    expect(page.locator(HEADING)).to_contain_text("Trained “AdaFocal, small_cnn on digits” in")
+    settled(page)
+    assert epochs(page) == FIRST["epochs"]
+    expect(page.locator("[data-testid=stPlotlyChart]")).to_have_count(6 + 2)
+    here = page.url
+    page.get_by_role("button", name="Open in Gamma dynamics").click()
+    expect(page).to_have_url(re.compile("/gamma.*run="))
+    page.goto(here)
+    page.get_by_role("button", name="Open in Reliability").click()
+    expect(page).to_have_url(re.compile("/reliability.*run="))
+    expect(page.locator(".c-eyebrow")).to_contain_text("AdaFocal, small_cnn on digits")
+
+
+def test_a_saved_config_runs_unchanged_and_loads_again(open_page, trainer, tmp_path):
+    page = open_page()
+    page.get_by_role("spinbutton", name="Epochs").fill("3")
+    page.get_by_role("spinbutton", name="Epochs").press("Enter")
+    settled(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save config").click()
+    saved = tmp_path / "saved.json"
+    saved.write_bytes(Path(download.value.path()).read_bytes())
+    assert json.loads(saved.read_text())["epochs"] == 3
+    run_cli(trainer.home, "train", str(saved), "--wait")
+    (done, *_) = LocalJobs(trainer.home).list()
+    assert done.state is State.SUCCEEDED
+    other = open_page()
+    other.get_by_role("button", name="Load config").click()
+    other.locator("input[type=file]").set_input_files(saved)
+    expect(other.get_by_role("spinbutton", name="Epochs")).to_have_value("3")
+    expect(other.get_by_text("Trained before with these settings")).to_be_visible()
+    other.keyboard.press("Escape")
+    link = other.locator(".st-key-train-known a")
+    link.click()
+    expect(other).to_have_url(re.compile(f"job={done.id}"))
+    expect(other.locator(HEADING)).to_contain_text("Trained")
+
+
+def test_stop_ends_a_training_and_resume_goes_on(open_page, submit):
+    job = submit(LONG, "long one")
+    page = open_page(f"/train?job={job.id}")
+    beyond(page, 2)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        told = serious(page)
+        assert not told, json.dumps(told, indent=1)
+    stop(page)
+    before = epochs(page)
+    assert before > 2
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("link", name=f"Goes on from job {job.id}")).to_be_visible()
+    expect(page.locator(HEADING)).to_contain_text("Training “long one”")
+    beyond(page, before)
+    stop(page)
+
+
+def test_a_restarted_server_loses_nothing(open_page, submit, trainer, tmp_path, visit):
+    job = submit(LONG, "outlives the server")
+    page = open_page(f"/train?job={job.id}")
+    beyond(page, 1)
+    seen = epochs(page)
+    trainer.stop()
+    again = start(trainer.home, tmp_path / "again.txt")
+    try:
+        other = visit(f"/train?job={job.id}", url=again.url)
+        expect(other.locator(HEADING)).to_contain_text("Training “outlives the server”")
+        beyond(other, seen)
+        stop(other)
+    finally:
+        trainer.url, trainer.process, trainer.log = again.url, again.process, again.log
+
+
+def test_two_submissions_on_one_slot_run_one_after_the_other(open_page, submit, trainer):
+    first, second = submit(LONG, "the first"), submit(SHORT, "the second")
+    page = open_page(f"/train?job={first.id}")
+    beyond(page, 1)
+    page.get_by_role("button", name="All trainings").click()
+    row = page.locator(f".st-key-queue-group-{second.id}").first
+    expect(row).to_contain_text("waiting, next in line")
+    page.locator(f".st-key-queue-row-{first.id}").get_by_role("button", name="Stop").click()
+    expect(row).to_contain_text("done after")
+    jobs = LocalJobs(trainer.home)
+    one, two = jobs.get(first.id), jobs.get(second.id)
+    assert one.state is State.CANCELLED
+    assert two.state is State.SUCCEEDED
+    assert one.ended <= two.started
+
+
+def test_how_long_it_takes_is_measured(open_page):
+    page = open_page()
+    page.get_by_role("button", name="How long will it take?").click()
+    expect(page.get_by_text(re.compile("About .*images a second"))).to_be_visible()
+
+
+def test_networks_of_other_packages_are_found_by_search(open_page):
+    page = open_page()
+    page.get_by_role("combobox", name="Network").click()
+    page.get_by_role("option", name="Another, of timm or torchvision").click()
+    search = page.get_by_role("combobox", name="Search")
+    settled(page)
+    expect(page.get_by_text("no network is picked")).to_be_visible()
+    search.fill("torchvision:mobilenet_v2")
+    page.get_by_role("option", name="torchvision:mobilenet_v2").click()
+    settled(page)
+    expect(page.get_by_text("no network is picked")).to_have_count(0)
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
