@@ -1,6 +1,7 @@
 """Gamma and gap of every bin over the epochs as two heat maps: arrays to a plotly figure."""
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,8 @@ class Grid:
         offset = 1 if epoch[0] == 0 else 0
         names = ("lower", "upper", "confidence", "accuracy", "gap", "gamma", "train_confidence")
         columns = {name: getattr(bins, name).reshape(shape) for name in names}
-        count = bins.count.reshape(shape)
-        return cls(epoch=epoch + offset, offset=offset, count=count, **columns)
+        answers = bins.count.reshape(shape)
+        return cls(epoch=epoch + offset, offset=offset, count=answers, **columns)
 
     @property
     def n_epochs(self) -> int:
@@ -104,7 +105,7 @@ def some(n: int, most: int) -> Int:
 
 def ticks(labels: Int, most: int) -> Int:
     """Return the places of the first label and of round ones, at most about so many."""
-    steps = (k * 10**power for power in range(9) for k in (1, 2, 5))
+    steps = (k * 10**power for power in count() for k in (1, 2, 5))
     step = next(step for step in steps if labels[-1] - labels[0] <= most * step)
     found = np.flatnonzero(labels % step == 0)
     apart = found.size == 0 or labels[found[0]] - labels[0] >= 0.5 * step
@@ -300,8 +301,7 @@ def _spot(grid: Grid, cells: tuple[Int, Int], terms: Terms, *, told: bool) -> go
             f"gap %{{customdata[8]:+.1f}} {terms.unit}"
         )
     else:
-        stays = f"{terms.gamma} stays %{{customdata[4]:.3~g}}"
-        text = f"{head}{stays}<br>{edges}no validation answers"
+        text = f"{head}{terms.gamma} %{{customdata[4]:.3~g}}<br>{edges}no validation answers"
     return go.Scatter(
         x=at,
         y=of,

@@ -1,19 +1,15 @@
 """What the Gamma page says of one history at one epoch: words, numbers, figures, their tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.stats import binom
 
-from core.defaults import LEVEL
 from core.figures.gamma import MOST_BINS, MOST_EPOCHS, PLAIN_TERMS, TERMS, Grid, heatmaps, some
 from core.figures.gamma_epoch import epoch_diagram
 from core.figures.gamma_panels import Other, Place, correspondence, small_multiples
 from core.figures.marks import ANSWERS, Speech
 from core.figures.numbers import count, in_hundred, percent, points
-from core.metrics.intervals import wilson
-from core.metrics.records import BinTable
 from core.views import gamma_words as words
 from core.views.gamma_rule import Learned, Update, amount, update
 from core.views.records import Column, FigureCard, Sentence, Swatch, Table, Tile
@@ -24,7 +20,7 @@ KEY = (
     Swatch("held back (γ above 0), or says more than it should", "over", "dot"),
     Swatch("pushed on (γ below 0), or says less", "under", "dot"),
     Swatch("γ changed sign", "few", "ring"),
-    Swatch("no validation answers: γ rests", "quiet", "block"),
+    Swatch("no validation answers", "quiet", "block"),
 )
 PLAIN_KEY = (
     Swatch("kept modest, or says more than it should", "over", "dot"),
@@ -50,6 +46,9 @@ BIN_COLUMNS = (
     Column("gamma", "γ", "number"),
     Column("train_confidence", "C_train", "share"),
 )
+
+
+PLAIN_LABELS = {"epoch": "round", "bin": "group", "gap": "off by, in 100", "gamma": "push"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +128,7 @@ def gamma_view(
         panels=panels_card(found, place, other),
         correspondence=correspondence_card(found, place),
         key=PLAIN_KEY if plain else KEY,
-        caveats=_caveats(grid, at, plain=plain),
+        caveats=_caveats(found, at, plain=plain),
         caption=caption(found, at, plain=plain),
     )
 
@@ -139,8 +138,8 @@ def panels_of(n_bins: int, of: int) -> tuple[int, ...]:
     return tuple(sorted({*some(n_bins, MOST_PANELS).tolist(), of}))
 
 
-def _caveats(grid: Grid, at: int, *, plain: bool) -> tuple[str, ...]:
-    thinned = []
+def _caveats(found: Dynamics, at: int, *, plain: bool) -> tuple[str, ...]:
+    grid, thinned = found.grid, []
     if grid.n_epochs > MOST_EPOCHS:
         step = -(-grid.n_epochs // MOST_EPOCHS)
         thinned.append(f"one epoch in {step} of {count(grid.n_epochs)}")
@@ -148,7 +147,7 @@ def _caveats(grid: Grid, at: int, *, plain: bool) -> tuple[str, ...]:
         step = -(-grid.n_bins // MOST_BINS)
         thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
     drawn = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
-    frozen = "" if plain else words.frozen_words(grid, at)
+    frozen = "" if plain else words.frozen_words(grid, found.learned.rule, at)
     return tuple(text for text in (words.missing_words(grid), drawn, frozen) if text)
 
 
@@ -171,9 +170,13 @@ def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
     return ", ".join(parts)
 
 
-def epoch_table(grid: Grid, at: int) -> Table:
+def epoch_table(grid: Grid, at: int, *, plain: bool = False) -> Table:
     """Return the bins of one epoch; epoch and bin counted as on the page."""
-    return Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
+    found = Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
+    if not plain:
+        return found
+    columns = tuple(replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in BIN_COLUMNS[:-1])
+    return Table(columns, tuple(row[:-1] for row in found.rows))
 
 
 def whole_table(grid: Grid) -> Table:
@@ -200,15 +203,22 @@ def _cell(value: np.generic) -> float | None:
 def heat_card(found: Dynamics, at: int, *, plain: bool = False) -> FigureCard:
     """Return both maps; only the table and the description follow the chosen epoch."""
     grid = found.grid
-    turns = int(grid.turned.sum())
     last = grid.gamma[-1]
+    low, high = int(last.argmin()), int(last.argmax())
+    turns = int(grid.turned.sum())
+    size = f"{count(grid.n_epochs)} {'rounds' if plain else 'epochs'} by {grid.n_bins}"
     alt = (
-        f"Two heat maps of {count(grid.n_epochs)} epochs by {grid.n_bins} bins: gamma and the gap "
-        f"between confidence and accuracy. After the last epoch gamma runs from "
-        f"{amount(float(last.min()))} in bin {int(last.argmin()) + 1} to "
-        f"{amount(float(last.max()))} in bin {int(last.argmax()) + 1}. Gamma changed its sign "
-        f"{count(turns)} {'time' if turns == 1 else 'times'}."
+        f"Two heat maps of {size} bins: gamma and the gap between confidence and accuracy. After "
+        f"the last epoch gamma runs from {amount(float(last[low]))} in bin {low + 1} to "
+        f"{amount(float(last[high]))} in bin {high + 1}. Gamma changed its sign {count(turns)} "
+        f"{'time' if turns == 1 else 'times'}."
     )
+    if plain:
+        alt = (
+            f"Two coloured maps of {size} groups: how hard training was pushed, and how far what "
+            f"the model says is from how often it was right. In the last round group {high + 1} "
+            f"was kept most modest, group {low + 1} least."
+        )
     return FigureCard(
         "gamma",
         "How hard it is pushed (top), and how far off it is (below)"
@@ -219,24 +229,8 @@ def heat_card(found: Dynamics, at: int, *, plain: bool = False) -> FigureCard:
         else f"bin {grid.n_bins} is the most certain",
         partial(heatmaps, grid, PLAIN_TERMS if plain else TERMS),
         alt,
-        epoch_table(grid, at),
+        epoch_table(grid, at, plain=plain),
         caption(found, at, plain=plain),
-    )
-
-
-def bins_of(grid: Grid, at: int) -> BinTable:
-    """Return the validation bins of one epoch with Wilson's interval and the consistency band.
-
-    The band is that of as many answers that are right with the bin's mean confidence.
-    """
-    n, says = grid.count[at], grid.confidence[at]
-    low, high = wilson(n * grid.accuracy[at], n, LEVEL)
-    held = n > 0
-    trials, share = np.where(held, n, 1), np.where(held, says, 0.5)
-    tail = (1 - LEVEL) / 2
-    band = [np.where(held, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)]
-    return BinTable(
-        grid.lower[at], grid.upper[at], n, says, grid.accuracy[at], low, high, band[0], band[1]
     )
 
 
@@ -245,7 +239,7 @@ def diagram_card(found: Dynamics, at: int, of: int, *, plain: bool = False) -> F
     grid = found.grid
     off = points(words.mean_gap(grid, at))
     if grid.frozen[at, of]:
-        here = f"Bin {of + 1} is empty."
+        here = f"{'Group' if plain else 'Bin'} {of + 1} is empty."
     elif plain:
         says, right = grid.confidence[at, of], grid.accuracy[at, of]
         here = (
@@ -260,10 +254,13 @@ def diagram_card(found: Dynamics, at: int, of: int, *, plain: bool = False) -> F
         "gamma_epoch",
         f"Validation after {round_} {grid.epoch[at]}",
         "dots on the dashed line: it says how often it is right" if plain else "equal-mass bins",
-        partial(epoch_diagram, bins_of(grid, at), of, words=PLAIN_SPEECH if plain else ANSWERS),
-        f"Reliability diagram of {grid.n_bins} bins after {round_} {grid.epoch[at]}. {here} "
+        partial(
+            epoch_diagram, words.bins_of(grid, at), of, words=PLAIN_SPEECH if plain else ANSWERS
+        ),
+        f"Reliability diagram of {grid.n_bins} {'groups' if plain else 'bins'} after {round_} "
+        f"{grid.epoch[at]}. {here} "
         f"Mean distance from the diagonal {off} points.",
-        epoch_table(grid, at),
+        epoch_table(grid, at, plain=plain),
         caption(found, at, plain=plain),
     )
 

@@ -17,6 +17,11 @@ CLOSE = 1e-9  # of a kept gamma to what the rule gives, relative; both are float
 EXACT = 1e-6  # likewise for a history from elsewhere, whose numbers were written as text
 NO_BOUND = 1e6
 TELLING = 1e-3  # a gap smaller than this tells nothing of lambda
+FOUND = "λ is not in the file: it was found from the numbers, and every γ follows from it."
+OWN_GAMMA = (
+    "In this loss every training row has a γ of its own; this is that of a row whose probability "
+    "of the true class is the bin's validation confidence."
+)
 EVIDENCE = 3  # updates that must agree before a lambda is believed
 START = 1.0  # gamma before the first update
 TINY, SMALL, LARGE = 1e-6, 1e-3, 1e6
@@ -35,11 +40,14 @@ class Learned:
         Where it is known from, or why it is not.
     tolerance : float
         How near its gammas come to the kept ones, relative.
+    note : str
+        What must be known to read its updates.
     """
 
     rule: Rule | None
     source: str
     tolerance: float = CLOSE
+    note: str = ""
 
     @property
     def inferred(self) -> bool:
@@ -68,7 +76,8 @@ def learned(config: Mapping[str, object] | None, grid: Grid) -> Learned:
     settings = checked(config)
     every, said = settings["update_every"], "as the training was set"
     if name != "adafocal":
-        return Learned(CalFocalRule(float(settings["lambda"])), said)
+        note = OWN_GAMMA if name == "calfocal_1" else ""
+        return Learned(CalFocalRule(float(settings["lambda"])), said, note=note)
     if every != "epoch":
         what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"
         return Learned(None, what)
@@ -84,9 +93,7 @@ def inferred(grid: Grid) -> Learned:
     nothing = Learned(None, "no setting of AdaFocal or CalFocal gives all of these γ")
     for rule in (_calfocal(grid), _adafocal(grid)):
         if rule is not None and follows(grid, rule, EXACT).all():
-            return Learned(
-                rule, "found from the numbers: every γ of this history follows from it", EXACT
-            )
+            return Learned(rule, "found from the numbers", EXACT, FOUND)
     return nothing
 
 

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binom
 
 from core.defaults import LEVEL
 from core.figures.gamma import Grid
 from core.figures.numbers import MINUS, count, in_hundred, percent, points
 from core.figures.theme import Tone
-from core.losses.bins import AdaFocalRule
+from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
-from core.views.gamma_rule import Learned, amount, positional
+from core.metrics.records import BinTable
+from core.views.gamma_rule import Learned, Rule, amount, positional
 from core.views.records import Part, Sentence, Tile
 
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
@@ -48,13 +50,32 @@ def listed(places: Sequence[int]) -> str:
     return f"{'bin' if len(places) == 1 else 'bins'} {joined}"
 
 
+def bins_of(grid: Grid, at: int) -> BinTable:
+    """Return the validation bins of one epoch with Wilson's interval and the consistency band.
+
+    The band is that of as many answers that are right with the bin's mean confidence.
+    """
+    n, says = grid.count[at], grid.confidence[at]
+    low, high = wilson(n * grid.accuracy[at], n, LEVEL)
+    held = n > 0
+    trials, share = np.where(held, n, 1), np.where(held, says, 0.5)
+    tail = (1 - LEVEL) / 2
+    band = [np.where(held, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)]
+    return BinTable(
+        grid.lower[at], grid.upper[at], n, says, grid.accuracy[at], low, high, band[0], band[1]
+    )
+
+
 def told(grid: Grid, at: int, of: int) -> Said:
-    """Return whether a bin says more or less than it should, as far as its answers can show."""
+    """Return whether a bin says more or less than it should, as far as its answers can show.
+
+    The bar is that of the diagram: whether the share that was right leaves the consistency band.
+    """
     n, gap = int(grid.count[at, of]), float(grid.gap[at, of])
     if n == 0:
         return Said("it holds no validation answers", "ink")
-    low, high = interval(grid, at, of)
-    if low <= grid.confidence[at, of] <= high:
+    bins = bins_of(grid, at)
+    if bins.band_low[of] <= bins.accuracy[of] <= bins.band_high[of]:
         noun = "answer" if n == 1 else "answers"
         return Said(
             f"its gap there ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
@@ -63,13 +84,6 @@ def told(grid: Grid, at: int, of: int) -> Said:
     more = "more" if gap > 0 else "less"
     text = f"there the model says {points(abs(gap))} points {more} than it should"
     return Said(text, "over" if gap > 0 else "under")
-
-
-def interval(grid: Grid, at: int, of: int) -> tuple[float, float]:
-    """Return Wilson's interval of the share that was right in one bin."""
-    n = np.asarray(grid.count[at, of])
-    low, high = wilson(n * grid.accuracy[at, of], n, LEVEL)
-    return float(low), float(high)
 
 
 def sentence(grid: Grid, at: int) -> Sentence:
@@ -169,8 +183,8 @@ def tiles(grid: Grid, found: Learned, at: int) -> tuple[Tile, ...]:
         Tile(
             "Bins without answers",
             str(n_frozen),
-            note=f"of {grid.n_bins}" + (", their γ rests" if n_frozen else ""),
-            help="Ties between confidences leave bins empty; then their γ is not updated.",
+            note=f"of {grid.n_bins}",
+            help="Ties between confidences leave bins empty; then there is no gap to learn from.",
         ),
     )
 
@@ -184,7 +198,7 @@ def _rate_tile(found: Learned) -> Tile:
     return Tile("λ", f"{found.rule.rate:g}", note=f"{name}{inferred}", help=text)
 
 
-def frozen_words(grid: Grid, at: int) -> str:
+def frozen_words(grid: Grid, rule: Rule | None, at: int) -> str:
     """Return why bins are empty in an epoch and what follows; "" where none is."""
     empty = np.flatnonzero(grid.frozen[at])
     if empty.size == 0:
@@ -204,12 +218,13 @@ def frozen_words(grid: Grid, at: int) -> str:
     if rest.size:
         verb = "holds" if rest.size == 1 else "hold"
         texts.append(f"{listed(rest.tolist()).capitalize()} {verb} no validation answer.")
-    texts.append("Without a gap there is nothing to learn from, so γ rests there.")
+    follows = "γ is 1 there" if isinstance(rule, CalFocalRule) else "γ stays what it was there"
+    texts.append(f"Without a gap there is nothing to learn from, so {follows}.")
     if empty[-1] == grid.n_bins - 1 and tied.size and tied[-1] == empty[-1]:
         last = amount(float(grid.gamma[at, -1]))
         texts.append(
             f"Training rows with a probability of {percent(float(grid.upper[at, -1]))} belong to "
-            f"the last bin all the same, and train with its resting γ of {last}."
+            f"the last bin all the same, and train with its γ of {last}."
         )
     return " ".join(texts)
 

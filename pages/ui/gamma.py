@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.errors import AuditError, LibraryError
 from core.jobs.local import open_jobs
-from core.jobs.records import Job
+from core.jobs.records import Job, State
 from core.library.history import from_events
 from core.views.gamma import PLAIN
 from core.views.records import Part, Sentence
@@ -59,6 +59,8 @@ def _ended_job(wanted: str | None) -> Source | None:
     try:
         job = open_jobs().get(wanted or "")
     except LibraryError:
+        return None
+    if job.state is State.SUCCEEDED:  # its run is gone from the library
         return None
     return _job_source(job, "stopped")
 

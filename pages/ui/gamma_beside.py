@@ -23,11 +23,11 @@ LOWEST = 0.01  # of a lambda or a bound that must be above 0
 MOST_BINS = 500
 
 
-def look(source: Source) -> str:
+def look(source: Source, *, plain: bool) -> str:
     """Draw the choice between the gammas that were trained with and a replay."""
     if source.kind == "logits":
         return REPLAY
-    if not source.replays:
+    if plain or not source.replays:
         return TRAINED
     return audit.segments(
         "Show",
@@ -68,8 +68,10 @@ def _keep_against() -> None:
     gamma_state.keep("against", None if value == NOTHING else value)
 
 
-def settings(source: Source) -> Settings:
-    """Draw the settings of the replay."""
+def settings(source: Source, *, plain: bool) -> Settings:
+    """Draw the settings of the replay; plain words take AdaFocal as it was published."""
+    if plain:
+        return Settings(source, AdaFocalRule(), N_BINS)
     with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
         name = audit.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
         known = {one.name: one for one in LOSSES[name].parameters}

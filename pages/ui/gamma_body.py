@@ -42,10 +42,12 @@ def draw(source: Source, offered: list[Source], written: Dynamics | None = None)
     plain, top = state.plain(), st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         _picker(source, offered)
-        shown = gamma_beside.look(source)
+        shown = gamma_beside.look(source, plain=plain)
         against = None if plain else gamma_beside.against(source, shown, offered)
         bin_place = st.container(width="content")
-    wanted = gamma_beside.settings(source) if REPLAY in {shown, against} else None
+    wanted = None
+    if REPLAY in {shown, against}:
+        wanted = gamma_beside.settings(source, plain=plain)
     found = written or (cache_gamma.stored(source) if shown == TRAINED else None)
     replay = gamma_beside.replay(wanted) if wanted else None
     found = replay if shown == REPLAY else found
@@ -195,8 +197,8 @@ def _update(found: Update, learned: Learned, of: int) -> None:
     lines = (found.equation, *found.steps) if found.equation else found.steps
     text = "".join(f"<p>{escape(line)}</p>" for line in lines)
     st.html(f'<div class="c-update">{text}</div>')
-    if learned.inferred:
-        widgets.caption(f"λ was {learned.source}.")
+    if learned.note:
+        widgets.caption(learned.note)
 
 
 def _panels(view: GammaView) -> None:

@@ -67,7 +67,7 @@ def take_clicks(grid: Grid) -> None:
     """Take over the cell of the maps, or the dot of the diagram, that was clicked since."""
     cell = _clicked("gamma")
     if cell:
-        keep("epoch", None if cell[0] == grid.epoch[-1] else str(int(cell[0])))
+        keep_epoch(grid, int(np.abs(grid.epoch - cell[0]).argmin()))
         keep("bin", str(int(cell[1])))
     dot = _clicked("gamma_epoch")
     if dot:

@@ -179,7 +179,7 @@ def test_one_epoch_and_one_bin_draw(theme):
 
 
 def test_the_chosen_bin_is_ringed_unless_it_is_empty():
-    from core.views.gamma import bins_of
+    from core.views.gamma_words import bins_of
 
     bins = bins_of(table([[1.0, 1.0]], count=[[50, 0]], gap=[[0.1, 0.0]]), 0)
     figure = epoch_diagram(bins, 0, LIGHT)

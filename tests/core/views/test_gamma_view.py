@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.losses.bins import AdaFocalRule
+from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
 from core.reports.table import csv_text
 from core.views.gamma import (
     Dynamics,
-    bins_of,
     bins_table,
     gamma_view,
     panels_of,
@@ -19,6 +18,7 @@ from core.views.gamma import (
 from core.views.gamma_compare import apart, difference
 from core.views.gamma_rule import Learned
 from core.views.gamma_words import (
+    bins_of,
     frozen_words,
     listed,
     mean_gap,
@@ -61,7 +61,7 @@ def test_without_a_negative_gamma_the_least_held_back_is_named():
 
 
 def test_a_gap_within_chance_is_not_called_an_error():
-    # 10 answers, half right: Wilson's interval is 0.237 to 0.763 and holds 0.6
+    # 10 answers that are right 6 times in 10: 5 right are no surprise
     table = grid([[1.0, 1.5]], [[0.0, 0.1]], count=[[10, 10]])
     text = sentence(table, 0).text
     assert "its gap there (+10.0 points, 10 answers) could be chance" in text
@@ -118,17 +118,19 @@ def test_empty_bins_at_a_tie_are_explained():
         lower=[[*edges[0][:3]]],
         upper=[[*edges[0][1:]]],
     )
-    text = frozen_words(table, 0)
+    text = frozen_words(table, RULE.rule, 0)
     assert "Bin 3 is empty: so many validation answers state exactly 100.0\u202f%" in text
-    assert "train with its resting γ of 0.750" in text
+    assert "train with its γ of 0.750" in text
 
 
 def test_an_empty_bin_between_other_edges_is_not_called_a_tie():
     table = grid([[1.1, 0.9, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]])
-    text = frozen_words(table, 0)
+    text = frozen_words(table, RULE.rule, 0)
     assert "Bin 2 holds no validation answer." in text
     assert "exactly" not in text
-    assert frozen_words(grid([[1.0]], [[0.0]]), 0) == ""
+    assert "γ stays what it was there" in text
+    assert "γ is 1 there" in frozen_words(table, CalFocalRule(), 0)
+    assert frozen_words(grid([[1.0]], [[0.0]]), None, 0) == ""
 
 
 def test_missing_epochs_are_counted():
