@@ -11,7 +11,8 @@ from core.figures.text import safe, short
 from core.figures.theme import Theme, axis, layout
 from core.figures.theory import legend
 
-Unit = Literal["share", "nats", "number", "rate"]
+Unit = Literal["share", "points", "nats", "number", "rate"]
+IN_PERCENT = ("share", "points")  # of fractions
 HEIGHT = 212
 WITH_LEGEND = 26  # more pixels
 MOST_POINTS = 600  # of a line: more than it has pixels
@@ -55,6 +56,7 @@ class Panel:
     unit: Unit
     n_epochs: int
     named: bool = False
+    across: str = "epoch"
 
 
 def kept(value: Float, most: int = MOST_POINTS) -> Int:
@@ -82,13 +84,13 @@ def panel(found: Panel, theme: Theme) -> go.Figure:
     last = max([found.n_epochs, *(int(line.epoch.max(initial=1)) for line in found.lines)])
     pad = 0.03 * max(last - 1, 1)
     settings["xaxis"] = axis(
-        theme, "epoch", range=[1 - pad, last + pad], showgrid=False, **_ticks(last)
+        theme, found.across, range=[1 - pad, last + pad], showgrid=False, **_ticks(last)
     )
     settings["yaxis"] = axis(theme, **_scale(found))
     settings["showlegend"] = found.named
     settings["legend"] = legend(theme)
     figure = go.Figure(layout=settings)
-    figure.add_traces([_trace(line, found.unit, theme) for line in found.lines])
+    figure.add_traces([_trace(line, found, theme) for line in found.lines])
     return figure
 
 
@@ -101,7 +103,7 @@ def _ticks(last: int) -> dict[str, Any]:  # Any: plotly's settings
 def _scale(found: Panel) -> dict[str, Any]:  # Any: plotly's settings
     if found.unit == "share":
         return {"rangemode": "tozero", "ticksuffix": " %", "nticks": 5}
-    if found.unit == "nats":
+    if found.unit in ("nats", "points"):
         return {"rangemode": "tozero", "nticks": 5}
     values = np.concatenate([line.value for line in found.lines])
     values = values[np.isfinite(values) & (values > 0)]
@@ -110,18 +112,18 @@ def _scale(found: Panel) -> dict[str, Any]:  # Any: plotly's settings
     return {"nticks": 5}
 
 
-def _trace(line: Line, unit: Unit, theme: Theme) -> go.Scatter:
+def _trace(line: Line, found: Panel, theme: Theme) -> go.Scatter:
     at = kept(line.value)
     colour = theme.runs[line.colour]
     known = int(np.isfinite(line.value).sum())
     name = safe(short(line.name, 40))
-    digits = ".2f} %" if unit == "share" else ".3~g}"
+    digits = {"share": ".2f} %", "points": ".2f}"}.get(found.unit, ".3~g}")
     return go.Scatter(
         x=line.epoch[at],
-        y=(100.0 if unit == "share" else 1.0) * line.value[at],
+        y=(100.0 if found.unit in IN_PERCENT else 1.0) * line.value[at],
         name=name,
         mode="lines+markers" if known <= DOTS_UP_TO else "lines",
         line={"color": colour, "width": line.width, "dash": line.dash, "simplify": False},
         marker={"size": 4.5, "color": colour},
-        hovertemplate=f"<b>{name}</b><br>epoch %{{x}}: %{{y:{digits}<extra></extra>",
+        hovertemplate=f"<b>{name}</b><br>{found.across} %{{x}}: %{{y:{digits}<extra></extra>",
     )

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from core.arrays import Float, Int
-from core.figures.numbers import count, percent, three
+from core.figures.numbers import count, percent, points, three
 from core.figures.runs import Mark, marks
 from core.figures.text import clean
 from core.figures.training import Line, Panel, Unit, kept, panel
@@ -41,6 +41,7 @@ class Measure:
     unit: Unit
     lines: dict[str, str]
     source: str
+    across: str = "epoch"
 
 
 _MUKHOTI = "Mukhoti et al. 2020, figure"
@@ -106,18 +107,21 @@ PLAIN = (
         "share",
         {"val_error": ""},
         "Counted after each round through the images",
+        "round",
     ),
     Measure(
         "ece",
         "How far off its certainty was",
         "points on average",
-        "share",
+        "points",
         {"val_ece": ""},
         "What it says against how often it was right, after each round",
+        "round",
     ),
 )
 _KINDS: dict[Unit, Kind] = {
     "share": "share",
+    "points": "share",
     "nats": "number",
     "number": "number",
     "rate": "number",
@@ -179,31 +183,35 @@ def _card(
                     1.3 if training else 2.0,
                 )
             )
-            words = _course(epoch, value, measure.unit)
+            words = _course(epoch, value, measure)
             told.append(f"{who or clean(run.name)}: {words}")
             rows += [
                 (clean(run.name), name or measure.title, int(epoch[i]), _cell(float(value[i])))
                 for i in kept(value)
             ]
     drawn = Panel(
-        tuple(lines), measure.unit, max(run.n_epochs for run in runs), len(measure.lines) > 1
+        tuple(lines),
+        measure.unit,
+        max(run.n_epochs for run in runs),
+        len(measure.lines) > 1,
+        measure.across,
     )
     return FigureCard(
         measure.key,
         measure.title,
         measure.explanation,
         partial(panel, drawn),
-        f"{measure.title} by epoch. {'; '.join(told)}.",
+        f"{measure.title} by {measure.across}. {'; '.join(told)}.",
         Table(
             (
                 Column("run", "run"),
                 Column("measure", "measure"),
-                Column("epoch", "epoch", "count"),
+                Column("epoch", measure.across, "count"),
                 Column("value", "value", _KINDS[measure.unit]),
             ),
             tuple(rows),
         ),
-        f"{measure.source}. {_so_far(runs[0])}",
+        f"{measure.source}. {_so_far(runs[0], measure.across)}",
     )
 
 
@@ -211,27 +219,28 @@ def _cell(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _so_far(run: Trained) -> str:
+def _so_far(run: Trained, across: str) -> str:
     done = run.history.n_epochs
     if done < run.n_epochs:
-        return f"{count(done)} of {count(run.n_epochs)} epochs so far."
-    return f"{count(done)} epoch{'' if done == 1 else 's'}."
+        return f"{count(done)} of {count(run.n_epochs)} {across}s so far."
+    return f"{count(done)} {across}{'' if done == 1 else 's'}."
 
 
-def _course(epoch: Int, value: Float, unit: Unit) -> str:
+def _course(epoch: Int, value: Float, measure: Measure) -> str:
     """Return where a line begins and ends, and its lowest point."""
     at = np.flatnonzero(np.isfinite(value))
     if not at.size:
         return "no value yet"
-    write = percent if unit == "share" else three
+    write = {"share": percent, "points": points}.get(measure.unit, three)
+    round_ = measure.across
     first, last, low = at[0], at[-1], at[value[at].argmin()]
-    words = f"{write(float(value[first]))} after epoch {epoch[first]}"
+    words = f"{write(float(value[first]))} after {round_} {epoch[first]}"
     if last != first:
-        words += f", {write(float(value[last]))} after epoch {epoch[last]}"
+        words += f", {write(float(value[last]))} after {round_} {epoch[last]}"
     if low not in (first, last):
-        words += f", lowest {write(float(value[low]))} after epoch {epoch[low]}"
+        words += f", lowest {write(float(value[low]))} after {round_} {epoch[low]}"
     missing = len(value) - at.size
-    return words + (f", {count(missing)} epochs without a value" if missing else "")
+    return words + (f", {count(missing)} {round_}s without a value" if missing else "")
 
 
 def last_value(run: Trained, metric: str) -> float | None:

@@ -26,8 +26,8 @@ HELP: Final = {
     "left": "From the speed so far.",
     "rate": "Training images a second, without evaluation.",
     "memory": "What the training process holds; on a GPU its memory there.",
-    "error": "Share of wrong answers on the validation part, which is not trained on.",
-    "ece": "Expected calibration error on the validation part, 15 bins of equal width.",
+    "val_error": "Share of wrong answers on the validation part, which is not trained on.",
+    "val_ece": "Expected calibration error on the validation part, 15 bins of equal width.",
     "took": "From start to end, reading data and the last evaluation included.",
 }
 
@@ -77,9 +77,10 @@ def share_done(found: Progress) -> float:
     return min(1.0, batches / max(1, found.n_epochs * found.n_batches))
 
 
-def progress_words(found: Progress) -> str:
+def progress_words(found: Progress, *, plain: bool = False) -> str:
     """Return how far a training is, in one line."""
-    words = f"Epoch {count(min(found.epoch + 1, found.n_epochs))} of {count(found.n_epochs)}"
+    now = count(min(found.epoch + 1, found.n_epochs))
+    words = f"{'Round' if plain else 'Epoch'} {now} of {count(found.n_epochs)}"
     return words + (f", {about(found.left)} left" if found.left is not None else "")
 
 
@@ -178,8 +179,8 @@ def tiles(job: Job, found: Progress | None, course: Course, *, plain: bool) -> t
     )
     time = _time(job, found)
     scores = (
-        _score("Wrong, in 100" if plain else "Error, validation", course, "val_error", "error"),
-        _score("Off by, points" if plain else "ECE, validation", course, "val_ece", "ece"),
+        _score("Wrong, in 100" if plain else "Error, validation", course, "val_error", plain=plain),
+        _score("Off by, points" if plain else "ECE, validation", course, "val_ece", plain=plain),
     )
     if plain:
         return (done, time, *scores)
@@ -203,6 +204,7 @@ def _rate(found: Progress | None, course: Course) -> Tile:
     )
 
 
-def _score(label: str, course: Course, metric: str, key: str) -> Tile:
+def _score(label: str, course: Course, metric: str, *, plain: bool) -> Tile:
     value = course.last.get(metric)
-    return Tile(label, points(value), "%" if value is not None else "", help=HELP[key])
+    unit = "" if plain or value is None else "%"
+    return Tile(label, points(value), unit, help="" if plain else HELP[metric])

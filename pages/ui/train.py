@@ -9,8 +9,10 @@ import streamlit as st
 from core.disk import parse_json
 from core.errors import AuditError, UsageError
 from core.figures.numbers import count
+from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job, State
+from core.models.catalogue import MODELS
 from core.training.config import TrainConfig, from_json
 from core.training.estimate import Speed, seconds
 from core.training.submission import FIRST
@@ -30,6 +32,7 @@ from pages.ui import train_state as form
 from pages.ui.escape import esc
 
 LOOK_S: Final = 2.0
+LARGE: Final = 1.0  # million weights
 MAX_CONFIG_BYTES: Final = 64 * 1024
 NOT_LOADED: Final = "train.not_loaded"
 OPENED: Final = "train.opened"
@@ -90,13 +93,14 @@ def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
         if not listed or state.plain():
             _one_click(jobs)
         train_queue.refused()
-    left, right = st.columns([5, 3], gap="large")
-    with left:
-        if not state.plain():
+    place = st.container()
+    if not state.plain():
+        left, place = st.columns([5, 3], gap="large")
+        with left:
             widgets.title("A training of your own")
             train_form.draw()
             _submit(jobs, listed)
-    with right:
+    with place:
         with st.container():
             train_queue.head(jobs, listed)
         stood = train_queue.stand(listed)
@@ -122,7 +126,7 @@ _live_rows = st.fragment(_rows, run_every=LOOK_S)
 def _one_click(jobs: LocalJobs) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.one"):
         st.button(
-            "Train AdaFocal on digits",
+            "Let it learn digits" if state.plain() else "Train AdaFocal on digits",
             type="primary",
             icon=":material/play_arrow:",
             key="train.first_one",
@@ -247,6 +251,9 @@ def _time(wanted: Sequence[TrainConfig]) -> None:
     there = "; ".join(words.device_words(one) for one in cache_train.devices())
     config = wanted[0]
     speed, failed = cache_train.speeds().get(config), train_work.failure(config)
+    slow = config.model in MODELS and MODELS[config.model].millions > LARGE
+    if speed is None and slow and all(one.slot == CPU for one in cache_train.devices()):
+        widgets.caption("A network of this size is slow on a CPU: see first how long it takes.")
     with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
         if train_work.measuring(config):
             st.markdown(":material/timer: Measuring a few steps")

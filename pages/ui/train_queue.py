@@ -11,7 +11,7 @@ from core.figures.numbers import count
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, State
 from core.views import training_words as words
-from pages.ui import frame, site, widgets
+from pages.ui import frame, site, state, widgets
 from pages.ui.escape import esc
 
 Act = Callable[[str], Job]
@@ -97,8 +97,10 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job], *, current: bool) -> 
             _buttons(jobs, job, before)
     said = words.state_words(job, before, paused=jobs.paused)
     if found is not None:
-        said = f"{words.progress_words(found)}, {count(round(found.images_per_second))} images/s"
-        said += f", {words.memory(found.memory)}"
+        said = words.progress_words(found, plain=state.plain())
+        if not state.plain():
+            said += f", {count(round(found.images_per_second))} images/s"
+            said += f", {words.memory(found.memory)}"
     elif job.state.ended:
         took = job.started and job.ended and f" after {words.duration(job.ended - job.started)}"
         said = f"{said}{took or ''}, {_day(job)}"

@@ -23,6 +23,7 @@ from pages.ui import cache, cache_train, frame, site, state, train_queue, widget
 from pages.ui import train_state as form
 
 PANEL_WIDTH = 332  # three abreast on a wide screen
+PLAIN_WIDTH = 500
 LOG_LINES = 50
 LOOK_S = 2.0
 LISTED = 200  # runs offered to compare with
@@ -42,7 +43,8 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
         _relatives(job, listed)
     with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
         _actions(jobs, job)
-        _take_config(job, config)
+        if not state.plain():
+            _take_config(job, config)
         st.button(
             "All trainings",
             key="job.all",
@@ -60,6 +62,8 @@ def _leave() -> None:
 
 
 def _eyebrow(job: Job) -> str:
+    if state.plain():
+        return f"Train · {words.STATES[job.state]}"
     slots = f" · {', '.join(job.slots)}" if job.slots else ""
     return f"Train · {words.STATES[job.state]}{slots} · job {job.id} · config {job.digest[:8]}"
 
@@ -130,7 +134,7 @@ def _open(job: Job) -> None:
     if st.button("Open in Reliability", type="primary", key="job.reliability"):
         state.open_run(run)
         st.switch_page(site.RELIABILITY.script, query_params={"run": run.id})
-    learned = BINS in cache_train.parts_of_history(run.id)
+    learned = not state.plain() and BINS in cache_train.parts_of_history(run.id)
     if learned and st.button("Open in Gamma dynamics", key="job.gamma"):
         state.open_run(run)
         st.switch_page(site.GAMMA.script, query_params={"run": run.id})
@@ -185,7 +189,9 @@ def _body(job_id: str, beside: str | None, stood: str) -> None:
     quiet = jobs.silent(job_id)
     with st.container():
         if found is not None and job.state is State.RUNNING:
-            st.progress(words.share_done(found), text=words.progress_words(found))
+            st.progress(
+                words.share_done(found), text=words.progress_words(found, plain=state.plain())
+            )
         if quiet is not None:
             said = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
             widgets.caveat("No sign of life", said)
@@ -223,10 +229,12 @@ def _curves(runs: Sequence[Trained]) -> None:
         return
     if len(runs) > 1:
         _key(runs)
-    _panels(views.cards(views.PLAIN if state.plain() else views.PANELS, runs))
-    if not state.plain():
-        with st.expander("Loss and learning rate", key="job.more"):
-            _panels(views.cards(views.MORE, runs))
+    if state.plain():
+        _panels(views.cards(views.PLAIN, runs), PLAIN_WIDTH)
+        return
+    _panels(views.cards(views.PANELS, runs))
+    with st.expander("Loss and learning rate", key="job.more"):
+        _panels(views.cards(views.MORE, runs))
     widgets.caption(
         "After each epoch on the validation part, which is not trained on; panels as in Mukhoti "
         "et al. 2020, figures 1 and 3, where they stand for the test part."
@@ -243,17 +251,17 @@ def _key(runs: Sequence[Trained]) -> None:
     st.html(f'<p class="c-key">{told}</p>')
 
 
-def _panels(cards: Sequence[FigureCard]) -> None:
+def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:
     with st.container(horizontal=True, gap="small"):
         for card in cards:
-            with st.container(key=f"panel.{card.key}", width=PANEL_WIDTH):
+            with st.container(key=f"panel.{card.key}", width=width):
                 widgets.figure(card)
 
 
 def _log(jobs: LocalJobs, job: Job) -> None:
     lines = jobs.log(job.id, LOG_LINES)
-    if not lines:
-        return
     failed = job.state in {State.FAILED, State.LOST}
+    if not lines or (state.plain() and not failed):
+        return
     with st.expander(f"Log, last {LOG_LINES} lines", key="job.log", expanded=failed):
         st.code("\n".join(lines), language=None, height=300)

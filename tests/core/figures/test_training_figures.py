@@ -24,6 +24,18 @@ def test_shares_are_drawn_in_percent_and_other_units_as_they_are():
     assert list(drawn([0.25, 0.5], "nats").data[0].y) == [0.25, 0.5]
 
 
+def test_points_are_drawn_without_a_percent_sign():
+    figure = drawn([0.25], "points")
+    assert list(figure.data[0].y) == [25.0]
+    assert not figure.layout.yaxis.ticksuffix
+    assert "%" not in figure.data[0].hovertemplate.replace("%{", "")
+
+
+def test_few_epochs_have_a_tick_each():
+    assert drawn([0.1, 0.2, 0.3]).layout.xaxis.dtick == 1
+    assert drawn([0.1], n_epochs=400).layout.xaxis.dtick is None
+
+
 def test_epochs_count_from_one_and_the_axis_holds_all_that_were_asked_for():
     figure = drawn([0.3, 0.2], n_epochs=40)
     assert list(figure.data[0].x) == [1, 2]

@@ -120,3 +120,15 @@ def test_markup_in_a_name_is_text():
     card = cards(PANELS, [run("<b>x</b>\u202e")])[0]
     assert "\u202e" not in card.alt
     assert "<b>x" not in card.draw(LIGHT).data[0].hovertemplate
+
+
+def test_plain_words_speak_of_rounds_and_points():
+    error, off = cards(PLAIN, [run()])
+    for card in (error, off):
+        drawn = card.draw(LIGHT)
+        assert drawn.layout.xaxis.title.text == "round"
+        text = " ".join([card.alt, card.caption, card.title, card.explanation])
+        for word in ("epoch", "ECE", "validation"):
+            assert word not in text
+    assert "40.0 after round 1, 20.0 after round 3" in off.alt
+    assert "40.0\u202f% after round 1" in error.alt

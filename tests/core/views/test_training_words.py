@@ -140,6 +140,8 @@ def test_numbers_of_an_ended_job():
     assert by_label(words.tiles(job, None, COURSE, plain=False))["Took"].value == "52 s"
     plain = words.tiles(job, None, COURSE, plain=True)
     assert [tile.label for tile in plain][2:] == ["Wrong, in 100", "Off by, points"]
+    assert [tile.unit for tile in plain][2:] == ["", ""]
+    assert words.progress_words(HALF, plain=True).startswith("Round 6 of 10")
 
 
 def test_devices_say_what_is_free_and_who_is_on_them():
