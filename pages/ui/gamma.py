@@ -25,7 +25,7 @@ from pages.ui.escape import esc
 
 SAMPLE = "digits-adafocal"
 EVERY_S = 2.0
-OFFERED = 6  # at most, where nothing is open
+OFFERED = 4  # of the user's own, where nothing is open
 WHAT = (
     "AdaFocal and CalFocal learn, bin by bin, how hard training holds certainty back: gamma. This "
     "page shows how it moved, epoch by epoch, and why."
@@ -84,10 +84,11 @@ def _nothing(wanted: str | None, offered: list[Source]) -> None:
     widgets.eyebrow("Training, round by round" if state.plain() else "Gamma dynamics")
     widgets.sentence(Sentence((Part(said),)))
     widgets.second(PLAIN if state.plain() else WHAT)
-    own = [one for one in offered if one.kind != "logits"]
-    own.sort(key=lambda one: one.sample - (one.id == SAMPLE) / 2)
+    shown = [one for one in offered if one.kind != "logits"]
+    users = [one for one in shown if not one.sample]
+    samples = sorted((one for one in shown if one.sample), key=lambda one: one.id != SAMPLE)
     with st.container(horizontal=True, key="samples"):
-        for i, one in enumerate(own[:OFFERED]):
+        for i, one in enumerate([*users[:OFFERED], *samples]):
             st.button(
                 esc(one.label),
                 type="secondary" if i else "primary",

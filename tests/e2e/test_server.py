@@ -29,6 +29,7 @@ PAGES = {
     "post-hoc of labels": "/posthoc?run=digits-traits",
     "nothing to calibrate": "/posthoc",
     "gamma": "/gamma?run=digits-adafocal",
+    "gamma beside": "/gamma?run=digits-adafocal&against=replay&lambda=3",
     "gamma plain": "/gamma?run=digits-adafocal&plain=true",
     "no gammas": "/gamma",
     "theory": "/theory",

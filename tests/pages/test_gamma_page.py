@@ -1,5 +1,6 @@
 """The Gamma page through app.py: runs with gammas, epochs, bins, replays, and odd links."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -244,3 +245,31 @@ def write_epochs(folder, first: int, last: int) -> None:
             for i in rows
         ]
         folder.record(Epoch(epoch, {"val_ece": 0.1}, found), None)
+
+
+@pytest.mark.slow
+def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
+    monkeypatch.setattr("pages.ui.cache_gamma.HEAVY_CELLS", 0)
+    test = opened(run=SAMPLE, look="replay", **{"lambda": "2.75"})
+    assert not test.exception
+    assert "The replay is not there yet" in text_of(test)
+    until = time.monotonic() + 180
+    while "At epoch 40" not in text_of(test) and time.monotonic() < until:
+        time.sleep(0.2)
+        test.run()
+    assert not test.exception
+    assert not test.error
+    assert "replay, AdaFocal, λ = 2.75" in text_of(test)
+
+
+@pytest.mark.slow
+def test_a_long_replay_is_stopped_and_goes_on(library, monkeypatch):
+    monkeypatch.setattr("pages.ui.cache_gamma.HEAVY_CELLS", 0)
+    test = opened(run=SAMPLE, look="replay", **{"lambda": "2.25"})
+    test.button(key="gamma.stop").click().run()
+    assert not test.exception
+    test.run()
+    assert any("The replay was stopped" in element.value for element in test.markdown)
+    test.button(key="gamma.go_on").click().run()
+    assert not test.exception
+    assert not any("The replay was stopped" in element.value for element in test.markdown)
