@@ -65,7 +65,9 @@ def memory(size: int) -> str:
 
 def device_words(device: Device, busy: str = "") -> str:
     """Return what a device is, what is free of it, and which job is on it."""
-    words = device.name if device.slot == CPU else f"{device.slot}: {device.name}"
+    words = "CPU" if device.slot == CPU else device.slot
+    if device.name not in (CPU, "CPU", device.slot):
+        words += f": {device.name}"
     if device.free is not None and device.total is not None:
         words += f", {memory(device.free)} of {memory(device.total)} free"
     return words + (f", busy with {busy}" if busy else "")

@@ -110,14 +110,15 @@ def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
 
 def _rows(stood: str) -> None:
     """Draw the list; the whole page anew when something stands elsewhere by now."""
-    jobs = open_jobs()
-    jobs.tick()
-    listed = jobs.list()
-    if train_queue.stand(listed) != stood or train_work.any_done():
-        st.rerun()
-    if not listed:
-        st.markdown("None yet. They stay listed here, also while nobody looks.")
-    train_queue.rows(jobs, listed)
+    with frame.caught():
+        jobs = open_jobs()
+        jobs.tick()
+        listed = jobs.list()
+        if train_queue.stand(listed) != stood or train_work.any_done():
+            st.rerun()
+        if not listed:
+            st.markdown("None yet. They stay listed here, also while nobody looks.")
+        train_queue.rows(jobs, listed)
 
 
 _live_rows = st.fragment(_rows, run_every=LOOK_S)
@@ -156,7 +157,7 @@ def _send(
 def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw what the form asks for, how long it takes, and the buttons."""
     wanted: tuple[TrainConfig, ...] = ()
-    error: AuditError | None = st.session_state.get(NOT_LOADED)
+    error: AuditError | None = st.session_state.pop(NOT_LOADED, None)
     try:
         wanted = form.submitted()
     except UsageError as refused:
@@ -166,7 +167,7 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             frame.refusal(error)
         if wanted:
             _known(wanted[0], listed)
-            _time(wanted)
+            _time(wanted, listed)
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
         device = str(form.value("device"))
         st.button(
@@ -216,8 +217,6 @@ def _load() -> None:
         form.fill(from_json(_parsed(file.name, file.getvalue())))
     except UsageError as error:
         st.session_state[NOT_LOADED] = error
-    else:
-        st.session_state.pop(NOT_LOADED, None)
 
 
 def _parsed(name: str, data: bytes) -> object:
@@ -246,13 +245,15 @@ def _known(config: TrainConfig, listed: Sequence[Job]) -> None:
         )
 
 
-def _time(wanted: Sequence[TrainConfig]) -> None:
+def _time(wanted: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     """Say on which devices it can run and how long it takes, once that was measured."""
-    there = "; ".join(words.device_words(one) for one in cache_train.devices())
+    busy = {slot: job.name for job in listed if not job.state.ended for slot in job.slots}
+    devices = cache_train.devices()
+    there = "; ".join(words.device_words(one, busy.get(one.slot, "")) for one in devices)
     config = wanted[0]
     speed, failed = cache_train.speeds().get(config), train_work.failure(config)
     slow = config.model in MODELS and MODELS[config.model].millions > LARGE
-    if speed is None and slow and all(one.slot == CPU for one in cache_train.devices()):
+    if speed is None and slow and all(one.slot == CPU for one in devices):
         widgets.caption("A network of this size is slow on a CPU: see first how long it takes.")
     with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
         if train_work.measuring(config):

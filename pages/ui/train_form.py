@@ -21,7 +21,7 @@ from core.training.config import (
     SCHEDULES,
 )
 from core.training.recipes import RECIPES
-from pages.ui import cache_train, train_work, widgets
+from pages.ui import cache_train, frame, train_work, widgets
 from pages.ui import train_state as form
 from pages.ui.train_state import BY_NAME, NUMBER, OWN, key
 
@@ -75,8 +75,12 @@ def _model() -> None:
         widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
         return
     known = names.known()
-    if known is None:
+    failed = train_work.failure()
+    if failed is not None:
+        frame.refusal(failed)
+    elif known is None:
         train_work.list_networks()
+        widgets.caption("Asking timm and torchvision for their names.")
     chosen = form.value("network")
     others = () if chosen is None or (known and chosen in known) else (chosen,)
     st.selectbox(

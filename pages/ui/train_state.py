@@ -1,6 +1,7 @@
 """What stands in the form of the Train page: filled from a config, read into one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import streamlit as st
@@ -46,10 +47,10 @@ def put(name: str, what: object) -> None:
 def begin() -> None:
     """Fill the form when it is drawn first in a session."""
     if key("data") not in st.session_state:
-        fill(from_json(FIRST), named=False)
+        fill(from_json(FIRST))
 
 
-def fill(config: TrainConfig, *, named: bool = True) -> None:
+def fill(config: TrainConfig) -> None:
     """Set every widget to a config; one training, no other losses."""
     own = config.model in MODELS
     put("data", config.data)
@@ -57,7 +58,8 @@ def fill(config: TrainConfig, *, named: bool = True) -> None:
     put("network", None if own else config.model)
     put("loss", config.loss["name"])
     fill_loss(str(config.loss["name"]), config.loss)
-    put("name", config.name if named else "")
+    # A name that only says loss, network and data would be wrong once these are changed.
+    put("name", "" if config.name == replace(config, name="").name else config.name)
     put("data_root", config.data_root or "")
     put("n_train", config.n_train)
     put("seeds", str(config.seed))

@@ -180,13 +180,22 @@ def _has_metrics(run_id: str) -> bool:
 
 def _body(job_id: str, beside: str | None, stood: str) -> None:
     """Draw numbers, curves and log; the whole page anew when the job stands elsewhere by now."""
-    jobs = open_jobs()
-    job = jobs.get(job_id)
-    if train_queue.stand([job]) != stood:
-        st.rerun()
-    config, history = jobs.config(job_id), _history(job)
-    found = jobs.progress(job_id)
-    quiet = jobs.silent(job_id)
+    with frame.caught():
+        jobs = open_jobs()
+        jobs.tick()
+        job = jobs.get(job_id)
+        if train_queue.stand([job]) != stood:
+            st.rerun()
+        _numbers(jobs, job, beside)
+
+
+_live_body = st.fragment(_body, run_every=LOOK_S)
+
+
+def _numbers(jobs: LocalJobs, job: Job, beside: str | None) -> None:
+    config, history = jobs.config(job.id), _history(job)
+    found = jobs.progress(job.id)
+    quiet = jobs.silent(job.id)
     with st.container():
         if found is not None and job.state is State.RUNNING:
             st.progress(
@@ -205,9 +214,6 @@ def _body(job_id: str, beside: str | None, stood: str) -> None:
         widgets.second("The curves begin with the end of the first epoch.")
     _curves(runs)
     _log(jobs, job)
-
-
-_live_body = st.fragment(_body, run_every=LOOK_S)
 
 
 def _other(beside: str | None) -> Trained | None:

@@ -49,11 +49,6 @@ def measuring(config: TrainConfig) -> bool:
     return Asked(config).key in running()
 
 
-def listing() -> bool:
-    """Whether networks are being listed."""
-    return Asked().key in running()
-
-
 def failure(config: TrainConfig | None = None) -> AuditError | None:
     """Return why there was no answer."""
     return _failed().get(Asked(config).key)

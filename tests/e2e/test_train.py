@@ -220,6 +220,13 @@ def test_how_long_it_takes_is_measured(open_page):
     expect(page.get_by_text(re.compile("About .*images a second"))).to_be_visible()
 
 
+def test_the_server_holds_no_torch(open_page, trainer):
+    open_page()
+    maps = Path(f"/proc/{trainer.process.pid}/maps").read_text()
+    assert "numpy" in maps
+    assert "libtorch" not in maps
+
+
 def test_networks_of_other_packages_are_found_by_search(open_page):
     page = open_page()
     page.get_by_role("combobox", name="Network").click()

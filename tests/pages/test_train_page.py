@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -348,8 +350,8 @@ def test_the_time_is_told_once_it_was_measured(page):
 
 
 def test_a_run_of_the_same_settings_is_pointed_out(page, keep, library):
-    keep_run(library, "done1")
-    keep("done1", State.SUCCEEDED, run="done1")
+    keep_run(library, "ended")
+    keep("ended", State.SUCCEEDED, run="ended")
     test = fine(page())
     assert any("Trained before" in one.value for one in test.markdown)
     test.number_input(key="train.epochs").set_value(3).run()
@@ -360,9 +362,9 @@ def test_the_list_says_where_each_training_stands(page, keep):
     for i, state in enumerate(State):
         me = identity(os.getpid())
         live = {"supervisor": me} if state in {State.STARTING, State.RUNNING} else {}
-        keep(f"job{i}", state, **live)
+        keep("abcdefgh"[i], state, **live)
     half = Progress(4, 10, 0, 5, 1234.4, 2**30, 9.0, 42.0)
-    progress.write(open_jobs().folder("job2").path, half)
+    progress.write(open_jobs().folder("c").path, half)
     text = html(fine(page()))
     for said in ("waiting, the queue is paused", "starting", "done after 52 s", "failed after"):
         assert said in text
@@ -371,10 +373,10 @@ def test_the_list_says_where_each_training_stands(page, keep):
 
 
 def test_the_queue_is_paused_and_goes_on(page, keep):
-    keep("other", wants="cuda:7")
+    keep("queued", wants="cuda:7")
     test = page()
     assert "Go on with the queue" in buttons(test)
-    open_jobs().cancel("other")
+    open_jobs().cancel("queued")
     test.button(key="queue.unpause").click().run()
     assert not open_jobs().paused
     open_jobs().pause()
@@ -383,19 +385,19 @@ def test_the_queue_is_paused_and_goes_on(page, keep):
 
 
 def test_jobs_are_stopped_and_moved_to_the_front_in_the_list(page, keep):
-    keep("one")
-    keep("two")
+    keep("first")
+    keep("next")
     test = page()
-    assert [b.key for b in test.button if b.key.startswith("queue.front")] == ["queue.front.two"]
-    test.button(key="queue.front.two").click().run()
-    assert open_jobs().get("two").priority > open_jobs().get("one").priority
-    test.button(key="queue.stop.one").click().run()
-    assert open_jobs().get("one").state is State.CANCELLED
+    assert [b.key for b in test.button if b.key.startswith("queue.front")] == ["queue.front.next"]
+    test.button(key="queue.front.next").click().run()
+    assert open_jobs().get("next").priority > open_jobs().get("first").priority
+    test.button(key="queue.stop.first").click().run()
+    assert open_jobs().get("first").state is State.CANCELLED
 
 
 def test_many_submissions_are_folded(page, keep):
     for i in range(15):
-        keep(f"job{i:02d}", State.CANCELLED)
+        keep("abcdefghijkmnpq"[i], State.CANCELLED)
     test = page()
     assert "3 earlier" in buttons(test)
     test.button(key="queue.more").click().run()
@@ -403,16 +405,18 @@ def test_many_submissions_are_folded(page, keep):
 
 
 def test_a_running_job_shows_numbers_and_curves(page, keep):
-    keep("run1", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()), slots=("cpu",))
-    progress.write(open_jobs().folder("run1").path, Progress(3, 150, 0, 5, 1e3, 2**30, 9.0, 42.0))
-    test = fine(page(job="run1"))
+    keep("running", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()), slots=("cpu",))
+    progress.write(
+        open_jobs().folder("running").path, Progress(3, 150, 0, 5, 1e3, 2**30, 9.0, 42.0)
+    )
+    test = fine(page(job="running"))
     text = html(test)
     assert "Training “AdaFocal, small_cnn on digits”." in text
     assert "about 40 s" in text
     for title in ("Error", "ECE"):
         assert f'<h2 class="c-title">{title}<small>validation' in text
     test.button(key="job.stop").click().run()
-    assert open_jobs().get("run1").asked == "cancel"
+    assert open_jobs().get("running").asked == "cancel"
     assert "Stopping" in html(test)
     assert test.button(key="job.stop").disabled
 
@@ -436,37 +440,37 @@ def test_a_failed_job_says_why_and_is_tried_again(page, keep):
 
 
 def test_a_stopped_job_is_resumed_as_a_new_one(page, keep):
-    keep("half", State.CANCELLED, n_epochs=2)
-    checkpoints = open_jobs().folder("half").checkpoints
+    keep("cut", State.CANCELLED, n_epochs=2)
+    checkpoints = open_jobs().folder("cut").checkpoints
     checkpoints.mkdir()
     (checkpoints / "epoch-00002.pt").write_bytes(b"x")
-    test = page(job="half")
+    test = page(job="cut")
     test.button(key="job.resume").click().run()
     fine(test)
     again = open_jobs().list()[0]
-    assert (again.parent, again.relation) == ("half", "resume")
-    assert any("Goes on from job half" in label for label in links(test))
-    back = page(job="half")
+    assert (again.parent, again.relation) == ("cut", "resume")
+    assert any("Goes on from job cut" in label for label in links(test))
+    back = page(job="cut")
     assert any(f"Resumed as job {again.id}" in label for label in links(back))
 
 
 def test_a_finished_job_opens_its_run(page, keep, library):
-    keep_run(library, "done1")
-    keep("done1", State.SUCCEEDED, run="done1")
-    test = fine(page(job="done1"))
+    keep_run(library, "ended")
+    keep("ended", State.SUCCEEDED, run="ended")
+    test = fine(page(job="ended"))
     assert {"Open in Reliability", "Open in Gamma dynamics"} <= set(buttons(test))
     test.button(key="job.reliability").click().run()
     fine(test)
-    assert test.query_params["run"] in ("done1", ["done1"])
+    assert test.query_params["run"] in ("ended", ["ended"])
     assert "a run" in html(test)
     assert "file digest" in html(test)
 
 
 def test_a_finished_job_whose_run_was_deleted_says_so(page, keep, library):
-    keep_run(library, "done1")
-    keep("done1", State.SUCCEEDED, run="done1")
-    library.delete("done1")
-    test = fine(page(job="done1"))
+    keep_run(library, "ended")
+    keep("ended", State.SUCCEEDED, run="ended")
+    library.delete("ended")
+    test = fine(page(job="ended"))
     assert any("no longer in the library" in one.value for one in test.markdown)
 
 
@@ -498,6 +502,11 @@ def test_duplicate_fills_the_form(page, keep):
     assert test.number_input(key="train.loss.fcl.gamma").value == 2.0
     test.button(key="train.submit").click().run()
     assert open_jobs().config(open_jobs().list()[0].id) == config
+    changed = page(job="mine")
+    changed.button(key="job.duplicate").click().run()
+    changed.selectbox(key="train.loss").set_value("ce").run()
+    changed.button(key="train.submit").click().run()
+    assert open_jobs().list()[0].name == "Cross-entropy, small_cnn on digits"
 
 
 def test_an_unknown_job_is_refused_with_the_way_back(page):
@@ -507,10 +516,20 @@ def test_an_unknown_job_is_refused_with_the_way_back(page):
     assert "All trainings" in links(test)
 
 
+def test_a_busy_device_names_its_job(page, keep):
+    keep("running", State.RUNNING, supervisor=identity(os.getpid()), slots=("cpu",))
+    assert "Devices here: CPU, busy with AdaFocal, small_cnn on digits." in html(fine(page()))
+
+
+def test_the_page_imports_no_torch():
+    code = "import sys, pages.ui.train; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
 def test_hostile_names_are_text_everywhere(page, keep):
     config = replace(CONFIG, name=HOSTILE)
-    keep("evil", State.FAILED, n_epochs=1, config=config, failure=Failure("X", HOSTILE, HOSTILE))
-    for test in (page(), page(job="evil")):
+    keep("evi", State.FAILED, n_epochs=1, config=config, failure=Failure("X", HOSTILE, HOSTILE))
+    for test in (page(), page(job="evi")):
         assert not test.exception
         assert "<script>" not in html(test)
         marked = [e.value for e in (*test.markdown, *test.error, *test.caption)]
@@ -522,8 +541,8 @@ def test_plain_words_hold_no_jargon(page, keep):
     test = fine(page(plain="true"))
     assert "What comes out is a run" in html(test)
     assert test.button(key="train.first_one")
-    keep("run1", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()))
-    text = html(fine(page(plain="true", job="run1")))
+    keep("running", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()))
+    text = html(fine(page(plain="true", job="running")))
     assert "Wrong, in 100" in text
     for word in ("Log-loss", "ECE", "Entropy", "norm"):
         assert word not in text

@@ -149,3 +149,5 @@ def test_devices_say_what_is_free_and_who_is_on_them():
     assert words.device_words(gpu) == "cuda:0: H100, 60.0 GiB of 80.0 GiB free"
     assert words.device_words(Device("cpu", "CPU"), "“x”") == "CPU, busy with “x”"
     assert words.memory(5 * 2**20) == "5 MiB"
+    assert words.device_words(Device("cpu", "cpu")) == "CPU"
+    assert words.device_words(Device("cuda:1", "cuda:1")) == "cuda:1"
