@@ -47,12 +47,12 @@ def storing(what: str) -> Iterator[None]:
         ) from error
 
 
-def make_private(path: Path) -> None:
-    """Make a folder, which must not be there, and what is missing above it, for this user alone."""
+def make_private(path: Path, *, exist_ok: bool = False) -> None:
+    """Make a folder and what is missing above it for this user alone."""
     for folder in reversed(path.parents):
         if not folder.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
-    path.mkdir(mode=0o700)
+    path.mkdir(mode=0o700, exist_ok=exist_ok)
 
 
 def replace_text(path: Path, text: str) -> None:

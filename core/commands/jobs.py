@@ -3,16 +3,17 @@
 import argparse
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core.commands.shared import Json, Parser, emit, printable
-from core.errors import AuditError, LostWorker
+from core.errors import AuditError, LostWorker, UsageError
 
 if TYPE_CHECKING:
     from core.jobs.local import LocalJobs
     from core.jobs.records import Job
 
 LOOK_S: Final = 0.2
+TICK_S: Final = 5.0
 
 
 def add_jobs(verb: Parser) -> None:
@@ -72,18 +73,22 @@ def wait_for(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
     from core.jobs.log import Follower
 
     print(f"job {job.id}", file=sys.stderr)
-    follower = Follower(jobs.folder(job.id).path)
+    if jobs.paused:
+        print("the queue is paused; python -m core jobs unpause lets it go on", file=sys.stderr)
+    follower, ticked = Follower(jobs.folder(job.id).path), 0.0
     try:
         while not job.state.ended:
             time.sleep(LOOK_S)
-            jobs.tick()
-            _print(follower)
+            if time.monotonic() - ticked >= TICK_S:
+                ticked = time.monotonic()
+                jobs.tick()
+            _print(follower.new())
             job = jobs.get(job.id)
     except KeyboardInterrupt:
         jobs.cancel(job.id)
         print(f"cancelled; {_resume(job)}", file=sys.stderr)
         raise
-    _print(follower)
+    _print(follower.rest())
     if job.state == "succeeded":
         return _succeeded(jobs, job, target)
     failure = job.failure
@@ -95,8 +100,8 @@ def wait_for(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
     raise error
 
 
-def _print(follower: Any) -> None:  # noqa: ANN401  Follower; imported late
-    for line in follower.new():
+def _print(lines: "list[str]") -> None:
+    for line in lines:
         print(line, file=sys.stderr)
 
 
@@ -104,7 +109,7 @@ def _succeeded(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
     result = jobs.folder(job.id).result() or {"job": job.id, "run": job.run, "state": job.state}
     emit(target, result)
     if target != "-":
-        print(f"run {job.run}, {result['seconds']:.0f} s")
+        print(f"run {job.run}")
     return 0
 
 
@@ -149,6 +154,8 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _logs(arguments: argparse.Namespace) -> int:
+    if arguments.lines < 1:
+        raise UsageError("SETTING", f"--lines is {arguments.lines}", "give 1 or more")
     for line in _jobs().log(arguments.id, arguments.lines):
         print(line)
     return 0

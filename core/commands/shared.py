@@ -44,10 +44,10 @@ def emit(target: str | None, value: Json | list[Json]) -> None:
     """Write JSON to a file, or to stdout for ``-``."""
     if target is None:
         return
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    if target == "-":
-        print(text)
+    if target == "-":  # a terminal may read it: names must not steer it
+        print(json.dumps(value, indent=1, allow_nan=False))
     else:
+        text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
         write(Path(target), text + "\n")
 
 

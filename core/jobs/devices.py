@@ -3,16 +3,21 @@
 import csv
 import os
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from core.jobs.records import Job
 
 ALLOWED: Final = "CANDOR_DEVICES"  # environment variable: slots by comma, in place of all
 CPU: Final = "cpu"
-QUERY: Final = ("nvidia-smi", "--query-gpu=index,name,memory.free,memory.total")
+VISIBLE: Final = "CUDA_VISIBLE_DEVICES"  # numbers, or beginnings of UUIDs
+QUERY: Final = ("nvidia-smi", "--query-gpu=index,uuid,name,memory.free,memory.total")
 PATIENCE_S: Final = 20.0
+AGAIN_S: Final = 1.0
+FRESH_S: Final = 5.0  # for which an answer of the driver holds
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Device:
     ----------
     slot : str
         ``cpu``, or ``cuda:`` and the number that the driver gives the GPU.
-    name : str
+    name, uuid : str
     free, total : int or None
         Bytes of the GPU's memory.
     """
@@ -32,6 +37,7 @@ class Device:
     name: str
     free: int | None = None
     total: int | None = None
+    uuid: str = ""
 
 
 def devices() -> tuple[Device, ...]:
@@ -46,11 +52,7 @@ def devices() -> tuple[Device, ...]:
         known = {gpu.slot: gpu for gpu in gpus}
         slots = dict.fromkeys(slot.strip() for slot in named.split(",") if slot.strip())
         return tuple(known.get(slot, Device(slot, slot)) for slot in slots)
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        kept = {f"cuda:{number.strip()}" for number in visible.split(",")}
-        gpus = [gpu for gpu in gpus if gpu.slot in kept]
-    return (*gpus, Device(CPU, "CPU"))
+    return (*(gpu for gpu in gpus if _visible(gpu)), Device(CPU, "CPU"))
 
 
 def slots() -> tuple[str, ...]:
@@ -58,12 +60,12 @@ def slots() -> tuple[str, ...]:
     return tuple(device.slot for device in devices())
 
 
-def suits(job: Job, slot: str, there: Sequence[str]) -> bool:
-    """Whether a job wants a slot of those that there are."""
-    if job.wants == "auto":
-        gpus = any(one != CPU for one in there)
-        return (slot != CPU) == gpus
-    return slot == job.wants or (job.wants == "cuda" and slot != CPU)
+def fit(job: Job, there: Sequence[str]) -> tuple[list[str], int]:
+    """Return the slots that a job could use, and how many it needs; processes share the CPU's."""
+    gpus = [slot for slot in there if slot != CPU]
+    wanted = {"auto": gpus or [CPU], "cuda": gpus}.get(job.wants, [job.wants])
+    fitting = [slot for slot in there if slot in wanted]
+    return fitting, 1 if fitting == [CPU] else job.n_devices
 
 
 def environment(taken: Sequence[str]) -> dict[str, str]:
@@ -72,23 +74,48 @@ def environment(taken: Sequence[str]) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
-def _gpus() -> list[Device]:
+def _visible(gpu: Device) -> bool:
+    """Whether `CUDA_VISIBLE_DEVICES` leaves a GPU; its numbers are read as the driver's."""
+    named = os.environ.get(VISIBLE)
+    if named is None:
+        return True
+    names = [name.strip() for name in named.split(",")]
+    number = gpu.slot.removeprefix("cuda:")
+    return any(name == number or (len(name) > 3 and gpu.uuid.startswith(name)) for name in names)
+
+
+def _gpus() -> Sequence[Device]:
     """Return the GPUs that NVIDIA's driver names; none where there is no driver."""
-    try:
-        told = subprocess.run(
-            [*QUERY, "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return []
-    rows = (row for row in csv.reader(told.splitlines(), skipinitialspace=True) if len(row) == 4)
-    return [
-        Device(f"cuda:{index}", name, _mebibytes(free), _mebibytes(total))
-        for index, name, free, total in rows
-    ]
+    return _asked(int(time.monotonic() / FRESH_S))
+
+
+@lru_cache(maxsize=1)
+def _asked(_: int) -> tuple[Device, ...]:
+    """Ask the driver; one that does not answer is asked again, for it may be busy."""
+    for last in (False, True):
+        try:
+            told = subprocess.run(
+                [*QUERY, "--format=csv,noheader,nounits"],
+                capture_output=True,
+                timeout=PATIENCE_S,
+                check=True,
+            ).stdout
+        except FileNotFoundError:
+            return ()
+        except (OSError, subprocess.SubprocessError):
+            time.sleep(0.0 if last else AGAIN_S)
+        else:
+            return _read(told.decode("utf-8", "replace"))
+    return ()
+
+
+def _read(told: str) -> tuple[Device, ...]:
+    rows = csv.reader(told.splitlines(), skipinitialspace=True)
+    return tuple(
+        Device(f"cuda:{row[0]}", row[2], _mebibytes(row[3]), _mebibytes(row[4]), row[1])
+        for row in rows
+        if len(row) == 5 and row[0].isdecimal()
+    )
 
 
 def _mebibytes(text: str) -> int | None:

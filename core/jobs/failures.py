@@ -10,18 +10,20 @@ from typing import Final
 from core.jobs.records import Failure, Json
 
 RESUME: Final = "resume it from its last checkpoint, or retry it from the start"
-_RAISED: Final = re.compile(r"^(?:[\w<>]+\.)*[A-Z]\w*(?:: .*)?$")
-_EVENTS: Final = Path("/sys/fs/cgroup/memory.events")
+_RAISED: Final = re.compile(r"^(?:[\w<>]+\.)*[A-Z_]\w*(?:: .*)?$")
+_RANK: Final = re.compile(r"^\[rank\d+\]: ?")
+_GROUPS: Final = Path("/sys/fs/cgroup")
 HALVE: Final = "halve the batch size{half}, or take a smaller model or lower precision"
 
 # What the line of an exception means; the first pattern that fits counts.
 KNOWN: Final = (
     (
-        r"OutOfMemoryError|CUDA out of memory|CUBLAS_STATUS_ALLOC_FAILED",
+        r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|STATUS_ALLOC_FAILED",
         Failure("DEVICE_MEMORY", "the GPU's memory ran out", HALVE),
     ),
     (
-        r"^MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc",
+        r"^[\w.]*MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc"
+        r"|DataLoader worker .* killed by signal: Killed",
         Failure("HOST_MEMORY", "the machine's memory ran out", HALVE),
     ),
     (
@@ -37,23 +39,13 @@ KNOWN: Final = (
         ),
     ),
     (
-        r"invalid device ordinal|no CUDA-capable device|No CUDA GPUs are available|Found no NVIDIA",
+        r"invalid device ordinal|no CUDA-capable device|No CUDA GPUs are available|Found no NVIDIA"
+        r"|not compiled with CUDA|CUDA-capable device\(s\) is/are busy",
         Failure(
-            "DEVICE", "the GPU that it needs is not there", "choose another device, then retry"
+            "DEVICE", "the GPU that it needs cannot be used", "choose another device, then retry"
         ),
     ),
 )
-
-
-def missing_device(wants: str, n_devices: int, there: Sequence[str]) -> Failure:
-    """Return the failure of a job that wants what the machine does not have."""
-    wanted = wants if n_devices == 1 else f"{n_devices} of {wants}"
-    have = ", ".join(there) or "none"
-    return Failure(
-        "DEVICE",
-        f"it needs {wanted}; the devices for jobs here are {have}",
-        "choose another device, then submit it again",
-    )
 
 
 def time_limit(seconds: float) -> Failure:
@@ -84,18 +76,19 @@ def explain(
     kills : int
         Processes that the kernel killed for want of memory in this control group meanwhile.
     """
-    if result is not None and isinstance(result.get("error"), dict):
-        error = result["error"]
-        return Failure(str(error["code"]), str(error["what"]), str(error["remedy"]))
+    said = refused(result)
+    if said is not None:
+        return said
     batch = config.get("batch_size")
     half = f" to {batch // 2}" if isinstance(batch, int) and batch > 1 else ""
-    if code < 0:
-        return _signalled(-code, half, kills)
-    raised = _raised(lines)
+    raised = _raised([_RANK.sub("", line) for line in lines])
     for pattern, known in KNOWN:
         if re.search(pattern, raised):
             what, remedy = f"{known.what} ({raised[:200]})", known.remedy.format(half=half)
             return replace(known, what=what, remedy=remedy)
+    # Of several processes the first that fails takes the others with it, by a signal.
+    if code < 0 and not (raised and -code in {signal.SIGKILL, signal.SIGTERM}):
+        return _signalled(-code, half, kills)
     if raised:
         return Failure("EXCEPTION", raised[:500], f"see the log; {RESUME}")
     return Failure(
@@ -103,10 +96,21 @@ def explain(
     )
 
 
+def refused(result: Json | None) -> Failure | None:
+    """Return what a trainer itself said that it refused; None where it said nothing."""
+    error = result.get("error") if result is not None else None
+    if not isinstance(error, dict):
+        return None
+    said = {key: str(error.get(key, "")) for key in ("code", "what", "remedy")}
+    return Failure(**said)
+
+
 def out_of_memory_kills() -> int:
     """Return how many processes the kernel killed in this control group so far, 0 if unknown."""
     try:
-        words = dict(line.split() for line in _EVENTS.read_text().splitlines())
+        (line,) = (x for x in Path("/proc/self/cgroup").read_text().splitlines() if x[:3] == "0::")
+        events = _GROUPS / line[3:].lstrip("/") / "memory.events"
+        words = dict(line.split() for line in events.read_text().splitlines())
         return int(words["oom_kill"])
     except (OSError, ValueError, KeyError):
         return 0
@@ -132,6 +136,6 @@ def _raised(lines: Sequence[str]) -> str:
     """Return the line that names the exception of the last traceback, "" where there is none."""
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent")]
     if not starts:
-        return next((line for line in reversed(lines) if line.startswith("MemoryError")), "")
+        return ""
     found = [line for line in lines[starts[-1] + 1 :] if _RAISED.match(line)]
     return found[-1] if found else ""

@@ -1,41 +1,57 @@
 """Starting supervisors, each a process of its own session; standard library only."""
 
+import logging
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import Final
+from typing import IO, Final
 
 from core.jobs.devices import slots
-from core.jobs.store import Store
+from core.jobs.records import State
+from core.jobs.store import Store, assigned
 
 ROOT: Final = Path(__file__).parents[2]
 SUPERVISOR: Final = "core.jobs.supervisor"
+MAX_WORDS: Final = 64 * 1024
+LOG: Final = logging.getLogger("candor")
 
 
-def start_what_can(home: Path) -> int:
-    """Start a supervisor for each job that can start, and return how many.
+def start_what_can(home: Path) -> None:
+    """Start a supervisor for each job that can start.
 
-    A supervisor that finds its job taken by another ends at once, so starting too many is
-    harmless.
+    One that finds its job taken by another meanwhile ends at once.
     """
     store = Store(home)
-    if not any(job.state == "queued" for job in store.all()):
-        return 0  # devices are looked at only when something waits
-    n_jobs = store.startable(slots())
-    for _ in range(n_jobs):
-        _start(home)
-    return n_jobs
+    jobs = store.all()
+    if any(job.state is State.QUEUED for job in jobs) and not store.paused:
+        for _ in assigned(jobs, slots()):
+            _start(home)
 
 
 def _start(home: Path) -> None:
     # A session of its own: neither the end of this process nor Ctrl-C in its terminal reaches it.
-    process = subprocess.Popen(
-        [sys.executable, "-m", SUPERVISOR, str(home)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    try:
+        with _words(home) as words:
+            process = subprocess.Popen(
+                [sys.executable, "-m", SUPERVISOR, str(home)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=words,
+                start_new_session=True,
+            )
+    except OSError:  # no memory or no process left: whoever looks next tries again
+        LOG.exception("a supervisor could not be started")
+        return
     Thread(target=process.wait, daemon=True).start()  # so that it does not stay as a zombie
+
+
+def _words(home: Path) -> IO[bytes]:
+    """Return where supervisors write what they should never have to say."""
+    path = home / "jobs" / "supervisors.log"
+    with suppress(OSError):
+        if path.stat().st_size > MAX_WORDS:
+            path.unlink()
+    return path.open("ab")

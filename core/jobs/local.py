@@ -10,17 +10,17 @@ from typing import Final
 from core.disk import writing
 from core.errors import UsageError
 from core.jobs import failures, processes
+from core.jobs.devices import fit, slots
 from core.jobs.launch import start_what_can
 from core.jobs.log import tail
 from core.jobs.records import LATE_S, Job, State, silence, watched
-from core.jobs.store import LIVE, Store
+from core.jobs.store import ALPHABET, LIVE, Store
 from core.library import home
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.progress import read as read_progress
 
-ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
 MOST: Final = 1_000  # jobs of one submission, and jobs that wait
 MAX_SECONDS: Final = 366 * 86_400.0
 
@@ -63,7 +63,8 @@ class LocalJobs:
         Raises
         ------
         UsageError
-            SETTING: too many, or a time limit out of range.
+            SETTING: too many, or a time limit out of range. DEVICE: this machine does not have
+            what they want. PLATFORM: it does not run Linux.
         LibraryError
             LIBRARY_WRITE, or JOBS.
         """
@@ -84,6 +85,7 @@ class LocalJobs:
                     priority=priority,
                     time_limit=time_limit,
                 )
+                _check_devices(job)
                 made.append(job)
                 JobFolder.make(self._store.folder(job.id), config)
             added = self._store.add(made)
@@ -91,7 +93,7 @@ class LocalJobs:
             for job in made:
                 shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
             raise
-        self._start()
+        start_what_can(self.home)
         return added
 
     def retry(self, job_id: str) -> Job:
@@ -154,7 +156,9 @@ class LocalJobs:
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a queued job, ask a running one to end; an ended one stays as it is."""
-        return self._store.cancel(job_id)
+        self._store.cancel(job_id)
+        self.tick()  # of one whose supervisor is gone nobody else would hear
+        return self.get(job_id)
 
     def to_front(self, job_id: str) -> Job:
         """Let a queued job be the next to start."""
@@ -172,7 +176,7 @@ class LocalJobs:
     def unpause(self) -> None:
         """Let queued jobs start again."""
         self._store.pause(paused=False)
-        self._start()
+        start_what_can(self.home)
 
     def rebuild(self) -> int:
         """Make the table anew from the folders, and return how many jobs it holds."""
@@ -187,30 +191,31 @@ class LocalJobs:
         for job in self._store.all():
             if job.state in LIVE and not watched(job, self._store.folder(job.id)):
                 self._reconcile(job)
-        self._start()
+        start_what_can(self.home)
 
     def _reconcile(self, job: Job) -> None:
         """End what is left of a job whose supervisor is gone, and say how the job ended."""
         if not processes.end(lambda: processes.marked(job.id), 0.0):
             return  # looked at again at the next tick
-        result = JobFolder(self._store.folder(job.id)).result() or {}
-        if result.get("state") == "succeeded":
+        result = JobFolder(self._store.folder(job.id)).result()
+        said = failures.refused(result)
+        if result is not None and result.get("state") == "succeeded":
             self._store.end(job, State.SUCCEEDED, run=str(result.get("run", "")))
         elif job.asked:
             self._store.end(job, State.CANCELLED)
-        elif result.get("state") == "failed":
-            said = failures.explain(1, result, (), {}, 0)
+        elif said is not None:
             self._store.end(job, State.FAILED, failure=said)
         else:
-            what = "its supervisor ended without a word, by a restart of the machine for example"
+            again = job.supervisor is not None and job.supervisor.boot != processes.this_boot()
+            what = "the machine was started again" if again else "its supervisor was killed"
             self._store.end(job, State.LOST, failure=failures.lost(what))
 
     # How ----------------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        start_what_can(self.home)
-
     def _check(self, n_jobs: int, time_limit: float | None) -> None:
+        if not processes.this_boot():
+            what = "training in the background needs Linux"
+            raise UsageError("PLATFORM", what, "train there, and import the predictions here")
         waiting = sum(job.state is State.QUEUED for job in self._store.all())
         if not 1 <= n_jobs <= MOST - waiting:
             what = f"{n_jobs} jobs, with {waiting} waiting already"
@@ -248,13 +253,26 @@ class LocalJobs:
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        self._start()
+        start_what_can(self.home)
         return added
 
 
 def open_jobs() -> LocalJobs:
     """Return the jobs of this user."""
     return LocalJobs(home())
+
+
+def _check_devices(job: Job) -> None:
+    """Refuse what this machine does not have, before it waits for it in vain."""
+    there = slots()
+    fitting, n_slots = fit(job, there)
+    if len(fitting) < n_slots:
+        wanted = job.wants if n_slots == 1 else f"{n_slots} of {job.wants}"
+        raise UsageError(
+            "DEVICE",
+            f"{wanted} is wanted; the devices for jobs here are {', '.join(there) or 'none'}",
+            "choose another device",
+        )
 
 
 def _new_id() -> str:

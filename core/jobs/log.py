@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from unicodedata import category
@@ -27,29 +28,25 @@ class Log:
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
         self._earlier = folder / EARLIER
-        self._file = self._path.open("ab", buffering=0)
-        self._size = self._path.stat().st_size
+        self._end = b""
 
     def write(self, data: bytes) -> None:
-        """Keep what was printed, at most `CHUNK` bytes; on a full disk it is let go."""
-        try:
-            if self._size + len(data) > LIMIT:
-                self._file.close()
+        """Keep what was printed, at most `CHUNK` bytes; on a full disk only its end, in memory."""
+        self._end = (self._end + data)[-TAIL:]
+        with suppress(OSError):
+            if self._path.exists() and self._path.stat().st_size + len(data) > LIMIT:
                 self._path.replace(self._earlier)
-                self._file, self._size = self._path.open("ab", buffering=0), 0
-            self._size += self._file.write(data)
-        except OSError:
-            return
+            with self._path.open("ab", buffering=0) as file:
+                file.write(data)
 
     def follow(self, pipe: int) -> None:
         """Write all that comes through a pipe until its last writer closes it."""
         while data := os.read(pipe, CHUNK):
             self.write(data)
-        self.close()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    def last(self, n_lines: int) -> list[str]:
+        """Return the last lines, whether the disk took them or not."""
+        return _lines(self._end, n_lines)
 
 
 class Follower:
@@ -63,6 +60,7 @@ class Follower:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
+        self._file = 0  # its number in the file system: another one was begun anew
         self._at = 0
         self._rest = b""
 
@@ -70,14 +68,21 @@ class Follower:
         """Return the whole lines since the last call; a log begun anew is read from its start."""
         try:
             with self._path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                file.seek(self._at if self._at <= size else 0)
-                data = file.read(CHUNK)
+                found = os.fstat(file.fileno())
+                if found.st_ino != self._file:
+                    self._file, self._at, self._rest = found.st_ino, 0, b""
+                file.seek(self._at)
+                data = file.read(LIMIT)
                 self._at = file.tell()
         except OSError:
             return []
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [_clean(line.decode("utf-8", "replace")) for line in lines]
+
+    def rest(self) -> list[str]:
+        """Return what is left at the end, its last line too where no newline ends it."""
+        lines = self.new()
+        return [*lines, *_lines(self._rest, 1)] if self._rest else lines
 
 
 def tail(folder: Path, n_lines: int) -> list[str]:
@@ -88,6 +93,10 @@ def tail(folder: Path, n_lines: int) -> list[str]:
     data = _end(folder / NAME, TAIL)
     if len(data) < TAIL:
         data = _end(folder / EARLIER, TAIL - len(data)) + data
+    return _lines(data, n_lines)
+
+
+def _lines(data: bytes, n_lines: int) -> list[str]:
     lines = data.decode("utf-8", "replace").split("\n")
     if not lines[-1]:
         lines.pop()

@@ -6,6 +6,7 @@ and the clock tick it started at.
 
 import ctypes
 import os
+import platform
 import signal
 import time
 from collections.abc import Callable
@@ -32,11 +33,14 @@ class Identity:
     pid : int
     start : int
         Clock ticks from the boot to its start.
+    host : str
+        Name of the machine.
     """
 
     boot: str
     pid: int
     start: int
+    host: str
 
 
 @cache
@@ -49,17 +53,23 @@ def this_boot() -> str:
         return ""
 
 
+def this_host() -> str:
+    """Return the name of this machine."""
+    return platform.node()
+
+
 def identity(pid: int) -> Identity | None:
     """Return who has a pid now; None when nobody does, or only a dead process does."""
     found = _stat(pid)
     if found is None or found[0] in "ZX":
         return None
-    return Identity(this_boot(), pid, found[2])
+    return Identity(this_boot(), pid, found[2], this_host())
 
 
 def alive(who: Identity) -> bool:
     """Whether this very process runs in this boot."""
-    return who.boot == this_boot() and identity(who.pid) == who
+    found = identity(who.pid) if who.boot == this_boot() else None
+    return found is not None and found.start == who.start
 
 
 def descendants(pid: int) -> list[int]:

@@ -1,16 +1,20 @@
 """What is known of a job; standard library only."""
 
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
-from core.jobs.processes import Identity, alive, this_boot
+from core.disk import PART
+from core.jobs.processes import Identity, alive, this_boot, this_host
 
 BEAT: Final = "beat"  # file of a job's folder that its supervisor renews
 BEAT_S: Final = 2.0
 LATE_S: Final = 3 * BEAT_S
+GONE_S: Final = 60.0  # without a beat, in another container of this machine
+FAR_S: Final = 600.0  # without a beat, on another machine, whose date may differ
 Json = dict[str, Any]  # Any: plain JSON values
 
 
@@ -125,7 +129,10 @@ class Job:
 
 def beat(folder: Path) -> None:
     """Say that this process still watches; the clock is the boot's and knows no date."""
-    (folder / BEAT).write_text(f"{this_boot()} {time.monotonic()}")
+    part = folder / f".{BEAT}{PART}"
+    with suppress(OSError):  # a full disk: the one before stays
+        part.write_text(f"{this_boot()} {time.monotonic()}")
+        part.replace(folder / BEAT)
 
 
 def silence(folder: Path) -> float | None:
@@ -140,15 +147,23 @@ def silence(folder: Path) -> float | None:
 
 
 def watched(job: Job, folder: Path) -> bool:
-    """Whether the supervisor of a started job lives.
+    """Whether the supervisor of a started job lives, as far as can be told from here.
 
-    In another container on the same machine its pid means nothing; there its beats decide.
+    In another container of this machine its pid means nothing, and on another machine that shares
+    the folder neither does its clock; there the beats decide.
     """
     who = job.supervisor
     if who is None:
         return False
     here = this_boot()
-    if who.boot != here and who.boot.split(":")[0] == here.split(":")[0]:
+    if who.boot == here:
+        return alive(who)
+    if who.boot.split(":")[0] == here.split(":")[0]:
         quiet = silence(folder)
-        return quiet is not None and quiet < 10 * LATE_S
-    return alive(who)
+        return quiet is not None and quiet < GONE_S
+    if who.host == this_host():
+        return False  # this machine was started again
+    try:
+        return time.time() - (folder / BEAT).stat().st_mtime < FAR_S
+    except OSError:
+        return False

@@ -16,14 +16,17 @@ from typing import Final
 
 from core.disk import make_private, parse_json, replace_text, writing
 from core.errors import LibraryError
-from core.jobs.devices import suits
+from core.jobs.devices import fit
+from core.jobs.log import NAME as LOG
 from core.jobs.processes import Identity
-from core.jobs.records import Failure, Job, State
+from core.jobs.records import BEAT, Failure, Job, State
 
 VERSION: Final = 1  # of the table; another one is made anew from the folders
 BUSY_S: Final = 30.0
 RETRY_S: Final = 0.01
 STATE: Final = "state.json"
+ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # of ids; no letter that reads as another
+MAX_ID: Final = 32
 PAUSED: Final = "paused"  # a file: the queue stays paused when the table is made anew
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -67,7 +70,8 @@ class Store:
         LibraryError
             JOB_UNKNOWN.
         """
-        rows = self.jobs.is_dir() and self._ask("SELECT row FROM jobs WHERE id = ?", job_id)
+        sound = is_id(job_id) and self.jobs.is_dir()
+        rows = sound and self._ask("SELECT row FROM jobs WHERE id = ?", job_id)
         if not rows:
             raise _unknown(job_id)
         return _job(rows[0][0])
@@ -83,16 +87,15 @@ class Store:
         """Take in new jobs, all or none; their folders are there already."""
         with self._writing() as connection:
             last = max((job.place for job in _listed(connection)), default=0)
-            placed = [replace(job, place=last + i) for i, job in enumerate(jobs, start=1)]
-            for job in placed:
+            added = [replace(job, place=last + i) for i, job in enumerate(jobs, start=1)]
+            for job in added:
                 self._insert(connection, job)
-        return placed
+        return added
 
     def pause(self, *, paused: bool) -> None:
         """Let queued jobs wait, or go on; those that run are not touched."""
         with writing():
-            if not self.jobs.is_dir():
-                make_private(self.jobs)
+            make_private(self.jobs, exist_ok=True)
             if paused:
                 (self.jobs / PAUSED).touch()
             else:
@@ -106,12 +109,11 @@ class Store:
         supervisor : Identity
             Who will watch it.
         slots : sequence of str
-            Those that this machine has. A job that wants others is given out without any: it can
-            only fail, and its supervisor says so.
+            Those that this machine has now. A job that wants others waits for them.
         """
         with self._writing() as connection:
             jobs = _listed(connection)
-            for job, taken in [] if self.paused else placed(jobs, slots):
+            for job, taken in [] if self.paused else assigned(jobs, slots):
                 return self._write(
                     connection,
                     job,
@@ -121,12 +123,6 @@ class Store:
                     started=time.time(),
                 )
         return None
-
-    def startable(self, slots: Sequence[str]) -> int:
-        """Return how many queued jobs could start now."""
-        jobs = self.all()
-        waits = any(job.state is State.QUEUED for job in jobs)
-        return len(placed(jobs, slots)) if waits and not self.paused else 0
 
     def running(self, job: Job) -> Job | None:
         """Say that a claimed job's process has started; None when it is no longer this one's."""
@@ -207,13 +203,13 @@ class Store:
         )
 
     def _take_in(self, connection: sqlite3.Connection) -> int:
-        """Read every folder's copy; a folder without one is nobody's job."""
+        """Read every folder's copy; a folder without one that can be read is nobody's job."""
         n_jobs = 0
         for path in sorted(self.jobs.glob(f"*/{STATE}")):
-            with suppress(OSError, ValueError, TypeError, KeyError):
+            with suppress(OSError, ValueError, TypeError, KeyError, sqlite3.Error):
                 job = Job.from_json(parse_json(path.read_text("utf-8")))
                 if job.id == path.parent.name:
-                    self._insert(connection, job)
+                    self._insert(connection, _not_again(job, path.parent))
                     n_jobs += 1
         return n_jobs
 
@@ -245,8 +241,9 @@ class Store:
 
     def _opened(self) -> sqlite3.Connection:
         with writing():
-            if not self.jobs.is_dir():
-                make_private(self.jobs)
+            make_private(self.jobs, exist_ok=True)
+            if not self.path.exists():
+                self.path.touch(mode=0o600)  # SQLite gives the files beside it the same mode
         try:
             return self._begun()
         except sqlite3.OperationalError:
@@ -277,24 +274,40 @@ class Store:
         return connection
 
 
-def placed(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple[str, ...]]]:
+def is_id(text: str) -> bool:
+    """Whether a text can name a job."""
+    return 0 < len(text) <= MAX_ID and set(text) <= set(ALPHABET)
+
+
+def _not_again(job: Job, folder: Path) -> Job:
+    """Return a job as a table made anew takes it in.
+
+    A full disk may have kept a copy from being written: what says queued and has begun all the
+    same is not begun again.
+    """
+    begun = any((folder / name).exists() for name in (BEAT, LOG, "result.json"))
+    if job.state is State.QUEUED and begun:
+        return replace(job, state=State.STARTING)
+    return job
+
+
+def assigned(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple[str, ...]]]:
     """Return the queued jobs that can start now, each with its slots, in the order they start.
 
     A job that must wait keeps the free slots it could use, so that smaller ones behind it do not
-    hold it up for ever. A job that wants what the machine does not have gets no slot.
+    hold it up for ever; one that wants what the machine does not have now holds nothing.
     """
     busy = {slot for job in jobs if job.state in LIVE for slot in job.slots}
     free = [slot for slot in slots if slot not in busy]
     queued = [job for job in jobs if job.state is State.QUEUED]
     found: list[tuple[Job, tuple[str, ...]]] = []
     for job in sorted(queued, key=lambda job: (-job.priority, job.place)):
-        fitting = [slot for slot in slots if suits(job, slot, slots)]
-        if len(fitting) < job.n_devices:
-            found.append((job, ()))
+        fitting, n_slots = fit(job, slots)
+        if len(fitting) < n_slots:
             continue
-        taken = tuple(slot for slot in free if slot in fitting)[: job.n_devices]
+        taken = tuple(slot for slot in free if slot in fitting)[:n_slots]
         free = [slot for slot in free if slot not in taken]
-        if len(taken) == job.n_devices:
+        if len(taken) == n_slots:
             found.append((job, taken))
     return found
 

@@ -21,7 +21,7 @@ from core.errors import AuditError
 from core.jobs import failures, processes
 from core.jobs.devices import environment, slots
 from core.jobs.launch import ROOT, start_what_can
-from core.jobs.log import Log, tail
+from core.jobs.log import Log
 from core.jobs.records import BEAT_S, Failure, Job, Json, State, beat
 from core.jobs.store import Store
 
@@ -37,13 +37,13 @@ def main(home: Path, programs: Mapping[str, str] = PROGRAMS) -> int:
     own = processes.identity(os.getpid())
     if own is None:
         return 1
-    store, there = Store(home), slots()
-    job = store.claim(own, there)
+    store = Store(home)
+    job = store.claim(own, slots())
     if job is None:
         return 0
-    try:
-        Supervisor(store, job, programs).run(there)
-    finally:
+    supervisor = Supervisor(store, job, programs)
+    supervisor.run()
+    if not supervisor.stopped:  # a machine that shuts down starts nothing more
         start_what_can(home)
     return 0
 
@@ -65,26 +65,22 @@ class Supervisor:
         self.job = job
         self.folder = store.folder(job.id)
         self._module = programs[job.kind]
-        self._stopped = False
+        self._log = Log(self.folder)
+        self.stopped = False
 
-    def run(self, there: tuple[str, ...]) -> None:
+    def run(self) -> None:
         """Run the job's process and write how it ended."""
         signal.signal(signal.SIGTERM, self._stop)
         processes.become_reaper()
         beat(self.folder)
-        if not self.job.slots:
-            said = failures.missing_device(self.job.wants, self.job.n_devices, there)
-            self._end(State.FAILED, failure=said)
-            return
         kills = failures.out_of_memory_kills()
-        log = Log(self.folder)
         try:
             process = self._start()
         except OSError as error:
             self._end(State.FAILED, failure=Failure("EXCEPTION", str(error), failures.RESUME))
             return
         assert process.stdout is not None
-        reader = Thread(target=log.follow, args=(process.stdout.fileno(),), daemon=True)
+        reader = Thread(target=self._log.follow, args=(process.stdout.fileno(),), daemon=True)
         reader.start()
         reason = self._watch(process)
         self._end_all(process)
@@ -107,21 +103,19 @@ class Supervisor:
 
     def _watch(self, process: "subprocess.Popen[bytes]") -> str:
         """Wait until the process ends, or there is a reason to end it; return that, or ""."""
-        began = beaten = asked = time.monotonic()
-        if not self._own(self.store.running(self.job)):
-            return "fenced"
+        began = beaten = time.monotonic()
+        asked = -ASK_S
         while process.poll() is None:
             now = time.monotonic()
             if now - beaten >= BEAT_S:
                 beaten = now
-                with contextlib.suppress(OSError):
-                    beat(self.folder)
+                beat(self.folder)
             if now - asked >= ASK_S:
                 asked = now
                 reason = self._asked()
                 if reason:
                     return reason
-            if self._stopped:
+            if self.stopped:
                 return "stopped"
             if self.job.time_limit is not None and now - began >= self.job.time_limit:
                 return "time"
@@ -130,15 +124,19 @@ class Supervisor:
         return ""
 
     def _asked(self) -> str:
-        """Return why the table says that this job must end, or ""; a busy table says nothing."""
+        """Return why the table says that this job must end, or ""; a busy table says nothing.
+
+        The first time it is told that the process runs.
+        """
         try:
-            now = self.store.get(self.job.id)
+            now: Job | None = self.store.get(self.job.id)
+            if now is not None and now.state is State.STARTING:
+                now = self.store.running(self.job)
         except AuditError as error:
             return "fenced" if error.code == "JOB_UNKNOWN" else ""
-        return "cancel" if now.asked else "" if self._own(now) else "fenced"
-
-    def _own(self, now: Job | None) -> bool:
-        return now is not None and now.supervisor == self.job.supervisor and not now.state.ended
+        if now is None or now.supervisor != self.job.supervisor or now.state.ended:
+            return "fenced"
+        return "cancel" if now.asked else ""
 
     def _end_all(self, process: "subprocess.Popen[bytes]") -> None:
         """End every process of the job that is left, also those in sessions of their own."""
@@ -167,8 +165,7 @@ class Supervisor:
             self._end(State.LOST, exit_code=code, failure=said)
         else:
             config = _json(self.folder / "spec.json") or {}
-            lines = tail(self.folder, LINES)
-            said = failures.explain(code, result, lines, config, kills)
+            said = failures.explain(code, result, self._log.last(LINES), config, kills)
             self._end(State.FAILED, exit_code=code, failure=said)
 
     def _end(
@@ -184,19 +181,19 @@ class Supervisor:
             try:
                 self.store.end(self.job, state, exit_code=exit_code, failure=failure, run=run)
             except AuditError as error:
-                if error.code == "JOB_UNKNOWN" or self._stopped:
+                if error.code == "JOB_UNKNOWN" or self.stopped:
                     return
                 time.sleep(BEAT_S)
-                with contextlib.suppress(OSError):
-                    beat(self.folder)
+                beat(self.folder)
             else:
                 return
 
     def _stop(self, *_: object) -> None:
-        self._stopped = True
+        self.stopped = True
 
 
 def _json(path: Path) -> Json | None:
+    """Return what a process wrote; `JobFolder`, which reads the same, would take numpy along."""
     try:
         found = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError):

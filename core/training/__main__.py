@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from core.errors import AuditError
+from core.errors import AuditError, LibraryError
 from core.training.folder import JobFolder
 
 TIME_IS_UP = 75
@@ -33,7 +33,10 @@ def main() -> int:
     except AuditError as error:
         if error.code != "RUNNING" and folder.result() is None:  # of ranks the first that failed
             said = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
-            folder.finish(said)
+            try:
+                folder.finish(said)
+            except LibraryError:  # on a full disk the log has to say it
+                raise error from None
         return error.exit_code
     except KeyboardInterrupt:
         return 130

@@ -8,6 +8,7 @@ checkpoint is, so a checkpoint never stands without its history.
 import json
 import math
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -175,6 +176,12 @@ class JobFolder:
         """Write how the job ended."""
         with writing():
             replace_text(self.path / "result.json", json.dumps(result, allow_nan=False, indent=1))
+
+    def tidy(self) -> None:
+        """Remove what the run in the library holds too, and all checkpoints but the last."""
+        shutil.rmtree(self._validation, ignore_errors=True)
+        for path in sorted(self.checkpoints.glob("*.pt"))[:-1]:
+            path.unlink(missing_ok=True)
 
     def result(self) -> Json | None:
         """Return how the job ended, or None while it has not."""

@@ -52,6 +52,7 @@ def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
         return {}
     result = _result(folder, parts, how, _keep(folder, parts, splits))
     folder.finish(result)
+    folder.tidy()
     return result
 
 

@@ -19,7 +19,6 @@ from typing import Final
 import streamlit as st
 from streamlit.runtime import Runtime, get_instance
 
-from core.errors import AuditError
 from core.jobs.local import open_jobs
 from core.readers import sandbox, scratch
 from core.readers.options import ReadOptions
@@ -92,7 +91,7 @@ def _look_after_jobs() -> None:
     while True:
         try:
             open_jobs().tick()
-        except AuditError:
+        except Exception:  # whatever it is, jobs are looked after again
             LOG.exception("jobs could not be looked after")
         time.sleep(JOBS_S)
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from core.errors import LibraryError, UsageError
-from core.jobs.devices import environment, suits
+from core.jobs.devices import _asked as asked
+from core.jobs.devices import devices, environment
 from core.jobs.local import LocalJobs
 from core.jobs.records import Failure, Job, State
-from core.jobs.store import Store, placed
+from core.jobs.store import Store, assigned
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 
 GPUS = ("cuda:0", "cuda:1", "cpu")
@@ -26,7 +27,7 @@ def job(name: str, place: int, **fields: object) -> Job:
 
 
 def starts(jobs: list[Job], slots: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    return [(one.id, taken) for one, taken in placed(jobs, slots)]
+    return [(one.id, taken) for one, taken in assigned(jobs, slots)]
 
 
 # Who starts, and where: by hand ------------------------------------------------------------------
@@ -64,15 +65,19 @@ def test_a_job_that_waits_for_several_keeps_the_free_ones():
 
 
 @pytest.mark.parametrize("wants", [{"wants": "cuda:9"}, {"wants": "cuda", "n_devices": 3}])
-def test_what_the_machine_does_not_have_starts_without_a_slot_and_holds_nobody_up(wants):
-    assert starts([job("a", 1, **wants), job("b", 2)], GPUS)[:2] == [("a", ()), ("b", ("cuda:0",))]
+def test_what_the_machine_does_not_have_now_waits_and_holds_nobody_up(wants):
+    assert starts([job("a", 1, **wants), job("b", 2)], GPUS) == [("b", ("cuda:0",))]
+    assert starts([job("a", 1, **wants)], ()) == []
+
+
+@pytest.mark.parametrize("wants", ["cpu", "auto"])
+def test_processes_on_the_cpu_share_its_slot(wants):
+    assert starts([job("a", 1, wants=wants, n_devices=2)], ("cpu",)) == [("a", ("cpu",))]
 
 
 def test_a_process_sees_its_own_slots_only():
     assert environment(("cuda:2", "cuda:0"))["CUDA_VISIBLE_DEVICES"] == "2,0"
     assert environment(("cpu",))["CUDA_VISIBLE_DEVICES"] == ""
-    assert suits(job("a", 1), "cuda:0", GPUS)
-    assert not suits(job("a", 1), "cpu", GPUS)
 
 
 def test_a_job_comes_back_from_json():
@@ -176,12 +181,82 @@ def test_a_table_that_cannot_be_opened_is_said_and_nothing_is_queued(jobs):
     assert [path.name for path in (jobs.home / "jobs").iterdir()] == ["paused"]
 
 
-def test_a_device_that_is_not_there_is_a_failure_with_words(jobs):
-    one, other = jobs.submit([config("step:1")], wants="cuda:7") + jobs.submit([config("step:1")])
-    found = ended(jobs, one.id)
-    assert (found.state, found.failure.code) == (State.FAILED, "DEVICE")
-    assert found.failure.what == "it needs cuda:7; the devices for jobs here are cpu"
-    assert ended(jobs, other.id).state is State.SUCCEEDED
+def test_a_device_that_is_not_there_is_refused_with_words(jobs):
+    with pytest.raises(UsageError) as caught:
+        jobs.submit([config("step:1"), config("step:1", device="cuda", devices=2)])
+    assert caught.value.code == "DEVICE"
+    assert caught.value.what == "2 of cuda is wanted; the devices for jobs here are cpu"
+    with pytest.raises(UsageError, match="cuda:7 is wanted"):
+        jobs.submit([config("step:1")], wants="cuda:7")
+    assert jobs.list() == []
+
+
+def test_a_device_that_goes_while_a_job_waits_for_it_fails_nobody(jobs, monkeypatch):
+    """A driver that does not answer for a moment, or a look from a shell with fewer devices."""
+    monkeypatch.setenv("CANDOR_DEVICES", "cpu,cuda:0")
+    jobs.pause()
+    (one,) = jobs.submit([config("step:1", device="cuda")])
+    monkeypatch.setenv("CANDOR_DEVICES", "cpu")
+    jobs.unpause()
+    jobs.tick()
+    assert jobs.get(one.id).state is State.QUEUED
+    monkeypatch.setenv("CANDOR_DEVICES", "cpu,cuda:0")
+    assert ended(jobs, one.id).slots == ("cuda:0",)
+
+
+SMI = """#!/bin/sh
+echo "$@" >> {folder}/asked
+printf '0, GPU-aaaa-1, NVIDIA \\377 One, 70000, 81559\\n1, GPU-bbbb-2, Two, [N/A], 81559\\njunk\\n'
+exit {code}
+"""
+
+
+@pytest.mark.parametrize(
+    ("visible", "slots"),
+    [
+        (None, ["cuda:0", "cuda:1", "cpu"]),
+        ("1", ["cuda:1", "cpu"]),
+        ("GPU-bbbb", ["cuda:1", "cpu"]),
+        ("0,1", ["cuda:0", "cuda:1", "cpu"]),
+        ("", ["cpu"]),
+        ("-1", ["cpu"]),
+    ],
+)
+def test_gpus_are_those_that_the_driver_names_and_the_environment_leaves(
+    visible, slots, tmp_path, monkeypatch
+):
+    found = driver(tmp_path, monkeypatch, 0, visible)
+    assert [one.slot for one in found] == slots
+    sizes = {one.slot: (one.free, one.total) for one in found}
+    assert sizes["cpu"] == (None, None)
+    if "cuda:0" in sizes:
+        assert sizes["cuda:0"] == (70000 * 2**20, 81559 * 2**20)
+    if "cuda:1" in sizes:
+        assert sizes["cuda:1"] == (None, 81559 * 2**20)
+
+
+def test_a_driver_that_does_not_answer_is_asked_again_and_then_there_is_the_cpu(
+    tmp_path, monkeypatch
+):
+    assert [one.slot for one in driver(tmp_path, monkeypatch, 9, None)] == ["cpu"]
+    assert len((tmp_path / "asked").read_text().splitlines()) == 2
+
+
+def driver(folder: Path, monkeypatch, code: int, visible: str | None) -> tuple:
+    """What is found where a program stands in for the one of NVIDIA's driver."""
+    program = folder / "nvidia-smi"
+    program.write_text(SMI.format(folder=folder, code=code))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.delenv("CANDOR_DEVICES", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    asked.cache_clear()
+    try:
+        return devices()
+    finally:
+        asked.cache_clear()
 
 
 # Repeats ----------------------------------------------------------------------------------------
@@ -275,6 +350,52 @@ def test_a_folder_that_holds_another_jobs_state_is_nobodys(jobs):
         (other / "state.json").write_text(text)
     assert jobs.rebuild() == 1
     assert [found.id for found in jobs.list()] == [one.id]
+
+
+def test_what_a_stale_copy_calls_queued_is_not_run_again(jobs):
+    """A full disk may keep the copy of a state from being written."""
+    jobs.pause()
+    (one,) = jobs.submit([config("step:1")])
+    path = jobs.folder(one.id).path / "state.json"
+    queued = path.read_text()
+    jobs.unpause()
+    ended(jobs, one.id)
+    path.write_text(queued)
+    jobs.rebuild()
+    assert ended(jobs, one.id).state is State.SUCCEEDED
+    assert [line[1] for line in truth(jobs)].count("began") == 1
+
+
+def test_a_copy_that_no_table_can_take_stops_no_other(jobs):
+    jobs.pause()
+    one, other = jobs.submit([config("a"), config("b")])
+    path = jobs.folder(one.id).path / "state.json"
+    path.write_text(path.read_text().replace('"generation": 0', '"generation": null'))
+    assert jobs.rebuild() == 1
+    assert [found.id for found in jobs.list()] == [other.id]
+
+
+def test_the_table_is_for_its_owner_alone(jobs):
+    jobs.home.mkdir(mode=0o755)
+    jobs.pause()
+    jobs.submit([config("a")])
+    modes = {path.name: path.stat().st_mode & 0o777 for path in jobs.home.iterdir()}
+    assert modes.pop("jobs") == 0o700
+    assert set(modes.values()) == {0o600}
+
+
+def test_many_that_come_first_at_once_are_all_served(tmp_path):
+    """Eight processes on a home that is not there yet."""
+    text = (
+        "import sys; from pathlib import Path; from core.jobs.store import Store;"
+        "Store(Path(sys.argv[1])).pause(paused=True); Store(Path(sys.argv[1])).add([])"
+    )
+    root = Path(__file__).parents[3]
+    first = [
+        subprocess.Popen([sys.executable, "-c", text, tmp_path / "home"], cwd=root)
+        for _ in range(8)
+    ]
+    assert [one.wait() for one in first] == [0] * 8
 
 
 def test_an_end_never_changes(jobs):

@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from core.jobs import processes
 from core.jobs.failures import explain
 from core.jobs.log import LIMIT, Follower, Log, tail
-from core.jobs.records import LATE_S, Job, State, silence, watched
+from core.jobs.records import Job, State, silence, watched
 from core.jobs.store import Store
 from core.jobs.supervisor import GRACE_S
 from tests.core.jobs.conftest import config, ended, let, told, until
@@ -49,7 +51,7 @@ def marked(job: Job) -> list[int]:
         ("raise:memory", "HOST_MEMORY", 1, "the machine's memory ran out (MemoryError)"),
         ("raise:disk", "DISK_FULL", 1, "the disk is full (OSError: [Errno 28] No space left"),
         ("raise:import", "IMPORT", 1, "a package that training needs cannot be loaded (Module"),
-        ("raise:cuda", "DEVICE", 1, "the GPU that it needs is not there (RuntimeError: CUDA"),
+        ("raise:cuda", "DEVICE", 1, "the GPU that it needs cannot be used (RuntimeError: CUDA"),
         (
             "oom",
             "DEVICE_MEMORY",
@@ -84,6 +86,28 @@ def test_the_trainers_own_words_come_before_the_log():
     assert explain(3, own, lines, {}, 0).code == "SETTING"
     assert explain(1, None, lines, {}, 0).what == "ValueError: no"
     assert explain(1, None, ("ValueError: printed, not raised",), {}, 0).code == "EXIT_CODE"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 9 TiB", "HOST_MEMORY"),
+        ("torch.AcceleratorError: CUDA error: out of memory", "DEVICE_MEMORY"),
+        ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "DEVICE_MEMORY"),
+        ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.", "HOST_MEMORY"),
+        ("AssertionError: Torch not compiled with CUDA enabled", "DEVICE"),
+        ("core.errors.LibraryError: DISK_FULL: epoch 1 cannot be written (No space left on device)",
+         "DISK_FULL"),
+        ("KeyError: 'a'", "EXCEPTION"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("rank", ["", "[rank1]: "])
+def test_what_raised_is_found_behind_the_name_of_a_rank_too(rank, line, code):
+    lines = [f"{rank}Traceback (most recent call last):", f'{rank}  File "x", line 1', rank + line]
+    assert explain(1, None, lines, {}, 0).code == code
+    # The first of several processes that fails takes the others with it.
+    assert explain(-9, None, lines, {}, 0).code == code
+    assert explain(-11, None, lines, {}, 0).code == ("SIGNAL" if code == "EXCEPTION" else code)
 
 
 def test_what_it_wrote_at_its_end_counts_more_than_how_its_process_went(jobs):
@@ -170,11 +194,14 @@ def test_a_killed_supervisor_of_a_job_that_had_succeeded_loses_nothing(jobs):
 
 def test_a_supervisor_that_is_asked_to_end_takes_its_job_with_it(jobs):
     job = began(jobs, "wait:go")
+    (waits,) = jobs.submit([config("step:1")])
     os.kill(job.supervisor.pid, signal.SIGTERM)
     until(lambda: jobs.get(job.id).state.ended)  # it says so itself
     job = jobs.get(job.id)
     assert (job.state, job.exit_code) == (State.LOST, -15)
     assert marked(job) == []
+    until(lambda: not processes.alive(job.supervisor))
+    assert jobs.get(waits.id).state is State.QUEUED  # a machine that shuts down starts nothing
 
 
 @pytest.mark.parametrize("wrong", [{"start": 1}, {"boot": "another:1"}])
@@ -194,6 +221,26 @@ def test_another_process_with_the_same_pid_is_not_touched(wrong, jobs, tmp_path)
     finally:
         bystander.kill()
         bystander.wait()
+
+
+def test_cancelling_a_job_whose_supervisor_is_gone_ends_its_process(jobs):
+    job = began(jobs, "wait:go")
+    os.kill(job.supervisor.pid, signal.SIGKILL)
+    until(lambda: not processes.alive(job.supervisor))
+    assert jobs.cancel(job.id).state is State.CANCELLED
+    assert marked(job) == []
+
+
+def test_a_table_that_is_held_for_long_ends_no_training(jobs, monkeypatch):
+    """The supervisor cannot say that its job runs, and says it later."""
+    (one,) = jobs.submit([config("wait:held step:3")])
+    until(lambda: told(jobs, one, "began"))
+    with closing(sqlite3.connect(jobs.home / "jobs.sqlite", isolation_level=None)) as held:
+        held.execute("BEGIN IMMEDIATE")
+        let(jobs, "held")
+        until(lambda: "epoch 3" in jobs.log(one.id))
+        held.execute("ROLLBACK")
+    assert ended(jobs, one.id).state is State.SUCCEEDED
 
 
 def test_the_clock_of_a_beat_is_the_boots(jobs, monkeypatch):
@@ -226,15 +273,29 @@ def test_a_supervisor_that_sleeps_is_late_but_not_lost(jobs):
 
 def test_in_another_container_the_beat_decides(tmp_path):
     boot = processes.this_boot().split(":")[0]
-    there = processes.Identity(f"{boot}:1", os.getpid(), 1)
+    there = processes.Identity(f"{boot}:1", os.getpid(), 1, "x")
     job = Job("a", "train", "a", "g", "d", 0.0, supervisor=there, state=State.RUNNING)
     assert not watched(job, tmp_path)
-    (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 3 * LATE_S}")
+    (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 50}")
     assert watched(job, tmp_path)
-    (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 11 * LATE_S}")
+    (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 70}")
     assert not watched(job, tmp_path)
     (tmp_path / "beat").write_text(f"another:1 {time.monotonic()}")
     assert not watched(job, tmp_path)
+
+
+def test_on_another_machine_the_date_of_the_beat_decides_and_after_a_restart_nothing(tmp_path):
+    far = processes.Identity("another:1", os.getpid(), 1, "elsewhere")
+    job = Job("a", "train", "a", "g", "d", 0.0, supervisor=far, state=State.RUNNING)
+    assert not watched(job, tmp_path)
+    beat = tmp_path / "beat"
+    beat.write_text("another:1 5.0")
+    assert watched(job, tmp_path)
+    os.utime(beat, (time.time() - 700, time.time() - 700))
+    assert not watched(job, tmp_path)
+    os.utime(beat)
+    here = replace(far, host=processes.this_host())
+    assert not watched(replace(job, supervisor=here), tmp_path)
 
 
 def test_a_job_taken_from_its_supervisor_is_ended_by_it(jobs):
@@ -333,7 +394,7 @@ def test_the_log_turns_over_at_its_limit_and_reads_across(tmp_path):
         log.write(line % n)
     assert not (tmp_path / "log.1.txt").exists()
     log.write(line % 9_999_999)
-    log.close()
+    assert log.last(2) == ["0262143", "9999999"]
     assert (tmp_path / "log.1.txt").stat().st_size == LIMIT
     assert tail(tmp_path, 3) == ["0262142", "0262143", "9999999"]
 
@@ -355,7 +416,16 @@ def test_a_log_is_followed_line_by_line_also_past_its_turning(tmp_path):
     log.write(b"one\ntw")
     assert follower.new() == ["one"]
     log.write(b"o\n")
-    log.close()
     assert follower.new() == ["two"]
-    (tmp_path / "log.txt").write_bytes(b"x\n")
-    assert follower.new() == ["x"]
+    log.write(b"th")
+    assert follower.new() == []
+    (tmp_path / "new").write_bytes(b"xxxxxxxxxxxxx\ny")
+    (tmp_path / "new").replace(tmp_path / "log.txt")
+    assert follower.new() == ["xxxxxxxxxxxxx"]
+    assert follower.rest() == ["y"]
+
+
+def test_a_full_disk_keeps_the_end_of_a_log_in_memory(tmp_path):
+    log = Log(tmp_path / "gone")  # no folder: nothing can be written there
+    log.write(b"Traceback (most recent call last):\nOSError: [Errno 28] No space left on device\n")
+    assert explain(1, None, log.last(50), {}, 0).code == "DISK_FULL"
