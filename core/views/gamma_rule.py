@@ -90,11 +90,14 @@ def inferred(grid: Grid) -> Learned:
     Lambda is read from the clearest update, the switch from gammas that turned, bounds from the
     extremes; it counts only when all gammas follow to a millionth.
     """
-    nothing = Learned(None, "no setting of AdaFocal or CalFocal gives all of these γ")
-    for rule in (_calfocal(grid), _adafocal(grid)):
-        if rule is not None and follows(grid, rule, EXACT).all():
-            return Learned(rule, "found from the numbers", EXACT, FOUND)
-    return nothing
+    tried = (_calfocal(grid), _adafocal(grid))
+    fits = [rule for rule in tried if rule is not None and follows(grid, rule, EXACT).all()]
+    if len(fits) == 1:
+        return Learned(fits[0], "found from the numbers", EXACT, FOUND)
+    both = "AdaFocal and CalFocal would both give these γ"  # as after a first epoch
+    return Learned(
+        None, both if fits else "no setting of AdaFocal or CalFocal gives all of these γ"
+    )
 
 
 def _calfocal(grid: Grid) -> CalFocalRule | None:

@@ -217,5 +217,12 @@ def test_rounded_gammas_are_not_taken_for_exact():
     assert "not known" in update(rough, found, 3, 0).steps[0]
 
 
+def test_a_first_epoch_alone_does_not_tell_the_rules_apart():
+    gap = np.array([[0.1, -0.2, 0.3, 0.05]])
+    found = learned(None, grid(np.exp(1.5 * gap), gap))
+    assert found.rule is None
+    assert "AdaFocal and CalFocal would both" in found.source
+
+
 def test_two_updates_are_too_few_to_believe_a_lambda():
     assert learned(None, grid([[1.1, 1.2]], [[0.1, 0.2]])).rule is None
