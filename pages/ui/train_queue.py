@@ -66,7 +66,7 @@ def rows(jobs: LocalJobs, listed: Sequence[Job], current: str = "") -> None:
             if len(group) > 1:
                 done = sum(job.state.ended for job in group)
                 widgets.caption(f"{len(group)} together, {done} ended; {_day(group[-1])}")
-            for job in group:
+            for job in reversed(group):  # in the order in which they start
                 _row(jobs, job, listed, current=job.id == current)
     if len(groups) > SHOWN and not unfolded:
         rest = len(groups) - SHOWN
