@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +187,19 @@ def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, co
     bins = open_library().bins(done["run"])
     assert bins.epoch.tolist() == np.repeat(np.arange(n_epochs), 5).tolist()
     assert len(open_library().validation_logits(done["run"])) == n_epochs
+
+
+@pytest.mark.slow
+def test_waiting_for_a_training_that_is_killed_ends_as_a_lost_worker(config, home, capfd):
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(main, ["train", str(config(epochs=500)), "--wait"])
+        wait_for(lambda: list(home.glob("jobs/*/checkpoint/*.pt")))
+        (folder,) = {path.parents[1] for path in home.glob("jobs/*/checkpoint/*.pt")}
+        os.kill(trainer(folder), signal.SIGKILL)
+        assert going.result() == 4
+    said = capfd.readouterr().err.splitlines()
+    assert said[0] == f"job {folder.name}"
+    assert said[-1].startswith(("SIGNAL: it was killed", "HOST_MEMORY: "))
 
 
 def shown(run: Run, job: str) -> dict:

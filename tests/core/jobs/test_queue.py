@@ -274,6 +274,17 @@ def test_a_retry_is_a_new_job_from_the_start(jobs):
     assert jobs.get(one.id) == first
 
 
+def test_a_repeat_keeps_what_was_asked_for(jobs, monkeypatch):
+    monkeypatch.setenv("CANDOR_DEVICES", "cpu,cuda:0,cuda:1")
+    jobs.pause()
+    asked = {"wants": "cuda:1", "priority": 3, "time_limit": 60.0}
+    (one,) = jobs.submit([config("step:1", device="cuda")], **asked)
+    jobs.cancel(one.id)
+    again = jobs.retry(one.id)
+    assert {key: getattr(again, key) for key in asked} == asked
+    assert (again.name, again.group, again.digest) == (one.name, one.group, one.digest)
+
+
 def test_a_resumed_job_takes_over_what_the_other_left(jobs):
     (one,) = jobs.submit([config("exit:3")])
     ended(jobs, one.id)

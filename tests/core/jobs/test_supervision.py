@@ -121,10 +121,12 @@ def test_what_it_wrote_at_its_end_counts_more_than_how_its_process_went(jobs):
     assert (job.state, job.exit_code, job.run) == (State.SUCCEEDED, -11, one.id)
 
 
-def test_a_time_limit_ends_it(jobs):
-    job = run(jobs, "sleep:60", time_limit=1.0)
+@pytest.mark.parametrize("seconds", [1.0, 3.0])  # before and after the first beat
+def test_a_time_limit_ends_it(seconds, jobs):
+    job = run(jobs, "sleep:60", time_limit=seconds)
     assert (job.state, job.failure.code) == (State.FAILED, "TIME_LIMIT")
-    assert job.failure.what == "its time limit of 1 s was reached"
+    assert job.failure.what == f"its time limit of {seconds:g} s was reached"
+    assert job.ended - job.started >= seconds
     assert marked(job) == []
 
 

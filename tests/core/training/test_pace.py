@@ -1,0 +1,45 @@
+"""How far a training says it is: by hand on a clock of our own."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+
+from core.training import pace
+from core.training.config import from_json
+from core.training.folder import JobFolder
+from core.training.progress import Progress, read
+
+CONFIG = from_json({"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}, "epochs": 10})
+
+
+def test_what_is_left_counts_from_where_this_process_began(tmp_path: Path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(pace.time, "monotonic", lambda: now[0])
+    device = SimpleNamespace(device=torch.device("cpu"))
+    parts = SimpleNamespace(config=CONFIG, rows=range(200), epoch=4, fabric=device)
+    folder = JobFolder.make(tmp_path / "job", CONFIG)
+    found = pace.Pace(parts, folder)
+    now[0] = 100.5
+    found.stepped(1, 4)  # half a second later: not yet said
+    assert read(folder.path) is None
+    parts.epoch, now[0] = 5, 106.0
+    found.stepped(2, 4)  # one epoch and a half in six seconds; four and a half to go
+    said = read(folder.path)
+    assert said.memory > 2**20
+    assert said == Progress(
+        epoch=5,
+        n_epochs=10,
+        batch=2,
+        n_batches=4,
+        images_per_second=50.0,
+        memory=said.memory,
+        seconds=6.0,
+        left=18.0,
+    )
+
+
+def test_what_was_cut_short_says_nothing(tmp_path: Path):
+    for text in ("", "{", "[]", '{"epoch": 1}', '{"epochs": 1}'):
+        (tmp_path / "progress.json").write_text(text)
+        assert read(tmp_path) is None
