@@ -46,6 +46,7 @@ class Store:
     """
 
     def __init__(self, home: Path) -> None:
+        self.home = home
         self.path = home / "jobs.sqlite"
         self.jobs = home / "jobs"
 

@@ -88,11 +88,13 @@ class Supervisor:
         self._say(process.returncode, reason, failures.out_of_memory_kills() - kills)
 
     def _start(self) -> "subprocess.Popen[bytes]":
+        # The run belongs where the job does, whatever the environment of who started this says.
+        home = {"CANDOR_HOME": str(self.store.home)}
         marks = {processes.MARK: self.job.id, "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(
             [sys.executable, "-m", self._module, str(self.folder)],
             cwd=ROOT,
-            env=os.environ | environment(self.job.slots) | marks,
+            env=os.environ | environment(self.job.slots) | home | marks,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -41,7 +41,10 @@ def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monke
     assert first.state is (State.FAILED if victim == "trainer" else State.LOST)
     assert processes.marked(one.id) == []
     assert open_library().rows(kind="train") == []
-    done = ended(jobs, jobs.resume(one.id).id)
+    with monkeypatch.context() as elsewhere:  # the run belongs to the job's home all the same
+        elsewhere.setenv("CANDOR_HOME", str(jobs.home / "elsewhere"))
+        again = jobs.resume(one.id)
+    done = ended(jobs, again.id)
     assert (done.state, done.run) == (State.SUCCEEDED, done.id)
     assert jobs.get(one.id) == first
     assert [row.id for row in open_library().rows(kind="train")] == [done.id]
