@@ -32,6 +32,7 @@ PAGES = {
     "gamma beside": "/gamma?run=digits-adafocal&against=replay&lambda=3",
     "gamma plain": "/gamma?run=digits-adafocal&plain=true",
     "no gammas": "/gamma",
+    "train": "/train",
     "theory": "/theory",
     "theory in three classes": "/theory?part=classes",
     "where print is wrong": "/theory?part=print",

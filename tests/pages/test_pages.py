@@ -21,6 +21,7 @@ PAGES = (
     "pages/reliability.py",
     "pages/posthoc.py",
     "pages/compare.py",
+    "pages/train.py",
     "pages/gamma.py",
     "pages/theory.py",
 )
