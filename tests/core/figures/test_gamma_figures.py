@@ -1,5 +1,7 @@
 """The maps, the panels and the epoch's diagram: colours, rings, grey, places, thinning."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,19 @@ def test_every_cell_answers_with_its_epoch_and_bin():
         cells = [t for t in figure.data if t.name == "cells" and t.yaxis == on]
         data = np.concatenate([np.asarray(t.customdata)[:, :2] for t in cells])
         assert {tuple(row) for row in data.tolist()} == {(e, b) for e in (1, 2, 3) for b in (1, 2)}
+
+
+def test_a_cell_of_a_history_with_missing_epochs_answers_with_its_own_epoch():
+    kept = np.repeat([4, 6, 9], 2)  # from 0; the page counts from 1
+    grid = table(np.ones((3, 2)))
+    grid = replace(grid, epoch=kept[::2] + 1)
+    figure = heatmaps(grid, TERMS, LIGHT)
+    cells = [trace for trace in figure.data if trace.name == "cells"]
+    assert {row[0] for trace in cells for row in np.asarray(trace.customdata).tolist()} == {
+        5,
+        7,
+        10,
+    }
 
 
 def test_plain_maps_have_no_greek():
