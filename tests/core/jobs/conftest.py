@@ -66,7 +66,9 @@ def jobs(tmp_path: Path, monkeypatch) -> LocalJobs:
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
     found = LocalJobs(tmp_path / "home")
     yield found
-    for job in found.list():  # nothing of a test outlives it
+    if found.list():  # nothing of a test outlives it
+        found.pause()
+    for job in found.list():
         found.cancel(job.id)
     for job in found.list():
         processes.end(lambda job=job: processes.marked(job.id), 0.0)
