@@ -154,6 +154,11 @@ class TrainConfig:
                 f"give 1 to {MAX_NAME} characters of ordinary text",
             ),
             (
+                self.data_root is None or (is_text(self.data_root) and "\0" not in self.data_root),
+                f"data_root is {self.data_root!r:.60}",
+                "give the path of a folder, or null",
+            ),
+            (
                 task in entry.tasks,
                 f"{entry.label} cannot train {task} data such as {self.data}",
                 f"use a loss for {task}: {_fitting(task)}",
@@ -327,7 +332,7 @@ def _no_strangers(where: str, given: Mapping[str, object], known: Mapping[str, o
     strangers = [key for key in given if key not in known]
     if strangers:
         raise UsageError(
-            "SETTING", f"{where} has unknown key {strangers[0]!r}", f"use {', '.join(known)}"
+            "SETTING", f"{where} has unknown key {strangers[0]!r:.60}", f"use {', '.join(known)}"
         )
 
 

@@ -1,7 +1,6 @@
 """One submission of several trainings: the same config with other losses and seeds; no torch."""
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from core.losses.catalogue import LOSSES
 from core.training.config import TrainConfig
 
 MOST: Final = 100  # trainings of one submission
-_SEEDS: Final = re.compile(r"\s*\d{1,19}(\s*[,; ]\s*\d{1,19})*\s*", re.ASCII)
+SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
 IMPORT: Final = "CANDOR_IMPORT"  # folders that a page may read from, separated as in PATH
 FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
     "data": "digits",
@@ -33,11 +32,17 @@ def seeds(text: str) -> tuple[int, ...]:
     UsageError
         SEEDS: it holds something other than whole numbers.
     """
-    if not _SEEDS.fullmatch(text):
+    parts = [part.split() for part in text.replace(";", ",").split(",")]
+    words = [word for part in parts for word in part]
+    if not all(parts) or not all(_is_seed(word) for word in words):
         raise UsageError(
             "SEEDS", f"seeds are {text.strip()[:60]!r}", "give whole numbers such as 0, 1, 2"
         )
-    return tuple(dict.fromkeys(int(found) for found in re.findall(r"\d+", text)))
+    return tuple(dict.fromkeys(int(word) for word in words))
+
+
+def _is_seed(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) <= SEED_DIGITS
 
 
 def trainings(
@@ -87,7 +92,11 @@ def check_folder(root: str | None) -> None:
     if root is None:
         return
     allowed = [Path(one).resolve() for one in os.environ.get(IMPORT, "").split(os.pathsep) if one]
-    wanted = Path(root).expanduser().resolve()
+    try:
+        wanted = Path(root).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        what = f"{root[:200]!r} cannot be a folder"
+        raise UsageError("FOLDER", what, "name the whole path of a folder") from error
     if any(wanted.is_relative_to(one) for one in allowed):
         return
     where = "none" if not allowed else ", ".join(str(one) for one in allowed)

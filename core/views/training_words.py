@@ -24,7 +24,10 @@ STATES: Final[dict[State, str]] = {
 HELP: Final = {
     "epoch": "How often the training images have been gone through.",
     "left": "From the speed so far.",
-    "rate": "Training images a second, without evaluation.",
+    "rate": (
+        "Training images a second so far, the time of evaluation included; until that is known, "
+        "those of the last epoch without it."
+    ),
     "memory": "What the training process holds; on a GPU its memory there.",
     "val_error": "Share of wrong answers on the validation part, which is not trained on.",
     "val_ece": "Expected calibration error on the validation part, 15 bins of equal width.",

@@ -92,7 +92,7 @@ configs = st.fixed_dictionaries(
     },
     optional={
         "name": text,
-        "data_root": st.none() | text,
+        "data_root": st.none() | text.filter(lambda root: "\0" not in root),
         "n_train": st.none() | st.integers(1, 10**6),
         "epochs": st.integers(1, 10_000),
         "batch_size": st.integers(1, 65_536),
@@ -206,6 +206,8 @@ WRONG = [
     ("name", 7, "give text"),
     ("name", None, "give text"),
     ("data_root", 7, "give text or null"),
+    ("data_root", "a\0b", "give the path of a folder, or null"),
+    ("data_root", "/data/\ud800", "give the path of a folder, or null"),
     ("data", ["digits"], "give text"),
     ("model", None, "give text"),
     ("loss", "ce", "give an object"),
@@ -269,6 +271,10 @@ def test_a_name_that_the_library_would_refuse_after_training_is_refused_before(n
     error = refusal(LEAST | {"name": name})
     assert error.what == f"name has {len(name)} characters"
     assert "300" in error.remedy
+
+
+def test_a_long_unknown_key_is_cut():
+    assert len(refusal(LEAST | {"k" * 5000: 1}).what) < 100
 
 
 @pytest.mark.parametrize("data", [None, [], "digits", 3, [["data", "digits"]]])

@@ -17,10 +17,16 @@ def test_seeds_are_read_in_their_order_and_once(text, found):
     assert seeds(text) == found
 
 
-@pytest.mark.parametrize("text", ["", "a", "1.5", "-1", "1,,2", "1e3", "٣", "1," * 20, "9" * 25])
+@pytest.mark.parametrize("text", ["", "a", "1.5", "-1", "1,,2", "1e3", "٣", "1," * 20, "9" * 20])
 def test_what_is_no_list_of_whole_numbers_is_refused(text):
     with pytest.raises(UsageError, match="SEEDS"):
         seeds(text)
+
+
+def test_long_white_space_is_refused_at_once():
+    # A pattern that could split the white space in two ways would not come back from this.
+    with pytest.raises(UsageError, match="SEEDS"):
+        seeds("0" + "  0" * 600 + "x")
 
 
 def test_every_loss_meets_every_seed():
@@ -55,6 +61,13 @@ def test_a_loss_that_does_not_fit_the_data_is_refused():
 def test_too_many_at_once_are_refused():
     with pytest.raises(UsageError, match="at most"):
         trainings(BASE, "", [], tuple(range(MOST + 1)))
+
+
+@pytest.mark.parametrize("root", ["~nosuchuser/x", "a\0b", "\ud800", "x" * 5000])
+def test_what_cannot_be_a_folder_is_refused(root, monkeypatch, tmp_path):
+    monkeypatch.setenv(IMPORT, str(tmp_path))
+    with pytest.raises(UsageError, match="FOLDER"):
+        check_folder(root)
 
 
 def test_a_page_reads_only_below_the_folders_it_was_given(tmp_path, monkeypatch):
