@@ -65,6 +65,8 @@ class Dynamics:
     learned : Learned
     digest : str
         Of the file or the training's settings; captions print its first eight digits.
+    replayed : bool
+        Whether nothing was trained with these gammas.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Dynamics:
     grid: Grid
     learned: Learned
     digest: str = ""
+    replayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ def gamma_view(
     return GammaView(
         eyebrow=f"{'Training, round by round' if plain else 'Gamma dynamics'} · {found.name}"
         + ("" if plain else f" · {found.origin}"),
-        sentence=sentence(grid, at),
+        sentence=sentence(grid, at, replayed=found.replayed),
         numbers=words.plain_tiles(grid, at) if plain else words.tiles(grid, found.learned, at),
         heat=heat_card(found, at, plain=plain),
         diagram=diagram_card(found, at, of, plain=plain),
@@ -148,7 +151,8 @@ def _caveats(found: Dynamics, at: int, *, plain: bool) -> tuple[str, ...]:
         thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
     drawn = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
     frozen = "" if plain else words.frozen_words(grid, found.learned.rule, at)
-    return tuple(text for text in (words.missing_words(grid), drawn, frozen) if text)
+    replay = words.REPLAY if found.replayed else ""
+    return tuple(text for text in (replay, words.missing_words(grid), drawn, frozen) if text)
 
 
 def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
@@ -158,7 +162,8 @@ def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
     parts = [
         f"n = {n} validation answers",
         f"{grid.n_bins} bins, edges cut anew after every epoch",
-        "γ is that after the epoch's update; the next epoch trains with it",
+        "γ is that after the epoch's update"
+        + ("" if found.replayed else "; the next epoch trains with it"),
     ]
     if plain:
         parts = [
@@ -214,10 +219,11 @@ def heat_card(found: Dynamics, at: int, *, plain: bool = False) -> FigureCard:
         f"{'time' if turns == 1 else 'times'}."
     )
     if plain:
+        was = "would be" if found.replayed else "was"
         alt = (
-            f"Two coloured maps of {size} groups: how hard training was pushed, and how far what "
+            f"Two coloured maps of {size} groups: how hard training {was} pushed, and how far what "
             f"the model says is from how often it was right. In the last round group {high + 1} "
-            f"was kept most modest, group {low + 1} least."
+            f"{was} kept most modest, group {low + 1} least."
         )
     return FigureCard(
         "gamma",

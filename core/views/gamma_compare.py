@@ -8,10 +8,6 @@ from core.views.gamma import Dynamics
 from core.views.gamma_words import brief, mean_gap
 
 SAME = 1e-6  # gammas and gaps nearer than this are the same
-REPLAY = (
-    "A replay is what the rule would have asked for, given these answers; the training itself "
-    "would have gone otherwise."
-)
 
 
 def apart(found: Dynamics, other: Dynamics) -> str:

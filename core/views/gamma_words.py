@@ -19,6 +19,11 @@ from core.views.records import Part, Sentence, Tile
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
 MOST_NAMED = 15  # more bins are counted instead
 TIED = 1e-9  # width of a bin whose edges coincide
+DOES = {"hold": "holds", "push": "pushes"}
+REPLAY = (
+    "A replay is what the rule would have asked for, given these answers; the training itself "
+    "would have gone otherwise."
+)
 
 
 @dataclass(frozen=True)
@@ -86,30 +91,48 @@ def told(grid: Grid, at: int, of: int) -> Said:
     return Said(text, "over" if gap > 0 else "under")
 
 
-def sentence(grid: Grid, at: int) -> Sentence:
-    """Return which bin training holds back hardest after an epoch, and which it pushes on."""
+def _does(verb: str, *, replayed: bool) -> str:
+    """Return what a training does, or what a rule would do that is only replayed."""
+    return f"the rule would {verb}" if replayed else f"training {DOES[verb]}"
+
+
+def _is(number: int, *, replayed: bool, still: bool = False) -> str:
+    """Return the verb of what is done to so many bins."""
+    more = " still" if still else ""
+    return f"would{more} be" if replayed else f"{'is' if number == 1 else 'are'}{more}"
+
+
+def sentence(grid: Grid, at: int, *, replayed: bool = False) -> Sentence:
+    """Return which bin training holds back hardest after an epoch, and which it pushes on.
+
+    Of a replay it says what the rule would do: nothing was trained with it.
+    """
     gamma, held = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
     head = f"At epoch {grid.epoch[at]} "
     if held.size == 0:
-        return Sentence((Part(f"{head}no bin holds validation answers, so nothing is learned."),))
+        said = f"so nothing {_is(1, replayed=replayed)} learned."
+        return Sentence((Part(f"{head}no bin holds validation answers, {said}"),))
     live = gamma[held]
     if live.max() - live.min() < ALIKE:
-        return Sentence((Part(f"{head}{_alike(float(live[0]))} {_off(grid, at)}"),))
+        return Sentence(
+            (Part(f"{head}{_alike(float(live[0]), replayed=replayed)} {_off(grid, at)}"),)
+        )
     pushed = held[live < 0]
     if pushed.size == held.size:
         most = int(held[live.argmin()])
-        parts = (Part(f"{head}training pushes every bin on, {_named(most, gamma)} hardest: "),)
+        does = _does("push", replayed=replayed)
+        parts = (Part(f"{head}{does} every bin on, {_named(most, gamma)} hardest: "),)
         return Sentence((*parts, *_gap_parts(grid, at, most)))
     most = int(held[live.argmax()])
-    begin = f"{head}training holds {_named(most, gamma, between=' back hardest')}: "
-    return Sentence(
-        (Part(begin), *_gap_parts(grid, at, most), Part(f" {_second(grid, at, held, pushed)}"))
-    )
+    does = _does("hold", replayed=replayed)
+    begin = f"{head}{does} {_named(most, gamma, between=' back hardest')}: "
+    second = _second(grid, at, held, pushed, replayed=replayed)
+    return Sentence((Part(begin), *_gap_parts(grid, at, most), Part(f" {second}")))
 
 
-def _alike(gamma: float) -> str:
-    what = "holds every bin back" if gamma > 0 else "pushes every bin on"
-    return f"training {what} alike (γ\u202f{brief(gamma)})."
+def _alike(gamma: float, *, replayed: bool) -> str:
+    verb, way = ("hold", "back") if gamma > 0 else ("push", "on")
+    return f"{_does(verb, replayed=replayed)} every bin {way} alike (γ\u202f{brief(gamma)})."
 
 
 def _off(grid: Grid, at: int) -> str:
@@ -126,20 +149,21 @@ def _gap_parts(grid: Grid, at: int, of: int) -> tuple[Part, ...]:
     return Part(found.text, tone), Part(".")
 
 
-def _second(grid: Grid, at: int, held: np.ndarray, pushed: np.ndarray) -> str:
+def _second(grid: Grid, at: int, held: np.ndarray, pushed: np.ndarray, *, replayed: bool) -> str:
     """Return the sentence on the other end: bins that are pushed on, else the least held back."""
     gamma = grid.gamma[at]
     if pushed.size == 0:
         least = int(held[gamma[held].argmin()])
-        return f"No bin is pushed on; {_named(least, gamma)} is held back least."
+        verb = _is(1, replayed=replayed)
+        return f"No bin {verb} pushed on; {_named(least, gamma)} {verb} held back least."
     most = int(pushed[gamma[pushed].argmin()])
     before = at > 0 and bool((grid.gamma[at - 1, pushed] < 0).all())
-    still = "still " if before else ""
+    verb = _is(pushed.size, replayed=replayed, still=before)
     if pushed.size == 1:
-        return f"{_named(most, gamma).capitalize()} is {still}pushed on."
+        return f"{_named(most, gamma).capitalize()} {verb} pushed on."
     names = f"{pushed.size} bins" if pushed.size > MOST_NAMED else listed(pushed.tolist())
     names = names.capitalize()
-    return f"{names} are {still}pushed on, {_named(most, gamma)} hardest."
+    return f"{names} {verb} pushed on, {_named(most, gamma)} hardest."
 
 
 def mean_gap(grid: Grid, at: int) -> float:
@@ -224,7 +248,7 @@ def frozen_words(grid: Grid, rule: Rule | None, at: int) -> str:
         last = amount(float(grid.gamma[at, -1]))
         texts.append(
             f"Training rows with a probability of {percent(float(grid.upper[at, -1]))} belong to "
-            f"the last bin all the same, and train with its γ of {last}."
+            f"the last bin all the same; its γ of {last} holds for them."
         )
     return " ".join(texts)
 
@@ -242,21 +266,22 @@ def missing_words(grid: Grid) -> str:
     )
 
 
-def plain_sentence(grid: Grid, at: int) -> Sentence:
+def plain_sentence(grid: Grid, at: int, *, replayed: bool = False) -> Sentence:
     """Return the same in times out of 100, for people who train no models."""
     held = np.flatnonzero(~grid.frozen[at])
     head = f"In round {grid.epoch[at]} of training, "
     if held.size == 0:
         return Sentence((Part(f"{head}there was nothing to learn from."),))
     gamma = grid.gamma[at, held]
+    was, were = ("would be", "would be") if replayed else ("was", "were")
     if gamma.max() - gamma.min() < ALIKE:
-        return Sentence((Part(f"{head}answers of every certainty were treated alike."),))
+        return Sentence((Part(f"{head}answers of every certainty {were} treated alike."),))
     of = int(held[np.abs(gamma).argmax()] if gamma.max() < 0 else held[gamma.argmax()])
     says = in_hundred(float(grid.confidence[at, of]))
     right = in_hundred(float(grid.accuracy[at, of]))
     pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to stay modest"
     found = told(grid, at, of)
-    parts = [Part(f"{head}the model was {pushed} where it says {says} in 100")]
+    parts = [Part(f"{head}the model {was} {pushed} where it says {says} in 100")]
     if found.tone == "quiet":
         n = count(int(grid.count[at, of]))
         parts.append(Part(f"; there it was right {right} times in 100, but {n} answers are too "))

@@ -10,16 +10,25 @@ import streamlit as st
 from core.errors import LibraryError
 from core.figures.gamma import Grid
 from core.histories import BinHistory
+from core.jobs.local import open_jobs
 from core.library import open_library
-from core.library.index import RunRow
+from core.library.history import from_events
+from core.library.index import RunRow, row_of
 from core.losses.bins import AdaFocalRule
 from core.views.gamma import Dynamics
 from core.views.gamma_replay import replay_cells
 from core.views.gamma_rule import BY_BIN, Learned, Rule, learned
 from pages.ui import cache
 
-LISTED = 500  # newest runs that are looked through
-HEAVY_CELLS = 30_000_000  # logits; fewer are replayed in a second or two
+LISTED = 500  # newest runs that are looked through; a link reaches all
+HEAVY_CELLS = 3_000_000  # logits; fewer are replayed in a fraction of a second
+Kind = Literal["queued", "live", "stopped", "gammas", "logits"]
+LABELS: dict[Kind, str] = {
+    "queued": " (waiting)",
+    "live": " (training now)",
+    "stopped": " (stopped)",
+    "logits": " (replay only)",
+}
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,8 @@ class Source:
     ----------
     id, name : str
     kind : str
-        ``live``: a job; ``stopped``: one that ended without a run; ``gammas``: a run that keeps
-        them; ``logits``: a run that keeps validation logits only.
+        ``queued``, ``live``: a job; ``stopped``: one that ended without a run; ``gammas``: a run
+        that keeps them; ``logits``: a run that keeps validation logits only.
     created : str
         Of a run; "" for a job.
     replays : bool
@@ -42,16 +51,20 @@ class Source:
 
     id: str
     name: str
-    kind: Literal["live", "stopped", "gammas", "logits"]
+    kind: Kind
     created: str = ""
     replays: bool = False
     sample: bool = False
 
     @property
+    def job(self) -> bool:
+        """Whether it is a job: no run of the library, and of no other page."""
+        return self.kind in {"queued", "live", "stopped"}
+
+    @property
     def label(self) -> str:
         """The name with what it is."""
-        words = {"live": " (training now)", "stopped": " (stopped)", "logits": " (replay only)"}
-        return self.name + words.get(self.kind, "")
+        return self.name + LABELS.get(self.kind, "")
 
 
 @st.cache_data(max_entries=4096, show_spinner=False)
@@ -65,9 +78,18 @@ def _keeps(run_id: str, created: str) -> tuple[bool, bool]:
 
 
 def kept() -> list[Source]:
-    """Return the newest runs of the library with gammas, then those with logits only."""
-    found = [_source(row) for row in cache.rows(limit=LISTED)]
+    """Return the newest runs and all samples with gammas, then those with logits only."""
+    rows = {row.id: row for row in (*cache.rows(limit=LISTED), *cache.rows(kind="sample"))}
+    found = [_source(row) for row in rows.values()]
     return sorted((one for one in found if one is not None), key=lambda one: one.kind != "gammas")
+
+
+def find(run_id: str) -> Source | None:
+    """Return what can be shown of a run, however old; None where there is no such run."""
+    try:
+        return _source(row_of(open_library().get(run_id)))
+    except LibraryError:
+        return None
 
 
 def _source(row: RunRow) -> Source | None:
@@ -104,6 +126,29 @@ def _stored(run_id: str, created: str) -> Dynamics:
     manifest = library.get(run_id)
     loss = (manifest.config or {}).get("loss")
     return dynamics("", library.bins(run_id), loss, manifest.source.digest)
+
+
+def written(source: Source) -> Dynamics | None:
+    """Return what a job has written so far, None before its first epoch.
+
+    Read again only when its events have grown.
+    """
+    path = open_jobs().folder(source.id).path / "events.jsonl"
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    found = _written(source.id, str(path), state.st_size, state.st_mtime_ns)
+    return None if found is None else replace(found, name=source.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _written(job_id: str, path: str, size: int, changed_ns: int) -> Dynamics | None:
+    del path, size, changed_ns  # part of the key only
+    jobs = open_jobs()
+    _, bins = from_events(jobs.folder(job_id).lines())
+    config = jobs.config(job_id)
+    return None if bins is None else dynamics("", bins, config.loss, config.digest)
 
 
 def dynamics(
@@ -171,4 +216,4 @@ def replayed(wanted: Settings, bins: BinHistory) -> Dynamics:
     """Return a replay as a history to be shown."""
     found = Learned(wanted.rule, "as the replay was set")
     name = f"replay, {origin(wanted.rule)}"
-    return Dynamics(wanted.source.name, name, Grid.of(bins), found)
+    return Dynamics(wanted.source.name, name, Grid.of(bins), found, replayed=True)

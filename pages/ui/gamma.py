@@ -1,13 +1,11 @@
 """The Gamma page: which history is open, what to do without one, and its redrawing while live."""
 
-from typing import Literal
-
 import streamlit as st
 
 from core.errors import AuditError, LibraryError
 from core.jobs.local import open_jobs
 from core.jobs.records import Job, State
-from core.library.history import from_events
+from core.jobs.store import LIVE
 from core.views.gamma import PLAIN
 from core.views.records import Part, Sentence
 from pages.ui import (
@@ -20,7 +18,7 @@ from pages.ui import (
     state,
     widgets,
 )
-from pages.ui.cache_gamma import Source
+from pages.ui.cache_gamma import Kind, Source
 from pages.ui.escape import esc
 
 SAMPLE = "digits-adafocal"
@@ -34,13 +32,11 @@ WHAT = (
 
 def draw() -> None:
     """Draw the page, or what to do where the open run has no gammas."""
-    wanted = st.query_params.get("run") or st.session_state.get("app.run")
     offered = [*live(), *cache_gamma.kept()]
-    found = next((one for one in offered if one.id == wanted), None)
-    found = found or _ended_job(wanted)
+    wanted, found = _open_one()
     if found is None:
         _nothing(wanted, offered)
-    elif found.kind == "live":
+    elif found.kind in {"queued", "live"}:
         _live(found, offered)
     else:
         _still(found, offered)
@@ -50,27 +46,51 @@ def draw() -> None:
 
 def live() -> list[Source]:
     """Return the trainings under way whose loss learns gammas by bin."""
-    found = [_job_source(job, "live") for job in open_jobs().list() if not job.state.ended]
+    found = [_job_source(job) for job in open_jobs().list() if job.state in LIVE]
     return [one for one in found if one is not None]
 
 
-def _ended_job(wanted: str | None) -> Source | None:
-    """Return a training that ended without a run: what it wrote until then can be seen."""
+def _open_one() -> tuple[str | None, Source | None]:
+    """Return the id that link or session name, and what can be shown of it.
+
+    A job that has succeeded gives way to its run, with what was chosen of it.
+    """
+    wanted = st.query_params.get("run") or st.session_state.get("app.run")
+    found = cache_gamma.find(wanted) if wanted else None
+    if found is not None:
+        gamma_state.keep("job", None)
+        return wanted, found
+    job = _job_of(wanted or gamma_state.chosen("job"))
+    if job is None:
+        return wanted, None
+    if job.state is State.SUCCEEDED:
+        gamma_state.give_way(job.run)
+        return job.run, cache_gamma.find(job.run)
+    if wanted:  # a link that calls a job a run
+        gamma_state.open_source(job.id, job=True)
+        st.rerun()
+    return job.id, _job_source(job)
+
+
+def _job_of(job_id: str | None) -> Job | None:
     try:
-        job = open_jobs().get(wanted or "")
+        return open_jobs().get(job_id or "")
     except LibraryError:
         return None
-    if job.state is State.SUCCEEDED:  # its run is gone from the library
-        return None
-    return _job_source(job, "stopped")
 
 
-def _job_source(job: Job, kind: Literal["live", "stopped"]) -> Source | None:
+def _job_source(job: Job) -> Source | None:
     try:
         loss = open_jobs().config(job.id).loss
     except AuditError:  # its folder is damaged: nothing can be shown of it
         return None
-    return Source(job.id, job.name or job.id, kind) if cache_gamma.by_bin(loss) else None
+    return Source(job.id, job.name or job.id, _kind(job)) if cache_gamma.by_bin(loss) else None
+
+
+def _kind(job: Job) -> Kind:
+    if job.state in LIVE:
+        return "live"
+    return "stopped" if job.state.ended else "queued"
 
 
 def _nothing(wanted: str | None, offered: list[Source]) -> None:
@@ -96,14 +116,15 @@ def _nothing(wanted: str | None, offered: list[Source]) -> None:
                 key=f"gamma.open.{one.id}",
                 on_click=gamma_state.open_source,
                 args=(one.id,),
+                kwargs={"job": one.job},
             )
 
 
 @st.fragment(run_every=EVERY_S)
 def _live(source: Source, offered: list[Source]) -> None:
-    """Draw a training under way, anew every two seconds; the page begins again once it ends."""
+    """Draw a training anew every two seconds; the page begins again once it starts or ends."""
     with frame.caught():
-        if open_jobs().get(source.id).state.ended:
+        if _kind(open_jobs().get(source.id)) != source.kind:
             st.rerun()
         _job(source, offered)
 
@@ -119,14 +140,10 @@ def _still(source: Source, offered: list[Source]) -> None:
 
 def _job(source: Source, offered: list[Source]) -> None:
     """Draw what a training has written so far."""
-    jobs = open_jobs()
-    _, bins = from_events(jobs.folder(source.id).lines())
-    if bins is None:
+    written = cache_gamma.written(source)
+    if written is None:
         widgets.eyebrow("Gamma dynamics · " + source.label)
         widgets.sentence(Sentence((Part("No epoch is finished yet."),)))
         widgets.second("γ is 1 in every bin until the first epoch ends.")
         return
-    config = jobs.config(source.id)
-    gamma_body.draw(
-        source, offered, cache_gamma.dynamics(source.name, bins, config.loss, config.digest)
-    )
+    gamma_body.draw(source, offered, written)

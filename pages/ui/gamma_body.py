@@ -10,9 +10,9 @@ from core.figures.runs import Mark, marks
 from core.reports.table import csv_text
 from core.views import gamma as views
 from core.views.gamma import Dynamics, GammaView
-from core.views.gamma_compare import REPLAY as REPLAY_WORDS
 from core.views.gamma_compare import apart, difference
 from core.views.gamma_rule import Learned, Update
+from core.views.gamma_words import REPLAY as REPLAY_WORDS
 from core.views.records import Part, Sentence
 from pages.ui import cache_gamma, gamma_beside, gamma_state, state, widgets
 from pages.ui.cache_gamma import Source
@@ -20,6 +20,7 @@ from pages.ui.gamma_beside import REPLAY, TRAINED
 
 DIAGRAM_WIDTH = 400
 CHIPS = {
+    "queued": "Waiting in the queue",
     "live": "Training now",
     "stopped": "Stopped before its end",
 }
@@ -60,16 +61,20 @@ def draw(source: Source, offered: list[Source], written: Dynamics | None = None)
 
 
 def _picker(source: Source, offered: list[Source]) -> None:
-    names = {one.id: one.label for one in offered} | {source.id: source.label}
+    known = {one.id: one for one in [*offered, source]}
     st.session_state["widget.source"] = source.id
     st.selectbox(
         "Run",
-        list(names),
+        list(known),
         key="widget.source",
-        format_func=lambda key: names.get(key, key),
-        on_change=lambda: gamma_state.open_source(st.session_state["widget.source"]),
+        format_func=lambda key: known[key].label if key in known else key,
+        on_change=lambda: _open(known[st.session_state["widget.source"]]),
         width=260,
     )
+
+
+def _open(picked: Source) -> None:
+    gamma_state.open_source(picked.id, job=picked.job)
 
 
 def _other(
@@ -126,7 +131,7 @@ def _dash(mark: Mark) -> str:
 
 
 def _chip(source: Source, found: Dynamics) -> str:
-    if found.origin.startswith(REPLAY):
+    if found.replayed:
         return "Replay: not what it was trained with"
     sample = "Sample: a model that comes with Candor" if source.sample else ""
     return CHIPS.get(source.kind, sample)
@@ -136,7 +141,7 @@ def _beside(found: Dynamics, other: tuple[Dynamics, Mark], at: int) -> None:
     """Say how the second history differs, with its badge."""
     second, mark = other
     said = apart(found, second) or difference(found, second, at)
-    more = f" {REPLAY_WORDS}" if REPLAY in second.origin + found.origin else ""
+    more = f" {REPLAY_WORDS}" if second.replayed and not found.replayed else ""
     st.html(f'<p class="c-second c-beside">{widgets.badge(mark)} {escape(said + more)}</p>')
 
 

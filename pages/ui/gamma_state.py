@@ -12,23 +12,37 @@ OF_ONE_RUN = ("epoch", "bin", "against")
 MOVED = "gamma.moved"
 
 
-def open_source(source_id: str) -> None:
-    """Open another history; what was chosen of the last one is forgotten."""
-    st.session_state["app.run"] = source_id
-    st.query_params["run"] = source_id
+def open_source(source_id: str, *, job: bool = False) -> None:
+    """Open another history; what was chosen of the last one is forgotten.
+
+    A job is kept apart from the open run, which every page shares: none of them knows a job.
+    """
+    st.session_state["app.run"] = None if job else source_id
+    if job:
+        st.query_params.pop("run", None)
+    else:
+        st.query_params["run"] = source_id
+    keep("job", source_id if job else None)
     for name in OF_ONE_RUN:
         keep(name, None)
     st.session_state[MOVED] = True
     state.next_generation()
 
 
+def give_way(run_id: str) -> None:
+    """Open the run that a job has become."""
+    st.session_state["app.run"] = run_id
+    st.query_params["run"] = run_id
+    keep("job", None)
+
+
 def chosen(name: str) -> str | None:
-    """Return what the link says, or on a page just entered what was chosen before."""
-    linked = st.query_params.get(name)
-    if linked is None and "widget.bin" not in st.session_state:
-        before: str | None = st.session_state.get(f"set.gamma.{name}")
-        return before
-    return linked
+    """Return what the link says, or on a page just entered what was chosen before; keep it."""
+    value: str | None = st.query_params.get(name)
+    if value is None and "widget.bin" not in st.session_state:
+        value = st.session_state.get(f"set.gamma.{name}")
+    keep(name, value)
+    return value
 
 
 def keep(name: str, value: str | None) -> None:

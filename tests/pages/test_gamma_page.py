@@ -1,6 +1,8 @@
 """The Gamma page through app.py: runs with gammas, epochs, bins, replays, and odd links."""
 
+import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +12,17 @@ from streamlit.testing.v1 import AppTest
 from core.figures.numbers import three
 from core.histories import COLUMNS
 from core.jobs.local import open_jobs
+from core.jobs.processes import identity
+from core.jobs.records import Job, State
+from core.jobs.store import Store
 from core.library import SAMPLES, Library, Source, summarise
 from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.config import from_json
-from core.training.folder import Epoch
+from core.training.folder import Epoch, JobFolder
+from pages.ui import cache_gamma
 from tests.core.library.builders import small_bins, small_history
 from tests.pages.test_pages import elements, html_of
 
@@ -200,13 +206,94 @@ def test_a_run_of_another_loss_is_replayed(library):
     assert not test.exception
     assert not test.error
     text = text_of(test)
-    assert "At epoch 3 training" in text
+    assert "At epoch 3 the rule would hold" in text
     assert "Replay: not what it was trained with" in text
+    assert text.count("would have gone otherwise") == 1
+
+
+def left_and_entered_again(test):
+    test.query_params.clear()
+    test.switch_page("pages/theory.py").run()
+    test.query_params.clear()
+    return test.switch_page("pages/gamma.py").run()
+
+
+def test_entering_again_restores_the_link_so_that_a_bin_leaves_the_epoch(library):
+    test = opened(run=SAMPLE, epoch="5")
+    test.selectbox(key="widget.bin").set_value(3).run()
+    test = left_and_entered_again(test)
+    assert "At epoch 5 training" in text_of(test)
+    assert test.query_params["epoch"] in ("5", ["5"])
+    assert test.query_params["bin"] in ("4", ["4"])
+    test.selectbox(key="widget.bin").set_value(6).run()
+    assert "At epoch 5 training" in text_of(test)
+    assert "The update here, bin 7" in text_of(test)
+
+
+def test_a_run_beyond_the_newest_and_the_samples_are_found(library, monkeypatch):
+    kept = library.keep_history("oldest", small_bins(), source=Source("g.csv", "1"))
+    library.keep_history("newest", small_bins(), source=Source("h.csv", "2"))
+    monkeypatch.setattr("pages.ui.cache_gamma.LISTED", 1)
+    test = opened(run=kept.id)
+    assert "keeps no gammas" not in text_of(test)
+    assert "oldest" in text_of(test)
+    assert any("AdaFocal" in option for option in test.selectbox(key="widget.source").options)
+
+
+def test_a_job_never_becomes_the_run_of_other_pages(library, running):
+    folder, job = running
+    write_epochs(folder, 0, 3)
+    test = opened()
+    test.button(key=f"gamma.open.{job}").click().run()
+    assert "At epoch 3 training" in text_of(test)
+    assert test.session_state["app.run"] is None
+    assert "run" not in test.query_params
+    test.query_params.clear()
+    test.switch_page("pages/reliability.py").run()
+    assert not test.exception
+    assert not test.error
+    test.query_params.clear()
+    test.switch_page("pages/gamma.py").run()
+    assert "At epoch 3 training" in text_of(test)  # the job is remembered here
+    test = opened(run=job)  # a link that calls it a run
+    assert "At epoch 3 training" in text_of(test)
+    assert test.session_state["app.run"] is None
+
+
+def test_a_queued_job_is_not_live(library, queued):
+    _, job = queued
+    assert not any(button.key == f"gamma.open.{job}" for button in opened().button)
+    test = opened(job=job)
+    assert "No epoch is finished yet" in text_of(test)
+    assert "raining now" not in text_of(test)
+
+
+def test_events_are_read_again_only_when_they_have_grown(library, running):
+    folder, job = running
+    write_epochs(folder, 0, 3)
+    source = cache_gamma.Source(job, "a job", "live")
+    first = cache_gamma.written(source)
+    assert cache_gamma.written(source).grid is first.grid
+    write_epochs(folder, 3, 4)
+    assert cache_gamma.written(source).grid.n_epochs == 4
+
+
+@pytest.fixture
+def running(library):
+    """An AdaFocal training that this process is said to supervise."""
+    home = library.home
+    config = from_json(
+        {"data": "digits", "model": "small_cnn", "loss": {"name": "adafocal"}, "epochs": 9}
+    )
+    folder = JobFolder.make(home / "jobs" / "running", config)
+    job = Job("running", "train", "a job", "g", config.digest, 5.0, state=State.RUNNING)
+    Store(home).add([replace(job, started=10.0, supervisor=identity(os.getpid()))])
+    return folder, job.id
 
 
 @pytest.mark.slow
-def test_a_training_under_way_is_followed_and_stays_where_it_was_scrubbed_to(library, queued):
-    folder, job = queued
+def test_a_training_under_way_is_followed_and_stays_where_it_was_scrubbed_to(library, running):
+    folder, job = running
     test = opened(run=job)
     assert not test.exception
     assert "No epoch is finished yet" in text_of(test)

@@ -60,6 +60,36 @@ def test_without_a_negative_gamma_the_least_held_back_is_named():
     assert text.endswith("No bin is pushed on; bin 3 (γ\u202f0.3) is held back least.")
 
 
+def test_a_replay_says_what_the_rule_would_do():
+    rule = Learned(AdaFocalRule(), "as the replay was set")
+    table = grid([[1.0, -0.1, 2.3], [1.0, -0.2, 2.3]], np.zeros((2, 3)))
+    found = Dynamics("a run", "replay, AdaFocal, λ = 1", table, rule, replayed=True)
+    view = gamma_view(found, 1, 0)
+    assert "the rule would hold bin 3 back hardest" in view.sentence.text
+    assert "Bin 2 (γ\u202f−0.2) would still be pushed on." in view.sentence.text
+    assert "training" not in view.sentence.text
+    assert any("would have gone otherwise" in text for text in view.caveats)
+    assert "trains with it" not in view.caption
+    plain = gamma_view(found, 1, 0, plain=True)
+    assert "the model would be pushed hardest" in plain.sentence.text
+    assert any("would have gone otherwise" in text for text in plain.caveats)
+    held = sentence(grid([[1.0, 2.0, 0.3]], np.zeros((1, 3))), 0, replayed=True).text
+    assert held.endswith("No bin would be pushed on; bin 3 (γ\u202f0.3) would be held back least.")
+
+
+@pytest.mark.parametrize(
+    ("gamma", "said"),
+    [
+        ([[1.0, 1.0]], "the rule would hold every bin back alike"),
+        ([[-0.2, -0.2]], "the rule would push every bin on alike"),
+        ([[-0.2, -0.9]], "the rule would push every bin on, bin 2"),
+    ],
+)
+def test_a_replay_never_speaks_of_what_happened(gamma, said):
+    assert said in sentence(grid(gamma, np.zeros((1, 2))), 0, replayed=True).text
+    assert "training" in sentence(grid(gamma, np.zeros((1, 2))), 0).text
+
+
 def test_a_gap_within_chance_is_not_called_an_error():
     # 10 answers that are right 6 times in 10: 5 right are no surprise
     table = grid([[1.0, 1.5]], [[0.0, 0.1]], count=[[10, 10]])
@@ -120,7 +150,7 @@ def test_empty_bins_at_a_tie_are_explained():
     )
     text = frozen_words(table, RULE.rule, 0)
     assert "Bin 3 is empty: so many validation answers state exactly 100.0\u202f%" in text
-    assert "train with its γ of 0.750" in text
+    assert "its γ of 0.750 holds for them" in text
 
 
 def test_an_empty_bin_between_other_edges_is_not_called_a_tie():
