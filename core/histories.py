@@ -13,6 +13,7 @@ from core.errors import Refused
 
 SLACK = 1e-9  # by which rounding may carry a mean or an edge beyond where it belongs
 GAP_SLACK = 1e-6
+LAST_EPOCH = 10**9  # places and differences of epochs stay whole numbers of 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class BinHistory:
     Parameters
     ----------
     epoch, bin : (R,) int64
-        Epochs may have gaps; each has the bins 0..B-1.
+        Epochs may have gaps, and end at 10**9; each has the bins 0..B-1.
     lower, upper : (R,) float64 in [0, 1]
         Edges of the bin, ascending within an epoch.
     count : (R,) int64
@@ -133,6 +134,8 @@ def _check_grid(found: BinHistory) -> None:
     for name in WHOLE:
         negative = getattr(found, name) < 0
         _refuse_any("HISTORY_RANGE", found, negative, f"{name} is below 0")
+    what = f"epoch is above {LAST_EPOCH:,}"
+    _refuse_any("HISTORY_RANGE", found, found.epoch > LAST_EPOCH, what)
     again = (np.diff(found.epoch, prepend=-1) == 0) & (np.diff(found.bin, prepend=-1) == 0)
     _refuse_any("HISTORY_BINS", found, again, "this bin occurs twice in its epoch")
     n_bins = int(found.bin.max()) + 1

@@ -16,6 +16,7 @@ LEFT, RIGHT = 44, 84  # px beside the maps; the slider under them keeps the same
 TOP, HEIGHT, BOTTOM = 8, 424, 46
 MOST_EPOCHS, MOST_BINS = 700, 100  # drawn: more columns than pixels show nothing more
 MOST_SPOTS = 6_000  # places of a map that answer to the pointer
+MOST_RINGS = 2_000  # of changes of sign
 SPACED = 80  # so many epochs leave room for lines between the cells
 GAMMA_REACH = 20.0  # colours end here: the bound of Ghosh et al. 2022
 GAMMA_LEAST, GAP_LEAST = 1.0, 0.05  # a quiet history is not blown up to full colour
@@ -90,9 +91,14 @@ class Grid:
 
     @property
     def turned(self) -> Bool:
-        """Where gamma has another sign than after the recorded epoch before, (E, B)."""
+        """Where gamma has another sign than after the recorded epoch before, (E, B).
+
+        Training begins with gammas above 0; of a history that begins later nothing is known of
+        the epoch before its first.
+        """
         sign = self.gamma > 0
-        before = np.vstack([np.ones((1, self.n_bins), np.bool_), sign[:-1]])
+        start = np.ones((1, self.n_bins), np.bool_) if self.epoch[0] == 1 else sign[:1]
+        before = np.vstack([start, sign[:-1]])
         return np.asarray(sign != before)
 
 
@@ -259,8 +265,20 @@ def _greyed(frozen: Bool, cells: tuple[Int, Int], colour: str) -> go.Heatmap:
     )
 
 
+def ringed(turned: Bool) -> tuple[Int, Int]:
+    """Return epochs and bins of the changes of sign, or of every k-th where there are too many."""
+    epoch, place = np.nonzero(turned)
+    step = ring_step(len(epoch))
+    return epoch[::step], place[::step]
+
+
+def ring_step(n_turns: int) -> int:
+    """Return k where every k-th change of sign is ringed."""
+    return max(1, -(-n_turns // MOST_RINGS))
+
+
 def _rings(grid: Grid, theme: Theme) -> go.Scatter:
-    epoch, place = np.nonzero(grid.turned)
+    epoch, place = ringed(grid.turned)
     return go.Scatter(
         x=epoch,
         y=place,

@@ -12,19 +12,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
-from core.figures.gamma import GAMMA_REACH, Grid, root, some
+from core.figures.gamma import GAMMA_REACH, Grid, ringed, root, some
 from core.figures.numbers import MINUS
 from core.figures.theme import Theme, axis, faded, layout
 
 STRIDE = 1.16
 MOST_POINTS = 160  # of a line in a panel, which is some eighty pixels wide
 TICKS = (-20.0, -5.0, -2.0, -1.0, -0.2, 0.2, 1.0, 2.0, 5.0, 10.0, 20.0)
-HEIGHTS = {"y3": 400, "y": 210}  # px, by the axis of the lowest row
-CROWDED = 16  # panels; more have no room for a number beside the bin
 HEIGHT, LOW_HEIGHT = 400, 210  # px, of three rows and of one
 LEAST_GAP = 5.0  # points
 CROWDED = 16  # panels; more have no room for a number beside the bin
-ROWS = {"gap": [0.72, 1.0], "gamma": [0.34, 0.64], "edges": [0.0, 0.26]}
 SHARES = {"range": [0, 1.02], "tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
 Settings = dict[str, Any]  # Any: plotly's nested settings
 
@@ -61,7 +58,7 @@ def small_multiples(grid: Grid, place: Place, other: Other | None, theme: Theme)
     grids = [grid] if other is None else [grid, other.grid]
     spread = _Spread.over(grids, place.bins)
     reach = max(LEAST_GAP, max(float(np.abs(_gap(one)[:, place.bins]).max()) for one in grids))
-    settings = _frame(grid, place, HEIGHT, theme) | {
+    settings = _frame(spread, HEIGHT, theme) | {
         "yaxis": axis(theme, "Gap, points", domain=[0.72, 1.0], **_gap_ticks(reach)),
         "yaxis2": axis(theme, "γ", domain=[0.34, 0.64], **_gamma_ticks(grids, place)),
         "yaxis3": axis(theme, "Edges", domain=[0.0, 0.26], **SHARES),
@@ -79,6 +76,7 @@ def small_multiples(grid: Grid, place: Place, other: Other | None, theme: Theme)
         line = {"color": theme.runs[other.colour], "dash": other.dash, "width": 1.6}
         for of, on in ((_gap, "y"), (_gamma, "y2")):
             traces.append(_line(*spread.line(other.grid, of), on, line))
+    traces.append(_turns(spread, grid, theme))
     return go.Figure(data=traces, layout=settings)
 
 
@@ -88,7 +86,7 @@ def correspondence(grid: Grid, place: Place, theme: Theme) -> go.Figure:
     An epoch in which no training row fell into a bin leaves a gap in its line.
     """
     spread = _Spread.over([grid], place.bins)
-    settings = _frame(grid, place, LOW_HEIGHT, theme)
+    settings = _frame(spread, LOW_HEIGHT, theme)
     settings["yaxis"] = axis(theme, "Confidence", **SHARES)
     now = grid.train_confidence[place.at]
     settings |= _heads(spread, place, int(grid.epoch[place.at]), now, theme)
@@ -131,18 +129,18 @@ class _Spread:
 
     bins: tuple[int, ...]
     first: int
-    length: int
+    last: int
 
     @classmethod
     def over(cls, grids: list[Grid], bins: tuple[int, ...]) -> "_Spread":
         """Return the places that all epochs of these histories need."""
         ends = [(int(one.epoch[0]), int(one.epoch[-1])) for one in grids]
         first, last = min(e[0] for e in ends), max(e[1] for e in ends)
-        return cls(bins, first, max(1, last - first))
+        return cls(bins, first, last)
 
     def x(self, panel: int, epoch: Int) -> Float:
         """Return where epochs lie in a panel."""
-        return np.asarray(panel * STRIDE + (epoch - self.first) / self.length)
+        return np.asarray(panel * STRIDE + (epoch - self.first) / max(1, self.last - self.first))
 
     def line(self, grid: Grid, of: Callable[[Grid], Float]) -> tuple[Float, Float]:
         """Return one line through all panels, broken between them."""
@@ -161,15 +159,16 @@ class _Spread:
         return np.concatenate(x), np.concatenate([np.pad(values[at, b], 1) for b in self.bins])
 
 
-def _frame(grid: Grid, place: Place, height: int, theme: Theme) -> Settings:
+def _frame(spread: "_Spread", height: int, theme: Theme) -> Settings:
     settings = layout(theme, height)
     settings["margin"] = {"l": 52, "r": 10, "t": 26, "b": 30}
     settings["hovermode"] = False
+    ends = {spread.first: 0.0} | ({spread.last: 1.0} if spread.last > spread.first else {})
     settings["xaxis"] = axis(
         theme,
-        range=[-0.06, (len(place.bins) - 1) * STRIDE + 1.06],
-        tickvals=[0.0, 1.0],
-        ticktext=[str(grid.epoch[0]), str(grid.epoch[-1])],
+        range=[-0.06, (len(spread.bins) - 1) * STRIDE + 1.06],
+        tickvals=list(ends.values()),
+        ticktext=[str(epoch) for epoch in ends],
         showgrid=False,
     )
     return settings
@@ -240,6 +239,17 @@ def _frozen(spread: _Spread, grid: Grid, reach: float, theme: Theme) -> go.Scatt
     marker = {"size": 4, "color": theme.quiet}
     line = {"width": 5, "color": theme.quiet}
     return _line(x, y, "y", line, mode="lines+markers", marker=marker)
+
+
+def _turns(spread: _Spread, grid: Grid, theme: Theme) -> go.Scatter:
+    """Ring the changes of sign in the row of gamma; epochs that the lines leave out count too."""
+    epoch, panel = ringed(grid.turned[:, spread.bins])
+    x = panel * STRIDE + spread.x(0, grid.epoch[epoch])
+    bins = np.asarray(spread.bins, np.int64)[panel]
+    ring = {"color": theme.ink, "width": 1.2}
+    marker = {"size": 5, "color": faded(theme.paper, 0.75), "line": ring}
+    y = _gamma(grid)[epoch, bins]
+    return _line(x, y, "y2", {}, name="γ changed sign", mode="markers", marker=marker)
 
 
 def _heads(spread: _Spread, place: Place, epoch: int, now: Float, theme: Theme) -> Settings:

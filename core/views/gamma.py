@@ -5,9 +5,18 @@ from functools import partial
 
 import numpy as np
 
-from core.figures.gamma import MOST_BINS, MOST_EPOCHS, PLAIN_TERMS, TERMS, Grid, heatmaps, some
+from core.figures.gamma import (
+    MOST_BINS,
+    MOST_EPOCHS,
+    PLAIN_TERMS,
+    TERMS,
+    Grid,
+    heatmaps,
+    ring_step,
+    some,
+)
 from core.figures.gamma_epoch import epoch_diagram
-from core.figures.gamma_panels import Other, Place, correspondence, small_multiples
+from core.figures.gamma_panels import MOST_POINTS, Other, Place, correspondence, small_multiples
 from core.figures.marks import ANSWERS, Speech
 from core.figures.numbers import count, in_hundred, percent, points
 from core.views import gamma_words as words
@@ -149,10 +158,16 @@ def _caveats(found: Dynamics, at: int, *, plain: bool) -> tuple[str, ...]:
     if grid.n_bins > MOST_BINS:
         step = -(-grid.n_bins // MOST_BINS)
         thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
+    thinned += _thinned_rings(int(grid.turned.sum()))
     drawn = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
     frozen = "" if plain else words.frozen_words(grid, found.learned.rule, at)
     replay = words.REPLAY if found.replayed else ""
     return tuple(text for text in (replay, words.missing_words(grid), drawn, frozen) if text)
+
+
+def _thinned_rings(n_turns: int) -> list[str]:
+    step = ring_step(n_turns)
+    return [f"one change of sign in {step} of {count(n_turns)}"] if step > 1 else []
 
 
 def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
@@ -278,6 +293,11 @@ def panels_card(found: Dynamics, place: Place, other: Other | None) -> FigureCar
     ends = ", ".join(
         f"bin {b + 1} {amount(float(grid.gamma[place.at, b]))}" for b in place.bins[:MOST_PANELS]
     )
+    thinned = _thinned_rings(int(grid.turned[:, place.bins].sum()))
+    if grid.n_epochs > MOST_POINTS:
+        step = -(-grid.n_epochs // MOST_POINTS)
+        thinned.insert(0, f"one epoch in {step} of {count(grid.n_epochs)}")
+    drawn = f" The panels draw {' and '.join(thinned)}." if thinned else ""
     beside = "" if other is None else " The coloured dashes are the history beside it."
     return FigureCard(
         "gamma_bins",
@@ -288,7 +308,8 @@ def panels_card(found: Dynamics, place: Place, other: Other | None) -> FigureCar
         f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.epoch[place.at]}: "
         f"{ends}.{beside}",
         bins_table(grid, place.at),
-        f"After {PAPER}, figure 5. γ on a signed square-root scale. {caption(found, place.at)}",
+        f"After {PAPER}, figure 5. γ on a signed square-root scale, ringed where its sign changed."
+        f"{drawn} {caption(found, place.at)}",
     )
 
 

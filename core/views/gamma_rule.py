@@ -125,7 +125,7 @@ def _adafocal(grid: Grid) -> AdaFocalRule | None:
     rate = float(np.log(now[most] / before[most]) / (side * grid.gap[most]))
     turned = np.abs(now[told & ~stays])
     s_th = _tidy(float(turned.min())) if turned.size else 0.0
-    return AdaFocalRule(_tidy(rate), upper, lower, s_th)
+    return AdaFocalRule(_tidy(rate), upper, lower, s_th) if _tidy(rate) > 0 else None
 
 
 def _tidy(value: float) -> float:
@@ -147,7 +147,8 @@ def given_by(grid: Grid, rule: Rule) -> Float:
     """Return the gammas that a rule gives after each epoch, (E, B), from those kept before it."""
     edges = np.empty(0)  # no rule looks at them
     bins = ValidationBins(edges, grid.count, grid.confidence, grid.accuracy)
-    return rule.update(before_each(grid), bins).gamma
+    with np.errstate(over="ignore", invalid="ignore"):  # bounds hold what goes beyond float64
+        return rule.update(before_each(grid), bins).gamma
 
 
 def follows(grid: Grid, rule: Rule, tolerance: float) -> Bool:
@@ -221,13 +222,11 @@ def _calfocal_words(rule: CalFocalRule, gap: float, *, empty: bool) -> Update:
 def _adafocal_words(rule: AdaFocalRule, before: float, gap: float, *, empty: bool) -> Update:
     steps: list[str] = []
     side = 1.0 if before > 0 else -1.0
-    moved = before * math.exp(side * rule.rate * gap)
+    moved = before * _exp(side * rule.rate * gap)
     first, rate, difference, result = _printed(
-        (before, rule.rate, gap), lambda n: n[0] * math.exp(side * n[1] * n[2]), moved
+        (before, rule.rate, gap), lambda n: n[0] * _exp(side * n[1] * n[2]), moved
     )
     sign = "" if side > 0 else MINUS
-    if empty:
-        steps.append("No validation answer fell into this bin: the gap counts as 0 and γ stays.")
     if abs(moved) < rule.s_th:
         turned = -rule.s_th if moved > 0 else rule.s_th
         near = f"{result} is nearer to 0 than S_th = {amount(rule.s_th)}"
@@ -237,8 +236,17 @@ def _adafocal_words(rule: AdaFocalRule, before: float, gap: float, *, empty: boo
         steps.append(f"That is above γ max, so γ is {amount(rule.gamma_max)}.")
     if moved < rule.gamma_min:
         steps.append(f"That is below γ min, so γ is {amount(rule.gamma_min)}.")
+    if empty:
+        stays = "" if steps else " and γ stays"
+        steps.insert(0, f"No validation answer fell into this bin: the gap counts as 0{stays}.")
     exponent = f"exp({sign}{rate} · {_factor(difference)})"
     return Update(f"γ ← γ · exp({sign}λ · gap) = {first} · {exponent} = {result}", tuple(steps))
+
+
+def _exp(value: float) -> float:
+    """Return e to a power, infinity beyond float64."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(value))
 
 
 def _printed(
@@ -267,6 +275,8 @@ def amount(value: float) -> str:
     """Return a gamma or lambda as people read it; huge and tiny ones in powers of ten."""
     if value == 0 or SMALL <= abs(value) < LARGE:
         return three(value)
+    if math.isinf(value):
+        return "over 1e+308" if value > 0 else f"below {MINUS}1e+308"
     return f"{value:.2e}".replace("-", MINUS)
 
 

@@ -13,7 +13,7 @@ from core.figures.theme import Tone
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
 from core.metrics.records import BinTable
-from core.views.gamma_rule import Learned, Rule, amount, positional
+from core.views.gamma_rule import Learned, Rule, amount, before_each, known_before, positional
 from core.views.records import Part, Sentence, Tile
 
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
@@ -242,8 +242,7 @@ def frozen_words(grid: Grid, rule: Rule | None, at: int) -> str:
     if rest.size:
         verb = "holds" if rest.size == 1 else "hold"
         texts.append(f"{listed(rest.tolist()).capitalize()} {verb} no validation answer.")
-    follows = "γ is 1 there" if isinstance(rule, CalFocalRule) else "γ stays what it was there"
-    texts.append(f"Without a gap there is nothing to learn from, so {follows}.")
+    texts.append(f"Without a gap there is nothing to learn from, so {_rests(grid, rule, at)}.")
     if empty[-1] == grid.n_bins - 1 and tied.size and tied[-1] == empty[-1]:
         last = amount(float(grid.gamma[at, -1]))
         texts.append(
@@ -251,6 +250,16 @@ def frozen_words(grid: Grid, rule: Rule | None, at: int) -> str:
             f"the last bin all the same; its γ of {last} holds for them."
         )
     return " ".join(texts)
+
+
+def _rests(grid: Grid, rule: Rule | None, at: int) -> str:
+    """Return what became of the gammas of empty bins: a switch or a bound can move them still."""
+    if isinstance(rule, CalFocalRule):
+        return "γ is 1 there"
+    stays = (grid.gamma == before_each(grid))[at, grid.frozen[at]].all()
+    if stays and known_before(grid)[at]:
+        return "γ stays what it was there"
+    return "the gap counts as 0 there"
 
 
 def missing_words(grid: Grid) -> str:

@@ -74,6 +74,20 @@ def test_rings_stand_where_gamma_turns():
     assert rings(heatmaps(table(gamma), TERMS, LIGHT)) == {(0, 1), (1, 0), (2, 1)}
 
 
+def test_the_first_epoch_of_a_later_history_claims_no_turn():
+    first = table([[-0.2, 1.0], [-0.3, -0.2]])
+    assert first.turned.tolist() == [[True, False], [False, True]]
+    later = replace(first, epoch=np.array([9, 10]))
+    assert later.turned.tolist() == [[False, False], [False, True]]
+
+
+def test_many_turns_are_thinned():
+    gamma = np.where(np.arange(3000)[:, None] % 2, -1.0, 1.0) * np.ones((1, 2))
+    (found,) = [t for t in heatmaps(table(gamma), TERMS, LIGHT).data if t.name == "γ changed sign"]
+    assert len(found.x) == 2000  # every third of 2 * 2 999, from the first
+    assert (found.x[0], found.x[-1]) == (1, 2999)
+
+
 def test_bins_without_answers_are_grey_and_have_no_gap():
     figure = heatmaps(table([[1.0, 1.0]], count=[[5, 0]], gap=[[0.1, 0.0]]), TERMS, DARK)
     found = heats(figure)
@@ -172,6 +186,28 @@ def test_a_second_history_is_drawn_over_gap_and_gamma_on_the_same_epochs():
     assert np.nanmax(ours.x) == pytest.approx(0.5)  # six epochs of eleven
     assert np.nanmax(theirs.x) == pytest.approx(1.0)
     assert drawn(figure, "y")[-1].line.color == LIGHT.runs[3]
+
+
+def test_the_ends_of_the_panels_are_those_of_both_histories():
+    place = Place((0,), 5, 0)
+    other = Other(table(np.full((11, 1), 2.0)), 3, "dot")
+    axis = small_multiples(table(np.ones((6, 1))), place, other, LIGHT).layout.xaxis
+    assert (axis.tickvals, axis.ticktext) == ((0, 1), ("1", "11"))
+    alone = small_multiples(table(np.ones((6, 1))), place, None, LIGHT).layout.xaxis
+    assert alone.ticktext == ("1", "6")
+    one = small_multiples(table([[1.0]]), Place((0,), 0, 0), None, LIGHT).layout.xaxis
+    assert (one.tickvals, one.ticktext) == ((0,), ("1",))
+
+
+def test_panels_ring_every_turn_even_where_lines_are_thinned():
+    gamma = np.ones((400, 3))
+    gamma[7:, 2] = -0.25
+    gamma[200:, 0] = -4.0
+    figure = small_multiples(table(gamma), Place((0, 2), 0, 0), None, LIGHT)
+    (found,) = [trace for trace in figure.data if trace.name == "γ changed sign"]
+    assert found.yaxis == "y2"
+    np.testing.assert_allclose(found.x, np.float32([STRIDE + 7 / 399, 200 / 399]))
+    np.testing.assert_allclose(found.y, np.float32([-0.5, -2.0]))
 
 
 def test_no_training_row_is_a_gap_and_not_zero():

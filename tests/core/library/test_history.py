@@ -436,6 +436,7 @@ EMPTY = int(np.flatnonzero(small_bins().count == 0)[0])
 WRONG = {
     "no rows": ({n: c[:0] for n, c in changed(0).items()}, "EMPTY"),
     "negative epoch": (changed(0, epoch=-1), "HISTORY_RANGE"),
+    "epoch too far": (changed(0, epoch=10**9 + 1), "HISTORY_RANGE"),
     "negative count": (changed(FULL, count=-1), "HISTORY_RANGE"),
     "twice": (changed(1, bin=0), "HISTORY_BINS"),
     "missing bin": ({n: np.delete(c, 5) for n, c in changed(0).items()}, "HISTORY_BINS"),
@@ -469,6 +470,16 @@ def test_a_refusal_names_epoch_and_bin():
     with pytest.raises(Refused, match="accuracy lies outside 0 to 1") as excinfo:
         BinHistory(**changed(row, accuracy=2.0))
     assert excinfo.value.where == f"epoch 1, bin {row - 4}"
+
+
+def test_the_last_epoch_that_is_kept():
+    columns = {n: getattr(small_bins(), n).copy() for n in COLUMNS}
+    newest = columns["epoch"] == columns["epoch"].max()
+    columns["epoch"][newest] = 10**9
+    assert BinHistory(**columns).epoch.max() == 10**9
+    columns["epoch"][newest] = 2**63 - 1
+    with pytest.raises(Refused, match="above 1,000,000,000"):
+        BinHistory(**columns)
 
 
 def test_rounding_beyond_one_or_below_the_last_edge_is_let_pass():

@@ -71,6 +71,33 @@ def test_an_empty_bin_rests():
     assert found.steps[0].startswith("No validation answer fell into this bin")
 
 
+def test_an_empty_bin_is_moved_by_a_bound_or_a_switch_all_the_same():
+    bound = AdaFocalRule(gamma_max=0.5)
+    found = update(grid([[0.5]], [[0.0]], count=[[0]]), Learned(bound, SET), 0, 0)
+    assert found.steps == (
+        "No validation answer fell into this bin: the gap counts as 0.",
+        "That is above γ max, so γ is 0.500.",
+    )
+    table = grid([[-1.5]], [[0.0]], count=[[0]])
+    steps = update(table, Learned(AdaFocalRule(s_th=1.5), SET), 0, 0).steps
+    assert "stays" not in " ".join(steps)
+    assert "changes sides" in steps[1]
+    rests = update(grid([[1.0]], [[0.0]], count=[[0]]), Learned(ADA, SET), 0, 0).steps
+    assert rests[0].endswith("the gap counts as 0 and γ stays.")
+
+
+def test_a_power_beyond_float64_ends_at_the_bound():
+    # 5000 * 0.5 = 2500: e to that is no float64
+    table = grid([[20.0], [20.0]], [[0.5], [0.5]])
+    found = update(table, Learned(AdaFocalRule(rate=5000.0), SET), 1, 0)
+    assert found.equation.endswith("20 · exp(5000 · 0.5) = over 1e+308")
+    assert found.steps == ("That is above γ max, so γ is 20.0.",)
+    low = update(
+        grid([[-2.0], [-2.0]], [[0.0], [-0.5]]), Learned(AdaFocalRule(rate=5000.0), SET), 1, 0
+    )
+    assert low.equation.endswith("= below −1e+308")
+
+
 def test_calfocal_forgets_what_was_before():
     found = update(
         grid([[7.0], [math.exp(0.5)]], [[0.0], [0.05]]), Learned(CalFocalRule(10.0), SET), 1, 0
@@ -222,6 +249,13 @@ def test_a_first_epoch_alone_does_not_tell_the_rules_apart():
     found = learned(None, grid(np.exp(1.5 * gap), gap))
     assert found.rule is None
     assert "AdaFocal and CalFocal would both" in found.source
+
+
+def test_a_lambda_below_0_is_no_rule():
+    # every gamma is exp(-1.5) per unit of gap: AdaFocal with a lambda that none may set
+    gap = np.array([[0.1, -0.1], [0.12, -0.2], [0.05, -0.04], [0.1, 0.2]])
+    found = learned(None, grid(np.exp(-1.5 * np.cumsum(gap, axis=0)), gap))
+    assert found.rule is None
 
 
 def test_two_updates_are_too_few_to_believe_a_lambda():

@@ -154,13 +154,22 @@ def test_empty_bins_at_a_tie_are_explained():
 
 
 def test_an_empty_bin_between_other_edges_is_not_called_a_tie():
-    table = grid([[1.1, 0.9, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]])
+    table = grid([[1.1, 1.0, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]])
     text = frozen_words(table, RULE.rule, 0)
     assert "Bin 2 holds no validation answer." in text
     assert "exactly" not in text
     assert "γ stays what it was there" in text
     assert "γ is 1 there" in frozen_words(table, CalFocalRule(), 0)
     assert frozen_words(grid([[1.0]], [[0.0]]), None, 0) == ""
+
+
+def test_only_a_gamma_that_stays_is_said_to_stay():
+    moved = grid([[1.1, 0.5, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]])
+    later = grid([[1.1, 0.5, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]], epoch=[7])
+    for table in (moved, later):
+        text = frozen_words(table, AdaFocalRule(gamma_max=0.5), 0)
+        assert "so the gap counts as 0 there" in text
+        assert "stays" not in text
 
 
 def test_missing_epochs_are_counted():
@@ -241,6 +250,17 @@ def test_the_whole_history_is_written_as_it_is_kept():
 def test_thinned_maps_say_so():
     table = grid(np.ones((1, 250)), np.zeros((1, 250)))
     assert "one bin in 3 of 250" in gamma_view(dynamics(table), 0, 0).caveats[0]
+
+
+def test_thinned_rings_and_panels_say_so():
+    gamma = np.where(np.arange(2100)[:, None] % 2, -1.0, 1.0) * np.ones((1, 2))
+    view = gamma_view(dynamics(grid(gamma, np.zeros_like(gamma))), 0, 0)
+    # 2 bins turn at each of 2 099 epochs
+    assert "one change of sign in 3 of 4\u202f198" in view.caveats[0]
+    assert "one epoch in 14 of 2\u202f100" in view.panels.caption
+    assert "one change of sign in 3 of 4\u202f198" in view.panels.caption
+    short = gamma_view(dynamics(grid(gamma[:160], np.zeros((160, 2)))), 0, 0)
+    assert "panels draw" not in short.panels.caption
 
 
 def test_correspondence_needs_training_confidences():
