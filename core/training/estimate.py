@@ -4,8 +4,11 @@
 """
 
 import math
+import signal
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -33,10 +36,11 @@ SHAPES: Final = {
     "chestxray14": (3, 224, 14),
 }
 N_RANDOM: Final = (16, 8, 8)  # images to train, validate and test on, shown again and again
-FIRST_BATCH: Final = 8
+FIRST_BATCH: Final = 2  # batch normalisation needs two
 SHORT_S: Final = 0.5  # batches grow while a step takes less: memory and patience are bounded
 TIMED_S: Final = 1.5  # steps are repeated for so long
 MOST_STEPS: Final = 60
+LIMIT_S: Final = 60.0  # for all of it
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
     return speed.start_s + config.epochs * epoch + end
 
 
-def measure(config: TrainConfig) -> Speed:
+def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:
     """Time training steps, an evaluation and a checkpoint of a config, within a few seconds.
 
     Batches grow from a few images to the config's size, or until a step is no longer short: so a
@@ -106,8 +110,30 @@ def measure(config: TrainConfig) -> Speed:
     UsageError
         SETTING or DEVICE: no such network, or it does not fit data, loss or device.
     Refused
-        MEMORY: a batch does not fit the GPU.
+        MEMORY: a batch does not fit the GPU. TIME: it takes longer than `limit_s`.
     """
+    with _limited(limit_s):
+        return _measured(config)
+
+
+@contextmanager
+def _limited(limit_s: float) -> Iterator[None]:
+    """Refuse once it takes too long; only in the main thread, which a worker process has."""
+
+    def late(*_: object) -> None:
+        what = f"a few training steps took longer than {limit_s:g} s on this machine"
+        raise Refused("TIME", what, "choose a smaller network or another device, or just train")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _measured(config: TrainConfig) -> Speed:
     import torch
 
     from core.training.parts import assemble, connect

@@ -135,14 +135,15 @@ class Course:
         return f"after epoch {count(self.done)} of {count(self.n_epochs)}"
 
 
-def sentence(job: Job, course: Course, where: str, *, plain: bool) -> Sentence:
+def sentence(job: Job, course: Course, where: str, *, paused: bool, plain: bool) -> Sentence:
     """Return the sentence of a job's page; `where` says where it stands while it waits."""
     name = f"“{job.name}”"
     if job.state is State.SUCCEEDED:
         took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
         return Sentence((Part(f"Trained {name}{took}."),), _result(course, plain=plain))
     if job.state is State.QUEUED:
-        return Sentence((Part(f"{name} is {where}."),), "It starts by itself." * (not job.asked))
+        starts = "It starts when the queue goes on." if paused else "It starts by itself."
+        return Sentence((Part(f"{name} is {where}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Training"
         return Sentence((Part(f"{verb} {name}."),), _what(plain=plain))

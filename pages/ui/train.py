@@ -6,18 +6,20 @@ from typing import Final
 
 import streamlit as st
 
+from core.datasets.catalogue import DATASETS
 from core.disk import parse_json
 from core.errors import AuditError, UsageError
 from core.figures.numbers import count
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs, open_jobs
-from core.jobs.records import Job, State
+from core.jobs.records import Job
 from core.models.catalogue import MODELS
 from core.training.config import TrainConfig, from_json
 from core.training.estimate import Speed, seconds
 from core.training.submission import FIRST
 from core.views import training_words as words
 from pages.ui import (
+    cache,
     cache_train,
     frame,
     site,
@@ -166,7 +168,7 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
         if error is not None:
             frame.refusal(error)
         if wanted:
-            _known(wanted[0], listed)
+            _known(jobs, wanted[0], listed)
             _time(wanted, listed)
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
         device = str(form.value("device"))
@@ -183,7 +185,7 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             },
         )
         if wanted:
-            _save(wanted[0])
+            _save(wanted)
         with st.popover("Load config", key="train.load"):
             st.file_uploader(
                 "A config as `python -m core train` takes it",
@@ -194,9 +196,10 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             )
 
 
-def _save(config: TrainConfig) -> None:
+def _save(wanted: Sequence[TrainConfig]) -> None:
+    config = wanted[0]
     st.download_button(
-        "Save config",
+        "Save config" if len(wanted) == 1 else f"Save the first of {len(wanted)} configs",
         lambda: json.dumps(config.to_json(), indent=1, allow_nan=False),
         "candor_train.json",
         "application/json",
@@ -229,10 +232,10 @@ def _parsed(name: str, data: bytes) -> object:
         raise UsageError("SETTING", f"{name} is not JSON", "give a JSON object") from error
 
 
-def _known(config: TrainConfig, listed: Sequence[Job]) -> None:
-    """Link the run of the same config where there is one."""
+def _known(jobs: LocalJobs, config: TrainConfig, listed: Sequence[Job]) -> None:
+    """Link the job of the same config and data whose run is still there."""
     same = (one for one in listed if one.digest == config.digest and one.run)
-    job = next((one for one in same if one.state is State.SUCCEEDED), None)
+    job = next((one for one in same if _stands(jobs, one, config)), None)
     if job is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="train.known"):
@@ -243,6 +246,16 @@ def _known(config: TrainConfig, listed: Sequence[Job]) -> None:
             icon=":material/check_circle:",
             query_params={"job": job.id},
         )
+
+
+def _stands(jobs: LocalJobs, job: Job, config: TrainConfig) -> bool:
+    """Whether a job has trained on the same folder, where its data need one, and left its run."""
+    try:
+        cache.find(job.run)
+        before = jobs.config(job.id)
+    except AuditError:
+        return False
+    return not DATASETS[config.data].needs_root or before.data_root == config.data_root
 
 
 def _time(wanted: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
@@ -258,6 +271,13 @@ def _time(wanted: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
         if train_work.measuring(config):
             st.markdown(":material/timer: Measuring a few steps")
+            st.button(
+                "Stop measuring",
+                key="train.measure_stop",
+                type="tertiary",
+                on_click=train_work.stop_measuring,
+                args=(config,),
+            )
         elif speed is None:
             st.button(
                 "How long will it take?",

@@ -11,15 +11,7 @@ from core.jobs.devices import CPU
 from core.losses.catalogue import LOSSES, REDUCTIONS, Parameter
 from core.models import names
 from core.models.catalogue import MODELS
-from core.training.config import (
-    MAX_BATCH,
-    MAX_DEVICES,
-    MAX_EPOCHS,
-    MAX_NAME,
-    OPTIMIZERS,
-    PRECISIONS,
-    SCHEDULES,
-)
+from core.training.config import OPTIMIZERS, PRECISIONS, SCHEDULES
 from core.training.recipes import RECIPES
 from pages.ui import cache_train, frame, train_work, widgets
 from pages.ui import train_state as form
@@ -32,10 +24,7 @@ OPTIMISERS: Final = {"sgd": "SGD", "adamw": "AdamW"}
 FALLS: Final = {"step": "In steps", "cosine": "Cosine", "constant": "Constant"}
 COUNTED: Final = {"mean": "Mean", "sum": "Sum"}
 BITS: Final = {"32": "float32", "bf16": "bfloat16", "16": "float16"}
-SEED_MOST: Final = 2**53 - 1  # what a browser counts exactly
 OPTIONAL: Final = ("n_train", "clip_norm", "minutes")  # may be left empty
-PRIORITIES: Final = (-100, 100)
-MINUTES: Final = (1.0, 527_040.0)
 
 
 def draw() -> None:
@@ -45,7 +34,7 @@ def draw() -> None:
             drawn()
     _parameters(str(form.value("loss")))
     with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
-        _whole("Epochs", "epochs", (1, MAX_EPOCHS), "How often it goes through the images.")
+        _whole("Epochs", "epochs", "How often it goes through the images.")
         _device()
         _text("Seeds", "seeds", "One training with each: 0, or 0, 1, 2.", width=NARROW)
     with st.expander("More settings", key="train.more"):
@@ -78,6 +67,7 @@ def _model() -> None:
     failed = train_work.failure()
     if failed is not None:
         frame.refusal(failed)
+        st.button("Ask again", key="train.ask_again", on_click=train_work.list_again)
     elif known is None:
         train_work.list_networks()
         widgets.caption("Asking timm and torchvision for their names.")
@@ -230,19 +220,19 @@ def _take_recipe() -> None:
 def _steps() -> None:
     widgets.title("Learning")
     with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
-        _whole("Batch size", "batch_size", (1, MAX_BATCH), "Images a step.")
+        _whole("Batch size", "batch_size", "Images a step.")
         _select("Optimiser", "optimizer", list(OPTIMIZERS), OPTIMISERS.__getitem__, width=NARROW)
-        _number("Learning rate", "lr", (0.0, 1000.0), 0.01, "At the start.")
+        _number("Learning rate", "lr", 0.01, "At the start.")
         if form.value("optimizer") == "sgd":
-            _number("Momentum", "momentum", (0.0, 0.9999), 0.05)
-        _number("Weight decay", "weight_decay", (0.0, 10.0), 0.0001)
+            _number("Momentum", "momentum", 0.05)
+        _number("Weight decay", "weight_decay", 0.0001)
         _select("Rate falls", "schedule", list(SCHEDULES), FALLS.__getitem__, width=NARROW)
         if form.value("schedule") == "step":
             _text("After shares of the epochs", "drops", "Such as 0.43, 0.71.", width=200)
-            _number("Times", "factor", (0.0, 1.0), 0.1, "What the rate is multiplied by.")
+            _number("Times", "factor", 0.1, "What the rate is multiplied by.")
         told = " ".join(REDUCTIONS.values())
         _select("Loss over a batch", "reduction", list(REDUCTIONS), COUNTED.__getitem__, told)
-        _number("Clip gradients to", "clip_norm", (0.0, 1e6), 0.5, "Norm; empty for none.")
+        _number("Clip gradients to", "clip_norm", 0.5, "Norm; empty for none.")
         told = " ".join(f"{BITS[name]}: {words}" for name, words in PRECISIONS.items())
         _select("Precision", "precision", list(PRECISIONS), BITS.__getitem__, told)
         _toggle("Shift and mirror images", "augment", "Where the data allow it.")
@@ -251,8 +241,8 @@ def _steps() -> None:
 def _images() -> None:
     widgets.title("Images")
     with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
-        _whole("Images to train on", "n_train", (1, 10**9), "Empty for all.")
-        _whole("Seed of the split", "split_seed", (0, SEED_MOST), "Of the validation part.")
+        _whole("Images to train on", "n_train", "Empty for all.")
+        _whole("Seed of the split", "split_seed", "Of the validation part.")
         if not DATASETS[str(form.value("data"))].needs_root:
             with st.container(width=WIDE, key="train.box.folder"):
                 _folder()
@@ -261,7 +251,7 @@ def _images() -> None:
 def _submission() -> None:
     widgets.title("Submission")
     with st.container(horizontal=True, vertical_alignment="top", key="train.submission"):
-        _text("Name", "name", "Empty for loss, network and data.", width=WIDE, most=MAX_NAME)
+        _text("Name", "name", "Empty for loss, network and data.", width=WIDE)
         st.multiselect(
             "Other losses beside it",
             list(LOSSES),
@@ -272,9 +262,9 @@ def _submission() -> None:
             width=330,
             help="One more training with each, with the loss's defaults, in the same submission.",
         )
-        _whole("Priority", "priority", PRIORITIES, "Higher ones start first.")
-        _number("Time limit, minutes", "minutes", MINUTES, 10.0, "Then it stops; empty for none.")
-        _whole("Devices at once", "devices", (1, MAX_DEVICES), "GPUs that share each batch.")
+        _whole("Priority", "priority", "Higher ones start first.")
+        _number("Time limit, minutes", "minutes", 10.0, "Then it stops; empty for none.")
+        _whole("Devices at once", "devices", "GPUs that share each batch.")
         _toggle("Repeatable bits on a GPU", "deterministic", "Slower; a CPU repeats them anyway.")
 
 
@@ -300,10 +290,12 @@ def _select(  # noqa: PLR0913  as Streamlit's
     )
 
 
-def _whole(label: str, name: str, ends: tuple[int, int], told: str) -> None:
+def _whole(label: str, name: str, told: str) -> None:
+    low, high = form.ENDS[name]
     st.number_input(
         label,
-        *ends,
+        int(low),
+        int(high),
         value=None if name in OPTIONAL else "min",
         step=1,
         key=key(name),
@@ -313,12 +305,10 @@ def _whole(label: str, name: str, ends: tuple[int, int], told: str) -> None:
     )
 
 
-def _number(
-    label: str, name: str, ends: tuple[float, float], step: float, told: str | None = None
-) -> None:
+def _number(label: str, name: str, step: float, told: str | None = None) -> None:
     st.number_input(
         label,
-        *ends,
+        *form.ENDS[name],
         value=None if name in OPTIONAL else "min",
         step=step,
         format="%g",
@@ -329,12 +319,12 @@ def _number(
     )
 
 
-def _text(label: str, name: str, told: str, *, width: int | None = None, most: int = 4_000) -> None:
+def _text(label: str, name: str, told: str, *, width: int | None = None) -> None:
     st.text_input(
         label,
         key=key(name),
         persist_state=SESSION,
-        max_chars=most,
+        max_chars=form.LENGTHS[name],
         help=told,
         width=width or "stretch",
     )

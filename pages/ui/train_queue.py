@@ -47,7 +47,7 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     if jobs.paused:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused: what runs goes on.")
-            st.button("Go on with the queue", key="queue.unpause", on_click=jobs.unpause)
+            unpause(jobs)
     elif any(job.state is State.QUEUED for job in listed):
         st.button(
             "Pause the queue",
@@ -55,6 +55,11 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             on_click=jobs.pause,
             help="What runs goes on; nothing more is started.",
         )
+
+
+def unpause(jobs: LocalJobs) -> None:
+    """Draw the button that lets the queue go on."""
+    st.button("Go on with the queue", key="queue.unpause", on_click=jobs.unpause)
 
 
 def rows(jobs: LocalJobs, listed: Sequence[Job], current: str = "") -> None:
@@ -114,9 +119,10 @@ def _bar(share: float) -> str:
 
 
 def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
+    name = f"*{esc(job.name.strip())}*"  # heard, not seen: the name stands beside it
     if before:
         st.button(
-            "First",
+            f"First {name}",
             key=f"queue.front.{job.id}",
             type="tertiary",
             help="Let it start before the others that wait",
@@ -124,7 +130,7 @@ def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
             args=(jobs.to_front, job.id),
         )
     st.button(
-        "Stop",
+        f"Stop {name}",
         key=f"queue.stop.{job.id}",
         type="tertiary",
         on_click=act,

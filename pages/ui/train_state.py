@@ -8,9 +8,17 @@ import streamlit as st
 
 from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
+from core.jobs.records import Job
 from core.losses.catalogue import LOSSES, Parameter, Setting
 from core.models.catalogue import MODELS
-from core.training.config import TrainConfig, from_json
+from core.training.config import (
+    MAX_BATCH,
+    MAX_DEVICES,
+    MAX_EPOCHS,
+    MAX_NAME,
+    TrainConfig,
+    from_json,
+)
 from core.training.submission import FIRST, check_folder, seeds, trainings
 
 BY_NAME: Final = "by_name"  # of timm or torchvision
@@ -26,6 +34,22 @@ RECIPE_KEYS: Final = (
     "augment",
     "precision",
 )
+EXACT: Final = 2**53 - 1  # what a browser counts exactly
+ENDS: Final[dict[str, tuple[float, float]]] = {  # of the widgets
+    "epochs": (1, MAX_EPOCHS),
+    "batch_size": (1, MAX_BATCH),
+    "n_train": (1, EXACT),
+    "split_seed": (0, EXACT),
+    "devices": (1, MAX_DEVICES),
+    "lr": (0.0, 1000.0),
+    "momentum": (0.0, 1.0),
+    "weight_decay": (0.0, 10.0),
+    "factor": (0.0, 1.0),
+    "clip_norm": (0.0, 1e6),
+    "priority": (-100, 100),
+    "minutes": (1.0, 527_040.0),
+}
+LENGTHS: Final = {"name": MAX_NAME, "data_root": 4_000, "seeds": 2_000, "drops": 4_000}
 Json = dict[str, Any]  # Any: plain JSON values
 
 
@@ -50,42 +74,79 @@ def begin() -> None:
         fill(from_json(FIRST))
 
 
-def fill(config: TrainConfig) -> None:
-    """Set every widget to a config; one training, no other losses."""
+def fill(config: TrainConfig, job: Job | None = None) -> None:
+    """Set every widget to a config, and to how its job was submitted; no other losses.
+
+    Raises
+    ------
+    UsageError
+        SETTING: a widget cannot hold what is given as it is; the form stays as it was.
+    """
     own = config.model in MODELS
-    put("data", config.data)
-    put("model", config.model if own else BY_NAME)
-    put("network", None if own else config.model)
-    put("loss", config.loss["name"])
+    pinned = job is not None and ":" in job.wants
+    limit = job.time_limit if job else None
+    values: Json = {
+        "data": config.data,
+        "model": config.model if own else BY_NAME,
+        "network": None if own else config.model,
+        "loss": config.loss["name"],
+        # A name that only says loss, network and data would be wrong once these are changed.
+        "name": "" if config.name == replace(config, name="").name else config.name,
+        "data_root": "" if config.data_root is None else config.data_root,
+        "n_train": config.n_train,
+        "seeds": str(config.seed),
+        "split_seed": config.split_seed,
+        "device": job.wants if job and pinned else config.device,
+        "devices": config.devices,
+        "deterministic": config.deterministic,
+        "others": [],
+        "priority": job.priority if job else 0,
+        "minutes": None if limit is None else limit / 60,
+        "preset": config.preset or OWN,
+    } | _of_recipe(config.to_json())
+    for name, what in values.items():
+        _check_held(name, what)
+    if config.data_root == "":
+        raise UsageError("SETTING", "data_root is empty", "name the folder, or give null")
+    for name, what in values.items():
+        put(name, what)
     fill_loss(str(config.loss["name"]), config.loss)
-    # A name that only says loss, network and data would be wrong once these are changed.
-    put("name", "" if config.name == replace(config, name="").name else config.name)
-    put("data_root", config.data_root or "")
-    put("n_train", config.n_train)
-    put("seeds", str(config.seed))
-    put("split_seed", config.split_seed)
-    put("device", config.device)
-    put("devices", config.devices)
-    put("deterministic", config.deterministic)
-    put("others", [])
-    put("priority", 0)
-    put("minutes", None)
-    fill_recipe(config.to_json())
-    put("preset", config.preset or OWN)
+
+
+def _check_held(name: str, what: object) -> None:
+    """Refuse what a widget would change: a number off its range, text off its one line."""
+    if name in ENDS and isinstance(what, int | float):
+        low, high = ENDS[name]
+        if not low <= what <= high:
+            said = f"{name} is {what!r:.60}, which this form cannot hold"
+            raise UsageError("SETTING", said, f"give {low} to {high}, or use python -m core train")
+    if name in LENGTHS and isinstance(what, str):
+        line = what.strip() == what and not any(ord(character) < ord(" ") for character in what)
+        if not line or len(what) > LENGTHS[name]:
+            said = f"{name} is {what!r:.60}, which this form cannot hold"
+            use = f"give one line of at most {LENGTHS[name]} characters, no space at its ends"
+            raise UsageError("SETTING", said, f"{use}, or use python -m core train")
 
 
 def fill_recipe(settings: Mapping[str, Any]) -> None:
     """Set the widgets that a recipe speaks of."""
-    for name in ("epochs", "batch_size", "reduction", "augment", "precision"):
-        put(name, settings[name])
-    put("clip_norm", None if settings["clip_norm"] is None else float(settings["clip_norm"]))
-    optimizer, schedule = settings["optimizer"], settings["schedule"]
-    put("optimizer", optimizer["name"])
-    for name in ("lr", "momentum", "weight_decay"):
-        put(name, float(optimizer[name]))
-    put("schedule", schedule["name"])
-    put("drops", ", ".join(_short(drop) for drop in schedule["drops"]))
-    put("factor", float(schedule["factor"]))
+    for name, what in _of_recipe(settings).items():
+        put(name, what)
+
+
+def _of_recipe(settings: Mapping[str, Any]) -> Json:
+    optimizer, schedule, clip_norm = (
+        settings[name] for name in ("optimizer", "schedule", "clip_norm")
+    )
+    same = ("epochs", "batch_size", "reduction", "augment", "precision")
+    return {name: settings[name] for name in same} | {
+        "clip_norm": None if clip_norm is None else float(clip_norm),
+        "optimizer": optimizer["name"],
+        **{name: float(optimizer[name]) for name in ("lr", "momentum", "weight_decay")},
+        "schedule": schedule["name"],
+        "drops": ", ".join(_short(drop) for drop in schedule["drops"]),
+        "factor": float(schedule["factor"]),
+    }
 
 
 def _short(number: float) -> str:

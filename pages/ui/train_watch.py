@@ -6,7 +6,7 @@ from html import escape
 
 import streamlit as st
 
-from core.errors import AuditError, LibraryError
+from core.errors import AuditError, LibraryError, UsageError
 from core.figures.text import short
 from core.histories import History
 from core.jobs.local import LocalJobs, open_jobs
@@ -35,7 +35,7 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     course = Course.of(_history(job), config.epochs)
     place = words.state_words(job, words.before(job, listed), paused=jobs.paused)
     widgets.eyebrow(_eyebrow(job))
-    widgets.sentence(words.sentence(job, course, place, plain=state.plain()))
+    widgets.sentence(words.sentence(job, course, place, paused=jobs.paused, plain=state.plain()))
     with st.container():  # keeps what follows in its place, whatever is in it
         train_queue.refused()
         if job.failure is not None:
@@ -94,6 +94,8 @@ def _actions(jobs: LocalJobs, job: Job) -> None:
     if not job.state.ended:
         if job.state is State.QUEUED:
             _button("To the front", "front", jobs.to_front, job)
+            if jobs.paused:
+                train_queue.unpause(jobs)
         _button("Stop", "stop", jobs.cancel, job, disabled=bool(job.asked))
         return
     if job.state is State.SUCCEEDED:
@@ -143,8 +145,12 @@ def _open(job: Job) -> None:
 def _take_config(job: Job, config: TrainConfig) -> None:
     """Offer the config: in the form, to be changed, and as a file."""
     if st.button("Duplicate with changes", key="job.duplicate"):
-        form.fill(config)
-        st.query_params.pop("job", None)
+        try:
+            form.fill(config, job)
+        except UsageError as error:
+            st.session_state[train_queue.REFUSED] = error
+        else:
+            st.query_params.pop("job", None)
         st.rerun()
     st.download_button(
         "Save config",
@@ -160,7 +166,8 @@ def _picker(job: Job, listed: Sequence[Job]) -> str | None:
     """Draw the choice of a run or job to compare with; it lives in the link."""
     names = {one.id: one.name for one in cache.rows(limit=LISTED) if _has_metrics(one.id)}
     names |= {one.id: f"{one.name} ({words.STATES[one.state]})" for one in listed if not one.run}
-    names.pop(job.id, None)
+    for own in (job.id, job.run):
+        names.pop(own, None)
     chosen = state.choice("against", ["", *names], "")
     st.selectbox(
         "Compare with",

@@ -32,6 +32,19 @@ def list_networks() -> None:
     _start(Asked())
 
 
+def list_again() -> None:
+    """Ask for the networks once more after that failed."""
+    _failed().pop(Asked().key, None)
+    list_networks()
+
+
+def stop_measuring(config: TrainConfig) -> None:
+    """End what measures the speed of a config."""
+    asked = running().pop(Asked(config).key, None)
+    if asked is not None:
+        asked[1].stop()
+
+
 def measure_speed(config: TrainConfig) -> None:
     """Measure how fast a config trains here."""
     _failed().pop(Asked(config).key, None)

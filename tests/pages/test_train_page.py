@@ -13,6 +13,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from core.errors import LostWorker
 from core.jobs.local import open_jobs
 from core.jobs.processes import identity
 from core.jobs.records import Failure, Job, State
@@ -341,6 +342,95 @@ def test_a_bad_config_is_refused_and_the_form_stays(page, data, said):
     fine(test)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.99999, "weight_decay": 0.0}},
+        {"n_train": 10**10},
+        {"split_seed": 2**53 - 1, "seed": 2**63 - 1},
+    ],
+)
+def test_a_config_that_was_loaded_comes_back_from_the_drawn_form(page, changes):
+    config = from_json(FIRST | changes)
+    test = fine(upload(page(), json.dumps(config.to_json()).encode()))
+    test.button(key="train.submit").click().run()
+    assert open_jobs().config(open_jobs().list()[0].id) == config
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"split_seed": 2**60},
+        {"n_train": 10**30},
+        {"name": " a"},
+        {"name": "a\nb"},
+        {"data_root": ""},
+        {"data_root": "/data/x "},
+        {"schedule": {"drops": [k / 1999 for k in range(1, 1999)]}},
+    ],
+)
+def test_what_the_form_cannot_hold_is_refused_and_the_form_stays(page, keep, changes):
+    config = from_json(FIRST | {"epochs": 9} | changes)
+    test = upload(page(), json.dumps(config.to_json()).encode())
+    (error,) = [unescape(one.value) for one in test.error]
+    assert f"{next(iter(changes))}"[:5] in error or "drops" in error
+    assert test.number_input(key="train.epochs").value == CONFIG.epochs
+    assert fine(test.run()).button(key="train.submit").disabled is False
+    keep("mine", State.CANCELLED, config=config)
+    test = page(job="mine")
+    test.button(key="job.duplicate").click().run()
+    assert not test.exception
+    assert "SETTING" in test.error[0].value
+    assert test.query_params["job"] in ("mine", ["mine"])
+
+
+def test_folders_that_cannot_be_one_are_refused_in_the_form(page):
+    test = page()
+    for root in ("~nosuchuser/x", "a\0b"):
+        test.text_input(key="train.data_root").set_value(root).run()
+        assert not test.exception
+        assert test.button(key="train.submit").disabled
+    fine(test.text_input(key="train.data_root").set_value("").run())
+
+
+def test_duplicate_keeps_how_a_job_was_submitted(page, keep):
+    keep("mine", State.CANCELLED, priority=7, time_limit=600.0, wants="cuda:1")
+    test = page(job="mine")
+    test.button(key="job.duplicate").click().run()
+    assert test.number_input(key="train.priority").value == 7
+    assert test.number_input(key="train.minutes").value == 10.0
+    assert test.selectbox(key="train.device").value == "cuda:1"
+
+
+def test_several_trainings_say_that_the_first_config_is_saved(page):
+    test = page()
+    assert [one.label for one in test.get("download_button")] == ["Save config"]
+    test.text_input(key="train.seeds").set_value("0, 1").run()
+    (save,) = test.get("download_button")
+    assert save.label == "Save the first of 2 configs"
+
+
+def test_networks_that_could_not_be_listed_are_asked_for_again(page):
+    test = page()
+    test.session_state["train.failed"] = {"networks": LostWorker("LOST_WORKER", "it ended", "-")}
+    test.selectbox(key="train.model").set_value("by_name").run()
+    assert "it ended" in test.error[0].value
+    names._keep(("timm:resnet18",))
+    test.button(key="train.ask_again").click().run()
+    assert not any("it ended" in one.value for one in test.error)
+    assert test.selectbox(key="train.network").options == ["timm:resnet18"]
+
+
+def test_measuring_can_be_stopped(page):
+    test = page()
+    test.button(key="train.measure").click().run()
+    assert any("Measuring" in one.value for one in test.markdown)
+    test.button(key="train.measure_stop").click().run()
+    fine(test)
+    assert test.button(key="train.measure")
+    assert not test.session_state["train.work"]
+
+
 def test_the_time_is_told_once_it_was_measured(page):
     cache_train.speeds().put(CONFIG, Speed("cpu", 997 / 2, 1e9, 0.0, 0.0))
     test = fine(page())
@@ -355,6 +445,22 @@ def test_a_run_of_the_same_settings_is_pointed_out(page, keep, library):
     test = fine(page())
     assert any("Trained before" in one.value for one in test.markdown)
     test.number_input(key="train.epochs").set_value(3).run()
+    assert not any("Trained before" in one.value for one in test.markdown)
+    test.number_input(key="train.epochs").set_value(CONFIG.epochs).run()
+    assert any("Trained before" in one.value for one in test.markdown)
+    library.delete("ended")
+    assert not any("Trained before" in one.value for one in test.run().markdown)
+
+
+def test_a_run_of_another_folder_is_another(page, keep, library, monkeypatch, tmp_path):
+    monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
+    config = from_json(FIRST | {"data": "folder", "data_root": str(tmp_path / "a")})
+    keep_run(library, "ended")
+    keep("ended", State.SUCCEEDED, config=config, run="ended")
+    test = upload(page(), json.dumps(config.to_json()).encode())
+    assert any("Trained before" in one.value for one in test.markdown)
+    test.text_input(key="train.data_root").set_value(str(tmp_path / "b")).run()
+    fine(test)
     assert not any("Trained before" in one.value for one in test.markdown)
 
 
@@ -374,6 +480,9 @@ def test_the_list_says_where_each_training_stands(page, keep):
 
 def test_the_queue_is_paused_and_goes_on(page, keep):
     keep("queued", wants="cuda:7")
+    test = page(job="queued")
+    assert "It starts when the queue goes on." in html(test)
+    assert "Go on with the queue" in buttons(test)
     test = page()
     assert "Go on with the queue" in buttons(test)
     open_jobs().cancel("queued")
@@ -389,6 +498,8 @@ def test_jobs_are_stopped_and_moved_to_the_front_in_the_list(page, keep):
     keep("next")
     test = page()
     assert [b.key for b in test.button if b.key.startswith("queue.front")] == ["queue.front.next"]
+    told = [unescape(b.label) for b in test.button if b.key.startswith("queue.stop")]
+    assert set(told) == {f"Stop *{CONFIG.name}*"}
     test.button(key="queue.front.next").click().run()
     assert open_jobs().get("next").priority > open_jobs().get("first").priority
     test.button(key="queue.stop.first").click().run()
@@ -474,11 +585,16 @@ def test_a_finished_job_whose_run_was_deleted_says_so(page, keep, library):
     assert any("no longer in the library" in one.value for one in test.markdown)
 
 
-def test_curves_are_compared_with_another_run(page, keep):
+def test_curves_are_compared_with_another_run(page, keep, library):
     keep("mine", State.CANCELLED, n_epochs=3)
     test = fine(page(job="mine", against="cifar10-ce"))
     text = html(test)
     assert "CIFAR-10 (JPEG), Cross-entropy, dashed" in text
+    keep_run(library, "ended")
+    keep("ended", State.SUCCEEDED, run="ended")
+    test = fine(page(job="ended"))
+    offered = test.selectbox(key="widget.against").options
+    assert "a run" not in offered
     test.selectbox(key="widget.against").set_value("").run()
     assert "dashed" not in html(test)
     assert "against" not in test.query_params

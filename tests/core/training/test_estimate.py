@@ -1,5 +1,6 @@
 """How long a training takes: the sum over its epochs, and the steps it is measured by."""
 
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.datasets.catalogue import DATASETS
-from core.errors import UsageError
+from core.errors import Refused, UsageError
+from core.training import estimate
 from core.training.config import from_json
 from core.training.estimate import SHAPES, Speed, basis, measure, seconds
 
@@ -75,6 +77,26 @@ def test_many_labels_and_images_of_another_size_are_measured():
 def test_a_network_that_is_not_there_is_refused():
     with pytest.raises(UsageError, match="unknown"):
         measure(replace(config(device="cpu"), model="timm:nosuchnetwork"))
+
+
+def test_what_takes_too_long_is_ended_and_says_so():
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(Refused, match="TIME"):
+        measure(config(device="cpu"), limit_s=1e-3)
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_a_large_network_is_begun_with_two_images(monkeypatch):
+    sizes = []
+
+    def slow(parts, n):  # the clock alone is replaced: each step takes a minute
+        sizes.append(n)
+        return 60.0
+
+    monkeypatch.setattr(estimate, "_seconds", slow)
+    measure(config(device="cpu", batch_size=64))
+    assert set(sizes) == {2}
 
 
 def test_pages_may_import_it_without_torch():

@@ -86,9 +86,9 @@ def test_jobs_of_one_submission_stand_together():
     assert [[job.id for job in group] for group in words.grouped(jobs)] == [["a", "c"], ["b"]]
 
 
-def said(state, course=COURSE, *, plain=False, **changes):
+def said(state, course=COURSE, *, paused=False, plain=False, **changes):
     job = replace(JOB, state=state, started=10.0, ended=62.0, **changes)
-    found = words.sentence(job, course, "waiting, next in line", plain=plain)
+    found = words.sentence(job, course, "waiting, next in line", paused=paused, plain=plain)
     return found.text, found.second
 
 
@@ -96,6 +96,9 @@ def test_the_sentence_of_each_state():
     assert said(State.RUNNING)[0] == "Training “AdaFocal on digits”."
     assert said(State.RUNNING, asked="cancel")[0].startswith("Stopping")
     assert said(State.QUEUED)[0] == "“AdaFocal on digits” is waiting, next in line."
+    assert said(State.QUEUED)[1] == "It starts by itself."
+    assert said(State.QUEUED, paused=True)[1] == "It starts when the queue goes on."
+    assert said(State.QUEUED, paused=True, asked="cancel")[1] == ""
     assert said(State.CANCELLED)[0] == "“AdaFocal on digits” was stopped after epoch 5 of 10."
     assert "was lost after epoch 5" in said(State.LOST)[0]
     none = said(State.FAILED, Course(0, 10, {}))[0]
