@@ -585,19 +585,22 @@ def test_a_finished_job_whose_run_was_deleted_says_so(page, keep, library):
     assert any("no longer in the library" in one.value for one in test.markdown)
 
 
-def test_curves_are_compared_with_another_run(page, keep, library):
+def test_curves_are_compared_with_another_run(page, keep):
     keep("mine", State.CANCELLED, n_epochs=3)
     test = fine(page(job="mine", against="cifar10-ce"))
     text = html(test)
     assert "CIFAR-10 (JPEG), Cross-entropy, dashed" in text
-    keep_run(library, "ended")
-    keep("ended", State.SUCCEEDED, run="ended")
-    test = fine(page(job="ended"))
-    offered = test.selectbox(key="widget.against").options
-    assert "a run" not in offered
     test.selectbox(key="widget.against").set_value("").run()
     assert "dashed" not in html(test)
     assert "against" not in test.query_params
+
+
+def test_a_job_is_not_compared_with_its_own_run(page, keep, library):
+    keep_run(library, "kept")
+    keep("ended", State.SUCCEEDED, run="kept")
+    keep("mine", State.CANCELLED, n_epochs=3)
+    assert "a run" in fine(page(job="mine")).selectbox(key="widget.against").options
+    assert "a run" not in fine(page(job="ended")).selectbox(key="widget.against").options
 
 
 def test_what_it_is_compared_with_may_be_gone(page, keep):
