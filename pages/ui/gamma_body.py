@@ -5,6 +5,7 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.figures.gamma import Grid
 from core.figures.gamma_panels import Other
 from core.figures.runs import Mark, marks
 from core.reports.table import csv_text
@@ -119,7 +120,7 @@ def _history(
             _beside(found, other, at)
     with bin_place:
         _bin(found, of, plain=plain)
-    _figures(view, found, at, of)
+    _figures(view, found, (at, of), live=source.kind == "live")
     if not plain:
         _panels(view)
     _foot(view, found)
@@ -158,8 +159,9 @@ def _bin(found: Dynamics, of: int, *, plain: bool) -> None:
     )
 
 
-def _figures(view: GammaView, found: Dynamics, at: int, of: int) -> None:
+def _figures(view: GammaView, found: Dynamics, place: tuple[int, int], *, live: bool) -> None:
     """Draw the maps with the slider beside the diagram with the update."""
+    at, of = place
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(key="gamma_left")
         right = st.container(key="gamma_right", width=DIAGRAM_WIDTH)
@@ -167,7 +169,7 @@ def _figures(view: GammaView, found: Dynamics, at: int, of: int) -> None:
         widgets.title(view.heat.title, view.heat.explanation)
         with st.container(key="gamma_maps"):
             widgets.figure(view.heat, select=True, titled=False)
-            _scrubber(found, at)
+            _scrubber(found.grid, at, live=live)
     with right:
         widgets.figure(view.diagram, select=True)
         if not state.plain():
@@ -175,9 +177,8 @@ def _figures(view: GammaView, found: Dynamics, at: int, of: int) -> None:
     widgets.key(view.key)
 
 
-def _scrubber(found: Dynamics, at: int) -> None:
+def _scrubber(grid: Grid, at: int, *, live: bool) -> None:
     """Draw the box round the chosen epoch, and the slider that moves it."""
-    grid = found.grid
     st.html(
         f"<style>.st-key-gamma_maps {{ --at: {at}; --of: {grid.n_epochs} }}</style>"
         '<div class="c-epoch" aria-hidden="true"></div>'
@@ -185,14 +186,18 @@ def _scrubber(found: Dynamics, at: int) -> None:
     if grid.n_epochs < 2:
         widgets.caption("This history has one epoch.")
         return
-    st.session_state["widget.epoch"] = at
+    # A live run that is followed has a new slider with each new epoch: of an old one the browser
+    # may still send where it stood, which would read as a choice of the user.
+    followed = live and gamma_state.chosen("epoch") is None
+    key = f"widget.epoch.{grid.n_epochs}" if followed else "widget.epoch"
+    st.session_state[key] = at
     with st.container(key="gamma_scrub"):
         st.select_slider(
             "Round" if state.plain() else "Epoch",
             range(grid.n_epochs),
-            key="widget.epoch",
+            key=key,
             format_func=lambda place: str(grid.epoch[place]),
-            on_change=lambda: gamma_state.keep_epoch(grid, st.session_state["widget.epoch"]),
+            on_change=lambda: gamma_state.keep_epoch(grid, st.session_state[key]),
             label_visibility="collapsed",
         )
 
