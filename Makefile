@@ -28,7 +28,7 @@ chromium:
 
 # Everything: format, lint, types, layers, then every test including the browser.
 test: .venv/.test chromium check-static
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile
 
 check-static: .venv/.test
 	$(PY) -m ruff format --check .

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, State
@@ -139,15 +140,25 @@ def test_one_click_trains_adafocal_on_digits_to_its_end(open_page):
     expect(page.locator(".c-eyebrow")).to_contain_text("AdaFocal, small_cnn on digits")
 
 
+def downloaded(page: Page, button: str) -> bytes:
+    """What a button gives; a click that meets the page while it is drawn anew is made again."""
+    for _ in range(6):
+        try:
+            with page.expect_download(timeout=30_000) as download:
+                page.get_by_role("button", name=button).click()
+            return Path(download.value.path()).read_bytes()
+        except PlaywrightTimeout:
+            settled(page)
+    raise AssertionError(f"{button} gave no file")
+
+
 def test_a_saved_config_runs_unchanged_and_loads_again(open_page, trainer, tmp_path):
     page = open_page()
     page.get_by_role("spinbutton", name="Epochs").fill("3")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     settled(page)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save config").click()
     saved = tmp_path / "saved.json"
-    saved.write_bytes(Path(download.value.path()).read_bytes())
+    saved.write_bytes(downloaded(page, "Save config"))
     assert json.loads(saved.read_text())["epochs"] == 3
     run_cli(trainer.home, "train", str(saved), "--wait")
     (done, *_) = LocalJobs(trainer.home).list()
