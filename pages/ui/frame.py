@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice
@@ -46,7 +47,11 @@ def resume() -> None:
 def refusal(error: AuditError) -> None:
     """Show what was refused, where, why, and what to do."""
     where = f" ({esc(error.where)})" if error.where else ""
-    with st.container(key="refusal"):
+    try:
+        place = st.container(key="refusal")
+    except StreamlitDuplicateElementKey:  # the second on this page
+        place = st.container()
+    with place:
         st.error(
             f"**{esc(error.what)}**{where}  \n{esc(error.remedy)}  \n`{error.code}`",
             icon=":material/block:",

@@ -18,6 +18,7 @@ from core.training.config import TrainConfig, from_json
 from core.training.estimate import Speed, seconds
 from core.training.submission import FIRST
 from core.views import training_words as words
+from core.views.records import Part, Sentence
 from pages.ui import (
     cache,
     cache_train,
@@ -66,6 +67,7 @@ def draw() -> None:
     try:
         job = jobs.get(job_id)
     except AuditError as error:
+        widgets.sentence(Sentence((Part("This training is not here."),)))
         frame.refusal(error)
         st.page_link(site.TRAIN.script, label="All trainings", icon=site.TRAIN.icon)
         return
@@ -159,7 +161,7 @@ def _send(
 def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw what the form asks for, how long it takes, and the buttons."""
     wanted: tuple[TrainConfig, ...] = ()
-    error: AuditError | None = st.session_state.pop(NOT_LOADED, None)
+    error: AuditError | None = None
     try:
         wanted = form.submitted()
     except UsageError as refused:
@@ -194,6 +196,9 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
                 on_change=_load,
                 max_upload_size=1,
             )
+            not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
+            if not_loaded is not None:  # here, where it was dropped: it would hide it elsewhere
+                frame.refusal(not_loaded)
 
 
 def _save(wanted: Sequence[TrainConfig]) -> None:

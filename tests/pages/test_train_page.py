@@ -628,10 +628,21 @@ def test_duplicate_fills_the_form(page, keep):
     assert open_jobs().list()[0].name == "Cross-entropy, small_cnn on digits"
 
 
+def test_two_refusals_stand_on_one_page(page):
+    test = page()
+    test.text_input(key="train.seeds").set_value("none").run()
+    upload(test, b"{")
+    assert not test.exception
+    said = " ".join(unescape(one.value) for one in test.error)
+    assert "SEEDS" in said
+    assert "is not JSON" in said
+
+
 def test_an_unknown_job_is_refused_with_the_way_back(page):
     test = page(job="nosuchjob")
     assert not test.exception
     assert "JOB_UNKNOWN" in test.error[0].value
+    assert '<h1 class="c-sentence">This training is not here.</h1>' in html(test)
     assert "All trainings" in links(test)
 
 

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -17,9 +18,12 @@ from tests.core.jobs.conftest import config, ended, until
 @pytest.mark.slow
 def test_thirty_rounds_break_no_promise(jobs, monkeypatch):
     monkeypatch.setenv("CANDOR_DEVICES", rounds.SLOTS)
-    draw = random.Random(5)
+    draw, total = random.Random(5), Counter[str]()
     for _ in range(30):
-        rounds.one_round(jobs, draw)
+        total += rounds.one_round(jobs, draw)  # asserts every promise
+    assert total.total() == len(jobs.list())
+    assert total["succeeded"] > 0
+    assert total["failed"] + total["lost"] > 0  # else nothing was hit
 
 
 @pytest.mark.slow

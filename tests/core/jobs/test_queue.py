@@ -106,6 +106,8 @@ def test_a_queue_goes_on_without_anybody_looking(jobs):
     """The end of one job starts the next: no page and no server has to be there."""
     submitted = jobs.submit([config("step:1") for _ in range(3)])
     until(lambda: all(told(jobs, one, "succeeded") for one in submitted))
+    began = [line[0] for line in truth(jobs) if line[1] == "began"]
+    assert began == [one.id for one in submitted]
 
 
 def test_a_paused_queue_starts_nothing_and_one_that_goes_on_does(jobs):

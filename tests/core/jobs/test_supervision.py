@@ -349,7 +349,7 @@ def test_jobs_outlive_the_server_and_are_found_again(how, jobs, monkeypatch):
 
 def test_no_zombie_stays_of_those_that_this_process_started(jobs):
     for one in jobs.submit([config("orphan step:1"), config("exit:3")]):
-        ended(jobs, one.id)
+        assert ended(jobs, one.id).supervisor.pid != os.getpid()
 
     def dead() -> list[int]:
         stats = ((p, processes._stat(p)) for p in processes.descendants(os.getpid()))
