@@ -189,6 +189,9 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
         if wanted:
             _save(wanted)
         with st.popover("Load config", key="train.load"):
+            not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
+            if not_loaded is not None:  # the popover would hide it elsewhere
+                frame.refusal(not_loaded)
             st.file_uploader(
                 "A config as `python -m core train` takes it",
                 type="json",
@@ -196,9 +199,6 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
                 on_change=_load,
                 max_upload_size=1,
             )
-            not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
-            if not_loaded is not None:  # here, where it was dropped: it would hide it elsewhere
-                frame.refusal(not_loaded)
 
 
 def _save(wanted: Sequence[TrainConfig]) -> None:
