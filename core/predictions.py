@@ -104,6 +104,10 @@ class Predictions:
         What the file calls each row.
     renormalise : bool
         Divide each row of probabilities by its sum, because the reader said so in a notice.
+    labelled : bool
+        False for inputs that belong to none of the classes: all labels are -1 then, and nothing
+        that needs the truth can be asked. Stated confidences may be any finite numbers then, the
+        larger the more familiar, and need no `predicted`.
 
     Raises
     ------
@@ -123,6 +127,7 @@ class Predictions:
     predicted: Int | None = None
     row_ids: tuple[str, ...] = ()
     renormalise: bool = False
+    labelled: bool = True
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,8 +147,8 @@ class Predictions:
 
     def _column_count(self) -> int:
         if self.task is Task.TOP_LABEL:
-            assert self.predicted is not None
-            highest = max(self.labels.max(initial=0), self.predicted.max(initial=0))
+            answers = self.labels if self.predicted is None else self.predicted
+            highest = max(self.labels.max(initial=0), answers.max(initial=0))
             return max(2, int(highest) + 1)
         return 2 if self.scores.ndim == 1 else self.scores.shape[1]
 
@@ -215,6 +220,7 @@ class Predictions:
     @cached_property
     def rows(self) -> RowStats:
         """Top-label statistics of each row, computed in one pass and kept."""
+        self._need_labels()
         if self.task is Task.MULTILABEL:
             raise Refused("CLASSES", "a multi-label file has no single answer", "pick a label")
         if self.task is Task.TOP_LABEL:
@@ -234,12 +240,21 @@ class Predictions:
         Outcomes
             Confidence and whether it came true, (N,) each.
         """
+        self._need_labels()
         if target is None:
             return Outcomes(self.rows.confidence, self.rows.correct)
         present = (
             self.labels[:, target] == 1 if self.task is Task.MULTILABEL else self.labels == target
         )
         return Outcomes(frozen(self.column(target)), frozen(present))
+
+    def _need_labels(self) -> None:
+        if not self.labelled:
+            raise Refused(
+                "NO_LABELS",
+                "these inputs belong to none of the classes, so no answer is right or wrong",
+                "audit a labelled part, or open them on the page Out of distribution",
+            )
 
 
 def _check(predictions: Predictions) -> None:
@@ -261,8 +276,9 @@ def _check(predictions: Predictions) -> None:
             f"scores are {scores.shape} and labels {labels.shape}",
             "give one 0/1 label for each score",
         )
-    top = 2 if task is Task.MULTILABEL else predictions.n_classes
-    bad = np.argwhere((labels < 0) | (labels >= top))
+    low = 0 if predictions.labelled else -1
+    top = (2 if task is Task.MULTILABEL else predictions.n_classes) if predictions.labelled else 0
+    bad = np.argwhere((labels < low) | (labels >= top))
     if bad.size:
         row = int(bad[0, 0])
         raise Refused(

@@ -3,7 +3,8 @@
 NumPy opens the .npz without anything else.
 
 Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<split>_predicted` and
-`<split>_ids`; `class_names`; `manifest`, the run's JSON as text. Imports numpy and our files.
+`<split>_ids`; `class_names`; `manifest`, the run's JSON as text. Splits other than train, val and
+test stand below `sets/`, which the reader passes over unless told. Imports numpy and our files.
 """
 
 import io
@@ -22,6 +23,9 @@ from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
 from core.predictions import Predictions
+from core.readers.roles import SETS
+
+PARTS = ("train", "val", "test")
 
 
 def write_npz(out: Path, manifest: Manifest, splits: Mapping[str, Predictions]) -> None:
@@ -102,10 +106,12 @@ def _split_arrays(
 ) -> dict[str, npt.NDArray[Any]]:  # Any: numbers and text
     arrays: dict[str, npt.NDArray[Any]] = {}
     for split, predictions in splits.items():
-        arrays[f"{split}_{predictions.kind}"] = predictions.scores
-        arrays[f"{split}_labels"] = predictions.labels
+        key = split if split in PARTS else f"{SETS}{split}"
+        arrays[f"{key}_{predictions.kind}"] = predictions.scores
+        if predictions.labelled:
+            arrays[f"{key}_labels"] = predictions.labels
         if predictions.predicted is not None:
-            arrays[f"{split}_predicted"] = predictions.predicted
+            arrays[f"{key}_predicted"] = predictions.predicted
         if predictions.row_ids:
-            arrays[f"{split}_ids"] = np.array(predictions.row_ids)
+            arrays[f"{key}_ids"] = np.array(predictions.row_ids)
     return arrays

@@ -30,6 +30,7 @@ from core.library.manifest import (
     Manifest,
     SplitEntry,
     from_json,
+    role_of,
     split_file,
 )
 from core.predictions import Predictions, ScoreKind, Task
@@ -47,7 +48,12 @@ def entry_of(split: str, predictions: Predictions) -> SplitEntry:
     """Return the manifest's entry of a split."""
     ids = digest(*_id_arrays(predictions.row_ids).values()) if predictions.row_ids else ""
     return SplitEntry(
-        predictions.n, split_file(split), predictions.digest, ids, predictions.renormalise
+        predictions.n,
+        split_file(split),
+        predictions.digest,
+        ids,
+        predictions.renormalise,
+        role_of(split, labelled=predictions.labelled),
     )
 
 
@@ -238,6 +244,7 @@ def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predi
         predicted=arrays.get("predicted"),
         row_ids=_ids(arrays) if entry.row_ids else (),
         renormalise=entry.renormalise,
+        labelled=entry.role != "ood",
     )
 
 

@@ -35,7 +35,7 @@ def keep_result(
     tags : sequence of str
         Free words.
     audited : Audit, optional
-        The audit of the chosen split, when it is at hand; computed otherwise.
+        The audit of the chosen split, when it is at hand; computed otherwise, if it has labels.
 
     Returns
     -------
@@ -43,12 +43,14 @@ def keep_result(
         The kept run.
     """
     split = result.chosen_split
-    found = audited or audit(result.splits[split], AuditConfig())
+    summary = {}
+    if result.splits[split].labelled:
+        summary[split] = summarise(audited or audit(result.splits[split], AuditConfig()))
     return library.keep(
         name,
         result.splits,
         source=Source(file_name, result.digest, result.recipe.to_json()),
-        summary={split: summarise(found)},
+        summary=summary,
         notices=result.notices,
         tags=tags,
     )

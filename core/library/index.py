@@ -353,7 +353,7 @@ def row_of(manifest: Manifest) -> RunRow:
         n=manifest.splits[split].n if split else 0,
         n_classes=manifest.n_classes,
         split=split,
-        splits=tuple(manifest.splits),
+        splits=manifest.labelled,
         tags=manifest.tags,
         metrics=manifest.metrics.get(split),
     )

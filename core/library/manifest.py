@@ -24,8 +24,10 @@ from core.library.strict_json import (
 from core.metrics.records import Audit
 from core.predictions import ScoreKind, Task
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SINCE_2 = ("config", "environment", "history")
+SHIFTED = ("corrupted-", "cifar10c-")  # beginnings of the names of splits of corrupted images
+ROLES = ("train", "val", "test", "shifted", "ood")
 HISTORY_KIND = "history"  # a run that is a gamma history alone
 HISTORY, BINS, VALIDATION = "history.parquet", "bins.parquet", "validation.safetensors"
 RUN_ID = re.compile(r"[a-z0-9](-?[a-z0-9]){0,39}", re.ASCII)
@@ -75,6 +77,9 @@ class SplitEntry:
         Digest of the row ids, empty when the split has none.
     renormalise : bool
         Rows of probabilities are divided by their sum, as a notice says.
+    role : str
+        One of ROLES: ``shifted`` for labelled images that were corrupted, ``ood`` for inputs that
+        belong to none of the classes and have no labels.
     """
 
     n: int
@@ -82,6 +87,7 @@ class SplitEntry:
     digest: str
     row_ids: str
     renormalise: bool
+    role: str
 
 
 @dataclass(frozen=True)
@@ -151,11 +157,16 @@ class Manifest:
     history: HistoryEntry | None = None
 
     @property
+    def labelled(self) -> tuple[str, ...]:
+        """The splits that can be audited: all but those of role ``ood``."""
+        return tuple(name for name, entry in self.splits.items() if entry.role != "ood")
+
+    @property
     def headline(self) -> str:
         """The split that a list shows: the test part, else the first one with numbers, else ""."""
-        if "test" in self.splits:
+        if "test" in self.labelled:
             return "test"
-        return next(iter(self.metrics or self.splits), "")
+        return next(iter(self.metrics or self.labelled), "")
 
     @property
     def files(self) -> list[str]:
@@ -238,18 +249,21 @@ def from_json(data: object) -> Manifest:
     LibraryError
         SCHEMA_VERSION for a newer program's manifest; MANIFEST for anything else that is not one.
     """
-    if not isinstance(data, dict) or not isinstance(data.get("schema_version"), int):
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(version, int):
         raise bad("no schema_version")
-    if data["schema_version"] not in (1, SCHEMA_VERSION):
+    if version not in range(1, SCHEMA_VERSION + 1):
         raise LibraryError(
             "SCHEMA_VERSION",
-            f"the run has schema {data['schema_version']}, this program reads {SCHEMA_VERSION}",
+            f"the run has schema {version}, this program reads {SCHEMA_VERSION}",
             "open it with the version of Candor that wrote it",
         )
-    if data["schema_version"] == 1:
+    if version == 1:
         data = dict.fromkeys(SINCE_2) | data
     same_keys(Manifest, data, "manifest")
-    splits = {split: _split(split, entry) for split, entry in object_of(data, "splits").items()}
+    splits = {
+        split: _split(split, entry, version) for split, entry in object_of(data, "splits").items()
+    }
     history = None if data["history"] is None else _history(object_of(data, "history"))
     return Manifest(
         **_texts(data) | _scores(data, splits, history),
@@ -276,9 +290,20 @@ def _texts(data: JsonObject) -> JsonObject:
     return {key: text_of(data, key) for key in keys}
 
 
-def _split(split: str, entry: object) -> SplitEntry:
+def role_of(split: str, *, labelled: bool) -> str:
+    """Return what a split is for, which its name says; see `SplitEntry`."""
+    if not labelled:
+        return "ood"
+    if split.startswith(SHIFTED):
+        return "shifted"
+    return split if split in ("train", "val") else "test"
+
+
+def _split(split: str, entry: object, version: int) -> SplitEntry:
     if not isinstance(entry, dict):
         raise bad(f"split {split[:60]!r} is not an object")
+    if version < 3:
+        entry = {"role": role_of(split, labelled=True)} | entry
     same_keys(SplitEntry, entry, "split")
     if entry["file"] != split_file(split):
         raise bad(f"split {split} lies in another place")
@@ -288,6 +313,7 @@ def _split(split: str, entry: object) -> SplitEntry:
         digest=text_of(entry, "digest"),
         row_ids=text_of(entry, "row_ids"),
         renormalise=typed(entry, "renormalise", bool),
+        role=one_of(ROLES, entry, "role"),
     )
 
 

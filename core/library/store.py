@@ -1,20 +1,18 @@
 """The library: keep, list, load, change, delete and restore runs; imports our files and index."""
 
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core import defaults
 from core.arrays import Scores
 from core.disk import writing
 from core.errors import LibraryError, Notice
 from core.histories import BinHistory, History
 from core.library import files, recipes, trash
-from core.library.checks import check_alike, check_tables
+from core.library.checks import check_tables
+from core.library.describe import describe
 from core.library.export import write_npz, write_parquet
 from core.library.history import Tables, read_bins, read_history
 from core.library.index import Damaged, Index, Query, RunRow
@@ -22,7 +20,6 @@ from core.library.manifest import (
     BINS,
     HISTORY,
     HISTORY_KIND,
-    SCHEMA_VERSION,
     VALIDATION,
     Manifest,
     Source,
@@ -36,7 +33,6 @@ from core.library.trash import Trashed
 from core.predictions import Predictions
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
-_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud
 
 
 def home() -> Path:
@@ -224,6 +220,31 @@ class Library:
         )
         return self._write(replace(manifest, tags=checked_tags(tags)), splits, tables)
 
+    def keep_evaluated(  # noqa: PLR0913  each is a separate part of an evaluation
+        self,
+        name: str,
+        splits: Mapping[str, Predictions],
+        *,
+        source: Source,
+        summary: Mapping[str, Summary],
+        notices: Sequence[Notice] = (),
+        config: JsonObject,
+        environment: JsonObject,
+        run_id: str,
+    ) -> Manifest:
+        """Put what a model said of some splits into the library and return its manifest.
+
+        One that is there already stays as it is: its end may come twice. Parameters and errors as
+        of `keep_trained`.
+        """
+        if (self._runs / checked_id(run_id)).is_dir():
+            return self.get(run_id)
+        manifest = describe(name, splits, source=source, summary=summary, notices=notices)
+        manifest = replace(
+            manifest, id=run_id, kind="evaluate", config=config, environment=environment
+        )
+        return self._write(manifest, splits, Tables())
+
     def keep_history(
         self, name: str, bins: BinHistory, *, source: Source, notices: Sequence[Notice] = ()
     ) -> Manifest:
@@ -349,44 +370,6 @@ class Library:
         with writing():
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._runs.mkdir(exist_ok=True, mode=0o700)
-
-
-def describe(
-    name: str,
-    splits: Mapping[str, Predictions],
-    *,
-    source: Source,
-    summary: Mapping[str, Summary],
-    notices: Sequence[Notice] = (),
-) -> Manifest:
-    """Return the manifest of a new upload; the id is drawn at random.
-
-    Raises
-    ------
-    LibraryError
-        NAME, SPLIT_NAME, or CLASSES when the splits do not go together.
-    """
-    check_alike(splits)
-    first = next(iter(splits.values()), None)
-    return Manifest(
-        schema_version=SCHEMA_VERSION,
-        id="".join(secrets.choice(_ALPHABET) for _ in range(12)),
-        name=checked_name(name),
-        kind="upload",
-        owner="local",
-        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        description="",
-        task=str(first.task) if first else "",
-        scores=str(first.kind) if first else "",
-        n_classes=first.n_classes if first else 0,
-        class_names=first.class_names if first else (),
-        splits={name: files.entry_of(name, files.native(part)) for name, part in splits.items()},
-        source=source,
-        notices=tuple(notices),
-        tags=(),
-        metrics=dict(summary),
-        code_version=defaults.VERSION,
-    )
 
 
 def _unknown(run_id: str) -> LibraryError:

@@ -127,10 +127,11 @@ def _percentages(contents: Contents) -> Refused | None:
 
 def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> Layout:
     own = options if others is None else _without_foreign(contents, options)
+    need_labels = others is None and not options.unlabelled
     if not contents.table:
-        return lay_out_arrays(contents, own, need_labels=others is None)
+        return lay_out_arrays(contents, own, need_labels=need_labels)
     classes = set() if others is None else _classes(others)
-    return lay_out_table(contents, own, need_labels=others is None, classes=classes)
+    return lay_out_table(contents, own, need_labels=need_labels, classes=classes)
 
 
 def _classes(others: Contents) -> set[str]:

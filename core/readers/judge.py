@@ -70,6 +70,8 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
     Refused
         DTYPE, EMPTY, CLASSES, LENGTH_MISMATCH, LABEL_..., NONFINITE, AMBIGUOUS_KEYS.
     """
+    if options.unlabelled:
+        part = _without_labels(part)
     assert part.labels is not None
     scores, labels, notices = _oriented(part, part.labels)
     _check_shape(scores, options, part)
@@ -87,9 +89,17 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
     numbers = _floats(scores)
     coarse = part.contents.coarse.get(part.scores_name, 0.0)
     seen = survey(numbers, row_name=part.row, printed=part.contents.printed, coarse=coarse)
-    shape = Shape(columns, found.values.ndim == 2, found.one_hot, predicted is not None)
-    said = (*notices, *found.notices)
+    shape = Shape(
+        columns, found.values.ndim == 2, found.one_hot, predicted is not None, options.unlabelled
+    )
+    said = () if options.unlabelled else (*notices, *found.notices)
     return Prepared(part, numbers, found, predicted, names, seen, shape, said)
+
+
+def _without_labels(part: Part) -> Part:
+    """Return a part whose labels are of no interest: any that would do stand in their place."""
+    stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
+    return replace(part, labels=stand_in if part.predicted is None else part.predicted)
 
 
 def _oriented(part: Part, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
@@ -208,11 +218,18 @@ class Ready:
 
     @property
     def labels(self) -> Int:
-        """(N,) classes, or (N, L) 0/1 for multilabel."""
+        """(N,) classes, or (N, L) 0/1 for multilabel; -1 where there are none."""
         values = self.prepared.labels.values
+        if not self.labelled:
+            return np.full_like(values, -1)
         if self.task is Task.MULTILABEL and self.prepared.labels.one_hot:
             return np.eye(self.prepared.scores.shape[1], dtype=np.int64)[values]
         return values
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the rows belong to classes."""
+        return not self.prepared.shape.unlabelled
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -237,19 +254,25 @@ class Ready:
             predicted=self.prepared.predicted,
             row_ids=self.row_ids,
             renormalise=self.verdict.renormalise,
+            labelled=self.labelled,
         )
 
 
 @dataclass(frozen=True)
 class Consequence:
-    """What follows from a reading: share of right answers and mean confidence."""
+    """What follows from a reading: share of right answers, if known, and mean confidence."""
 
-    accuracy: float
+    accuracy: float | None
     mean_confidence: float
 
 
 def consequence(prepared: Prepared, verdict: Verdict) -> Consequence:
     """Return accuracy and mean confidence under a verdict, without keeping a copy of the scores."""
+    found = _consequence(prepared, verdict)
+    return replace(found, accuracy=None) if prepared.shape.unlabelled else found
+
+
+def _consequence(prepared: Prepared, verdict: Verdict) -> Consequence:
     scores, labels = prepared.scores, prepared.labels.values
     if prepared.predicted is not None:
         right = float(np.mean(prepared.predicted == labels))

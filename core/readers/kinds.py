@@ -14,12 +14,13 @@ TOLD = "say what they are with --scores logits, --scores probabilities or --scor
 
 @dataclass(frozen=True)
 class Shape:
-    """What besides the numbers decides: columns, and whether labels are a 0/1 matrix."""
+    """What besides the numbers decides: columns, and what the labels are."""
 
     columns: int
     multilabel: bool
     one_hot: bool = False
     top_label: bool = False
+    unlabelled: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def _confidence(declared: ScoreKind | None, seen: Survey, shape: Shape, name: st
     if declared not in (None, CONFIDENCE):
         what = f"a list of confidences was declared as {declared}"
         raise Refused("CLASSES", what, "give scores for every class, or --scores confidence", name)
-    if not (seen.low >= 0 and seen.high <= 1):
+    if not shape.unlabelled and not (seen.low >= 0 and seen.high <= 1):
         if seen.low >= 0 and 1.5 < seen.high <= 100:
             raise _percent(seen)
         below = seen.low < 0

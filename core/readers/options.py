@@ -20,16 +20,21 @@ class ReadOptions:
         or a common prefix of their names.
     id_column : str or None
         Column that names the rows; two files are joined by it.
+    unlabelled : bool
+        Take the scores of inputs that belong to none of the classes: labels are neither needed
+        nor looked at, and stated confidences may be any numbers.
     """
 
     scores: ScoreKind | None = None
     scores_key: str | None = None
     labels_key: str | None = None
     id_column: str | None = None
+    unlabelled: bool = False
 
-    def to_json(self) -> dict[str, str | None]:
+    def to_json(self) -> dict[str, str | bool | None]:
         """Return the choices as plain JSON."""
-        return {
+        unlabelled: dict[str, str | bool | None] = {"unlabelled": True} if self.unlabelled else {}
+        return unlabelled | {
             "scores": None if self.scores is None else str(self.scores),
             "scores_key": self.scores_key,
             "labels_key": self.labels_key,
@@ -43,9 +48,13 @@ class ReadOptions:
         Raises
         ------
         UsageError
-            SETTING: an unknown key, an unknown kind of scores, or a value that is not text.
+            SETTING: an unknown key, an unknown kind of scores, or a value of another type.
         """
         known = [field.name for field in fields(cls)]
+        data = dict(data)
+        unlabelled = data.pop("unlabelled", False)
+        if not isinstance(unlabelled, bool):
+            raise UsageError("SETTING", f"unlabelled is {unlabelled!r}", "give true or false")
         for key, value in data.items():
             if key not in known:
                 raise UsageError("SETTING", f"unknown choice {key!r}", f"use {', '.join(known)}")
@@ -56,4 +65,5 @@ class ReadOptions:
         if kind is not None and kind not in set(ScoreKind):
             kinds = ", ".join(ScoreKind)
             raise UsageError("SETTING", f"scores is {kind!r}", f"use one of {kinds}")
-        return cls(scores=None if kind is None else ScoreKind(kind), **chosen)
+        scores = None if kind is None else ScoreKind(kind)
+        return cls(scores=scores, unlabelled=unlabelled, **chosen)

@@ -42,6 +42,7 @@ IDS = {
 CLASS_WORDS = {"class", "classes", "category", "categories"}
 CLASS_NAMES = {"class_names", "classes", "classnames", "label_names", "categories", "names"}
 SPLIT_COLUMNS = {"split", "fold", "set", "subset", "partition", "phase"}
+SETS = "sets/"  # what an exported run holds beside its train, val and test parts
 JOINED = {
     "ytest": ("y", "test"), "yval": ("y", "val"), "ytrain": ("y", "train"), "ytrue": ("y", "true"),
     "ypred": ("y", "pred"), "yprob": ("y", "prob"), "yscore": ("y", "score"),
@@ -96,6 +97,8 @@ def words_of(name: str) -> list[str]:
 
 def name_entry(name: str, entry: Entry) -> Named:
     """Return the role that a name and the shape of its values suggest."""
+    if name.startswith(SETS):
+        return Named(name, Role.UNUSED)
     words = words_of(name)
     split = next((SPLITS[w] for w in words if w in SPLITS), None)
     rest = {w for w in words if w not in SPLITS}

@@ -77,6 +77,7 @@ def _write_split(folder: Path, name: str, ready: Ready) -> Json:
         "row_ids": list(ready.row_ids),
         "renormalise": ready.verdict.renormalise,
         "predicted": prepared.predicted is not None,
+        "labelled": ready.labelled,
     }
 
 
@@ -185,6 +186,7 @@ def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:
         predicted=predicted,
         row_ids=tuple(str(n) for n in item["row_ids"]),
         renormalise=bool(item["renormalise"]),
+        labelled=bool(item["labelled"]),
     )
 
 

@@ -20,8 +20,8 @@ from core.arrays import Float, Int, digest
 from core.configs import AuditConfig
 from core.disk import writing
 from core.library import Manifest, Source, summarise
+from core.library.describe import describe
 from core.library.files import write_run
-from core.library.store import describe
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 

@@ -17,9 +17,9 @@ from core.configs import AuditConfig
 from core.disk import writing
 from core.errors import UsageError
 from core.library import Manifest, Source, summarise
+from core.library.describe import describe
 from core.library.files import read_manifest, write_run
 from core.library.history import Tables, from_events
-from core.library.store import describe
 from core.losses.catalogue import LOSSES
 from core.metrics.suite import audit
 from core.predictions import Predictions

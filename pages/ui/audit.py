@@ -16,6 +16,7 @@ from core.views.plain import plain_view
 from core.views.rows import bin_rows
 from pages.ui import cache, drafts, frame, state, widgets
 
+MOST_SEGMENTS = 6  # more are a list that can be searched
 SPLIT_NAMES = {"val": "Validation", "test": "Test", "train": "Training"}
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
 ANSWERS = "answers"
@@ -93,6 +94,17 @@ def segments(
 ) -> str:
     """Draw a choice between a few options that lives in the link."""
     value = state.choice(name, options, default)
+    if len(options) > MOST_SEGMENTS:
+        st.selectbox(
+            label,
+            options,
+            format_func=lambda option: words.get(option, option),
+            key=f"widget.{name}",
+            on_change=state.pick,
+            args=(name, default),
+            help=help_text,
+        )
+        return value
     st.segmented_control(
         label,
         options,

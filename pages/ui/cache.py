@@ -34,6 +34,7 @@ class Run:
     file_digest: str
     class_names: tuple[str, ...]
     notices: tuple[Notice, ...]
+    outside: tuple[str, ...] = ()
 
     @property
     def draft(self) -> bool:
@@ -42,7 +43,7 @@ class Run:
 
     def digest(self, split: str) -> str:
         """Return the digest of one split."""
-        return self.digests[self.splits.index(split)]
+        return self.digests[(*self.splits, *self.outside).index(split)]
 
 
 def find(run_id: str) -> Run:
@@ -52,8 +53,20 @@ def find(run_id: str) -> Run:
     ------
     LibraryError
         RUN_UNKNOWN when neither this session nor the library holds it; NO_PREDICTIONS when it is a
-        gamma history.
+        gamma history; NO_LABELS when nothing in it can be audited.
     """
+    run = look_up(run_id)
+    if not run.splits:
+        raise LibraryError(
+            "NO_LABELS",
+            f"{run.name} holds inputs that belong to none of the classes",
+            "open it on the page Out of distribution, or pick a run with labels",
+        )
+    return run
+
+
+def look_up(run_id: str) -> Run:
+    """Return the draft or run of that id, also one without labels; raises as `find`."""
     draft = session.drafts().get(run_id)
     if draft is None:
         return _stored(run_id)
@@ -80,13 +93,15 @@ def _stored(run_id: str) -> Run:
             f"{manifest.name} is a gamma history and holds no predictions",
             "pick a run that holds predictions",
         )
+    outside = tuple(split for split in manifest.splits if split not in manifest.labelled)
     return Run(
         id=manifest.id,
         name=manifest.name,
         kind=manifest.kind,
-        splits=tuple(manifest.splits),
+        splits=manifest.labelled,
+        outside=outside,
         split=manifest.headline,
-        digests=tuple(entry.digest for entry in manifest.splits.values()),
+        digests=tuple(manifest.splits[split].digest for split in (*manifest.labelled, *outside)),
         file_digest=manifest.source.digest,
         class_names=manifest.class_names,
         notices=manifest.notices,

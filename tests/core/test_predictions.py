@@ -172,3 +172,33 @@ def test_what_no_reader_may_hand_over(scores, labels, code):
     assert caught.value.code == code
     if code == "LABEL_RANGE":
         assert caught.value.where == "row 1"
+
+
+def outside(**more):
+    scores = np.array([[2.0, 0.0, 1.0], [0.0, 0.5, 0.0]])
+    parts = {"labels": np.full(2, -1), "labelled": False} | more
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scores, **parts)
+
+
+def test_inputs_of_no_class_have_probabilities_and_no_truth():
+    found = outside()
+    np.testing.assert_allclose(found.probabilities().sum(axis=1), 1.0)
+    for ask in (lambda: found.rows, lambda: found.outcomes(None), lambda: found.outcomes(1)):
+        with pytest.raises(Refused, match="NO_LABELS"):
+            ask()
+
+
+def test_inputs_of_no_class_are_another_thing_than_labelled_ones():
+    labelled = outside(labels=np.array([0, 1]), labelled=True)
+    assert outside().digest != labelled.digest
+    with pytest.raises(Refused, match="LABEL_RANGE"):
+        outside(labels=np.array([-1, 0]))
+    with pytest.raises(Refused, match="LABEL_RANGE"):
+        outside(labels=np.array([0, -1]), labelled=True)
+
+
+def test_stated_scores_of_no_class_may_be_any_numbers_without_an_answer():
+    found = Predictions(
+        Task.TOP_LABEL, ScoreKind.CONFIDENCE, np.array([-3.5, 12.0]), np.full(2, -1), labelled=False
+    )
+    assert (found.n, found.predicted) == (2, None)

@@ -1,6 +1,6 @@
 """Small predictions and headline numbers to put into a library."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -22,6 +22,12 @@ def small(seed: int = 0, n: int = 7) -> Predictions:
         class_names=("cat", "dog", "hen"),
         row_ids=tuple(f"image-{i}" for i in range(n)),
     )
+
+
+def unlabelled(seed: int = 0, n: int = 5) -> Predictions:
+    """Scores of inputs that belong to none of the classes."""
+    inside = small(seed, n)
+    return replace(inside, labels=np.full(n, -1), labelled=False)
 
 
 def headline(ece: float | None = 0.05) -> Summary:

@@ -11,7 +11,7 @@ from core.readers.contents import Source as FileSource
 from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
-from tests.core.library.builders import SOURCE, same_columns, small, small_bins
+from tests.core.library.builders import SOURCE, same_columns, small, small_bins, unlabelled
 
 
 def test_export_opens_in_numpy_with_every_array_of_every_split(library, tmp_path):
@@ -102,3 +102,18 @@ def test_a_gamma_history_is_no_npz(library, tmp_path):
         library.export(kept.id, tmp_path / "out.npz")
     assert excinfo.value.code == "EXPORT"
     assert list(tmp_path.glob("*out*")) == []
+
+
+def test_sets_beside_the_parts_are_exported_and_passed_over_by_the_reader(library, tmp_path):
+    parts = {"test": small(), "svhn": unlabelled(3), "corrupted-fog-1": small(4)}
+    kept = library.keep("a", parts, source=SOURCE, summary={})
+    assert library.load(kept.id, "svhn").digest == parts["svhn"].digest
+    library.export(kept.id, tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as found:
+        np.testing.assert_array_equal(found["sets/svhn_logits"], parts["svhn"].scores)
+        assert "sets/svhn_labels" not in found
+        assert "sets/corrupted-fog-1_labels" in found
+    data = (tmp_path / "out.npz").read_bytes()
+    again = read_source(FileSource.of_bytes("out.npz", data), None, ReadOptions())
+    assert set(again.splits) == {"test"}
+    np.testing.assert_array_equal(again.splits["test"].predictions().scores, parts["test"].scores)

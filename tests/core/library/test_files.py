@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from core.errors import LibraryError
 from core.library import Library
+from core.library.describe import describe
 from core.library.files import entry_of, read_predictions, write_predictions
-from core.library.store import describe
 from core.predictions import Predictions, ScoreKind, Task
 from tests.core.library.builders import SOURCE, small
 

@@ -351,7 +351,7 @@ def test_a_gamma_history_is_a_run_without_predictions(library, home, tmp_path):
         other.load(kept.id, "test")
 
 
-def test_a_manifest_of_the_first_schema_becomes_the_second_only_when_changed(tmp_path):
+def test_a_manifest_of_the_first_schema_becomes_the_newest_only_when_changed(tmp_path):
     shutil.copytree(Path(__file__).parent / "schema_1", tmp_path / "runs")
     library = Library(tmp_path, tmp_path / "samples")
     path = tmp_path / "runs" / "v1sample2345" / "manifest.json"
@@ -363,7 +363,7 @@ def test_a_manifest_of_the_first_schema_becomes_the_second_only_when_changed(tmp
     assert path.read_bytes() == before
     library.tag("v1sample2345", ["y"])
     data = json.loads(path.read_text())
-    assert (data["schema_version"], data["history"], data["tags"]) == (2, None, ["y"])
+    assert (data["schema_version"], data["history"], data["tags"]) == (3, None, ["y"])
 
 
 KEEPER = """

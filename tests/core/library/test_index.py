@@ -13,8 +13,8 @@ import pytest
 
 from core.errors import LibraryError
 from core.library import Library, index
+from core.library.describe import describe
 from core.library.files import write_run
-from core.library.store import describe
 from tests.core.library.builders import SOURCE, headline, small
 
 

@@ -9,11 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import LibraryError, Notice
+from core.library.describe import describe
 from core.library.history import Tables
 from core.library.manifest import from_json, summarise
-from core.library.store import describe
 from core.metrics.records import Audit, Floor, Gap, Score, TargetAudit, Verdict
-from tests.core.library.builders import SOURCE, headline, small, small_bins, small_history
+from tests.core.library.builders import (
+    SOURCE,
+    headline,
+    small,
+    small_bins,
+    small_history,
+    unlabelled,
+)
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 NOTICES = [Notice("TIES", "two rows tie")]
@@ -147,8 +154,8 @@ def test_only_the_first_schema_may_lack_what_came_with_the_second(key):
 
 
 def test_newer_schema_says_what_to_do():
-    with pytest.raises(LibraryError, match="schema 3, this program reads 2") as excinfo:
-        from_json(_manifest().to_json() | {"schema_version": 3})
+    with pytest.raises(LibraryError, match="schema 4, this program reads 3") as excinfo:
+        from_json(_manifest().to_json() | {"schema_version": 4})
     assert excinfo.value.code == "SCHEMA_VERSION"
 
 
@@ -185,3 +192,25 @@ def test_summary_takes_the_headline_numbers_of_an_audit():
 def test_summary_of_an_audit_without_accuracy_or_ece_holds_none():
     found = summarise(_audit({}, {}))
     assert (found["accuracy"], found["ece"]["value"], found["floor_q95"]) == (None, None, None)
+
+
+def test_splits_of_the_second_schema_get_the_role_that_their_name_says():
+    data = _manifest().to_json() | {"schema_version": 2}
+    for entry in data["splits"].values():
+        del entry["role"]
+    found = from_json(deepcopy(data))
+    assert {name: entry.role for name, entry in found.splits.items()} == {
+        "val": "val", "test": "test",
+    }  # fmt: skip
+    with pytest.raises(LibraryError, match="role"):
+        from_json(data | {"schema_version": 3})
+
+
+def test_only_labelled_splits_can_be_audited():
+    parts = {"test": small(), "corrupted-fog-3": small(2), "svhn": unlabelled(3)}
+    found = describe("a", parts, source=SOURCE, summary={})
+    assert [entry.role for entry in found.splits.values()] == ["test", "shifted", "ood"]
+    assert found.labelled == ("test", "corrupted-fog-3")
+    assert found.headline == "test"
+    assert describe("a", {"svhn": unlabelled()}, source=SOURCE, summary={}).headline == ""
+    assert from_json(json.loads(json.dumps(found.to_json()))) == found

@@ -13,8 +13,8 @@ from core import defaults
 from core.errors import LibraryError, Notice, UsageError
 from core.library import Library
 from core.library import home as library_home
+from core.library.describe import describe
 from core.library.files import write_run
-from core.library.store import describe
 from core.predictions import ScoreKind
 from tests.core.library.builders import SOURCE, small
 

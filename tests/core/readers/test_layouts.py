@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.contents import Source
 from core.readers.interpret import Interpreted, read_source
@@ -369,3 +370,43 @@ def test_parts_that_state_answers_share_their_classes(words: bool) -> None:
     assert val.class_names == test.class_names == (tuple(at) if words else ("0", "1", "2"))
     assert (val.predicted.tolist(), val.labels.tolist()) == ([2, 1], [1, 1])
     assert (test.predicted.tolist(), test.labels.tolist()) == ([0], [2])
+
+
+# Inputs of no class -----------------------------------------------------------------------------
+
+OUTSIDE = ReadOptions(unlabelled=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        made.npz(logits=z),
+        made.npz(logits=z, labels=np.full(len(z), -1)),
+        made.npz(logits=z, labels=y),
+        made.npz(logits=z, label=np.full(len(z), -1), names=np.array(["a", "b"])),
+        made.npy(z),
+    ],
+    ids=["none", "minus-one", "looked-past", "odd-companions", "bare"],
+)
+def test_scores_of_no_class_need_no_labels(data: bytes) -> None:
+    name = "outside.npy" if data.startswith(b"\x93NUMPY") else "outside.npz"
+    found = read(name, data, options=OUTSIDE)
+    got = predictions(found)
+    np.testing.assert_array_equal(got.scores, z)
+    assert (got.labelled, got.kind) == (False, ScoreKind.LOGITS)
+    assert set(got.labels) == {-1}
+    assert all(reading.accuracy is None for reading in found.inspection.readings)
+    assert found.recipe.unlabelled
+
+
+@pytest.mark.parametrize("label", [-1, 7], ids=["outside", "inside"])
+def test_openood_files_keep_scores_that_are_no_probabilities(label: int) -> None:
+    conf = np.array([-12.25, 3.5, 0.0, 88.0])
+    data = made.npz(pred=np.array([1, 0, 3, 3]), conf=conf, label=np.full(4, label))
+    got = predictions(read("svhn.npz", data, options=OUTSIDE))
+    assert (got.task, got.kind, got.labelled) == (Task.TOP_LABEL, ScoreKind.CONFIDENCE, False)
+    np.testing.assert_array_equal(got.scores, conf)
+    assert got.predicted is not None
+    assert got.predicted.tolist() == [1, 0, 3, 3]
+    with pytest.raises(Refused):
+        read("svhn.npz", data)
