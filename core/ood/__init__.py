@@ -1,1 +1,1 @@
-"""What a classifier's scores say about inputs it never saw: out-of-distribution scores and their detection; numpy."""
+"""Telling inputs that a model never saw from those it knows, by its scores alone; numpy only."""

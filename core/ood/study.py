@@ -1,0 +1,270 @@
+"""One run beside inputs it never saw: what is allowed, what is found, and runs compared."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from core.arrays import Float, Int, digest
+from core.defaults import LEVEL, N_RESAMPLES
+from core.errors import Notice, Refused, UsageError
+from core.metrics import METRICS
+from core.metrics.comparison import Rows, why_not
+from core.metrics.ranked import Ranked
+from core.metrics.records import Score
+from core.ood.detection import Separation, auroc_difference, auroc_score, numbers
+from core.ood.scores import MANY_LABELS, SCORES, heated, ood_scores, unavailable
+from core.predictions import Predictions, ScoreKind, Task
+
+SAME = "a set that is told from itself says nothing"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How far one score tells one set from the in-distribution rows.
+
+    Attributes
+    ----------
+    score : str
+        Of `SCORES`.
+    temperature : float
+        1 where the scores are as read.
+    separation : Separation
+        Both sets, sorted.
+    numbers : dict of str to Score
+        AUROC first; the others where they were asked for.
+    """
+
+    score: str
+    temperature: float
+    separation: Separation
+    numbers: dict[str, Score]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What a shift does to the answers and to the alarm; fractions.
+
+    `confidence`, `ece` and `auroc` speak of the scores after the temperature.
+    """
+
+    n: int
+    accuracy: float
+    confidence: float
+    ece: float
+    auroc: float
+
+
+@dataclass(frozen=True)
+class Certain:
+    """The rows of a set that look most like in-distribution ones.
+
+    Attributes
+    ----------
+    rows : (R,) int64
+        Places in the set, most in-distribution first.
+    score, confidence : (R,) float64
+        The score, and the largest probability; NaN where the file states no probabilities.
+    answers : tuple of str
+        Names of the classes answered; empty texts where the file has none.
+    """
+
+    rows: Int
+    score: Float
+    confidence: Float
+    answers: tuple[str, ...]
+
+
+def offered(inside: Predictions, *outside: Predictions) -> dict[str, str]:
+    """Return every score with why it cannot be had from these parts; "" where it can."""
+    why = dict.fromkeys(SCORES, "")
+    for part in (inside, *outside):
+        why |= unavailable(part)
+    return why
+
+
+def check(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
+    """Return what must be said of a pair of parts, or refuse one that can say nothing.
+
+    Parameters
+    ----------
+    inside, outside : Predictions
+        In-distribution rows, and a set that is told from them.
+    name : str
+        What the set is called.
+
+    Raises
+    ------
+    Refused
+        OOD_SAME: every row of the set is an in-distribution row; CLASSES: another number of
+        classes, or many labels.
+    """
+    for part in (inside, outside):
+        if part.task is Task.MULTILABEL:
+            raise Refused("CLASSES", MANY_LABELS, "use a file whose rows have one answer each")
+    stated = Task.TOP_LABEL in (inside.task, outside.task)
+    if not stated and inside.n_classes != outside.n_classes:
+        what = f"{name} has scores of {outside.n_classes} classes, the run of {inside.n_classes}"
+        raise Refused("CLASSES", what, "give the scores of the same model on both")
+    shared = overlap(inside, outside)
+    if shared == outside.n:
+        remedy = f"{SAME}: choose scores of other inputs"
+        raise Refused("OOD_SAME", f"{name} holds the in-distribution rows themselves", remedy)
+    if not shared:
+        return ()
+    text = (
+        f"{shared} of the {outside.n} rows of {name} have exactly the scores of an in-distribution "
+        "row: the sets may overlap, and then the alarm looks worse than it is"
+    )
+    return (Notice("OVERLAP", text),)
+
+
+def overlap(inside: Predictions, outside: Predictions) -> int:
+    """Return how many rows of a set have exactly the scores of an in-distribution row.
+
+    Stated confidences and probabilities of exactly 0 and 1 repeat by nature: those count only
+    where both parts hold the same rows in the same order.
+    """
+    if inside.scores.shape == outside.scores.shape and np.array_equal(
+        inside.scores, outside.scores
+    ):
+        return outside.n
+    if inside.scores.ndim != 2 or inside.scores.shape[1:] != outside.scores.shape[1:]:
+        return 0
+    wide = outside.scores.astype(np.float64)
+    shared = np.isin(_hashes(wide), _hashes(inside.scores.astype(np.float64)))
+    if outside.kind is not ScoreKind.LOGITS:
+        shared &= ((wide > 0.0) & (wide < 1.0)).any(axis=1)
+    return int(shared.sum())
+
+
+def _hashes(scores: Float) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+    """Return a number for each row that equal rows share, and others do but once in 2^64."""
+    bits = np.ascontiguousarray(scores + 0.0).view(np.uint64)
+    weights = np.random.default_rng(0).integers(0, 2**63, scores.shape[1], dtype=np.uint64)
+    mixed = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.asarray(((mixed ^ (mixed >> np.uint64(32))) * (2 * weights + 1)).sum(axis=1))
+
+
+def judge(
+    inside: Predictions,
+    outside: Predictions,
+    score: str,
+    temperature: float = 1.0,
+    *,
+    full: bool = True,
+    n_resamples: int = N_RESAMPLES,
+) -> Judged:
+    """Return how far a score tells a set from the in-distribution rows.
+
+    Parameters
+    ----------
+    inside, outside : Predictions
+        Both parts; see `check`.
+    score : str
+        Of `SCORES`.
+    temperature : float
+        See `core.ood.scores.ood_scores`; to be fitted on other in-distribution rows.
+    full : bool
+        Every number with its interval; else the AUROC alone, which takes no bootstrap.
+    n_resamples : int
+        Of the bootstrap.
+    """
+    found = Separation.of(
+        ood_scores(inside, score, temperature), ood_scores(outside, score, temperature)
+    )
+    if full:
+        return Judged(score, temperature, found, numbers(found, n_resamples=n_resamples))
+    return Judged(score, temperature, found, {"auroc": auroc_score(found)})
+
+
+def shift(inside: Predictions, shifted: Predictions, score: str, temperature: float = 1.0) -> Shift:
+    """Return what a shift does to labelled rows, and how well the alarm tells them."""
+    found = Separation.of(
+        ood_scores(inside, score, temperature), ood_scores(shifted, score, temperature)
+    )
+    ranked = Ranked.of(heated(shifted, temperature).outcomes(None))
+    return Shift(
+        n=shifted.n,
+        accuracy=ranked.hits / ranked.n,
+        confidence=float(ranked.sum_confidence[-1] / ranked.n),
+        ece=METRICS["ece"].function(ranked),
+        auroc=float(auroc_score(found).value or 0.0),
+    )
+
+
+def most_certain(
+    outside: Predictions, score: str, temperature: float = 1.0, *, most: int
+) -> Certain:
+    """Return the rows of a set that look most like in-distribution ones."""
+    found = ood_scores(outside, score, temperature)
+    rows = np.argsort(found, kind="stable")[:most]
+    if outside.task is Task.TOP_LABEL:
+        answers = [""] * rows.size
+        if outside.predicted is not None:
+            answers = [outside.class_names[k] for k in outside.predicted[rows]]
+        stated = outside.scores[rows].astype(np.float64)
+        shares = ((outside.scores >= 0.0) & (outside.scores <= 1.0)).all()
+        sure = stated if shares else np.full(rows.size, np.nan)
+        return Certain(rows, found[rows], sure, tuple(answers))
+    chosen = heated(_rows_of(outside, rows), temperature).probabilities()
+    names = tuple(outside.class_names[k] for k in chosen.argmax(axis=1))
+    return Certain(rows, found[rows], chosen.max(axis=1), names)
+
+
+def _rows_of(predictions: Predictions, rows: Int) -> Predictions:
+    ids = predictions.row_ids
+    return replace(
+        predictions,
+        scores=predictions.scores[rows],
+        labels=predictions.labels[rows],
+        row_ids=tuple(ids[i] for i in rows) if ids else (),
+    )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One run's parts: in-distribution rows, a set, and the temperature they are judged at."""
+
+    inside: Predictions
+    outside: Predictions
+    temperature: float = 1.0
+
+    def scores(self, score: str) -> tuple[Float, Float]:
+        """Return the scores of both parts."""
+        return (
+            ood_scores(self.inside, score, self.temperature),
+            ood_scores(self.outside, score, self.temperature),
+        )
+
+
+def why_unpaired(one: Pair, other: Pair, names: tuple[str, str]) -> str:
+    """Return why two runs cannot be compared row by row; "" where they can.
+
+    The in-distribution rows must have the same labels. Rows of a set without labels are taken to
+    be the same where their number is, unless the files name them differently.
+    """
+    reason = why_not([Rows.of(one.inside), Rows.of(other.inside)], names)
+    if reason:
+        return reason
+    if one.outside.labelled and other.outside.labelled:
+        return why_not([Rows.of(one.outside), Rows.of(other.outside)], names)
+    if one.outside.n != other.outside.n:
+        return f"the set has {one.outside.n:,} rows in one run and {other.outside.n:,} in the other"
+    ids = [digest(*part.row_ids) for part in (one.outside, other.outside) if part.row_ids]
+    return "the files name the rows of the set differently" if len(set(ids)) > 1 else ""
+
+
+def difference(one: Pair, other: Pair, score: str, *, level: float = LEVEL) -> Score:
+    """Return the AUROC of one run minus that of another on the same rows, DeLong's interval.
+
+    Raises
+    ------
+    UsageError
+        SETTING: the rows are not the same; see `why_unpaired`.
+    """
+    reason = why_unpaired(one, other, ("one run", "the other"))
+    if reason:
+        raise UsageError("SETTING", reason, "compare runs on the same rows")
+    value, low, high = auroc_difference(one.scores(score), other.scores(score), level=level)
+    n = one.inside.n + one.outside.n
+    return Score("auroc", value, low, high, level, n, {"interval": "DeLong, paired"})

@@ -1,0 +1,294 @@
+"""Telling two sets apart: golden values, hand cases, a second implementation, scikit-learn."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
+from core.errors import Refused
+from core.ood import detection
+from core.ood.detection import NUMBERS, Separation, counts_at, threshold_at
+from core.ood.scores import ood_scores
+from core.predictions import Predictions, ScoreKind, Task
+from tests.reference import slow_ood
+
+HERE = Path(__file__).parent
+GOLDEN = json.loads((HERE / "golden_ood.json").read_text())
+INPUTS = np.load(HERE / "golden_inputs.npz")
+
+
+def both(inside, outside):
+    return Separation.of(
+        np.asarray(inside, dtype=np.float64), np.asarray(outside, dtype=np.float64)
+    )
+
+
+def golden(key):
+    rows = (
+        Predictions(Task.MULTICLASS, ScoreKind.LOGITS, z, np.full(len(z), -1), labelled=False)
+        for z in (INPUTS["in_logits"], INPUTS["ood_logits"])
+    )
+    return both(*(ood_scores(one, key) for one in rows))
+
+
+def sklearn_numbers(inside, outside):
+    """What scikit-learn says, with out-of-distribution positive and the other way round."""
+    truth = np.r_[np.zeros(len(inside)), np.ones(len(outside))]
+    scores = np.r_[inside, outside]
+
+    def at_95(positive, score):
+        alarms, found, _ = roc_curve(positive, score, drop_intermediate=False)
+        return alarms[np.argmax(found >= 0.95 - 1e-12)]
+
+    return {
+        "auroc": roc_auc_score(truth, scores),
+        "aupr_out": average_precision_score(truth, scores),
+        "aupr_in": average_precision_score(1 - truth, -scores),
+        "fpr95": at_95(truth, scores),
+        "fpr95_in": at_95(1 - truth, -scores),
+    }
+
+
+def test_golden_values_with_either_side_positive():
+    found = golden("entropy")
+    for ours, theirs in (
+        ("auroc", "auroc_entropy"),
+        ("aupr_out", "aupr_ood_positive"),
+        ("aupr_in", "aupr_id_positive"),
+        ("fpr95", "fpr_at_95tpr_ood_positive"),
+        ("fpr95_in", "fpr_at_95tpr_id_positive"),
+    ):
+        assert NUMBERS[ours](found) == pytest.approx(GOLDEN[theirs], rel=1e-9), ours
+
+
+def test_both_conventions_are_one_number():
+    # entropy with out-of-distribution positive, confidence with in-distribution positive
+    found = golden("msp")
+    assert detection.auroc(found) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
+    assert detection.auroc(found.swapped()) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
+
+
+def test_by_hand():
+    found = both([1, 2, 3, 4], [3, 5])
+    assert found.values.tolist() == [1, 2, 3, 4, 5]
+    assert (found.inside.tolist(), found.outside.tolist()) == ([1, 1, 1, 1, 0], [0, 0, 1, 0, 1])
+    assert detection.auroc(found) == (2.5 + 4) / 8  # 3 beats 1 and 2 and ties 3; 5 beats all
+    assert detection.aupr_out(found) == pytest.approx(0.5 * 1 + 0.5 * 2 / 4)
+    assert detection.aupr_in(found) == pytest.approx(0.25 + 0.25 + 0.25 * 3 / 4 + 0.25 * 4 / 5)
+    assert detection.fpr95(found) == 2 / 4  # both are flagged from 3 on, and so are 3 and 4
+    assert detection.fpr95_in(found) == 1 / 2  # all four pass up to 4, and so does 3
+    assert detection.detection_error(found) == 0.25  # above 4: one of two missed, no false alarm
+
+
+def test_ties_count_one_half():
+    assert detection.auroc(both([7, 7, 7], [7, 7])) == 0.5
+    constant = both([0.0] * 5, [0.0] * 3)
+    assert detection.aupr_out(constant) == pytest.approx(3 / 8)
+    assert detection.fpr95(constant) == detection.fpr95_in(constant) == 1.0
+    assert detection.detection_error(constant) == 0.5
+
+
+def test_perfect_and_worst():
+    found, reverse = both([1, 2], [3, 4]), both([3, 4], [1, 2])
+    assert [NUMBERS[key](found) for key in NUMBERS] == [1, 1, 1, 0, 0, 0]
+    assert detection.auroc(reverse) == 0.0
+    assert detection.detection_error(reverse) == 0.5
+    assert detection.auroc_error(found) == 0.0
+
+
+def test_signed_zeros_are_one_value():
+    assert detection.auroc(both([0.0], [-0.0])) == 0.5
+    assert both([0.0, 1.0], [-0.0]).values.size == 2
+
+
+SIDES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=25)
+
+
+@given(SIDES, SIDES)
+def test_a_second_implementation_agrees(inside, outside):
+    found = both(inside, outside)
+    slow = {
+        "auroc": slow_ood.auroc(inside, outside),
+        "aupr_out": slow_ood.aupr(outside, inside),
+        "aupr_in": slow_ood.aupr([-v for v in inside], [-v for v in outside]),
+        "fpr95": slow_ood.fpr(outside, inside),
+        "fpr95_in": slow_ood.fpr([-v for v in inside], [-v for v in outside]),
+        "detection_error": slow_ood.detection_error(inside, outside),
+    }
+    for key, value in slow.items():
+        assert NUMBERS[key](found) == pytest.approx(float(value), abs=1e-12), key
+    assert detection.auroc_error(found) ** 2 == pytest.approx(
+        slow_ood.delong_variance(inside, outside), abs=1e-12
+    )
+
+
+@given(SIDES, SIDES)
+def test_monotone_maps_change_nothing(inside, outside):
+    mapped = both(np.exp(np.array(inside)), np.exp(np.array(outside)))
+    for key, function in NUMBERS.items():
+        assert function(mapped) == function(both(inside, outside)), key
+
+
+@given(SIDES, SIDES)
+def test_the_question_asked_the_other_way_round_has_the_same_answer(inside, outside):
+    found = both(inside, outside)
+    swapped = both([-v for v in outside], [-v for v in inside])
+    assert detection.auroc(swapped) == pytest.approx(detection.auroc(found), abs=1e-15)
+    assert detection.aupr_in(swapped) == detection.aupr_out(found)
+    assert detection.fpr95_in(swapped) == detection.fpr95(found)
+    other = found.swapped()
+    for name in ("values", "inside", "outside"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(swapped, name))
+    assert detection.auroc(both(outside, inside)) == pytest.approx(
+        1 - detection.auroc(found), abs=1e-15
+    )
+
+
+@given(SIDES, SIDES, st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_changes_nothing(inside, outside, random):
+    mixed = (random.sample(side, len(side)) for side in (inside, outside))
+    one, other = both(inside, outside), both(*mixed)
+    assert [f(one) for f in NUMBERS.values()] == [f(other) for f in NUMBERS.values()]
+
+
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_scikit_learn_agrees(digits):
+    rng = np.random.default_rng(digits)
+    inside = np.round(rng.normal(size=700), digits)
+    outside = np.round(rng.normal(size=430) + 0.8, digits)
+    found = both(inside, outside)
+    for key, value in sklearn_numbers(inside, outside).items():
+        assert NUMBERS[key](found) == pytest.approx(value, abs=1e-9), key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("digits", [2, 17])
+def test_scikit_learn_agrees_on_a_million_rows(digits):
+    rng = np.random.default_rng(1)
+    inside = np.round(rng.normal(size=1_000_000), digits)
+    outside = np.round(rng.normal(size=1_000_000) + 0.3, digits)
+    found = both(inside, outside)
+    for key, value in sklearn_numbers(inside, outside).items():
+        assert NUMBERS[key](found) == pytest.approx(value, abs=1e-9), key
+
+
+@given(SIDES, SIDES, st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5, 1.0]))
+def test_a_threshold_is_the_lowest_with_so_few_false_alarms(inside, outside, share):
+    found = both(inside, outside)
+    counts = counts_at(found, threshold_at(found, share))
+    assert counts.flagged_in + counts.passed_in == len(inside)
+    assert counts.flagged_out + counts.passed_out == len(outside)
+    assert counts.flagged_in == sum(v > counts.threshold for v in inside)
+    assert counts.passed_out == sum(v <= counts.threshold for v in outside)
+    assert counts.false_alarms <= share
+    lower = [v for v in slow_ood.thresholds(inside, outside) if v < counts.threshold]
+    if lower and share < 1.0:
+        assert sum(v > lower[-1] for v in inside) / len(inside) > share
+    if share == 0.05:
+        assert counts.missed == detection.fpr95_in(found)
+
+
+def test_needed_rows_are_free_of_rounding():
+    assert detection.rows_needed(20, 0.95) == 19
+    assert detection.rows_needed(21, 0.95) == 20
+    assert detection.rows_needed(100, 1 - 0.05) == 95
+    assert detection.rows_needed(10**9, 0.95) == 950_000_000
+
+
+def test_empty_sides_and_nan_are_refused():
+    with pytest.raises(Refused, match="EMPTY: there are no out-of-distribution rows"):
+        both([1.0], [])
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(Refused, match="NONFINITE: a score of the in-distribution rows"):
+            both([1.0, bad], [2.0])
+
+
+def test_the_curve_runs_from_corner_to_corner_and_holds_the_area():
+    rng = np.random.default_rng(0)
+    found = both(rng.normal(size=3000), rng.normal(size=2000) + 1)
+    alarms, flagged = detection.roc_points(found)
+    assert (alarms[0], flagged[0], alarms[-1], flagged[-1]) == (0, 0, 1, 1)
+    assert alarms.size <= 401
+    assert (np.diff(alarms) >= 0).all()
+    assert (np.diff(flagged) >= 0).all()
+    assert np.trapezoid(flagged, alarms) == pytest.approx(detection.auroc(found), abs=1e-3)
+
+
+@given(SIDES, SIDES)
+def test_a_short_curve_is_exact(inside, outside):
+    found = both(inside, outside)
+    alarms, flagged = detection.roc_points(found)
+    assert np.trapezoid(flagged, alarms) == pytest.approx(detection.auroc(found), abs=1e-12)
+
+
+@given(st.integers(1, 50))
+def test_cells_keep_every_row(most):
+    rng = np.random.default_rng(0)
+    found = both(rng.normal(size=300), rng.normal(size=20) + 3)
+    inside, outside = detection.cells(found, most)
+    assert inside.size <= most
+    assert (inside.sum(), outside.sum()) == (300, 20)
+
+
+def test_intervals_hold_their_values_and_say_what_is_positive():
+    rng = np.random.default_rng(0)
+    found = both(rng.normal(size=400), rng.normal(size=300) + 1)
+    scores = detection.numbers(found, n_resamples=200)
+    assert list(scores) == list(NUMBERS)
+    for key, score in scores.items():
+        assert score.value == NUMBERS[key](found)
+        assert 0.0 <= score.low < score.value < score.high <= 1.0
+        assert score.settings["positive"] == ("id" if key.endswith("_in") else "ood")
+    again = detection.numbers(found, n_resamples=200)
+    assert again == scores
+
+
+@pytest.mark.slow
+def test_bootstrap_intervals_are_as_wide_as_new_samples_scatter():
+    rng = np.random.default_rng(5)
+
+    def sample():
+        return both(rng.normal(size=1500), rng.normal(size=900) + 1.2)
+
+    scores = detection.numbers(sample(), n_resamples=400)
+    fresh = [sample() for _ in range(400)]
+    for key in NUMBERS:
+        spread = 2 * 1.96 * np.std([NUMBERS[key](one) for one in fresh])
+        width = scores[key].high - scores[key].low
+        assert 0.7 < width / spread < 1.45, key
+
+
+PAIRS = st.lists(
+    st.tuples(st.integers(-3, 3).map(float), st.integers(-3, 3).map(float)), min_size=2, max_size=12
+)
+
+
+@given(PAIRS, PAIRS)
+def test_the_paired_difference_is_delongs(inside, outside):
+    one = tuple(np.array([a for a, _ in side]) for side in (inside, outside))
+    other = tuple(np.array([b for _, b in side]) for side in (inside, outside))
+    value, low, high = detection.auroc_difference(one, other)
+    assert value == pytest.approx(float(slow_ood.auroc(*one) - slow_ood.auroc(*other)), abs=1e-12)
+    error = np.sqrt(slow_ood.delong_difference_variance(one, other))
+    assume(value - 2 * error > -0.99 and value + 2 * error < 0.99)
+    assert high - low == pytest.approx(2 * 1.959963984540054 * error, abs=1e-9)
+
+
+def test_a_run_differs_from_itself_by_nothing():
+    rng = np.random.default_rng(0)
+    side = rng.normal(size=50), rng.normal(size=40) + 1
+    assert detection.auroc_difference(side, side) == (0.0, 0.0, 0.0)
+    mapped = tuple(np.exp(one) for one in side)
+    assert detection.auroc_difference(side, mapped) == (0.0, 0.0, 0.0)
+
+
+def test_placements_average_to_the_area():
+    rng = np.random.default_rng(0)
+    inside, outside = np.round(rng.normal(size=60), 1), np.round(rng.normal(size=70), 1)
+    area = detection.auroc(both(inside, outside))
+    for side in detection.placements(inside, outside):
+        assert side.mean() == pytest.approx(area, abs=1e-12)
