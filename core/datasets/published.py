@@ -57,6 +57,16 @@ def svhn(wanted: Wanted) -> Data:
     return _data("svhn", [train.data, test.data], labels, names, wanted)
 
 
+def svhn_test(*, download: bool) -> Pixels:
+    """Return the (n, 3, 32, 32) pixels of SVHN's test part alone; refuses as `cifar10` does."""
+    from torchvision.datasets import SVHN
+
+    wanted = Wanted(None, split_seed=0, download=download)
+    with _there("svhn", wanted, "test_32x32.mat") as root:
+        pixels: Pixels = SVHN(root, "test", download=download).data
+    return pixels
+
+
 def _cifar(kind: Callable[..., Any], name: str, layout: str, wanted: Wanted) -> Data:
     """Return a data set of one of torchvision's CIFAR classes, which have no types."""
     with _there(name, wanted, layout) as root:

@@ -1,0 +1,5 @@
+"""The corruptions of CIFAR-10-C for any image set; numpy, scipy and Pillow."""
+
+from core.datasets.corruptions.corrupt import corrupt
+
+__all__ = ["corrupt"]

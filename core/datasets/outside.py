@@ -1,0 +1,343 @@
+"""Images beside a data set's own: outside sets, official and own corruptions; imports torch."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image
+from scipy.io import loadmat
+from torch import Tensor
+
+from core.arrays import Int, digest
+from core.datasets.base import Data, Part, ResidentPart
+from core.datasets.corruptions import corrupt
+from core.datasets.corruptions.sampling import LUMA
+from core.datasets.listing import existing_root, names_of, pictures_below, skipped_notice
+from core.datasets.pictures import FORMATS, Pixels, Size
+from core.datasets.published import svhn_test
+from core.datasets.shifts import SEVERITIES, OutsideSet
+from core.datasets.stream import StreamedPart
+from core.errors import Notice, Refused
+
+CIFAR10C: Final = (
+    "gaussian_noise.npy and the other corruptions, 5 severities one after another, and "
+    "labels.npy, as CIFAR-10-C.tar unpacks"
+)
+SVHN: Final = "test_32x32.mat"
+PICTURES: Final = f"pictures ({', '.join(FORMATS)}), in folders or not"
+CIFAR10_CLASSES: Final = (
+    *("airplane", "automobile", "bird", "cat", "deer"),
+    *("dog", "frog", "horse", "ship", "truck"),
+)
+Array = npt.NDArray[np.generic]
+CPU: Final = torch.device("cpu")
+OVERLAP_BATCH: Final = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """An outside set, ready to be evaluated on.
+
+    Attributes
+    ----------
+    part : Part
+        Its images have the channels and the size of the data set that the model was trained on.
+        Targets of an unlabelled set are all -1.
+    labelled : bool
+        The targets are classes of that data set.
+    class_names : tuple of str
+        Empty for an unlabelled set.
+    notices : tuple of Notice
+    digest : str
+        Of pixels; of corruption, seed and the data set's digest where Candor corrupts; of the
+        files' paths and sizes where images are streamed.
+    """
+
+    part: Part
+    labelled: bool
+    class_names: tuple[str, ...]
+    notices: tuple[Notice, ...]
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedPart(Part):
+    """Images of another part, changed as they are asked for.
+
+    Attributes
+    ----------
+    source : Part
+    change : callable
+        From (n, C, H, W) uint8 and the (n,) int64 rows to the images yielded.
+    """
+
+    source: Part
+    change: Callable[[Pixels, Int], Pixels]
+
+    def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """Yield the changed images of each batch of rows; they are changed on the CPU."""
+        for rows, batch in zip(batches, self.source.images(batches, CPU), strict=True):
+            yield torch.from_numpy(self.change(batch.numpy(), rows.numpy())).to(device)
+
+
+def open_outside(wanted: OutsideSet, data: Data, *, download: bool) -> Outside:
+    """Return an outside set, its images fitted to those of a data set.
+
+    Parameters
+    ----------
+    wanted : OutsideSet
+    data : Data
+        That the model was trained on.
+    download : bool
+        Whether SVHN may be fetched where no folder is named.
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT, DOWNLOAD, ARRAY_FILE, EMPTY, CLASSES, LABELS_DIFFER, IMAGE_SIZE: what is
+        missing, damaged, or does not go with the data set.
+    """
+    return _OPENERS[wanted.kind](wanted, data, download)
+
+
+def overlap(inside: Data, outside: Part) -> int:
+    """Return how many outside images also are in train, val or test of a data set.
+
+    Images are the same if all their pixels are, in the channels and the size in which both are
+    evaluated. Every outside image is compared with every inside image in memory. Where the data
+    set is streamed, outside images in memory are not compared with it, and streamed ones only
+    with files of the same length in bytes, so that few pictures are decoded.
+    """
+    rows: Sequence[int] = range(len(outside))
+    known: set[bytes] = set()
+    if isinstance(inside.train, StreamedPart):
+        rows, known = _of_same_lengths(inside, outside)
+    else:
+        for part in (inside.train, inside.val, inside.test):
+            known.update(_fingerprints(part, range(len(part))))
+    return sum(fingerprint in known for fingerprint in _fingerprints(outside, rows))
+
+
+def _of_same_lengths(inside: Data, outside: Part) -> tuple[list[int], set[bytes]]:
+    """Return the outside rows, and inside fingerprints, of files whose length both sides have."""
+    if not isinstance(outside, StreamedPart):
+        return [], set()
+    parts = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedPart)]
+    mine, theirs = [_lengths(part) for part in parts], _lengths(outside)
+    shared = set().union(*mine) & set(theirs)
+    known: set[bytes] = set()
+    for part, lengths in zip(parts, mine, strict=True):
+        known.update(_fingerprints(part, [k for k, n in enumerate(lengths) if n in shared]))
+    return [k for k, n in enumerate(theirs) if n in shared], known
+
+
+def _lengths(part: StreamedPart) -> list[int]:
+    """Return the length in bytes of each picture's file; -1 where it is gone."""
+    files = (part.root / name for name in part.row_ids)
+    return [file.stat().st_size if file.is_file() else -1 for file in files]
+
+
+def _fingerprints(part: Part, rows: Sequence[int]) -> Iterator[bytes]:
+    """Yield a digest of each row's pixels."""
+    numbers = torch.tensor(list(rows), dtype=torch.int64)
+    starts = range(0, len(rows), OVERLAP_BATCH)
+    for batch in part.images([numbers[k : k + OVERLAP_BATCH] for k in starts], CPU):
+        for image in np.ascontiguousarray(batch.numpy()):
+            yield blake2b(image.data, digest_size=16).digest()
+
+
+# Openers ----------------------------------------------------------------------------------------
+
+
+def _corrupted(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
+    """Return the test part, corrupted by Candor as it is read."""
+
+    def change(images: Pixels, rows: Int) -> Pixels:
+        return corrupt(images, wanted.corruption, wanted.severity, seed=wanted.seed, rows=rows)
+
+    part = ChangedPart(data.test.targets, data.test.row_ids, data.test, change)
+    decides = f"{wanted.corruption} {wanted.severity} {wanted.seed}"
+    content = digest("corrupted", data.digest, data.split.digest, decides)
+    return Outside(part, True, data.class_names, (), content)
+
+
+def _cifar10c(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
+    """Return the official images of a corruption and a severity."""
+    if data.class_names != CIFAR10_CLASSES:
+        raise Refused(
+            "CLASSES",
+            f"CIFAR-10-C has the classes of CIFAR-10, and the model learnt {data.name}",
+            "evaluate a model of CIFAR-10 on it, or let Candor corrupt the model's own test part",
+        )
+    root = existing_root(None if wanted.root is None else Path(wanted.root), CIFAR10C)
+    name = f"{wanted.corruption}.npy"
+    found = _array(root, name)
+    n = len(found) // len(SEVERITIES) if found.ndim else 0
+    shape = (n * len(SEVERITIES), 32, 32, 3)
+    pixels = _pixels(name, found, shape, "50,000 x 32 x 32 x 3 uint8", CIFAR10C)
+    classes = _checked_labels(_array(root, "labels.npy"), len(pixels))
+    if data.name == "cifar10" and not np.array_equal(classes, data.test.targets.numpy()):
+        raise Refused(
+            "LABELS_DIFFER",
+            "labels.npy has not the labels of CIFAR-10's test part in their order",
+            f"use the published files: {CIFAR10C}",
+            where="labels.npy",
+        )
+    first = n * (wanted.severity - 1)
+    chosen = np.ascontiguousarray(pixels[first : first + n].transpose(0, 3, 1, 2))
+    part = _resident(chosen, torch.from_numpy(classes))
+    content = digest(chosen, classes)
+    return _fitted(Outside(part, True, data.class_names, (), content), (32, 32), 3, data)
+
+
+def _checked_labels(labels: Array, n_rows: int) -> Int:
+    """Return the labels of one severity, once for all five."""
+    if labels.shape != (n_rows,) or labels.dtype.kind not in "iu":
+        raise _array_refused("labels.npy", labels, f"{n_rows:,} whole numbers", CIFAR10C)
+    classes: Int = np.asarray(labels, np.int64).reshape(len(SEVERITIES), -1)
+    if not np.isin(classes, np.arange(len(CIFAR10_CLASSES))).all() or (classes != classes[0]).any():
+        raise Refused(
+            "LABELS_DIFFER",
+            "labels.npy does not hold the classes 0 to 9 of the same images five times",
+            f"use the published files: {CIFAR10C}",
+            where="labels.npy",
+        )
+    return np.array(classes[0])
+
+
+def _svhn(wanted: OutsideSet, data: Data, download: bool) -> Outside:
+    """Return SVHN's test part: fetched, or from its .mat."""
+    if wanted.root is None:
+        pixels = svhn_test(download=download)
+    else:
+        pixels = _svhn_file(Path(wanted.root).expanduser())
+    part = _resident(pixels, _unlabelled(len(pixels)))
+    return _fitted(Outside(part, False, (), (), digest(pixels)), (32, 32), 3, data)
+
+
+def _svhn_file(root: Path) -> Pixels:
+    """Return the (n, 3, 32, 32) pixels of a test_32x32.mat, or of the one in a folder."""
+    path = root if root.is_file() else existing_root(root, SVHN) / SVHN
+    if not path.is_file():
+        raise Refused("DATA_ROOT", f"{root} has no file {SVHN}", f"name its folder, or {SVHN}")
+    try:
+        found = loadmat(path, variable_names=["X", "y"])
+    except Exception as error:  # scipy throws a dozen kinds at damaged files
+        raise Refused(
+            "ARRAY_FILE", f"{path.name} is no MATLAB file that can be read", "fetch it again"
+        ) from error
+    pixels, labels = found.get("X", np.empty(0)), found.get("y", np.empty(0))
+    shape, expected = (32, 32, 3, labels.size), "X of 32 x 32 x 3 x n uint8, and n labels y"
+    pixels = _pixels(path.name, pixels, shape, expected, SVHN)
+    if not np.isin(labels, np.arange(11)).all():  # 10 is the digit 0; some copies write 0
+        raise Refused(
+            "LABELS_DIFFER",
+            f"y of {path.name} does not hold the digits 1 to 10",
+            f"use SVHN's {SVHN}, cropped digits",
+            where="y",
+        )
+    return np.ascontiguousarray(pixels.transpose(3, 2, 0, 1))
+
+
+def _folder(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
+    """Return all pictures below a folder, unlabelled."""
+    root = existing_root(Path(wanted.root or ""), PICTURES)
+    pictures, skipped = pictures_below(root, "")
+    if not pictures:
+        raise Refused("EMPTY", f"{root} holds no pictures", f"put some there: {PICTURES}")
+    part = StreamedPart(_unlabelled(len(pictures)), names_of(pictures), root, data.size)
+    files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
+    notices = skipped_notice(skipped)
+    # pictures are resized as they are decoded
+    return _fitted(Outside(part, False, (), notices, digest(files)), data.size, 3, data)
+
+
+_OPENERS: Final[dict[str, Callable[[OutsideSet, Data, bool], Outside]]] = {
+    "svhn": _svhn,
+    "cifar10c": _cifar10c,
+    "corrupted": _corrupted,
+    "folder": _folder,
+}
+
+
+# Arrays and pictures ----------------------------------------------------------------------------
+
+
+def _array(root: Path, name: str) -> Array:
+    """Return the array of an .npy file, never unpickled."""
+    if not (root / name).is_file():
+        raise Refused("DATA_ROOT", f"{root} has no file {name}", f"it should hold {CIFAR10C}")
+    try:
+        mapped: Array = np.load(root / name, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise Refused(
+            "ARRAY_FILE",
+            f"{name} is no array file that can be read, or holds Python objects",
+            f"copy it again; the folder should hold {CIFAR10C}",
+            where=name,
+        ) from error
+    return mapped
+
+
+def _pixels(name: str, found: Array, shape: tuple[int, ...], expected: str, layout: str) -> Pixels:
+    """Return pixels of a shape, at least one; others are refused."""
+    if found.shape != shape or found.dtype != np.uint8 or not found.size:
+        raise _array_refused(name, found, expected, layout)
+    return np.asarray(found, np.uint8)
+
+
+def _array_refused(name: str, found: Array, expected: str, layout: str) -> Refused:
+    shape = " x ".join(map(str, found.shape)) or "a single"
+    return Refused(
+        "ARRAY_FILE",
+        f"{name} holds {shape} {found.dtype}, expected {expected}",
+        f"use the published files: {layout}",
+        where=name,
+    )
+
+
+def _unlabelled(n: int) -> Tensor:
+    return torch.full((n,), -1, dtype=torch.int64)
+
+
+def _resident(pixels: Pixels, targets: Tensor) -> ResidentPart:
+    row_ids = tuple(str(row) for row in range(len(pixels)))
+    return ResidentPart(targets, row_ids, torch.from_numpy(pixels))
+
+
+def _fitted(outside: Outside, size: Size, channels: int, data: Data) -> Outside:
+    """Return the set with images of a data set's channels and size, and say so."""
+    said = list(outside.notices)
+    if size != data.size:
+        shape = f"{data.size[0]} x {data.size[1]}"
+        said.append(Notice("OUTSIDE_FITTED", f"Its images were resized to {shape} pixels."))
+    if channels != data.channels:
+        said.append(Notice("OUTSIDE_FITTED", "Its images were turned into greys."))
+    if len(said) == len(outside.notices):
+        return outside
+    change = partial(_changed, size=data.size, channels=data.channels)
+    part = ChangedPart(outside.part.targets, outside.part.row_ids, outside.part, change)
+    return replace(outside, part=part, notices=tuple(said))
+
+
+def _changed(images: Pixels, _rows: Int, *, size: Size, channels: int) -> Pixels:
+    """Return (n, 3, H, W) images in another size, and as greys where one channel is wanted."""
+    if images.shape[2:] != size:
+        images = np.stack([_resized(image, size) for image in images])
+    if channels == 1:
+        greys = np.tensordot(images, LUMA, axes=(1, 0))[:, None]
+        return np.rint(greys).astype(np.uint8)
+    return images
+
+
+def _resized(image: Pixels, size: Size) -> Pixels:
+    """Return a (3, H, W) image resized as pictures of files are."""
+    picture = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))
+    resized = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    return np.asarray(resized).transpose(2, 0, 1)

@@ -1,0 +1,223 @@
+"""What a model may be shown beside its own test images: outside sets and corruptions; no torch.
+
+Pages, configs and the command line read it; `core.datasets.outside` opens the sets.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import PurePath
+from typing import Any, Final, Self
+
+from core.errors import UsageError
+
+SEVERITIES: Final = (1, 2, 3, 4, 5)
+MAX_SEED: Final = 2**63 - 1
+MAX_FOLDER_NAME: Final = 52  # with "folder-" a split's name has at most 60 characters
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """One way to make images worse.
+
+    Attributes
+    ----------
+    label : str
+        Printed name.
+    plain : str
+        What it does, in a sentence.
+    group : str
+        noise, blur, weather or digital.
+    random : bool
+        Its outcome depends on a seed.
+    """
+
+    label: str
+    plain: str
+    group: str
+    random: bool
+
+
+def _noise(label: str, plain: str) -> Corruption:
+    return Corruption(label, plain, "noise", random=True)
+
+
+def _blur(label: str, plain: str, *, random: bool = False) -> Corruption:
+    return Corruption(label, plain, "blur", random)
+
+
+def _weather(label: str, plain: str, *, random: bool = True) -> Corruption:
+    return Corruption(label, plain, "weather", random)
+
+
+def _digital(label: str, plain: str, *, random: bool = False) -> Corruption:
+    return Corruption(label, plain, "digital", random)
+
+
+# Keys are the names of CIFAR-10-C's files (Hendrycks & Dietterich 2019), and one of ours.
+CORRUPTIONS: Final[dict[str, Corruption]] = {
+    "gaussian_noise": _noise(
+        "Gaussian noise", "Adds normal noise to every value, as in poor light."
+    ),
+    "shot_noise": _noise("Shot noise", "Replaces every value by a count of few photons."),
+    "impulse_noise": _noise("Impulse noise", "Sets a share of the values to black or white."),
+    "speckle_noise": _noise(
+        "Speckle noise", "Adds normal noise that grows with the value it falls on."
+    ),
+    "defocus_blur": _blur("Defocus blur", "Spreads every pixel over a disk."),
+    "glass_blur": _blur(
+        "Glass blur", "Moves neighbouring pixels about, as frosted glass does.", random=True
+    ),
+    "motion_blur": _blur(
+        "Motion blur", "Smears the image along a random direction, as a moved camera.", random=True
+    ),
+    "zoom_blur": _blur("Zoom blur", "Averages the image with enlarged copies of itself."),
+    "gaussian_blur": _blur("Gaussian blur", "Spreads every pixel over a normal bell."),
+    "snow": _weather("Snow", "Brightens the image and lays streaks of flakes over it."),
+    "frost": _weather("Frost", "Mixes in a piece of a photograph of frost."),
+    "frost_procedural": _weather("Frost (procedural)", "Mixes in a computed texture of frost."),
+    "fog": _weather("Fog", "Mixes in clouds and takes contrast away."),
+    "spatter": _weather("Spatter", "Throws drops of water, or from severity 4 mud, on the lens."),
+    "brightness": _weather("Brightness", "Raises the value of every colour.", random=False),
+    "contrast": _digital("Contrast", "Draws every value towards the mean of its channel."),
+    "elastic_transform": _digital(
+        "Elastic transform", "Shears the image at random and lets it ripple.", random=True
+    ),
+    "pixelate": _digital("Pixelate", "Makes the image smaller and larger again."),
+    "jpeg_compression": _digital("JPEG compression", "Stores the image as JPEG of low quality."),
+    "saturate": _digital("Saturate", "Takes colour away at severities 1 and 2, then adds some."),
+}
+OFFICIAL: Final = tuple(name for name in CORRUPTIONS if name != "frost_procedural")
+OWN: Final = tuple(name for name in CORRUPTIONS if name != "frost")
+KINDS: Final = {
+    "svhn": "SVHN",
+    "cifar10c": "CIFAR-10-C",
+    "corrupted": "Corrupted test images",
+    "folder": "Image folder",
+}
+_NAMED: Final = re.compile(r"(cifar10c|corrupted)-([a-z_]+)-([1-5])", re.ASCII)
+
+
+@dataclass(frozen=True)
+class OutsideSet:
+    """A set of images that is not the test part itself.
+
+    Parameters
+    ----------
+    kind : str
+        `svhn`, `cifar10c` (its official files), `corrupted` (test images corrupted by Candor) or
+        `folder`.
+    root : str, optional
+        Where it lies; a folder always has one.
+    corruption : str
+        Of `cifar10c` one of OFFICIAL, of `corrupted` one of OWN, else empty.
+    severity : int
+        1 to 5 where there is a corruption, else 0.
+    seed : int
+        Of random corruptions.
+
+    Raises
+    ------
+    UsageError
+        SETTING: a value that is none of these.
+    """
+
+    kind: str
+    root: str | None = None
+    corruption: str = ""
+    severity: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        _one_of("kind", self.kind, KINDS)
+        shifts: dict[str, tuple[str, ...]] = {"cifar10c": OFFICIAL, "corrupted": OWN}
+        _one_of("corruption", self.corruption, shifts.get(self.kind, ("",)))
+        _one_of("severity", self.severity, SEVERITIES if self.kind in shifts else (0,))
+        if not _is_whole(self.seed) or not 0 <= self.seed <= MAX_SEED:
+            raise UsageError("SETTING", f"seed is {self.seed!r}", f"use 0 to {MAX_SEED}")
+        if self.root is not None and not isinstance(self.root, str):
+            raise UsageError("SETTING", f"root is {self.root!r}", "name a folder, or null")
+        if self.kind == "folder" and not self.root:
+            raise UsageError("SETTING", "no image folder is named", "name it with root")
+
+    @property
+    def name(self) -> str:
+        """Name of the split that holds its predictions; `parse_name` reads it."""
+        if self.corruption:
+            return f"{self.kind}-{self.corruption}-{self.severity}"
+        return f"folder-{_folder_name(self.root or '')}" if self.kind == "folder" else self.kind
+
+    @property
+    def role(self) -> str:
+        """`shifted` where the labels are the model's own, else `ood`."""
+        return "shifted" if self.corruption else "ood"
+
+    @property
+    def label(self) -> str:
+        """Printed name."""
+        if self.kind == "folder":
+            return f"Images of {PurePath(self.root or '').name or self.root}"
+        if not self.corruption:
+            return KINDS[self.kind]
+        shift = f"{CORRUPTIONS[self.corruption].label}, severity {self.severity}"
+        return f"CIFAR-10-C: {shift}" if self.kind == "cifar10c" else shift
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON; `from_json` gives an equal set back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """Return the set in plain JSON; what is left out has its default.
+
+        Raises
+        ------
+        UsageError
+            SETTING: no object, an unknown key, or a value that is none of its kind's.
+        """
+        known = [field.name for field in fields(cls)]
+        if not isinstance(data, dict) or "kind" not in data:
+            raise UsageError("SETTING", "an outside set is no object with a kind", _use(KINDS))
+        if strange := sorted(map(str, data.keys() - set(known))):
+            what = f"an outside set has the unknown key {strange[0][:60]!r}"
+            raise UsageError("SETTING", what, _use(known))
+        given: dict[str, Any] = data  # Any: JSON as it came, checked by the record
+        return cls(**given)
+
+
+def parse_name(split_name: str) -> OutsideSet | None:
+    """Return which outside set a split holds, told by its name; None for a split of the data.
+
+    Seed and root are not in a name: a folder's root is its name alone.
+    """
+    if split_name == "svhn":
+        return OutsideSet("svhn")
+    kind, _, rest = split_name.partition("-")
+    if kind == "folder" and rest:
+        return OutsideSet("folder", root=rest)
+    match = _NAMED.fullmatch(split_name)
+    if match is None or match[2] not in (OFFICIAL if match[1] == "cifar10c" else OWN):
+        return None
+    return OutsideSet(match[1], corruption=match[2], severity=int(match[3]))
+
+
+def _folder_name(root: str) -> str:
+    """Return the last part of a path in the characters that a split's name may have."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", PurePath(root).name).strip("-")
+    return name[:MAX_FOLDER_NAME].strip("-") or "pictures"
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _one_of(key: str, value: object, allowed: Iterable[str] | Iterable[int]) -> None:
+    choices = list(allowed)
+    if not any(value == one and type(value) is type(one) for one in choices):  # 1.0 is no severity
+        raise UsageError("SETTING", f"{key} is {value!r:.80}", _use(choices))
+
+
+def _use(choices: Iterable[object]) -> str:
+    shown = [str(choice) or "an empty text" for choice in choices]
+    return f"use {', '.join(shown)}"
