@@ -27,6 +27,8 @@ class Archive:
     ----------
     source : Source
         The archive.
+    most : int
+        Members it may have.
 
     Raises
     ------
@@ -35,7 +37,7 @@ class Archive:
         encrypted or packed otherwise.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, most: int = defaults.MAX_MEMBERS) -> None:
         try:
             source.file.seek(0)
             self._zip = zipfile.ZipFile(source.file)
@@ -43,7 +45,7 @@ class Archive:
             raise _damaged("the directory cannot be read") from error
         _check_end(source, len(self._zip.comment))
         members = self._zip.infolist()
-        _check_names(members)
+        _check_names(members, most)
         for member in members:
             _check_member(member)
         _check_sizes(members)
@@ -91,11 +93,11 @@ def _check_end(source: Source, comment: int) -> None:
         raise Refused("TRAILING", "bytes follow the end of the zip archive", "pack the file again")
 
 
-def _check_names(members: list[zipfile.ZipInfo]) -> None:
+def _check_names(members: list[zipfile.ZipInfo], most: int) -> None:
     if not members:
         raise Refused("EMPTY", "the archive holds no files", "pack the prediction file again")
-    if len(members) > defaults.MAX_MEMBERS:
-        what = f"{len(members)} members, at most {defaults.MAX_MEMBERS} are read"
+    if len(members) > most:
+        what = f"{len(members)} members, at most {most} are read"
         raise Refused("ARCHIVE_COUNT", what, "pack only the prediction file")
     seen: set[str] = set()
     for member in members:

@@ -18,7 +18,8 @@ from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.limits import drop_privileges, leave_network, limit_resources
 from core.readers.options import ReadOptions
-from core.readers.wire import write_history, write_refusal, write_result
+from core.readers.weights_file import read_weights_file
+from core.readers.wire import write_history, write_refusal, write_result, write_weights
 
 # Codecs are modules that are imported at first use.
 CODECS = ("ascii", "cp437", "cp1252", "latin-1", "utf-8", "utf-16", "utf-16-le", "utf-16-be")
@@ -63,8 +64,11 @@ def _answer(job: dict[str, object], folder: Path) -> None:
 
 def _read(job: dict[str, object], folder: Path) -> None:
     source = _source(str(job["name"]), job["input"])
-    if job["history"]:
+    if job["reader"] == "history":
         write_history(folder, read_history(source))
+        return
+    if job["reader"] == "weights":
+        write_weights(folder, source.name, read_weights_file(source))
         return
     options = ReadOptions.from_json(job["options"])  # type: ignore[arg-type]
     labels = None

@@ -2,12 +2,15 @@
 
 import json
 import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source
+from core.readers.contents import Contents, Entry, Source, check_dtype
+from core.readers.weights import TensorInfo
 
 MAX_HEADER = 10 * 2**20
 DTYPES = {
@@ -16,6 +19,7 @@ DTYPES = {
     "BF16": "<u2",
 }  # fmt: skip
 BFLOAT16_STEP = 2.0**-8
+NAMED = {stored: name for name, stored in DTYPES.items() if name != "BF16"}
 
 
 def read_safetensors(source: Source) -> Contents:
@@ -26,13 +30,64 @@ def read_safetensors(source: Source) -> Contents:
     Refused
         HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING or DTYPE.
     """
-    start, header = _header(source)
-    spans = [_span(name, entry, source.size - start) for name, entry in header.items()]
-    _check_layout(spans, source.size - start)
-    entries = {name: _tensor(source, start + low, header[name]) for low, _, name in spans}
-    ordered = {name: entries[name] for name in header}
+    start, header = _checked(source)
+    entries = {name: _tensor(source, start, entry) for name, entry in header.items()}
+    entries = {n: bfloat16(e) if header[n]["dtype"] == "BF16" else e for n, e in entries.items()}
     coarse = {name: BFLOAT16_STEP for name in header if header[name]["dtype"] == "BF16"}
-    return Contents("safetensors", ordered, coarse=coarse)
+    return Contents("safetensors", entries, coarse=coarse)
+
+
+def open_safetensors(
+    source: Source,
+) -> tuple[tuple[TensorInfo, ...], Callable[[str], Entry]]:
+    """Return the tensors of a file, and what gives their numbers: bfloat16 as uint16.
+
+    Raises
+    ------
+    Refused
+        As by `read_safetensors`.
+    """
+    start, header = _checked(source)
+    infos = tuple(
+        TensorInfo(name, tuple(int(n) for n in entry["shape"]), str(entry["dtype"]))  # type: ignore[attr-defined]
+        for name, entry in header.items()
+    )
+    return infos, lambda name: _tensor(source, start, header[name])
+
+
+def write_safetensors(
+    path: Path, tensors: Sequence[TensorInfo], numbers: Callable[[str], Entry]
+) -> None:
+    """Write tensors one by one: no more than one is in memory at a time."""
+    header, end = {}, 0
+    for one in tensors:
+        start, end = end, end + math.prod(one.shape) * np.dtype(DTYPES[one.dtype]).itemsize
+        header[one.name] = {"dtype": one.dtype, "shape": one.shape, "data_offsets": [start, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # so that tensors lie where their numbers can be mapped
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for one in tensors:
+            file.write(np.ascontiguousarray(numbers(one.name)).data)
+
+
+def named(dtype: np.dtype[np.generic], *, bfloat: bool) -> str:
+    """Return how safetensors names an element type."""
+    if bfloat:
+        return "BF16"
+    stored = dtype.newbyteorder("<").str
+    if stored not in NAMED:
+        check_dtype(dtype, "tensor")
+    return NAMED[stored]
+
+
+def _checked(source: Source) -> tuple[int, dict[str, dict[str, object]]]:
+    """Return where the numbers begin, and the header with every size proved."""
+    start, header = _header(source)
+    _check_layout(
+        [_span(n, e, source.size - start) for n, e in header.items()], source.size - start
+    )
+    return start, header
 
 
 def bfloat16(raw: Entry) -> Entry:
@@ -99,7 +154,8 @@ def _check_layout(spans: list[tuple[int, int, str]], available: int) -> None:
 
 
 def _tensor(source: Source, start: int, entry: dict[str, object]) -> Entry:
+    """Return the numbers as they are stored."""
     shape = [int(n) for n in entry["shape"]]  # type: ignore[attr-defined]
-    dtype = str(entry["dtype"])
-    flat = np.frombuffer(source.data, DTYPES[dtype], math.prod(shape), start).reshape(shape)
-    return bfloat16(flat) if dtype == "BF16" else flat
+    at = start + int(entry["data_offsets"][0])  # type: ignore[index]
+    stored = DTYPES[str(entry["dtype"])]
+    return np.frombuffer(source.data, stored, math.prod(shape), at).reshape(shape)

@@ -23,7 +23,14 @@ from core.readers.history_file import HistoryFile
 from core.readers.limits import NOBODY
 from core.readers.options import ReadOptions
 from core.readers.result import ReadResult
-from core.readers.wire import RESULT, open_left, read_left_history, read_result
+from core.readers.weights import WeightsFile
+from core.readers.wire import (
+    RESULT,
+    open_left,
+    read_left_history,
+    read_left_weights,
+    read_result,
+)
 
 log = logging.getLogger(__name__)
 
@@ -150,9 +157,52 @@ def read_bin_history(
     with ExitStack() as stack:
         inputs = [_opened(stack, path, name)]
         folder = stack.enter_context(_private_folder())
-        job = _job(inputs, ReadOptions(), folder, None, timeout_s) | {"history": True}
+        job = _job(inputs, ReadOptions(), folder, None, timeout_s) | {"reader": "history"}
         _run(job, inputs, timeout_s, cancel)
         return replace(read_left_history(folder), digest=_digest(inputs))
+
+
+def read_weights(
+    path: Path,
+    *,
+    into: Path,
+    name: str | None = None,
+    timeout_s: float = defaults.READ_TIMEOUT_S,
+    cancel: threading.Event | None = None,
+    memory_bytes: int | None = None,
+) -> WeightsFile:
+    """Read a file of weights in a child process of its own.
+
+    Parameters
+    ----------
+    path, name, timeout_s, cancel, memory_bytes
+        As of `read`.
+    into : Path
+        Folder that the tensors are put into, a safetensors file for each group; made where it is
+        missing. This process never loads them.
+
+    Returns
+    -------
+    WeightsFile
+        Groups, hints, notices, and the digest of the bytes.
+
+    Raises
+    ------
+    Refused
+        Any code of `core.readers.weights_file`; LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
+    LostWorker
+        The child died, or left no valid result.
+    LibraryError
+        LIBRARY_WRITE: `into` cannot be written.
+    """
+    with ExitStack() as stack:
+        inputs = [_opened(stack, path, name)]
+        folder = stack.enter_context(_private_folder())
+        # Storages are never compressed and are read one by one; the largest may be copied.
+        limit = memory_bytes or GIB + 3 * inputs[0].size
+        job = _job(inputs, ReadOptions(), folder, limit, timeout_s) | {"reader": "weights"}
+        _run(job, inputs, timeout_s, cancel)
+        return replace(read_left_weights(folder, into), digest=_digest(inputs))
 
 
 def _digest(inputs: list[Input]) -> str:
@@ -195,7 +245,7 @@ def _job(
     timeout_s: float,
 ) -> dict[str, object]:
     return {
-        "history": False,
+        "reader": "predictions",
         "input": inputs[0].handle,
         "name": inputs[0].name,
         "labels": inputs[1].handle if len(inputs) > 1 else None,

@@ -3,9 +3,10 @@
 import errno
 import json
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Int
+from core.disk import writing
 from core.errors import LostWorker, Notice, Refused
 from core.histories import COLUMNS, BinHistory
 from core.predictions import Predictions, ScoreKind, Task
@@ -23,9 +25,14 @@ from core.readers.judge import Ready
 from core.readers.numpy_file import array_of
 from core.readers.options import ReadOptions
 from core.readers.result import SPLITS, Inspection, NeedsChoice, ReadResult
+from core.readers.safetensors_file import open_safetensors, write_safetensors
+from core.readers.weights import WeightsFile
+from core.readers.weights_file import FoundWeights
 
 RESULT = "result.json"
 MAX_JSON = 2**30
+COPIED = 2**20  # bytes at a time
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 FLOATS = {"float16", "float32", "float64"}
 Json = dict[str, Any]  # Any: plain JSON values of several types
 
@@ -49,6 +56,18 @@ def write_history(folder: Path, found: HistoryFile) -> None:
     for name in COLUMNS:
         _save(folder / f"{name}.npy", getattr(found.bins, name))
     _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
+
+
+def write_weights(folder: Path, name: str, found: FoundWeights) -> None:
+    """Write each group as a safetensors file, tensor by tensor, and the JSON last."""
+    for one in found.groups:
+        try:
+            write_safetensors(folder / one.group.file, one.group.tensors, one.numbers)
+        except OSError as error:
+            raise OSError(error.errno or errno.ENOSPC, "no room for tensors") from error
+    groups = tuple(one.group for one in found.groups)
+    file = WeightsFile(name, "", found.format, groups, found.hints, found.notices)
+    _write_json(folder, file.to_json())
 
 
 def write_refusal(folder: Path, refusal: Refused) -> None:
@@ -116,6 +135,33 @@ def read_left_history(folder: Path) -> HistoryFile:
             name: _array(folder / f"{name}.npy", {"int64", "float64"}) for name in COLUMNS
         }
         return HistoryFile(BinHistory(**columns), _notices(data))
+
+
+def read_left_weights(folder: Path, into: Path) -> WeightsFile:
+    """Return what the child found, and copy its tensors, unseen, to a folder of this user alone.
+
+    Raises
+    ------
+    Refused, LostWorker
+        As by `read_result`.
+    LibraryError
+        LIBRARY_WRITE; nothing is left in `into`.
+    """
+    with _arriving():
+        found = WeightsFile.from_json(_left(folder))
+        for group in found.groups:
+            with open_left(folder / group.file) as file:
+                if open_safetensors(Source.of_file(group.file, file))[0] != group.tensors:
+                    raise ValueError(group.file)
+    with writing(), ExitStack() as undo:
+        into.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for group in found.groups:
+            target = os.fdopen(os.open(into / group.file, NEW, 0o600), "wb")
+            undo.callback((into / group.file).unlink)
+            with target, open_left(folder / group.file) as file:
+                shutil.copyfileobj(file, target, COPIED)
+        undo.pop_all()
+    return found
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The walls around reading: limits of time and memory, a killed child, no traces, no network."""
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -274,7 +275,8 @@ child.import_early()
 before = set(sys.modules)
 for name in sys.argv[1:]:
     job = {"options": {}, "name": name, "input": os.open(name, os.O_RDONLY), "labels": None}
-    job["history"] = name.startswith("gammas")
+    readers = {"gammas": "history", "net": "weights"}
+    job["reader"] = readers.get(name.partition(".")[0], "predictions")
     try:
         child._read(job, Path())
     except Refused:
@@ -298,6 +300,10 @@ def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> Non
         "gammas.csv": GAMMAS,
         "gammas.json": json.dumps(GAMMA_COLUMNS).encode(),
         "gammas.parquet": made.parquet(GAMMA_COLUMNS),
+        "net.safetensors": made.safetensors(
+            {"fc.weight": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}, bytes(4)
+        ),
+        "net.pt": saved_weights(),
     }
     for name, data in files.items():
         write(data, name)
@@ -307,6 +313,14 @@ def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> Non
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == []
+
+
+def saved_weights() -> bytes:
+    """What torch.save writes of a state dict."""
+    import torch
+
+    torch.save({"fc.weight": torch.ones(2)}, out := io.BytesIO())
+    return out.getvalue()
 
 
 @linux
