@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from core import defaults
-from core.commands import calibrate, jobs, runs, train
+from core.commands import calibrate, jobs, ood, runs, train
 from core.commands.shared import (
     Json,
     Parser,
@@ -72,6 +72,7 @@ def _parser() -> Parser:
     _add_compare(verbs.add_parser("compare", help="compare files on the same labelled rows"))
     calibrate.add_calibrate(verbs.add_parser("calibrate", help="fit calibrators, and judge them"))
     calibrate.add_apply(verbs.add_parser("apply", help="apply a saved calibrator to a file"))
+    ood.add_ood(verbs.add_parser("ood", help="tell inputs a model never saw by its scores"))
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     train.add_train(verbs.add_parser("train", help="train a model in the background"))
     jobs.add_jobs(verbs.add_parser("jobs", help="list, stop and resume trainings"))

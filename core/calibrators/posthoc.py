@@ -11,6 +11,7 @@ from core.calibrators import CALIBRATORS
 from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import Fittable, make
+from core.calibrators.temperature import Temperature
 from core.errors import Notice, Refused, UsageError
 from core.metrics.comparison import Compared, compared
 from core.predictions import Predictions, ScoreKind, Task
@@ -214,6 +215,21 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
         return Fit(method, calibrator.fit(logits, rows.labels))
     except Refused as refusal:
         return Fit(method, None, refusal.what)
+
+
+def fitted_temperature(rows: Predictions) -> float:
+    """Return the temperature with the smallest NLL on labelled rows of one answer each.
+
+    Raises
+    ------
+    Refused
+        CLASSES, as of `logits_of`; FIT: no temperature can be fitted.
+    """
+    found = fit("ts", rows)
+    if not isinstance(found.calibrator, Temperature):
+        what = found.refusal or "many labels have no temperature in common"
+        raise Refused("FIT", what, "leave the scores as they were read")
+    return float(found.calibrator.temperature_)
 
 
 def judge(rows: Predictions, calibrator: Fittable | None) -> Judged:

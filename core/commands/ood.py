@@ -1,0 +1,131 @@
+"""``python -m core ood``: how well a model's scores tell inputs it never saw."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from core.commands.shared import Parser, emit, printable
+from core.errors import UsageError
+
+FIT, NONE = "fit", "none"
+
+
+def add_ood(verb: Parser) -> None:
+    """Add the options of ``ood``."""
+    verb.set_defaults(run=_ood)
+    verb.add_argument(
+        "--in", dest="inside", type=Path, required=True, metavar="FILE", help="in-distribution"
+    )
+    verb.add_argument(
+        "--out", nargs="+", action="extend", required=True, metavar="NAME=FILE", help="other inputs"
+    )
+    verb.add_argument("--score", default="entropy", help="entropy, msp, max_logit or energy")
+    verb.add_argument(
+        "--temperature",
+        default=NONE,
+        metavar="none|fit|T",
+        help="fit: on the labelled validation part of the in-distribution file",
+    )
+    verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
+    verb.add_argument("--split", metavar="test", help="of the in-distribution file")
+    verb.add_argument("--json", metavar="OUT|-")
+
+
+def _ood(arguments: argparse.Namespace) -> int:
+    from core.commands.shared import split_of
+    from core.ood.scores import SCORES
+    from core.ood.study import check, judge
+    from core.reports.ood_json import Inside, SetReport, ood_json, ood_lines
+
+    if arguments.score not in SCORES:
+        what = f"there is no score {arguments.score!r}"
+        raise UsageError("SETTING", what, f"use one of {', '.join(SCORES)}")
+    files = _named(arguments.out)
+    given = _temperature(arguments.temperature)
+    fitting = arguments.temperature == FIT
+    found = _read(arguments.inside, arguments.scores, unlabelled=not fitting)
+    split = split_of(arguments.split, found)
+    temperature, fitted_on = (_fitted(found, split), "val") if fitting else (given, "")
+    inside = found.splits[split]
+    sets = []
+    for name, path in files.items():
+        result = _read(path, arguments.scores, unlabelled=True)
+        outside = result.splits[result.chosen_split]
+        notices = (*result.notices, *check(inside, outside, name))
+        as_read = judge(inside, outside, arguments.score)
+        after = None
+        if temperature is not None:
+            after = judge(inside, outside, arguments.score, temperature)
+        sets.append(SetReport(name, as_read, after, notices))
+    own = Inside(arguments.inside.name, found.digest, split, inside.n, found.notices)
+    report = ood_json(own, arguments.score, temperature, fitted_on, sets)
+    emit(arguments.json, report)
+    if arguments.json != "-":
+        for line in ood_lines(report):
+            print(printable(line))
+    return 0
+
+
+def _named(given: list[str]) -> dict[str, Path]:
+    """Return the files by the names they were given.
+
+    Raises
+    ------
+    UsageError
+        USAGE: one is not NAME=FILE, or a name is given twice.
+    """
+    files: dict[str, Path] = {}
+    for text in given:
+        name, sign, path = text.partition("=")
+        if not (name and sign and path):
+            raise UsageError("USAGE", f"{text!r} is not NAME=FILE", "write svhn=svhn.npz")
+        if name in files:
+            raise UsageError("USAGE", f"two files are called {name}", "name each differently")
+        files[name] = Path(path)
+    return files
+
+
+def _temperature(text: str) -> float | None:
+    """Return the temperature that was given as a number, if one was."""
+    if text in (NONE, FIT):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        what = f"the temperature is {text!r}"
+        raise UsageError("SETTING", what, "use none, fit, or a number above 0") from None
+
+
+def _fitted(found: Any, split: str) -> float:  # noqa: ANN401  ReadResult; imported late
+    """Return the temperature fitted on the validation part.
+
+    Raises
+    ------
+    UsageError
+        SPLIT: there is none, or it is the part that is reported.
+    """
+    from core.calibrators.posthoc import fitted_temperature
+
+    if "val" not in found.splits or split == "val":
+        what = "there is no validation part to fit a temperature on"
+        remedy = "give a file with parts val and test, or a number with --temperature"
+        raise UsageError("SPLIT", what, remedy)
+    return fitted_temperature(found.splits["val"])
+
+
+def _read(path: Path, scores: str | None, *, unlabelled: bool) -> Any:  # noqa: ANN401  as above
+    """Read a file in a process of its own.
+
+    Raises
+    ------
+    UsageError
+        FILE: it is not there.
+    """
+    from core.predictions import ScoreKind
+    from core.readers import sandbox
+    from core.readers.options import ReadOptions
+
+    if not path.is_file():
+        raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    options = ReadOptions(scores=ScoreKind(scores) if scores else None, unlabelled=unlabelled)
+    return sandbox.read(path, name=path.name, options=options)

@@ -1,0 +1,136 @@
+"""The JSON object of ``python -m core ood --json``, and the same as lines of text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import Notice
+from core.ood.detection import POSITIVE
+from core.ood.scores import SCORES
+from core.ood.study import Judged
+
+Json = dict[str, Any]  # Any: plain JSON values
+WORDS = {
+    "aupr_out": "AUPR, out-of-distribution positive",
+    "aupr_in": "AUPR, in-distribution positive",
+    "fpr95": "FPR at 95 % TPR, out-of-distribution positive",
+    "fpr95_in": "FPR at 95 % TPR, in-distribution positive",
+    "detection_error": "detection error",
+}
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The in-distribution rows: file, its digest, the part, its rows, what the reader said."""
+
+    file: str
+    digest: str
+    split: str
+    n: int
+    notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True)
+class SetReport:
+    """One set: as read, after a temperature where there is one, and what was said of it."""
+
+    name: str
+    as_read: Judged
+    after: Judged | None
+    notices: tuple[Notice, ...]
+
+
+def ood_json(
+    inside: Inside,
+    score: str,
+    temperature: float | None,
+    fitted_on: str,
+    sets: Sequence[SetReport],
+) -> Json:
+    """Return what the scores tell apart, as plain JSON.
+
+    Parameters
+    ----------
+    inside : Inside
+        The in-distribution rows.
+    score : str
+        Key of `SCORES`.
+    temperature : float or None
+        None where the scores were taken as read only.
+    fitted_on : str
+        The part it was fitted on; empty where it was given.
+    sets : sequence of SetReport
+        In the order they were named.
+
+    Returns
+    -------
+    dict
+        The numbers of a set are those as read; ``after_temperature`` holds the same keys where
+        there is a temperature. Fractions; ``positive`` is the positive class of every number that
+        does not name the other side.
+    """
+    return {
+        "score": score,
+        "positive": POSITIVE,
+        "file": inside.file,
+        "digest": inside.digest,
+        "split": inside.split,
+        "temperature": None
+        if temperature is None
+        else {"value": temperature, "fitted_on": fitted_on or None},
+        "notices": [note.to_json() for note in inside.notices],
+        "sets": {one.name: _set(one) for one in sets},
+    }
+
+
+def _set(one: SetReport) -> Json:
+    after = {} if one.after is None else {"after_temperature": _numbers(one.after)}
+    notices = [note.to_json() for note in dict.fromkeys(one.notices)]
+    return _numbers(one.as_read) | after | {"notices": notices}
+
+
+def _numbers(judged: Judged) -> Json:
+    found, auroc = judged.numbers, judged.numbers["auroc"]
+    ends = {key: {"low": found[key].low, "high": found[key].high} for key in WORDS}
+    return {
+        "n_in": judged.separation.n_in,
+        "n_out": judged.separation.n_out,
+        "auroc": {"value": auroc.value, "low": auroc.low, "high": auroc.high},
+        **{key: found[key].value for key in WORDS},
+        "intervals": ends,
+        "level": auroc.level,
+    }
+
+
+def ood_lines(report: Json) -> list[str]:
+    """Return the same for a terminal; the first line says what is positive."""
+    label = SCORES[report["score"]].label.lower()
+    lines = [
+        f"{report['file']}, {report['split']} part, told by {label}; "
+        "positive class: out-of-distribution"
+    ]
+    for name, one in report["sets"].items():
+        lines.append(f"{name}: {one['n_out']} rows against {one['n_in']} in-distribution ones")
+        lines += _lines(one, "as read")
+        if "after_temperature" in one:
+            lines += _lines(one["after_temperature"], _after(report["temperature"]))
+        lines += [f"  {note['code']}: {note['text']}" for note in one["notices"]]
+    lines += [f"{note['code']}: {note['text']}" for note in report["notices"]]
+    return lines
+
+
+def _after(temperature: Json) -> str:
+    fitted = f", fitted on {temperature['fitted_on']}" if temperature["fitted_on"] else ""
+    return f"after T = {temperature['value']:.4g}{fitted}"
+
+
+def _lines(one: Json, how: str) -> list[str]:
+    level = f"{100 * one['level']:g} %"
+    ends = one["intervals"] | {"auroc": one["auroc"]}
+    values = {"auroc": one["auroc"]["value"]} | {key: one[key] for key in WORDS}
+    words = {"auroc": "AUROC"} | WORDS
+    return [f"  {how}:"] + [
+        f"    {words[key]:<46} {value:.4f}  "
+        f"{ends[key]['low']:.4f} to {ends[key]['high']:.4f} ({level})"
+        for key, value in values.items()
+    ]

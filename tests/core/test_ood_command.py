@@ -1,0 +1,139 @@
+"""python -m core ood: its JSON, its lines, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from core.__main__ import main
+from core.calibrators.temperature import nll_temperature
+from core.ood.scores import ood_scores
+from core.predictions import Predictions, ScoreKind, Task
+
+RNG = np.random.default_rng(0)
+K = 4
+LABELS = RNG.integers(0, K, 600)
+LOGITS = 3 * (RNG.normal(size=(600, K)) + 2 * np.eye(K)[LABELS])
+STRANGE = 3 * RNG.normal(size=(250, K))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """In-distribution logits with a validation part, two sets, and OpenOOD's form of one."""
+    val, test = slice(0, 200), slice(200, 600)
+    np.savez(
+        tmp_path / "in.npz",
+        val_logits=LOGITS[val],
+        val_labels=LABELS[val],
+        test_logits=LOGITS[test],
+        test_labels=LABELS[test],
+    )
+    np.save(tmp_path / "svhn.npy", STRANGE)
+    np.savez(tmp_path / "near.npz", logits=LOGITS[:90] / 2 + RNG.normal(size=(90, K)))
+    return tmp_path
+
+
+def expected(strange, key="entropy", temperature=1.0):
+    def scores(logits):
+        rows = np.full(len(logits), -1)
+        part = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, rows, labelled=False)
+        return ood_scores(part, key, temperature)
+
+    inside, outside = scores(LOGITS[200:]), scores(strange)
+    truth = np.r_[np.zeros(inside.size), np.ones(outside.size)]
+    return truth, np.r_[inside, outside]
+
+
+def read(capsys, folder, *arguments):
+    code = main(["ood", "--in", str(folder / "in.npz"), *arguments, "--json", "-"])
+    assert code == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json_holds_every_set_with_its_positive_class(files, capsys):
+    found = read(capsys, files, "--out", f"svhn={files / 'svhn.npy'}", f"near={files / 'near.npz'}")
+    assert (found["score"], found["positive"], found["split"]) == ("entropy", "ood", "test")
+    assert found["temperature"] is None
+    assert list(found["sets"]) == ["svhn", "near"]
+    one = found["sets"]["svhn"]
+    assert (one["n_in"], one["n_out"]) == (400, 250)
+    truth, scores = expected(STRANGE)
+    assert one["auroc"]["value"] == pytest.approx(roc_auc_score(truth, scores), abs=1e-9)
+    assert one["auroc"]["low"] < one["auroc"]["value"] < one["auroc"]["high"]
+    assert one["aupr_out"] == pytest.approx(average_precision_score(truth, scores), abs=1e-9)
+    assert one["aupr_in"] == pytest.approx(average_precision_score(1 - truth, -scores), abs=1e-9)
+    assert one["intervals"]["fpr95"]["low"] <= one["fpr95"] <= one["intervals"]["fpr95"]["high"]
+    assert "after_temperature" not in one
+
+
+@pytest.mark.slow
+def test_the_temperature_is_fitted_on_the_validation_part_alone(files, capsys):
+    out = ["--out", f"svhn={files / 'svhn.npy'}", "--score", "energy"]
+    found = read(capsys, files, *out, "--temperature", "fit")
+    best = nll_temperature(LOGITS[:200], LABELS[:200])[0]
+    assert found["temperature"] == {"value": pytest.approx(best, rel=1e-9), "fitted_on": "val"}
+    one = found["sets"]["svhn"]
+    for part, temperature in ((one, 1.0), (one["after_temperature"], best)):
+        area = roc_auc_score(*expected(STRANGE, "energy", temperature))
+        assert part["auroc"]["value"] == pytest.approx(area, abs=1e-9)
+    given = read(capsys, files, *out, "--temperature", "2.5")
+    assert given["temperature"] == {"value": 2.5, "fitted_on": None}
+
+
+@pytest.mark.slow
+def test_the_terminal_names_the_positive_class(files, capsys):
+    out = ["--out", f"svhn={files / 'svhn.npy'}", "--temperature", "fit"]
+    assert main(["ood", "--in", str(files / "in.npz"), *out]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "in.npz, test part, told by entropy; positive class: out-of-distribution"
+    assert lines[1] == "svhn: 250 rows against 400 in-distribution ones"
+    assert lines[3].split()[0] == "AUROC"
+    assert any("fitted on val" in line for line in lines)
+    assert any("FPR at 95 % TPR, in-distribution positive" in line for line in lines)
+
+
+@pytest.mark.slow
+def test_stated_confidences_of_openood_are_told_by_themselves(files, capsys):
+    for name, n in (("cifar10", 300), ("svhn", 200)):
+        label = np.full(n, -1) if name == "svhn" else RNG.integers(0, 10, n)
+        conf = RNG.normal(size=n) * 5 + (3 if name == "cifar10" else 0)
+        np.savez(files / f"{name}.npz", pred=RNG.integers(0, 10, n), conf=conf, label=label)
+    arguments = ["--in", str(files / "cifar10.npz"), "--out", f"svhn={files / 'svhn.npz'}"]
+    assert main(["ood", *arguments, "--score", "msp", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)["sets"]["svhn"]
+    conf = [np.load(files / f"{name}.npz")["conf"] for name in ("cifar10", "svhn")]
+    truth = np.r_[np.ones(300), np.zeros(200)]  # OpenOOD: a higher conf is in-distribution
+    area = roc_auc_score(truth, np.concatenate(conf))
+    assert found["auroc"]["value"] == pytest.approx(area, abs=1e-9)
+    assert main(["ood", *arguments]) == 2
+    assert "Entropy: needs the scores of every class" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_says_nothing_is_refused(files, capsys):
+    own = str(files / "in.npz")
+    assert main(["ood", "--in", own, "--out", f"again={own}"]) == 2
+    assert capsys.readouterr().err.startswith("OOD_SAME: again holds the in-distribution rows")
+    np.save(files / "narrow.npy", STRANGE[:, :3])
+    assert main(["ood", "--in", own, "--out", f"x={files / 'narrow.npy'}"]) == 2
+    assert capsys.readouterr().err.startswith("CLASSES: x has scores of 3 classes, the run of 4")
+    np.savez(files / "one.npz", logits=LOGITS, labels=LABELS)
+    out = ["--out", f"svhn={files / 'svhn.npy'}", "--temperature", "fit"]
+    assert main(["ood", "--in", str(files / "one.npz"), *out]) == 3
+    assert "no validation part to fit a temperature on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "svhn.npz"], "USAGE: 'svhn.npz' is not NAME=FILE"),
+        (["--out", "a=x", "a=y"], "USAGE: two files are called a"),
+        (["--out", "a=x", "--score", "odin"], "SETTING: there is no score 'odin'"),
+        (["--out", "a=x", "--temperature", "warm"], "SETTING: the temperature is 'warm'"),
+        (["--out", "a=x"], "FILE: there is no file nowhere.npz"),
+    ],
+)
+def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):
+    assert main(["ood", "--in", "nowhere.npz", *arguments]) == 3
+    assert capsys.readouterr().err.startswith(said)
