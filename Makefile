@@ -40,11 +40,16 @@ check-static: .venv/.test
 check: check-static
 	$(PY) -m pytest -q -n 2 --dist worksteal -m "not slow and not e2e and not gpu"
 
-bench: .venv/.test
+build/peers/.done:
+	$(PY) -m pip install --quiet --no-deps --target build/peers pytorch-ood==0.4.0
+	@touch $@
+
+bench: .venv/.test build/peers/.done
 	$(PY) -m tests.benchmarks.bench_metrics
 	$(PY) -m tests.benchmarks.bench_calibrators
 	$(PY) -m tests.benchmarks.bench_losses
 	$(PY) -m tests.benchmarks.bench_training
+	PYTHONPATH=build/peers $(PY) -m tests.benchmarks.bench_ood --size XL
 
 soak: .venv/.test
 	$(PY) -m tests.mutants.run
