@@ -10,7 +10,13 @@ from core.models.by_name import timm_model, timm_size, torchvision_model, torchv
 from core.models.catalogue import checked_model
 from core.models.densenet import densenet121
 from core.models.layers import weighted_layers
-from core.models.resnet import resnet50, resnet110, wide_resnet_26_10
+from core.models.resnet import (
+    resnet50,
+    resnet50_tiny_imagenet,
+    resnet110,
+    resnet110_released,
+    wide_resnet_26_10,
+)
 from core.models.small_cnn import SmallCnn
 
 LEAST_SIDE: Final = 8  # of images for the networks of the catalogue: three times halved, 1 is left
@@ -18,6 +24,8 @@ LEAST_SIDE: Final = 8  # of images for the networks of the catalogue: three time
 FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {  # from channels and outputs
     "resnet50_cifar": resnet50,
     "resnet110_cifar": resnet110,
+    "resnet110_released": resnet110_released,
+    "resnet50_tiny_imagenet": resnet50_tiny_imagenet,
     "wrn_26_10_cifar": wide_resnet_26_10,
     "densenet121_cifar": densenet121,
     "small_cnn": SmallCnn,

@@ -46,6 +46,19 @@ MODELS: Final[dict[str, ModelEntry]] = {
         "He et al. 2016, section 4.2",
         1.7,
     ),
+    "resnet110_released": ModelEntry(
+        "ResNet-110 (released)",
+        "What the papers' released code calls ResNet-110: bottlenecks, much wider than the "
+        "network of that name.",
+        "Released code of Mukhoti et al. 2020 and Ghosh et al. 2022",
+        45.9,
+    ),
+    "resnet50_tiny_imagenet": ModelEntry(
+        "ResNet-50 (Tiny-ImageNet)",
+        "ResNet-50 with a stem for small images, whose last layer sees four places of an image.",
+        "Released code of Mukhoti et al. 2020",
+        23.6,
+    ),
     "wrn_26_10_cifar": ModelEntry(
         "Wide-ResNet-26-10",
         "A shallower network with shortcuts, ten times as wide; the slowest of these.",

@@ -1,4 +1,4 @@
-"""Residual networks for small images: ResNet-50, ResNet-110, Wide-ResNet-26-10; torch."""
+"""Residual networks for small images: ResNet-50 and 110, Wide-ResNet-26-10; torch."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -146,13 +146,38 @@ def resnet50(channels: int, n_outputs: int) -> nn.Sequential:
     )
 
 
+def resnet50_tiny_imagenet(channels: int, n_outputs: int) -> nn.Sequential:
+    """Return ResNet-50 as Mukhoti et al. 2020 released it for Tiny-ImageNet.
+
+    As `resnet50`, but the last layer sees the means over the quarters of each map.
+    """
+    model = resnet50(channels, n_outputs)
+    model.pool = nn.AdaptiveAvgPool2d(2)
+    model.fc = nn.Linear(4 * 512 * Bottleneck.expansion, n_outputs)
+    return model
+
+
+def resnet110_released(channels: int, n_outputs: int) -> nn.Sequential:
+    """Return what Mukhoti et al. 2020 and Ghosh et al. 2022 released under the name ResNet-110.
+
+    Bottlenecks [3, 4, 26, 3] of widths 64 to 512, not the network of He et al. 2016, section 4.2.
+    """
+    return resnet(
+        channels,
+        n_outputs,
+        block=Bottleneck,
+        widths=(64, 64, 128, 256, 512),
+        depths=(3, 4, 26, 3),
+        shortcut=projection,
+    )
+
+
 def resnet110(channels: int, n_outputs: int) -> nn.Sequential:
     """Return ResNet-110 of He et al. 2016, section 4.2: n = 18, shortcuts without parameters.
 
     Notes
     -----
-    What Mukhoti et al. 2020 released under this name is another network: bottlenecks
-    [3, 4, 26, 3] of widths 64 to 512, with 45.9 million parameters.
+    What Mukhoti et al. 2020 released under this name is another network, `resnet110_released`.
     """
     return resnet(
         channels,

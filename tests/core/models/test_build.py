@@ -5,7 +5,10 @@ import pytest
 from core.errors import UsageError
 from core.models.catalogue import MODELS
 
-LARGE = ("resnet50_cifar", "wrn_26_10_cifar", "densenet121_cifar")
+LARGE = (
+    *("resnet50_cifar", "resnet110_released", "resnet50_tiny_imagenet"),
+    *("wrn_26_10_cifar", "densenet121_cifar"),
+)
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in MODELS]
 
 

@@ -9,7 +9,8 @@ from core.errors import UsageError
 from core.models.catalogue import MODELS, checked_model
 
 NAMES = [
-    *("resnet50_cifar", "resnet110_cifar", "wrn_26_10_cifar", "densenet121_cifar"),
+    *("resnet50_cifar", "resnet110_cifar", "resnet110_released", "resnet50_tiny_imagenet"),
+    *("wrn_26_10_cifar", "densenet121_cifar"),
     "small_cnn",
 ]
 

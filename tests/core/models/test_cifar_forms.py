@@ -5,11 +5,11 @@ import pytest
 from core.models.catalogue import MODELS
 
 STEMS = 3 * 64 * 7 * 7 - 3 * 64 * 3 * 3  # parameters of torchvision's stem more than of ours
-LARGE = ("resnet50_cifar", "wrn_26_10_cifar")
+LARGE = ("resnet50_cifar", "wrn_26_10_cifar", "resnet110_released", "resnet50_tiny_imagenet")
 FORMS = [
     pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else [])
     for name in MODELS
-    if name.endswith("_cifar")
+    if name != "small_cnn"
 ]
 
 
@@ -82,6 +82,8 @@ def test_stages_have_the_widths_and_sizes_of_the_papers_tables(torch, made, name
     [
         ("resnet50_cifar", 50 - 1 + 4),  # all layers but the linear one; four projections
         ("resnet110_cifar", 110 - 1),
+        ("resnet110_released", 3 * (3 + 4 + 26 + 3) + 1 + 4),
+        ("resnet50_tiny_imagenet", 50 - 1 + 4),
         ("wrn_26_10_cifar", 26 - 1 + 3),
         ("densenet121_cifar", 121 - 1),
     ],
@@ -110,6 +112,20 @@ def test_convolutions_start_he_normal(torch, name):
     assert abs((z**2).mean() - 1) < five * 2**0.5
     assert abs((z**4).mean() - 3) < five * 96**0.5
     assert all(one.bias is None for one in layers)
+
+
+@pytest.mark.slow
+def test_tiny_imagenets_form_sees_the_quarters_of_each_map(torch, made):
+    """Of 64 x 64 images, as released: a map of 8 x 8 becomes 2 x 2, channel by channel."""
+    model, seen = made("resnet50_tiny_imagenet"), []
+    model.layer4.register_forward_hook(lambda _stage, _inputs, maps: seen.append(maps))
+    model.fc.register_forward_pre_hook(lambda _layer, inputs: seen.append(inputs[0]))
+    with torch.no_grad():
+        model(torch.randn(2, 3, 64, 64))
+    maps, features = seen
+    assert maps.shape == (2, 2048, 8, 8)
+    wanted = maps.reshape(2, 2048, 2, 4, 2, 4).mean((3, 5)).flatten(1)
+    torch.testing.assert_close(features, wanted)
 
 
 # Second implementations -------------------------------------------------------------------------

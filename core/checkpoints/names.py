@@ -1,0 +1,141 @@
+"""Ways to read the names of tensors: prefixes taken off, old layouts renamed; no torch.
+
+Every reading accounts for every tensor: it is renamed, or left aside for a reason that is said.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+# Around the whole network: DataParallel, torch.compile, Lightning Fabric, EMA of timm.
+WRAPPERS: Final = ("module.", "_orig_mod.", "_forward_module.")
+MAX_PREFIXES: Final = 3  # one inside the other
+LARGE: Final = 0.3  # share of the tensors from which a first part of names may be the network
+# Beside a network in the state of a training: losses, measures, copies of the network.
+BESIDE: Final = re.compile(
+    r"(^|_)(criterion|loss|losses|metrics?|acc|accuracy|auroc|auc|f1|confmat|ema|teacher|averaged|swa)"
+    r"(_|\d|$)"
+)
+COUNTERS: Final = frozenset({"n_averaged"})  # of torch.optim.swa_utils.AveragedModel
+AUXILIARY: Final = re.compile(r"(AuxLogits|aux[12])\.")  # heads that only train, in two networks
+OLD_DENSENET: Final = re.compile(r"^(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\..+)$")
+HEADS: Final = ("classifier", "fc", "head", "linear")
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """One way to read names.
+
+    Attributes
+    ----------
+    said : tuple of str
+        What was done, for people; empty when names are taken as they are.
+    names : mapping of str to str
+        From names in the file to names in the network.
+    left : tuple of str
+        Names in the file of tensors that are no part of the network.
+    """
+
+    said: tuple[str, ...]
+    names: Mapping[str, str]
+    left: tuple[str, ...] = ()
+
+
+def renamings(names: Sequence[str]) -> tuple[Renaming, ...]:
+    """Return the ways to read the names of a group, the most literal first."""
+    found: dict[tuple[tuple[str, str], ...], Renaming] = {}
+    left = tuple(name for name in names if name in COUNTERS)
+    said = (f"{', '.join(left)} left aside",) if left else ()
+    first = Renaming(said, {name: name for name in names if name not in COUNTERS}, left)
+    for one in _without_prefixes(_unwrapped(first), 0):
+        for other in _layouts(one):
+            found.setdefault(tuple(other.names.items()), other)
+    return tuple(found.values())
+
+
+def _unwrapped(one: Renaming) -> Renaming:
+    """Take off wrappers, in whatever order they were put around the network."""
+    while one.names:
+        prefix = next((w for w in WRAPPERS if all(n.startswith(w) for n in one.names.values())), "")
+        if not prefix:
+            break
+        one = _stripped(one, prefix)
+    return one
+
+
+def _stripped(one: Renaming, prefix: str) -> Renaming:
+    """Take a prefix off; names without it are left aside."""
+    inside = {k: n.removeprefix(prefix) for k, n in one.names.items() if n.startswith(prefix)}
+    outside = tuple(k for k in one.names if k not in inside)
+    said = (*one.said, f"{prefix} taken off")
+    if outside:
+        said = (*said, f"{_first_parts(one.names[k] for k in outside)} left aside")
+    return Renaming(said, inside, (*one.left, *outside))
+
+
+def _first_parts(names: Iterator[str]) -> str:
+    return ", ".join(f"{part}." for part in dict.fromkeys(n.partition(".")[0] for n in names))
+
+
+def _without_prefixes(one: Renaming, depth: int) -> Iterator[Renaming]:
+    """Yield the names as they are, then inside each first part that may hold the network."""
+    yield one
+    if depth == MAX_PREFIXES:
+        return
+    for prefix in _prefixes(list(one.names.values())):
+        yield from _without_prefixes(_unwrapped(_stripped(one, prefix)), depth + 1)
+
+
+def _prefixes(names: list[str]) -> list[str]:
+    """Return the first parts that hold much, where all else may lie beside a network."""
+    counts = Counter(name.partition(".")[0] for name in names if "." in name)
+    return [
+        f"{part}."
+        for part, count in counts.most_common()
+        if count >= LARGE * len(names)
+        and all(BESIDE.search(name.partition(".")[0]) for name in names if not _in(name, part))
+    ]
+
+
+def _in(name: str, part: str) -> bool:
+    return name.startswith(f"{part}.")
+
+
+def _layouts(one: Renaming) -> Iterator[Renaming]:
+    """Yield a reading, and what it is under the names that other code gives the same layers."""
+    one = _renamed(one, OLD_DENSENET, r"\1\2", "norm.1 is norm1, conv.2 is conv2 (old DenseNet)")
+    for other in (one, _without_auxiliary(one)):
+        yield other
+        for pattern, new, said in _alternatives(list(other.names.values())):
+            yield _renamed(other, pattern, new, said)
+
+
+def _alternatives(names: list[str]) -> Iterator[tuple[re.Pattern[str], str, str]]:
+    for head in HEADS:
+        parts = {name.split(".")[1] for name in names if _in(name, head) and name.count(".") > 1}
+        if len(parts) == 1 and f"{head}.weight" not in names:
+            (part,) = parts
+            said = f"{head}.{part} is {head}; what followed that layer, such as a sigmoid, is not"
+            yield re.compile(rf"^{head}\.{re.escape(part)}\."), f"{head}.", f"{said} applied"
+    if any(".downsample." in name for name in names):
+        yield re.compile(r"\.downsample\."), ".shortcut.", "downsample is shortcut"
+    if any(".shortcut." in name for name in names) and "linear.weight" in names:
+        yield re.compile(r"^linear\."), "fc.", "linear is fc"
+
+
+def _renamed(one: Renaming, pattern: re.Pattern[str], new: str, said: str) -> Renaming:
+    names = {key: pattern.sub(new, name) for key, name in one.names.items()}
+    if names == one.names or len(set(names.values())) < len(names):
+        return one
+    return Renaming((*one.said, said), names, one.left)
+
+
+def _without_auxiliary(one: Renaming) -> Renaming:
+    left = tuple(key for key, name in one.names.items() if AUXILIARY.match(name))
+    if not left:
+        return one
+    names = {key: name for key, name in one.names.items() if key not in left}
+    said = (*one.said, "heads that only serve training (aux) left aside")
+    return Renaming(said, names, (*one.left, *left))

@@ -1,0 +1,73 @@
+"""torch, imported when a test first needs it; and the way from a saved object to a network."""
+
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def torch() -> ModuleType:
+    """Imported here, so that a process that only collects tests need not; one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    return torch
+
+
+@pytest.fixture
+def unsealed(torch, tmp_path):
+    """Reads what torch.save writes of a value as the sealed process does, without the process.
+
+    Returns the file's description and its folder of safetensors.
+    """
+    import numpy as np
+
+    from core.readers.contents import Source
+    from core.readers.weights_file import read_weights_file
+    from core.readers.wire import read_left_weights, write_weights
+
+    def read(value, name="net.pt"):
+        path = tmp_path / "saved"
+        path.write_bytes(value) if isinstance(value, bytes) else torch.save(value, path)
+        left, into = tmp_path / f"left{np.random.default_rng().integers(2**60)}", tmp_path / "into"
+        left.mkdir()
+        write_weights(left, name, read_weights_file(Source.of_bytes(name, path.read_bytes())))
+        for old in into.glob("*"):
+            old.unlink()
+        return read_left_weights(left, into), into
+
+    return read
+
+
+@pytest.fixture
+def filled(torch):
+    """Gives a network weights and statistics that are neither new nor all alike, in evaluation."""
+
+    def fill(net, seed=3):
+        draw = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for name, one in net.state_dict().items():
+                if name.endswith("num_batches_tracked"):
+                    one.fill_(7)
+                elif name.endswith("running_var"):
+                    one.copy_(torch.rand(one.shape, generator=draw) + 0.5)
+                elif one.is_floating_point() and one.ndim < 2:
+                    one.add_(0.1 * torch.randn(one.shape, generator=draw))
+        return net.eval()
+
+    return fill
+
+
+@pytest.fixture
+def same(torch):
+    """Whether two networks answer random images alike to 1e-6."""
+
+    def compare(one, other, channels=3, size=(32, 32)):
+        images = torch.randn(3, channels, *size, generator=torch.Generator().manual_seed(5))
+        with torch.no_grad():
+            wanted, found = one(images), other(images)
+        assert wanted.shape == found.shape
+        assert not torch.allclose(wanted[0], wanted[1], atol=1e-4)
+        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6)
+
+    return compare
