@@ -25,6 +25,14 @@ MUD: Final = (63 / 255, 42 / 255, 20 / 255)
 THIN: Final = 0.8  # mud below this share does not show
 WEAK, STRONG = 50, 150  # gradients of an edge
 FAR: Final = 20.0  # pixels from an edge, from where all are alike
+# What steps to a neighbour cost in OpenCV's distance transform with a mask of 5.
+STEPS: Final = {
+    (down, across): (0.0, 1.0, 1.4, 0.0, 0.0, 2.1969)[down * down + across * across]
+    for down in range(-2, 3)
+    for across in range(-2, 3)
+    if down * down + across * across in (1, 2, 5)
+}
+ROUNDING: Final = 1e-6  # of distances: a mean of ones is one
 RELIEF: Final = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
 # Tangent of 22.5 degrees: the border between level, diagonal and upright gradients.
 DIAGONAL: Final = float(np.tan(np.pi / 8))
@@ -41,7 +49,8 @@ def spatter(light: Float, place: int, draws: Sequence[Generator]) -> Float:
         cover = bell((liquid > least).astype(np.float64), strength)[:, None]
         cover[cover < THIN] = 0
         return np.asarray(light * (1 - cover) + tinted(MUD, channels) * cover)
-    greys = np.floor(np.where(liquid < least, 0, liquid) * 255)
+    # liquid above 1 begins anew at 0, as the bytes of the script do
+    greys = np.floor(np.where(liquid < least, 0, liquid) * 255) % 256
     drops = greys * _relief(greys)
     largest = drops.max(axis=(1, 2), keepdims=True)
     # where an image got no drop at all, the script would divide by 0; it then stays as it is
@@ -51,14 +60,24 @@ def spatter(light: Float, place: int, draws: Sequence[Generator]) -> Float:
 
 def _relief(greys: Float) -> Float:
     """Return (n, H, W) brightness of drops lit from one side, 0 to 255."""
-    edges = _edges(greys)
-    # images lie so far apart that none is measured to another's edges
-    distance = ndimage.distance_transform_edt(~edges, sampling=(1e6, 1, 1))
-    if not edges.any():
-        distance = np.full(greys.shape, FAR)
-    height = np.floor(_blurred(np.minimum(distance, FAR)))
+    height = np.floor(_blurred(_distances(_edges(greys))) + ROUNDING)
     lit = ndimage.correlate(_equalised(height), RELIEF[None].astype(np.float64), mode="mirror")
     return np.rint(_blurred(np.clip(lit, 0, 255)))
+
+
+def _distances(edges: Bool) -> Float:
+    """Return the length of the shortest way to an edge in a few kinds of steps, at most FAR."""
+    height, width = edges.shape[1:]
+    found = np.where(edges, 0.0, FAR)
+    while True:
+        padded = np.pad(found, ((0, 0), (2, 2), (2, 2)), constant_values=FAR)
+        nearer = found
+        for (down, across), cost in STEPS.items():
+            beside = padded[:, 2 + down : 2 + down + height, 2 + across : 2 + across + width]
+            nearer = np.minimum(nearer, beside + cost)
+        if (found - nearer).max(initial=0) < ROUNDING:
+            return found
+        found = nearer
 
 
 def _blurred(values: Float) -> Float:
@@ -74,7 +93,8 @@ def _equalised(greys: Float) -> Float:
     up_to = counts.cumsum(axis=1)
     first = np.take_along_axis(counts, counts.astype(bool).argmax(axis=1)[:, None], axis=1)
     above = up_to[:, -1:] - first
-    table = np.rint(255 * (up_to - first) / np.where(above > 0, above, 1))
+    scale = np.float32(255) / np.where(above > 0, above, 1).astype(np.float32)
+    table = np.rint((up_to - first).astype(np.float32) * scale)  # ties fall as OpenCV's do
     table = np.where(above > 0, np.maximum(table, 0), np.arange(256))  # a single level stays
     return np.asarray(table[np.arange(n)[:, None, None], levels])
 

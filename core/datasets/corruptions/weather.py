@@ -37,7 +37,7 @@ def snow(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     degrees = np.array([rng.uniform(-135, -45) for rng in draws])
     # the script's flakes go through two pictures of 256 greys
     greys = np.floor(np.clip(flakes, 0, 1) * 255)
-    fallen = np.rint(streaked(greys, radius, sigma, degrees)) / 255
+    fallen = np.floor(streaked(greys, radius, sigma, degrees)) / 255
     whitened = np.maximum(light, luma(light) * 1.5 + 0.5)
     return kept * light + (1 - kept) * whitened + fallen + fallen[:, :, ::-1, ::-1]
 
