@@ -12,7 +12,7 @@ from core.datasets.corruptions import corrupt
 from core.datasets.shifts import SEVERITIES
 
 ALLOWED = 4.5
-N = 40
+N = 80
 GREY = np.full((N, 3, 32, 32), 128, np.uint8)
 SIZE = GREY.size
 

@@ -152,3 +152,53 @@ def test_drops_are_lit_as_by_opencv(place: int) -> None:
 
 def test_an_image_without_edges_has_flat_drops() -> None:
     assert spatter._relief(np.zeros((2, 8, 8))).max() == spatter._relief(np.zeros((2, 8, 8))).min()
+
+
+# Formulas around the parts ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_frost_mixes_its_texture_in(severity: int) -> None:
+    kept, frost = [(1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)][severity - 1]
+    images, rows = scenes(20), np.arange(20)
+    mixed = corrupt(images, "frost_procedural", severity, seed=6, rows=rows)
+    alone = corrupt(np.zeros_like(images), "frost_procedural", severity, seed=6, rows=rows)
+    assert 0.9 * frost * 255 <= alone.max() <= frost * 255  # ice is nearly white
+    expected = np.minimum(np.floor(kept * images.astype(float) + alone), 255)
+    assert np.abs(mixed - expected).max() <= 1
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_fog_keeps_the_top_and_lifts_the_rest(severity: int) -> None:
+    thickness = [0.2, 0.5, 0.75, 1, 1.5][severity - 1]
+    for level in (0, 90, 255):
+        flat = np.full((5, 3, 32, 32), level, np.uint8)
+        found = corrupt(flat, "fog", severity, seed=0, rows=np.arange(5)).astype(int)
+        light = level / 255
+        least, most = (
+            255 * (light + thickness * cloud) * light / (light + thickness) for cloud in (0, 1)
+        )
+        for image in found:  # a map of 32 x 32 points has its darkest and its brightest inside
+            assert abs(image.min() - np.floor(least)) <= 1
+            assert abs(image.max() - np.floor(min(most, 255))) <= 1
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_snow_whitens_and_falls_twice(severity: int) -> None:
+    kept = [0.95, 0.9, 0.9, 0.85, 0.8][severity - 1]
+    black = np.zeros((20, 3, 32, 32), np.uint8)
+    found = corrupt(black, "snow", severity, seed=0, rows=np.arange(20))
+    assert found.min() == int(255 * (1 - kept) * 0.5)
+    assert (found > found.min()).any(axis=(1, 2, 3)).all()
+    np.testing.assert_array_equal(found, found[:, :, ::-1, ::-1])
+    white = np.full((2, 3, 32, 32), 255, np.uint8)
+    assert corrupt(white, "snow", severity, seed=0, rows=np.arange(2)).min() == 255
+
+
+def test_snow_falls_rather_than_drifts() -> None:
+    """Streaks lie within 45 degrees of the vertical: pixels are more alike along it."""
+    black = np.zeros((100, 1, 32, 32), np.uint8)
+    light = corrupt(black, "snow", 4, seed=0, rows=np.arange(100)).astype(float)
+    beside = np.abs(np.diff(light, axis=3)).mean()
+    below = np.abs(np.diff(light, axis=2)).mean()
+    assert below < 0.8 * beside

@@ -1,7 +1,9 @@
 """Names, roles and plain JSON of outside sets."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +130,9 @@ def test_names_and_corruptions_need_no_torch() -> None:
         "assert not {'torch', 'pandas', 'plotly'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_corruption_has_its_row_in_the_docs() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "corruptions.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", text, re.MULTILINE)
+    assert rows == [(name, CORRUPTIONS[name].label) for name in OWN]
