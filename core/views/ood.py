@@ -1,0 +1,285 @@
+"""What the page Out of distribution says of one run and one set: sentence, numbers, figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Float
+from core.figures.numbers import count, percent, three
+from core.figures.ood import Density, RocLine, Spot, density, roc
+from core.figures.runs import Mark
+from core.figures.text import short
+from core.metrics.records import Score
+from core.ood.detection import Counts, Separation, counts_at, roc_points, threshold_at
+from core.ood.scores import SCORES
+from core.ood.study import Judged
+from core.views.compare import Named
+from core.views.ood_words import (
+    HELP,
+    LABELS,
+    POSITIVE,
+    SetName,
+    plainly,
+    sentence,
+    share_span,
+)
+from core.views.records import (
+    CellWords,
+    Column,
+    FigureCard,
+    ScoreRow,
+    Sentence,
+    Table,
+    Tile,
+)
+
+BINS = 50
+LOWEST = 1e-9  # where a logarithmic axis may begin; what lies below stands in its first bin
+LOG_SCORES = ("entropy", "msp")
+TAIL = 0.001  # of either set, beyond the ends of a linear axis
+COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
+PLAIN_HEADS = ("Of these pictures", "Alarm", "No alarm", "All")
+PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Left: certain; right: no idea"
+ROC_COLUMNS = (
+    Column("curve", "curve"),
+    Column("positive", "positive class"),
+    Column("false_alarms", "in-distribution flagged", "share"),
+    Column("flagged", "out-of-distribution flagged", "share"),
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One curve: which set, as judged by which run.
+
+    Attributes
+    ----------
+    label : str
+        What tells it from the other curves.
+    mark : Mark
+        Its colour and dash.
+    judged : Judged
+        Its numbers.
+    """
+
+    label: str
+    mark: Mark
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class OodView:
+    """Everything that the upper part of the page draws."""
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    roc: FigureCard
+    density: FigureCard
+    heads: tuple[str, ...]
+    counts: tuple[ScoreRow, ...]
+    counts_table: Table
+    reading: str
+    caption: str
+
+
+def ood_view(  # noqa: PLR0913  each is a separate part of the page
+    named: Named,
+    name: SetName,
+    shown: Shown,
+    curves: Sequence[Shown],
+    alarms: float,
+    temperature: str,
+    *,
+    plain: bool = False,
+) -> OodView:
+    """Return the view of one run beside one set.
+
+    Parameters
+    ----------
+    named : Named
+        The run; its split holds the in-distribution rows.
+    name : SetName
+        The set.
+    shown : Shown
+        The set as judged, with every number.
+    curves : sequence of Shown
+        All curves of the figure, `shown` among them.
+    alarms : float
+        Share of in-distribution rows that may be flagged.
+    temperature : str
+        In words: how the scores were changed, or not.
+    plain : bool
+        In plain words.
+    """
+    found = shown.judged.separation
+    counts = counts_at(found, threshold_at(found, alarms))
+    auroc = shown.judged.numbers["auroc"]
+    how = f"{SCORES[shown.judged.score].label.lower()}, {temperature}"
+    caption = (
+        f"{named.name}, {named.split} part, n = {count(found.n_in)} against "
+        f"{count(found.n_out)} of {name.label}; {how}; {POSITIVE}; file digest {named.digest[:8]}."
+    )
+    return OodView(
+        eyebrow=f"Out of distribution · {named.name} · {count(found.n_in)} images of {named.split} "
+        f"against {count(found.n_out)} of {name.label} · {POSITIVE}",
+        sentence=sentence(name, shown.judged.score, counts, None if plain else auroc),
+        numbers=tuple(_tile(shown.judged.numbers[key]) for key in shown.judged.numbers),
+        roc=_roc_card(curves, counts, how, caption),
+        density=_density_card(named, name, shown, counts, caption, plain=plain),
+        heads=PLAIN_HEADS if plain else COUNT_HEADS,
+        counts=_count_rows(named, name, counts),
+        counts_table=counts_table(named, name, counts, shown.judged),
+        reading=plainly(auroc),
+        caption=caption,
+    )
+
+
+def _tile(score: Score) -> Tile:
+    label, _, positive = LABELS[score.metric].partition(", ")
+    return Tile(
+        label,
+        f"{score.value:.3f}" if score.value is not None else "–",
+        interval=share_span(score),
+        note=positive or ("" if score.metric == "detection_error" else "OOD positive"),
+        help=HELP[score.metric],
+    )
+
+
+def _roc_card(curves: Sequence[Shown], counts: Counts, how: str, caption: str) -> FigureCard:
+    lines = []
+    rows: list[tuple[str, str, float, float]] = []
+    for one in curves:
+        alarms, flagged = roc_points(one.judged.separation)
+        area = one.judged.numbers["auroc"].value or 0.0
+        lines.append(
+            RocLine(short(one.label, 34), area, alarms, flagged, one.mark.colour, one.mark.dash)
+        )
+        rows += [
+            (one.label, "out-of-distribution", float(a), float(f))
+            for a, f in zip(alarms, flagged, strict=True)
+        ]
+    areas = "; ".join(f"{line.name} {line.area:.3f}" for line in lines)
+    spot = Spot(counts.false_alarms, 1.0 - counts.missed)
+    return FigureCard(
+        "roc",
+        "ROC",
+        "share flagged of the strange against the ordinary; the ring is the threshold",
+        partial(roc, lines, spot),
+        f"ROC curves by {how}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
+        f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
+        "rows are flagged.",
+        Table(ROC_COLUMNS, tuple(rows)),
+        caption,
+    )
+
+
+def edges_of(found: Separation, score: str) -> tuple[Float, bool]:
+    """Return the bins that both sets are counted in, and whether their axis is logarithmic."""
+    passed = [np.cumsum(side) / side.sum() for side in (found.inside, found.outside)]
+    low = min(float(found.values[np.searchsorted(side, TAIL)]) for side in passed)
+    top = float(found.values[-1])
+    if score in LOG_SCORES and found.values[0] >= 0.0 and top > LOWEST:
+        start = 10.0 ** np.floor(np.log10(max(low, LOWEST)))
+        return np.geomspace(start, max(top, 10.0 * start), BINS + 1), True
+    at = [min(int(np.searchsorted(side, 1.0 - TAIL)), side.size - 1) for side in passed]
+    high = max(float(found.values[i]) for i in at)
+    wide = max(high - low, 1e-9 * max(1.0, abs(low)))
+    return np.linspace(low, low + wide, BINS + 1), False
+
+
+def _density_card(
+    named: Named, name: SetName, shown: Shown, counts: Counts, caption: str, *, plain: bool
+) -> FigureCard:
+    found = shown.judged.separation
+    score = SCORES[shown.judged.score]
+    title, across = (PLAIN_TITLE, PLAIN_AXIS) if plain else (score.label, score.axis)
+    edges, log = edges_of(found, shown.judged.score)
+    place = np.clip(np.searchsorted(edges, found.values, side="left") - 1, 0, BINS - 1)
+    inside, outside = (
+        np.bincount(place, side, BINS).astype(np.int64) for side in (found.inside, found.outside)
+    )
+    drawn = Density(
+        edges,
+        inside,
+        outside,
+        (f"{named.split} (in-distribution)", f"{short(name.label, 30)} (positive)"),
+        across,
+        counts.threshold,
+        log,
+        shown.mark.colour,
+    )
+    table = Table(
+        (
+            Column("low", "from", "number"),
+            Column("high", "to", "number"),
+            Column("in_distribution", f"{named.split} (in-distribution)", "count"),
+            Column("out_of_distribution_positive", f"{name.label} (positive)", "count"),
+        ),
+        tuple(
+            (float(a), float(b), int(n), int(m))
+            for a, b, n, m in zip(edges[:-1], edges[1:], inside, outside, strict=True)
+        ),
+    )
+    return FigureCard(
+        "density",
+        title,
+        "share of each set" + (", log scale" if log else "") + "; flagged is tinted",
+        partial(density, drawn),
+        f"{score.axis} of {count(found.n_in)} in-distribution rows and {count(found.n_out)} rows "
+        f"of {name.label}. Above {three(counts.threshold)} are flagged: "
+        f"{count(counts.flagged_in)} and {count(counts.flagged_out)} of them.",
+        table,
+        caption,
+    )
+
+
+def _count_rows(named: Named, name: SetName, counts: Counts) -> tuple[ScoreRow, ...]:
+    sides = (
+        (f"{named.split} (ordinary)", counts.flagged_in, counts.passed_in, False),
+        (f"{name.label} (strange)", counts.flagged_out, counts.passed_out, True),
+    )
+    return tuple(
+        ScoreRow(
+            label,
+            (
+                _share(flagged, flagged + passed),
+                _share(passed, flagged + passed),
+                _all(flagged + passed),
+            ),
+            shaded=shaded,
+        )
+        for label, flagged, passed, shaded in sides
+    )
+
+
+def _share(n: int, of: int) -> CellWords:
+    return CellWords(count(n), percent(n / of))
+
+
+def _all(n: int) -> CellWords:
+    return CellWords(count(n))
+
+
+def counts_table(named: Named, name: SetName, counts: Counts, judged: Judged) -> Table:
+    """Return what the threshold does as raw numbers, with the positive class, for the file."""
+    columns = (
+        Column("set", "set"),
+        Column("side", "side"),
+        Column("positive", "positive class"),
+        Column("score", "score"),
+        Column("temperature", "temperature", "number"),
+        Column("threshold", "threshold", "number"),
+        Column("flagged", "flagged", "count"),
+        Column("passed", "passed", "count"),
+    )
+    same = ("out-of-distribution", judged.score, judged.temperature, counts.threshold)
+    return Table(
+        columns,
+        (
+            (named.split, "in-distribution", *same, counts.flagged_in, counts.passed_in),
+            (name.label, "out-of-distribution", *same, counts.flagged_out, counts.passed_out),
+        ),
+    )

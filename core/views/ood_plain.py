@@ -1,0 +1,48 @@
+"""The page Out of distribution in plain words: pictures of 100, and what they do not say."""
+
+from dataclasses import dataclass
+
+from core.figures.numbers import count, in_hundred
+from core.ood.detection import counts_at, threshold_at
+from core.views.ood import Shown
+from core.views.ood_words import SetName
+
+
+@dataclass(frozen=True)
+class Hundred:
+    """A picture of 100: the sentence, and how many of them are crossed."""
+
+    text: str
+    crossed: int
+
+
+@dataclass(frozen=True)
+class PlainOod:
+    """Two pictures of 100, and the words beside them."""
+
+    hundreds: tuple[Hundred, Hundred]
+    limits: str
+    helps: str
+
+
+def plain_view(name: SetName, shown: Shown, alarms: float) -> PlainOod:
+    """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
+    found = shown.judged.separation
+    counts = counts_at(found, threshold_at(found, alarms))
+    flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
+    return PlainOod(
+        (
+            Hundred(
+                f"Of 100 {name.things} the alarm rings for {flagged}",
+                round(100 * (1.0 - counts.missed)),
+            ),
+            Hundred(
+                f"Of 100 ordinary pictures it rings for {false}, by mistake",
+                round(100 * counts.false_alarms),
+            ),
+        ),
+        f"That it knows what it sees: it answers with one of its own classes, whatever the "
+        f"picture. Other strange pictures than {name.things} may pass more often. "
+        f"Counted on {count(found.n_out)} of them and {count(found.n_in)} ordinary ones.",
+        "An alarm that rings when it is unsure. Move the line to trade missed ones for mistakes.",
+    )

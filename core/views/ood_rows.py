@@ -1,0 +1,34 @@
+"""The rows of a set that look most like in-distribution ones, as a table."""
+
+import math
+from collections.abc import Sequence
+
+from core.ood.scores import SCORES
+from core.ood.study import Certain
+from core.views.records import Column, Table
+
+
+def certain_table(found: Certain, row_ids: Sequence[str], score: str) -> Table:
+    """Return one line a row: its name or number, the answer, the confidence and the score."""
+    columns = (
+        Column("row", "row"),
+        Column("answer", "answers"),
+        Column("confidence", "confidence", "share"),
+        Column(f"{score}_higher_is_ood", SCORES[score].axis, "number"),
+    )
+    rows = tuple(
+        (
+            row_ids[row] if row_ids else str(row),
+            answer,
+            None if math.isnan(sure) else sure,
+            value,
+        )
+        for row, answer, sure, value in zip(
+            found.rows.tolist(),
+            found.answers,
+            found.confidence.tolist(),
+            found.score.tolist(),
+            strict=True,
+        )
+    )
+    return Table(columns, rows)

@@ -1,0 +1,128 @@
+"""What corruptions do, by kind and severity: four heat maps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.datasets.shifts import CORRUPTIONS, KINDS, SEVERITIES, OutsideSet
+from core.figures.numbers import count
+from core.figures.ood_maps import Grid, heat
+from core.ood.study import Shift
+from core.views.compare import Named
+from core.views.ood_words import POSITIVE
+from core.views.records import Cell, Column, FigureCard, Table
+
+COLUMNS = (
+    Column("corruption", "corruption"),
+    Column("severity", "severity", "count"),
+    Column("n", "images", "count"),
+    Column("accuracy", "right", "share"),
+    Column("confidence", "says, on average", "share"),
+    Column("ece", "ECE", "share"),
+    Column("auroc_ood_positive", "AUROC, out-of-distribution positive", "share"),
+)
+
+
+@dataclass(frozen=True)
+class Map:
+    """One quantity of the maps: title, explanation, what it reads, and the ends of its colours."""
+
+    key: str
+    title: str
+    explanation: str
+    value: Callable[[Shift], float]
+    low: float
+    high: float
+
+
+MAPS = (
+    Map("accuracy", "Accuracy", "%, as images get worse", lambda one: one.accuracy, 0.0, 1.0),
+    Map("confidence", "Confidence", "%, what it says", lambda one: one.confidence, 0.0, 1.0),
+    Map("ece", "ECE", "%, how far off that is", lambda one: one.ece, 0.5, 0.0),
+    Map("auroc", "AUROC of the alarm", "%, OOD positive", lambda one: one.auroc, 0.5, 1.0),
+)
+
+
+@dataclass(frozen=True)
+class ShiftView:
+    """The maps of one kind of set, and what is said under them."""
+
+    title: str
+    explanation: str
+    maps: tuple[FigureCard, ...]
+    table: Table
+    caption: str
+
+
+def shift_view(named: Named, kind: str, found: Mapping[OutsideSet, Shift], how: str) -> ShiftView:
+    """Return the maps of one kind.
+
+    Parameters
+    ----------
+    named : Named
+        The run; its split holds the intact images.
+    kind : str
+        ``cifar10c`` or ``corrupted``.
+    found : mapping of OutsideSet to Shift
+        Every corruption and severity that was evaluated.
+    how : str
+        Score and temperature in words.
+    """
+    order = sorted({one.corruption for one in found}, key=lambda name: (_harm(found, name), name))
+    rows = [CORRUPTIONS[name].label for name in order]
+    table = Table(
+        COLUMNS, tuple(_line(one, found[one]) for one in sorted(found, key=_place(order)))
+    )
+    ns = {shift.n for shift in found.values()}
+    images = f"{count(min(ns))} images each" if len(ns) == 1 else f"{count(min(ns))} or more images"
+    caption = (
+        f"{named.name}: {images}, rows from most to least harmful; {how}; AUROC tells corrupted "
+        f"from intact images of {named.split}, {POSITIVE}."
+    )
+    cards = tuple(_card(one, kind, order, rows, found, table, caption) for one in MAPS)
+    made = "made by Candor" if kind == "corrupted" else "the published files"
+    return ShiftView(KINDS[kind], f"{made}; corruption by severity", cards, table, caption)
+
+
+def _harm(found: Mapping[OutsideSet, Shift], name: str) -> float:
+    """Return the mean accuracy under one corruption."""
+    return float(np.mean([s.accuracy for one, s in found.items() if one.corruption == name]))
+
+
+def _place(order: list[str]) -> Callable[[OutsideSet], tuple[int, int]]:
+    return lambda one: (order.index(one.corruption), one.severity)
+
+
+def _line(one: OutsideSet, shift: Shift) -> tuple[Cell, ...]:
+    label = CORRUPTIONS[one.corruption].label
+    numbers = (shift.accuracy, shift.confidence, shift.ece, shift.auroc)
+    return (label, one.severity, shift.n, *numbers)
+
+
+def _card(  # noqa: PLR0913  each is a separate part of a figure
+    which: Map,
+    kind: str,
+    order: list[str],
+    rows: list[str],
+    found: Mapping[OutsideSet, Shift],
+    table: Table,
+    caption: str,
+) -> FigureCard:
+    values = np.full((len(order), len(SEVERITIES)), np.nan)
+    for one, shift in found.items():
+        values[order.index(one.corruption), SEVERITIES.index(one.severity)] = which.value(shift)
+    grid = Grid(rows, SEVERITIES, values, which.low, which.high)
+    worst = rows[0]
+    ends = f"{100 * np.nanmin(values):.0f} to {100 * np.nanmax(values):.0f} %"
+    return FigureCard(
+        f"{kind}_{which.key}",
+        which.title,
+        which.explanation,
+        partial(heat, grid),
+        f"{which.title} for {len(order)} corruptions at severities 1 to 5: {ends}. "
+        f"Most harmful on average: {worst}.",
+        table,
+        caption,
+    )

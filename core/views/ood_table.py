@@ -1,0 +1,182 @@
+"""The table of runs, sets and scores, before and after temperature, beside the papers' numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.figures.runs import Mark
+from core.metrics.records import Score
+from core.ood.scores import SCORES
+from core.published import Printed
+from core.views.ood_words import SetName, share_span
+from core.views.records import Cell, CellWords, Column, ScoreRow, Table
+
+UNCHANGED = ("max_logit",)  # by a temperature: it divides all of them alike
+PRINTED = "as printed: same data, network and loss"
+DIFFERENCE = "Difference from the open run"
+CAPTION = (
+    "AUROC, out-of-distribution positive; quiet: 95 % interval after DeLong. T: after the "
+    "temperature that fits the run's own labelled validation part best; it is never fitted on "
+    "the sets. Tinted: what papers print for the same data, network and loss, by entropy."
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run beside one set.
+
+    Attributes
+    ----------
+    run, mark : str, Mark
+        Its name and badge.
+    name : SetName
+        The set.
+    temperature : float or None
+        Of the run; None where none could be fitted.
+    as_read, after : mapping of str to Score
+        AUROC by score; those that cannot be had are missing.
+    printed : sequence of Printed
+        The papers' numbers for a corresponding run.
+    difference : Score or None
+        Paired difference from the open run on the same set, by the chosen score.
+    why : str
+        Why there is no difference.
+    """
+
+    run: str
+    mark: Mark
+    name: SetName
+    temperature: float | None
+    as_read: Mapping[str, Score]
+    after: Mapping[str, Score]
+    printed: Sequence[Printed] = ()
+    difference: Score | None = None
+    why: str = ""
+
+
+def heads(lines: Sequence[Line]) -> tuple[str, ...]:
+    """Return the heads of the table; columns that would be empty are left out."""
+    last = (DIFFERENCE,) if _compared(lines) else ()
+    return ("Set and run", *(head for _, _, head in _columns(lines)), *last)
+
+
+def _columns(lines: Sequence[Line]) -> list[tuple[str, bool, str]]:
+    """Return score, whether after the temperature, and head of every column that holds a number."""
+    found = []
+    for key, score in SCORES.items():
+        if any(key in line.as_read for line in lines):
+            found.append((key, False, score.label))
+        if key not in UNCHANGED and any(key in line.after for line in lines):
+            found.append((key, True, f"{score.label}, T"))
+    return found
+
+
+def _compared(lines: Sequence[Line]) -> bool:
+    return any(line.difference or line.why for line in lines)
+
+
+def rows(lines: Sequence[Line], chosen: tuple[str, bool]) -> tuple[ScoreRow, ...]:
+    """Return the rows, those of the papers under the run that they correspond to.
+
+    `chosen` is the score that the page shows, and whether after the temperature.
+    """
+    columns, compared = _columns(lines), _compared(lines)
+    found: list[ScoreRow] = []
+    for line in lines:
+        found += [_row(line, columns, chosen, compared=compared)]
+        found += _paper_rows(line, columns, compared=compared)
+    return tuple(found)
+
+
+def _row(
+    line: Line,
+    columns: Sequence[tuple[str, bool, str]],
+    chosen: tuple[str, bool],
+    *,
+    compared: bool,
+) -> ScoreRow:
+    cells = [_cell((line.after if after else line.as_read).get(key)) for key, after, _ in columns]
+    told = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
+    ties: set[int] = set()
+    if compared:
+        cells.append(_difference(line))
+        found = line.difference
+        if found and found.low is not None and found.high is not None:
+            (ties if found.low <= 0.0 <= found.high else told).add(len(cells) - 1)
+    fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
+    return ScoreRow(
+        line.name.label,
+        tuple(cells),
+        (line.run, fitted),
+        line.mark,
+        frozenset(told),
+        frozenset(ties),
+    )
+
+
+def _paper_rows(
+    line: Line, columns: Sequence[tuple[str, bool, str]], *, compared: bool
+) -> list[ScoreRow]:
+    """Return a row for each paper and loss that corresponds to the run; entropy alone."""
+    found: dict[tuple[str, str], dict[bool, Printed]] = {}
+    for row in line.printed:
+        found.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
+    rows = []
+    for (source, _), by_heat in found.items():
+        cells = [
+            CellWords("") if key != "entropy" or after not in by_heat else _printed(by_heat[after])
+            for key, after, _ in columns
+        ]
+        rows.append(
+            ScoreRow(
+                source, (*cells, *([CellWords("")] if compared else [])), (PRINTED,), shaded=True
+            )
+        )
+    return rows
+
+
+def _cell(score: Score | None) -> CellWords:
+    if score is None or score.value is None:
+        return CellWords("–")
+    return CellWords(f"{score.value:.3f}", share_span(score))
+
+
+def _printed(row: Printed) -> CellWords:
+    """Return a paper's number with the digits that it prints."""
+    return CellWords(f"{row.value:.{row.digits + 2}f}", reason=row.note)
+
+
+def _difference(line: Line) -> CellWords:
+    found = line.difference
+    if found is None or found.value is None or found.low is None or found.high is None:
+        return CellWords("–", reason=line.why)
+    tie = found.low <= 0.0 <= found.high
+    span = f"{found.low:+.3f} to {found.high:+.3f}".replace("-", "\u2212")
+    return CellWords("tie" if tie else f"{found.value:+.3f}".replace("-", "\u2212"), span)
+
+
+def table(lines: Sequence[Line]) -> Table:
+    """Return every number in full, for the file; one row a run, set, score and temperature."""
+    columns = (
+        Column("run", "run"),
+        Column("set", "set"),
+        Column("positive", "positive class"),
+        Column("score", "score"),
+        Column("temperature", "temperature", "number"),
+        Column("auroc", "AUROC", "number"),
+        Column("low", "low", "number"),
+        Column("high", "high", "number"),
+        Column("source", "source"),
+    )
+    found: list[tuple[Cell, ...]] = []
+    for line in lines:
+        start = (line.run, line.name.label, "out-of-distribution")
+        for scores, t in ((line.as_read, 1.0), (line.after, line.temperature)):
+            found += [
+                (*start, key, t, one.value, one.low, one.high, "measured")
+                for key, one in scores.items()
+            ]
+        found += [
+            (*start, "entropy", 1.0 if p.posthoc == "none" else None, p.value, None, None, p.source)
+            for p in line.printed
+        ]
+    return Table(columns, tuple(found))

@@ -1,0 +1,111 @@
+"""The words of the page Out of distribution: what a set is called, sentences, meanings."""
+
+from dataclasses import dataclass
+
+from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
+from core.figures.numbers import count, in_hundred
+from core.metrics.records import Score
+from core.ood.detection import Counts
+from core.views.records import Part, Sentence
+
+POSITIVE = "positive class: out-of-distribution"
+FAMILIAR = ("max_logit", "energy")  # scores that say nothing of certainty
+KEPT = 0.05  # false alarms at which a threshold keeps 95 of 100
+HELP = {
+    "auroc": "Shown one ordinary and one strange input, how often the strange one scores higher. "
+    "A half is guessing.",
+    "aupr_out": "Average precision with out-of-distribution positive. A guess scores the share of "
+    "such rows, so it depends on how many there are.",
+    "aupr_in": "Average precision with in-distribution positive, by the score negated.",
+    "fpr95": "Share of in-distribution rows flagged where 95 % of the others are.",
+    "fpr95_in": "Share of out-of-distribution rows that pass where 95 % of the others do: the "
+    "sentence's number at 5 %.",
+    "detection_error": "The smallest mean of missed share and false alarms at any threshold.",
+}
+LABELS = {
+    "auroc": "AUROC",
+    "aupr_out": "AUPR, OOD positive",
+    "aupr_in": "AUPR, ID positive",
+    "fpr95": "FPR at 95 % TPR, OOD positive",
+    "fpr95_in": "FPR at 95 % TPR, ID positive",
+    "detection_error": "Detection error",
+}
+
+
+@dataclass(frozen=True)
+class SetName:
+    """What a set is called.
+
+    Attributes
+    ----------
+    label : str
+        Short, for curves and tables.
+    things : str
+        Its members in the plural, as they stand in a sentence.
+    shift : OutsideSet or None
+        What its name says it holds.
+    """
+
+    label: str
+    things: str
+    shift: OutsideSet | None = None
+
+    @property
+    def shifted(self) -> bool:
+        """Whether it holds corrupted in-distribution images."""
+        return self.shift is not None and self.shift.role == "shifted"
+
+
+def set_name(split: str, owner: str = "") -> SetName:
+    """Return what a split is called; `owner` is the run or file it comes from, if another."""
+    found = parse_name(split)
+    of = f" · {owner}" if owner else ""
+    if found is None:
+        label = owner if owner and split in ("test", "scores") else f"{split}{of}"
+        return SetName(label, f"inputs of “{label}”")
+    if found.kind == "svhn":
+        return SetName(f"{found.label}{of}", "street numbers", found)
+    if found.corruption:
+        kind = CORRUPTIONS[found.corruption].label
+        things = f"pictures with {kind[0].lower()}{kind[1:]} of severity {found.severity}"
+        return SetName(f"{found.label}{of}", things, found)
+    return SetName(f"{found.label}{of}", f"pictures of “{found.root}”", found)
+
+
+def sentence(name: SetName, score: str, counts: Counts, auroc: Score | None) -> Sentence:
+    """Return how many of a hundred pass, and at which threshold that is so."""
+    alike = "as familiar as" if score in FAMILIAR else "as certain as"
+    times = in_hundred(counts.missed)
+    look = "looks" if times == "1" else "look"
+    first = f"Of 100 {name.things}, {times} {look} {alike} ordinary pictures. "
+    told = () if auroc is None else (Part(auroc_words(auroc), "quiet"),)
+    return Sentence((Part(first), *told), threshold_words(counts))
+
+
+def auroc_words(auroc: Score) -> str:
+    """Return "AUROC 0.915 (0.909 to 0.921)"."""
+    return f"AUROC {auroc.value:.3f} ({share_span(auroc)})"
+
+
+def share_span(score: Score) -> str:
+    """Return the interval of a share with three decimals."""
+    if score.low is None or score.high is None:
+        return ""
+    return f"{score.low:.3f} to {score.high:.3f}"
+
+
+def threshold_words(counts: Counts) -> str:
+    """Return where the threshold stands, in counts of ordinary pictures."""
+    kept = in_hundred(counts.passed_in / (counts.passed_in + counts.flagged_in))
+    return (
+        f"The threshold keeps {kept} of 100 ordinary pictures; {count(counts.passed_out)} of the "
+        f"{count(counts.passed_out + counts.flagged_out)} strange ones lie on their side of it."
+    )
+
+
+def plainly(auroc: Score) -> str:
+    """Return the AUROC as a sentence."""
+    return (
+        f"Shown one ordinary and one strange picture, it is more alarmed by the strange one "
+        f"{in_hundred(auroc.value, auroc.low, auroc.high)} times in 100."
+    )
