@@ -114,6 +114,8 @@ def _succeeded(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
 
 
 def _resume(job: "Job") -> str:
+    if job.kind != "train":
+        return f"python -m core jobs retry {job.id} does it again"
     return f"python -m core jobs resume {job.id} goes on from the last checkpoint"
 
 
@@ -144,7 +146,7 @@ def _show(arguments: argparse.Namespace) -> int:
     job = jobs.get(arguments.id)
     progress = jobs.progress(job.id)
     shown: Json = job.to_json() | {
-        "config": jobs.config(job.id).to_json(),
+        "config": jobs.spec(job.id).to_json(),
         "progress": None if progress is None else vars(progress),
         "resumable": jobs.resumable(job.id),
         "silent": jobs.silent(job.id),

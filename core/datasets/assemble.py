@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from core.arrays import Int, digest, row_chunks
-from core.datasets.base import Data, Part, ResidentPart
+from core.datasets.base import Data, Part, ResidentPart, Wanted
 from core.datasets.cache import remembered
 from core.datasets.catalogue import DATASETS
 from core.datasets.listing import PictureFile, names_of
@@ -77,7 +77,7 @@ def in_memory(rows: Rows, pixels: Pixels, row_ids: Sequence[str]) -> Data:
     return _data(rows, parts, (height, width), moments, digest(pixels, rows.labels))
 
 
-def from_files(rows: Rows, root: Path, pictures: Sequence[PictureFile], size: Size | None) -> Data:
+def from_files(rows: Rows, root: Path, pictures: Sequence[PictureFile], wanted: Wanted) -> Data:
     """Return a data set of pictures: in memory where small and of one size, else streamed.
 
     Parameters
@@ -86,8 +86,8 @@ def from_files(rows: Rows, root: Path, pictures: Sequence[PictureFile], size: Si
     root : Path
         Folder of the data set.
     pictures : sequence of N PictureFile
-    size : (int, int), optional
-        Height and width that streamed images are resized to; None takes the first picture's.
+    wanted : Wanted
+        Its size and scaling are those of streamed images; no size takes the first picture's.
 
     Raises
     ------
@@ -100,14 +100,20 @@ def from_files(rows: Rows, root: Path, pictures: Sequence[PictureFile], size: Si
         pixels = remembered(root, pictures, (height, width))
         if pixels is not None:
             return in_memory(rows, pixels, names_of(pictures))
-    return _streamed(rows, root, pictures, size or (height, width))
+    return _streamed(rows, root, pictures, replace(wanted, size=wanted.size or (height, width)))
 
 
-def _streamed(rows: Rows, root: Path, pictures: Sequence[PictureFile], size: Size) -> Data:
+def _streamed(rows: Rows, root: Path, pictures: Sequence[PictureFile], wanted: Wanted) -> Data:
     """Return a data set whose images stay in their files."""
+    size = wanted.size
+    assert size is not None
     parts = {
         part: StreamedPart(
-            rows.targets(part), names_of([pictures[row] for row in chosen]), root, size
+            rows.targets(part),
+            names_of([pictures[row] for row in chosen]),
+            root,
+            size,
+            wanted.scaling,
         )
         for part, chosen in rows.split.rows.items()
     }

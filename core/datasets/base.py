@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from core.datasets.pictures import STRETCHED, Scaling
 from core.datasets.splits import SplitRecord
 from core.errors import Notice
 from core.predictions import Task
@@ -130,3 +131,4 @@ class Wanted:
     split_seed: int
     size: tuple[int, int] | None = None
     download: bool = True
+    scaling: Scaling = STRETCHED

@@ -74,7 +74,7 @@ def chestxray14(wanted: Wanted) -> Data:
     rows = Rows(
         "chestxray14", labels, FINDINGS, split, _missing(len(listed), len(films), len(here))
     )
-    return from_files(rows, root, [films[name] for name in here], wanted.size)
+    return from_files(rows, root, [films[name] for name in here], wanted)
 
 
 def _findings(root: Path) -> Findings:

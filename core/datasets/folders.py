@@ -70,7 +70,7 @@ def folder(wanted: Wanted) -> Data:
     else:
         split, notices = splits.stratified(labels, names, wanted.split_seed), ()
     notices += skipped_notice(sum(part.skipped for part in found.values()))
-    return from_files(Rows("folder", labels, names, split, notices), root, pictures, wanted.size)
+    return from_files(Rows("folder", labels, names, split, notices), root, pictures, wanted)
 
 
 def tiny_imagenet(wanted: Wanted) -> Data:
@@ -90,7 +90,7 @@ def tiny_imagenet(wanted: Wanted) -> Data:
     pictures, labels = _joined([train, test])
     split = splits.held_out(len(train.pictures), len(test.pictures), wanted.split_seed)
     rows = Rows("tiny_imagenet", labels, _spoken(wnids, _columns(words)), split)
-    return from_files(rows, root, pictures, wanted.size)
+    return from_files(rows, root, pictures, wanted)
 
 
 def _class_names(folder: Path) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from core.datasets.catalogue import checked_data
 from core.datasets.digits import digits
 from core.datasets.films import chestxray14
 from core.datasets.folders import folder, tiny_imagenet
+from core.datasets.pictures import STRETCHED, Scaling
 from core.datasets.published import cifar10, cifar100, svhn
 
 LOADERS: Final[dict[str, Callable[[Wanted], Data]]] = {
@@ -29,6 +30,7 @@ def load(
     split_seed: int,
     size: tuple[int, int] | None = None,
     download: bool = True,
+    scaling: Scaling = STRETCHED,
 ) -> Data:
     """Return a data set, split.
 
@@ -44,6 +46,8 @@ def load(
         Height and width that streamed images are resized to; images in memory stay as they are.
     download : bool
         Whether a missing data set may be fetched.
+    scaling : Scaling
+        How streamed images are brought to `size`.
 
     Raises
     ------
@@ -52,4 +56,4 @@ def load(
     Refused
         Files that are missing, damaged or not laid out as they should be.
     """
-    return LOADERS[checked_data(name)](Wanted(root, split_seed, size, download))
+    return LOADERS[checked_data(name)](Wanted(root, split_seed, size, download, scaling))

@@ -5,13 +5,14 @@ import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from core.errors import Refused
 
@@ -42,7 +43,35 @@ _DAMAGE: Final = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct
 _HUGE: Final = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 
 
-def decode(root: Path, name: str, size: Size | None = None) -> Pixels:
+@dataclass(frozen=True)
+class Scaling:
+    """How a picture becomes one of another size.
+
+    Attributes
+    ----------
+    cover : bool
+        Keep proportions: scale until it covers the size, and cut off what lies beyond it on both
+        sides alike. False stretches it.
+    bicubic : bool
+        Bicubic over the area of the new pixel; False is bilinear.
+    """
+
+    cover: bool = False
+    bicubic: bool = False
+
+    def apply(self, picture: Image.Image, size: Size) -> Image.Image:
+        """Return the picture at a height and width."""
+        method = Image.Resampling.BICUBIC if self.bicubic else Image.Resampling.BILINEAR
+        wanted = (size[1], size[0])
+        if self.cover:
+            return ImageOps.fit(picture, wanted, method)
+        return picture.resize(wanted, method)
+
+
+STRETCHED: Final = Scaling()
+
+
+def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = STRETCHED) -> Pixels:
     """Return the pixels of a picture.
 
     Parameters
@@ -52,8 +81,8 @@ def decode(root: Path, name: str, size: Size | None = None) -> Pixels:
     name : str
         The file's path below it.
     size : (int, int), optional
-        Height and width to resize to (bilinear over the area of the new pixel; proportions are
-        not kept); None keeps the picture's own.
+        Height and width to scale to; None keeps the picture's own.
+    scaling : Scaling
 
     Returns
     -------
@@ -75,7 +104,7 @@ def decode(root: Path, name: str, size: Size | None = None) -> Pixels:
                 upright = upright.convert("RGBA")
             picture = upright.convert("RGB")
             if size is not None:
-                picture = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+                picture = scaling.apply(picture, size)
             return np.asarray(picture).transpose(2, 0, 1)
     except _HUGE as error:
         raise _too_large(name) from error

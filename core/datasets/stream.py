@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from core.datasets.base import Part
-from core.datasets.pictures import Pixels, Size, decode, threads
+from core.datasets.pictures import STRETCHED, Pixels, Scaling, Size, decode, threads
 
 AHEAD: Final = 3  # batches decoded while the device works on one
 
@@ -26,10 +26,12 @@ class StreamedPart(Part):
         Folder below which the `row_ids` are the files' paths.
     size : (int, int)
         Height and width of the images yielded.
+    scaling : Scaling
     """
 
     root: Path
     size: Size
+    scaling: Scaling = STRETCHED
 
     def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
         """Yield the images of each batch of rows; a picture is read each time it is asked for."""
@@ -56,7 +58,7 @@ class StreamedPart(Part):
         return images, [pool.submit(self._fill, pixels, place, row) for place, row in rows]
 
     def _fill(self, pixels: Pixels, place: int, row: int) -> None:
-        pixels[place] = decode(self.root, self.row_ids[row], self.size)
+        pixels[place] = decode(self.root, self.row_ids[row], self.size, self.scaling)
 
 
 def _finished(images: Tensor, pictures: Sequence[Future[None]], device: torch.device) -> Tensor:

@@ -9,6 +9,8 @@ from typing import Final
 
 from core.disk import writing
 from core.errors import UsageError
+from core.inference.config import EvaluationConfig
+from core.inference.folder import WEIGHTS, config_of
 from core.jobs import failures, processes
 from core.jobs.devices import fit, slots
 from core.jobs.launch import start_what_can
@@ -41,18 +43,21 @@ class LocalJobs:
 
     def submit(
         self,
-        configs: Sequence[TrainConfig],
+        configs: Sequence[TrainConfig | EvaluationConfig],
         *,
+        weights: Path | None = None,
         wants: str = "auto",
         priority: int = 0,
         time_limit: float | None = None,
     ) -> list[Job]:
-        """Queue trainings, all or none, and start what can start.
+        """Queue trainings or evaluations, all or none, and start what can start.
 
         Parameters
         ----------
-        configs : sequence of TrainConfig
+        configs : sequence of TrainConfig or EvaluationConfig
             One job each; they share a group.
+        weights : Path, optional
+            The safetensors file that evaluations load; each job keeps its own.
         wants : str
             A slot such as ``cuda:1``; ``auto`` leaves it to each config's device.
         priority : int
@@ -75,7 +80,7 @@ class LocalJobs:
             for config in configs:
                 job = Job(
                     id=_new_id(),
-                    kind="train",
+                    kind=config.kind,
                     name=config.name,
                     group=group,
                     digest=config.digest,
@@ -87,7 +92,9 @@ class LocalJobs:
                 )
                 _check_devices(job)
                 made.append(job)
-                JobFolder.make(self._store.folder(job.id), config)
+                folder = JobFolder.make(self._store.folder(job.id), config)
+                if weights is not None:
+                    _share(weights, folder.path / WEIGHTS)
             added = self._store.add(made)
         except BaseException:
             for job in made:
@@ -135,8 +142,17 @@ class LocalJobs:
         return JobFolder(self._store.folder(self.get(job_id).id))
 
     def config(self, job_id: str) -> TrainConfig:
-        """Return what it trains."""
+        """Return what a training trains."""
         return self.folder(job_id).config()
+
+    def evaluation(self, job_id: str) -> EvaluationConfig:
+        """Return what an evaluation looks at."""
+        return config_of(self.folder(job_id))
+
+    def spec(self, job_id: str) -> TrainConfig | EvaluationConfig:
+        """Return what a job of any kind does."""
+        training = self.get(job_id).kind == "train"
+        return self.config(job_id) if training else self.evaluation(job_id)
 
     def progress(self, job_id: str) -> Progress | None:
         """Return how far it is; None before its first step."""
@@ -225,7 +241,7 @@ class LocalJobs:
             raise UsageError("SETTING", what, f"give 1 to {MAX_SECONDS:.0f} seconds, or none")
 
     def _again(self, job_id: str, relation: str) -> Job:
-        job, config = self.get(job_id), self.config(job_id)
+        job, config = self.get(job_id), self.spec(job_id)
         if not job.state.ended:
             raise UsageError("JOB", f"job {job_id} is {job.state}", "wait, or cancel it first")
         if relation == "resume" and not self.resumable(job_id):
@@ -247,8 +263,11 @@ class LocalJobs:
         )
         folder = JobFolder.make(self._store.folder(new.id), config)
         try:
+            old = self._store.folder(job.id)
             if relation == "resume":
-                _take_over(self._store.folder(job.id), folder.path)
+                _take_over(old, folder.path)
+            if (old / WEIGHTS).exists():
+                _share(old / WEIGHTS, folder.path / WEIGHTS)
             (added,) = self._store.add([new])
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
@@ -277,6 +296,15 @@ def _check_devices(job: Job) -> None:
 
 def _new_id() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(12))
+
+
+def _share(old: Path, new: Path) -> None:
+    """Give a job a file that is never changed: the same one where the disk allows it."""
+    with writing():
+        try:
+            new.hardlink_to(old)
+        except OSError:  # another disk
+            shutil.copyfile(old, new)
 
 
 def _take_over(old: Path, new: Path) -> None:

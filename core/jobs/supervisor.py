@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Final
@@ -25,7 +26,8 @@ from core.jobs.log import Log
 from core.jobs.records import BEAT_S, Failure, Job, Json, State, beat
 from core.jobs.store import Store
 
-PROGRAMS: Final = {"train": "core.training"}  # by kind of job: a module that takes its folder
+# By kind of job: a module that takes its folder.
+PROGRAMS: Final = {"train": "core.training", "evaluate": "core.inference"}
 GRACE_S: Final = 5.0
 LOOK_S: Final = 0.1
 ASK_S: Final = 0.5  # how often the table is asked whether to stop
@@ -179,6 +181,8 @@ class Supervisor:
         run: str = "",
     ) -> None:
         """Write the end, waiting for a table that is busy or a disk that is full."""
+        if failure is not None and self.job.kind != "train":
+            failure = replace(failure, remedy=failure.remedy.replace(failures.RESUME, "retry it"))
         while True:
             try:
                 self.store.end(self.job, state, exit_code=exit_code, failure=failure, run=run)

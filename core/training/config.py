@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from core.arrays import digest
 from core.datasets.catalogue import DATASETS, checked_data
@@ -112,6 +112,8 @@ class TrainConfig:
     preset : str or None
         A recipe whose values stood in for those not given.
     """
+
+    kind: ClassVar = "train"
 
     data: str
     model: str

@@ -11,7 +11,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,13 @@ from core.errors import UsageError
 from core.training.config import TrainConfig, from_json
 
 Json = dict[str, Any]  # Any: plain JSON values
+
+
+class Spec(Protocol):
+    """What a job is to do."""
+
+    def to_json(self) -> Json:
+        """Return it as plain JSON."""
 
 
 @dataclass
@@ -49,7 +56,7 @@ class Epoch:
 
 
 class JobFolder:
-    """The folder of one training job.
+    """The folder of one job: of a training, or of what evaluates a model.
 
     Parameters
     ----------
@@ -63,21 +70,21 @@ class JobFolder:
         self._validation = path / "validation"
 
     @classmethod
-    def make(cls, path: Path, config: TrainConfig) -> "JobFolder":
-        """Make a folder for a config; LibraryError LIBRARY_WRITE when it cannot be."""
+    def make(cls, path: Path, config: Spec) -> "JobFolder":
+        """Make a folder for what is to be done; LibraryError LIBRARY_WRITE when it cannot be."""
         with writing():
             make_private(path)
         folder = cls(path)
         folder.specify(config)
         return folder
 
-    def specify(self, config: TrainConfig) -> None:
-        """Write the job's config."""
+    def specify(self, config: Spec) -> None:
+        """Write what the job is to do."""
         with writing():
             replace_text(self.path / "spec.json", json.dumps(config.to_json(), indent=1))
 
     def config(self) -> TrainConfig:
-        """Return the config of the job.
+        """Return the config of a training.
 
         Raises
         ------

@@ -1,0 +1,74 @@
+"""``python -m core.inference FOLDER``: the process that evaluates one job.
+
+Exit codes as of ``python -m core``.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+from typing import Final
+
+from core.errors import AuditError, LibraryError, Refused
+from core.training.folder import JobFolder
+from core.training.progress import NAME as PROGRESS
+
+STALL_S: Final = 900.0  # without a batch done, a model counts as hanging
+LOOKS: Final = 10  # how often it is looked at in that time
+
+
+def main() -> int:
+    """Evaluate, keep the run, and write how it went."""
+    parser = argparse.ArgumentParser(prog="python -m core.inference")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--stall", type=float, default=STALL_S, metavar="SECONDS")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+    folder = JobFolder(arguments.folder)
+    Thread(target=end_when_stalled, args=(folder, arguments.stall), daemon=True).start()
+    try:
+        from core.inference.job import run
+
+        with folder.lock():
+            folder.begin()
+            run(folder)
+    except AuditError as error:
+        if error.code != "RUNNING" and folder.result() is None:
+            _failed(folder, error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _failed(folder: JobFolder, error: AuditError) -> None:
+    said = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
+    try:
+        folder.finish(said)
+    except LibraryError:  # on a full disk the log has to say it
+        raise error from None
+
+
+def end_when_stalled(folder: JobFolder, stall_s: float) -> None:
+    """End this process, with a reason, once it has said nothing for so long.
+
+    A model's native code cannot be interrupted, so nothing gentler would do.
+    """
+    began = time.time()
+    while True:
+        time.sleep(stall_s / LOOKS)
+        try:
+            last = max(began, (folder.path / PROGRESS).stat().st_mtime)
+        except OSError:
+            last = began
+        if time.time() - last > stall_s and folder.result() is None:
+            what = f"no batch was done for {stall_s:g} s"
+            _failed(folder, Refused("HANG", what, "use a smaller batch size, or another device"))
+            os._exit(2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""What a warm process can be asked; imports torch. Every call carries all that it needs."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from core.checkpoints.match import match
+from core.datasets.outside import open_outside
+from core.errors import Refused
+from core.inference.config import EvaluationConfig, from_json
+from core.inference.evaluate import scores
+from core.inference.job import check_classes, open_data, open_model
+from core.inference.prepare import Prepare
+from core.inference.settings import settings_of
+from core.models.build import input_size
+from core.predictions import Task
+from core.readers.weights import TensorInfo
+
+Json = dict[str, Any]  # Any: plain JSON values
+Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types
+Answer = tuple[Json, Arrays]
+KEPT: Final = 2  # models, so that a page that asks again does not wait
+MOST_PICTURES: Final = 200
+CPU: Final = torch.device("cpu")
+_models: OrderedDict[tuple[object, ...], nn.Module] = OrderedDict()
+
+
+def matching(asked: Json) -> Answer:
+    """Return how a checkpoint's tensors go with a network, and what that network is shown."""
+    tensors = [TensorInfo(name, tuple(shape), dtype) for name, shape, dtype in asked["tensors"]]
+    size = asked["size"] and tuple(asked["size"])
+    settings = settings_of(asked["model"], size)
+    found = match(
+        tensors,
+        asked["model"],
+        n_outputs=asked["n_outputs"],
+        channels=asked["channels"],
+        size=input_size(asked["model"], settings.size),
+    )
+    return {"match": found.to_json(), "settings": settings.to_json()}, {}
+
+
+def trying(asked: Json) -> Answer:
+    """Return what a model says of the first images of a part: scores and labels."""
+    config = from_json(asked["config"])
+    data = open_data(config)
+    part = getattr(data, asked["split"])
+    n = min(asked["n"], len(part))
+    check_classes(config, data)
+    found = scores(
+        _model(config, Path(asked["weights"])),
+        part,
+        Prepare(config.preprocessing, config.channels, data.mean, data.std, CPU),
+        device=CPU,
+        batch_size=config.batch_size,
+        limit=n,
+        many=data.task is Task.MULTILABEL,
+    )
+    labels = part.targets[:n].numpy().astype(np.int64)
+    return {"class_names": list(data.class_names)}, {"scores": found, "labels": labels}
+
+
+def pictures(asked: Json) -> Answer:
+    """Return images of a split or set of an evaluation, (n, C, H, W) uint8."""
+    config = from_json(asked["config"])
+    rows = asked["rows"]
+    if not 0 < len(rows) <= MOST_PICTURES:
+        raise Refused("EMPTY", f"{len(rows)} pictures are asked for", f"1 to {MOST_PICTURES}")
+    data = open_data(config)
+    wanted = {one.name: one for one in config.sets}.get(asked["split"])
+    if wanted is None:
+        part = getattr(data, asked["split"])
+    else:
+        part = open_outside(wanted, data, download=False).part
+    if not all(0 <= row < len(part) for row in rows):
+        what = f"{asked['split']} has {len(part)} images now"
+        raise Refused("DATA_ROOT", what, "restore the folder that was evaluated")
+    (images,) = part.images([torch.tensor(rows)], CPU)
+    return {}, {"images": images.numpy()}
+
+
+CALLS: Final[Mapping[str, Callable[[Json], Answer]]] = {
+    "matching": matching,
+    "trying": trying,
+    "pictures": pictures,
+}
+
+
+def _model(config: EvaluationConfig, weights: Path) -> nn.Module:
+    """Return a model with its weights; the last few are kept."""
+    about = weights.stat()
+    size = config.preprocessing.size
+    key = (str(weights), about.st_mtime_ns, config.model, config.n_outputs, config.channels, size)
+    if key not in _models:
+        while len(_models) >= KEPT:
+            _models.popitem(last=False)
+        _models[key] = open_model(config, weights, CPU)
+    _models.move_to_end(key)
+    return _models[key]

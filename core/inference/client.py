@@ -1,0 +1,266 @@
+"""Calls to a warm process that holds torch: one at a time, within a time, never mixed up; no torch.
+
+A call that crashes, hangs or eats the memory takes only that process with it: the caller is told,
+and the next call finds a new one.
+"""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Event, Lock, Thread
+from typing import IO, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import AuditError, LostWorker, Refused
+
+ROOT: Final = Path(__file__).parents[2]
+WORKER: Final = "core.inference.worker"
+TIMEOUT_S: Final = 300.0
+LOOK_S: Final = 0.2
+MEMORY_SHARE: Final = 0.75  # of the machine's, that the process may hold
+SMALLER: Final = "try a smaller batch size, or evaluate in the background"
+Json = dict[str, Any]  # Any: plain JSON values
+Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a call found: plain values, and arrays by name."""
+
+    found: Json
+    arrays: Arrays
+
+
+class Client:
+    """A warm process and the means to ask it; threads wait for one another.
+
+    Parameters
+    ----------
+    module : str
+        What is run: it speaks as `core.inference.worker` does.
+    memory_bytes : int, optional
+        Resident memory beyond which the process is ended; three quarters of the machine's by
+        default.
+    """
+
+    def __init__(self, module: str = WORKER, memory_bytes: int | None = None) -> None:
+        self._module = module
+        self._memory = memory_bytes or int(MEMORY_SHARE * _machine_memory())
+        self._lock = Lock()
+        self._ids = count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answers: Queue[tuple[Json, Arrays] | None] = Queue()
+
+    def call(
+        self,
+        name: str,
+        asked: Mapping[str, Any],
+        *,
+        timeout_s: float = TIMEOUT_S,
+        cancel: Event | None = None,
+    ) -> Answer:
+        """Ask, and wait for the answer.
+
+        Parameters
+        ----------
+        name : str
+            One of `core.inference.calls.CALLS`.
+        asked : mapping
+            Plain JSON.
+        timeout_s : float
+            Seconds until the process is ended; waiting for other calls is not counted.
+        cancel : Event, optional
+            Ends the process when set.
+
+        Raises
+        ------
+        AuditError
+            What the call refused; LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
+        LostWorker
+            The process died, or answered something else.
+        """
+        with self._lock:
+            return self._call(name, dict(asked), time.monotonic() + timeout_s, timeout_s, cancel)
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+
+    def _call(
+        self, name: str, asked: Json, deadline: float, timeout_s: float, cancel: Event | None
+    ) -> Answer:
+        number = next(self._ids)
+        request = json.dumps({"id": number, "call": name, "asked": asked}).encode() + b"\n"
+        process = self._running()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(request)
+            process.stdin.flush()
+        except OSError:  # it has ended for want of work meanwhile
+            self._end()
+            process = self._running()
+            assert process.stdin is not None
+            process.stdin.write(request)
+            process.stdin.flush()
+        said, arrays = self._wait(process, deadline, timeout_s, cancel)
+        if said.get("id") != number:
+            self._end()
+            raise _lost("it answered something else")
+        if "error" in said:
+            raise _refused(said["error"])
+        return Answer(said["found"], arrays)
+
+    def _wait(
+        self,
+        process: "subprocess.Popen[bytes]",
+        deadline: float,
+        timeout_s: float,
+        cancel: Event | None,
+    ) -> tuple[Json, Arrays]:
+        """Return the next answer, or end the process and say why."""
+        while True:
+            try:
+                answer = self._answers.get(timeout=LOOK_S)
+            except Empty:
+                answer = ({}, {})
+            if answer is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(LOOK_S)  # its output ends a moment before it does
+                code = process.poll()
+                self._end()
+                raise _lost("no valid answer") if code is None else _ended(code)
+            if answer[0]:
+                return answer
+            self._check(process, deadline, timeout_s, cancel)
+
+    def _check(
+        self,
+        process: "subprocess.Popen[bytes]",
+        deadline: float,
+        timeout_s: float,
+        cancel: Event | None,
+    ) -> None:
+        refusal: Refused | None = None
+        if cancel is not None and cancel.is_set():
+            refusal = Refused("CANCELLED", "it was stopped", "start it again when you like")
+        elif time.monotonic() > deadline:
+            what = f"the model gave no answer within {timeout_s:g} seconds"
+            refusal = Refused("LIMIT_TIME", what, SMALLER)
+        elif _resident(process.pid) > self._memory:
+            what = f"the model took more than {self._memory / 2**30:.1f} GiB of memory"
+            refusal = Refused("LIMIT_MEMORY", what, SMALLER)
+        if refusal is not None:
+            self._end()
+            raise refusal
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is None or self._process.poll() is not None:
+            self._end()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module],
+                cwd=ROOT,
+                env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": _threads()},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._answers = Queue()
+            assert self._process.stdout is not None
+            reading = Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True)
+            reading.start()
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        assert process.stdin is not None
+        with suppress(OSError):  # what was not sent yet
+            process.stdin.close()
+        process.wait()
+
+
+@cache
+def shared() -> Client:
+    """Return the client that all sessions of this server share."""
+    return Client()
+
+
+def _read(out: IO[bytes], answers: "Queue[tuple[Json, Arrays] | None]") -> None:
+    """Put answers into the queue as they come, and None when there are no more."""
+    try:
+        while line := out.readline():
+            said: Json = json.loads(line)
+            arrays = {
+                name: np.frombuffer(_whole(out, _n_bytes(dtype, shape)), dtype).reshape(shape)
+                for name, dtype, shape in said.pop("arrays")
+            }
+            answers.put((said, arrays))
+    except (OSError, ValueError, KeyError, TypeError):
+        log.exception("a warm process left no valid answer")
+    finally:
+        out.close()
+        answers.put(None)
+
+
+def _n_bytes(dtype: str, shape: list[int]) -> int:
+    return int(np.dtype(dtype).itemsize * np.prod(shape, dtype=np.int64))
+
+
+def _whole(out: IO[bytes], n_bytes: int) -> bytes:
+    found = out.read(n_bytes)
+    if len(found) != n_bytes:
+        raise ValueError("an answer is cut short")
+    return found
+
+
+def _refused(error: Json) -> AuditError:
+    said = AuditError(*(str(error[key]) for key in ("code", "what", "remedy", "where")))
+    said.exit_code = int(error["exit_code"])
+    return said
+
+
+def _ended(code: int) -> AuditError:
+    if code == -signal.SIGKILL:
+        what = "the model's process was killed; memory may have run out"
+        return Refused("LIMIT_MEMORY", what, SMALLER)
+    return _lost(f"signal {-code}" if code < 0 else f"code {code}")
+
+
+def _lost(how: str) -> LostWorker:
+    what = f"the model's process ended ({how})"
+    return LostWorker("LOST_WORKER", what, f"nothing else was touched; {SMALLER}")
+
+
+def _threads() -> str:
+    return str(max(1, (os.cpu_count() or 1) // 2))
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _resident(pid: int) -> int:
+    """Return the bytes of memory that a process holds; 0 where that is not known."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

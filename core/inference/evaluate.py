@@ -1,0 +1,148 @@
+"""What a model says of the images of one split, batch by batch; torch."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from core.datasets.base import Part
+from core.errors import Refused
+from core.inference.prepare import Prepare
+
+Said = Callable[[int], None]  # images done
+
+
+@torch.inference_mode()
+def scores(  # noqa: PLR0913  each is a separate part of an evaluation
+    model: nn.Module,
+    part: Part,
+    prepare: Prepare,
+    *,
+    device: torch.device,
+    batch_size: int,
+    limit: int | None = None,
+    many: bool = False,
+    said: Said = lambda _: None,
+) -> npt.NDArray[np.float32]:
+    """Return the scores of the first images of a part, in order.
+
+    Parameters
+    ----------
+    model : nn.Module
+        In evaluation mode, on the device; returns logits (n, K).
+    part : Part
+    prepare : Prepare
+    device : torch.device
+    batch_size : int
+        Images at once; each is several inputs where several crops are looked at.
+    limit : int, optional
+        How many images; None is all.
+    many : bool
+        Outputs are labels of their own: probabilities are sigmoids.
+    said : callable
+        Called with the number of images done after each batch.
+
+    Returns
+    -------
+    (N, K) float32
+        Logits, or probabilities where those of several crops are averaged.
+
+    Raises
+    ------
+    Refused
+        MEMORY: a batch does not fit. NONFINITE: the model gives NaN or infinity. MODEL_OUTPUT: it
+        gives no row of scores for each image.
+    """
+    n = min(len(part), limit or len(part))
+    batches = torch.split(torch.arange(n), batch_size)
+    found: list[npt.NDArray[np.float32]] = []
+    with _in_memory(batch_size), _exact():
+        for batch, images in zip(batches, part.images(batches, device), strict=True):
+            out = _averaged(model, prepare, images, many=many).cpu().numpy()
+            _check(out, len(batch), int(batch[0]))
+            found.append(out)
+            said(int(batch[-1]) + 1)
+    return np.concatenate(found)
+
+
+def _averaged(model: nn.Module, prepare: Prepare, images: Tensor, *, many: bool) -> Tensor:
+    """Return the mean over the crops, float32."""
+    total: Tensor | None = None
+    crops = prepare(images)
+    for crop in crops:
+        out = _outputs(model, crop)
+        if prepare.how.gives_probabilities:
+            out = out.double().sigmoid() if many else out.double().softmax(1)
+        total = out if total is None else total + out
+    assert total is not None
+    return (total / len(crops)).float()
+
+
+def _outputs(model: nn.Module, images: Tensor) -> Tensor:
+    """Return logits (n, K) float32, or say that the network does not take such images."""
+    try:
+        found = model(images)
+    except torch.OutOfMemoryError:
+        raise
+    except (AssertionError, RuntimeError, ValueError) as error:
+        if "allocate memory" in str(error):
+            raise
+        height, width = images.shape[-2:]
+        raise Refused(
+            "MODEL_INPUT",
+            f"the network does not take images of {height} x {width} ({str(error)[:200]})",
+            "give the size that it was made for",
+        ) from error
+    if not isinstance(found, Tensor):
+        what = f"the model gives a {type(found).__name__}"
+        raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
+    return found.float()
+
+
+def _check(out: npt.NDArray[np.float32], n: int, first: int) -> None:
+    if out.ndim != 2 or len(out) != n:
+        what = f"the model gives an array of shape {out.shape} for {n} images"
+        raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
+    bad = np.argwhere(~np.isfinite(out))
+    if bad.size:
+        row, column = bad[0]
+        raise Refused(
+            "NONFINITE",
+            f"the model gives {out[row, column]} for image {first + row}, class {column}",
+            "check mean, std and the weights; nothing was left out",
+        )
+
+
+@contextmanager
+def _in_memory(batch_size: int) -> Iterator[None]:
+    """Say what to do where a batch does not fit."""
+    try:
+        yield
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise out_of_memory(batch_size) from error
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error):
+            raise
+        raise out_of_memory(batch_size) from error
+
+
+def out_of_memory(batch_size: int) -> Refused:
+    """Return the refusal of a batch that is too large."""
+    half = f"to {batch_size // 2}" if batch_size > 1 else "or use a smaller input or model"
+    what = f"a batch of {batch_size} images does not fit into the memory"
+    return Refused("MEMORY", what, f"halve the batch size {half}")
+
+
+@contextmanager
+def _exact() -> Iterator[None]:
+    """Keep TF32, with its 10 bits, out of an evaluation: confidence is read off it."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32
+    cudnn.allow_tf32 = matmul.allow_tf32 = False
+    try:
+        yield
+    finally:
+        cudnn.allow_tf32, matmul.allow_tf32 = before

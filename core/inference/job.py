@@ -1,0 +1,283 @@
+"""One evaluation from its folder to a run in the library; torch."""
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from core import defaults
+from core.checkpoints.load import load as load_model
+from core.configs import AuditConfig
+from core.datasets.base import Data, Part
+from core.datasets.load import load as load_data
+from core.datasets.outside import open_outside, overlap
+from core.datasets.pictures import Scaling
+from core.errors import Notice, Refused, UsageError
+from core.inference.config import EvaluationConfig
+from core.inference.evaluate import scores
+from core.inference.folder import WEIGHTS, config_of
+from core.inference.prepare import Prepare
+from core.library import Source, open_library, summarise
+from core.metrics.suite import audit
+from core.models.build import input_size
+from core.predictions import Predictions, ScoreKind, Task
+from core.training.folder import JobFolder
+from core.training.progress import Progress, write
+
+EVERY_S: Final = 1.0
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+def run(folder: JobFolder) -> Json:
+    """Evaluate a job's model, keep the run in the library, and return how it went.
+
+    Parameters
+    ----------
+    folder : JobFolder
+        Holds the config and the weights.
+
+    Raises
+    ------
+    AuditError
+        Of the settings, the weights, the data, the memory or the library.
+    """
+    began = time.monotonic()
+    config = config_of(folder)
+    device = connect(config)
+    data = open_data(config)
+    check_classes(config, data)
+    evaluation = Evaluation(config, data, open_model(config, folder.path / WEIGHTS, device), device)
+    pace = Pace(folder, config)
+    splits = dict(evaluation.all(pace))
+    manifest = open_library().keep_evaluated(
+        config.name,
+        splits,
+        source=Source(config.weights.file or config.model, config.weights.digest),
+        summary={"test": summarise(audit(splits["test"], AuditConfig()))}
+        if "test" in splits
+        else {},
+        notices=(*data.notices, *evaluation.notices),
+        config=config.to_json(),
+        environment=environment(device),
+        run_id=folder.path.name,
+    )
+    result: Json = {
+        "job": folder.path.name,
+        "run": manifest.id,
+        "state": "succeeded",
+        "seconds": time.monotonic() - began,
+        "device": device.type,
+        "images_per_second": pace.rate,
+        "notices": [notice.to_json() for notice in manifest.notices],
+    }
+    folder.finish(result)
+    return result
+
+
+def connect(config: EvaluationConfig) -> torch.device:
+    """Return the device that a config asks for.
+
+    Raises
+    ------
+    UsageError
+        DEVICE: there is none.
+    """
+    there = torch.cuda.is_available()
+    if config.device == "cuda" and not there:
+        raise UsageError("DEVICE", "no CUDA device can be used", "set device to cpu or auto")
+    return torch.device("cuda" if there and config.device != "cpu" else "cpu")
+
+
+def open_data(config: EvaluationConfig) -> Data:
+    """Return the data of a config, streamed images scaled as its preprocessing says."""
+    how = config.preprocessing
+    return load_data(
+        config.data,
+        root=Path(config.data_root).expanduser() if config.data_root else None,
+        split_seed=config.split_seed,
+        size=how.scaled,
+        download=config.data_root is None,
+        scaling=Scaling(how.cover, how.interpolation == "bicubic"),
+    )
+
+
+def check_classes(config: EvaluationConfig, data: Data) -> None:
+    """Refuse a model that has other classes than the data."""
+    n_classes = len(data.class_names)
+    if config.n_outputs != n_classes:
+        raise Refused(
+            "CLASSES",
+            f"the model has {config.n_outputs} outputs, {data.name} {n_classes} classes",
+            "choose the data that it was trained on",
+        )
+
+
+def open_model(config: EvaluationConfig, weights: Path, device: torch.device) -> nn.Module:
+    """Return the model with its weights, in evaluation mode; it is whole or not there.
+
+    Raises
+    ------
+    Refused
+        STATE_DICT: names or shapes differ.
+    """
+    model = load_model(
+        weights,
+        config.model,
+        n_outputs=config.n_outputs,
+        channels=config.channels,
+        size=input_size(config.model, config.preprocessing.size),
+    )
+    return model.to(device).to(memory_format=torch.channels_last)
+
+
+class Pace:
+    """Says about once a second how far the evaluation is.
+
+    Parameters
+    ----------
+    folder : JobFolder
+    config : EvaluationConfig
+    """
+
+    def __init__(self, folder: JobFolder, config: EvaluationConfig) -> None:
+        self._folder = folder
+        self._n_parts = len(config.splits) + len(config.sets)
+        self._began = self._said = time.monotonic()
+        self._done = 0  # images of the parts before
+        self._now = 0
+        self.part = -1
+        self.n = 0
+
+    def begin(self, n_images: int) -> None:
+        """Take note that the next split begins."""
+        self._done += self._now
+        self.part, self.n, self._now = self.part + 1, n_images, 0
+
+    def did(self, n_images: int) -> None:
+        """Take note of how many images of this split are done."""
+        self._now = n_images
+        now = time.monotonic()
+        if now - self._said < EVERY_S:
+            return
+        self._said = now
+        spent = now - self._began
+        share = (self.part + n_images / self.n) / self._n_parts
+        write(
+            self._folder.path,
+            Progress(
+                epoch=self.part,
+                n_epochs=self._n_parts,
+                batch=n_images,
+                n_batches=self.n,
+                images_per_second=self.rate,
+                memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                seconds=spent,
+                left=spent * (1 - share) / share,
+            ),
+        )
+
+    @property
+    def rate(self) -> float:
+        """Images a second so far."""
+        return (self._done + self._now) / max(time.monotonic() - self._began, 1e-9)
+
+
+@dataclass
+class Evaluation:
+    """A model, the data and what was noticed on the way."""
+
+    config: EvaluationConfig
+    data: Data
+    model: nn.Module
+    device: torch.device
+    notices: list[Notice] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Make ready what prepares images."""
+        self._prepare = Prepare(
+            self.config.preprocessing,
+            self.config.channels,
+            self.data.mean,
+            self.data.std,
+            self.device,
+        )
+
+    def all(self, pace: Pace) -> Iterator[tuple[str, Predictions]]:
+        """Yield the predictions of every split, then of every set, by name."""
+        for split in self.config.splits:
+            yield split, self.of(getattr(self.data, split), pace)
+        for wanted in self.config.sets:
+            found = open_outside(wanted, self.data, download=wanted.root is None)
+            self.notices += [
+                Notice(one.code, f"{wanted.label}: {one.text}") for one in found.notices
+            ]
+            if wanted.role == "ood":
+                self._check_overlap(wanted.label, found.part)
+            yield wanted.name, self.of(found.part, pace, labelled=found.labelled)
+
+    def of(self, part: Part, pace: Pace, *, labelled: bool = True) -> Predictions:
+        """Return what the model says of a part."""
+        n = min(len(part), self.config.limit or len(part))
+        many = self.data.task is Task.MULTILABEL
+        pace.begin(n)
+        found = scores(
+            self.model,
+            part,
+            self._prepare,
+            device=self.device,
+            batch_size=self.config.batch_size,
+            limit=n,
+            many=many,
+            said=pace.did,
+        )
+        labels = part.targets[:n].cpu().numpy().astype(np.int64)
+        return Predictions(
+            self.data.task,
+            self._kind(many=many),
+            found,
+            labels if labelled else np.full(found.shape if many else n, -1, np.int64),
+            class_names=self.data.class_names,
+            row_ids=part.row_ids[:n],
+            labelled=labelled,
+        )
+
+    def _kind(self, *, many: bool) -> ScoreKind:
+        if not self.config.preprocessing.gives_probabilities:
+            return ScoreKind.LOGITS
+        return ScoreKind.SIGMOID if many else ScoreKind.PROBABILITIES
+
+    def _check_overlap(self, label: str, part: Part) -> None:
+        """Refuse a set that is the data itself, and say where some of it is."""
+        n_same = overlap(self.data, part)
+        if n_same == len(part):
+            raise Refused(
+                "OVERLAP",
+                f"every image of {label} is one of {self.data.name}",
+                "choose a set that the model was not made for",
+            )
+        if n_same:
+            text = f"{n_same:,} of {len(part):,} images of {label} also are in {self.data.name}."
+            self.notices.append(Notice("OVERLAP", text))
+
+
+def environment(device: torch.device) -> Json:
+    """Return what a run was made with."""
+    cuda = device.type == "cuda"
+    return {
+        "candor": defaults.VERSION,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "platform": sys.platform,
+        "device": device.type,
+        "device_name": torch.cuda.get_device_name(device) if cuda else platform.machine(),
+        "threads": torch.get_num_threads(),
+    }

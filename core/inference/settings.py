@@ -1,0 +1,66 @@
+"""How a network wants its images, as its library says; torch."""
+
+from typing import Any
+
+from core.inference.preprocessing import INTERPOLATIONS, Preprocessing
+from core.models.build import input_size
+from core.models.catalogue import MODELS
+
+CIFAR = (32, 32)  # the networks of our catalogue take any size; most were trained on CIFAR
+
+
+def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
+    """Return the preprocessing that a network was most likely trained with.
+
+    Parameters
+    ----------
+    model : str
+    size : (int, int), optional
+        Height and width of its images where they are known, as from its position embedding.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an unknown network.
+    """
+    if model in MODELS:
+        return Preprocessing(input_size(model, size or CIFAR))
+    own = input_size(model, CIFAR)  # refuses unknown names
+    library, _, name = model.partition(":")
+    found = _timm(name, own) if library == "timm" else _torchvision(name, own)
+    return Preprocessing(**{**found, "size": size or own})
+
+
+def _timm(name: str, size: tuple[int, int]) -> dict[str, Any]:
+    import timm
+
+    settings = timm.get_pretrained_cfg(name)
+    assert settings is not None
+    square = settings.crop_mode in (None, "center", "border")
+    return {
+        "size": size,
+        "mean": tuple(settings.mean),
+        "std": tuple(settings.std),
+        "crop": float(settings.crop_pct),
+        "cover": square,
+        "interpolation": _interpolation(settings.interpolation),
+    }
+
+
+def _torchvision(name: str, size: tuple[int, int]) -> dict[str, Any]:
+    from torchvision import models  # type: ignore[import-untyped]
+
+    shown = models.get_model_weights(name).DEFAULT.transforms()
+    (scaled,) = shown.resize_size
+    return {
+        "size": size,
+        "mean": tuple(shown.mean),
+        "std": tuple(shown.std),
+        "crop": min(1.0, size[0] / scaled),
+        "cover": True,
+        "interpolation": _interpolation(shown.interpolation.value),
+    }
+
+
+def _interpolation(name: str) -> str:
+    return name if name in INTERPOLATIONS else "bilinear"

@@ -1,0 +1,100 @@
+"""The real warm process: matching, a quick look, pictures; several users at once get their own."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from core.datasets.load import load
+from core.datasets.shifts import OutsideSet
+from core.errors import AuditError
+from core.inference.client import Client
+from core.models.build import build
+from tests.core.inference.test_job import CONFIG
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def client():
+    made = Client()
+    yield made
+    made.close()
+
+
+def tensors(net):
+    dtypes = {torch.float32: "F32", torch.int64: "I64"}
+    return [[k, list(v.shape), dtypes[v.dtype]] for k, v in net.state_dict().items()]
+
+
+def small(seed):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build("small_cnn", n_outputs=10, channels=1, size=(8, 8)).eval()
+
+
+def test_matching_says_how_tensors_fit_and_what_the_network_is_shown(client):
+    asked = {"tensors": tensors(small(0)), "model": "small_cnn", "n_outputs": 10, "channels": 1}
+    found = client.call("matching", asked | {"size": [8, 8]}).found
+    assert found["match"]["matched"] == found["match"]["total"] == len(asked["tensors"])
+    assert found["settings"]["size"] == [8, 8]
+    wrong = client.call("matching", asked | {"n_outputs": 3, "size": None}).found
+    assert wrong["match"]["likely_outputs"] == 10
+    resnet = client.call("matching", asked | {"model": "torchvision:resnet18", "size": None}).found
+    assert resnet["settings"] == {
+        "size": [224, 224], "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
+        "crop": 0.875, "cover": True, "interpolation": "bilinear", "crops": 1, "average": "logits",
+    }  # fmt: skip
+    timm = client.call("matching", asked | {"model": "timm:vit_tiny_patch16_224", "size": None})
+    assert timm.found["settings"]["interpolation"] == "bicubic"
+    with pytest.raises(AuditError, match="unknown"):
+        client.call("matching", asked | {"model": "timm:no_such_net", "size": None})
+
+
+def test_two_users_in_four_threads_get_their_own_models_answers(client, tmp_path):
+    digits = load("digits", root=None, split_seed=0)
+    pixels = (digits.val.pixels[:24].float() / 255 - digits.mean[0]) / digits.std[0]
+    nets = [small(seed) for seed in range(4)]
+    paths = [tmp_path / f"{number}.safetensors" for number in range(4)]
+    for net, path in zip(nets, paths, strict=True):
+        save_file(net.state_dict(), path)
+    with torch.inference_mode():
+        expected = [net(pixels).numpy() for net in nets]
+
+    def ask(number):
+        which, n = number % 4, 3 + number % 20
+        asked = {"config": CONFIG.to_json(), "weights": str(paths[which]), "split": "val", "n": n}
+        answer = client.call("trying", asked)
+        np.testing.assert_array_equal(answer.arrays["labels"], digits.val.targets[:n])
+        return np.allclose(answer.arrays["scores"], expected[which][:n], atol=1e-5)
+
+    with ThreadPoolExecutor(4) as one, ThreadPoolExecutor(4) as other:
+        found = [*one.map(ask, range(0, 40, 2)), *other.map(ask, range(1, 40, 2))]
+    assert found == [True] * 40
+
+
+def test_a_file_that_was_replaced_is_read_again(client, tmp_path):
+    path = tmp_path / "net.safetensors"
+    asked = {"config": CONFIG.to_json(), "weights": str(path), "split": "val", "n": 2}
+    save_file(small(0).state_dict(), path)
+    before = client.call("trying", asked).arrays["scores"]
+    path.unlink()
+    save_file(small(1).state_dict(), path)
+    assert not np.allclose(client.call("trying", asked).arrays["scores"], before)
+
+
+def test_pictures_are_those_of_the_rows_in_their_order(client):
+    digits = load("digits", root=None, split_seed=0)
+    noisy = OutsideSet("corrupted", corruption="contrast", severity=5)
+    config = replace(CONFIG, sets=(noisy,)).to_json()
+    asked = {"config": config, "split": "test", "rows": [7, 0, 499]}
+    found = client.call("pictures", asked).arrays["images"]
+    np.testing.assert_array_equal(found, digits.test.pixels[[7, 0, 499]])
+    changed = client.call("pictures", asked | {"split": noisy.name}).arrays["images"]
+    assert changed.shape == found.shape
+    assert not np.array_equal(changed, found)
+    with pytest.raises(AuditError, match="500 images"):
+        client.call("pictures", asked | {"rows": [500]})

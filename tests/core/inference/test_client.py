@@ -1,0 +1,98 @@
+"""Calls to a warm process: answers belong to who asked; whatever it does, only it is lost."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Timer
+
+import numpy as np
+import pytest
+
+from core.errors import AuditError, LostWorker, Refused
+from core.inference.client import Client
+
+ECHO = "tests.core.inference.echo"
+
+
+@pytest.fixture
+def client():
+    made = Client(ECHO)
+    yield made
+    made.close()
+
+
+def pid(client: Client) -> int:
+    return client.call("echo", {}).found["pid"]
+
+
+def test_one_process_answers_call_after_call(client):
+    assert pid(client) == pid(client)
+    answer = client.call("echo", {"n": 4, "value": 7})
+    assert answer.found["asked"] == {"n": 4, "value": 7}
+    np.testing.assert_array_equal(answer.arrays["values"], [7, 7, 7, 7])
+
+
+def test_two_users_with_four_threads_never_get_what_another_asked(client):
+    """Two users, four threads, forty calls; half of them are slow enough to overtake."""
+
+    def ask(number: int) -> bool:
+        asked = {"n": 1 + number, "value": number, "wait": 0.01 * (number % 3)}
+        answer = client.call("echo", asked)
+        expected = np.full(1 + number, number)
+        return answer.found["asked"] == asked and np.array_equal(answer.arrays["values"], expected)
+
+    with ThreadPoolExecutor(4) as one, ThreadPoolExecutor(4) as other:
+        found = [*one.map(ask, range(0, 40, 2)), *other.map(ask, range(1, 40, 2))]
+    assert found == [True] * 40
+
+
+def test_a_refusal_is_raised_and_the_process_stays(client):
+    before = pid(client)
+    with pytest.raises(AuditError, match="CLASSES: two; ten") as excinfo:
+        client.call("echo", {"refuse": 1})
+    assert excinfo.value.exit_code == 2
+    assert pid(client) == before
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "code"),
+    [
+        ({"crash": 1}, LostWorker, "LOST_WORKER"),
+        ({"exit": 3}, LostWorker, "LOST_WORKER"),
+        ({"garble": 1}, LostWorker, "LOST_WORKER"),
+        ({"shift": 1}, LostWorker, "LOST_WORKER"),
+        ({"hang": 1}, Refused, "LIMIT_TIME"),
+    ],
+)
+def test_a_process_that_misbehaves_is_replaced(client, asked, error, code):
+    before = pid(client)
+    with pytest.raises(error) as excinfo:
+        client.call("echo", asked, timeout_s=1.0 if "hang" in asked else 30.0)
+    assert excinfo.value.code == code
+    assert "batch" in excinfo.value.remedy
+    assert pid(client) != before
+
+
+def test_a_process_that_eats_memory_is_ended():
+    client = Client(ECHO, memory_bytes=200 * 2**20)
+    try:
+        with pytest.raises(Refused, match=r"more than 0\.2 GiB") as excinfo:
+            client.call("echo", {"eat": 400 * 2**20})
+        assert excinfo.value.code == "LIMIT_MEMORY"
+        assert client.call("echo", {"value": 5}).arrays["values"][0] == 5
+    finally:
+        client.close()
+
+
+def test_a_call_that_is_stopped_ends_at_once_and_others_go_on(client):
+    cancel = Event()
+    Timer(0.3, cancel.set).start()
+    with pytest.raises(Refused, match="CANCELLED"):
+        client.call("echo", {"hang": 1}, cancel=cancel)
+    assert client.call("echo", {"value": 5}).arrays["values"][0] == 5
+
+
+def test_a_process_that_ended_for_want_of_work_is_started_again(client):
+    before = pid(client)
+    assert client._process is not None
+    client._process.kill()
+    client._process.wait()
+    assert pid(client) != before

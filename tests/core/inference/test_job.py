@@ -1,0 +1,224 @@
+"""An evaluation from weights to a run of the library, on real digits."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from core.datasets.load import load
+from core.datasets.shifts import OutsideSet
+from core.errors import Refused, UsageError
+from core.inference.config import EvaluationConfig, Weights, from_json
+from core.inference.evaluate import scores
+from core.inference.folder import WEIGHTS, config_of
+from core.inference.job import run
+from core.inference.prepare import Prepare
+from core.inference.preprocessing import Preprocessing
+from core.library import open_library
+from core.models.build import build
+from core.predictions import ScoreKind
+from core.training.folder import JobFolder
+
+ROOT = Path(__file__).parents[3]
+CPU = torch.device("cpu")
+CONFIG = EvaluationConfig(
+    model="small_cnn",
+    n_outputs=10,
+    channels=1,
+    weights=Weights("cnn.pt", "0f" * 16),
+    preprocessing=Preprocessing((8, 8)),
+    data="digits",
+    device="cpu",
+)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    return load("digits", root=None, split_seed=0)
+
+
+@pytest.fixture(scope="session")
+def net(digits):
+    """A small network that has learned a little."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = build("small_cnn", n_outputs=10, channels=1, size=(8, 8))
+        pixels = (digits.train.pixels.float() / 255 - digits.mean[0]) / digits.std[0]
+        optimizer = torch.optim.Adam(net.parameters(), 3e-3)
+        for _ in range(40):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(net(pixels), digits.train.targets).backward()
+            optimizer.step()
+    return net.eval()
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch, net):
+    """Return a function that evaluates a config in a folder of its own."""
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+
+    def make(job_id="job1", **changes):
+        folder = JobFolder.make(tmp_path / "home" / "jobs" / job_id, replace(CONFIG, **changes))
+        save_file(net.state_dict(), folder.path / WEIGHTS)
+        return folder
+
+    return make
+
+
+def test_a_run_holds_what_the_network_says_of_every_split_and_set(job, net, digits):
+    sets = (
+        OutsideSet("corrupted", corruption="brightness", severity=5),
+        OutsideSet("corrupted", corruption="gaussian_noise", severity=3, seed=4),
+    )
+    folder = job(sets=sets, batch_size=37, name="")
+    result = run(folder)
+    library = open_library()
+    manifest = library.get(result["run"])
+    assert (manifest.id, manifest.kind, manifest.name) == (
+        "job1",
+        "evaluate",
+        "small_cnn on Digits",
+    )
+    assert {name: entry.role for name, entry in manifest.splits.items()} == {
+        "val": "val", "test": "test",
+        "corrupted-brightness-5": "shifted", "corrupted-gaussian_noise-3": "shifted",
+    }  # fmt: skip
+    assert from_json(manifest.config) == config_of(folder)
+    pixels = (digits.test.pixels.float() / 255 - digits.mean[0]) / digits.std[0]
+    with torch.inference_mode():
+        expected = net(pixels).numpy()
+    found = library.load("job1", "test")
+    np.testing.assert_allclose(found.scores, expected, atol=1e-4)
+    np.testing.assert_array_equal(found.labels, digits.test.targets)
+    assert found.row_ids == digits.test.row_ids
+    clean = found.rows.correct.mean()
+    noisy = library.load("job1", "corrupted-gaussian_noise-3")
+    assert noisy.rows.correct.mean() < clean
+    np.testing.assert_array_equal(noisy.labels, found.labels)
+    assert manifest.metrics["test"]["accuracy"] == clean
+    assert result["state"] == folder.result()["state"] == "succeeded"
+
+
+def test_a_set_without_labels_is_kept_as_such(job, tmp_path):
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    (tmp_path / "leaves").mkdir()
+    for number in range(5):
+        pixels = rng.integers(0, 256, (20, 20, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "leaves" / f"{number}.png")
+    folder = job(sets=(OutsideSet("folder", root=str(tmp_path / "leaves")),), splits=("test",))
+    run(folder)
+    found = open_library().load("job1", "folder-leaves")
+    assert (found.labelled, found.n) == (False, 5)
+    assert set(found.labels) == {-1}
+
+
+def test_a_limit_takes_the_first_images_and_batches_do_not_matter(job):
+    run(job("whole"))
+    run(job("some", limit=11, batch_size=3))
+    whole, some = (open_library().load(name, "test") for name in ("whole", "some"))
+    np.testing.assert_allclose(some.scores, whole.scores[:11], atol=1e-5)
+    assert some.row_ids == whole.row_ids[:11]
+
+
+def test_averaged_probabilities_are_kept_as_probabilities(job, net, digits):
+    how = Preprocessing((8, 8), crop=0.8, crops=5, average="probabilities")
+    run(job("probabilities", preprocessing=how, splits=("test",), limit=9))
+    run(job("logits", preprocessing=replace(how, average="logits"), splits=("test",), limit=9))
+    found = open_library().load("probabilities", "test")
+    assert found.kind is ScoreKind.PROBABILITIES
+    crops = Prepare(how, 1, digits.mean, digits.std, CPU)(digits.test.pixels[:9])
+    with torch.inference_mode():
+        each = [net(crop).double() for crop in crops]
+    mean = sum(one.softmax(1) for one in each) / 5
+    np.testing.assert_allclose(found.scores, mean.numpy(), atol=1e-6)
+    logits = open_library().load("logits", "test")
+    assert logits.kind is ScoreKind.LOGITS
+    np.testing.assert_allclose(logits.scores, (sum(each) / 5).numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"n_outputs": 11}, "CLASSES"),
+        ({"model": "resnet50_cifar"}, "STATE_DICT"),
+        ({"channels": 3}, "STATE_DICT"),
+        ({"device": "cuda"}, "DEVICE"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_and_no_run_is_kept(job, changes, code):
+    if changes.get("device") == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises((Refused, UsageError)) as excinfo:
+        run(job(**changes))
+    assert excinfo.value.code == code
+    assert "job1" not in [row.id for row in open_library().rows()]
+
+
+class Broken(torch.nn.Module):
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def forward(self, images):
+        return self.answer(images)
+
+
+def _nan(images):
+    out = torch.zeros(len(images), 10)
+    out[1, 3] = float("nan")
+    return out
+
+
+def _memory(images):
+    raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        (_nan, "NONFINITE", "image 1, class 3"),
+        (_memory, "MEMORY", "halve the batch size to 4"),
+        (lambda images: images, "MODEL_OUTPUT", "shape"),
+        (lambda images: (images, images), "MODEL_OUTPUT", "tuple"),
+        (lambda images: torch.zeros(1, 10), "MODEL_OUTPUT", "for 8 images"),
+        (lambda images: images @ torch.zeros(9, 9), "MODEL_INPUT", "8 x 8"),
+    ],
+)
+def test_a_model_that_misbehaves_is_refused_in_words(digits, answer, code, said):
+    prepare = Prepare(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
+    with pytest.raises(Refused, match=said) as excinfo:
+        scores(Broken(answer), digits.val, prepare, device=CPU, batch_size=8)
+    assert excinfo.value.code == code
+
+
+def test_the_process_says_why_it_failed(job):
+    folder = job(n_outputs=11)
+    done = subprocess.run(
+        [sys.executable, "-m", "core.inference", str(folder.path)],
+        cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert folder.result()["error"]["code"] == "CLASSES"
+
+
+def test_a_process_that_does_nothing_for_long_is_ended(job, tmp_path):
+    folder = job()
+    code = (
+        "import sys, time; from pathlib import Path; from threading import Thread\n"
+        "from core.inference.__main__ import end_when_stalled\n"
+        "from core.training.folder import JobFolder\n"
+        "Thread(target=end_when_stalled, args=(JobFolder(Path(sys.argv[1])), 0.5)).start()\n"
+        "time.sleep(120)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder.path)], cwd=ROOT, timeout=60)
+    assert done.returncode == 2
+    assert folder.result()["error"]["code"] == "HANG"
+    assert "batch size" in folder.result()["error"]["remedy"]

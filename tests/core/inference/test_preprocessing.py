@@ -1,0 +1,148 @@
+"""Preprocessing: what is refused, and that images become what torchvision makes of them."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import UsageError
+from core.inference.prepare import Prepare
+from core.inference.preprocessing import MOMENTS, Preprocessing, from_json
+
+MEAN, STD = MOMENTS["imagenet"]
+CPU = torch.device("cpu")
+
+
+def images(n=2, channels=3, height=40, width=56):
+    shared = np.random.default_rng(0)
+    return torch.from_numpy(shared.integers(0, 256, (n, channels, height, width), np.uint8))
+
+
+def prepare(how, channels=3, mean=(0.0,), std=(1.0,)):
+    return Prepare(how, channels, mean, std, CPU)
+
+
+WRONG = [
+    {"size": (4, 32)},
+    {"size": (32, 4096)},
+    {"mean": (0.5,), "std": ()},
+    {"mean": (0.5,), "std": (0.0,)},
+    {"mean": (float("nan"),), "std": (1.0,)},
+    {"crop": 0.0},
+    {"crop": 1.1},
+    {"crop": float("nan")},
+    {"crops": 2},
+    {"crops": 10},
+    {"interpolation": "lanczos"},
+    {"average": "votes"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(UsageError, match="SETTING"):
+        Preprocessing(**{"size": (32, 32)} | wrong)
+
+
+HOWS = st.builds(
+    Preprocessing,
+    size=st.tuples(st.integers(8, 99), st.integers(8, 99)),
+    mean=st.just(MEAN),
+    std=st.just(STD),
+    crop=st.floats(0.5, 0.99),
+    cover=st.booleans(),
+    crops=st.sampled_from([1, 5, 10]),
+    average=st.sampled_from(["logits", "probabilities"]),
+)
+
+
+@given(HOWS)
+def test_json_gives_an_equal_one_back(how):
+    assert from_json(how.to_json()) == how
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, [], {"size": [8]}, {"size": [8, 8.0]}, {"size": [8, 8], "zoom": 1},
+     {"size": [8, 8], "mean": [True], "std": [1]}, {"size": [8, 8], "crops": True}],
+)  # fmt: skip
+def test_json_that_is_none_is_refused(wrong):
+    with pytest.raises(UsageError, match="SETTING"):
+        from_json(wrong)
+
+
+def test_an_image_of_the_size_is_only_normalised():
+    (found,) = prepare(Preprocessing((40, 56), MEAN, STD))(images())
+    expected = (images().double() / 255 - torch.tensor(MEAN).view(1, 3, 1, 1)) / torch.tensor(
+        STD
+    ).view(1, 3, 1, 1)
+    torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=0)
+
+
+def test_mean_and_std_of_the_data_stand_in_where_none_are_named():
+    (own,) = prepare(Preprocessing((40, 56)), mean=MEAN, std=STD)(images())
+    (named,) = prepare(Preprocessing((40, 56), MEAN, STD))(images())
+    torch.testing.assert_close(own, named)
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+def test_scaling_and_cropping_agree_with_torchvision(interpolation):
+    from torchvision.transforms import v2
+
+    mode = v2.InterpolationMode(interpolation)
+    theirs = v2.Compose(
+        [
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Resize(32, mode, antialias=True),
+            v2.CenterCrop(28),
+            v2.Normalize(MEAN, STD),
+        ]
+    )
+    how = Preprocessing((28, 28), MEAN, STD, 0.875, cover=True, interpolation=interpolation)
+    square = images(height=48, width=48)
+    (found,) = prepare(how)(square)
+    clipped = theirs(square)
+    if interpolation == "bicubic":  # ours stays within 0..1, as uint8 pictures do
+        low, high = prepare(Preprocessing((28, 28), MEAN, STD))(
+            torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1).expand(2, 3, 28, 28)
+        )[0]
+        clipped = clipped.clamp(low[None], high[None])
+    torch.testing.assert_close(found, clipped, atol=2e-5, rtol=0)
+    wide, _ = prepare(how)(images())[0], None  # the middle of what torchvision would scale whole
+    torch.testing.assert_close(wide.mean(), theirs(images()).mean(), atol=0.05, rtol=0)
+
+
+def test_ten_crops_are_those_of_torchvision():
+    from torchvision.transforms import v2
+
+    how = Preprocessing((32, 48), MEAN, STD, 0.85, crops=10)
+    assert how.scaled == (38, 56)
+    batch = images(height=38, width=56)
+    plain = (batch.float() / 255 - torch.tensor(MEAN).view(1, 3, 1, 1)) / torch.tensor(STD).view(
+        1, 3, 1, 1
+    )
+    found = prepare(how)(batch)
+    five, more = v2.FiveCrop((32, 48))(plain), v2.FiveCrop((32, 48))(plain.flip(-1))
+    for crop in (*five, *more):
+        assert any(torch.allclose(crop, one, atol=1e-5) for one in found)
+    assert len(found) == 10
+    assert len(prepare(Preprocessing((32, 48), MEAN, STD, 0.85, crops=5))(batch)) == 5
+
+
+def test_grey_is_repeated_and_colours_become_their_luma():
+    grey = images(channels=1)
+    (three,) = prepare(Preprocessing((40, 56)), 3, (0.0,), (1.0,))(grey)
+    torch.testing.assert_close(three, (grey.float() / 255).expand(-1, 3, -1, -1))
+    (one,) = prepare(Preprocessing((40, 56)), 1, (0.0,), (1.0,))(images())
+    red, green, blue = (images().double() / 255).unbind(1)
+    luma = 0.299 * red + 0.587 * green + 0.114 * blue
+    torch.testing.assert_close(one[:, 0].double(), luma, atol=1e-6, rtol=0)
+
+
+def test_covering_keeps_proportions_and_cuts_both_sides_alike():
+    ramp = torch.arange(56, dtype=torch.uint8).expand(1, 1, 40, 56)
+    (cut,) = prepare(Preprocessing((40, 40), cover=True), 1)(ramp)
+    torch.testing.assert_close(cut[0, 0, 0] * 255, torch.arange(8.0, 48.0), atol=1e-3, rtol=0)
+    (squeezed,) = prepare(Preprocessing((40, 40)), 1)(ramp)
+    assert squeezed[0, 0, 0, 0] * 255 < 1
