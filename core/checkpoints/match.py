@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from core.checkpoints.names import Renaming, renamings
 from core.errors import Refused
-from core.models.build import build, last_layer
+from core.models.build import last_layer, outline
 from core.readers.weights import TensorInfo
 
 SHOWN: Final = 10
@@ -132,8 +132,7 @@ def match(
     UsageError
         SETTING: the network cannot be made.
     """
-    with torch.device("meta"):
-        net = build(model, n_outputs=n_outputs, channels=channels, size=size)
+    net = outline(model, n_outputs=n_outputs, channels=channels, size=size)
     empty = {t.name: torch.empty(t.shape, dtype=DTYPES[t.dtype], device="meta") for t in tensors}
     return fitted(empty, net, model, n_outputs)[0]
 

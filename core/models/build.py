@@ -1,9 +1,11 @@
 """From the name of a network to the network; torch."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
+import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from core.errors import UsageError
 from core.models.by_name import timm_model, timm_size, torchvision_model, torchvision_size
@@ -68,6 +70,29 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
         return FORMS[name](channels, n_outputs)
     library, _, own_name = name.partition(":")
     return LIBRARIES[library][0](own_name, channels, n_outputs)
+
+
+def outline(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) -> nn.Module:
+    """Return a network without numbers, which only knows its shapes; arguments as of `build`.
+
+    Small tensors may have numbers all the same: some networks compute their widths from them.
+    """
+    with _Outlining():
+        return build(name, n_outputs=n_outputs, channels=channels, size=size)
+
+
+class _Outlining(TorchFunctionMode):
+    """Weights of layers, which are made empty before they are drawn, take no memory."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401  as torch's own
+        device = {"device": "meta"} if func is torch.empty else {}
+        return func(*args, **{**(kwargs or {}), **device})
 
 
 def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:

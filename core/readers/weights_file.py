@@ -1,7 +1,7 @@
 """Files of weights: the named tensors of torch.save and safetensors, and what lies beside them.
 
-Stricter than `torch.load(weights_only=True)`, and without torch: names outside a fixed table, sizes
-that the bytes do not bear out, compressed storages and programs are refused.
+Stricter than torch with weights only, and without torch: names outside a fixed table, sizes that
+the bytes do not bear out, compressed storages and programs are refused.
 """
 
 import math

@@ -24,7 +24,7 @@ def small(torch, filled):
     from core.models.build import build
 
     torch.manual_seed(2)
-    return filled(build("small_cnn", **SMALL))
+    return filled(build("small_cnn", **SMALL), 1, (8, 8))
 
 
 def matched(state, model="small_cnn", **wanted):

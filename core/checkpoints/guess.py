@@ -1,0 +1,149 @@
+"""Which network a file's weights are of, how many classes and channels; no torch.
+
+All tensors must have the names and shapes of the network; what the file says of itself, and its
+name, only order networks that fit alike, or stand in where none fits.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from core.checkpoints.index import Hit, Index, lookup, shipped
+from core.checkpoints.names import renamings
+from core.readers.weights import Hint, WeightGroup, WeightsFile
+
+MOST: Final = 20
+COLOURS: Final = 3
+NAMING: Final = frozenset(
+    {"arch", "architecture", "model", "model_name", "model_arch", "backbone", "net", "network"}
+    | {"encoder", "base_model"}
+)
+COUNTING: Final = frozenset({"num_classes", "n_classes", "num_labels", "num_outputs", "nb_classes"})
+TIMM: Final = frozenset({"version", "arch"})  # timm's trainer saves both
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network that the weights may be of.
+
+    Attributes
+    ----------
+    model : str
+        As in `core.models.catalogue`.
+    n_outputs, channels : int
+    size : (int, int) or None
+        Height and width of its images; None where it takes any.
+    why : str
+        What speaks for it, for people.
+    fits : bool
+        Whether all tensors have its names and shapes.
+    """
+
+    model: str
+    n_outputs: int
+    channels: int
+    size: tuple[int, int] | None
+    why: str
+    fits: bool
+
+
+def guess(file: WeightsFile, group: WeightGroup) -> tuple[Candidate, ...]:
+    """Return the networks that a group may be of, the likeliest first; none where nothing tells.
+
+    Parameters
+    ----------
+    file : WeightsFile
+    group : WeightGroup
+        One of the file's.
+    """
+    index = shipped()
+    hints = dict(_named(file, index))
+    found = sorted(_hits(group, index), key=lambda hit: _rank(hit.network, hints, file.hints))
+    if not found:
+        return tuple(_of_hints(file, group, hints, index))[:MOST]
+    return tuple(_fitting(hit, hints, len(found), index) for hit in found[:MOST])
+
+
+def _hits(group: WeightGroup, index: Index) -> list[Hit]:
+    """Return what fits under the most literal reading of the names under which anything does."""
+    shapes = {one.name: one.shape for one in group.tensors}
+    for renaming in renamings(list(shapes)):
+        found = list(lookup({new: shapes[old] for old, new in renaming.names.items()}, index))
+        if found:
+            return found
+    return []
+
+
+def _fitting(hit: Hit, hints: Mapping[str, str], alike: int, index: Index) -> Candidate:
+    why = "all tensors have its names and shapes"
+    own = _own(hit.network)
+    if own in hints:
+        why += f"; {hints[own]}"
+    if alike > 1:
+        why += f"; {alike - 1} more fit as well, and may compute something else"
+    channels = COLOURS if hit.channels is None else hit.channels
+    return Candidate(hit.network, hit.n_outputs, channels, index.size(hit.network), why, fits=True)
+
+
+def _of_hints(
+    file: WeightsFile, group: WeightGroup, hints: Mapping[str, str], index: Index
+) -> Iterator[Candidate]:
+    """Yield networks by their names, where no network has these tensors."""
+    names = [name for name in index.names() if _own(name) in hints]
+    for name in sorted(names, key=lambda name: _rank(name, hints, file.hints)):
+        outputs, channels = _outputs(file, group), _channels(group)
+        why = f"{hints[_own(name)]}; its tensors have other names or shapes"
+        yield Candidate(name, outputs, channels, index.size(name), why, fits=False)
+
+
+def _rank(
+    network: str, hints: Mapping[str, str], said: Mapping[str, Hint]
+) -> tuple[int, bool, int, str]:
+    """Order networks that fit alike: named first, then by the library that saves so, then short."""
+    own = _own(network)
+    order = list(hints).index(own) if own in hints else len(hints)
+    of_timm = network.startswith("timm:")
+    return order, of_timm != (said.keys() >= TIMM), len(own), network
+
+
+def _own(network: str) -> str:
+    """Return the name without library, tag, or the mark of our forms."""
+    return network.rpartition(":")[2].removesuffix("_cifar").removesuffix("_released")
+
+
+def _named(file: WeightsFile, index: Index) -> Iterator[tuple[str, str]]:
+    """Yield names of networks that the file says or bears, with where; the surest first."""
+    for key, value in file.hints.items():
+        if isinstance(value, str) and key.rpartition(".")[2] in NAMING:
+            yield _current(value, index), f"{key} in the file says {value}"
+    stem = PurePath(file.name).name.lower().replace("-", "_")
+    borne = [
+        own
+        for own in {_own(name) for name in index.names()}
+        if re.search(rf"(^|[^a-z0-9]){re.escape(own)}($|[^a-z0-9])", stem)
+    ]
+    for own in sorted(borne, key=lambda own: (-len(own), own)):
+        yield own, f"the file's name has {own} in it"
+
+
+def _current(name: str, index: Index) -> str:
+    """Return a name as timm has it now, without library and tag."""
+    plain = name.strip().lower().replace("-", "_").rpartition("/")[2].rpartition(":")[2]
+    return index.outdated.get(plain, plain).partition(".")[0]
+
+
+def _outputs(file: WeightsFile, group: WeightGroup) -> int:
+    """Return the number of classes that the file says, or that its last matrix has."""
+    for key, value in file.hints.items():
+        if key.rpartition(".")[2] in COUNTING and type(value) is int and value > 0:
+            return value
+    matrices = [one.shape[0] for one in group.tensors if len(one.shape) == 2 and one.shape[0]]
+    return matrices[-1] if matrices else 1
+
+
+def _channels(group: WeightGroup) -> int:
+    """Return the channels of the first convolution."""
+    stems = [one.shape[1] for one in group.tensors if len(one.shape) == 4]
+    return stems[0] if stems and 0 < stems[0] <= COLOURS else COLOURS

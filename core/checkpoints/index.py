@@ -1,0 +1,133 @@
+"""Networks by the names and shapes of their tensors, however many classes and channels; no torch.
+
+`assets/architectures.json` holds a signature of each network of timm, torchvision and our own
+catalogue; `python -m core.checkpoints.signatures` writes it.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+PATH: Final = Path(__file__).resolve().parents[2] / "assets" / "architectures.json"
+COUNTED: Final = "num_batches_tracked"  # missing from old files
+OPEN: Final = -1  # stands for a number of classes or channels
+USUAL_SIZE: Final = (224, 224)
+Shapes = Mapping[str, tuple[int, ...]]
+Axis = tuple[str, int]  # a tensor and one of its axes
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Networks whose outputs and channels are sizes of the same tensors.
+
+    Attributes
+    ----------
+    outputs, channels : tuple of (str, int)
+        Tensors and their axes; no channels where they cannot be chosen.
+    networks : mapping of str to tuple of str
+        Names by signature.
+    """
+
+    outputs: tuple[Axis, ...]
+    channels: tuple[Axis, ...]
+    networks: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Index:
+    """All layouts, the sizes of images that are not 224 x 224, and timm's outdated names."""
+
+    layouts: tuple[Layout, ...]
+    sizes: Mapping[str, tuple[int, int]]
+    outdated: Mapping[str, str]
+
+    def size(self, network: str) -> tuple[int, int] | None:
+        """Return height and width of its images; None where it takes any."""
+        return self.sizes.get(network, USUAL_SIZE) if ":" in network else None
+
+    def names(self) -> frozenset[str]:
+        """Return all networks."""
+        tuples = (names for layout in self.layouts for names in layout.networks.values())
+        return frozenset(name for names in tuples for name in names)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A network all of whose tensors have these names and shapes; channels None if unknown."""
+
+    network: str
+    n_outputs: int
+    channels: int | None
+
+
+@cache
+def shipped() -> Index:
+    """Return the index that is shipped."""
+    data = json.loads(PATH.read_text("utf-8"))
+    return Index(
+        tuple(
+            Layout(
+                tuple((name, axis) for name, axis in one["outputs"]),
+                tuple((name, axis) for name, axis in one["channels"]),
+                {key: tuple(names) for key, names in one["networks"].items()},
+            )
+            for one in data["layouts"]
+        ),
+        {name: (height, width) for name, (height, width) in data["sizes"].items()},
+        data["outdated"],
+    )
+
+
+def lookup(shapes: Shapes, index: Index) -> Iterator[Hit]:
+    """Yield the networks whose tensors have these names and shapes."""
+    total = sum(_line(name, shape) for name, shape in shapes.items())
+    for layout in index.layouts:
+        outputs, channels = _value(shapes, layout.outputs), _value(shapes, layout.channels)
+        if outputs is None or (layout.channels and channels is None):
+            continue
+        changed = total
+        for name, axis in (*layout.outputs, *layout.channels):
+            changed += _line(name, _opened(shapes[name], axis)) - _line(name, shapes[name])
+        for network in layout.networks.get(_text(changed), ()):
+            yield Hit(network, outputs, channels)
+
+
+def signature(shapes: Shapes, open_axes: tuple[Axis, ...]) -> str:
+    """Return a digest over names and shapes in any order, with the sizes of some axes left open."""
+    axes = dict(open_axes)
+    return _text(
+        sum(
+            _line(name, _opened(shape, axes[name]) if name in axes else shape)
+            for name, shape in shapes.items()
+        )
+    )
+
+
+def _value(shapes: Shapes, axes: tuple[Axis, ...]) -> int | None:
+    """Return the one size that all axes have; None where they differ or are not there."""
+    found = {
+        shapes[name][axis] if name in shapes and axis < len(shapes[name]) else None
+        for name, axis in axes
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _opened(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], OPEN, *shape[axis + 1 :])
+
+
+def _line(name: str, shape: tuple[int, ...]) -> int:
+    if name.endswith(COUNTED):
+        return 0
+    text = f"{name} {','.join(map(str, shape))}"
+    return int.from_bytes(
+        blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little"
+    )
+
+
+def _text(total: int) -> str:
+    return f"{total % 2**64:016x}"

@@ -1,0 +1,76 @@
+"""The converter, run as users run it: what Candor refuses becomes weights that it loads."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from core.errors import Refused
+
+SCRIPT = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
+NAME, WANTED = "shufflenet_v2_x0_5", {"n_outputs": 4, "channels": 3, "size": (224, 224)}
+pytestmark = pytest.mark.slow  # a process that imports torch
+
+
+@pytest.fixture
+def net(torch, filled):
+    from torchvision import models
+
+    torch.manual_seed(1)
+    return filled(models.get_model(NAME, weights=None, num_classes=4), size=(64, 64))
+
+
+def convert(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def check(path, unsealed, net, same):
+    from core.checkpoints.load import load
+
+    file, into = unsealed(path.read_bytes(), path.name)
+    (group,) = file.groups
+    loaded = load(into / group.file, f"torchvision:{NAME}", **WANTED)
+    same(loaded, net, size=(64, 64))
+
+
+def test_a_whole_pickled_network(torch, net, unsealed, same, tmp_path):
+    torch.save(net, tmp_path / "whole.pt")
+    with pytest.raises(Refused, match="PICKLE_GLOBAL"):
+        unsealed((tmp_path / "whole.pt").read_bytes())
+    done = convert("whole.pt", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tensors of the file written to whole.pt.safetensors" in done.stdout
+    check(tmp_path / "whole.pt.safetensors", unsealed, net, same)
+
+
+def test_a_network_among_other_things(torch, net, unsealed, same, tmp_path):
+    """As reproduce-chexnet saves: the network itself, around it DataParallel, and a best loss."""
+    value = {"model": torch.nn.DataParallel(net), "best_loss": 0.1, "rng": torch.get_rng_state()}
+    torch.save(value, tmp_path / "checkpoint")
+    done = convert("checkpoint", "--out", "weights.safetensors", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    check(tmp_path / "weights.safetensors", unsealed, net, same)
+
+
+def test_a_torchscript_program(torch, net, unsealed, same, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that torch.jit is deprecated
+        torch.jit.save(torch.jit.trace(net, torch.zeros(1, 3, 64, 64)), tmp_path / "net.pt")
+    with pytest.raises(Refused, match="TORCHSCRIPT"):
+        unsealed((tmp_path / "net.pt").read_bytes())
+    assert convert("net.pt", cwd=tmp_path).returncode == 0
+    check(tmp_path / "net.pt.safetensors", unsealed, net, same)
+
+
+def test_of_several_states_one_is_chosen_by_its_key(torch, net, unsealed, same, tmp_path):
+    other = torch.nn.Linear(2, 3)
+    torch.save({"teacher": other, "student": {"net": net}}, tmp_path / "two.pt")
+    done = convert("two.pt", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--key: 'teacher', 'student.net'" in done.stderr
+    assert convert("two.pt", "--key", "student.net", cwd=tmp_path).returncode == 0
+    check(tmp_path / "two.pt.safetensors", unsealed, net, same)
