@@ -73,7 +73,7 @@ def test_a_point_is_smeared_to_one_side_within_the_angles_of_the_script() -> Non
 
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_glass_moves_pixels_as_the_script_does(rounds: int) -> None:
-    place = {1: 0, 2: 3}[rounds]
+    place = {1: 2, 2: 4}[rounds]
     images = COLOUR
     draws = [np.random.default_rng(row) for row in range(len(images))]
     ours = blur.glass_blur(images / 255.0, place, draws)
@@ -86,7 +86,9 @@ def test_glass_moves_pixels_as_the_script_does(rounds: int) -> None:
         kernel = {(a, b): weights[a + reach] * weights[b + reach] for a in span for b in span}
         moved = slow.glass(np.floor(slow.filtered(image, kernel, slow.edge) + 1e-9), steps)
         expected = slow.filtered(moved, kernel, slow.edge)
-        assert np.abs(255 * ours[row] - expected).max() < 1.01  # of a level, where it was cut
+        gap = np.abs(255 * ours[row] - expected)
+        assert gap.max() < 1.01  # of a level, where a value was cut just above or below a whole one
+        assert (gap > 0.01).mean() < 0.1
 
 
 @pytest.mark.parametrize("side", [8, 16, 32])
@@ -202,3 +204,32 @@ def test_snow_falls_rather_than_drifts() -> None:
     beside = np.abs(np.diff(light, axis=3)).mean()
     below = np.abs(np.diff(light, axis=2)).mean()
     assert below < 0.8 * beside
+
+
+def test_constants_that_no_formula_above_shows() -> None:
+    """Copied a second time from make_cifar_c.py, by column instead of by severity."""
+    assert list(zip(*blur.GLASS, strict=True)) == [(0.05, 0.25, 0.4, 0.25, 0.4), (1, 1, 1, 2, 2)]
+    assert list(zip(*blur.MOTION, strict=True)) == [(6, 6, 6, 8, 9), (1, 1.5, 2, 2, 2.5)]
+    assert list(zip(*weather.FOG, strict=True)) == [(0.2, 0.5, 0.75, 1, 1.5), (3, 3, 2.5, 2, 1.75)]
+    assert list(zip(*weather.SNOW, strict=True)) == [
+        (0.1, 0.1, 0.15, 0.25, 0.3),
+        (0.2, 0.2, 0.3, 0.3, 0.3),
+        (1, 1, 1.75, 2.25, 1.25),
+        (0.6, 0.5, 0.55, 0.6, 0.65),
+        (8, 10, 10, 12, 14),
+        (3, 4, 4, 6, 12),
+        (0.95, 0.9, 0.9, 0.85, 0.8),
+    ]
+    assert list(zip(*spatter.SPATTER, strict=True)) == [
+        (0.62, 0.65, 0.65, 0.65, 0.65),
+        (0.1, 0.1, 0.3, 0.1, 0.1),
+        (0.7, 0.8, 1, 0.7, 0.5),
+        (0.7, 0.7, 0.69, 0.69, 0.68),
+        (0.5, 0.5, 0.5, 0.6, 0.6),
+        (0, 0, 0, 1, 1),
+    ]
+    assert list(zip(*digital.ELASTIC, strict=True)) == [
+        (0, 0.05, 0.08, 0.1, 0.1),
+        (0, 0.2, 0.06, 0.04, 0.03),
+        (0.08, 0.07, 0.06, 0.05, 0.03),
+    ]
