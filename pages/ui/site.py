@@ -28,12 +28,13 @@ class Entry:
 HOME = Entry("library", "Runs", ":material/inventory_2:")
 RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:")
 POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:")
+OOD = Entry("ood", "Out of distribution", ":material/blur_on:")
 COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
 TRAIN = Entry("train", "Train", ":material/model_training:")
 GAMMA = Entry("gamma", "Gamma dynamics", ":material/timeline:")
 THEORY = Entry("theory", "Theory", ":material/menu_book:")
 SECTIONS: dict[str, tuple[Entry, ...]] = {
-    "Audit": (HOME, RELIABILITY, POSTHOC, COMPARE),
+    "Audit": (HOME, RELIABILITY, POSTHOC, OOD, COMPARE),
     "Train": (TRAIN, GAMMA),
     "Learn": (THEORY,),
 }

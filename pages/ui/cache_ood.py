@@ -1,0 +1,191 @@
+"""The cached part of the page Out of distribution; keys and scopes as in `cache`."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.calibrators.posthoc import fitted_temperature
+from core.errors import LibraryError, Notice, Refused
+from core.library import open_library
+from core.metrics.records import Score
+from core.ood import study
+from core.ood.study import Certain, Judged, Pair, Shift
+from core.predictions import Predictions, Task
+from core.published import Subject, subject
+from pages.ui import cache, session
+
+_SPINNER = "Telling the two sets apart"
+DROPPED = "ood.dropped"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a run, a draft, or a file that was dropped on this page."""
+
+    owner: cache.Run
+    split: str
+
+    @property
+    def own(self) -> bool:
+        """Whether it belongs to this session only."""
+        return self.owner.draft
+
+    @property
+    def rows(self) -> Predictions:
+        """Its arrays."""
+        draft = dropped().get(self.owner.id)
+        if draft is not None:
+            return draft.result.splits[self.split]
+        return cache.predictions(self.owner, self.split)
+
+
+def dropped() -> dict[str, session.Draft]:
+    """Return the files that were dropped on this page, by id."""
+    found: dict[str, session.Draft] = st.session_state.setdefault(DROPPED, {})
+    return found
+
+
+def owner_of(draft: session.Draft) -> cache.Run:
+    """Return what the page needs to know of a dropped file."""
+    parts = draft.result.splits
+    return cache.Run(
+        id=draft.id,
+        name=draft.name,
+        kind="draft",
+        splits=(),
+        split="",
+        digests=tuple(part.digest for part in parts.values()),
+        file_digest=draft.result.digest,
+        class_names=next(iter(parts.values())).class_names,
+        notices=draft.result.notices,
+        outside=tuple(parts),
+    )
+
+
+@dataclass(frozen=True)
+class Question:
+    """A score at a temperature, asked of two parts."""
+
+    inside: Part
+    outside: Part
+    score: str
+    temperature: float = 1.0
+
+    @property
+    def own(self) -> bool:
+        """Whether a part of it belongs to this session only."""
+        return self.inside.own or self.outside.own
+
+    @property
+    def pair(self) -> Pair:
+        """Both parts with the temperature."""
+        return Pair(self.inside.rows, self.outside.rows, self.temperature)
+
+
+def judged(asked: Question, *, full: bool) -> Judged:
+    """Return how far the score tells the two parts apart; `full` has every number."""
+    return (_own_judged if asked.own else _library_judged)(asked, full)
+
+
+def _judged(asked: Question, full: bool) -> Judged:
+    found = asked.pair
+    return study.judge(found.inside, found.outside, asked.score, found.temperature, full=full)
+
+
+_library_judged = st.cache_resource(max_entries=96, show_spinner=_SPINNER)(_judged)
+_own_judged = st.cache_resource(scope="session", max_entries=32, show_spinner=_SPINNER)(_judged)
+
+
+def checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:
+    """Return what must be said of two parts, and why they cannot be told apart, if so."""
+    own = inside.own or outside.own
+    return (_own_checked if own else _library_checked)(inside, outside, name)
+
+
+def _checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:
+    try:
+        return study.check(inside.rows, outside.rows, name), None
+    except Refused as refusal:
+        return (), refusal
+
+
+_library_checked = st.cache_resource(max_entries=256, show_spinner=_SPINNER)(_checked)
+_own_checked = st.cache_resource(scope="session", max_entries=64, show_spinner=_SPINNER)(_checked)
+
+
+def shift(asked: Question) -> Shift:
+    """Return what a shift does to answers and alarm."""
+    return (_own_shift if asked.own else _library_shift)(asked)
+
+
+def _shift(asked: Question) -> Shift:
+    found = asked.pair
+    return study.shift(found.inside, found.outside, asked.score, found.temperature)
+
+
+_library_shift = st.cache_resource(max_entries=2048, show_spinner=False)(_shift)
+_own_shift = st.cache_resource(scope="session", max_entries=512, show_spinner=False)(_shift)
+
+
+def certain(asked: Question, most: int) -> Certain:
+    """Return the rows of the set that look most like in-distribution ones."""
+    return (_own_certain if asked.own else _library_certain)(asked, most)
+
+
+def _certain(asked: Question, most: int) -> Certain:
+    return study.most_certain(asked.outside.rows, asked.score, asked.temperature, most=most)
+
+
+_library_certain = st.cache_resource(max_entries=64, show_spinner=False)(_certain)
+_own_certain = st.cache_resource(scope="session", max_entries=32, show_spinner=False)(_certain)
+
+
+def difference(one: Question, other: Question) -> tuple[Score | None, str]:
+    """Return one run's AUROC minus another's on the same rows, or why there is none."""
+    own = one.own or other.own
+    return (_own_difference if own else _library_difference)(one, other)
+
+
+def _difference(one: Question, other: Question) -> tuple[Score | None, str]:
+    names = one.inside.owner.name, other.inside.owner.name
+    why = study.why_unpaired(one.pair, other.pair, names)
+    return (None, why) if why else (study.difference(one.pair, other.pair, one.score), "")
+
+
+_library_difference = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_difference)
+_own_difference = st.cache_resource(scope="session", max_entries=32, show_spinner=_SPINNER)(
+    _difference
+)
+
+
+def temperature(run: cache.Run) -> tuple[float | None, str]:
+    """Return the temperature fitted on the run's validation part, or why there is none."""
+    if "val" not in run.splits or run.split == "val":
+        return None, "the run has no validation part with labels"
+    return (_own_temperature if run.draft else _library_temperature)(run)
+
+
+def _temperature(run: cache.Run) -> tuple[float | None, str]:
+    rows = cache.predictions(run, "val")
+    if rows.task is Task.MULTILABEL:
+        return None, "many labels have no temperature in common"
+    try:
+        return fitted_temperature(rows), ""
+    except Refused as refusal:
+        return None, refusal.what
+
+
+_library_temperature = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_temperature)
+_own_temperature = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(
+    _temperature
+)
+
+
+def in_papers(run: cache.Run) -> Subject | None:
+    """Return what the run corresponds to in the papers."""
+    if run.draft:
+        return None
+    try:
+        return subject(open_library().get(run.id).config)
+    except LibraryError:
+        return None

@@ -1,0 +1,293 @@
+"""The page Out of distribution: its controls, what a threshold does, and what follows below."""
+
+from dataclasses import dataclass, replace
+from html import escape
+
+import streamlit as st
+
+from core.errors import Notice, Refused
+from core.figures.runs import DASHES, marks
+from core.ood import study
+from core.ood.scores import DEFAULT, SCORES, unavailable
+from core.predictions import Task
+from core.views import ood as views
+from core.views.compare import Named
+from core.views.ood import OodView, Shown
+from core.views.ood_plain import PlainOod, plain_view
+from core.views.ood_words import SetName
+from pages.ui import (
+    audit,
+    cache,
+    cache_ood,
+    drafts,
+    frame,
+    ood_below,
+    ood_beside,
+    ood_drop,
+    ood_sets,
+    site,
+    state,
+    widgets,
+)
+from pages.ui.cache_ood import Part, Question
+from pages.ui.ood_sets import Offer
+
+ALARMS = 5.0  # percent of ordinary pictures stopped, at first
+MOST_ALARMS = 50.0
+AS_READ, FITTED = "read", "fitted"
+HEATS = {AS_READ: "As read", FITTED: "After temperature"}
+HALF_WIDTH = 470
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the controls say: the set in focus, the score, and the temperature, if any."""
+
+    reference: str
+    score: str
+    temperature: float | None
+
+    @property
+    def how(self) -> str:
+        """How the scores were changed, in words."""
+        if self.temperature is None:
+            return "scores as read"
+        return f"after T = {self.temperature:.3g}, fitted on val"
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The sets beside the run: what is offered, what each is called, and those that are shown."""
+
+    offers: Offer
+    names: dict[str, SetName]
+    shown: list[str]
+
+
+def draw(run: cache.Run) -> None:
+    """Draw the page of one run."""
+    inside = Part(run, run.split)
+    if inside.rows.task is Task.MULTILABEL:
+        raise Refused(
+            "CLASSES",
+            "this run has many labels and no single answer; nothing is told from it here",
+            "open a run with one answer a row",
+        )
+    offers = ood_sets.offered(run)
+    top = st.container()
+    sets, notices = _sets(inside, offers) if offers else (Sets({}, {}, []), [])
+    if not sets.shown:
+        with top:
+            _nothing(run)
+        if not offers:
+            ood_drop.zone(run)
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        choice = _controls(inside, sets)
+    asked = {
+        one: Question(inside, offers[one], choice.score, choice.temperature or 1.0)
+        for one in sets.shown
+    }
+    view = _threshold(sets, choice, asked)
+    with top:
+        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.sentence(view.sentence)
+        drafts.bar(run)
+        for draft in cache_ood.dropped().values():
+            ood_drop.bar(draft)
+        frame.notices(tuple(dict.fromkeys(notices)))
+    widgets.caption(view.caption)
+    if state.plain():
+        return
+    ood_beside.draw(inside, offers, sets.names, sets.shown, asked[choice.reference])
+    ood_below.shifts(inside, _named(run), choice.score, choice.temperature, choice.how)
+    ood_below.certain(asked[choice.reference], sets.names[choice.reference])
+    ood_below.meanings(view.numbers)
+
+
+def _named(run: cache.Run) -> Named:
+    return Named(run.id, run.name, run.split, run.file_digest)
+
+
+def _sets(inside: Part, offers: Offer) -> tuple[Sets, list[Notice]]:
+    """Draw the choice of sets; those that cannot be told from the run's rows are refused."""
+    names = ood_sets.names(offers, inside.owner)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
+        chosen = ood_sets.picker(offers, names, inside.owner)
+        with st.popover("Add scores from a file", key="ood.add"):
+            ood_drop.zone(inside.owner)
+    sound: list[str] = []
+    notices: list[Notice] = []
+    for reference in chosen:
+        found, refusal = cache_ood.checked(inside, offers[reference], names[reference].label)
+        if refusal is not None:
+            frame.refusal(refusal)
+            continue
+        sound.append(reference)
+        notices += found
+    return Sets(offers, names, sound), notices
+
+
+def _threshold(sets: Sets, choice: Choice, asked: dict[str, Question]) -> OodView:
+    """Draw the numbers, the figures with the threshold under the densities, and its counts."""
+    question = asked[choice.reference]
+    name = sets.names[choice.reference]
+    shown = _shown(asked, sets.names, choice.reference)
+    strip = st.container()
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        left = st.container(width=HALF_WIDTH, key="ood.left")
+        right = st.container(key="beside")
+    with left if state.plain() else right:
+        densities = st.container()
+        alarms = _alarms()
+    run = question.inside.owner
+    view = views.ood_view(
+        _named(run),
+        name,
+        shown[choice.reference],
+        list(shown.values()),
+        alarms,
+        choice.how,
+        plain=state.plain(),
+    )
+    with densities:
+        widgets.figure(view.density)
+    with right:
+        if state.plain():
+            _plain(plain_view(name, shown[choice.reference], alarms))
+        widgets.scores("What the threshold does", view.heads, view.counts)
+        widgets.caption(view.reading)
+        widgets.save(view.counts_table, "threshold", "Counts, CSV")
+    if not state.plain():
+        with strip:
+            widgets.strip(view.numbers)
+        with left:
+            widgets.figure(view.roc)
+    return view
+
+
+def _plain(said: PlainOod) -> None:
+    """Draw the pictures of 100, and the words beside them."""
+    widgets.title("For which the alarm rings", "each mark is one of a hundred")
+    for hundred in said.hundreds:
+        plain = '<i aria-hidden="true"></i>' * (100 - hundred.crossed)
+        crosses = '<i class="found-quiet" aria-hidden="true">×</i>' * hundred.crossed
+        text = escape(hundred.text)
+        st.html(
+            f'<p class="c-said">{text}</p>'
+            f'<div class="c-icons" role="img" aria-label="{text}">{crosses}{plain}</div>'
+        )
+    widgets.caveat("What this does not say", said.limits)
+    widgets.caveat("What helps", said.helps, helpful=True)
+
+
+def _alarms() -> float:
+    """Draw the threshold, in false alarms."""
+    with st.container(key="ood.threshold"):
+        percent = st.slider(
+            "Ordinary pictures stopped by mistake, at most, %",
+            0.0,
+            MOST_ALARMS,
+            ALARMS,
+            step=0.5,
+            format="%.1f",
+            key="alarms",
+            bind="query-params",
+            persist_state="session",
+            help="Moves the threshold: what scores above it is flagged.",
+        )
+    return float(percent) / 100.0
+
+
+def _shown(asked: dict[str, Question], said: dict[str, SetName], focus: str) -> dict[str, Shown]:
+    """Return every curve, each with a dash of its own; the set in focus with every number."""
+    found = marks(list(asked))
+    return {
+        reference: Shown(
+            said[reference].label,
+            replace(mark, dash=dash),
+            cache_ood.judged(question, full=reference == focus),
+        )
+        for (reference, question), mark, dash in zip(asked.items(), found, DASHES, strict=False)
+    }
+
+
+def _controls(inside: Part, sets: Sets) -> Choice:
+    """Draw the choice of set, score and temperature."""
+    focus = _focus(sets.offers, sets.names, sets.shown)
+    score = _score(inside, sets.offers[focus])
+    return Choice(focus, score, _temperature(inside, score))
+
+
+def _focus(offers: Offer, said: dict[str, SetName], sound: list[str]) -> str:
+    """Draw the choice of the set that the page speaks of; a file of this session has no link."""
+    linked, kept = st.query_params.get("set"), st.session_state.get("set.set")
+    focus = next((one for one in (linked, kept) if one in sound), sound[0])
+    assert focus is not None
+    _keep_focus(focus, offers, sound)
+    if len(sound) > 1:
+        st.session_state["widget.set"] = focus
+        st.segmented_control(
+            "Set",
+            sound,
+            required=True,
+            format_func=lambda one: said[one].label,
+            key="widget.set",
+            on_change=lambda: _keep_focus(st.session_state["widget.set"], offers, sound),
+        )
+    return focus
+
+
+def _keep_focus(reference: str, offers: Offer, sound: list[str]) -> None:
+    st.session_state["set.set"] = reference
+    if reference == sound[0] or offers[reference].own:
+        st.query_params.pop("set", None)
+    else:
+        st.query_params["set"] = reference
+
+
+def _score(inside: Part, outside: Part) -> str:
+    """Draw the choice of the score; those that a part does not support are not offered."""
+    why = study.offered(inside.rows, outside.rows)
+    offered = [key for key in SCORES if not why[key]]
+    default = DEFAULT if DEFAULT in offered else offered[0]
+    if state.plain():
+        return default
+    missing = "; ".join(f"{SCORES[key].label}: {text}" for key, text in why.items() if text)
+    return audit.segments(
+        "Score",
+        "score",
+        offered,
+        default,
+        {key: score.label for key, score in SCORES.items()},
+        f"Higher is more out-of-distribution. {missing}".strip(),
+    )
+
+
+def _temperature(inside: Part, score: str) -> float | None:
+    """Draw the choice of the temperature, where one can be fitted."""
+    found, why = cache_ood.temperature(inside.owner)
+    if state.plain() or "entropy" in unavailable(inside.rows):
+        return None
+    if found is None:
+        st.caption(f"No temperature: {why}.", width=200)
+        return None
+    help_text = f"T = {found:.3g}, fitted on the labelled validation part alone."
+    if score == "max_logit":
+        help_text += " It divides all largest logits alike, so it changes no rank here."
+    heat = audit.segments("Temperature", "heat", list(HEATS), AS_READ, HEATS, help_text)
+    return found if heat == FITTED else None
+
+
+def _nothing(run: cache.Run) -> None:
+    """Say what is needed beside the run's own rows, with the ways to it."""
+    widgets.eyebrow(f"Out of distribution · {run.name}", audit.chip(run))
+    st.html('<h1 class="c-sentence">Nothing strange stands beside this run yet.</h1>')
+    widgets.second(
+        "How sure is the model of inputs that belong to none of its classes? That takes its "
+        "scores on such inputs: drop a file of them, or have the model evaluated on street "
+        "numbers, corrupted images or a folder of your own."
+    )
+    for entry in site.entries():
+        if entry.name == "evaluate":
+            st.page_link(entry.script, label="Evaluate a model on other images", icon=entry.icon)

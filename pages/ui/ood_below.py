@@ -1,0 +1,75 @@
+"""What follows below the table: maps of corruptions, the rows that look most ordinary, words."""
+
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from core.datasets.shifts import OutsideSet, parse_name
+from core.ood.scores import SCORES
+from core.ood.study import Shift
+from core.views.compare import Named
+from core.views.ood_rows import certain_table
+from core.views.ood_shifts import shift_view
+from core.views.ood_words import SetName
+from core.views.records import Tile
+from pages.ui import cache_ood, ood_sets, widgets
+from pages.ui.cache_ood import Part, Question
+
+MAP_WIDTH = 248
+ROWS_SHOWN = 50
+
+
+def shifts(inside: Part, named: Named, score: str, temperature: float | None, how: str) -> None:
+    """Draw the maps of every kind of corruption that the run was evaluated on."""
+    found = _computed(inside, score, temperature or 1.0)
+    for kind in ("cifar10c", "corrupted"):
+        own = {one: shift for one, shift in found.items() if one.kind == kind}
+        if not own:
+            continue
+        view = shift_view(named, kind, own, f"{SCORES[score].label.lower()}, {how}")
+        widgets.title(view.title, view.explanation)
+        with st.container(horizontal=True, gap="small", key=f"maps.{kind}"):
+            for card in view.maps:
+                with st.container(width=MAP_WIDTH, key=f"map.{card.key}"):
+                    widgets.figure(card)
+        widgets.caption(view.caption)
+
+
+def _computed(inside: Part, score: str, temperature: float) -> dict[OutsideSet, Shift]:
+    """Return what each corruption does, counting them while any is new."""
+    splits = ood_sets.shifted(inside.owner)
+    bar, found = st.empty(), {}
+    for i, split in enumerate(splits):
+        named = parse_name(split)
+        if named is None:
+            continue
+        if i % 10 == 0:
+            bar.progress(i / len(splits), text=f"{i} of {len(splits)} corruptions")
+        found[named] = cache_ood.shift(
+            Question(inside, Part(inside.owner, split), score, temperature)
+        )
+    bar.empty()
+    return found
+
+
+def certain(asked: Question, name: SetName) -> None:
+    """Draw the rows of the set that look most like ordinary ones."""
+    found = cache_ood.certain(asked, ROWS_SHOWN)
+    widgets.title("Most ordinary of the strange", f"rows of {name.label} with the lowest score")
+    table = certain_table(found, asked.outside.rows.row_ids, asked.score)
+    widgets.table(table, key="ood.certain")
+    widgets.save(table, "most_ordinary")
+    if np.isnan(found.confidence).any():
+        widgets.caption("The file states scores that are no probabilities.")
+
+
+def meanings(numbers: tuple[Tile, ...]) -> None:
+    """Say what the scores and the numbers mean."""
+    with st.expander("What these scores and numbers mean", key="details.words"):
+        told = "".join(
+            f"<dt>{escape(score.label)}</dt><dd>{escape(score.plain)} {escape(score.source)}.</dd>"
+            for score in SCORES.values()
+        )
+        st.html(f'<dl class="c-words">{told}</dl>')
+        widgets.meanings(numbers)

@@ -1,0 +1,163 @@
+"""The table of runs, sets and scores, and other runs beside the open one."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.figures.runs import Mark, marks
+from core.metrics.records import Score
+from core.ood import study
+from core.published import Printed, auroc_rows
+from core.views import ood_table
+from core.views.ood_table import Line
+from core.views.ood_words import SetName
+from pages.ui import cache, cache_ood, ood_sets, session, widgets
+from pages.ui.cache_ood import Part, Question
+from pages.ui.ood_sets import Offer
+
+MOST = 5  # beside the open one
+LISTED = 200
+
+
+def draw(
+    inside: Part,
+    offers: Offer,
+    said: Mapping[str, SetName],
+    sound: Sequence[str],
+    asked: Question,
+) -> None:
+    """Draw the table of the open run and of those beside it, on every chosen set."""
+    widgets.title("Runs, sets and scores", "AUROC, out-of-distribution positive")
+    place = st.container()
+    others = picker(inside.owner)
+    badges = dict(
+        zip((inside.owner, *others), marks([inside.owner.id, *(o.id for o in others)]), strict=True)
+    )
+    lines = []
+    for reference in sound:
+        base = Question(inside, offers[reference], asked.score, asked.temperature)
+        lines.append(_line(inside, offers[reference], said[reference], badges[inside.owner]))
+        for other in others:
+            part = _same_set(offers[reference], inside.owner, other)
+            if part is not None:
+                lines.append(_other(other, part, said[reference], badges[other], base))
+    chosen = asked.score, asked.temperature != 1.0
+    with place:
+        heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
+        widgets.scores("AUROC of runs, sets and scores", heads, rows)
+        widgets.save(ood_table.table(lines), "ood", "All numbers, CSV")
+        widgets.caption(ood_table.CAPTION)
+
+
+def _same_set(part: Part, run: cache.Run, other: cache.Run) -> Part | None:
+    """Return another run's part of the same name as the open run's own."""
+    own = part.owner == run
+    there = part.split in (*other.splits, *other.outside)
+    return Part(other, part.split) if own and there else None
+
+
+def _line(inside: Part, outside: Part, name: SetName, mark: Mark) -> Line:
+    run = inside.owner
+    temperature = cache_ood.temperature(run)[0]
+    return Line(
+        run.name,
+        mark,
+        name,
+        temperature,
+        _scores(inside, outside, 1.0),
+        {} if temperature is None else _scores(inside, outside, temperature),
+        _printed(run, name),
+    )
+
+
+def _scores(inside: Part, outside: Part, temperature: float) -> dict[str, Score]:
+    """Return the AUROC of every score that both parts support."""
+    why = study.offered(inside.rows, outside.rows)
+    keys = [key for key, text in why.items() if not text]
+    if temperature != 1.0 and "entropy" not in keys:
+        return {}
+    return {
+        key: cache_ood.judged(Question(inside, outside, key, temperature), full=False).numbers[
+            "auroc"
+        ]
+        for key in keys
+    }
+
+
+def _printed(run: cache.Run, name: SetName) -> tuple[Printed, ...]:
+    """Return the papers' numbers for a run on a published set; a set of Candor's has none."""
+    if name.shift is None:
+        return ()
+    of = cache_ood.in_papers(run)
+    return auroc_rows(of, name.shift.kind, name.shift.corruption, name.shift.severity)
+
+
+def _other(other: cache.Run, part: Part, name: SetName, mark: Mark, base: Question) -> Line:
+    """Return another run's row, with its difference from the open run at the page's setting."""
+    inside = Part(other, other.split)
+    line = _line(inside, part, name, mark)
+    heat = base.temperature == 1.0 or line.temperature is not None
+    scores = line.as_read if base.temperature == 1.0 else line.after
+    if not heat or base.score not in scores:
+        return line
+    temperature = 1.0 if base.temperature == 1.0 else line.temperature or 1.0
+    question = Question(inside, part, base.score, temperature)
+    difference, why = cache_ood.difference(question, base)
+    return Line(
+        line.run,
+        line.mark,
+        line.name,
+        line.temperature,
+        line.as_read,
+        line.after,
+        line.printed,
+        difference,
+        why,
+    )
+
+
+def picker(run: cache.Run) -> list[cache.Run]:
+    """Draw the choice of other runs that hold parts of the same names."""
+    own = {*run.outside, *ood_sets.shifted(run)}
+    found = {other.id: other for other in _candidates(run) if own & {*other.splits, *other.outside}}
+    if not found:
+        return []
+    linked = [one for one in st.query_params.get("beside", "").split(",") if one in found]
+    kept = [one for one in st.session_state.get("set.ood_beside", ()) if one in found]
+    chosen = (linked or kept)[:MOST]
+    _keep(chosen)
+    st.session_state["widget.ood_beside"] = chosen
+    st.multiselect(
+        "Other runs beside it",
+        list(found),
+        key="widget.ood_beside",
+        format_func=lambda run_id: found[run_id].name,
+        max_selections=MOST,
+        placeholder="Pick runs that were evaluated on the same sets",
+        on_change=lambda: _keep(st.session_state["widget.ood_beside"]),
+        help="Differences are paired, on the same rows of both sets, after DeLong.",
+    )
+    return [found[one] for one in chosen]
+
+
+def _keep(ids: Sequence[str]) -> None:
+    st.session_state["set.ood_beside"] = list(ids)
+    linked = [one for one in ids if one not in session.drafts()]
+    if linked:
+        st.query_params["beside"] = ",".join(linked)
+    else:
+        st.query_params.pop("beside", None)
+
+
+def _candidates(run: cache.Run) -> list[cache.Run]:
+    """Return other runs with as many classes."""
+    found = []
+    for row in cache.openable(LISTED):
+        if row.id == run.id or row.n_classes != len(run.class_names):
+            continue
+        try:
+            found.append(cache.look_up(row.id))
+        except LibraryError:  # deleted meanwhile
+            continue
+    return found

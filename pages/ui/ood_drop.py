@@ -1,0 +1,184 @@
+"""Scores of other inputs from a file: dropped, read in a sealed process, kept if wanted."""
+
+from dataclasses import replace
+from pathlib import Path
+from secrets import token_hex
+from threading import Event
+
+import streamlit as st
+
+from core.errors import AuditError, LostWorker
+from core.library import open_library
+from core.library.importing import keep_result
+from core.predictions import ScoreKind
+from core.readers import sandbox
+from core.readers.options import ReadOptions
+from core.readers.result import NeedsChoice, ReadResult
+from pages.ui import cache, frame, session, state, widgets
+from pages.ui.cache_ood import dropped
+from pages.ui.escape import esc
+from pages.ui.upload import KIND_WORDS, READ
+
+DROPS, REFUSED, WAITING = "ood.drops", "ood.refused", "ood.waiting"
+AUTO = "(by its name)"
+
+
+def zone(run: cache.Run) -> None:
+    """Draw the drop zone, why the last file was refused, and what is to be chosen for it."""
+    refused: AuditError | None = st.session_state.get(REFUSED)
+    if refused is not None:
+        frame.refusal(_for_page(refused))
+    if isinstance(refused, NeedsChoice) and WAITING in st.session_state:
+        _choose(refused)
+        return
+    uploaded = st.file_uploader(
+        "Scores of inputs that the model never saw",
+        key=f"ood.drop.{st.session_state.get(DROPS, 0)}",
+        label_visibility="collapsed",
+    )
+    widgets.caption(
+        f"{READ}. Scores of the same model on other inputs; labels are neither needed nor looked "
+        "at. OpenOOD's npz of pred, conf and label is read as stated confidences."
+    )
+    if uploaded is not None:
+        st.session_state[DROPS] = st.session_state.get(DROPS, 0) + 1  # its bytes leave the memory
+        path = session.store(uploaded.getbuffer())
+        kind = cache.predictions(run, run.split).kind
+        read(path, uploaded.name, kind)
+        st.rerun()
+
+
+def read(path: Path, name: str, kind: ScoreKind) -> None:
+    """Read a file as scores without labels; where it can be read in two ways, as the run's.
+
+    Parameters
+    ----------
+    path : Path
+        Where its bytes lie; removed, unless the user has to choose.
+    name : str
+        What the user calls it.
+    kind : ScoreKind
+        Of the open run's scores.
+    """
+    options = ReadOptions(unlabelled=True)
+    try:
+        _take(path, name, options)
+    except NeedsChoice:
+        _try(path, name, replace(options, scores=kind))
+    except AuditError as refused:
+        _refuse(path, refused)
+
+
+def _try(path: Path, name: str, options: ReadOptions) -> None:
+    """Read it in a chosen way; keep the bytes while there is something to choose."""
+    try:
+        _take(path, name, options)
+    except NeedsChoice as refused:
+        st.session_state[REFUSED] = refused
+        st.session_state[WAITING] = (path, name)
+    except AuditError as refused:
+        _refuse(path, refused)
+
+
+def _take(path: Path, name: str, options: ReadOptions) -> None:
+    """Read the file and make it a draft of this session."""
+    cancel = Event()
+    works = session.room().works
+    works.add(cancel)
+    try:
+        with st.spinner("Reading the scores"):
+            result = sandbox.read(path, name=name, options=options, cancel=cancel)
+    except OSError as error:  # the temporary folder: full, gone or not ours
+        what = f"the file could not be stored or read ({error.strerror})"
+        raise LostWorker("LOST_WORKER", what, "free disk space and try again") from error
+    finally:
+        works.discard(cancel)
+    path.unlink(missing_ok=True)
+    _forget()
+    draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result, options)
+    dropped()[draft.id] = draft
+    reference = f"{draft.id}.{result.chosen_split}"
+    st.session_state["set.sets"] = (reference, *st.session_state.get("set.sets", ()))
+    st.session_state["set.set"] = reference
+
+
+def _refuse(path: Path, refused: AuditError) -> None:
+    path.unlink(missing_ok=True)
+    _forget()
+    st.session_state[REFUSED] = refused
+
+
+def _forget() -> None:
+    st.session_state.pop(WAITING, None)
+    st.session_state[REFUSED] = None
+
+
+def _for_page(refused: AuditError) -> AuditError:
+    """Return the refusal with a remedy for this page where its own names a command's option."""
+    if "--" not in refused.remedy:
+        return refused
+    return AuditError(
+        refused.code, refused.what, "choose below how it is to be read", refused.where
+    )
+
+
+def _choose(refused: NeedsChoice) -> None:
+    """Draw the choices that a file leaves open."""
+    path, name = st.session_state[WAITING]
+    found = refused.inspection
+    kinds = [str(reading.kind) for reading in found.readings if reading.possible]
+    with st.form("ood.choose"):
+        kind = st.radio(
+            "The scores are",
+            kinds,
+            index=None,
+            format_func=lambda one: KIND_WORDS[ScoreKind(one)],
+            key="ood.kind",
+            horizontal=True,
+        )
+        key = st.selectbox("Scores are in", [AUTO, *found.scores_keys], key="ood.key")
+        again = st.form_submit_button("Read it this way", type="primary")
+    if st.button("Discard", key="ood.discard"):
+        path.unlink(missing_ok=True)
+        _forget()
+        st.rerun()
+    if again:
+        options = ReadOptions(
+            scores=ScoreKind(kind) if kind else None,
+            scores_key=None if key == AUTO else key,
+            unlabelled=True,
+        )
+        _try(path, name, options)
+        st.rerun()
+
+
+def bar(draft: session.Draft) -> None:
+    """Say that a set is a draft, with the means to keep or to discard it."""
+    with st.container(horizontal=True, vertical_alignment="center", key=f"ood.bar.{draft.id}"):
+        st.markdown(f"Only you see **{esc(draft.name)}**; it goes when you close the page.")
+        with st.popover("Keep in the library", key=f"ood.keep.{draft.id}"):
+            _form(draft)
+        st.button("Discard", key=f"ood.discard.{draft.id}", on_click=_discard, args=(draft.id,))
+
+
+def _discard(draft_id: str) -> None:
+    dropped().pop(draft_id, None)
+
+
+def _form(draft: session.Draft) -> None:
+    with st.form(f"ood.form.{draft.id}", border=False):
+        name = st.text_input("Name", draft.name, max_chars=300)
+        if st.form_submit_button("Keep", type="primary"):
+            with frame.caught():
+                _keep(draft, name, draft.result)
+
+
+def _keep(draft: session.Draft, name: str, result: ReadResult) -> None:
+    kept = keep_result(open_library(), name, draft.file_name, result)
+    dropped().pop(draft.id)
+    old, new = f"{draft.id}.", f"{kept.id}."
+    sets = st.session_state.get("set.sets", ())
+    st.session_state["set.sets"] = tuple(one.replace(old, new) for one in sets)
+    st.session_state["set.set"] = f"{new}{result.chosen_split}"
+    state.say(f"Kept {name}.")
+    st.rerun()

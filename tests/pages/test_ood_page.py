@@ -1,0 +1,331 @@
+"""The page Out of distribution through app.py: sets, files, threshold, links, refusals."""
+
+import html as text_of
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.calibrators.temperature import nll_temperature
+from core.library import SAMPLES, Library, Source
+from core.ood.detection import Separation, auroc, counts_at, threshold_at
+from core.ood.scores import ood_scores
+from core.predictions import Predictions, ScoreKind, Task
+
+ROOT = Path(__file__).parents[2]
+K = 4
+NAMES = ("cat", "dog", "ship", "truck")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def page(home):
+    def opened(**query: str) -> AppTest:
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+        for name, value in query.items():
+            test.query_params[name] = value
+        return test.switch_page("pages/ood.py").run()
+
+    return opened
+
+
+def logits(seed, n, skill):
+    rng = np.random.default_rng(seed)
+    labels = np.random.default_rng(n).integers(0, K, n)
+    return 2 * (rng.normal(size=(n, K)) + skill * np.eye(K)[labels]), labels
+
+
+def labelled(seed, n=300, skill=2.0):
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, *logits(seed, n, skill), NAMES)
+
+
+def strange(seed, n=200, skill=0.5):
+    z, _ = logits(seed, n, skill)
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, z, np.full(n, -1), NAMES, labelled=False)
+
+
+PARTS = {
+    "val": labelled(1),
+    "test": labelled(2),
+    "svhn": strange(3),
+    "corrupted-fog-1": labelled(4, skill=1.5),
+    "corrupted-fog-5": labelled(5, skill=0.5),
+}
+
+
+@pytest.fixture
+def keep(home):
+    def kept(name="the run", config=None, **splits):
+        library = Library(home, SAMPLES)
+        source = Source("file.npz", "0" * 64, None)
+        splits = splits or PARTS
+        if config is None:
+            return library.keep(name, splits, source=source, summary={}).id
+        run_id = re.sub("[^a-z]", "", name)
+        return library.keep_evaluated(
+            name, splits, source=source, summary={}, config=config, environment={}, run_id=run_id
+        ).id
+
+    return kept
+
+
+def html(test: AppTest) -> str:
+    def walk(block):
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                yield from walk(child)
+            elif child.type == "html":
+                yield child.proto.body
+
+    bodies = (body for root in test._tree.children.values() for body in walk(root))
+    return " ".join(body for body in bodies if not body.lstrip().startswith("<style"))
+
+
+def table(test: AppTest, label: str) -> str:
+    return html(test).split(f'aria-label="{label}"')[1].split("</table>")[0]
+
+
+def upload(test: AppTest, name: str, **arrays) -> AppTest:
+    data = io.BytesIO()
+    np.savez(data, **arrays)
+    (uploader,) = test.file_uploader
+    return uploader.set_value((name, data.getvalue(), "application/octet-stream")).run()
+
+
+def separated(inside, outside, key="entropy", temperature=1.0):
+    return Separation.of(*(ood_scores(one, key, temperature) for one in (inside, outside)))
+
+
+def missed(found, alarms=0.05):
+    return counts_at(found, threshold_at(found, alarms))
+
+
+def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
+    test = page(run=keep())
+    assert not test.exception
+    assert not test.error
+    found = separated(PARTS["test"], PARTS["svhn"])
+    counts = missed(found)
+    text = html(test)
+    assert f"Of 100 street numbers, {round(100 * counts.missed)} look as certain as" in text
+    assert f"AUROC {auroc(found):.3f} (" in text
+    assert "positive class: out-of-distribution" in text
+    rows = table(test, "What the threshold does")
+    assert f">{counts.flagged_out}<" in rows
+    assert f">{counts.passed_out}<" in rows
+    assert "Corrupted test images" in text
+
+
+def test_the_threshold_moves_with_the_slider_and_lives_in_the_link(page, keep):
+    run = keep()
+    found = separated(PARTS["test"], PARTS["svhn"])
+    test = page(run=run)
+    test.slider(key="alarms").set_value(20.0).run()
+    counts = missed(found, 0.2)
+    assert f">{counts.flagged_out}<" in table(test, "What the threshold does")
+    linked = page(run=run, alarms="20.0")
+    assert f">{counts.flagged_out}<" in table(linked, "What the threshold does")
+
+
+@pytest.mark.slow
+def test_score_and_temperature_live_in_the_link(page, keep):
+    test = page(run=keep(), score="energy", heat="fitted", set="corrupted-fog-5")
+    assert not test.exception
+    best = nll_temperature(PARTS["val"].scores, PARTS["val"].labels)[0]
+    found = separated(PARTS["test"], PARTS["corrupted-fog-5"], "energy", best)
+    text = html(test)
+    assert f"AUROC {auroc(found):.3f} (" in text
+    assert "pictures with fog of severity 5" in text
+    assert f"after T = {best:.3g}, fitted on val" in text
+    rows = table(test, "AUROC of runs, sets and scores")
+    assert f"T = {best:.2f}" in rows
+    for key in ("entropy", "msp", "max_logit"):
+        area = auroc(separated(PARTS["test"], PARTS["svhn"], key))
+        assert f"{area:.3f}<small>" in rows
+
+
+@pytest.mark.slow
+def test_nonsense_in_a_link_is_read_as_the_default(page, keep):
+    test = page(run=keep(), sets="nothing,x.y", set="z", score="odin", heat="warm", alarms="x")
+    assert not test.exception
+    assert not test.error
+    assert "Of 100 street numbers" in html(test)
+
+
+def test_without_a_run_the_page_says_what_to_do(page):
+    test = page()
+    assert "No run is open yet" in html(test)
+    assert any(button.key == "sample.digits-fair" for button in test.button)
+
+
+def test_a_run_without_sets_says_how_to_get_them(page, keep):
+    test = page(run=keep(test=labelled(2)))
+    assert not test.exception
+    assert "Nothing strange stands beside this run yet" in html(test)
+    assert test.file_uploader
+
+
+def test_inputs_of_no_class_are_no_run_to_tell_from(page, keep):
+    test = page(run=keep(svhn=strange(3)))
+    assert not test.exception
+    assert "belong to none of the classes" in test.error[0].value
+    assert "No run is open yet" in html(test)
+
+
+@pytest.mark.slow
+def test_a_file_becomes_a_set_of_this_session_and_then_a_run(page, keep, home):
+    test = page(run=keep(val=labelled(1), test=labelled(2)))
+    part = strange(9, n=150)
+    upload(test, "odd ones.npz", logits=part.scores)
+    assert not test.exception
+    assert not test.error
+    found = separated(PARTS["test"], part)
+    assert f"AUROC {auroc(found):.3f} (" in html(test)
+    assert "inputs of “odd ones”" in html(test)
+    assert "draft-" not in str(dict(test.query_params))
+    (keeper,) = [one for one in test.button if one.label == "Keep"]
+    keeper.click().run()
+    assert not test.exception
+    rows = Library(home, SAMPLES).rows(search="odd ones")
+    assert len(rows) == 1
+    kept = Library(home, SAMPLES).get(rows[0].id)
+    assert [entry.role for entry in kept.splits.values()] == ["ood"]
+    assert f"AUROC {auroc(found):.3f} (" in html(test)  # still shown, now from the library
+
+
+@pytest.mark.slow
+def test_a_discarded_file_is_gone(page, keep):
+    test = page(run=keep())
+    upload(test, "odd.npz", logits=strange(9).scores)
+    assert "inputs of “odd”" in html(test)
+    (button,) = [one for one in test.button if one.label == "Discard"]
+    button.click().run()
+    assert "inputs of “odd”" not in html(test)
+    assert "Of 100 street numbers" in html(test)
+
+
+@pytest.mark.slow
+def test_openoods_file_is_told_by_its_confidence(page, keep):
+    stated = Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        np.random.default_rng(0).uniform(0.3, 1, 200),
+        np.random.default_rng(1).integers(0, K, 200),
+        NAMES,
+        predicted=np.random.default_rng(2).integers(0, K, 200),
+    )
+    test = page(run=keep(test=stated))
+    rng = np.random.default_rng(5)
+    upload(
+        test,
+        "svhn.npz",
+        pred=rng.integers(0, K, 90),
+        conf=rng.normal(size=90),
+        label=-np.ones(90, int),
+    )
+    assert not test.exception
+    assert not test.error
+    assert "Max probability" in html(test)
+    assert "Entropy of the answer" not in html(test)
+
+
+@pytest.mark.slow
+def test_bad_files_are_refused_in_words(page, keep):
+    test = page(run=keep())
+    upload(test, "narrow.npz", logits=strange(9).scores[:, :3])
+    assert "has scores of 3 classes, the run of 4" in text_of.unescape(test.error[0].value)
+    assert "Of 100 street numbers" in html(test)
+    test = page(run=keep())
+    (uploader,) = test.file_uploader
+    uploader.set_value(("bad.npz", b"PK\x03\x04nonsense", "application/octet-stream")).run()
+    assert test.error
+    assert "Of 100 street numbers" in html(test)
+
+
+@pytest.mark.slow
+def test_the_runs_own_rows_are_refused_as_a_set_and_overlap_is_said(page, keep):
+    run = keep()
+    test = page(run=run)
+    upload(test, "again.npz", logits=PARTS["test"].scores)
+    assert "holds the in-distribution rows themselves" in text_of.unescape(test.error[0].value)
+    test = page(run=run)
+    mixed = np.concatenate([PARTS["svhn"].scores, PARTS["test"].scores[:5]])
+    upload(test, "mixed.npz", logits=mixed)
+    assert not test.error
+    said = [text_of.unescape(one.value) for one in test.markdown if "OVERLAP" in one.value]
+    assert "5 of the 205 rows of mixed" in said[0]
+
+
+@pytest.mark.slow
+def test_runs_are_compared_on_the_same_rows(page, keep):
+    run = keep("one")
+    worse = PARTS | {"test": labelled(12), "svhn": strange(13, skill=1.5)}
+    other = keep("two", **worse)
+    test = page(run=run, beside=other, sets="svhn")
+    assert not test.exception
+    rows = table(test, "AUROC of runs, sets and scores")
+    assert "Difference from the open run" in rows
+    gap = auroc(separated(worse["test"], worse["svhn"])) - auroc(
+        separated(PARTS["test"], PARTS["svhn"])
+    )
+    assert f"{gap:+.3f}".replace("-", "\u2212") in rows or ">tie<" in rows
+
+
+@pytest.mark.slow
+def test_the_papers_stand_beside_a_corresponding_run_on_official_sets_only(page, keep):
+    config = {"data": "cifar10", "model": "resnet110_cifar", "loss": {"name": "adafocal"}}
+    parts = PARTS | {
+        "cifar10c-gaussian_noise-5": labelled(6, skill=1.0),
+        "corrupted-gaussian_noise-5": labelled(7, skill=1.0),
+    }
+    test = page(run=keep("adafocal", config, **parts), sets=",".join(list(parts)[2:]))
+    rows = table(test, "AUROC of runs, sets and scores")
+    assert rows.count("Ghosh et al. 2022, table 8") == 2
+    assert "0.9609" in rows
+    assert "0.8496" in rows
+    test = page(run=keep("another", config | {"model": "small_cnn"}, **parts))
+    assert "Ghosh" not in table(test, "AUROC of runs, sets and scores")
+
+
+@pytest.mark.slow
+def test_a_run_without_validation_part_has_no_temperature(page, keep):
+    test = page(run=keep(test=labelled(2), svhn=strange(3)))
+    assert any("No temperature" in one.value for one in test.caption)
+    assert "Entropy, T" not in html(test)
+
+
+def test_many_labels_are_refused(page):
+    test = page(run="digits-traits")
+    assert not test.exception
+    assert "many labels" in test.error[0].value
+
+
+@pytest.mark.slow
+def test_plain_words_show_hundreds_and_no_auroc(page, keep):
+    test = page(run=keep(), plain="true")
+    assert not test.exception
+    text = html(test)
+    assert "For which the alarm rings" in text
+    assert text.count('class="found-quiet"') >= 5
+    assert "AUROC" not in text
+    assert "What this does not say" in text
+
+
+@pytest.mark.slow
+def test_hostile_names_are_text_everywhere(page, keep):
+    name = "<b>**x**</b> ![x](http://x/y) :red[r]"
+    test = page(run=keep(name))
+    upload(test, f"{name.replace('/', '')}.npz", logits=strange(9).scores)
+    assert not test.exception
+    assert "<b>**x**" not in html(test)
+    for kind in (test.markdown, test.error, test.caption):
+        assert not any("![x](" in one.value or ":red[r]" in one.value for one in kind)
