@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.arrays import Float, Int, digest
+from core.arrays import Float, Int, digest, row_chunks
 from core.defaults import LEVEL, N_RESAMPLES
 from core.errors import Notice, Refused, UsageError
 from core.metrics import METRICS
@@ -15,6 +15,7 @@ from core.ood.detection import Separation, auroc_difference, auroc_score, number
 from core.ood.scores import MANY_LABELS, SCORES, heated, ood_scores, unavailable
 from core.predictions import Predictions, ScoreKind, Task
 
+NOTHING = 0  # in place of a row's number where it may repeat by nature
 SAME = "a set that is told from itself says nothing"
 
 
@@ -130,19 +131,26 @@ def overlap(inside: Predictions, outside: Predictions) -> int:
         return outside.n
     if inside.scores.ndim != 2 or inside.scores.shape[1:] != outside.scores.shape[1:]:
         return 0
-    wide = outside.scores.astype(np.float64)
-    shared = np.isin(_hashes(wide), _hashes(inside.scores.astype(np.float64)))
-    if outside.kind is not ScoreKind.LOGITS:
-        shared &= ((wide > 0.0) & (wide < 1.0)).any(axis=1)
-    return int(shared.sum())
+    own, other = _hashes(inside), _hashes(outside)
+    return int(np.isin(other, own[own != NOTHING]).sum())
 
 
-def _hashes(scores: Float) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
-    """Return a number for each row that equal rows share, and others do but once in 2^64."""
-    bits = np.ascontiguousarray(scores + 0.0).view(np.uint64)
+def _hashes(predictions: Predictions) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+    """Return a number for each row that equal rows share, and others do but once in 2^64.
+
+    Rows of probabilities that are all exactly 0 or 1 get NOTHING.
+    """
+    scores = predictions.scores
     weights = np.random.default_rng(0).integers(0, 2**63, scores.shape[1], dtype=np.uint64)
-    mixed = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.asarray(((mixed ^ (mixed >> np.uint64(32))) * (2 * weights + 1)).sum(axis=1))
+    out = np.empty(predictions.n, dtype=np.uint64)
+    for rows in row_chunks(predictions.n, scores.shape[1]):
+        wide = scores[rows].astype(np.float64) + 0.0  # one zero, not two
+        bits = wide.view(np.uint64)
+        mixed = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        out[rows] = ((mixed ^ (mixed >> np.uint64(32))) * (2 * weights + 1)).sum(axis=1) | 1
+        if predictions.kind is not ScoreKind.LOGITS:
+            out[rows][~((wide > 0.0) & (wide < 1.0)).any(axis=1)] = NOTHING
+    return out
 
 
 def judge(
