@@ -19,7 +19,7 @@ from core.datasets.base import Data, Part, ResidentPart
 from core.datasets.corruptions import corrupt
 from core.datasets.corruptions.sampling import LUMA
 from core.datasets.listing import existing_root, names_of, pictures_below, skipped_notice
-from core.datasets.pictures import FORMATS, Pixels, Size
+from core.datasets.pictures import FORMATS, STRETCHED, Pixels, Size
 from core.datasets.published import svhn_test
 from core.datasets.shifts import SEVERITIES, OutsideSet
 from core.datasets.stream import StreamedPart
@@ -251,10 +251,11 @@ def _folder(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
     pictures, skipped = pictures_below(root, "")
     if not pictures:
         raise Refused("EMPTY", f"{root} holds no pictures", f"put some there: {PICTURES}")
-    part = StreamedPart(_unlabelled(len(pictures)), names_of(pictures), root, data.size)
+    scaling = data.test.scaling if isinstance(data.test, StreamedPart) else STRETCHED
+    targets = _unlabelled(len(pictures))
+    part = StreamedPart(targets, names_of(pictures), root, data.size, scaling)
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
     notices = skipped_notice(skipped)
-    # pictures are resized as they are decoded
     return _fitted(Outside(part, False, (), notices, digest(files)), data.size, 3, data)
 
 

@@ -16,6 +16,7 @@ from core.datasets.base import Data
 from core.datasets.corruptions import corrupt
 from core.datasets.load import load
 from core.datasets.outside import CIFAR10_CLASSES, open_outside, overlap
+from core.datasets.pictures import Scaling
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import as_given
 from core.errors import Refused
@@ -319,6 +320,21 @@ def test_pictures_of_a_folder_come_in_the_size_and_channels_of_the_model(tmp_pat
     assert images.shape == (2, 1, 16, 16)
     assert np.unique(images[0]).tolist() == [100]
     assert np.unique(images[1]).tolist() == [7]
+
+
+def test_pictures_are_cut_as_those_of_the_model_are(tmp_path: Path) -> None:
+    """Where its own are scaled until they cover the size, the sides of a wide one fall away."""
+    for row, image in enumerate(random_pixels(24, 3, 70, 70)):
+        write_png(tmp_path / "inside" / "ab"[row % 2] / f"{row}.png", image)
+    wide = np.zeros((3, 40, 120), np.uint8)
+    wide[:, :, 40:80] = 200
+    write_png(tmp_path / "set" / "wide.png", wide)
+    wanted = OutsideSet("folder", str(tmp_path / "set"))
+    for cover in (True, False):
+        data = load("folder", root=tmp_path / "inside", split_seed=0, scaling=Scaling(cover=cover))
+        (image,) = all_images(open_outside(wanted, data, download=False).part)
+        assert image.shape == (3, 70, 70)
+        assert (image[:, :, 0].min() > 100) == cover
 
 
 def test_folders_that_hold_nothing_to_show_are_refused(tmp_path: Path) -> None:
