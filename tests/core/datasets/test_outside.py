@@ -138,6 +138,11 @@ def test_labels_of_a_folder_of_cifar10_may_have_another_order(tmp_path: Path) ->
     np.testing.assert_array_equal(opened.part.targets, LABELS[::-1])
 
 
+def test_labels_that_are_not_the_same_five_times_are_refused(tmp_path: Path) -> None:
+    wanted = write_cifar10c(tmp_path, shifted(), np.repeat(LABELS, 5))
+    assert refusal(wanted, cifar(name="folder")).code == "LABELS_DIFFER"
+
+
 def test_objects_are_never_unpickled(tmp_path: Path) -> None:
     class Trap:
         def __reduce__(self) -> tuple[object, tuple[object, ...]]:
