@@ -20,6 +20,7 @@ PAGES = (
     "pages/library.py",
     "pages/reliability.py",
     "pages/posthoc.py",
+    "pages/ood.py",
     "pages/compare.py",
     "pages/train.py",
     "pages/gamma.py",
