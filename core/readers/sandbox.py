@@ -179,7 +179,8 @@ def read_weights(
         As of `read`.
     into : Path
         Folder that the tensors are put into, a safetensors file for each group; made where it is
-        missing. This process never loads them.
+        missing, and best new: a file of such a name is never written over. This process never
+        loads them.
 
     Returns
     -------

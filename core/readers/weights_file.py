@@ -107,6 +107,8 @@ def _converted(refusal: Refused) -> Refused:
         return Refused(refusal.code, what, CONVERT, refusal.where)
     if refusal.code in ("TORCHSCRIPT", "PICKLE_SHAPE", "DTYPE", "OBJECT_DTYPE"):
         return Refused(refusal.code, refusal.what, CONVERT, refusal.where)
+    if refusal.code == "PICKLE_LIMIT":
+        return Refused(refusal.code, refusal.what, "save the state dict alone", refusal.where)
     return refusal
 
 
