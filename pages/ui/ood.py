@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.errors import Notice, Refused
 from core.figures.runs import DASHES, marks
+from core.figures.text import short
 from core.ood import study
 from core.ood.scores import DEFAULT, SCORES, unavailable
 from core.predictions import Task
@@ -30,6 +31,7 @@ from pages.ui import (
     widgets,
 )
 from pages.ui.cache_ood import Part, Question
+from pages.ui.escape import esc
 from pages.ui.ood_sets import Offer
 
 ALARMS = 5.0  # percent of ordinary pictures stopped, at first
@@ -80,6 +82,7 @@ def draw(run: cache.Run) -> None:
         with top:
             _nothing(run)
         if not offers:
+            ood_drop.refusal()
             ood_drop.zone(run)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
@@ -114,8 +117,8 @@ def _sets(inside: Part, offers: Offer) -> tuple[Sets, list[Notice]]:
     names = ood_sets.names(offers, inside.owner)
     with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
         chosen = ood_sets.picker(offers, names, inside.owner)
-        with st.popover("Add scores from a file", key="ood.add"):
-            ood_drop.zone(inside.owner)
+        ood_drop.door(inside.owner)
+    ood_drop.refusal()
     sound: list[str] = []
     notices: list[Notice] = []
     for reference in chosen:
@@ -231,7 +234,7 @@ def _focus(offers: Offer, said: dict[str, SetName], sound: list[str]) -> str:
             "Set",
             sound,
             required=True,
-            format_func=lambda one: said[one].label,
+            format_func=lambda one: esc(short(said[one].label, 36)),
             key="widget.set",
             on_change=lambda: _keep_focus(st.session_state["widget.set"], offers, sound),
         )

@@ -23,17 +23,31 @@ DROPS, REFUSED, WAITING = "ood.drops", "ood.refused", "ood.waiting"
 AUTO = "(by its name)"
 
 
-def zone(run: cache.Run) -> None:
-    """Draw the drop zone, why the last file was refused, and what is to be chosen for it."""
+def door(run: cache.Run) -> None:
+    """Draw the drop zone behind a button that closes once a file was taken."""
+    with st.popover("Add scores from a file", key=f"ood.add.{_drops()}"):
+        zone(run)
+
+
+def _drops() -> int:
+    return int(st.session_state.get(DROPS, 0))
+
+
+def refusal() -> None:
+    """Say why the last file was refused, and draw what is to be chosen for it."""
     refused: AuditError | None = st.session_state.get(REFUSED)
-    if refused is not None:
-        frame.refusal(_for_page(refused))
+    if refused is None:
+        return
+    frame.refusal(_for_page(refused))
     if isinstance(refused, NeedsChoice) and WAITING in st.session_state:
         _choose(refused)
-        return
+
+
+def zone(run: cache.Run) -> None:
+    """Draw the drop zone."""
     uploaded = st.file_uploader(
         "Scores of inputs that the model never saw",
-        key=f"ood.drop.{st.session_state.get(DROPS, 0)}",
+        key=f"ood.drop.{_drops()}",
         label_visibility="collapsed",
     )
     widgets.caption(
@@ -41,7 +55,7 @@ def zone(run: cache.Run) -> None:
         "at. OpenOOD's npz of pred, conf and label is read as stated confidences."
     )
     if uploaded is not None:
-        st.session_state[DROPS] = st.session_state.get(DROPS, 0) + 1  # its bytes leave the memory
+        st.session_state[DROPS] = _drops() + 1  # its bytes leave the memory
         path = session.store(uploaded.getbuffer())
         kind = cache.predictions(run, run.split).kind
         read(path, uploaded.name, kind)

@@ -327,5 +327,6 @@ def test_hostile_names_are_text_everywhere(page, keep):
     upload(test, f"{name.replace('/', '')}.npz", logits=strange(9).scores)
     assert not test.exception
     assert "<b>**x**" not in html(test)
-    for kind in (test.markdown, test.error, test.caption):
-        assert not any("![x](" in one.value or ":red[r]" in one.value for one in kind)
+    said = [one.value for kind in (test.markdown, test.error, test.caption) for one in kind]
+    said += [option.content for one in test.segmented_control for option in one.proto.options]
+    assert not any("![x](" in one or ":red[r]" in one for one in said)
