@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from core import defaults
-from core.commands import calibrate, jobs, ood, runs, train
+from core.commands import calibrate, evaluate, jobs, ood, runs, train
 from core.commands.shared import (
     Json,
     Parser,
@@ -75,6 +75,7 @@ def _parser() -> Parser:
     ood.add_ood(verbs.add_parser("ood", help="tell inputs a model never saw by its scores"))
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     train.add_train(verbs.add_parser("train", help="train a model in the background"))
+    evaluate.add_evaluate(verbs.add_parser("evaluate", help="see what a checkpoint says of images"))
     jobs.add_jobs(verbs.add_parser("jobs", help="list, stop and resume trainings"))
     train.add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser

@@ -61,7 +61,12 @@ def report(job: "Job", target: str | None) -> int:
 
 
 def wait_for(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
-    """Show what a job prints until it ends, and say how it went; Ctrl-C cancels it.
+    """Show what a job prints until it ends, and say how it went; errors as of `waited`."""
+    return _succeeded(jobs, waited(jobs, job), target)
+
+
+def waited(jobs: "LocalJobs", job: "Job") -> "Job":
+    """Show what a job prints until it ends, and return it; Ctrl-C cancels it.
 
     Raises
     ------
@@ -90,7 +95,7 @@ def wait_for(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
         raise
     _print(follower.rest())
     if job.state == "succeeded":
-        return _succeeded(jobs, job, target)
+        return job
     failure = job.failure
     if failure is None:
         raise LostWorker("CANCELLED", f"job {job.id} was cancelled", _resume(job))

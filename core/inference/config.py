@@ -13,6 +13,7 @@ from core.inference import preprocessing
 from core.inference.preprocessing import Preprocessing
 from core.library.strict_json import is_text
 from core.models.catalogue import checked_model
+from core.training.estimate import SHAPES
 
 DEVICES: Final = ("auto", "cpu", "cuda")
 MAX_BATCH, MAX_NAME, MAX_SETS, MAX_OUTPUTS = 65_536, 300, 200, 100_000
@@ -173,6 +174,15 @@ class EvaluationConfig:
         loose = {"name", "data_root", "batch_size", "device"}
         decides = {key: v for key, v in self.to_json().items() if key not in loose}
         return digest(repr(sorted(decides.items())))
+
+
+def native_size(data: str) -> tuple[int, int]:
+    """Return the height and width of a data set's images; of folders, what is usual.
+
+    UsageError SETTING for an unknown name.
+    """
+    side = SHAPES[checked_data(data)][1]
+    return side, side
 
 
 _KINDS: Final[dict[str, tuple[type, ...]]] = {

@@ -1,0 +1,258 @@
+"""``python -m core evaluate``: what a model with given weights says of a data set."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from core.commands.shared import Json, Parser, emit, number, printable
+from core.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from core.checkpoints.guess import Candidate
+    from core.checkpoints.match import Match
+    from core.datasets.shifts import OutsideSet
+    from core.inference.config import EvaluationConfig
+    from core.inference.preprocessing import Preprocessing
+    from core.library.manifest import Manifest
+    from core.readers.weights import WeightGroup, WeightsFile
+
+ALL: Final = "corrupted"
+MOMENTS_OF_DATA: Final = "data"
+
+
+def add_evaluate(verb: Parser) -> None:
+    """Add the options of ``evaluate``."""
+    verb.set_defaults(run=_evaluate)
+    verb.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, or the id of a training")
+    verb.add_argument("--model", metavar="NAME", help="small_cnn, timm:NAME, torchvision:NAME ...")
+    verb.add_argument("--classes", type=int, metavar="K", help="default: what the weights have")
+    verb.add_argument("--channels", type=int, metavar="C", help="default: what the weights have")
+    verb.add_argument("--group", metavar="KEY", help="which state of the file, as state_dict_ema")
+    verb.add_argument("--data", required=True, metavar="NAME|DIR")
+    verb.add_argument("--data-root", type=Path, metavar="DIR")
+    verb.add_argument("--split-seed", type=int, default=0)
+    verb.add_argument("--split", action="append", metavar="NAME", help="default: val and test")
+    verb.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME[=DIR]",
+        help="also svhn, folder=DIR, cifar10c-fog-3=DIR, corrupted-fog-3, or corrupted for all",
+    )
+    verb.add_argument("--size", type=int, metavar="PIXELS", help="side of the network's images")
+    verb.add_argument("--crop", type=float, metavar="SHARE", help="of the scaled image, to 1")
+    verb.add_argument("--crops", type=int, choices=[1, 5, 10], help="parts that are averaged")
+    verb.add_argument("--average", choices=["logits", "probabilities"])
+    verb.add_argument("--moments", help="data, imagenet, half, cifar10, or cifar100")
+    verb.add_argument("--limit", type=int, metavar="N", help="only the first N images of each")
+    verb.add_argument("--batch-size", type=int, default=64)
+    verb.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    verb.add_argument("--name", default="", help="what the run is called")
+    verb.add_argument("--out", type=Path, metavar="FILE", help="also write the run as .npz")
+    verb.add_argument("--json", metavar="OUT|-")
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    from core.commands.jobs import waited
+    from core.jobs.local import open_jobs
+    from core.library import open_library
+
+    jobs = open_jobs()
+    path, run = _source(arguments.checkpoint)
+    with TemporaryDirectory(prefix="candor-evaluate-") as folder:
+        file, group = _read(path, Path(folder), arguments.group)
+        candidate = _candidate(arguments, file, group)
+        config = _config(arguments, file, group, candidate, run)
+        matched = _match(group, config)
+        if not matched.ok and arguments.classes is None and matched.likely_outputs:
+            config = replace(config, n_outputs=matched.likely_outputs)
+            matched = _match(group, config)
+        if not matched.ok:
+            raise matched.refusal()
+        (job,) = jobs.submit([config], weights=Path(folder) / group.file)
+    manifest = open_library().get(waited(jobs, job).run)
+    report = _report(manifest, config, matched)
+    if arguments.out:
+        open_library().export(manifest.id, arguments.out)
+    emit(arguments.json, report)
+    if arguments.json != "-":
+        _print(report)
+    return 0
+
+
+def _source(named: str) -> tuple[Path, str]:
+    """Return the file that was named, or the last checkpoint of the training that was."""
+    path = Path(named)
+    if path.is_file():
+        return path, ""
+    from core.jobs.local import open_jobs
+    from core.jobs.store import is_id
+
+    if is_id(named):
+        saved = sorted(open_jobs().folder(named).checkpoints.glob("epoch-*.pt"))
+        if saved:
+            return saved[-1], named
+        raise UsageError("JOB", f"training {named} left no checkpoint", "name a file of weights")
+    raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+
+
+def _read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightGroup]":
+    from core.readers.sandbox import read_weights
+
+    file = read_weights(path, into=into, name=path.name)
+    keys = [group.key for group in file.groups]
+    if key is not None and key not in keys:
+        known = ", ".join(repr(one) for one in keys)
+        raise UsageError("SETTING", f"the file has no group {key!r}", f"use one of {known}")
+    return file, file.groups[0] if key is None else file.group(key)
+
+
+def _candidate(
+    arguments: argparse.Namespace, file: "WeightsFile", group: "WeightGroup"
+) -> "Candidate":
+    """Return the network that was named, or the one whose tensors these are."""
+    from core.checkpoints.guess import Candidate, guess
+
+    found = guess(file, group)
+    if arguments.model is None:
+        if not found or not found[0].fits:
+            what = "the network of these weights cannot be told"
+            raise Refused("STATE_DICT", what, "name it with --model")
+        return found[0]
+    same = [one for one in found if one.model == arguments.model]
+    return same[0] if same else Candidate(arguments.model, 0, 0, None, "", fits=False)
+
+
+def _config(
+    arguments: argparse.Namespace,
+    file: "WeightsFile",
+    group: "WeightGroup",
+    candidate: "Candidate",
+    run: str,
+) -> "EvaluationConfig":
+    from core.datasets.catalogue import DATASETS
+    from core.inference.config import EvaluationConfig, Weights
+
+    data, root = arguments.data, arguments.data_root
+    if data not in DATASETS and Path(data).is_dir():
+        data, root = "folder", Path(data)
+    return EvaluationConfig(
+        model=candidate.model,
+        n_outputs=arguments.classes or candidate.n_outputs or _outputs(group),
+        channels=arguments.channels or candidate.channels or 3,
+        weights=Weights(file.name, file.digest, group.key, run),
+        preprocessing=_preprocessing(arguments, candidate, data),
+        data=data,
+        name=arguments.name,
+        data_root=None if root is None else str(root.expanduser().absolute()),
+        split_seed=arguments.split_seed,
+        splits=tuple(arguments.split or ("val", "test")),
+        sets=tuple(one for text in arguments.set for one in _sets(text)),
+        limit=arguments.limit,
+        batch_size=arguments.batch_size,
+        device=arguments.device,
+    )
+
+
+def _outputs(group: "WeightGroup") -> int:
+    """Return how many outputs the last weights of a group make: a first guess, then matched."""
+    matrices = [one.shape for one in group.tensors if len(one.shape) >= 2]
+    return matrices[-1][0] if matrices else 1
+
+
+def _sets(text: str) -> "list[OutsideSet]":
+    from core.datasets.shifts import OWN, SEVERITIES, OutsideSet, parse_name
+
+    name, _, root = text.partition("=")
+    if name == ALL:
+        return [OutsideSet(ALL, corruption=one, severity=s) for one in OWN for s in SEVERITIES]
+    absolute = str(Path(root).expanduser().absolute()) if root else None
+    if name == "folder":
+        return [OutsideSet("folder", root=absolute)]
+    found = parse_name(name)
+    if found is None:
+        raise UsageError("SETTING", f"there is no set {name!r}", "see python -m core evaluate -h")
+    return [replace(found, root=absolute)]
+
+
+def _preprocessing(
+    arguments: argparse.Namespace, candidate: "Candidate", data: str
+) -> "Preprocessing":
+    from core.inference.config import native_size
+    from core.inference.preprocessing import MOMENTS
+    from core.inference.settings import settings_of
+    from core.models.catalogue import MODELS
+
+    side, size = arguments.size, candidate.size
+    if candidate.model in MODELS:  # they take any size, and were trained on that of the data
+        size = native_size(data)
+    changed: Json = {
+        key: getattr(arguments, key)
+        for key in ("crop", "crops", "average")
+        if getattr(arguments, key) is not None
+    }
+    if arguments.moments == MOMENTS_OF_DATA:
+        changed |= {"mean": (), "std": ()}
+    elif arguments.moments is not None:
+        if arguments.moments not in MOMENTS:
+            known = ", ".join((MOMENTS_OF_DATA, *MOMENTS))
+            what = f"moments are {arguments.moments!r}"
+            raise UsageError("SETTING", what, f"use one of {known}")
+        changed |= dict(zip(("mean", "std"), MOMENTS[arguments.moments], strict=True))
+    if side:
+        changed["size"] = (side, side)
+    return replace(settings_of(candidate.model, size), **changed)
+
+
+def _match(group: "WeightGroup", config: "EvaluationConfig") -> "Match":
+    """Return how the weights fit, before anything is queued."""
+    from core.checkpoints.match import match
+    from core.models.build import input_size
+
+    return match(
+        group.tensors,
+        config.model,
+        n_outputs=config.n_outputs,
+        channels=config.channels,
+        size=input_size(config.model, config.preprocessing.size),
+    )
+
+
+def _report(manifest: "Manifest", config: "EvaluationConfig", found: "Match") -> Json:
+    """Return the run, how its weights were loaded, and the numbers of its test part."""
+    from core.configs import AuditConfig
+    from core.library import open_library
+    from core.metrics.suite import audit
+    from core.reports.audit_json import audit_json
+
+    split = manifest.headline
+    predictions = open_library().load(manifest.id, split)
+    audited = audit_json(
+        manifest.source.file,
+        manifest.source.digest,
+        {name: entry.n for name, entry in manifest.splits.items()},
+        split,
+        manifest.notices,
+        audit(predictions, AuditConfig()),
+    )
+    same = ("n", "splits", "split", "notices", "metrics")
+    return {
+        "run": manifest.id,
+        "model": config.model,
+        "loaded": {"matched": found.matched, "total": found.total, "renamed": found.renamed},
+        **{key: audited[key] for key in same},
+    }
+
+
+def _print(report: Json) -> None:
+    loaded = report["loaded"]
+    renamed = f" ({loaded['renamed']})" if loaded["renamed"] else ""
+    print(printable(f"run {report['run']}: {report['model']}"))
+    print(printable(f"{loaded['matched']} of {loaded['total']} tensors loaded{renamed}"))
+    for key in ("accuracy", "ece", "nll"):
+        if key in report["metrics"]:
+            print(f"  {key:<14} {number(report['metrics'][key]['value']):>10}")
+    for notice in report["notices"]:
+        print(printable(f"{notice['code']}: {notice['text']}"))

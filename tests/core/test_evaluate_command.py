@@ -1,0 +1,147 @@
+"""`python -m core evaluate`: from a checkpoint to a run, or a refusal before anything is queued."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from core.__main__ import main
+from core.library import Library
+from core.models.build import build
+from core.training.config import from_json
+from core.training.folder import JobFolder
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def here(tmp_path):
+    """A folder with a small network's weights as somebody else saved them."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = build("small_cnn", n_outputs=10, channels=1, size=(8, 8))
+    state = {f"module.{name}": value for name, value in net.state_dict().items()}
+    averaged = {name: value * 0.5 for name, value in state.items()}
+    torch.save({"state_dict": state, "state_dict_ema": averaged, "epoch": 3}, tmp_path / "net.pth")
+    return tmp_path
+
+
+@pytest.fixture
+def candor(here, monkeypatch, capfd):
+    """Run the command in a home of its own; return exit code and JSON."""
+    monkeypatch.setenv("CANDOR_HOME", str(here / "home"))
+    monkeypatch.setenv("CANDOR_DEVICES", "cpu")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+    def run(*arguments):
+        code = main(["evaluate", *arguments, "--json", "-"])
+        out, err = capfd.readouterr()
+        print(err)
+        return code, json.loads(out)
+
+    return run
+
+
+@pytest.fixture
+def refused(here, candor):
+    """Run what must be refused before anything is queued, and return the error."""
+
+    def run(*arguments):
+        code, said = candor(*arguments)
+        assert code in {2, 3}
+        assert not list((here / "home" / "jobs").glob("*/spec.json"))
+        return said["error"]
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_checkpoint_becomes_a_run_and_json_says_how_it_was_loaded(here, candor):
+    code, report = candor(
+        str(here / "net.pth"), "--group", "state_dict", "--data", "digits",
+        "--set", "corrupted-contrast-5", "--limit", "40", "--name", "mine",
+        "--out", str(here / "out.npz"),
+    )  # fmt: skip
+    assert code == 0
+    library = Library(here / "home", here / "none")
+    manifest = library.get(report["run"])
+    assert (manifest.name, manifest.kind) == ("mine", "evaluate")
+    assert manifest.config["weights"]["group"] == "state_dict"
+    assert report["model"] == "small_cnn"
+    assert report["loaded"]["matched"] == report["loaded"]["total"] == 11
+    assert "module." in report["loaded"]["renamed"]
+    assert report["n"] == 40
+    assert report["splits"] == {"val": 40, "test": 40, "corrupted-contrast-5": 40}
+    right = library.load(manifest.id, "test").rows.correct.mean()
+    assert report["metrics"]["accuracy"]["value"] == right
+    with np.load(here / "out.npz") as written:
+        assert written["test_logits"].shape == (40, 10)
+        assert written["sets/corrupted-contrast-5_logits"].shape == (40, 10)
+
+
+@pytest.mark.slow
+def test_a_training_is_named_by_its_id(here, candor, trainer_job):
+    code, report = candor(trainer_job, "--data", "digits", "--split", "test")
+    assert code == 0
+    library = Library(here / "home", here / "none")
+    assert library.get(report["run"]).config["weights"]["run"] == trainer_job
+    assert list(report["splits"]) == ["test"]
+    again, trained = (library.load(run, "test") for run in (report["run"], trainer_job))
+    np.testing.assert_allclose(again.scores, trained.scores, atol=1e-4)
+
+
+@pytest.fixture
+def trainer_job(here):
+    """The id of a training that has ended in this home."""
+    from core.jobs.local import LocalJobs
+
+    config = from_json(
+        {"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}, "device": "cpu",
+         "n_train": 200, "epochs": 3, "batch_size": 32}
+    )  # fmt: skip
+    jobs = LocalJobs(here / "home")
+    jobs.pause()
+    (job,) = jobs.submit([config])
+    path = jobs.folder(job.id).path
+    subprocess.run(
+        [sys.executable, "-m", "core.training", str(path)], cwd=ROOT, check=True,
+        env=os.environ | {"CANDOR_HOME": str(here / "home"), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert JobFolder(path).result()["state"] == "succeeded"
+    jobs.cancel(job.id)
+    jobs.unpause()
+    return job.id
+
+
+def test_a_wrong_number_of_classes_names_the_likely_one(here, refused):
+    error = refused(str(here / "net.pth"), "--data", "digits", "--classes", "7")
+    assert error["code"] == "STATE_DICT"
+    assert "10 outputs" in error["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("missing.pth", "--data", "digits"), "FILE", "missing.pth"),
+        (("aaaabbbbcccc", "--data", "digits"), "JOB_UNKNOWN", "aaaabbbbcccc"),
+        (("net.pth", "--data", "digits", "--group", "ema"), "SETTING", "state_dict_ema"),
+        (("net.pth", "--data", "digits", "--set", "fog"), "SETTING", "fog"),
+        (("net.pth", "--data", "nothing"), "SETTING", "nothing"),
+        (("net.pth", "--data", "digits", "--moments", "mnist"), "SETTING", "mnist"),
+        (("net.pth", "--data", "digits", "--crops", "10"), "SETTING", "crop"),
+        (("net.pth", "--data", "digits", "--model", "resnet50_cifar"), "STATE_DICT", "resnet50"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_a_job_is_queued(
+    here, refused, arguments, code, said
+):
+    file = str(here / arguments[0]) if "." in arguments[0] else arguments[0]
+    error = refused(file, *arguments[1:])
+    assert error["code"] == code
+    assert said in error["what"] + error["remedy"]
