@@ -245,7 +245,7 @@ EVIL = {
     "too many states": (
         lambda torch: saved(torch, {str(i): {"weight": torch.ones(1)} for i in range(17)}),
         "PICKLE_LIMIT",
-        "fewer",
+        "alone",
     ),
 }
 _wide: list[object] = []
