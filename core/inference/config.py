@@ -238,10 +238,10 @@ def _check_kinds(
             what = f"the config has unknown key {key!r:.60}"
             raise UsageError("SETTING", what, f"use {', '.join(kinds)}")
         if not isinstance(value, wanted) or isinstance(value, bool):
-            raise UsageError("SETTING", f"{key} is {value!r:.60}", "see docs/checkpoints.md")
+            raise UsageError("SETTING", f"{key} is {value!r:.60}", "see docs/evaluation.md")
     missing = [key for key in needed if key not in data]
     if missing:
-        raise UsageError("SETTING", f"{', '.join(missing)} is missing", "see docs/checkpoints.md")
+        raise UsageError("SETTING", f"{', '.join(missing)} is missing", "see docs/evaluation.md")
 
 
 def _between(key: str, value: int, low: int, high: int) -> tuple[bool, str, str]:

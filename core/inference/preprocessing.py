@@ -149,7 +149,7 @@ def from_json(data: object) -> Preprocessing:
             what = f"preprocessing has unknown key {key!r:.60}"
             raise UsageError("SETTING", what, f"use {', '.join(_KINDS)}")
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise UsageError("SETTING", f"{key} is {value!r:.60}", "see docs/checkpoints.md")
+            raise UsageError("SETTING", f"{key} is {value!r:.60}", "see docs/evaluation.md")
     size = data["size"]
     if len(size) != 2 or not all(type(side) is int for side in size):
         raise UsageError("SETTING", f"size is {size!r:.60}", "give [height, width]")

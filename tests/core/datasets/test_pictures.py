@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from core.datasets.pictures import MAX_PIXELS, decode, decode_all
+from core.datasets.pictures import MAX_PIXELS, Scaling, decode, decode_all
 from core.datasets.stream import StreamedPart
 from core.errors import Refused
 from tests.core.datasets.written import CPU, all_images, claim, random_pixels, rows, write_png
@@ -215,3 +215,22 @@ def test_a_stream_left_early_leaves_no_thread(streamed: StreamedPart) -> None:
     next(stream)
     stream.close()
     assert [t.name for t in threading.enumerate() if t.name.startswith("pictures")] == []
+
+
+def test_a_picture_that_must_cover_keeps_proportions_and_loses_both_ends(tmp_path):
+    ramp = np.tile(np.arange(120, dtype=np.uint8), (60, 1))
+    Image.fromarray(ramp).save(tmp_path / "wide.png")
+    found = decode(tmp_path, "wide.png", (60, 60), Scaling(cover=True))
+    np.testing.assert_array_equal(found[0, 0], np.arange(30, 90))
+    squeezed = decode(tmp_path, "wide.png", (60, 60))
+    assert squeezed[0, 0, 0] < 3
+    assert squeezed[0, 0, -1] > 116
+
+
+def test_bicubic_and_bilinear_are_those_of_pillow(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    for bicubic, method in ((True, Image.Resampling.BICUBIC), (False, Image.Resampling.BILINEAR)):
+        expected = np.asarray(Image.fromarray(pixels).resize((16, 12), method)).transpose(2, 0, 1)
+        found = decode(tmp_path, "a.png", (12, 16), Scaling(bicubic=bicubic))
+        np.testing.assert_array_equal(found, expected)
