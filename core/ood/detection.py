@@ -219,7 +219,7 @@ def rows_needed(n: int, share: float) -> int:
 def _detection_error(inside: Int, outside: Int) -> Float:
     passed_in, passed_out = np.cumsum(inside, axis=-1), np.cumsum(outside, axis=-1)
     sums = passed_out / passed_out[..., -1:] - passed_in / passed_in[..., -1:]
-    return np.asarray(0.5 + 0.5 * np.minimum(sums.min(axis=-1), 0.0))
+    return np.asarray(0.5 + 0.5 * sums.min(axis=-1))  # flagging none is the last cut
 
 
 def numbers(

@@ -122,6 +122,7 @@ def test_what_says_nothing_is_refused(files, capsys):
     out = ["--out", f"svhn={files / 'svhn.npy'}", "--temperature", "fit"]
     assert main(["ood", "--in", str(files / "one.npz"), *out]) == 3
     assert "no validation part to fit a temperature on" in capsys.readouterr().err
+    assert main(["ood", "--in", own, *out, "--split", "val"]) == 3  # would be fitted on itself
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,26 @@ def test_a_file_becomes_a_set_of_this_session_and_then_a_run(page, keep, home):
 
 
 @pytest.mark.slow
+def test_sets_of_other_runs_stand_beside_it_only_when_they_are_picked(page, keep):
+    other = keep("elsewhere", svhn=strange(8))
+    run = keep("one", test=labelled(2))
+    test = page(run=run)
+    assert "Nothing strange stands beside this run yet" in html(test)
+    picked = page(run=run, sets=f"{other}.svhn")
+    assert "Of 100 street numbers" in html(picked)
+    assert "SVHN · elsewhere" in html(picked)
+
+
+@pytest.mark.slow
+def test_a_file_of_this_session_stays_out_of_the_link(page, keep):
+    test = page(run=keep(), sets="corrupted-fog-5")
+    upload(test, "odd.npz", logits=strange(9).scores)
+    assert "inputs of “odd”" in html(test)
+    assert test.query_params["sets"] in ("corrupted-fog-5", ["corrupted-fog-5"])
+    assert "set" not in test.query_params
+
+
+@pytest.mark.slow
 def test_a_discarded_file_is_gone(page, keep):
     test = page(run=keep())
     upload(test, "odd.npz", logits=strange(9).scores)
