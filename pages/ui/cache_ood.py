@@ -182,10 +182,21 @@ _own_temperature = st.cache_resource(scope="session", max_entries=16, show_spinn
 
 
 def in_papers(run: cache.Run) -> Subject | None:
-    """Return what the run corresponds to in the papers."""
+    """Return what the run corresponds to in the papers.
+
+    An evaluation of all images of the data that a training here was made on is one of that
+    training; weights of unknown origin, and some of the images, correspond to nothing.
+    """
     if run.draft:
         return None
     try:
-        return subject(open_library().get(run.id).config)
+        config = open_library().get(run.id).config or {}
+        weights = config.get("weights")
+        if weights is None:
+            return subject(config)
+        trained = open_library().get(weights["run"]).config if weights["run"] else None
     except LibraryError:
         return None
+    found = subject(trained)
+    whole = config["limit"] is None and found is not None and found.dataset == config["data"]
+    return found if whole else None

@@ -317,6 +317,27 @@ def test_the_papers_stand_beside_a_corresponding_run_on_official_sets_only(page,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("origin", "limit", "data", "beside"),
+    [
+        ("adafocal", None, "cifar10", True),
+        ("adafocal", 100, "cifar10", False),
+        ("adafocal", None, "cifar100", False),
+        ("", None, "cifar10", False),
+        ("gone", None, "cifar10", False),
+    ],
+)
+def test_an_evaluation_corresponds_to_its_training(page, keep, origin, limit, data, beside):
+    config = {"data": "cifar10", "model": "resnet110_cifar", "loss": {"name": "adafocal"}}
+    keep("adafocal", config, test=labelled(2))
+    weights = {"file": "x", "digest": "0", "group": "", "run": origin}
+    evaluated = {"data": data, "model": "resnet110_cifar", "weights": weights, "limit": limit}
+    test = page(run=keep("evaluated", evaluated))
+    assert not test.exception
+    assert ("Ghosh" in table(test, "AUROC of runs, sets and scores")) == beside
+
+
+@pytest.mark.slow
 def test_a_run_without_validation_part_has_no_temperature(page, keep):
     test = page(run=keep(test=labelled(2), svhn=strange(3)))
     assert any("No temperature" in one.value for one in test.caption)
