@@ -98,3 +98,13 @@ def test_pictures_are_those_of_the_rows_in_their_order(client):
     assert not np.array_equal(changed, found)
     with pytest.raises(AuditError, match="500 images"):
         client.call("pictures", asked | {"rows": [500]})
+
+
+def test_the_same_weights_under_another_network_are_matched_again(client, tmp_path):
+    path = tmp_path / "net.safetensors"
+    save_file(small(0).state_dict(), path)
+    asked = {"weights": str(path), "split": "val", "n": 2}
+    client.call("trying", asked | {"config": CONFIG.to_json()})
+    other = replace(CONFIG, model="resnet110_cifar").to_json()
+    with pytest.raises(AuditError, match="STATE_DICT"):
+        client.call("trying", asked | {"config": other})

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image, ImageOps
 from safetensors.torch import save_file
 
 from core.datasets.load import load
@@ -17,7 +18,7 @@ from core.errors import Refused, UsageError
 from core.inference.config import EvaluationConfig, Weights, from_json
 from core.inference.evaluate import scores
 from core.inference.folder import WEIGHTS, config_of
-from core.inference.job import run
+from core.inference.job import open_data, run
 from core.inference.prepare import Prepare
 from core.inference.preprocessing import Preprocessing
 from core.library import open_library
@@ -106,8 +107,6 @@ def test_a_run_holds_what_the_network_says_of_every_split_and_set(job, net, digi
 
 
 def test_a_set_without_labels_is_kept_as_such(job, tmp_path):
-    from PIL import Image
-
     rng = np.random.default_rng(0)
     (tmp_path / "leaves").mkdir()
     for number in range(5):
@@ -142,6 +141,34 @@ def test_averaged_probabilities_are_kept_as_probabilities(job, net, digits):
     logits = open_library().load("logits", "test")
     assert logits.kind is ScoreKind.LOGITS
     np.testing.assert_allclose(logits.scores, (sum(each) / 5).numpy(), atol=1e-4)
+
+
+def test_of_one_crop_logits_are_kept_whatever_is_averaged(job):
+    how = Preprocessing((8, 8), average="probabilities")
+    run(job("one", preprocessing=how, splits=("test",), limit=9))
+    run(job("plain", splits=("test",), limit=9))
+    found, plain = (open_library().load(name, "test") for name in ("one", "plain"))
+    assert found.kind is ScoreKind.LOGITS
+    np.testing.assert_array_equal(found.scores, plain.scores)
+
+
+def test_streamed_pictures_are_read_at_the_size_that_crops_are_cut_from(tmp_path):
+    rng = np.random.default_rng(0)
+    for k in range(6):
+        for name in ("ants", "bees"):
+            folder = tmp_path / "photos" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            pixels = rng.integers(0, 256, (80 + k, 120, 3), np.uint8)
+            Image.fromarray(pixels).save(folder / f"{k}.png")
+    how = Preprocessing((28, 28), crop=0.875, cover=True, interpolation="bicubic")
+    config = replace(CONFIG, data="folder", data_root=str(tmp_path / "photos"), n_outputs=2,
+                     preprocessing=how)  # fmt: skip
+    data = open_data(config)
+    assert data.size == (32, 32)
+    (found,) = data.test.images([torch.arange(1)], CPU)
+    with Image.open(tmp_path / "photos" / data.test.row_ids[0]) as picture:
+        expected = ImageOps.fit(picture, (32, 32), Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(found[0].permute(1, 2, 0), np.asarray(expected))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from core.errors import Refused
 from core.ood import detection
-from core.ood.detection import NUMBERS, Separation, counts_at, threshold_at
+from core.ood.detection import NUMBERS, Separation, cells, counts_at, threshold_at
 from core.ood.scores import ood_scores
 from core.predictions import Predictions, ScoreKind, Task
 from tests.reference import slow_ood
@@ -292,3 +292,13 @@ def test_placements_average_to_the_area():
     area = detection.auroc(both(inside, outside))
     for side in detection.placements(inside, outside):
         assert side.mean() == pytest.approx(area, abs=1e-12)
+
+
+def test_cells_hold_about_equal_shares_of_both_sets_however_unequal_they_are():
+    rng = np.random.default_rng(5)
+    inside, outside = rng.normal(size=20_000), rng.uniform(10.0, 10.1, 50)
+    found = Separation.of(inside, outside)
+    own, others = cells(found, 100)
+    assert (own.sum(), others.sum()) == (20_000, 50)
+    assert others.max() <= 2
+    assert own.max() <= 2 * 20_000 / 50
