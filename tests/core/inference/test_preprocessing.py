@@ -146,3 +146,13 @@ def test_covering_keeps_proportions_and_cuts_both_sides_alike():
     torch.testing.assert_close(cut[0, 0, 0] * 255, torch.arange(8.0, 48.0), atol=1e-3, rtol=0)
     (squeezed,) = prepare(Preprocessing((40, 40)), 1)(ramp)
     assert squeezed[0, 0, 0, 0] * 255 < 1
+
+
+@pytest.mark.parametrize("side", range(9, 17))
+def test_the_middle_is_cut_where_torchvision_cuts_it(side):
+    from torchvision.transforms import v2
+
+    batch = images(height=side, width=side)
+    (found,) = prepare(Preprocessing((8, 8), crop=8 / side), 3)(batch)
+    expected = v2.CenterCrop(8)(batch.float() / 255)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
