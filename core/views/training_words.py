@@ -12,6 +12,7 @@ from core.training.progress import Progress
 from core.views.records import Part, Sentence, Tile
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
+EVALUATE: Final = "evaluate"  # kind of a job; others train
 STATES: Final[dict[State, str]] = {
     State.QUEUED: "waiting",
     State.STARTING: "starting",
@@ -89,6 +90,13 @@ def progress_words(found: Progress, *, plain: bool = False) -> str:
     return words + (f", {about(found.left)} left" if found.left is not None else "")
 
 
+def standing(job: Job) -> str:
+    """Return the state of a training or an evaluation in a word."""
+    if job.kind == EVALUATE and job.state is State.RUNNING:
+        return "evaluating"
+    return STATES[job.state]
+
+
 def state_words(job: Job, before: int | None = None, *, paused: bool = False) -> str:
     """Return where a job stands; `before` jobs are ahead of a queued one."""
     if job.asked and not job.state.ended:
@@ -97,7 +105,7 @@ def state_words(job: Job, before: int | None = None, *, paused: bool = False) ->
         return "waiting, the queue is paused"
     if job.state is State.QUEUED and before is not None:
         return f"waiting, {count(before)} before it" if before else "waiting, next in line"
-    return STATES[job.state]
+    return standing(job)
 
 
 def before(job: Job, jobs: Sequence[Job]) -> int:

@@ -8,6 +8,7 @@ from core.jobs.records import Job, State
 from core.jobs.store import LIVE
 from core.views.gamma import PLAIN
 from core.views.records import Part, Sentence
+from core.views.training_words import EVALUATE
 from pages.ui import (
     cache,
     cache_gamma,
@@ -73,13 +74,17 @@ def _open_one() -> tuple[str | None, Source | None]:
 
 
 def _job_of(job_id: str | None) -> Job | None:
+    """Return the training of that id; None where there is none."""
     try:
-        return open_jobs().get(job_id or "")
+        job = open_jobs().get(job_id or "")
     except LibraryError:
         return None
+    return None if job.kind == EVALUATE else job
 
 
 def _job_source(job: Job) -> Source | None:
+    if job.kind == EVALUATE:
+        return None
     try:
         loss = open_jobs().config(job.id).loss
     except AuditError:  # its folder is damaged: nothing can be shown of it

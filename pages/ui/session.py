@@ -8,13 +8,14 @@ import logging
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Event, Thread
-from typing import Final
+from typing import Final, TypeVar
 
 import streamlit as st
 from streamlit.runtime import Runtime, get_instance
@@ -26,6 +27,7 @@ from core.readers.result import ReadResult
 
 JOBS_S: Final = 5.0  # how often jobs are looked after
 LOG: Final = logging.getLogger("candor")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,11 @@ def read(
         cancel=cancel,
     )
     return Reading(upload, options, future, cancel, first, recalled)
+
+
+def in_thread(function: Callable[..., Answer], *arguments: object) -> "Future[Answer]":
+    """Call a function that waits for a reader process and does not touch Streamlit."""
+    return _pool().submit(function, *arguments)
 
 
 def wait(reading: Reading, timeout_s: float) -> None:

@@ -26,6 +26,7 @@ class Entry:
 
 
 HOME = Entry("library", "Runs", ":material/inventory_2:")
+EVALUATE = Entry("evaluate", "Evaluate", ":material/fact_check:")
 RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:")
 POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:")
 OOD = Entry("ood", "Out of distribution", ":material/blur_on:")
@@ -34,7 +35,7 @@ TRAIN = Entry("train", "Train", ":material/model_training:")
 GAMMA = Entry("gamma", "Gamma dynamics", ":material/timeline:")
 THEORY = Entry("theory", "Theory", ":material/menu_book:")
 SECTIONS: dict[str, tuple[Entry, ...]] = {
-    "Audit": (HOME, RELIABILITY, POSTHOC, OOD, COMPARE),
+    "Audit": (HOME, EVALUATE, RELIABILITY, POSTHOC, OOD, COMPARE),
     "Train": (TRAIN, GAMMA),
     "Learn": (THEORY,),
 }

@@ -71,6 +71,8 @@ def draw() -> None:
         frame.refusal(error)
         st.page_link(site.TRAIN.script, label="All trainings", icon=site.TRAIN.icon)
         return
+    if train_queue.page_of(job) is not site.TRAIN:
+        st.switch_page(train_queue.page_of(job).script, query_params={"job": job.id})
     train_watch.draw(jobs, job, listed)
 
 

@@ -1,4 +1,4 @@
-"""The list of trainings: where each stands, how far it is, and what can be done with it there."""
+"""The list of jobs: where each training or evaluation stands, and what can be done with it."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -10,6 +10,8 @@ from core.errors import AuditError
 from core.figures.numbers import count
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, State
+from core.training.progress import Progress
+from core.views import evaluation_words
 from core.views import training_words as words
 from pages.ui import frame, site, state, widgets
 from pages.ui.escape import esc
@@ -43,7 +45,8 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw the title of the list and the switch of the queue."""
     live = sum(not job.state.ended for job in listed)
     said = f"{count(live)} waiting or running" if live else "nothing waits or runs"
-    widgets.title("Trainings", said)
+    both = any(job.kind == words.EVALUATE for job in listed)
+    widgets.title("Trainings and evaluations" if both else "Trainings", said)
     if jobs.paused:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused: what runs goes on.")
@@ -62,9 +65,9 @@ def unpause(jobs: LocalJobs) -> None:
     st.button("Go on with the queue", key="queue.unpause", on_click=jobs.unpause)
 
 
-def rows(jobs: LocalJobs, listed: Sequence[Job], current: str = "") -> None:
-    """Draw the trainings, those of one submission together, the newest first."""
-    groups = words.grouped(listed)
+def rows(jobs: LocalJobs, listed: Sequence[Job], kind: str = "") -> None:
+    """Draw the jobs (of one kind), those of one submission together, the newest first."""
+    groups = words.grouped([job for job in listed if kind in ("", job.kind)])
     unfolded = bool(st.session_state.get(UNFOLDED))
     for group in groups if unfolded else groups[:SHOWN]:
         with st.container(gap="xsmall", key=f"queue.group.{group[-1].id}"):
@@ -72,7 +75,7 @@ def rows(jobs: LocalJobs, listed: Sequence[Job], current: str = "") -> None:
                 done = sum(job.state.ended for job in group)
                 widgets.caption(f"{len(group)} together, {done} ended; {_day(group[-1])}")
             for job in reversed(group):  # in the order in which they start
-                _row(jobs, job, listed, current=job.id == current)
+                _row(jobs, job, listed)
     if len(groups) > SHOWN and not unfolded:
         rest = len(groups) - SHOWN
         if st.button(f"{rest} earlier", key="queue.more", type="tertiary"):
@@ -84,17 +87,21 @@ def _day(job: Job) -> str:
     return datetime.fromtimestamp(job.created, UTC).astimezone().strftime("%-d %b, %H:%M")
 
 
-def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job], *, current: bool) -> None:
+def page_of(job: Job) -> site.Entry:
+    """Return the page that shows a job."""
+    return site.EVALUATE if job.kind == words.EVALUATE else site.TRAIN
+
+
+def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     found = jobs.progress(job.id) if job.state is State.RUNNING else None
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"queue.row.{job.id}"
     ):
         st.page_link(
-            site.TRAIN.script,
+            page_of(job).script,
             label=esc(job.name),
-            icon=ICONS[job.state],
+            icon=_icon(job),
             query_params={"job": job.id},
-            disabled=current,
             width="stretch",
         )
         before = words.before(job, listed) if job.state is State.QUEUED else None
@@ -102,7 +109,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job], *, current: bool) -> 
             _buttons(jobs, job, before)
     said = words.state_words(job, before, paused=jobs.paused)
     if found is not None:
-        said = words.progress_words(found, plain=state.plain())
+        said = _progress(job, found)
         if not state.plain():
             said += f", {count(round(found.images_per_second))} images/s"
             said += f", {words.memory(found.memory)}"
@@ -111,6 +118,18 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job], *, current: bool) -> 
         said = f"{said}{took or ''}, {_day(job)}"
     bar = "" if found is None else _bar(words.share_done(found))
     st.html(f'<p class="c-queued">{escape(said)}</p>{bar}')
+
+
+def _icon(job: Job) -> str:
+    """Return the icon of where a training stands; that of an evaluation, unless it went wrong."""
+    wrong = job.state.ended and job.state is not State.SUCCEEDED
+    return site.EVALUATE.icon if job.kind == words.EVALUATE and not wrong else ICONS[job.state]
+
+
+def _progress(job: Job, found: Progress) -> str:
+    if job.kind == words.EVALUATE:
+        return evaluation_words.progress_words(found)
+    return words.progress_words(found, plain=state.plain())
 
 
 def _bar(share: float) -> str:

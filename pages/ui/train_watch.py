@@ -136,6 +136,12 @@ def _open(job: Job) -> None:
     if st.button("Open in Reliability", type="primary", key="job.reliability"):
         state.open_run(run)
         st.switch_page(site.RELIABILITY.script, query_params={"run": run.id})
+    st.page_link(
+        site.EVALUATE.script,
+        label="Show it other images" if state.plain() else "Evaluate on other images",
+        icon=site.EVALUATE.icon,
+        query_params={"weights": job.id},
+    )
     learned = not state.plain() and BINS in cache_train.parts_of_history(run.id)
     if learned and st.button("Open in Gamma dynamics", key="job.gamma"):
         state.open_run(run)
@@ -165,7 +171,11 @@ def _take_config(job: Job, config: TrainConfig) -> None:
 def _picker(job: Job, listed: Sequence[Job]) -> str | None:
     """Draw the choice of a run or job to compare with; it lives in the link."""
     names = {one.id: one.name for one in cache.rows(limit=LISTED) if _has_metrics(one.id)}
-    names |= {one.id: f"{one.name} ({words.STATES[one.state]})" for one in listed if not one.run}
+    names |= {
+        one.id: f"{one.name} ({words.STATES[one.state]})"
+        for one in listed
+        if not one.run and one.kind != words.EVALUATE
+    }
     for own in (job.id, job.run):
         names.pop(own, None)
     chosen = state.choice("against", ["", *names], "")

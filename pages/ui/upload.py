@@ -12,7 +12,16 @@ from core.predictions import ScoreKind
 from core.readers.options import ReadOptions
 from core.readers.result import Inspection, NeedsChoice, ReadResult
 from core.readers.result import Reading as KindReading
-from pages.ui import frame, gamma_import, library, session, site, state, widgets
+from pages.ui import (
+    evaluate_source,
+    frame,
+    gamma_import,
+    library,
+    session,
+    site,
+    state,
+    widgets,
+)
 from pages.ui.escape import esc
 
 READ = "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, or a ZIP of one"
@@ -137,6 +146,8 @@ def _refused(reading: session.Reading, refusal: AuditError) -> None:
         with st.container(horizontal=True):
             if refusal.code == "BIN_HISTORY":
                 _offer_gammas(reading)
+            if refusal.code == "STATE_DICT":
+                _offer_evaluation(reading)
             if st.button("Try another file", type="primary", key="import.again"):
                 _forget(reading)
                 st.rerun()
@@ -149,6 +160,14 @@ def _offer_gammas(reading: session.Reading) -> None:
         gamma_import.keep(upload.scores, upload.scores_name)
         _forget(reading)
         st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
+
+
+def _offer_evaluation(reading: session.Reading) -> None:
+    """Offer to open weights as what they are, on the page that evaluates them."""
+    if st.button("Open it in Evaluate", key="import.weights"):
+        st.session_state["app.reading"] = None
+        evaluate_source.take_stored(reading.upload.scores, reading.upload.scores_name)
+        st.switch_page(site.EVALUATE.script)
 
 
 def _choose_after_refusal(reading: session.Reading, refusal: NeedsChoice) -> None:

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 HOSTILE = "**b** ![x](http://x/y) [c](javascript:1) <script> $a$ :red[r]"
 PAGES = (
     "pages/library.py",
+    "pages/evaluate.py",
     "pages/reliability.py",
     "pages/posthoc.py",
     "pages/ood.py",

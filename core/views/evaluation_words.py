@@ -1,0 +1,115 @@
+"""What is said of evaluations: how far a job is, how it ended, and its numbers."""
+
+from core.figures.numbers import MISSING, count, percent, points, span
+from core.jobs.records import Job, State
+from core.training.progress import Progress
+from core.views.evaluation import Judged, Line
+from core.views.records import Part, Sentence, Tile
+from core.views.training_words import about, duration, memory
+from core.views.words import GLOSSARY
+
+SMALLER = frozenset({"MEMORY", "HOST_MEMORY", "DEVICE_MEMORY", "LIMIT_MEMORY", "SIGNAL", "HANG"})
+HELP = {
+    "parts": "Splits of the data and sets beside them.",
+    "left": "From the speed so far.",
+    "rate": "Images a second so far, reading them included.",
+    "memory": "Most that the process held; beside it a GPU has memory of its own.",
+    "took": "From start to end, reading data included.",
+}
+
+
+def progress_words(found: Progress) -> str:
+    """Return how far an evaluation is, in one line."""
+    now = count(min(found.epoch + 1, found.n_epochs))
+    words = f"Part {now} of {count(found.n_epochs)}"
+    words += f", {count(found.batch)} of {count(found.n_batches)} images"
+    return words + (f", {about(found.left)} left" if found.left is not None else "")
+
+
+def sentence(job: Job, where: str, judged: Judged | None, *, paused: bool, plain: bool) -> Sentence:
+    """Return the sentence of a job's page.
+
+    Parameters
+    ----------
+    job : Job
+    where : str
+        Where it stands while it waits.
+    judged : Judged or None
+        Its sanity line, once it has succeeded and its run is there.
+    paused, plain : bool
+    """
+    name = f"“{job.name}”"
+    if judged is not None:
+        return _result(name, judged, plain=plain)
+    if job.state is State.SUCCEEDED:
+        return Sentence((Part(f"Evaluated {name}{_took(job)}."),))
+    if job.state is State.QUEUED:
+        starts = "It starts when the queue goes on." if paused else "It starts by itself."
+        return Sentence((Part(f"{name} is {where}."),), starts * (not job.asked))
+    if not job.state.ended:
+        verb = "Stopping" if job.asked else "Evaluating"
+        return Sentence((Part(f"{verb} {name}."),), _what(plain=plain))
+    verb = {State.FAILED: "failed", State.LOST: "was lost"}.get(job.state, "was stopped")
+    return Sentence((Part(f"{name} {verb}{_after(job)}."),), "Nothing of it was kept.")
+
+
+def _took(job: Job) -> str:
+    return f" in {duration((job.ended or 0) - job.started)}" if job.started else ""
+
+
+def _after(job: Job) -> str:
+    if job.started is None or job.ended is None:
+        return " before it began"
+    return f" after {duration(job.ended - job.started)}"
+
+
+def _what(*, plain: bool) -> str:
+    if not plain:
+        return ""
+    return "The model is shown images and says of each what it is and how sure it is."
+
+
+def _result(name: str, judged: Judged, *, plain: bool) -> Sentence:
+    line = judged.line
+    ends = span(line.score.low, line.score.high)
+    around = (Part(f" ({ends})", "quiet"),) if ends else ()
+    if line.score.metric == "auroc":
+        value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
+        parts = (Part(f"{name} has a mean AUROC of {value} on {line.label}."),)
+    elif plain:
+        right = points(line.score.value)
+        parts = (Part(f"{name} is right {right} times in 100"), *around, Part("."))
+    else:
+        parts = (
+            Part(f"{name} is right for {percent(line.score.value)}"),
+            *around,
+            Part(f" of the {count(line.n)} {line.images}."),
+        )
+    return Sentence(parts, " ".join(one for one in (judged.against, judged.papers) if one))
+
+
+def tiles(job: Job, found: Progress | None, lines: tuple[Line, ...]) -> tuple[Tile, ...]:
+    """Return the numbers of a job: how far and how fast, or what was looked at."""
+    if job.state is State.SUCCEEDED:
+        images = sum(line.n for line in lines)
+        took = duration((job.ended or 0) - job.started) if job.started else MISSING
+        return (
+            Tile("Images", count(images), help=GLOSSARY["images"]),
+            Tile("Splits and sets", count(len(lines)), help=HELP["parts"]),
+            Tile("Took", took, help=HELP["took"]),
+        )
+    if found is None or job.state.ended:
+        return ()
+    left = MISSING if found.left is None else about(found.left)
+    done = Tile(
+        "Splits and sets done",
+        count(found.epoch),
+        f"of {count(found.n_epochs)}",
+        help=HELP["parts"],
+    )
+    return (
+        done,
+        Tile("Time left", left, help=HELP["left"]),
+        Tile("Images a second", count(round(found.images_per_second)), help=HELP["rate"]),
+        Tile("Memory", memory(found.memory), help=HELP["memory"]),
+    )

@@ -1,0 +1,121 @@
+"""Questions to the warm process that holds torch: asked in a thread, looked at by reruns.
+
+One thread asks for all sessions, for the process answers one call at a time; a question that is
+no longer wanted is taken back before it is asked.
+"""
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from threading import Event
+from typing import Any, Final
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.inference.client import Answer, shared
+from pages.ui import session
+
+ASKED: Final = "evaluate.asked"  # by question
+KEPT: Final = 32  # answers of a session
+TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
+Json = Mapping[str, Any]  # Any: plain JSON values
+Outcome = Answer | AuditError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that was put, and the means to stop it."""
+
+    name: str
+    future: "Future[Answer]"
+    cancel: Event
+
+    def outcome(self) -> Outcome | None:
+        """Return the answer or why there is none; None while it is awaited."""
+        if not self.future.done():
+            return None
+        error = self.future.exception()
+        if error is None:
+            return self.future.result()
+        if isinstance(error, AuditError):
+            return error
+        raise error
+
+    def stop(self) -> None:
+        """Take it back, or end the process that is at it."""
+        self.future.cancel()
+        self.cancel.set()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Return the thread that asks; it does not touch Streamlit."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="asking")
+
+
+def key(name: str, question: Json) -> str:
+    """Return what is equal for the same question."""
+    return f"{name} {json.dumps(question, sort_keys=True)}"
+
+
+def ask(name: str, question: Json) -> Outcome | None:
+    """Return the answer to a question, putting it first where that was not done.
+
+    A question of the same name that still waits is taken back: one thing is asked at a time.
+    """
+    asked, wanted = _asked(), key(name, question)
+    if wanted not in asked:
+        for other in [k for k, one in asked.items() if one.name == name and _waits(one)]:
+            asked.pop(other).future.cancel()
+        asked[wanted] = _put(name, question)
+        while len(asked) > KEPT:
+            asked.pop(next(iter(asked)))
+    return asked[wanted].outcome()
+
+
+def answered(name: str, question: Json) -> Outcome | None:
+    """Return the answer to a question if it was put and has come."""
+    found = _asked().get(key(name, question))
+    return None if found is None else found.outcome()
+
+
+def waits(name: str, question: Json) -> bool:
+    """Whether a question was put and its answer has not come."""
+    found = _asked().get(key(name, question))
+    return found is not None and _waits(found)
+
+
+def forget(name: str, question: Json) -> None:
+    """Drop a question, so that it can be put again; what is at it ends."""
+    found = _asked().pop(key(name, question), None)
+    if found is not None and _waits(found):
+        found.stop()
+
+
+def awaited() -> int:
+    """Return how many answers have not come."""
+    return sum(_waits(one) for one in _asked().values())
+
+
+def _waits(one: Asked) -> bool:
+    return not one.future.done()
+
+
+def _asked() -> dict[str, Asked]:
+    found: dict[str, Asked] = st.session_state.setdefault(ASKED, {})
+    return found
+
+
+def _put(name: str, question: Json) -> Asked:
+    cancel, works = Event(), session.room().works
+    works.add(cancel)
+    future = _pool().submit(_call, name, question, cancel)
+    future.add_done_callback(lambda _: works.discard(cancel))
+    return Asked(name, future, cancel)
+
+
+def _call(name: str, question: Json, cancel: Event) -> Answer:
+    return shared().call(name, question, timeout_s=TIMEOUT_S, cancel=cancel)

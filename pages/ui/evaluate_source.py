@@ -1,0 +1,260 @@
+"""Where weights come from: a dropped file, a path of the server, or a job; read in a thread.
+
+A job is named by the link (``?weights=JOB``), so such a link works in any session.
+"""
+
+import secrets
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+import streamlit as st
+
+from core.checkpoints.guess import Candidate, guess
+from core.errors import AuditError, LostWorker, UsageError
+from core.inference.config import EvaluationConfig, Weights
+from core.inference.folder import WEIGHTS
+from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.records import Job
+from core.readers import sandbox, scratch
+from core.readers.weights import WeightGroup, WeightsFile
+from core.training.config import TrainConfig
+from core.training.submission import check_folder
+from core.views.training_words import EVALUATE
+from pages.ui import session
+
+OPENING, SOURCE, REFUSED = "evaluate.opening", "evaluate.source", "evaluate.refused"
+LINK: Final = "weights"
+FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
+Spec = TrainConfig | EvaluationConfig
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a file of weights holds, and which networks each of its groups looks like."""
+
+    file: WeightsFile
+    looks_like: Mapping[str, tuple[Candidate, ...]]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Weights that can be evaluated.
+
+    Attributes
+    ----------
+    file : WeightsFile
+    looks_like : mapping
+        Networks by the key of the group, the likeliest first.
+    folder : Path
+        Holds a safetensors file for each group; goes with the session.
+    job : str
+        Id of the job whose weights they are, or empty.
+    spec : TrainConfig, EvaluationConfig or None
+        What that job did.
+    run : str
+        Id of the run that the training left, or empty.
+    """
+
+    file: WeightsFile
+    looks_like: Mapping[str, tuple[Candidate, ...]]
+    folder: Path
+    job: str = ""
+    spec: Spec | None = None
+    run: str = ""
+
+    def path(self, group: WeightGroup) -> Path:
+        """Return the file with the tensors of a group."""
+        return self.folder / group.file
+
+    def weights(self, group: WeightGroup) -> Weights:
+        """Return what a run is said to come from."""
+        if isinstance(self.spec, EvaluationConfig):
+            return self.spec.weights
+        return Weights(self.file.name, self.file.digest, group.key, self.run)
+
+
+@dataclass
+class Opening:
+    """A file of weights that is being read, with the means to wait for it and to stop it."""
+
+    name: str
+    folder: Path
+    future: "Future[Read]"
+    cancel: Event
+    stored: Path | None = None
+    job: str = ""
+    spec: Spec | None = None
+    run: str = ""
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+
+def opened() -> Opened | None:
+    """Return the weights of this session, or None before any."""
+    found: Opened | None = st.session_state.get(SOURCE)
+    return found
+
+
+def opening() -> Opening | None:
+    """Return what is being read."""
+    found: Opening | None = st.session_state.get(OPENING)
+    return found
+
+
+def take_upload(name: str, data: memoryview) -> None:
+    """Read an upload; its bytes go once they are read."""
+    try:
+        path = session.store(data)
+    except OSError as error:  # the temporary folder: full, gone or not ours
+        what = f"the file could not be stored ({error.strerror})"
+        st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space there")
+        return
+    take_stored(path, name)
+
+
+def take_stored(path: Path, name: str) -> None:
+    """Read a file that lies in the session's folder, and remove it afterwards."""
+    st.query_params.pop(LINK, None)
+    _start(path, name, stored=path)
+
+
+def take_path(text: str) -> None:
+    """Read a file of the server, where the page may; or remember why not."""
+    try:
+        check_folder(text)
+    except UsageError as error:
+        st.session_state[REFUSED] = error
+        return
+    st.query_params.pop(LINK, None)
+    path = Path(text).expanduser()
+    _start(path, path.name)
+
+
+def follow_link() -> None:
+    """Read the weights of the job in the link, unless they are open or could not be read."""
+    job_id = st.query_params.get(LINK, "")
+    now = opening() or opened()
+    if not job_id or (now is not None and now.job == job_id):
+        return
+    jobs = open_jobs()
+    try:
+        job = jobs.get(job_id)
+        path, name = weights_of(jobs, job)
+        spec = jobs.spec(job_id)
+    except AuditError as error:
+        st.session_state[REFUSED] = error
+        st.query_params.pop(LINK, None)
+        return
+    run = job.run if job.kind != EVALUATE else ""
+    _start(path, name, job=job_id, spec=spec, run=run)
+
+
+def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
+    """Return the file that a job trained or evaluated, and what it is called.
+
+    Raises
+    ------
+    UsageError
+        JOB: its folder holds none.
+    """
+    folder = jobs.folder(job.id)
+    if job.kind == EVALUATE:
+        kept, name = [folder.path / WEIGHTS], jobs.evaluation(job.id).weights.file or job.name
+    else:
+        kept, name = sorted(folder.checkpoints.glob("epoch-*.pt")), job.name
+    if not kept or not kept[-1].is_file():
+        raise UsageError("JOB", f"job {job.id} keeps no weights", "train again, or give a file")
+    return kept[-1], name
+
+
+def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
+    """Return the finished trainings whose weights are still there, the newest first."""
+    found = [job for job in listed if job.kind != EVALUATE and job.run]
+    return [job for job in found if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
+
+
+def settle() -> bool:
+    """Take in what was read or refused; return whether something was."""
+    now = opening()
+    if now is None or not now.future.done():
+        return False
+    st.session_state[OPENING] = None
+    session.room().works.discard(now.cancel)
+    try:
+        read = now.future.result()
+    except AuditError as refused:
+        _refused(now, refused)
+    except OSError as error:
+        what = f"the file could not be read ({error.strerror})"
+        _refused(now, LostWorker("LOST_WORKER", what, "free disk space and try again"))
+    else:
+        forget()
+        st.session_state[SOURCE] = Opened(
+            read.file, read.looks_like, now.folder, now.job, now.spec, now.run
+        )
+    if now.stored is not None:
+        now.stored.unlink(missing_ok=True)
+    return True
+
+
+def _refused(now: Opening, error: AuditError) -> None:
+    """Remember why a file was refused; what was open before stays open."""
+    if error.code != "CANCELLED":
+        st.session_state[REFUSED] = error
+    if now.job:
+        st.query_params.pop(LINK, None)
+    scratch.remove(now.folder)
+
+
+def stop() -> None:
+    """Stop what is being read."""
+    now = opening()
+    if now is not None:
+        now.cancel.set()
+        if now.stored is not None:
+            now.stored.unlink(missing_ok=True)
+        if now.job == st.query_params.get(LINK):
+            st.query_params.pop(LINK, None)
+
+
+def forget() -> None:
+    """Close what is open and remove its bytes."""
+    now = opened()
+    if now is not None:
+        scratch.remove(now.folder)
+    st.session_state[SOURCE] = None
+
+
+def _start(
+    path: Path,
+    name: str,
+    *,
+    stored: Path | None = None,
+    job: str = "",
+    spec: Spec | None = None,
+    run: str = "",
+) -> None:
+    stop()
+    st.session_state[REFUSED] = None
+    cancel, folder = Event(), session.room().folder / f"weights-{secrets.token_hex(8)}"
+    future = session.in_thread(_read, path, folder, name, cancel)
+    session.room().works.add(cancel)
+    now = Opening(name, folder, future, cancel, stored, job, spec, run)
+    st.session_state[OPENING] = now
+    wait_for([future], timeout=FIRST_WAIT_S)
+
+
+def _read(path: Path, into: Path, name: str, cancel: Event) -> Read:
+    """Read in a sealed process, then look what it could be; runs in a thread, without Streamlit."""
+    file = sandbox.read_weights(path, into=into, name=name, cancel=cancel)
+    return Read(file, {group.key: guess(file, group) for group in file.groups})

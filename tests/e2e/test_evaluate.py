@@ -1,0 +1,188 @@
+"""From a checkpoint to a run, to what it says of images it never saw, in a real browser."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+from torch.nn import functional
+
+from core.datasets.load import load
+from core.inference.prepare import Prepare
+from core.inference.preprocessing import Preprocessing
+from core.jobs.local import LocalJobs
+from core.models.build import build
+from tests.e2e.conftest import check_no_sideways_scroll, settled, start
+from tests.pages.evaluate_cases import harmful
+
+pytestmark = pytest.mark.e2e
+HEADING = "h1.c-sentence"
+DROP = '[data-testid="stFileUploaderDropzoneInput"]'
+EPOCHS = 8
+
+
+@pytest.fixture(scope="module")
+def evaluator(tmp_path_factory):
+    """A server with one slot and a library of its own."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CANDOR_DEVICES", "cpu")
+        running = start(folder / "home", folder / "log.txt")
+        yield running
+        running.stop()
+        jobs = LocalJobs(running.home)
+        for job in jobs.list():
+            jobs.cancel(job.id)
+
+
+@pytest.fixture
+def open_page(visit, evaluator):
+    def opened(path: str = "/evaluate", **options) -> Page:
+        return visit(path, url=evaluator.url, **options)
+
+    return opened
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    """A small network that has learned digits, saved as training scripts do."""
+    data = load("digits", root=None, split_seed=0)
+    cpu = torch.device("cpu")
+    prepare = Prepare(Preprocessing((8, 8)), 1, data.mean, data.std, cpu)
+    torch.manual_seed(0)
+    net = build("small_cnn", n_outputs=10, channels=1, size=(8, 8))
+    steps = torch.optim.Adam(net.parameters(), 3e-3)
+    for _ in range(EPOCHS):
+        batches = torch.randperm(len(data.train)).split(64)
+        for rows, images in zip(batches, data.train.images(batches, cpu), strict=True):
+            (crop,) = prepare(images)
+            loss = functional.cross_entropy(net(crop), data.train.targets[rows])
+            steps.zero_grad()
+            loss.backward()
+            steps.step()
+    states = {f"module.{name}": one for name, one in net.state_dict().items()}
+    path = tmp_path_factory.mktemp("weights") / "digits_net.pth.tar"
+    torch.save({"epoch": EPOCHS, "state_dict": states, "optimizer": steps.state_dict()}, path)
+    return path
+
+
+def drop(page: Page, path: Path) -> None:
+    page.locator(DROP).first.set_input_files(str(path))
+
+
+def pick(page: Page, label: str, *options: str) -> None:
+    """Pick options of a list; it closes itself after the first where only one can be picked."""
+    box = page.get_by_role("combobox", name=label)
+    for option in options:
+        box.click()
+        page.get_by_role("option", name=option, exact=True).click()
+        settled(page)
+    page.keyboard.press("Escape")
+    settled(page)
+
+
+def serious(page: Page) -> list:
+    for _ in range(5):
+        found = Axe().run(page).response["violations"]
+        bad = [v for v in found if v["impact"] in {"serious", "critical"}]
+        if not bad:
+            break
+        page.wait_for_timeout(1000)
+    return [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in bad]
+
+
+def check_axe(page: Page) -> None:
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        told = serious(page)
+        assert not told, json.dumps(told, indent=1)
+
+
+def matched(page: Page) -> None:
+    expect(page.get_by_text("All 11 tensors fit Small CNN with 10 outputs")).to_be_visible()
+    settled(page)
+
+
+def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page, checkpoint):
+    page = open_page()
+    drop(page, checkpoint)
+    matched(page)
+    expect(page.get_by_role("radio", name="Small CNN")).to_be_checked()
+    expect(page.get_by_text("module. taken off")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Data")).to_have_value("Digits")
+    pick(page, "Beside them", "Corrupted test images")
+    for gone in ("Gaussian noise", "Defocus blur", "Contrast"):
+        page.get_by_role("button", name=f"Remove {gone}").click()
+        settled(page)
+    severity = page.locator(".st-key-evaluate-severities")
+    for level in ("1", "3"):
+        severity.get_by_role("button", name=level, exact=True).click()
+        settled(page)
+    check_axe(page)
+    page.get_by_role("button", name="Try on 64 images").click()
+    expect(page.get_by_text(re.compile(r"Right for 9\d\.\d"))).to_be_visible()
+    settled(page)
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    expect(page.locator(HEADING)).to_contain_text("is right for 9")
+    settled(page)
+    table = page.get_by_role("region", name="Splits and sets")
+    for row in ("Test part", "Validation part", "Fog, severity 5", "JPEG compression, severity 5"):
+        expect(table).to_contain_text(row)
+    expect(page.get_by_text("Guessing would be right for 10.0")).to_be_visible()
+    check_axe(page)
+    here = page.url
+    assert "job=" in here
+    page.get_by_role("button", name="Open in Reliability").click()
+    expect(page).to_have_url(re.compile("/reliability.*run="))
+    expect(page.locator(".c-eyebrow")).to_contain_text("small_cnn on Digits")
+    page.goto(here)  # a fresh session: the link is enough
+    page.get_by_role("button", name="Open in Out of distribution").click()
+    expect(page).to_have_url(re.compile("/ood.*run="))
+    expect(page.locator(".c-eyebrow")).to_contain_text("small_cnn on Digits")
+    settled(page)
+    before = page.locator(HEADING).inner_text()
+    slider = page.get_by_role("slider", name=re.compile("Ordinary pictures stopped"))
+    slider.focus()
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile("alarms=25"))
+    expect(page.locator(HEADING)).not_to_have_text(before)
+
+
+def test_a_program_is_refused_in_words_and_nothing_is_lost(open_page, checkpoint, tmp_path):
+    page = open_page()
+    drop(page, harmful(tmp_path))
+    refusal = page.locator(".st-key-refusal")
+    expect(refusal).to_contain_text("posix.system")
+    expect(refusal).to_contain_text("PICKLE_GLOBAL")
+    expect(refusal).to_contain_text("convert_checkpoint.py")
+    check_axe(page)
+    drop(page, checkpoint)
+    matched(page)
+    expect(refusal).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_page_never_scrolls_sideways(open_page, checkpoint, width):
+    page = open_page(viewport={"width": width, "height": 900})
+    check_no_sideways_scroll(page)
+    drop(page, checkpoint)
+    matched(page)
+    pick(page, "Beside them", "Corrupted test images")
+    page.get_by_text("What the network is shown").click()
+    page.get_by_text("More settings").click()
+    expect(page.get_by_role("spinbutton", name="Batch size")).to_be_visible()
+    check_no_sideways_scroll(page)
+    check_axe(page)
+
+
+def test_the_server_holds_no_torch(open_page, evaluator, checkpoint):
+    page = open_page()
+    drop(page, checkpoint)
+    matched(page)
+    maps = Path(f"/proc/{evaluator.process.pid}/maps").read_text()
+    assert "numpy" in maps
+    assert "libtorch" not in maps

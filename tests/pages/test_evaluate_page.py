@@ -1,0 +1,360 @@
+"""The Evaluate page through app.py: sources, refusals, the form, and jobs in every state."""
+
+import time
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from core.datasets.shifts import OutsideSet
+from core.inference.folder import WEIGHTS
+from core.inference.preprocessing import MOMENTS, Preprocessing
+from core.jobs.local import open_jobs
+from core.jobs.records import Failure, State
+from core.library import SAMPLES, Library
+from core.training import progress
+from core.training.config import from_json
+from core.training.folder import JobFolder
+from core.training.progress import Progress
+from core.training.submission import FIRST
+from tests.pages.evaluate_cases import CONFIG, checkpoint, harmful, keep_job, keep_run
+from tests.pages.test_train_page import buttons, fine, html, links
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "**b** ![x](http://x/y) <script> :red[r]"
+PATIENCE_S = 600
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A library whose queue is paused: the page's jobs wait, and nothing is evaluated."""
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CANDOR_DEVICES", "cpu")
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    open_jobs().pause()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def page(home):
+    def opened(script: str = "evaluate", **query: str) -> AppTest:
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE_S)
+        for name, value in query.items():
+            test.query_params[name] = value
+        return test.switch_page(f"pages/{script}.py").run()
+
+    return opened
+
+
+@pytest.fixture
+def library(home):
+    return Library(home, SAMPLES)
+
+
+def said(test: AppTest) -> str:
+    """Return all that the page says in words."""
+    texts = [one.value for kind in ("markdown", "error", "info") for one in getattr(test, kind)]
+    return unescape(" ".join([html(test), *texts])).replace("\u2060", "")
+
+
+def upload(test: AppTest, path: Path) -> AppTest:
+    (uploader,) = test.file_uploader
+    uploader.set_value((path.name, path.read_bytes(), "application/octet-stream"))
+    return until(test.run(), lambda: "Reading" not in said(test))
+
+
+def until(test: AppTest, there) -> AppTest:
+    """Draw the page anew, as its fragments do, until something is there."""
+    end = time.monotonic() + PATIENCE_S
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        test.run()
+    return test
+
+
+def keys(test: AppTest) -> list[str]:
+    return [button.key for button in test.button]
+
+
+def matched(test: AppTest) -> AppTest:
+    return until(test, lambda: "Comparing" not in said(test))
+
+
+def test_the_first_visit_says_what_it_does_and_leads_to_a_training(page):
+    test = fine(page())
+    assert "Show a model images" in said(test)
+    assert "Train AdaFocal on digits" in links(test)
+    assert "None yet" in said(test)
+    assert not [one for one in test.text_input if one.key == "evaluate.path"]
+
+
+def test_a_program_is_refused_in_words_and_the_page_goes_on(page, tmp_path):
+    test = upload(page(), harmful(tmp_path))
+    (error,) = [unescape(one.value) for one in test.error]
+    assert "PICKLE_GLOBAL" in error
+    assert "posix.system" in error
+    assert "convert_checkpoint.py" in error
+    assert test.file_uploader
+    fine(upload(test, checkpoint(tmp_path)))
+
+
+def test_a_bad_file_leaves_what_was_open(page, tmp_path):
+    test = upload(page(), checkpoint(tmp_path))
+    assert "digits.pt" in said(test)
+    bad = tmp_path / "x.csv"
+    bad.write_text("a,b\n1,2\n")
+    test.button(key="evaluate.close").click().run()
+    upload(test, bad)
+    assert "STATE_DICT" in said(test)
+    assert "under Runs" in said(test)
+
+
+def test_a_path_is_read_below_the_named_folders_only(page, tmp_path, monkeypatch):
+    (tmp_path / "in").mkdir()
+    monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path / "in"))
+    inside, outside = checkpoint(tmp_path / "in"), harmful(tmp_path)
+    test = page()
+    test.text_input(key="evaluate.path").set_value(str(outside))
+    test.button(key="evaluate.read").click().run()
+    assert "FOLDER" in said(test)
+    test.text_input(key="evaluate.path").set_value(str(inside))
+    test.button(key="evaluate.read").click().run()
+    fine(until(test, lambda: "Other weights" in buttons(test)))
+    assert "digits.pt" in said(test)
+
+
+@pytest.mark.parametrize("wanted", ["nosuchjob", "given"])
+def test_a_link_to_weights_that_are_gone_is_said(page, home, wanted):
+    keep_job(home, "given", State.CANCELLED)
+    (home / "jobs" / "given" / WEIGHTS).unlink()
+    test = page(weights=wanted)
+    assert not test.exception
+    assert {"nosuchjob": "JOB_UNKNOWN", "given": "keeps no weights"}[wanted] in said(test)
+    assert test.file_uploader
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_matched_tried_and_queued(page, tmp_path):
+    test = matched(upload(page(), checkpoint(tmp_path)))
+    assert "All 12 tensors fit Small CNN with 10 outputs" in said(fine(test))
+    assert "module." in said(test)
+    assert test.radio(key="evaluate.group").value == "state_dict_ema"
+    assert test.radio(key="evaluate.pick").value == "small_cnn"
+    assert test.selectbox(key="evaluate.data").value == "digits"
+    assert test.number_input(key="evaluate.height").value == 8
+    test.radio(key="evaluate.group").set_value("state_dict").run()
+    matched(test)
+    test.multiselect(key="evaluate.kinds").set_value(["corrupted"]).run()
+    test.multiselect(key="evaluate.corruptions").set_value(["fog"]).run()
+    test.number_input(key="evaluate.limit").set_value(40).run()
+    test.button(key="evaluate.try").click().run()
+    until(test, lambda: "evaluate.try" in keys(test))
+    assert "guessing" in said(fine(test))  # new weights: no better
+    test.button(key="evaluate.submit").click().run()
+    (job,) = open_jobs().list()
+    config = open_jobs().evaluation(job.id)
+    assert config.weights.group == "state_dict"
+    assert config.preprocessing == Preprocessing((8, 8))
+    assert [one.name for one in config.sets] == [f"corrupted-fog-{k}" for k in (1, 3, 5)]
+    assert (config.limit, config.splits, config.channels) == (40, ("val", "test"), 1)
+    assert test.query_params["job"] in (job.id, [job.id])
+    assert "is waiting, the queue is paused" in said(fine(test))
+
+
+@pytest.mark.slow
+def test_a_wrong_number_of_classes_is_mended_by_one_click(page, tmp_path):
+    test = matched(upload(page(), checkpoint(tmp_path, 7)))
+    assert test.number_input(key="evaluate.n_outputs").value == 7
+    test.number_input(key="evaluate.n_outputs").set_value(10).run()
+    matched(test)
+    assert "10 of 12 tensors fit" in said(test)
+    assert "Of another shape: 2" in [one.label.split(",")[0] for one in test.expander]
+    assert "evaluate.submit" not in keys(test)
+    test.button(key="evaluate.outputs").click().run()
+    matched(test)
+    assert "with 7 outputs" in said(fine(test))
+
+
+@pytest.mark.slow
+def test_what_is_shown_follows_the_network_unless_it_was_changed(page, tmp_path):
+    test = matched(upload(page(), checkpoint(tmp_path)))
+    test.selectbox(key="evaluate.data").set_value("svhn").run()
+    matched(test)
+    assert test.number_input(key="evaluate.height").value == 32
+    test.selectbox(key="evaluate.moments").set_value("half").run()
+    test.selectbox(key="evaluate.data").set_value("digits").run()
+    matched(test)
+    assert test.number_input(key="evaluate.height").value == 32
+    assert test.selectbox(key="evaluate.moments").value == "half"
+    test.button(key="evaluate.refill").click().run()
+    assert test.number_input(key="evaluate.height").value == 8
+    assert test.selectbox(key="evaluate.moments").value == "data"
+    test.selectbox(key="evaluate.moments").set_value("own").run()
+    test.text_input(key="evaluate.mean").set_value("0.1, x").run()
+    assert "mean is" in said(test)
+    assert test.button(key="evaluate.submit").disabled
+
+
+@pytest.mark.slow
+def test_an_evaluation_is_done_again_as_it_was(page, home):
+    config = replace(
+        CONFIG,
+        sets=(OutsideSet("corrupted", None, "fog", 2, 7), OutsideSet("svhn")),
+        preprocessing=Preprocessing((8, 8), (0.5,), (0.25,), 0.5, crops=5),
+        limit=30,
+    )
+    keep_job(home, "before", State.CANCELLED, config)
+    test = page(job="before")
+    test.button(key="job.again").click().run()
+    matched(until(test, lambda: "Other weights" in buttons(test)))
+    fine(test).button(key="evaluate.submit").click().run()
+    (job, _) = open_jobs().list()
+    assert open_jobs().evaluation(job.id) == config
+
+
+def progressing(home: Path, job_id: str) -> None:
+    found = Progress(1, 4, 250, 500, 812.4, 3 * 2**30, 20.0, 65.0)
+    progress.write(home / "jobs" / job_id, found)
+
+
+def test_a_running_evaluation_says_how_far_it_is(page, home):
+    job = keep_job(home, "waiting", State.QUEUED)
+    progressing(home, job.id)
+    test = fine(page(job=job.id))
+    assert "“small_cnn on Digits” is waiting, the queue is paused." in said(test)
+    test.button(key="job.stop").click().run()
+    assert open_jobs().get(job.id).state is State.CANCELLED
+    assert "was stopped before it began" in said(fine(test))
+
+
+@pytest.mark.parametrize("code", ["MEMORY", "HANG", "SIGNAL"])
+def test_what_may_be_too_large_is_retried_with_half_the_batch(page, home, code):
+    failure = Failure(code, "a batch of 64 does not fit", "halve the batch size")
+    keep_job(home, "hurt", State.FAILED, failure=failure)
+    test = page(job="hurt")
+    assert not test.exception
+    assert "a batch of 64 does not fit" in said(test)
+    assert "failed after 52 s" in said(test)
+    test.button(key="job.half").click().run()
+    job = open_jobs().list()[0]
+    assert open_jobs().evaluation(job.id) == replace(CONFIG, batch_size=32)
+    assert (home / "jobs" / job.id / WEIGHTS).exists()
+
+
+def test_another_failure_is_retried_as_it_was(page, home):
+    keep_job(home, "hurt", State.FAILED, failure=Failure("STATE_DICT", "no", "-"))
+    test = page(job="hurt")
+    assert "job.half" not in keys(test)
+    test.button(key="job.retry").click().run()
+    job = open_jobs().list()[0]
+    assert (job.parent, job.relation, job.kind) == ("hurt", "retry", "evaluate")
+    assert "Repeats job hurt" in " ".join(links(test))
+
+
+def test_a_finished_evaluation_says_how_good_it_is_and_opens(page, home, library):
+    keep_run(library, "ended")
+    keep_job(home, "ended", State.SUCCEEDED, run="ended")
+    test = fine(page(job="ended"))
+    text = said(test)
+    assert "is right for 9" in text
+    assert "of the 300 test images" in text
+    assert "Guessing would be right for 10.0\u202f%." in text
+    for name in ("Test part", "Fog, severity 3", "SVHN"):
+        assert name in text
+    assert "Splits and sets" in text
+    test.button(key="job.reliability").click().run()
+    assert "small_cnn on Digits" in said(fine(test))
+
+
+def test_a_run_that_was_deleted_is_said(page, home, library):
+    keep_run(library, "ended")
+    keep_job(home, "ended", State.SUCCEEDED, run="ended")
+    library.delete("ended")
+    test = fine(page(job="ended"))
+    assert "no longer in the library" in said(test)
+
+
+@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("plain", ["false", "true"])
+def test_every_state_is_drawn_and_names_stay_text(page, home, library, state, plain):
+    config = replace(CONFIG, name=HOSTILE, weights=replace(CONFIG.weights, file=HOSTILE))
+    failure = Failure("SIGNAL", HOSTILE, HOSTILE) if state is State.FAILED else None
+    run = "ended" if state is State.SUCCEEDED else ""
+    if run:
+        keep_run(library, run, config)
+    keep_job(home, "first", state, config, failure=failure, run=run)
+    for test in (page(job="first", plain=plain), page(plain=plain)):
+        assert not test.exception
+        bodies = [one.value for kind in ("markdown", "error") for one in getattr(test, kind)]
+        bodies += [one.label for one in (*test.button, *test.expander, *test.main.page_link)]
+        for mark in ("![x]", "<script>", ":red[r]", "**b**"):
+            assert not [body for body in bodies if mark in body]
+        assert "<script>" not in html(test)
+
+
+def test_a_job_that_is_not_there_is_said(page):
+    test = page(job="nosuchjob")
+    assert not test.exception
+    assert "JOB_UNKNOWN" in said(test)
+
+
+def test_the_train_page_lists_evaluations_and_leaves_them_to_their_page(page, home):
+    keep_job(home, "first", State.QUEUED)
+    test = fine(page("train"))
+    assert "Trainings and evaluations" in said(test)
+    assert "small_cnn on Digits" in links(test)
+    other = fine(page("train", job="first"))
+    assert "“small_cnn on Digits” is waiting" in said(other)
+    assert "Evaluate ·" in said(other)
+
+
+def test_the_gamma_page_knows_no_evaluations(page, home):
+    keep_job(home, "first", State.QUEUED)
+    test = page("gamma", run="first")
+    assert not test.exception
+    assert "No run with gammas is open yet." in said(test)
+
+
+def test_a_training_is_compared_with_trainings_only(page, home):
+    keep_job(home, "first", State.CANCELLED)
+    (job,) = open_jobs().submit([from_json(FIRST)])
+    test = fine(page("train", job=job.id))
+    assert "first" not in test.selectbox(key="widget.against").options
+    back = fine(page("evaluate", job=job.id))
+    assert "Train ·" in said(back)
+
+
+def test_weights_dropped_on_runs_are_opened_here(page, tmp_path):
+    test = page("library")
+    upload(test, checkpoint(tmp_path))
+    until(test, lambda: "STATE_DICT" in said(test))
+    test.button(key="import.weights").click().run()
+    until(test, lambda: "Other weights" in buttons(test))
+    assert "digits.pt" in said(test)
+
+
+def test_finished_trainings_are_offered_at_once(page, home, library):
+    keep_run(library, "trained")
+    config = from_json(FIRST)
+    folder = JobFolder.make(home / "jobs" / "trained", config)
+    folder.checkpoints.mkdir()
+    checkpoint(folder.checkpoints).rename(folder.checkpoints / "epoch-00003.pt")
+    from core.jobs.records import Job
+    from core.jobs.store import Store
+
+    job = Job("trained", "train", config.name, "g", config.digest, 5.0, state=State.SUCCEEDED)
+    Store(home).add([replace(job, run="trained", started=1.0, ended=2.0)])
+    test = fine(page())
+    test.button(key="evaluate.take").click().run()
+    until(test, lambda: "Other weights" in buttons(test))
+    assert test.query_params["weights"] in ("trained", ["trained"])
+    assert test.session_state["evaluate.kinds"] == ["corrupted"]
+    assert test.session_state["evaluate.data"] == "digits"
+    assert test.session_state["evaluate.splits"] == ["test"]
+    assert MOMENTS
