@@ -92,8 +92,22 @@ def _judged(asked: Question, full: bool) -> Judged:
     return study.judge(found.inside, found.outside, asked.score, found.temperature, full=full)
 
 
-_library_judged = st.cache_resource(max_entries=96, show_spinner=_SPINNER)(_judged)
-_own_judged = st.cache_resource(scope="session", max_entries=32, show_spinner=_SPINNER)(_judged)
+# Few are kept: each holds every score of both parts, sorted.
+_library_judged = st.cache_resource(max_entries=12, show_spinner=_SPINNER)(_judged)
+_own_judged = st.cache_resource(scope="session", max_entries=8, show_spinner=_SPINNER)(_judged)
+
+
+def auroc(asked: Question) -> Score:
+    """Return how far the score tells the two parts apart, as one number."""
+    return (_own_auroc if asked.own else _library_auroc)(asked)
+
+
+def _auroc(asked: Question) -> Score:
+    return _judged(asked, full=False).numbers["auroc"]
+
+
+_library_auroc = st.cache_resource(max_entries=1024, show_spinner=_SPINNER)(_auroc)
+_own_auroc = st.cache_resource(scope="session", max_entries=256, show_spinner=_SPINNER)(_auroc)
 
 
 def checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:

@@ -77,12 +77,7 @@ def _scores(inside: Part, outside: Part, temperature: float) -> dict[str, Score]
     keys = [key for key, text in why.items() if not text]
     if temperature != 1.0 and "entropy" not in keys:
         return {}
-    return {
-        key: cache_ood.judged(Question(inside, outside, key, temperature), full=False).numbers[
-            "auroc"
-        ]
-        for key in keys
-    }
+    return {key: cache_ood.auroc(Question(inside, outside, key, temperature)) for key in keys}
 
 
 def _printed(run: cache.Run, name: SetName) -> tuple[Printed, ...]:

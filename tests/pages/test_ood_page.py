@@ -125,6 +125,7 @@ def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
     assert "Corrupted test images" in text
 
 
+@pytest.mark.slow
 def test_the_threshold_moves_with_the_slider_and_lives_in_the_link(page, keep):
     run = keep()
     found = separated(PARTS["test"], PARTS["svhn"])
