@@ -59,7 +59,9 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[Candidate, ...]:
         One of the file's.
     """
     index = shipped()
-    hints = dict(_named(file, index))
+    hints: dict[str, str] = {}
+    for own, why in _named(file, index):
+        hints.setdefault(own, why)
     found = sorted(_hits(group, index), key=lambda hit: _rank(hit.network, hints, file.hints))
     if not found:
         return tuple(_of_hints(file, group, hints, index))[:MOST]
@@ -118,12 +120,8 @@ def _named(file: WeightsFile, index: Index) -> Iterator[tuple[str, str]]:
     for key, value in file.hints.items():
         if isinstance(value, str) and key.rpartition(".")[2] in NAMING:
             yield _current(value, index), f"{key} in the file says {value}"
-    stem = PurePath(file.name).name.lower().replace("-", "_")
-    borne = [
-        own
-        for own in {_own(name) for name in index.names()}
-        if re.search(rf"(^|[^a-z0-9]){re.escape(own)}($|[^a-z0-9])", stem)
-    ]
+    stem = re.sub(r"[^a-z0-9]+", "_", PurePath(file.name).name.lower())
+    borne = {own for own in map(_own, index.names()) if f"_{own}_" in f"_{stem}_"}
     for own in sorted(borne, key=lambda own: (-len(own), own)):
         yield own, f"the file's name has {own} in it"
 

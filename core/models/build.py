@@ -75,10 +75,14 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
 def outline(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) -> nn.Module:
     """Return a network without numbers, which only knows its shapes; arguments as of `build`.
 
-    Small tensors may have numbers all the same: some networks compute their widths from them.
+    Those that compute their widths from tensors, as torchvision's RegNets, have some numbers.
     """
-    with _Outlining():
-        return build(name, n_outputs=n_outputs, channels=channels, size=size)
+    try:
+        with torch.device("meta"):
+            return build(name, n_outputs=n_outputs, channels=channels, size=size)
+    except NotImplementedError:
+        with _Outlining():
+            return build(name, n_outputs=n_outputs, channels=channels, size=size)
 
 
 class _Outlining(TorchFunctionMode):

@@ -150,14 +150,14 @@ class _Numbers:
 
 
 def _states(key: str, node: object, depth: int) -> Iterator[tuple[str, dict[str, Tensor]]]:
-    """Yield the mappings with named tensors, outside optimizers, with their keys."""
-    if not isinstance(node, dict) or depth > MAX_DEPTH or {"state", "param_groups"} <= node.keys():
+    """Yield the mappings with named tensors and their keys."""
+    if not isinstance(node, dict) or depth > MAX_DEPTH:
         return
     tensors = {n: t for n, t in node.items() if isinstance(n, str) and isinstance(t, Tensor)}
     if tensors:
         yield key, tensors
     for name, child in node.items():
-        if isinstance(name, str) and isinstance(child, dict) and name not in BESIDE:
+        if isinstance(name, str):
             yield from _states(f"{key}.{name}" if key else name, child, depth + 1)
 
 

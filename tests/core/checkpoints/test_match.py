@@ -95,6 +95,16 @@ def test_a_wrong_number_of_outputs_names_the_likely_one(small, tmp_path):
         loaded(small.state_dict(), tmp_path, n_outputs=9)
 
 
+def test_the_refusal_is_of_the_reading_that_fits_best(torch, small):
+    """Under the names as they are nothing would fit."""
+    state = {f"net.{name}": one for name, one in small.state_dict().items()}
+    state["criterion.weight"] = torch.ones(5)
+    got = matched(state, n_outputs=9)
+    assert (got.missing, got.unexpected, len(got.mismatched)) == ((), (), 2)
+    assert (got.likely_outputs, got.left) == (5, ("criterion.weight",))
+    assert got.renamed == "net. taken off; criterion. left aside"
+
+
 def test_other_precisions_become_the_networks(torch, small, same, tmp_path):
     exact = {n: t.bfloat16().float() for n, t in small.state_dict().items()}
     small.load_state_dict(exact)

@@ -1,0 +1,369 @@
+"""Files as training code leaves them: read, recognised, matched, loaded, and the same answers."""
+
+import argparse
+import collections
+import re
+
+import pytest
+
+SHUFFLE, SHUFFLE_SIZE = "torchvision:shufflenet_v2_x0_5", (224, 224)
+
+
+@pytest.fixture
+def shuffle(torch, filled):
+    """A small network of torchvision with six outputs."""
+    from torchvision import models
+
+    torch.manual_seed(1)
+    return filled(models.shufflenet_v2_x0_5(weights=None, num_classes=6), size=(64, 64))
+
+
+@pytest.fixture
+def through(torch, unsealed, same):
+    """Takes a saved value all the way; returns the file, the match and the first candidate."""
+    from core.checkpoints.guess import guess
+    from core.checkpoints.load import load
+    from core.checkpoints.match import match
+
+    def take(value, wanted, model, *, name="net.pt", key=None, sides=(64, 64), fits=True):
+        file, into = unsealed(value, name)
+        group = file.groups[0] if key is None else file.group(key)
+        first = guess(file, group)[0]
+        assert (first.model, first.fits) == (model, fits)
+        shape = {
+            "n_outputs": first.n_outputs,
+            "channels": first.channels,
+            "size": first.size or (32, 32),
+        }
+        found = match(group.tensors, first.model, **shape)
+        assert found.ok, found
+        loaded = load(into / group.file, first.model, **shape)
+        assert not loaded.training
+        held, new = wanted.state_dict(), loaded.state_dict()
+        assert all(torch.equal(new[n].double(), held[n].double()) for n in new)
+        same(wanted, loaded, first.channels, sides)
+        return file, found, first
+
+    return take
+
+
+def without_counters(net):
+    """The state without `num_batches_tracked`, which begin at 0 where they are not given."""
+    state = net.state_dict()
+    counters = {name for name in state if name.endswith("num_batches_tracked")}
+    for name in counters:
+        state[name].zero_()
+    return {name: one for name, one in state.items() if name not in counters}
+
+
+# What wraps a network, and what lies beside it --------------------------------------------------
+
+
+def test_plain_states_of_torch(through, shuffle):
+    _, found, first = through(shuffle.state_dict(), shuffle, SHUFFLE)
+    assert (found.renamed, found.left) == ("", ())
+    assert (first.n_outputs, first.channels, first.size) == (6, 3, SHUFFLE_SIZE)
+    assert first.why == "all tensors have its names and shapes"
+
+
+def test_safetensors(through, shuffle, torch):
+    from safetensors.torch import save
+
+    plain = {name: one.contiguous() for name, one in shuffle.state_dict().items()}
+    through(save(plain, {"format": "pt"}), shuffle, SHUFFLE, name="model.safetensors")
+
+
+def data_parallel(torch, net):
+    return torch.nn.DataParallel(net)
+
+
+def compiled(torch, net):
+    return torch.compile(net)
+
+
+def averaged(torch, net):
+    return torch.optim.swa_utils.AveragedModel(net)
+
+
+WRAPPED = {
+    "DataParallel": (data_parallel,),
+    "torch.compile": (compiled,),
+    "compiled DataParallel": (data_parallel, compiled),
+    "DataParallel of compiled": (compiled, data_parallel),
+    "averaged": (averaged,),
+    "averaged DataParallel": (data_parallel, averaged),
+}
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_wrappers_are_taken_off_and_said(torch, through, shuffle, kind):
+    net = shuffle
+    for wrap in WRAPPED[kind]:
+        net = wrap(torch, net)
+    state = net.state_dict()
+    file, found, _ = through({"epoch": 3, "model_state": state}, shuffle, SHUFFLE)
+    assert "taken off" in found.renamed
+    assert file.groups[0].key == "model_state"
+    assert file.groups[0].ema == kind.startswith("averaged")
+    assert found.left == (("n_averaged",) if kind.startswith("averaged") else ())
+
+
+def test_states_of_before_torch_0_4_1_have_no_counters(through, shuffle):
+    kept = without_counters(shuffle)
+    assert len(kept) < len(shuffle.state_dict())
+    through(kept, shuffle, SHUFFLE)
+
+
+@pytest.mark.parametrize(
+    "prefix", ["model.", "net.", "backbone.", "network.", "encoder.", "m.net."]
+)
+def test_prefixes_are_taken_off_and_said(through, shuffle, prefix):
+    state = {f"{prefix}{name}": one for name, one in shuffle.state_dict().items()}
+    _, found, _ = through({"state_dict": state}, shuffle, SHUFFLE)
+    assert found.renamed == "; ".join(f"{part}. taken off" for part in prefix[:-1].split("."))
+
+
+@pytest.mark.parametrize("namespace", [False, True])
+def test_lightning(torch, through, shuffle, namespace):
+    """The tree that a Trainer of Lightning 2.6 saves, with a weighted loss and a measure."""
+    adam = torch.optim.AdamW(shuffle.parameters())
+    steps = torch.optim.lr_scheduler.MultiStepLR(adam, [1, 2])
+    settings = {"lr": 0.1, "num_classes": 6}
+    state = {f"model.{name}": one for name, one in shuffle.state_dict().items()}
+    value = {
+        "epoch": 2,
+        "global_step": 8,
+        "pytorch-lightning_version": "2.6.6",
+        "state_dict": collections.OrderedDict(
+            state, **{"criterion.weight": torch.ones(6), "val_acc.tp": torch.zeros(6)}
+        ),
+        "loops": {"fit_loop": {"state_dict": {}, "epoch_progress": {"total": {"ready": 2}}}},
+        "callbacks": {
+            "ModelCheckpoint{'monitor': 'l'}": {"best_model_score": torch.ones(()), "dirpath": "/x"}
+        },
+        "optimizer_states": [adam.state_dict()],
+        "lr_schedulers": [steps.state_dict()],
+        "hparams_name": "kwargs",
+        "hyper_parameters": argparse.Namespace(**settings) if namespace else settings,
+    }
+    file, found, _ = through(value, shuffle, SHUFFLE, name="epoch=1-step=8.ckpt")
+    assert found.renamed == "model. taken off; criterion., val_acc. left aside"
+    assert found.left == ("criterion.weight", "val_acc.tp")
+    assert file.hints["hyper_parameters.num_classes"] == 6
+    assert "/x" not in file.hints.values()
+    assert [one.code for one in file.notices] == (["NAMESPACE"] if namespace else [])
+
+
+def test_a_head_in_a_sequence_is_that_head_and_the_rest_is_said(torch, through, shuffle):
+    state = shuffle.state_dict()
+    state["fc.1.weight"], state["fc.1.bias"] = state.pop("fc.weight"), state.pop("fc.bias")
+    _, found, _ = through(state, shuffle, SHUFFLE)
+    assert found.renamed == (
+        "fc.1 is fc; what followed that layer, such as a sigmoid, is not applied"
+    )
+
+
+def test_candors_own_checkpoints(torch, through, filled, tmp_path):
+    from core.models.build import build
+    from core.training import checkpoint
+
+    net = filled(build("small_cnn", n_outputs=10, channels=1, size=(8, 8)), 1, (8, 8))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    sgd.zero_grad()
+    net(torch.ones(1, 1, 8, 8)).sum().backward()
+    sgd.step()
+    state = {"net": net.state_dict(), "optimizer": sgd.state_dict(), "epoch": 4}
+    checkpoint.save(tmp_path, 4, state)
+    data = (tmp_path / "epoch-00004.pt").read_bytes()
+    file, _, first = through(data, net, "small_cnn", name="epoch-00004.pt", sides=(8, 8))
+    assert file.groups[0].key == "state.net"
+    assert (first.n_outputs, first.channels, first.size) == (10, 1, None)
+
+
+# timm -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tiny(torch, filled):
+    import timm
+
+    torch.manual_seed(1)
+    return filled(timm.create_model("test_resnet", num_classes=4), size=(64, 64))
+
+
+def test_timms_saver_with_averages_arguments_and_optimizer(torch, through, tiny, tmp_path):
+    from timm.utils import CheckpointSaver, ModelEmaV3
+
+    ema = ModelEmaV3(tiny, decay=0.5)
+    adam = torch.optim.AdamW(tiny.parameters(), lr=0.01)
+    tiny(torch.ones(1, 3, 64, 64)).sum().backward()
+    adam.step()
+    ema.update(tiny)
+    saver = CheckpointSaver(
+        torch.nn.DataParallel(tiny),
+        adam,
+        args=argparse.Namespace(model="test_resnet", lr=0.01),
+        model_ema=ema,
+        checkpoint_dir=str(tmp_path),
+        recovery_dir=str(tmp_path),
+    )
+    saver.save_checkpoint(3, metric=0.5)
+    data = next(tmp_path.glob("*.pth.tar")).read_bytes()
+    name = "timm:test_resnet"
+    file, _, first = through(data, ema.module.eval(), name, name="model_best.pth.tar")
+    assert [(one.key, one.ema) for one in file.groups] == [
+        ("state_dict_ema", True),
+        ("state_dict", False),
+    ]
+    assert "arch in the file says test_resnet" in first.why
+    assert [one.code for one in file.notices] == ["NAMESPACE"]
+    through(data, tiny.eval(), name, key="state_dict")
+
+
+@pytest.mark.parametrize("kind", ["ModelEmaV2", "ModelEmaV3"])
+def test_timms_averages_alone(through, tiny, kind):
+    import timm.utils
+
+    ema = getattr(timm.utils, kind)(tiny)
+    _, found, _ = through({"ema": ema.state_dict()}, tiny, "timm:test_resnet")
+    assert found.renamed == "module. taken off"
+
+
+def test_timms_older_layout_is_renamed_by_its_own_rule(torch, through, filled):
+    """ConvNeXt's first files: downsample_layers, dwconv, pwconv, norm, head."""
+    import timm
+
+    torch.manual_seed(1)
+    net = filled(timm.create_model("test_convnext", num_classes=4), size=(64, 64))
+    rules = (
+        (r"^stem\.", "downsample_layers.0."),
+        (r"\.downsample\.", "."),
+        (r"^stages\.(\d)\.(\d)\.", r"downsample_layers.\1.\2."),
+        (r"\.blocks\.", "."),
+        ("conv_dw", "dwconv"),
+        (r"mlp\.fc", "pwconv"),
+        (r"^head\.norm\.", "norm."),
+        (r"^head\.fc\.", "head."),
+    )
+    state = {}
+    for name, one in net.state_dict().items():
+        for pattern, new in rules:
+            name = re.sub(pattern, new, name)
+        state[name] = one
+    assert "downsample_layers.1.0.weight" in state
+    assert "stages.0.0.pwconv1.weight" in state
+    value = {"model": state, "arch": "timm/test-convnext.r160_in1k"}
+    _, found, first = through(value, net, "timm:test_convnext", fits=False)
+    assert found.renamed == "timm's own rule for older files"
+    assert first.n_outputs == 4
+
+
+def test_rules_that_change_numbers_are_not_applied(torch, filled):
+    """A vision transformer of other images: timm would resample its positions."""
+    import timm
+
+    from core.checkpoints.match import match
+    from core.readers.weights import TensorInfo
+
+    net = timm.create_model("test_vit", num_classes=4, img_size=128)
+    tensors = [TensorInfo(n, tuple(t.shape), "F32") for n, t in net.state_dict().items()]
+    found = match(tensors, "timm:test_vit", n_outputs=4, channels=3, size=(160, 160))
+    assert [one.partition(" ")[0] for one in found.mismatched] == ["pos_embed"]
+
+
+# torchvision ------------------------------------------------------------------------------------
+
+
+def test_the_training_script_of_torchvision(torch, through, shuffle):
+    sgd = torch.optim.SGD(shuffle.parameters(), lr=0.1)
+    value = {
+        "model": shuffle.state_dict(),
+        "optimizer": sgd.state_dict(),
+        "lr_scheduler": torch.optim.lr_scheduler.StepLR(sgd, 3).state_dict(),
+        "epoch": 89,
+        "args": argparse.Namespace(model="shufflenet_v2_x0_5", lr=0.5, device="cuda"),
+        "model_ema": torch.optim.swa_utils.AveragedModel(shuffle).state_dict(),
+    }
+    file, found, first = through(value, shuffle, SHUFFLE, name="model_89.pth")
+    assert [one.key for one in file.groups] == ["model_ema", "model"]
+    assert found.left == ("n_averaged",)
+    assert "args.model in the file says shufflenet_v2_x0_5" in first.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["classifier", "classifier.0"])
+def test_chexnet(torch, through, filled, head):
+    """DataParallel of a module with a DenseNet of before torch 0.4, its head before a sigmoid."""
+    from torchvision import models
+
+    torch.manual_seed(1)
+    net = filled(models.densenet121(weights=None, num_classes=14), size=(64, 64))
+    state = {}
+    for name, one in without_counters(net).items():
+        old = re.sub(r"(denselayer\d+\.(?:norm|conv))([12])\.", r"\1.\2.", name)
+        state[f"module.densenet121.{old.replace('classifier', head)}"] = one
+    assert "module.densenet121.features.denseblock1.denselayer1.norm.1.weight" in state
+    value = {"epoch": 1, "arch": "DenseNet121", "state_dict": state, "best_loss": 0.1}
+    _, found, first = through(value, net, "torchvision:densenet121", name="model.pth.tar")
+    assert "norm.1 is norm1, conv.2 is conv2 (old DenseNet)" in found.renamed
+    assert ("such as a sigmoid" in found.renamed) == (head == "classifier.0")
+    assert first.n_outputs == 14
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "parts"), [("inception_v3", "AuxLogits"), ("googlenet", "aux")])
+def test_heads_that_only_train_are_left_aside_and_said(torch, through, filled, name, parts):
+    from torchvision import models
+
+    torch.manual_seed(1)
+    net = models.get_model(name, weights=None, num_classes=5, aux_logits=True, init_weights=False)
+    net = filled(net, size=(299, 299))
+    _, found, _ = through(net.state_dict(), net, f"torchvision:{name}", sides=(299, 299))
+    assert found.renamed == "heads that only serve training (aux) left aside"
+    assert found.left
+    assert all(one.startswith(parts) for one in found.left)
+
+
+# The released code of the papers ----------------------------------------------------------------
+
+RELEASED = {  # name of the file, our network, and some names of its tensors as released
+    "resnet50_cross_entropy_350.model": ("resnet50_cifar", "layer1.0.shortcut.0.weight"),
+    "resnet110_mmce_best_200.model": ("resnet110_released", "layer3.25.conv3.weight"),
+    "wide_resnet_mmce_350.model": ("wrn_26_10_cifar", "layer1.0.downsample.1.running_var"),
+    "densenet121_brier_score_350.model": ("densenet121_cifar", "dense4.15.conv2.weight"),
+    "resnet50_ti_focal_loss_100.model": ("resnet50_tiny_imagenet", "layer4.0.downsample.0.weight"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RELEASED)
+def test_networks_of_the_released_code(torch, through, filled, name):
+    """focal_calibration and AdaFocal: DataParallel's state, alone in the file."""
+    from core.models.build import build
+
+    model, tensor = RELEASED[name]
+    torch.manual_seed(1)
+    net = filled(build(model, n_outputs=10, channels=3, size=(32, 32)))
+    state = net.state_dict()
+    if "downsample" in tensor:
+        state = {n.replace("shortcut", "downsample"): one for n, one in state.items()}
+    assert tensor in state
+    assert {"fc.weight", "linear.weight"} & state.keys()
+    value = {f"module.{key}": one for key, one in state.items()}
+    _, found, first = through(value, net, model, name=name, sides=(32, 32))
+    assert (first.n_outputs, first.channels, first.size) == (10, 3, None)
+    said = ["module. taken off", *(["downsample is shortcut"] if "downsample" in tensor else [])]
+    assert found.renamed == "; ".join(said)
+
+
+@pytest.mark.slow
+def test_a_linear_layer_named_so_is_fc(torch, through, filled):
+    """As in the widely copied networks for CIFAR."""
+    from core.models.build import build
+
+    torch.manual_seed(1)
+    net = filled(build("resnet50_cifar", n_outputs=10, channels=3, size=(32, 32)))
+    state = {re.sub("^fc", "module.linear", name): one for name, one in net.state_dict().items()}
+    state = {n if n.startswith("module.") else f"module.{n}": one for n, one in state.items()}
+    _, found, _ = through({"net": state, "acc": 95.1}, net, "resnet50_cifar", sides=(32, 32))
+    assert found.renamed == "module. taken off; linear is fc"
