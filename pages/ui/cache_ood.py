@@ -1,6 +1,8 @@
 """The cached part of the page Out of distribution; keys and scopes as in `cache`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -82,6 +84,18 @@ class Question:
         return Pair(self.inside.rows, self.outside.rows, self.temperature)
 
 
+def _part_key(part: Part) -> tuple[str, ...]:
+    return part.owner.id, part.owner.name, part.split, part.owner.digest(part.split)
+
+
+def _question_key(asked: Question) -> tuple[object, ...]:
+    return *_part_key(asked.inside), *_part_key(asked.outside), asked.score, asked.temperature
+
+
+# A run of a hundred parts would take longer to hash than most of these to compute.
+KEYS: dict[str | type, Callable[[Any], object]] = {Part: _part_key, Question: _question_key}
+
+
 def judged(asked: Question, *, full: bool) -> Judged:
     """Return how far the score tells the two parts apart; `full` has every number."""
     return (_own_judged if asked.own else _library_judged)(asked, full)
@@ -93,8 +107,10 @@ def _judged(asked: Question, full: bool) -> Judged:
 
 
 # Few are kept: each holds every score of both parts, sorted.
-_library_judged = st.cache_resource(max_entries=12, show_spinner=_SPINNER)(_judged)
-_own_judged = st.cache_resource(scope="session", max_entries=8, show_spinner=_SPINNER)(_judged)
+_library_judged = st.cache_resource(max_entries=12, show_spinner=_SPINNER, hash_funcs=KEYS)(_judged)
+_own_judged = st.cache_resource(
+    scope="session", max_entries=8, show_spinner=_SPINNER, hash_funcs=KEYS
+)(_judged)
 
 
 def auroc(asked: Question) -> Score:
@@ -106,8 +122,10 @@ def _auroc(asked: Question) -> Score:
     return _judged(asked, full=False).numbers["auroc"]
 
 
-_library_auroc = st.cache_resource(max_entries=1024, show_spinner=_SPINNER)(_auroc)
-_own_auroc = st.cache_resource(scope="session", max_entries=256, show_spinner=_SPINNER)(_auroc)
+_library_auroc = st.cache_resource(max_entries=1024, show_spinner=_SPINNER, hash_funcs=KEYS)(_auroc)
+_own_auroc = st.cache_resource(
+    scope="session", max_entries=256, show_spinner=_SPINNER, hash_funcs=KEYS
+)(_auroc)
 
 
 def checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:
@@ -123,8 +141,12 @@ def _checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...]
         return (), refusal
 
 
-_library_checked = st.cache_resource(max_entries=256, show_spinner=_SPINNER)(_checked)
-_own_checked = st.cache_resource(scope="session", max_entries=64, show_spinner=_SPINNER)(_checked)
+_library_checked = st.cache_resource(max_entries=256, show_spinner=_SPINNER, hash_funcs=KEYS)(
+    _checked
+)
+_own_checked = st.cache_resource(
+    scope="session", max_entries=64, show_spinner=_SPINNER, hash_funcs=KEYS
+)(_checked)
 
 
 def shift(asked: Question) -> Shift:
@@ -137,8 +159,10 @@ def _shift(asked: Question) -> Shift:
     return study.shift(found.inside, found.outside, asked.score, found.temperature)
 
 
-_library_shift = st.cache_resource(max_entries=2048, show_spinner=False)(_shift)
-_own_shift = st.cache_resource(scope="session", max_entries=512, show_spinner=False)(_shift)
+_library_shift = st.cache_resource(max_entries=2048, show_spinner=False, hash_funcs=KEYS)(_shift)
+_own_shift = st.cache_resource(
+    scope="session", max_entries=512, show_spinner=False, hash_funcs=KEYS
+)(_shift)
 
 
 def certain(asked: Question, most: int) -> Certain:
@@ -150,8 +174,10 @@ def _certain(asked: Question, most: int) -> Certain:
     return study.most_certain(asked.outside.rows, asked.score, asked.temperature, most=most)
 
 
-_library_certain = st.cache_resource(max_entries=64, show_spinner=False)(_certain)
-_own_certain = st.cache_resource(scope="session", max_entries=32, show_spinner=False)(_certain)
+_library_certain = st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=KEYS)(_certain)
+_own_certain = st.cache_resource(
+    scope="session", max_entries=32, show_spinner=False, hash_funcs=KEYS
+)(_certain)
 
 
 def difference(one: Question, other: Question) -> tuple[Score | None, str]:
@@ -166,10 +192,12 @@ def _difference(one: Question, other: Question) -> tuple[Score | None, str]:
     return (None, why) if why else (study.difference(one.pair, other.pair, one.score), "")
 
 
-_library_difference = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_difference)
-_own_difference = st.cache_resource(scope="session", max_entries=32, show_spinner=_SPINNER)(
+_library_difference = st.cache_resource(max_entries=64, show_spinner=_SPINNER, hash_funcs=KEYS)(
     _difference
 )
+_own_difference = st.cache_resource(
+    scope="session", max_entries=32, show_spinner=_SPINNER, hash_funcs=KEYS
+)(_difference)
 
 
 def temperature(run: cache.Run) -> tuple[float | None, str]:

@@ -291,6 +291,6 @@ def _nothing(run: cache.Run) -> None:
         "scores on such inputs: drop a file of them, or have the model evaluated on street "
         "numbers, corrupted images or a folder of your own."
     )
-    for entry in site.entries():
-        if entry.name == "evaluate":
-            st.page_link(entry.script, label="Evaluate a model on other images", icon=entry.icon)
+    st.page_link(
+        site.EVALUATE.script, label="Evaluate a model on other images", icon=site.EVALUATE.icon
+    )
