@@ -273,7 +273,7 @@ def _temperature(inside: Part, score: str) -> float | None:
     if state.plain() or "entropy" in unavailable(inside.rows):
         return None
     if found is None:
-        st.caption(f"No temperature: {why}.", width=200)
+        st.caption(f"No temperature: {esc(why)}.", width=200)
         return None
     help_text = f"T = {found:.3g}, fitted on the labelled validation part alone."
     if score == "max_logit":
