@@ -10,7 +10,7 @@ from core.views.records import Part, Sentence
 
 POSITIVE = "positive class: out-of-distribution"
 FAMILIAR = ("max_logit", "energy")  # scores that say nothing of certainty
-KEPT = 0.05  # false alarms at which a threshold keeps 95 of 100
+NAMES = ("Gaussian", "JPEG")  # words that keep their capitals inside a sentence
 HELP = {
     "auroc": "Shown one ordinary and one strange input, how often the strange one scores higher. "
     "A half is guessing.",
@@ -67,7 +67,8 @@ def set_name(split: str, owner: str = "") -> SetName:
         return SetName(f"{found.label}{of}", "street numbers", found)
     if found.corruption:
         kind = CORRUPTIONS[found.corruption].label
-        things = f"pictures with {kind[0].lower()}{kind[1:]} of severity {found.severity}"
+        kind = kind if kind.startswith(NAMES) else f"{kind[0].lower()}{kind[1:]}"
+        things = f"pictures with {kind} of severity {found.severity}"
         return SetName(f"{found.label}{of}", things, found)
     return SetName(f"{found.label}{of}", f"pictures of “{found.root}”", found)
 

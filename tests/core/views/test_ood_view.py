@@ -164,8 +164,9 @@ def test_names_of_sets():
     assert set_name("svhn").things == "street numbers"
     noise = set_name("cifar10c-gaussian_noise-5")
     assert noise.label == "CIFAR-10-C: Gaussian noise, severity 5"
-    assert noise.things == "pictures with gaussian noise of severity 5"
+    assert noise.things == "pictures with Gaussian noise of severity 5"
     assert noise.shifted
+    assert set_name("corrupted-shot_noise-1").things == "pictures with shot noise of severity 1"
     assert set_name("folder-holiday").things == "pictures of “holiday”"
     assert set_name("test", "my file").label == "my file"
     assert set_name("extra", "my file").label == "extra · my file"
