@@ -46,7 +46,7 @@ def add_evaluate(verb: Parser) -> None:
     verb.add_argument("--crops", type=int, choices=[1, 5, 10], help="parts that are averaged")
     verb.add_argument("--average", choices=["logits", "probabilities"])
     verb.add_argument("--moments", help="data, imagenet, half, cifar10, or cifar100")
-    verb.add_argument("--limit", type=int, metavar="N", help="only the first N images of each")
+    verb.add_argument("--limit", type=int, metavar="N", help="only N images of each, at even distances")
     verb.add_argument("--batch-size", type=int, default=64)
     verb.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     verb.add_argument("--name", default="", help="what the run is called")

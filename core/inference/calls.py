@@ -14,7 +14,7 @@ from core.checkpoints.match import match
 from core.datasets.outside import open_outside
 from core.errors import Refused
 from core.inference.config import EvaluationConfig, from_json
-from core.inference.evaluate import scores
+from core.inference.evaluate import scores, spread
 from core.inference.job import check_classes, open_data, open_model
 from core.inference.prepare import Prepare
 from core.inference.settings import settings_of
@@ -47,11 +47,11 @@ def matching(asked: Json) -> Answer:
 
 
 def trying(asked: Json) -> Answer:
-    """Return what a model says of the first images of a part: scores and labels."""
+    """Return what a model says of some images of a part: scores and labels."""
     config = from_json(asked["config"])
     data = open_data(config)
     part = getattr(data, asked["split"])
-    n = min(asked["n"], len(part))
+    rows = spread(len(part), asked["n"])
     check_classes(config, data)
     found = scores(
         _model(config, Path(asked["weights"])),
@@ -59,10 +59,10 @@ def trying(asked: Json) -> Answer:
         Prepare(config.preprocessing, config.channels, data.mean, data.std, CPU),
         device=CPU,
         batch_size=config.batch_size,
-        limit=n,
+        rows=rows,
         many=data.task is Task.MULTILABEL,
     )
-    labels = part.targets[:n].numpy().astype(np.int64)
+    labels = part.targets[rows].numpy().astype(np.int64)
     return {"class_names": list(data.class_names)}, {"scores": found, "labels": labels}
 
 

@@ -65,7 +65,7 @@ class EvaluationConfig:
     sets : tuple of OutsideSet
         What else the model is shown.
     limit : int or None
-        Look at no more than so many images of each, the first ones; None looks at all.
+        Look at no more than so many images of each, at even distances; None looks at all.
     batch_size : int
         Images at once; results do not depend on it beyond their last bits.
     device : str

@@ -23,11 +23,11 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     *,
     device: torch.device,
     batch_size: int,
-    limit: int | None = None,
+    rows: Tensor | None = None,
     many: bool = False,
     said: Said = lambda _: None,
 ) -> npt.NDArray[np.float32]:
-    """Return the scores of the first images of a part, in order.
+    """Return the scores of the images of a part, in order.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     device : torch.device
     batch_size : int
         Images at once; each is several inputs where several crops are looked at.
-    limit : int, optional
-        How many images; None is all.
+    rows : (n,) int64 tensor, optional
+        Which images; None is all.
     many : bool
         Outputs are labels of their own: probabilities are sigmoids.
     said : callable
@@ -56,16 +56,25 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
         MEMORY: a batch does not fit. NONFINITE: the model gives NaN or infinity. MODEL_OUTPUT: it
         gives no row of scores for each image.
     """
-    n = min(len(part), limit or len(part))
-    batches = torch.split(torch.arange(n), batch_size)
+    rows = torch.arange(len(part)) if rows is None else rows
+    batches = torch.split(rows, batch_size)
     found: list[npt.NDArray[np.float32]] = []
     with _in_memory(batch_size), _exact():
         for batch, images in zip(batches, part.images(batches, device), strict=True):
             out = _averaged(model, prepare, images, many=many).cpu().numpy()
             _check(out, len(batch), int(batch[0]))
             found.append(out)
-            said(int(batch[-1]) + 1)
+            said(sum(map(len, found)))
     return np.concatenate(found)
+
+
+def spread(n_images: int, limit: int | None) -> Tensor:
+    """Return so many row numbers of `n_images` at even distances; all without a limit.
+
+    Folders hold one class after another, so the first images would be of the first classes.
+    """
+    n = min(n_images, limit or n_images)
+    return torch.arange(n) * n_images // n
 
 
 def _averaged(model: nn.Module, prepare: Prepare, images: Tensor, *, many: bool) -> Tensor:

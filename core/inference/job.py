@@ -22,7 +22,7 @@ from core.datasets.outside import open_outside, overlap
 from core.datasets.pictures import Scaling
 from core.errors import Notice, Refused, UsageError
 from core.inference.config import EvaluationConfig
-from core.inference.evaluate import scores
+from core.inference.evaluate import scores, spread
 from core.inference.folder import WEIGHTS, config_of
 from core.inference.prepare import Prepare
 from core.library import Source, open_library, summarise
@@ -225,7 +225,8 @@ class Evaluation:
 
     def of(self, part: Part, pace: Pace, *, labelled: bool = True) -> Predictions:
         """Return what the model says of a part."""
-        n = min(len(part), self.config.limit or len(part))
+        rows = spread(len(part), self.config.limit)
+        n = len(rows)
         many = self.data.task is Task.MULTILABEL
         pace.begin(n)
         found = scores(
@@ -234,18 +235,18 @@ class Evaluation:
             self._prepare,
             device=self.device,
             batch_size=self.config.batch_size,
-            limit=n,
+            rows=rows,
             many=many,
             said=pace.did,
         )
-        labels = part.targets[:n].cpu().numpy().astype(np.int64)
+        labels = part.targets[rows].cpu().numpy().astype(np.int64)
         return Predictions(
             self.data.task,
             self._kind(many=many),
             found,
             labels if labelled else np.full(found.shape if many else n, -1, np.int64),
             class_names=self.data.class_names,
-            row_ids=part.row_ids[:n],
+            row_ids=tuple(part.row_ids[row] for row in rows.tolist()),
             labelled=labelled,
         )
 

@@ -20,7 +20,7 @@ from core.checkpoints.load import load
 from core.datasets.base import Data, Part
 from core.datasets.outside import open_outside
 from core.datasets.shifts import OWN, SEVERITIES, OutsideSet
-from core.inference.evaluate import scores
+from core.inference.evaluate import scores, spread
 from core.inference.prepare import Prepare
 from core.inference.preprocessing import Preprocessing
 from core.ood.study import judge, shift
@@ -77,15 +77,16 @@ def network(sample_id: str, images: Path, work: Path) -> Subject:
 def _says(net: nn.Module, data: Data, part: Part, limit: int | None) -> Predictions:
     cpu = torch.device("cpu")
     prepare = Prepare(Preprocessing(data.size), data.channels, data.mean, data.std, cpu)
-    found = scores(net, part, prepare, device=cpu, batch_size=500, limit=limit)
-    labels = part.targets[: len(found)].numpy()
+    rows = spread(len(part), limit)
+    found = scores(net, part, prepare, device=cpu, batch_size=500, rows=rows)
+    labels = part.targets[rows].numpy()
     return Predictions(data.task, ScoreKind.LOGITS, found, labels, class_names=data.class_names)
 
 
-def first(found: Predictions, n: int) -> Predictions:
-    return Predictions(
-        found.task, found.kind, found.scores[:n], found.labels[:n], class_names=found.class_names
-    )
+def some(found: Predictions, n: int) -> Predictions:
+    rows = spread(found.n, n).numpy()
+    kept = found.scores[rows], found.labels[rows]
+    return Predictions(found.task, found.kind, *kept, class_names=found.class_names)
 
 
 def main() -> None:
@@ -132,7 +133,7 @@ def severities(nets: dict[str, Subject]) -> None:
             wanted = OutsideSet("corrupted", corruption=corruption, severity=severity)
             for name, net in nets.items():
                 part = open_outside(wanted, net.data, download=False).part
-                one = shift(first(net.test, MAP), net.says(part, MAP), "entropy")
+                one = shift(some(net.test, MAP), net.says(part, MAP), "entropy")
                 found[name, severity].append((one.accuracy, one.ece, one.auroc))
     print("\n| loss | " + " | ".join(f"severity {s}" for s in SEVERITIES) + " |")
     print("|" + "---|" * 6)

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image, ImageOps
 from safetensors.torch import save_file
 
@@ -16,7 +18,7 @@ from core.datasets.load import load
 from core.datasets.shifts import OutsideSet
 from core.errors import Refused, UsageError
 from core.inference.config import EvaluationConfig, Weights, from_json
-from core.inference.evaluate import scores
+from core.inference.evaluate import scores, spread
 from core.inference.folder import WEIGHTS, config_of
 from core.inference.job import open_data, run
 from core.inference.prepare import Prepare
@@ -119,12 +121,24 @@ def test_a_set_without_labels_is_kept_as_such(job, tmp_path):
     assert set(found.labels) == {-1}
 
 
-def test_a_limit_takes_the_first_images_and_batches_do_not_matter(job):
+def test_a_limit_takes_images_at_even_distances_and_batches_do_not_matter(job):
     run(job("whole"))
     run(job("some", limit=11, batch_size=3))
     whole, some = (open_library().load(name, "test") for name in ("whole", "some"))
-    np.testing.assert_allclose(some.scores, whole.scores[:11], atol=1e-5)
-    assert some.row_ids == whole.row_ids[:11]
+    rows = [0, 45, 90, 136, 181, 227, 272, 318, 363, 409, 454]  # of 500
+    np.testing.assert_allclose(some.scores, whole.scores[rows], atol=1e-5)
+    np.testing.assert_array_equal(some.labels, whole.labels[rows])
+    assert some.row_ids == tuple(whole.row_ids[row] for row in rows)
+
+
+@given(st.integers(1, 300), st.none() | st.integers(1, 400))
+def test_spread_rows_are_as_many_as_asked_each_once_and_even(n, limit):
+    rows = spread(n, limit)
+    assert len(rows) == min(n, limit or n)
+    gaps = np.diff(rows.numpy())
+    assert rows[0] == 0
+    assert rows[-1] < n
+    assert set(gaps) <= {n // len(rows), n // len(rows) + 1}
 
 
 def test_averaged_probabilities_are_kept_as_probabilities(job, net, digits):
@@ -133,7 +147,7 @@ def test_averaged_probabilities_are_kept_as_probabilities(job, net, digits):
     run(job("logits", preprocessing=replace(how, average="logits"), splits=("test",), limit=9))
     found = open_library().load("probabilities", "test")
     assert found.kind is ScoreKind.PROBABILITIES
-    crops = Prepare(how, 1, digits.mean, digits.std, CPU)(digits.test.pixels[:9])
+    crops = Prepare(how, 1, digits.mean, digits.std, CPU)(digits.test.pixels[spread(500, 9)])
     with torch.inference_mode():
         each = [net(crop).double() for crop in crops]
     mean = sum(one.softmax(1) for one in each) / 5
