@@ -13,7 +13,7 @@ from core.views.ood_rows import certain_table
 from core.views.ood_shifts import shift_view
 from core.views.ood_words import SetName
 from core.views.records import Tile
-from pages.ui import cache_ood, ood_sets, widgets
+from pages.ui import cache_ood, ood_pictures, ood_sets, widgets
 from pages.ui.cache_ood import Part, Question
 
 MAP_WIDTH = 248
@@ -57,6 +57,7 @@ def certain(asked: Question, name: SetName) -> None:
     """Draw the rows of the set that look most like ordinary ones."""
     found = cache_ood.certain(asked, ROWS_SHOWN)
     widgets.title("Most ordinary of the strange", f"rows of {name.label} with the lowest score")
+    ood_pictures.draw(asked, found)
     table = certain_table(found, asked.outside.rows.row_ids, asked.score)
     widgets.table(table, key="ood.certain")
     widgets.save(table, "most_ordinary")

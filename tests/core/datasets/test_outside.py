@@ -149,7 +149,7 @@ def test_objects_are_never_unpickled(tmp_path: Path) -> None:
             return (tmp_path / "sprung").touch, ()
 
     wanted = write_cifar10c(tmp_path, shifted(), np.tile(LABELS, 5))
-    np.save(tmp_path / "fog.npy", np.array([Trap()] * 5, dtype=object), allow_pickle=True)
+    np.save(tmp_path / "fog.npy", np.array([Trap()] * 5, dtype=object))
     assert refusal(wanted, cifar()).code == "ARRAY_FILE"
     assert not (tmp_path / "sprung").exists()
 

@@ -1,0 +1,78 @@
+"""Pictures of the rows that look most ordinary, where their images can be opened again."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from core.errors import AuditError, LibraryError
+from core.figures.numbers import percent
+from core.inference.config import EvaluationConfig, from_json
+from core.library import open_library
+from core.ood.study import Certain
+from core.training.submission import check_folder
+from pages.ui import evaluate_ask, widgets
+from pages.ui.cache_ood import Question
+from pages.ui.escape import esc
+
+SHOWN: Final = 12
+SIDE: Final = 112  # pixels on the screen
+LOOK_S: Final = 1.0
+
+
+def draw(asked: Question, found: Certain) -> None:
+    """Draw the first rows as pictures; nothing where the run was not evaluated here."""
+    config = _config(asked.outside.owner.id)
+    if config is None:
+        return
+    rows = found.rows[:SHOWN].tolist()
+    question = {"config": config.to_json(), "split": asked.outside.split, "rows": rows}
+    outcome = evaluate_ask.ask("pictures", question)
+    if outcome is None:
+        _wait(question)
+    elif isinstance(outcome, AuditError):
+        widgets.caption(f"No pictures: {outcome.what}.")
+    else:
+        _pictures(outcome.arrays["images"], found)
+
+
+def _config(run_id: str) -> EvaluationConfig | None:
+    """Return how a run was evaluated, if this page may open its images."""
+    try:
+        manifest = open_library().get(run_id)
+        if manifest.kind != "evaluate":
+            return None
+        config = from_json(manifest.config)
+        for root in (config.data_root, *(one.root for one in config.sets)):
+            check_folder(root)
+    except LibraryError:  # a file that was dropped, or a run that is gone
+        return None
+    except AuditError as refused:
+        widgets.caption(f"No pictures: {refused.what}.")
+        return None
+    return config
+
+
+@st.fragment(run_every=LOOK_S)
+def _wait(question: dict[str, Any]) -> None:
+    """Say that pictures come, and draw the page anew when they are there."""
+    if not evaluate_ask.waits("pictures", question):
+        st.rerun()
+    widgets.caption("Opening the pictures.")
+
+
+def _pictures(images: npt.NDArray[np.uint8], found: Certain) -> None:
+    said = [
+        esc(answer) + ("" if np.isnan(sure) else f", {percent(sure)}")
+        for answer, sure in zip(found.answers, found.confidence, strict=True)
+    ]
+    shown = [_enlarged(image) for image in images]
+    st.image(shown, caption=said[: len(shown)], width=SIDE)
+
+
+def _enlarged(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return (H, W, 3) with whole pixels repeated, so that small images are not blurred."""
+    times = max(1, SIDE // max(image.shape[1:]))
+    large = image.repeat(times, axis=1).repeat(times, axis=2)
+    return np.broadcast_to(large, (3, *large.shape[1:])).transpose(1, 2, 0)
