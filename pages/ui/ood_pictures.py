@@ -67,8 +67,9 @@ def _pictures(images: npt.NDArray[np.uint8], found: Certain) -> None:
         esc(answer) + ("" if np.isnan(sure) else f", {percent(sure)}")
         for answer, sure in zip(found.answers, found.confidence, strict=True)
     ]
-    shown = [_enlarged(image) for image in images]
-    st.image(shown, caption=said[: len(shown)], width=SIDE)
+    with st.container(horizontal=True, gap="small", key="ood.pictures"):
+        for image, caption in zip(images, said, strict=False):  # the first of the rows
+            st.image(_enlarged(image), caption=caption, width=SIDE)
 
 
 def _enlarged(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

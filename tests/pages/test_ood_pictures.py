@@ -76,8 +76,8 @@ def said(test: AppTest) -> str:
 @pytest.mark.slow
 def test_the_most_ordinary_rows_are_shown_with_what_the_model_says(run, leaves, monkeypatch):
     monkeypatch.setenv("CANDOR_IMPORT", str(leaves.parent))
-    (pictures,) = opened(run).get("image")
-    captions = [one.caption for one in pictures.proto.imgs]
+    pictures = opened(run).get("image")
+    captions = [one.proto.imgs[0].caption for one in pictures]
     assert len(captions) == N_OUT
     sure = np.exp(9) / (np.exp(9) + 9)
     assert captions[0] == f"3, {100 * sure:.1f}\u202f%"
