@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import count
 from pathlib import Path
 from queue import Empty, Queue
@@ -43,6 +42,15 @@ class Answer:
 
     found: Json
     arrays: Arrays
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Until when a call may take, and what stops it before."""
+
+    deadline: float
+    timeout_s: float
+    cancel: Event | None
 
 
 class Client:
@@ -93,31 +101,29 @@ class Client:
         LostWorker
             The process died, or answered something else.
         """
-        with self._lock:
-            return self._call(name, dict(asked), time.monotonic() + timeout_s, timeout_s, cancel)
+        while not self._lock.acquire(timeout=LOOK_S):
+            if cancel is not None and cancel.is_set():
+                raise _cancelled()
+        try:
+            limits = Limits(time.monotonic() + timeout_s, timeout_s, cancel)
+            return self._call(name, dict(asked), limits)
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         """End the process."""
         with self._lock:
             self._end()
 
-    def _call(
-        self, name: str, asked: Json, deadline: float, timeout_s: float, cancel: Event | None
-    ) -> Answer:
+    def _call(self, name: str, asked: Json, limits: "Limits") -> Answer:
         number = next(self._ids)
         request = json.dumps({"id": number, "call": name, "asked": asked}).encode() + b"\n"
-        process = self._running()
-        assert process.stdin is not None
-        try:
-            process.stdin.write(request)
-            process.stdin.flush()
-        except OSError:  # it has ended for want of work meanwhile
-            self._end()
-            process = self._running()
-            assert process.stdin is not None
-            process.stdin.write(request)
-            process.stdin.flush()
-        said, arrays = self._wait(process, deadline, timeout_s, cancel)
+        answer = self._asked(request, limits)
+        if answer is None:  # it had just ended for want of work
+            answer = self._asked(request, limits)
+        if answer is None:
+            raise _lost("code 0")
+        said, arrays = answer
         if said.get("id") != number:
             self._end()
             raise _lost("it answered something else")
@@ -125,41 +131,36 @@ class Client:
             raise _refused(said["error"])
         return Answer(said["found"], arrays)
 
-    def _wait(
-        self,
-        process: "subprocess.Popen[bytes]",
-        deadline: float,
-        timeout_s: float,
-        cancel: Event | None,
-    ) -> tuple[Json, Arrays]:
-        """Return the next answer, or end the process and say why."""
+    def _asked(self, request: bytes, limits: "Limits") -> tuple[Json, Arrays] | None:
+        """Send a request and return the next answer, or None where the process ended in peace.
+
+        Another thread sends: the process may not read before its imports are done.
+        """
+        process = self._running()
+        Thread(target=_send, args=(process.stdin, request), daemon=True).start()
         while True:
             try:
                 answer = self._answers.get(timeout=LOOK_S)
             except Empty:
-                answer = ({}, {})
-            if answer is None:
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(LOOK_S)  # its output ends a moment before it does
-                code = process.poll()
-                self._end()
-                raise _lost("no valid answer") if code is None else _ended(code)
-            if answer[0]:
+                self._check(process, limits)
+                continue
+            if answer is not None:
                 return answer
-            self._check(process, deadline, timeout_s, cancel)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(LOOK_S)  # its output ends a moment before it does
+            code = process.poll()
+            self._end()
+            if code == 0:
+                return None
+            raise _lost("no valid answer") if code is None else _ended(code)
 
-    def _check(
-        self,
-        process: "subprocess.Popen[bytes]",
-        deadline: float,
-        timeout_s: float,
-        cancel: Event | None,
-    ) -> None:
+    def _check(self, process: "subprocess.Popen[bytes]", limits: "Limits") -> None:
+        """End the process where it must not go on, and say why."""
         refusal: Refused | None = None
-        if cancel is not None and cancel.is_set():
-            refusal = Refused("CANCELLED", "it was stopped", "start it again when you like")
-        elif time.monotonic() > deadline:
-            what = f"the model gave no answer within {timeout_s:g} seconds"
+        if limits.cancel is not None and limits.cancel.is_set():
+            refusal = _cancelled()
+        elif time.monotonic() > limits.deadline:
+            what = f"the model gave no answer within {limits.timeout_s:g} seconds"
             refusal = Refused("LIMIT_TIME", what, SMALLER)
         elif _resident(process.pid) > self._memory:
             what = f"the model took more than {self._memory / 2**30:.1f} GiB of memory"
@@ -189,18 +190,25 @@ class Client:
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode is None:  # else its number may be another's by now
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         assert process.stdin is not None
         with suppress(OSError):  # what was not sent yet
             process.stdin.close()
         process.wait()
 
 
-@cache
 def shared() -> Client:
     """Return the client that all sessions of this server share."""
-    return Client()
+    return _SHARED
+
+
+def _send(requests: IO[bytes], request: bytes) -> None:
+    """Hand a request over; of a process that is gone the other end tells."""
+    with suppress(OSError, ValueError):
+        requests.write(request)
+        requests.flush()
 
 
 def _read(out: IO[bytes], answers: "Queue[tuple[Json, Arrays] | None]") -> None:
@@ -237,6 +245,10 @@ def _refused(error: Json) -> AuditError:
     return said
 
 
+def _cancelled() -> Refused:
+    return Refused("CANCELLED", "it was stopped", "start it again when you like")
+
+
 def _ended(code: int) -> AuditError:
     if code == -signal.SIGKILL:
         what = "the model's process was killed; memory may have run out"
@@ -254,7 +266,12 @@ def _threads() -> str:
 
 
 def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Return the bytes of memory of the machine, or of the container if it has fewer."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(whole, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # "max" is no number: there is no limit
+        return whole
 
 
 def _resident(pid: int) -> int:
@@ -264,3 +281,6 @@ def _resident(pid: int) -> int:
     except (OSError, ValueError, IndexError):
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+_SHARED: Final = Client()  # its process starts with the first call

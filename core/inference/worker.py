@@ -10,13 +10,15 @@ import json
 import os
 import select
 import sys
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from core.errors import AuditError
+from core.errors import AuditError, LostWorker
 
 IDLE_S: Final = 600.0
+PIECE: Final = 2**16
 
 
 def main() -> int:
@@ -24,37 +26,39 @@ def main() -> int:
     # What libraries print must not stand between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     if hasattr(os, "nice"):
         os.nice(5)  # pages stay quick beside it
     from core.inference.calls import CALLS
 
-    while select.select([requests], [], [], IDLE_S)[0]:
-        line = _line(requests)
-        if not line:
-            break
+    for line in _lines(sys.stdin.fileno()):
         request = json.loads(line)
         try:
             found, arrays = CALLS[request["call"]](request["asked"])
         except AuditError as error:
-            _answer(answers, {"id": request["id"], "error": error.to_json() | _kind(error)}, {})
+            _refuse(answers, request["id"], error)
+        except Exception as error:  # noqa: BLE001  whatever a model raises, others still ask
+            what = f"the model failed ({type(error).__name__}: {str(error)[:200]})"
+            lost = LostWorker("LOST_WORKER", what, "choose another network or other settings")
+            _refuse(answers, request["id"], lost)
         else:
             _answer(answers, {"id": request["id"], "found": found}, arrays)
     return 0
 
 
-def _kind(error: AuditError) -> dict[str, int]:
-    return {"exit_code": error.exit_code}
+def _lines(requests: int) -> Iterator[bytes]:
+    """Yield lines of a descriptor until it ends, or nothing comes for a while."""
+    held = b""
+    while select.select([requests], [], [], IDLE_S)[0]:
+        piece = os.read(requests, PIECE)
+        if not piece:
+            return
+        *lines, held = (held + piece).split(b"\n")
+        yield from lines
 
 
-def _line(requests: BinaryIO) -> bytes:
-    """Return the next line; unbuffered, so that what waits is seen by select."""
-    found = bytearray()
-    while piece := requests.readline():
-        found += piece
-        if piece.endswith(b"\n"):
-            return bytes(found)
-    return b""
+def _refuse(out: BinaryIO, number: int, error: AuditError) -> None:
+    said = error.to_json() | {"exit_code": error.exit_code}
+    _answer(out, {"id": number, "error": said}, {})
 
 
 def _answer(out: BinaryIO, said: dict[str, Any], arrays: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ def main() -> None:
         asked = request["asked"]
         if asked.get("hang"):
             time.sleep(600)
+        if asked.get("leave"):
+            return
         if asked.get("crash"):
             os.kill(os.getpid(), signal.SIGSEGV)
         if asked.get("exit"):

@@ -1,5 +1,6 @@
 """Calls to a warm process: answers belong to who asked; whatever it does, only it is lost."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Timer
 
@@ -96,3 +97,35 @@ def test_a_process_that_ended_for_want_of_work_is_started_again(client):
     client._process.kill()
     client._process.wait()
     assert pid(client) != before
+
+
+def test_a_large_request_is_within_the_time_though_nobody_reads(client):
+    """Larger than a pipe holds, to a process that is at work elsewhere."""
+    began = time.monotonic()
+    with pytest.raises(Refused, match="LIMIT_TIME"):
+        Client("tests.core.inference.deaf").call("echo", {"text": "x" * 300_000}, timeout_s=2.0)
+    assert time.monotonic() - began < 60
+    assert len(client.call("echo", {"text": "x" * 300_000}).found["asked"]["text"]) == 300_000
+
+
+def test_a_process_that_cannot_start_is_said_in_words():
+    with pytest.raises(LostWorker, match="LOST_WORKER"):
+        Client("tests.core.inference.no_such_module").call("echo", {"text": "x" * 300_000})
+
+
+def test_a_process_that_ends_in_peace_is_asked_again_once(client):
+    with pytest.raises(LostWorker, match="code 0"):
+        client.call("echo", {"leave": 1})
+    assert client.call("echo", {"value": 2}).arrays["values"][0] == 2
+
+
+def test_a_call_that_waits_for_its_turn_can_be_stopped(client):
+    cancel = Event()
+    Timer(0.5, cancel.set).start()
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(client.call, "echo", {"wait": 8, "value": 3})
+        time.sleep(0.2)
+        with pytest.raises(Refused, match="CANCELLED"):
+            client.call("echo", {}, cancel=cancel)
+        assert not slow.done()
+        assert slow.result().arrays["values"][0] == 3
