@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Final
 
@@ -109,45 +109,58 @@ def open_outside(wanted: OutsideSet, data: Data, *, download: bool) -> Outside:
 def overlap(inside: Data, outside: Part) -> int:
     """Return how many outside images also are in train, val or test of a data set.
 
-    Images are the same if all their pixels are, in the channels and the size in which both are
-    evaluated. Every outside image is compared with every inside image in memory. Where the data
-    set is streamed, outside images in memory are not compared with it, and streamed ones only
-    with files of the same length in bytes, so that few pictures are decoded.
+    In memory, images are the same if all their pixels are, in the channels and the size in which
+    both are evaluated. Where the data set is streamed, nothing is decoded: its files are compared
+    byte for byte, by digest, with streamed outside ones of the same length; a picture saved anew
+    and outside images in memory are not found.
     """
-    rows: Sequence[int] = range(len(outside))
-    known: set[bytes] = set()
     if isinstance(inside.train, StreamedPart):
-        rows, known = _of_same_lengths(inside, outside)
-    else:
-        for part in (inside.train, inside.val, inside.test):
-            known.update(_fingerprints(part, range(len(part))))
-    return sum(fingerprint in known for fingerprint in _fingerprints(outside, rows))
-
-
-def _of_same_lengths(inside: Data, outside: Part) -> tuple[list[int], set[bytes]]:
-    """Return the outside rows, and inside fingerprints, of files whose length both sides have."""
-    if not isinstance(outside, StreamedPart):
-        return [], set()
-    parts = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedPart)]
-    mine, theirs = [_lengths(part) for part in parts], _lengths(outside)
-    shared = set().union(*mine) & set(theirs)
+        return _copied_files(inside, outside)
     known: set[bytes] = set()
-    for part, lengths in zip(parts, mine, strict=True):
-        known.update(_fingerprints(part, [k for k, n in enumerate(lengths) if n in shared]))
-    return [k for k, n in enumerate(theirs) if n in shared], known
+    for part in (inside.train, inside.val, inside.test):
+        known.update(_fingerprints(part))
+    return sum(fingerprint in known for fingerprint in _fingerprints(outside))
 
 
-def _lengths(part: StreamedPart) -> list[int]:
-    """Return the length in bytes of each picture's file; -1 where it is gone."""
+def _copied_files(inside: Data, outside: Part) -> int:
+    """Return how many outside files have the bytes of an inside one; others' are not read."""
+    if not isinstance(outside, StreamedPart):
+        return 0
+    parts = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedPart)]
+    mine, theirs = [pair for part in parts for pair in _lengths(part)], _lengths(outside)
+    shared = {length for _, length in mine} & {length for _, length in theirs}
+    known = {_file_digest(file) for file, length in mine if length in shared}
+    return sum(_file_digest(file) in known for file, length in theirs if length in shared)
+
+
+def _lengths(part: StreamedPart) -> list[tuple[Path, int]]:
+    """Return each picture's file with its length in bytes; none for a file that is gone."""
     files = (part.root / name for name in part.row_ids)
-    return [file.stat().st_size if file.is_file() else -1 for file in files]
+    return [(file, file.stat().st_size) for file in files if file.is_file()]
 
 
-def _fingerprints(part: Part, rows: Sequence[int]) -> Iterator[bytes]:
-    """Yield a digest of each row's pixels."""
-    numbers = torch.tensor(list(rows), dtype=torch.int64)
-    starts = range(0, len(rows), OVERLAP_BATCH)
-    for batch in part.images([numbers[k : k + OVERLAP_BATCH] for k in starts], CPU):
+def _file_digest(file: Path) -> bytes:
+    """Return a digest of a file's bytes.
+
+    Raises
+    ------
+    Refused
+        IMAGE_TRUNCATED: it cannot be opened or read.
+    """
+    try:
+        with file.open("rb") as opened:
+            return file_digest(opened, "blake2b").digest()
+    except OSError as error:
+        what = f"the picture {file.name} cannot be read"
+        remedy = "copy it again, or take it out of the folder"
+        raise Refused("IMAGE_TRUNCATED", what, remedy, where=file.name) from error
+
+
+def _fingerprints(part: Part) -> Iterator[bytes]:
+    """Yield a digest of each image's pixels."""
+    rows = torch.arange(len(part))
+    starts = range(0, len(part), OVERLAP_BATCH)
+    for batch in part.images([rows[k : k + OVERLAP_BATCH] for k in starts], CPU):
         for image in np.ascontiguousarray(batch.numpy()):
             yield blake2b(image.data, digest_size=16).digest()
 

@@ -15,7 +15,7 @@ from core.datasets.assemble import Rows, in_memory
 from core.datasets.base import Data
 from core.datasets.corruptions import corrupt
 from core.datasets.load import load
-from core.datasets.outside import CIFAR10_CLASSES, open_outside, overlap
+from core.datasets.outside import CIFAR10_CLASSES, open_outside
 from core.datasets.pictures import Scaling
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import as_given
@@ -350,42 +350,3 @@ def test_folders_that_hold_nothing_to_show_are_refused(tmp_path: Path) -> None:
     opened = open_outside(OutsideSet("folder", str(tmp_path / "set")), cifar(), download=False)
     with pytest.raises(Refused, match="FORMAT_UNKNOWN"):
         all_images(opened.part)
-
-
-# Overlap ----------------------------------------------------------------------------------------
-
-
-def folder_of(root: Path, pixels: np.ndarray) -> OutsideSet:
-    for row, image in enumerate(pixels):
-        write_png(root / f"{row}.png", image)
-    return OutsideSet("folder", str(root))
-
-
-def test_images_that_the_data_set_holds_are_counted_once_each(tmp_path: Path) -> None:
-    data = cifar()
-    strange = np.random.default_rng(77).integers(0, 256, (4, 3, 32, 32), dtype=np.uint8)
-    known = np.concatenate([all_images(data.train)[:2], all_images(data.val)[:1]])
-    both = np.concatenate([strange, known, all_images(data.test)[3:5], known[:1]])
-    wanted = folder_of(tmp_path / "set", both)
-    assert overlap(data, open_outside(wanted, data, download=False).part) == 6
-    assert (
-        overlap(data, open_outside(folder_of(tmp_path / "b", strange), data, download=False).part)
-        == 0
-    )
-    almost = known.copy()
-    almost[:, 0, 0, 0] ^= 1
-    assert (
-        overlap(data, open_outside(folder_of(tmp_path / "c", almost), data, download=False).part)
-        == 0
-    )
-
-
-def test_of_streamed_pictures_copies_of_files_are_found(tmp_path: Path) -> None:
-    large = random_pixels(24, 3, 70, 70)
-    for row, image in enumerate(large):
-        write_png(tmp_path / "inside" / "ab"[row % 2] / f"{row}.png", image)
-    data = load("folder", root=tmp_path / "inside", split_seed=0)
-    copies = folder_of(tmp_path / "outside", np.concatenate([large[3:6], 255 - large[:2]]))
-    assert overlap(data, open_outside(copies, data, download=False).part) == 3
-    house = write_svhn(tmp_path / "t.mat", HOUSES.transpose(2, 3, 1, 0), DIGITS)
-    assert overlap(data, open_outside(house, data, download=False).part) == 0
