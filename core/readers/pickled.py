@@ -22,8 +22,21 @@ REMEDY = "save plain NumPy arrays, best with np.savez"
 MAX_DIMENSIONS = 8
 
 
-class Guard:
-    """A function a pickle may call by name; it has no state that a pickle could set."""
+class Sealed:
+    """What a pickle may hold but not change.
+
+    Without `__setstate__`, BUILD would set any slot, after every check was made.
+    """
+
+    __slots__ = ()
+
+    def __setstate__(self, state: object) -> NoReturn:
+        """Refuse BUILD."""
+        raise Refused("PICKLE_SHAPE", "state given to an object that takes none", REMEDY)
+
+
+class Guard(Sealed):
+    """A function a pickle may call by name."""
 
     __slots__ = ("_call",)
 
@@ -33,10 +46,6 @@ class Guard:
     def __call__(self, *args: object) -> object:
         """Call the guarded function; wrong arguments are a refusal."""
         return self._call(*args)
-
-    def __setstate__(self, state: object) -> NoReturn:
-        """Refuse: BUILD on a function."""
-        raise Refused("PICKLE_SHAPE", "state given to a function", REMEDY)
 
 
 class StoredType:

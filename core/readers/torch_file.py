@@ -15,7 +15,7 @@ from core.readers.archive import Archive
 from core.readers.contents import Contents, Source, check_dtype
 from core.readers.pickled import load, settle
 from core.readers.safetensors_file import BFLOAT16_STEP
-from core.readers.torch_names import NAMES, REMEDY, Storage, StorageType, Tensor
+from core.readers.torch_names import NAMES, REMEDY, Storage, StorageType, Tensor, is_size
 from core.readers.tree import contents_of
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
@@ -40,7 +40,7 @@ class _Storages:
         _, kind, key, _, size = reference[:5]
         if len(reference) == 6 and reference[5] is not None:
             raise Refused("PICKLE_SHAPE", "a view of a storage, as torch before 0.4 wrote", REMEDY)
-        if not isinstance(kind, StorageType) or type(size) is not int or size < 0:
+        if not isinstance(kind, StorageType) or not is_size(size):
             raise Refused("PICKLE_SHAPE", "an unknown storage", REMEDY)
         if not isinstance(key, str) or len(self.by_key) > MAX_TENSORS:
             raise Refused("PICKLE_LIMIT", "too many storages", REMEDY)

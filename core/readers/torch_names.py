@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping
+from typing import TypeGuard
 
 import numpy as np
 
+from core import defaults
 from core.errors import Refused
 from core.readers.contents import Entry
-from core.readers.pickled import GLOBALS, Guard
+from core.readers.pickled import GLOBALS, Guard, Sealed
 from core.readers.safetensors_file import bfloat16
 
 STORAGES = {
@@ -19,7 +21,7 @@ STORAGES = {
 REMEDY = "save plain tensors, for example torch.save({'logits': z, 'labels': y})"
 
 
-class StorageType:
+class StorageType(Sealed):
     """Stands for a storage class; a pickle names it and never calls it."""
 
     __slots__ = ("dtype",)
@@ -54,8 +56,13 @@ class Arguments:
 
     __slots__ = ("values",)
 
-    def __init__(self) -> None:
-        self.values: dict[object, object] = {}
+    values: Mapping[object, object]
+
+    def __new__(cls) -> "Arguments":
+        """Make an empty one: a pickle need not call `__init__`."""
+        made = super().__new__(cls)
+        made.values = {}
+        return made
 
     def __setstate__(self, state: object) -> None:
         """Take the values; anything but a mapping is forgotten."""
@@ -72,7 +79,7 @@ class OrderedMapping(dict[str, object]):
         """Forget attributes such as `_metadata`."""
 
 
-class Storage:
+class Storage(Sealed):
     """A typed run of bytes that tensors are views of; filled when the bytes are known."""
 
     __slots__ = ("array", "bfloat", "dtype", "key", "size")
@@ -85,7 +92,7 @@ class Storage:
         self.array: Entry | None = None
 
 
-class Tensor:
+class Tensor(Sealed):
     """A view of a storage, resolved after all bytes were read."""
 
     __slots__ = ("offset", "shape", "storage", "stride")
@@ -97,14 +104,15 @@ class Tensor:
         self.shape, self.stride = _sizes(shape), _sizes(stride)
         if len(self.shape) != len(self.stride):
             raise Refused("PICKLE_SHAPE", "a tensor in an unknown form", REMEDY)
-        self._check()
+        self._check(storage.size)
 
-    def _check(self) -> None:
+    def _check(self, size: int) -> None:
         """Refuse a view of more numbers than are stored: stride 0 makes terabytes of a byte."""
         count = math.prod(self.shape)
+        sides = math.prod(max(n, 1) for n in self.shape)  # no memory holds (0, 2**40, 2**40)
         reach = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
-        if count > self.storage.size or (count and reach >= self.storage.size):
-            what = f"a tensor of shape {self.shape} over {self.storage.size} stored values"
+        if count > size or (count and reach >= size) or sides > defaults.MAX_BYTES:
+            what = f"a tensor of shape {self.shape} over {size} stored values"
             raise Refused("TENSOR_SIZE", what, "save it with .contiguous() or .clone()")
 
     @property
@@ -118,6 +126,7 @@ class Tensor:
         stored = self.storage.array
         if stored is None:
             raise Refused("PICKLE_SHAPE", "a tensor whose bytes are missing", REMEDY)
+        self._check(stored.size)
         if math.prod(self.shape) == 0:
             return np.empty(self.shape, stored.dtype)
         steps = [s * stored.itemsize for s in self.stride]
@@ -127,9 +136,14 @@ class Tensor:
 
 def _sizes(values: object) -> tuple[int, ...]:
     plain = isinstance(values, tuple | list) and len(values) <= 8
-    if not plain or any(type(n) is not int or n < 0 for n in values):  # type: ignore[attr-defined]
+    if not plain or any(not is_size(n) for n in values):  # type: ignore[attr-defined]
         raise Refused("PICKLE_SHAPE", "a tensor with odd sizes", REMEDY)
     return tuple(values)  # type: ignore[arg-type]
+
+
+def is_size(value: object) -> TypeGuard[int]:
+    """Whether a value of a pickle is a number of values that a file may hold."""
+    return type(value) is int and 0 <= value <= defaults.MAX_BYTES
 
 
 def _tensor(
