@@ -64,8 +64,10 @@ def model_label(model: str) -> str:
     return f"{name} of {LIBRARIES.get(library, library)}"
 
 
-def fit_words(fit: Fit) -> str:
+def fit_words(fit: Fit, *, plain: bool = False) -> str:
     """Return in a sentence whether the weights fit."""
+    if plain and fit.ok:
+        return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
     of = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
     renamed = f"; renamed: {fit.renamed}" if fit.renamed else ""
     if fit.ok:

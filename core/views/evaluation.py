@@ -11,7 +11,7 @@ from core.configs import AuditConfig
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import parse_name
 from core.defaults import LEVEL
-from core.figures.numbers import MISSING, count, percent, span, three, three_span
+from core.figures.numbers import MISSING, count, in_hundred, percent, span, three, three_span
 from core.inference.config import EvaluationConfig
 from core.metrics import METRICS
 from core.metrics.intervals import wilson
@@ -132,18 +132,29 @@ class Judged:
     line : Line
     guessed : bool
         Its score is within chance of guessing.
-    against, papers : str
-        A sentence each; `papers` is empty where none prints a number for this.
+    against, worst, papers : str
+        A sentence each; `worst` is of the shifted set with the fewest right answers, `papers` is
+        empty where none prints a number for this.
     """
 
     line: Line
     guessed: bool
     against: str
+    worst: str
     papers: str
+
+    @property
+    def text(self) -> str:
+        """All of them."""
+        return " ".join(one for one in (self.against, self.worst, self.papers) if one)
 
 
 def judged(
-    config: EvaluationConfig, lines: Sequence[Line], trained: Mapping[str, Any] | None = None
+    config: EvaluationConfig,
+    lines: Sequence[Line],
+    trained: Mapping[str, Any] | None = None,
+    *,
+    plain: bool = False,
 ) -> Judged | None:
     """Return the sanity line of an evaluation.
 
@@ -154,23 +165,45 @@ def judged(
     trained : mapping, optional
         Config of the training that made the weights: then the papers' numbers are those of its
         loss.
+    plain : bool
+        Speak of times in 100, and not of papers.
     """
     named = {one.split: one for one in lines if one.score.value is not None}
     found = next((named[split] for split in ORDER if split in named), None)
     if found is None:
         return None
     chance = HALF if found.score.metric == "auroc" else 1 / config.n_outputs
-    said = f"{chance:g}" if found.score.metric == "auroc" else percent(chance)
+    said = f"{chance:g}" if found.score.metric == "auroc" else _right(chance, plain=plain)
     guessed = (found.score.low or 0.0) <= chance
     if guessed:
         against = (
-            f"That is no better than guessing ({said}). Mean and standard deviation, the size of "
-            "the images, the order of the classes or the network may be wrong."
+            f"That is no better than guessing ({said.removeprefix('for ')}). Mean and standard "
+            "deviation, the size of the images, the order of the classes or the network may be "
+            "wrong."
         )
     else:
-        verb = "has" if found.score.metric == "auroc" else "would be right for"
+        verb = "has" if found.score.metric == "auroc" else "would be right"
         against = f"Guessing {verb} {said}."
-    return Judged(found, guessed, against, _papers(config, found, trained))
+    papers = "" if plain else _papers(config, found, trained)
+    return Judged(found, guessed, against, _worst(lines, plain=plain), papers)
+
+
+def _right(share: float, *, plain: bool) -> str:
+    return f"{in_hundred(share)} times in 100" if plain else f"for {percent(share)}"
+
+
+def _worst(lines: Sequence[Line], *, plain: bool) -> str:
+    """Say which shifted set has the fewest right answers, and what the model says there."""
+    shifted = [
+        (one.score.value, one.confidence, one.label)
+        for one in lines
+        if one.role == "shifted" and one.score.value is not None and one.confidence is not None
+    ]
+    if not shifted:
+        return ""
+    right, says, name = min(shifted)
+    sure = f"{in_hundred(says)} in 100" if plain else percent(says)
+    return f"Least on {name}: right {_right(right, plain=plain)}, while it says {sure} on average."
 
 
 def _papers(config: EvaluationConfig, found: Line, trained: Mapping[str, Any] | None) -> str:
@@ -197,9 +230,11 @@ def _ends(rows: Sequence[Printed]) -> str:
     return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
 
 
-def heads(lines: Sequence[Line]) -> tuple[str, ...]:
+def heads(lines: Sequence[Line], *, plain: bool = False) -> tuple[str, ...]:
     """Return the heads of the table of splits and sets."""
     many = any(one.score.metric == "auroc" for one in lines)
+    if plain and not many:
+        return ("Images of", "Images", "Right", "Off by, on average", "Says, on average")
     score = "AUROC, mean of labels" if many else "Right"
     return ("Split or set", "Images", score, "ECE", "Mean confidence")
 
@@ -210,7 +245,7 @@ def rows(lines: Sequence[Line], *, plain: bool = False) -> tuple[ScoreRow, ...]:
         ScoreRow(
             one.label,
             (CellWords(count(one.n)), *_cells(one)),
-            notes=() if plain else (f"{one.split}, {one.role}",),
+            notes=() if plain or one.split in PART_WORDS else (one.split,),
             shaded=one.split in PART_WORDS,
         )
         for one in lines
@@ -254,7 +289,7 @@ def caption(config: EvaluationConfig, lines: Sequence[Line], digest: str) -> str
     """Return what the numbers rest on."""
     how = config.preprocessing
     crops = f", {how.crops} crops" if how.crops > 1 else ""
-    first = f", the first {count(config.limit)} of each" if config.limit else ""
+    first = f", {count(config.limit)} of each at most" if config.limit else ""
     return (
         f"{DATASETS[config.data].label}, seed of the split {config.split_seed}{first}; images of "
         f"{how.size[0]} x {how.size[1]}{crops}. {len(lines)} splits and sets; ECE of 15 bins of "

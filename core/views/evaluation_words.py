@@ -71,21 +71,18 @@ def _what(*, plain: bool) -> str:
 
 def _result(name: str, judged: Judged, *, plain: bool) -> Sentence:
     line = judged.line
-    ends = span(line.score.low, line.score.high)
-    around = (Part(f" ({ends})", "quiet"),) if ends else ()
     if line.score.metric == "auroc":
         value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
-        parts = (Part(f"{name} has a mean AUROC of {value} on {line.label}."),)
-    elif plain:
-        right = points(line.score.value)
-        parts = (Part(f"{name} is right {right} times in 100"), *around, Part("."))
-    else:
-        parts = (
-            Part(f"{name} is right for {percent(line.score.value)}"),
-            *around,
-            Part(f" of the {count(line.n)} {line.images}."),
+        return Sentence(
+            (Part(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
         )
-    return Sentence(parts, " ".join(one for one in (judged.against, judged.papers) if one))
+    ends = span(line.score.low, line.score.high)
+    images = f"{count(line.n)} {line.images}"
+    right = f"for {percent(line.score.value)}", f" of the {images}."
+    if plain:
+        right = f"{points(line.score.value)} times in 100", f" on the {images}."
+    parts = (Part(f"{name} is right {right[0]}"), Part(f" ({ends})", "quiet"), Part(right[1]))
+    return Sentence(parts, judged.text)
 
 
 def tiles(job: Job, found: Progress | None, lines: tuple[Line, ...]) -> tuple[Tile, ...]:

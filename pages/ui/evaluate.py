@@ -45,9 +45,12 @@ WHAT: Final = (
     "Weights are read in a sealed process, matched whole with a network, and shown the images that "
     "you choose, in the background. The run that comes out is audited like any other."
 )
+PLAIN_TITLE: Final = (
+    '<h1 class="c-sentence">Show a model images, and keep how sure it says it is of each.</h1>'
+)
 PLAIN: Final = (
-    "Give a trained model. It is shown images, also damaged or strange ones, and what it says of "
-    "each, and how sure it says it is, is kept."
+    "Give a trained model. It is shown images, also damaged or strange ones, and its answers are "
+    "kept: then you see how far what it says can be trusted."
 )
 
 
@@ -91,7 +94,7 @@ def _start(jobs: LocalJobs, listed: list[Job]) -> None:
     evaluate_source.settle()
     opened = evaluate_source.opened()
     widgets.eyebrow("Evaluate")
-    st.html(TITLE)
+    st.html(PLAIN_TITLE if state.plain() else TITLE)
     if opened is None:
         widgets.second(PLAIN if state.plain() else WHAT)
     left, right = st.columns([5, 3], gap="large")

@@ -40,6 +40,7 @@ SET_ROOTS: Final = {
     "cifar10c": ("Folder of CIFAR-10-C", "With gaussian_noise.npy and so on, and labels.npy."),
     "folder": ("Folder of pictures", "Pictures of none of the classes; folders in it count too."),
 }
+LIBRARIES: Final = "of the catalogue, timm or torchvision"
 MORE_THAN: Final = 12  # sets from which their number is said
 
 
@@ -217,7 +218,7 @@ def more() -> None:
         st.container(horizontal=True, vertical_alignment="top", key="evaluate.rest"),
     ):
         _text("Name", "name", "Empty for network and data.", width=WIDE)
-        _whole("Images of each", "limit", "The first ones; empty for all.")
+        _whole("Images of each", "limit", "At even distances; empty for all.")
         _whole("Batch size", "batch_size", "Images at once: less needs less memory.")
         _select("Device", "device", list(DEVICES), DEVICE_WORDS.__getitem__, NARROW)
         _whole("Seed of the split", "split_seed", "Of the validation part.")
@@ -237,7 +238,7 @@ def network(opened: Opened, known: tuple[str, ...] | None) -> None:
             key=key("pick"),
             persist_state=SESSION,
             format_func=model_name,
-            captions=[*(one.why for one in found), "of the catalogue, timm or torchvision"],
+            captions=None if state.plain() else [*(one.why for one in found), LIBRARIES],
             on_change=_picked,
             args=(opened,),
         )

@@ -1,6 +1,7 @@
 """What a file of weights holds, which network it is taken for, and whether all of it fits."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -26,7 +27,8 @@ def draw(opened: Opened) -> Fit | None:
     _file(opened)
     if not state.plain():
         _inside(opened)
-    widgets.title("Network", "the weights are loaded whole or not at all")
+    told = "what the weights belong to" if state.plain() else "weights are loaded whole or not"
+    widgets.title("Network", told)
     evaluate_form.network(opened, _known())
     if not state.plain():
         evaluate_form.shape()
@@ -100,24 +102,26 @@ def _match(opened: Opened) -> Fit | None:
         again = (MATCHING, question)
         st.button("Compare again", key="evaluate.again", on_click=asking.forget, args=again)
         return None
-    _fill_shown(question, found.found["settings"])
+    _fill_shown(opened, question, found.found["settings"])
     fit = Fit.from_json(found.found["match"])
     (_fits if fit.ok else _does_not_fit)(fit)
     return fit
 
 
-def _fill_shown(question: Mapping[str, Any], settings: object) -> None:
+def _fill_shown(opened: Opened, question: Mapping[str, Any], settings: object) -> None:
     """Take over what the network wants to be shown, unless that was changed by hand."""
-    about = repr([question[key] for key in ("model", "size", "channels")])
+    wanted = form.size(opened)
+    about = repr([question["model"], question["channels"], wanted])
     if st.session_state.get(form.EDITED) or st.session_state.get(form.SHOWN_FOR) == about:
         return
-    form.fill_shown(preprocessing_from_json(settings))
+    how = preprocessing_from_json(settings)
+    form.fill_shown(how if wanted is None else replace(how, size=wanted))
     st.session_state[form.SHOWN_FOR] = about
 
 
 def _fits(fit: Fit) -> None:
-    st.markdown(f":material/check_circle: {esc(views.fit_words(fit))}")
-    if fit.left:
+    st.markdown(f":material/check_circle: {esc(views.fit_words(fit, plain=state.plain()))}")
+    if fit.left and not state.plain():
         _list(fit, "left")
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -199,8 +199,9 @@ def settle() -> bool:
         _refused(now, LostWorker("LOST_WORKER", what, "free disk space and try again"))
     else:
         forget()
+        file = replace(read.file, name=now.name)
         st.session_state[SOURCE] = Opened(
-            read.file, read.looks_like, now.folder, now.job, now.spec, now.run
+            file, read.looks_like, now.folder, now.job, now.spec, now.run
         )
     if now.stored is not None:
         now.stored.unlink(missing_ok=True)
@@ -247,7 +248,9 @@ def _start(
     stop()
     st.session_state[REFUSED] = None
     cancel, folder = Event(), session.room().folder / f"weights-{secrets.token_hex(8)}"
-    future = session.in_thread(_read, path, folder, name, cancel)
+    # What a job is called says nothing of the format of its file.
+    read_as = path.name if job else name
+    future = session.in_thread(_read, path, folder, read_as, cancel)
     session.room().works.add(cancel)
     now = Opening(name, folder, future, cancel, stored, job, spec, run)
     st.session_state[OPENING] = now

@@ -136,7 +136,6 @@ def _fill_trained(opened: Opened, config: TrainConfig) -> None:
     put("data", config.data)
     put("data_root", config.data_root or "")
     put("split_seed", config.split_seed)
-    put("splits", ["test"])
     put("kinds", ["corrupted"])
     put("name", f"{config.name}, shifted"[:MAX_NAME])
 
@@ -205,10 +204,14 @@ def size(opened: Opened) -> tuple[int, int] | None:
 
 
 def question(opened: Opened) -> dict[str, Any] | None:  # Any: plain JSON values
-    """Return what the warm process is asked of weights and network; None before one is picked."""
-    chosen, wanted = model(), size(opened)
+    """Return what the warm process is asked of weights and network; None before one is picked.
+
+    Networks of the catalogue take images of any size, so other data ask nothing anew.
+    """
+    chosen = model()
     if chosen is None:
         return None
+    wanted = None if chosen in MODELS else size(opened)
     group = opened.file.group(str(value("group")))
     return {
         "tensors": [[one.name, list(one.shape), one.dtype] for one in group.tensors],

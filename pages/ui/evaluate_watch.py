@@ -48,7 +48,7 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     """Draw the page of one job."""
     config = jobs.evaluation(job.id)
     lines = _lines(job)
-    judged = evaluation.judged(config, lines, _trained(config)) if lines else None
+    judged = evaluation.judged(config, lines, _trained(config), plain=state.plain())
     before = jobs_words.before(job, listed)
     where = jobs_words.state_words(job, before, paused=jobs.paused)
     widgets.eyebrow(_eyebrow(job, config))
@@ -231,12 +231,14 @@ def _log(jobs: LocalJobs, job: Job) -> None:
 
 def _found(config: EvaluationConfig, job: Job, lines: tuple[Line, ...]) -> None:
     """Draw the table of splits and sets, and what was noticed."""
-    widgets.title("Splits and sets", "the data's own are shaded")
-    rows = evaluation.rows(lines, plain=state.plain())
-    widgets.scores("Splits and sets", evaluation.heads(lines), rows)
+    plain = state.plain()
+    widgets.title("What it was shown" if plain else "Splits and sets", "the data's own are shaded")
+    rows, heads = evaluation.rows(lines, plain=plain), evaluation.heads(lines, plain=plain)
+    widgets.scores("Splits and sets", heads, rows)
     with st.container(horizontal=True, vertical_alignment="center", key="job.saves"):
         widgets.save(evaluation.table(lines), f"evaluation_{job.id}")
-        widgets.caption(evaluation.caption(config, lines, job.digest))
+        if not plain:
+            widgets.caption(evaluation.caption(config, lines, job.digest))
     frame.notices(open_library().get(job.run).notices)
 
 

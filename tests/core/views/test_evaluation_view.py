@@ -129,6 +129,24 @@ def test_the_sanity_line_speaks_of_the_test_part_before_others():
     assert evaluation.judged(CONFIG, (shifted,)) is None
 
 
+def test_the_shifted_set_with_the_fewest_right_answers_is_named():
+    fog = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 62, 0.8))
+    snow = evaluation.line("corrupted-snow-3", "shifted", predictions(100, 58, 0.9))
+    judged = evaluation.judged(CONFIG, (*lines(950), fog, snow))
+    assert judged is not None
+    worst = (
+        "Least on Snow, severity 3: right for 58.0\u202f%, while it says 90.0\u202f% on average."
+    )
+    assert judged.worst == worst
+    assert judged.text == f"{judged.against} {worst} {judged.papers}"
+    plain = evaluation.judged(CONFIG, (*lines(950), fog, snow), plain=True)
+    assert plain is not None
+    assert plain.text == (
+        "Guessing would be right 10 times in 100. Least on Snow, severity 3: right 58 times in "
+        "100, while it says 90 in 100 on average."
+    )
+
+
 def test_the_table_shades_the_data_and_the_file_has_raw_numbers():
     shifted = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 10))
     found = (*lines(90, 100), shifted)
@@ -139,4 +157,4 @@ def test_the_table_shades_the_data_and_the_file_has_raw_numbers():
     assert first[:4] == ("test", "test", 100, 0.9)
     assert "1 x 1" not in evaluation.caption(CONFIG, found, "c" * 32)
     asked = replace(CONFIG, limit=50, sets=(OutsideSet("svhn"),))
-    assert "the first 50 of each" in evaluation.caption(asked, found, "c" * 32)
+    assert ", 50 of each at most" in evaluation.caption(asked, found, "c" * 32)
