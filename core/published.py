@@ -19,7 +19,7 @@ PAPERS: Final = {
 }
 MODELS: Final = {
     "resnet50_cifar": "resnet50",
-    "resnet110_cifar": "resnet110",
+    "resnet110_released": "resnet110",
     "wrn_26_10_cifar": "wide_resnet_26_10",
     "densenet121_cifar": "densenet121",
 }

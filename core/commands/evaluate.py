@@ -46,7 +46,9 @@ def add_evaluate(verb: Parser) -> None:
     verb.add_argument("--crops", type=int, choices=[1, 5, 10], help="parts that are averaged")
     verb.add_argument("--average", choices=["logits", "probabilities"])
     verb.add_argument("--moments", help="data, imagenet, half, cifar10, or cifar100")
-    verb.add_argument("--limit", type=int, metavar="N", help="only N images of each, at even distances")
+    verb.add_argument(
+        "--limit", type=int, metavar="N", help="only N images of each, at even distances"
+    )
     verb.add_argument("--batch-size", type=int, default=64)
     verb.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     verb.add_argument("--name", default="", help="what the run is called")
@@ -60,6 +62,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     from core.library import open_library
 
     jobs = open_jobs()
+    _check(arguments)
     path, run = _source(arguments.checkpoint)
     with TemporaryDirectory(prefix="candor-evaluate-") as folder:
         file, group = _read(path, Path(folder), arguments.group)
@@ -82,10 +85,30 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what would only be found after hours of work."""
+    for path in (arguments.out, arguments.json if arguments.json != "-" else None):
+        if path is not None and not Path(path).absolute().parent.is_dir():
+            what = f"there is no folder for {Path(path).name}"
+            raise UsageError("OUTPUT", what, "make it, or name another")
+    for key in ("size", "classes", "channels"):
+        found = getattr(arguments, key)
+        if found is not None and found < 1:
+            raise UsageError("SETTING", f"--{key} is {found}", "give a whole number from 1")
+
+
+def _is(path: Path, kind: str) -> bool:
+    """Whether a path is a ``file`` or a ``dir``; one that cannot be looked at is neither."""
+    try:
+        return path.is_file() if kind == "file" else path.is_dir()
+    except OSError:
+        return False
+
+
 def _source(named: str) -> tuple[Path, str]:
     """Return the file that was named, or the last checkpoint of the training that was."""
     path = Path(named)
-    if path.is_file():
+    if _is(path, "file"):
         return path, ""
     from core.jobs.local import open_jobs
     from core.jobs.store import is_id
@@ -95,7 +118,7 @@ def _source(named: str) -> tuple[Path, str]:
         if saved:
             return saved[-1], named
         raise UsageError("JOB", f"training {named} left no checkpoint", "name a file of weights")
-    raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    raise UsageError("FILE", f"there is no file {path.name[:100]}", "check the path")
 
 
 def _read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightGroup]":
@@ -136,7 +159,10 @@ def _config(
     from core.inference.config import EvaluationConfig, Weights
 
     data, root = arguments.data, arguments.data_root
-    if data not in DATASETS and Path(data).is_dir():
+    if data not in DATASETS and data and _is(Path(data), "dir"):
+        if root is not None:
+            what = f"{data[:60]} is a folder, and --data-root names another"
+            raise UsageError("SETTING", what, "give one of them")
         data, root = "folder", Path(data)
     return EvaluationConfig(
         model=candidate.model,

@@ -14,9 +14,8 @@ from typing import Final
 
 from core.errors import AuditError, LibraryError, Refused
 from core.training.folder import JobFolder
-from core.training.progress import NAME as PROGRESS
 
-STALL_S: Final = 900.0  # without a batch done, a model counts as hanging
+STALL_S: Final = 900.0  # a model that takes so long for one batch counts as hanging
 LOOKS: Final = 10  # how often it is looked at in that time
 
 
@@ -27,14 +26,14 @@ def main() -> int:
     parser.add_argument("--stall", type=float, default=STALL_S, metavar="SECONDS")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-    folder = JobFolder(arguments.folder)
-    Thread(target=end_when_stalled, args=(folder, arguments.stall), daemon=True).start()
+    folder, watch = JobFolder(arguments.folder), Watch()
+    Thread(target=end_when_stalled, args=(folder, watch, arguments.stall), daemon=True).start()
     try:
         from core.inference.job import run
 
         with folder.lock():
             folder.begin()
-            run(folder)
+            run(folder, watch)
     except AuditError as error:
         if error.code != "RUNNING" and folder.result() is None:
             _failed(folder, error)
@@ -52,20 +51,33 @@ def _failed(folder: JobFolder, error: AuditError) -> None:
         raise error from None
 
 
-def end_when_stalled(folder: JobFolder, stall_s: float) -> None:
-    """End this process, with a reason, once it has said nothing for so long.
+class Watch:
+    """Knows since when a batch is under way; entered and left for each."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def __enter__(self) -> None:
+        self._since = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self._since = None
+
+    def seconds(self) -> float:
+        """Return how long the batch under way has taken so far; 0 where there is none."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
+
+def end_when_stalled(folder: JobFolder, watch: Watch, stall_s: float) -> None:
+    """End this process, with a reason, once one batch takes too long.
 
     A model's native code cannot be interrupted, so nothing gentler would do.
     """
-    began = time.time()
     while True:
         time.sleep(stall_s / LOOKS)
-        try:
-            last = max(began, (folder.path / PROGRESS).stat().st_mtime)
-        except OSError:
-            last = began
-        if time.time() - last > stall_s and folder.result() is None:
-            what = f"no batch was done for {stall_s:g} s"
+        if watch.seconds() > stall_s:
+            what = f"one batch took longer than {stall_s:g} s"
             _failed(folder, Refused("HANG", what, "use a smaller batch size, or another device"))
             os._exit(2)
 

@@ -49,7 +49,7 @@ def matching(asked: Json) -> Answer:
 def trying(asked: Json) -> Answer:
     """Return what a model says of some images of a part: scores and labels."""
     config = from_json(asked["config"])
-    data = open_data(config)
+    data = open_data(config, download=False)
     part = getattr(data, asked["split"])
     rows = spread(len(part), asked["n"])
     check_classes(config, data)
@@ -67,21 +67,27 @@ def trying(asked: Json) -> Answer:
 
 
 def pictures(asked: Json) -> Answer:
-    """Return images of a split or set of an evaluation, (n, C, H, W) uint8."""
+    """Return images of a split or set of an evaluation, (n, C, H, W) uint8.
+
+    `rows` are places in the run's split, which holds some of the images where there is a limit;
+    `row_ids`, what it calls them, must still be theirs.
+    """
     config = from_json(asked["config"])
     rows = asked["rows"]
     if not 0 < len(rows) <= MOST_PICTURES:
         raise Refused("EMPTY", f"{len(rows)} pictures are asked for", f"1 to {MOST_PICTURES}")
-    data = open_data(config)
+    data = open_data(config, download=False)
     wanted = {one.name: one for one in config.sets}.get(asked["split"])
     if wanted is None:
         part = getattr(data, asked["split"])
     else:
         part = open_outside(wanted, data, download=False).part
-    if not all(0 <= row < len(part) for row in rows):
-        what = f"{asked['split']} has {len(part)} images now"
+    places = spread(len(part), config.limit)
+    chosen = [int(places[row]) for row in rows if 0 <= row < len(places)]
+    if [part.row_ids[row] for row in chosen] != asked["row_ids"]:
+        what = f"the images of {asked['split']} are not those that were evaluated"
         raise Refused("DATA_ROOT", what, "restore the folder that was evaluated")
-    (images,) = part.images([torch.tensor(rows)], CPU)
+    (images,) = part.images([torch.tensor(chosen)], CPU)
     return {}, {"images": images.numpy()}
 
 

@@ -1,7 +1,8 @@
 """What a model says of the images of one split, batch by batch; torch."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from core.errors import Refused
 from core.inference.prepare import Prepare
 
 Said = Callable[[int], None]  # images done
+NOT_WATCHED: Final[AbstractContextManager[object]] = nullcontext()
 
 
 @torch.inference_mode()
@@ -26,6 +28,7 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     rows: Tensor | None = None,
     many: bool = False,
     said: Said = lambda _: None,
+    watch: AbstractContextManager[object] = NOT_WATCHED,
 ) -> npt.NDArray[np.float32]:
     """Return the scores of the images of a part, in order.
 
@@ -44,6 +47,8 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
         Outputs are labels of their own: probabilities are sigmoids.
     said : callable
         Called with the number of images done after each batch.
+    watch : context manager
+        Entered for each batch; who waits for it to be left knows a model that hangs.
 
     Returns
     -------
@@ -61,8 +66,9 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     found: list[npt.NDArray[np.float32]] = []
     with _in_memory(batch_size), _exact():
         for batch, images in zip(batches, part.images(batches, device), strict=True):
-            out = _averaged(model, prepare, images, many=many).cpu().numpy()
-            _check(out, len(batch), int(batch[0]))
+            with watch:
+                out = _averaged(model, prepare, images, many=many).cpu().numpy()
+            _check(out, batch)
             found.append(out)
             said(sum(map(len, found)))
     return np.concatenate(found)
@@ -111,16 +117,16 @@ def _outputs(model: nn.Module, images: Tensor) -> Tensor:
     return found.float()
 
 
-def _check(out: npt.NDArray[np.float32], n: int, first: int) -> None:
-    if out.ndim != 2 or len(out) != n:
-        what = f"the model gives an array of shape {out.shape} for {n} images"
+def _check(out: npt.NDArray[np.float32], rows: Tensor) -> None:
+    if out.ndim != 2 or len(out) != len(rows):
+        what = f"the model gives an array of shape {out.shape} for {len(rows)} images"
         raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
     bad = np.argwhere(~np.isfinite(out))
     if bad.size:
         row, column = bad[0]
         raise Refused(
             "NONFINITE",
-            f"the model gives {out[row, column]} for image {first + row}, class {column}",
+            f"the model gives {out[row, column]} for image {int(rows[row])}, class {column}",
             "check mean, std and the weights; nothing was left out",
         )
 

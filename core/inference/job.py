@@ -2,9 +2,11 @@
 
 import platform
 import resource
+import shutil
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,13 +20,15 @@ from core.checkpoints.load import load as load_model
 from core.configs import AuditConfig
 from core.datasets.base import Data, Part
 from core.datasets.load import load as load_data
-from core.datasets.outside import open_outside, overlap
+from core.datasets.outside import Outside, open_outside, overlap
 from core.datasets.pictures import Scaling
+from core.datasets.shifts import OutsideSet
 from core.errors import Notice, Refused, UsageError
 from core.inference.config import EvaluationConfig
-from core.inference.evaluate import scores, spread
+from core.inference.evaluate import NOT_WATCHED, scores, spread
 from core.inference.folder import WEIGHTS, config_of
 from core.inference.prepare import Prepare
+from core.inference.spool import Spool
 from core.library import Source, open_library, summarise
 from core.metrics.suite import audit
 from core.models.build import input_size
@@ -33,16 +37,19 @@ from core.training.folder import JobFolder
 from core.training.progress import Progress, write
 
 EVERY_S: Final = 1.0
+PARTS: Final = "parts"  # of a job's folder: what was evaluated so far
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-def run(folder: JobFolder) -> Json:
+def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) -> Json:
     """Evaluate a job's model, keep the run in the library, and return how it went.
 
     Parameters
     ----------
     folder : JobFolder
         Holds the config and the weights.
+    watch : context manager
+        Entered for each batch.
 
     Raises
     ------
@@ -56,7 +63,9 @@ def run(folder: JobFolder) -> Json:
     check_classes(config, data)
     evaluation = Evaluation(config, data, open_model(config, folder.path / WEIGHTS, device), device)
     pace = Pace(folder, config)
-    splits = dict(evaluation.all(pace))
+    splits = Spool(folder.path / PARTS)
+    for name, found in evaluation.all(pace, watch):
+        splits.put(name, found)
     manifest = open_library().keep_evaluated(
         config.name,
         splits,
@@ -79,6 +88,7 @@ def run(folder: JobFolder) -> Json:
         "notices": [notice.to_json() for notice in manifest.notices],
     }
     folder.finish(result)
+    shutil.rmtree(folder.path / PARTS, ignore_errors=True)
     return result
 
 
@@ -96,7 +106,7 @@ def connect(config: EvaluationConfig) -> torch.device:
     return torch.device("cuda" if there and config.device != "cpu" else "cpu")
 
 
-def open_data(config: EvaluationConfig) -> Data:
+def open_data(config: EvaluationConfig, *, download: bool = True) -> Data:
     """Return the data of a config, streamed images scaled as its preprocessing says."""
     how = config.preprocessing
     return load_data(
@@ -104,7 +114,7 @@ def open_data(config: EvaluationConfig) -> Data:
         root=Path(config.data_root).expanduser() if config.data_root else None,
         split_seed=config.split_seed,
         size=how.scaled,
-        download=config.data_root is None,
+        download=download and config.data_root is None,
         scaling=Scaling(how.cover, how.interpolation == "bicubic"),
     )
 
@@ -210,20 +220,34 @@ class Evaluation:
             self.device,
         )
 
-    def all(self, pace: Pace) -> Iterator[tuple[str, Predictions]]:
-        """Yield the predictions of every split, then of every set, by name."""
-        for split in self.config.splits:
-            yield split, self.of(getattr(self.data, split), pace)
-        for wanted in self.config.sets:
-            found = open_outside(wanted, self.data, download=wanted.root is None)
-            self.notices += [
-                Notice(one.code, f"{wanted.label}: {one.text}") for one in found.notices
-            ]
-            if wanted.role == "ood":
-                self._check_overlap(wanted.label, found.part)
-            yield wanted.name, self.of(found.part, pace, labelled=found.labelled)
+    def all(
+        self, pace: Pace, watch: AbstractContextManager[object]
+    ) -> Iterator[tuple[str, Predictions]]:
+        """Yield the predictions of every split, then of every set, by name.
 
-    def of(self, part: Part, pace: Pace, *, labelled: bool = True) -> Predictions:
+        Every set is opened first, so that a folder that is missing does not cost hours.
+        """
+        sets = [(wanted, self._opened(wanted)) for wanted in self.config.sets]
+        for split in self.config.splits:
+            yield split, self.of(getattr(self.data, split), pace, watch)
+        for wanted, found in sets:
+            yield wanted.name, self.of(found.part, pace, watch, labelled=found.labelled)
+
+    def _opened(self, wanted: OutsideSet) -> Outside:
+        found = open_outside(wanted, self.data, download=wanted.root is None)
+        self.notices += [Notice(one.code, f"{wanted.label}: {one.text}") for one in found.notices]
+        if wanted.role == "ood":
+            self._check_overlap(wanted.label, found.part)
+        return found
+
+    def of(
+        self,
+        part: Part,
+        pace: Pace,
+        watch: AbstractContextManager[object],
+        *,
+        labelled: bool = True,
+    ) -> Predictions:
         """Return what the model says of a part."""
         rows = spread(len(part), self.config.limit)
         n = len(rows)
@@ -238,6 +262,7 @@ class Evaluation:
             rows=rows,
             many=many,
             said=pace.did,
+            watch=watch,
         )
         labels = part.targets[rows].cpu().numpy().astype(np.int64)
         return Predictions(

@@ -1,5 +1,6 @@
 """How a network wants its images, as its library says; torch."""
 
+import math
 from typing import Any
 
 from core.inference.preprocessing import INTERPOLATIONS, Preprocessing
@@ -41,7 +42,7 @@ def _timm(name: str, size: tuple[int, int]) -> dict[str, Any]:
         "size": size,
         "mean": tuple(settings.mean),
         "std": tuple(settings.std),
-        "crop": float(settings.crop_pct),
+        "crop": size[0] / math.floor(size[0] / settings.crop_pct),  # as timm rounds
         "cover": square,
         "interpolation": _interpolation(settings.interpolation),
     }

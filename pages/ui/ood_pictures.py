@@ -27,7 +27,13 @@ def draw(asked: Question, found: Certain) -> None:
     if config is None:
         return
     rows = found.rows[:SHOWN].tolist()
-    question = {"config": config.to_json(), "split": asked.outside.split, "rows": rows}
+    ids = asked.outside.rows.row_ids
+    question = {
+        "config": config.to_json(),
+        "split": asked.outside.split,
+        "rows": rows,
+        "row_ids": [ids[row] for row in rows],
+    }
     outcome = evaluate_ask.ask("pictures", question)
     if outcome is None:
         _wait(question)

@@ -133,6 +133,13 @@ def test_a_wrong_number_of_classes_names_the_likely_one(here, refused):
         (("net.pth", "--data", "digits", "--group", "ema"), "SETTING", "state_dict_ema"),
         (("net.pth", "--data", "digits", "--set", "fog"), "SETTING", "fog"),
         (("net.pth", "--data", "nothing"), "SETTING", "nothing"),
+        (("net.pth", "--data", ""), "SETTING", "no data set"),
+        (("net.pth", "--data", "/tmp", "--data-root", "/var"), "SETTING", "--data-root"),
+        (("net.pth", "--data", "x" * 300), "SETTING", "xxx"),
+        (("x" * 300, "--data", "digits"), "FILE", "xxx"),
+        (("net.pth", "--data", "digits", "--size", "0"), "SETTING", "--size"),
+        (("net.pth", "--data", "digits", "--classes", "0"), "SETTING", "--classes"),
+        (("net.pth", "--data", "digits", "--out", "/nonexistent/a.npz"), "OUTPUT", "a.npz"),
         (("net.pth", "--data", "digits", "--moments", "mnist"), "SETTING", "mnist"),
         (("net.pth", "--data", "digits", "--crops", "10"), "SETTING", "crop"),
         (("net.pth", "--data", "digits", "--model", "resnet50_cifar"), "STATE_DICT", "resnet50"),
@@ -141,7 +148,7 @@ def test_a_wrong_number_of_classes_names_the_likely_one(here, refused):
 def test_what_cannot_be_done_is_refused_before_a_job_is_queued(
     here, refused, arguments, code, said
 ):
-    file = str(here / arguments[0]) if "." in arguments[0] else arguments[0]
+    file = str(here / arguments[0]) if "net" in arguments[0] else arguments[0]
     error = refused(file, *arguments[1:])
     assert error["code"] == code
     assert said in error["what"] + error["remedy"]

@@ -9,7 +9,7 @@ from core.models.catalogue import MODELS
 from core.published import FILE, METHODS, PAPERS, auroc_rows, published, rows, subject
 from core.published import MODELS as PAPER_MODELS
 
-RESNET110 = {"data": "cifar10", "model": "resnet110_cifar"}
+RESNET110 = {"data": "cifar10", "model": "resnet110_released"}
 
 
 def test_every_row_is_read_and_has_a_source():

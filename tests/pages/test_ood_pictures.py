@@ -17,6 +17,7 @@ from core.predictions import Predictions, ScoreKind, Task
 
 ROOT = Path(__file__).parents[2]
 N_TEST, N_OUT = 500, 5
+IDS = tuple(f"{number}.png" for number in range(N_OUT))
 
 
 @pytest.fixture
@@ -48,7 +49,9 @@ def run(tmp_path, monkeypatch, leaves):
         "digits and leaves",
         {
             "test": Predictions(*kinds, scores, rng.integers(0, 10, N_TEST)),
-            "folder-leaves": Predictions(*kinds, outside, np.full(N_OUT, -1), labelled=False),
+            "folder-leaves": Predictions(
+                *kinds, outside, np.full(N_OUT, -1), row_ids=IDS, labelled=False
+            ),
         },
         source=Source("net.pt", "00"), summary={}, config=config.to_json(), environment={},
         run_id="pictured23",

@@ -13,6 +13,7 @@ from core.datasets.shifts import OutsideSet
 from core.errors import AuditError
 from core.inference.client import Client
 from core.inference.evaluate import spread
+from core.inference.preprocessing import from_json
 from core.models.build import build
 from tests.core.inference.test_job import CONFIG
 
@@ -51,6 +52,7 @@ def test_matching_says_how_tensors_fit_and_what_the_network_is_shown(client):
     }  # fmt: skip
     timm = client.call("matching", asked | {"model": "timm:vit_tiny_patch16_224", "size": None})
     assert timm.found["settings"]["interpolation"] == "bicubic"
+    assert from_json(timm.found["settings"]).scaled == (248, 248)  # as timm, which rounds down
     with pytest.raises(AuditError, match="unknown"):
         client.call("matching", asked | {"model": "timm:no_such_net", "size": None})
 
@@ -92,14 +94,20 @@ def test_pictures_are_those_of_the_rows_in_their_order(client):
     digits = load("digits", root=None, split_seed=0)
     noisy = OutsideSet("corrupted", corruption="contrast", severity=5)
     config = replace(CONFIG, sets=(noisy,)).to_json()
-    asked = {"config": config, "split": "test", "rows": [7, 0, 499]}
+    ids = [digits.test.row_ids[row] for row in (7, 0, 499)]
+    asked = {"config": config, "split": "test", "rows": [7, 0, 499], "row_ids": ids}
     found = client.call("pictures", asked).arrays["images"]
     np.testing.assert_array_equal(found, digits.test.pixels[[7, 0, 499]])
     changed = client.call("pictures", asked | {"split": noisy.name}).arrays["images"]
     assert changed.shape == found.shape
     assert not np.array_equal(changed, found)
-    with pytest.raises(AuditError, match="500 images"):
-        client.call("pictures", asked | {"rows": [500]})
+    for wrong in ({"rows": [500]}, {"rows": [-1]}, {"row_ids": ids[::-1]}):
+        with pytest.raises(AuditError, match="not those that were evaluated"):
+            client.call("pictures", asked | wrong)
+    few = replace(CONFIG, limit=10).to_json()
+    third = {"config": few, "rows": [3], "row_ids": [digits.test.row_ids[150]]}
+    found = client.call("pictures", asked | third).arrays["images"]
+    np.testing.assert_array_equal(found, digits.test.pixels[[150]])
 
 
 def test_the_same_weights_under_another_network_are_matched_again(client, tmp_path):

@@ -212,6 +212,13 @@ class Broken(torch.nn.Module):
         return self.answer(images)
 
 
+def test_a_number_that_is_none_is_named_by_its_image(digits):
+    prepare = Prepare(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
+    rows = spread(300, 10)
+    with pytest.raises(Refused, match="for image 30, class 3"):
+        scores(Broken(_nan), digits.val, prepare, device=CPU, batch_size=8, rows=rows)
+
+
 def _nan(images):
     out = torch.zeros(len(images), 10)
     out[1, 3] = float("nan")
@@ -250,16 +257,54 @@ def test_the_process_says_why_it_failed(job):
     assert folder.result()["error"]["code"] == "CLASSES"
 
 
-def test_a_process_that_does_nothing_for_long_is_ended(job, tmp_path):
+def test_a_process_whose_batch_takes_too_long_is_ended(job):
     folder = job()
     code = (
         "import sys, time; from pathlib import Path; from threading import Thread\n"
-        "from core.inference.__main__ import end_when_stalled\n"
+        "from core.inference.__main__ import Watch, end_when_stalled\n"
         "from core.training.folder import JobFolder\n"
-        "Thread(target=end_when_stalled, args=(JobFolder(Path(sys.argv[1])), 0.5)).start()\n"
-        "time.sleep(120)\n"
+        "folder, watch = JobFolder(Path(sys.argv[1])), Watch()\n"
+        "Thread(target=end_when_stalled, args=(folder, watch, 0.5), daemon=True).start()\n"
+        "time.sleep(2)\n"  # between batches anything may take its time
+        "for _ in range(5):\n"
+        "    with watch: time.sleep(0.2)\n"
+        "print('still here', flush=True)\n"
+        "with watch: time.sleep(120)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(folder.path)], cwd=ROOT, timeout=60)
-    assert done.returncode == 2
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder.path)],
+        cwd=ROOT, timeout=100, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "still here\n")
     assert folder.result()["error"]["code"] == "HANG"
     assert "batch size" in folder.result()["error"]["remedy"]
+
+
+def test_each_batch_is_watched(digits, net):
+    entered = []
+
+    class Watching:
+        def __enter__(self):
+            entered.append("in")
+
+        def __exit__(self, *_):
+            entered.append("out")
+
+    prepare = Prepare(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
+    scores(net, digits.val, prepare, device=CPU, batch_size=100, watch=Watching())
+    assert entered == ["in", "out"] * 3
+
+
+def test_a_set_that_is_missing_is_refused_before_any_image_is_looked_at(job, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("looked at")
+
+    monkeypatch.setattr("core.inference.job.scores", never)
+    with pytest.raises(Refused, match="DATA_ROOT"):
+        run(job(sets=(OutsideSet("folder", root="/nonexistent"),)))
+
+
+def test_what_was_evaluated_so_far_does_not_stay_in_the_job(job):
+    folder = job()
+    run(folder)
+    assert not (folder.path / "parts").exists()

@@ -189,7 +189,7 @@ def line(**other):
     return Line(**(standard | other))
 
 
-CE = {"data": "cifar10", "model": "resnet110_cifar", "loss": {"name": "ce"}}
+CE = {"data": "cifar10", "model": "resnet110_released", "loss": {"name": "ce"}}
 
 
 def test_the_papers_stand_under_the_run_in_the_same_columns():
