@@ -1,12 +1,20 @@
 """Take the pictures of the README and the docs from the running app on the sample runs."""
 
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
+from sklearn.datasets import load_sample_image
 
+from core.datasets.shifts import OWN, SEVERITIES
 from core.jobs.local import LocalJobs
 from core.training.config import from_json
 from core.training.submission import FIRST
@@ -26,21 +34,25 @@ SHOTS = {
 # A training while it runs and once it has ended; jobs go on while the pictures are taken.
 TRAINING = FIRST | {"device": "cpu"}
 DURING_EPOCHS = 40
+TEXTURES = "textures"
 
 
-def take(browser: Browser, url: str, height: int, target: Path) -> None:
+def take(browser: Browser, url: str, height: int, target: Path, wait_s: float = 2.5) -> None:
     """Take a page in light and dark."""
     for scheme in ("light", "dark"):
         page = browser.new_page(viewport={"width": 1360, "height": height}, color_scheme=scheme)
         page.goto(url)
         settled(page)
-        page.wait_for_timeout(2500)  # figures fade in
+        page.wait_for_timeout(1000 * wait_s)  # figures fade in
         page.screenshot(path=target.with_name(f"{target.name}_{scheme}.png"))
         page.close()
 
 
-def take_training(browser: Browser, server: Server, target: Path) -> None:
-    """Take the Train page while something runs and waits, then its gammas live, then at the end."""
+def take_training(browser: Browser, server: Server, target: Path) -> str:
+    """Take the Train page while something runs and waits, then its gammas live, then at the end.
+
+    Return the id of a training that has ended.
+    """
     jobs = LocalJobs(server.home)
     first, second = jobs.submit([from_json(TRAINING | {"seed": seed}) for seed in (0, 1)])
     wait_for(lambda: len(jobs.folder(first.id).lines()) >= DURING_EPOCHS)
@@ -52,6 +64,54 @@ def take_training(browser: Browser, server: Server, target: Path) -> None:
     take(browser, f"{server.url}/train?job={first.id}", 1100, target / "train_after")
     take(browser, f"{server.url}/train?job={first.id}&plain=true", 700, target / "train_plain")
     take(browser, f"{server.url}/gamma?run={first.id}", 1420, target / "gamma_after")
+    return first.id
+
+
+def take_evaluation(browser: Browser, server: Server, training: str, target: Path) -> None:
+    """Take what an evaluation of a training says of corrupted digits and of photographs."""
+    take(browser, f"{server.url}/evaluate", 800, target / "evaluate")
+    sets = [f"--set=corrupted-{one}-{severity}" for one in OWN for severity in SEVERITIES]
+    command = [
+        sys.executable,
+        "-m",
+        "core",
+        "evaluate",
+        training,
+        "--data",
+        "digits",
+        "--json",
+        "-",
+    ]
+    done = subprocess.run(
+        [
+            *command,
+            "--name=AdaFocal on digits, evaluated",
+            f"--set=folder={textures(server)}",
+            *sets,
+        ],
+        cwd=ROOT,
+        env=os.environ | {"CANDOR_HOME": str(server.home)},
+        capture_output=True,
+        check=True,
+    )
+    run = json.loads(done.stdout)["run"]
+    take(browser, f"{server.url}/evaluate?job={run}", 900, target / "evaluate_after")
+    take(browser, f"{server.url}/ood?run={run}", 2860, target / "ood", wait_s=20)
+    take(browser, f"{server.url}/ood?run={run}&plain=true", 960, target / "ood_plain")
+
+
+def textures(server: Server) -> Path:
+    """Return a folder of pieces of the photographs that come with scikit-learn."""
+    folder = server.home.parent / TEXTURES
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in ("china.jpg", "flower.jpg"):
+        picture = Image.fromarray(load_sample_image(name))
+        for number in range(100):
+            left, top = rng.integers(0, 560), rng.integers(0, 350)
+            piece = picture.crop((left, top, left + 70, top + 70))
+            piece.save(folder / f"{name[:-4]}{number:02}.png")
+    return folder
 
 
 def wait_for(there: Callable[[], bool]) -> None:
@@ -65,12 +125,14 @@ def main() -> None:
     target = ROOT / "docs" / "screenshots"
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        os.environ["CANDOR_IMPORT"] = folder  # the page may open the pictures again
         server = start(Path(folder) / "home", Path(folder) / "log.txt")
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         try:
             for name, (path, height) in SHOTS.items():
                 take(browser, server.url + path, height, target / name)
-            take_training(browser, server, target)
+            training = take_training(browser, server, target)
+            take_evaluation(browser, server, training, target)
         finally:
             browser.close()
             server.stop()

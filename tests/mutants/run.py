@@ -44,7 +44,9 @@ def apply(patch: Path, tree: Path, *, back: bool = False) -> None:
 
 def near(patch: Path) -> str:
     """Return where the tests of the module lie that a patch changes."""
-    found = re.search(r"^\+\+\+ b/core/(?:(\w+)/)?(?:\w+/)*(\w+)\.py$", patch.read_text(), re.MULTILINE)
+    found = re.search(
+        r"^\+\+\+ b/core/(?:(\w+)/)?(?:\w+/)*(\w+)\.py$", patch.read_text(), re.MULTILINE
+    )
     assert found, f"{patch.name} changes no module of core"
     package, module = found.groups()
     tests = f"{ALL}/{package}" if package else f"{ALL}/test_{module}.py"
