@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b, file_digest
+from math import prod
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from numpy.lib.format import open_memmap
 from PIL import Image
-from scipy.io import loadmat
+from scipy.io import loadmat, whosmat
 from torch import Tensor
 
 from core.arrays import Int, digest
@@ -30,6 +32,8 @@ CIFAR10C: Final = (
     "labels.npy, as CIFAR-10-C.tar unpacks"
 )
 SVHN: Final = "test_32x32.mat"
+MAX_SVHN: Final = 1_000_000  # images; the published parts have at most 531,131
+NUMBERS: Final = ("double", "single", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))
 PICTURES: Final = f"pictures ({', '.join(FORMATS)}), in folders or not"
 CIFAR10_CLASSES: Final = (
     *("airplane", "automobile", "bird", "cat", "deer"),
@@ -240,14 +244,23 @@ def _svhn_file(root: Path) -> Pixels:
     if not path.is_file():
         raise Refused("DATA_ROOT", f"{root} has no file {SVHN}", f"name its folder, or {SVHN}")
     try:
-        found = loadmat(path, variable_names=["X", "y"])
+        claimed = [one for one in whosmat(path) if one[0] in ("X", "y")]
+        fits = _svhn_fits(claimed)
+        found = loadmat(path, variable_names=["X", "y"]) if fits else {}
     except Exception as error:  # scipy throws a dozen kinds at damaged files
         raise Refused(
             "ARRAY_FILE", f"{path.name} is no MATLAB file that can be read", "fetch it again"
         ) from error
-    pixels, labels = found.get("X", np.empty(0)), found.get("y", np.empty(0))
-    shape, expected = (32, 32, 3, labels.size), "X of 32 x 32 x 3 x n uint8, and n labels y"
-    pixels = _pixels(path.name, pixels, shape, expected, SVHN)
+    if not found:
+        seen = ", ".join(f"{name} of {_shape(shape)} {kind}" for name, shape, kind in claimed)
+        raise Refused(
+            "ARRAY_FILE",
+            f"{path.name} holds {seen or 'no X and y'}, expected X of 32 x 32 x 3 x n uint8 and n "
+            f"labels y, n at most {MAX_SVHN:,}",
+            f"use the published files: {SVHN}",
+            where=path.name,
+        )
+    pixels, labels = found["X"], found["y"]
     if not np.isin(labels, np.arange(11)).all():  # 10 is the digit 0; some copies write 0
         raise Refused(
             "LABELS_DIFFER",
@@ -256,6 +269,16 @@ def _svhn_file(root: Path) -> Pixels:
             where="y",
         )
     return np.ascontiguousarray(pixels.transpose(3, 2, 0, 1))
+
+
+def _svhn_fits(claimed: Sequence[tuple[str, tuple[int, ...], str]]) -> bool:
+    """Return whether names, shapes and kinds are SVHN's: a small file can unpack to a huge one."""
+    kinds = {name: kind for name, _, kind in claimed}
+    if sorted(name for name, _, _ in claimed) != ["X", "y"] or kinds["X"] != "uint8":
+        return False
+    shapes = {name: shape for name, shape, _ in claimed}
+    n = prod(shapes["y"])
+    return kinds["y"] in NUMBERS and shapes["X"] == (32, 32, 3, n) and 1 <= n <= MAX_SVHN
 
 
 def _folder(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
@@ -288,7 +311,7 @@ def _array(root: Path, name: str) -> Array:
     if not (root / name).is_file():
         raise Refused("DATA_ROOT", f"{root} has no file {name}", f"it should hold {CIFAR10C}")
     try:
-        mapped: Array = np.load(root / name, mmap_mode="r", allow_pickle=False)
+        mapped: Array = open_memmap(root / name, mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise Refused(
             "ARRAY_FILE",
@@ -307,13 +330,16 @@ def _pixels(name: str, found: Array, shape: tuple[int, ...], expected: str, layo
 
 
 def _array_refused(name: str, found: Array, expected: str, layout: str) -> Refused:
-    shape = " x ".join(map(str, found.shape)) or "a single"
     return Refused(
         "ARRAY_FILE",
-        f"{name} holds {shape} {found.dtype}, expected {expected}",
+        f"{name} holds {_shape(found.shape)} {found.dtype}, expected {expected}",
         f"use the published files: {layout}",
         where=name,
     )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "a single"
 
 
 def _unlabelled(n: int) -> Tensor:

@@ -160,6 +160,10 @@ def test_files_that_are_missing_or_cut_short_are_refused(tmp_path: Path) -> None
     for cut in (b"", whole[:40], whole[:5000], b"not an array" * 99):
         (tmp_path / "fog.npy").write_bytes(cut)
         assert refusal(wanted, cifar()).code == "ARRAY_FILE"
+    for save in (np.savez, np.savez_compressed):  # an archive of arrays by an array's name
+        with (tmp_path / "fog.npy").open("wb") as opened:
+            save(opened, shifted())
+        assert refusal(wanted, cifar()).code == "ARRAY_FILE"
     (tmp_path / "fog.npy").unlink()
     assert "fog.npy" in refusal(wanted, cifar()).what
     assert refusal(replace(wanted, root=None), cifar()).code == "DATA_ROOT"
@@ -265,6 +269,44 @@ def test_an_svhn_that_is_missing_damaged_or_other_is_refused(tmp_path: Path) -> 
     for content in (b"", b"x" * 300, good.getvalue()[:200], good.getvalue()[:9000]):
         path.write_bytes(content)
         assert refusal(OutsideSet("svhn", str(path)), cifar()).code == "ARRAY_FILE"
+
+
+def never(*_: object, **__: object) -> None:
+    pytest.fail("it was unpacked")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"X": np.zeros(3_000_000, np.uint8)},
+        {"X": np.zeros((32, 32, 3, 6))},
+        {"y": np.zeros(3_000_000, np.uint8)},
+        {"y": np.full(6, "text", object)},
+    ],
+)
+def test_an_svhn_that_claims_another_form_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, np.ndarray]
+) -> None:
+    monkeypatch.setattr("core.datasets.outside.loadmat", never)
+    path = tmp_path / "t.mat"
+    good = {"X": HOUSES.transpose(2, 3, 1, 0), "y": DIGITS}
+    savemat(path, good | changed, do_compression=True)
+    assert refusal(OutsideSet("svhn", str(path)), cifar()).code == "ARRAY_FILE"
+
+
+def test_an_svhn_that_claims_more_than_a_million_images_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.datasets.outside.loadmat", never)
+    path = tmp_path / "t.mat"
+    savemat(path, {"X": HOUSES.transpose(2, 3, 1, 0), "y": DIGITS})
+    written = path.read_bytes()
+    for before, after in (((32, 32, 3, 6), (32, 32, 3, 1_000_001)), ((6, 1), (1_000_001, 1))):
+        as_bytes = [np.array(shape, "<i4").tobytes() for shape in (before, after)]
+        assert written.count(as_bytes[0]) == 1
+        written = written.replace(*as_bytes)
+    path.write_bytes(written)
+    assert refusal(OutsideSet("svhn", str(path)), cifar()).code == "ARRAY_FILE"
 
 
 def test_svhn_of_torchvision_lies_in_the_run_store(
