@@ -90,6 +90,9 @@ def _shape(shape: object, where: str) -> tuple[int, ...]:
             "save the array again with np.save",
             where,
         )
+    if math.prod(max(n, 1) for n in sizes) > defaults.MAX_BYTES:  # also (0, 2**62)
+        what = "a shape that no memory holds"
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", where)
     return sizes
 
 

@@ -30,9 +30,11 @@ from core.readers.weights import Hint, TensorInfo, WeightGroup
 
 MAX_DEPTH: Final = 4
 MAX_GROUPS: Final = 16
+MAX_NAMES: Final = 20_000  # of tensors, in all groups together
+MAX_LETTERS: Final = 2_000_000  # of these names
 MAX_HINTS: Final = 200
 MAX_TEXT: Final = 200
-SHARED: Final = 2  # times the file's size that a group may take: tensors may share storages
+SHARED: Final = 2  # times the file's size that all groups may take: tensors may share storages
 SLACK: Final = 2**20
 TAR = slice(257, 262)  # where a tar archive has its mark
 EMA: Final = re.compile(r"(^|[._])(ema|swa|averaged?)([._]|$)")
@@ -115,6 +117,7 @@ def _converted(refusal: Refused) -> Refused:
 def _of_safetensors(source: Source) -> FoundWeights:
     infos, numbers = open_safetensors(source)
     _check_names([one.name for one in infos])
+    _check_count([one.name for one in infos])
     if not any(_is_parameter(one.name) for one in infos):
         raise _no_weights([one.name for one in infos])
     group = WeightGroup("", ema=False, tensors=infos, file="")
@@ -127,8 +130,10 @@ def _of_torch(form: str, saved: Saved, size: int) -> FoundWeights:
         raise _no_weights([name for _, state in _states("", saved.tree, 0) for name in state])
     if len(found) > MAX_GROUPS:
         raise Refused("PICKLE_LIMIT", f"{len(found)} states of networks", "save fewer in one file")
+    _check_count([name for _, tensors in found for name in tensors])
+    _check_size([one for _, tensors in found for one in tensors.values()], size)
     numbers = _Numbers(saved)
-    groups = [_group(key, tensors, numbers, size) for key, tensors in found]
+    groups = [_group(key, tensors, numbers) for key, tensors in found]
     hints = _hints(saved.tree)
     return FoundWeights(form, _filed(_sorted(groups)), hints, _notices(saved.tree))
 
@@ -169,16 +174,12 @@ def _is_parameter(name: str) -> bool:
     return name.rpartition(".")[2] in PARAMETERS
 
 
-def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers, size: int) -> FoundGroup:
+def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers) -> FoundGroup:
     _check_names([key, *tensors])
     infos = tuple(
         TensorInfo(name, one.shape, named(one.storage.dtype, bfloat=one.storage.bfloat))
         for name, one in tensors.items()
     )
-    taken = sum(math.prod(one.shape) * one.storage.dtype.itemsize for one in tensors.values())
-    if taken > SHARED * size + SLACK:
-        what = f"tensors of {taken} bytes in a file of {size}"
-        raise Refused("TENSOR_SIZE", what, "save it with .clone() of each tensor", key)
     ema = EMA.search(key) is not None or AVERAGED in tensors
     return FoundGroup(WeightGroup(key, ema, infos, ""), lambda name: numbers.of(tensors[name]))
 
@@ -217,6 +218,25 @@ def _check_names(names: list[str]) -> None:
         if len(name) > MAX_NAME or HARMFUL.search(name) or surrogates:
             what = f"the name {ascii(name)[:60]} of a tensor cannot be shown"
             raise Refused("PICKLE_SHAPE", what, CONVERT)
+
+
+def _check_count(names: list[str]) -> None:
+    """Refuse more names than any network has: each of them is kept, sent and compared."""
+    letters = sum(map(len, names))
+    if len(names) > MAX_NAMES or letters > MAX_LETTERS:
+        what = (
+            f"{len(names)} tensors with names of {letters} letters together: more than "
+            f"{MAX_NAMES} tensors or {MAX_LETTERS} letters are not read"
+        )
+        raise Refused("TENSOR_COUNT", what, "save the weights of one network alone")
+
+
+def _check_size(tensors: list[Tensor], size: int) -> None:
+    taken = sum(math.prod(one.shape) * one.storage.dtype.itemsize for one in tensors)
+    if taken > SHARED * size + SLACK:
+        what = f"tensors of {taken} bytes together in a file of {size}"
+        remedy = "save one state alone, with .clone() of each tensor"
+        raise Refused("TENSOR_SIZE", what, remedy)
 
 
 def _hints(tree: object) -> dict[str, Hint]:

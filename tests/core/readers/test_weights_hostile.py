@@ -1,13 +1,14 @@
 """Files of weights written by hand, opcode by opcode: what no program of training would write."""
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 
 from core.errors import Refused
 from core.readers.contents import Source
+from core.readers.numpy_file import array_of
 from core.readers.torch_names import NAMES, Storage, StorageType, Tensor
 from core.readers.weights_file import read_weights_file
 from tests import hostile_cases as made
@@ -25,23 +26,28 @@ def slots(changes: Mapping[str, object]) -> bytes:
     return value((None, changes)) + b"b"
 
 
-def crafted(
+def tensor_item(
+    name: str = "fc.weight",
+    size: object = 4,
     view: tuple[object, ...] = VIEW,
     *,
     of_type: bytes = b"",
     of_storage: bytes = b"",
     of_tensor: bytes = b"",
-    size: object = 4,
-    beside: bytes = b"",
 ) -> bytes:
-    """A file of one tensor over four numbers, with opcodes put after each object is made."""
+    """The opcodes that put a tensor into a mapping, with others after each object is made."""
     storage = b"(" + value("storage") + b"ctorch\nFloatStorage\n" + of_type
     storage += value("0") + value("cpu") + value(size) + b"tQ" + of_storage
     tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"".join(map(value, view))
-    tensor += b"\x89NtR" + of_tensor
-    body = b"\x80\x02}" + beside + value("fc.weight") + tensor + b"s."
-    numbers = np.arange(4, dtype="<f4").tobytes()
-    return made.archive({"a/data.pkl": body, "a/data/0": numbers})
+    return value(name) + tensor + b"\x89NtR" + of_tensor + b"s"
+
+
+def crafted(
+    view: tuple[object, ...] = VIEW, *, size: object = 4, beside: bytes = b"", **put: bytes
+) -> bytes:
+    """A file of one tensor over four numbers."""
+    body = b"\x80\x02}" + beside + tensor_item("fc.weight", size, view, **put) + b"."
+    return made.archive({"a/data.pkl": body, "a/data/0": np.arange(4, dtype="<f4").tobytes()})
 
 
 def read(data: bytes, name: str = "file.pt") -> list[np.ndarray]:
@@ -124,3 +130,41 @@ def test_empty_tensors_are_read() -> None:
 )
 def test_strides_offsets_and_storages_are_as_small_as_memory(data: bytes) -> None:
     assert code(data) in ("TENSOR_SIZE", "PICKLE_SHAPE")
+
+
+def test_an_array_of_no_number_has_sides_of_sense() -> None:
+    header = str({"descr": "<f4", "fortran_order": False, "shape": (0, 2**62)}).encode() + b"\n"
+    data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    with pytest.raises(Refused, match="HEADER_SHAPE"):
+        array_of(memoryview(data), "a.npy")
+
+
+# All groups of a file together ------------------------------------------------------------------
+
+
+def states(count: int, names: Sequence[str] = ("fc.weight",), of: int = 2**18) -> bytes:
+    """States of networks that all have the same megabyte."""
+    numbers, length = np.zeros(of, "<f4").tobytes(), (of,)
+    body = b"\x80\x02}"
+    for key in range(count):
+        items = b"".join(tensor_item(name, of, (0, length, (1,))) for name in names)
+        body += value(f"k{key}") + b"}" + items + b"s"
+    return made.archive({"a/data.pkl": body + b".", "a/data/0": numbers})
+
+
+def test_states_together_take_at_most_twice_the_file() -> None:
+    """The slack of 1 MiB lets a third one of 1 MiB pass, and no fourth."""
+    assert len(read(states(3))) == 3
+    assert code(states(4)) == "TENSOR_SIZE"
+    assert code(states(16)) == "TENSOR_SIZE"
+
+
+def test_the_tensors_of_a_file_are_counted() -> None:
+    half = [f"l{i}.weight" for i in range(10_000)]
+    assert len(read(states(2, half, of=1))) == 20_000
+    assert code(states(2, [*half, "fc.weight"], of=1)) == "TENSOR_COUNT"
+    empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    header = {f"l{i}.weight": empty for i in range(20_001)}
+    assert code(made.safetensors(header), "file.safetensors") == "TENSOR_COUNT"
+    del header["l0.weight"]
+    assert len(read(made.safetensors(header), "file.safetensors")) == 20_000
