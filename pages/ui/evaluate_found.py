@@ -19,6 +19,7 @@ from pages.ui.evaluate_source import Opened
 
 LOOK_S = 0.5
 MATCHING = "matching"
+WHOLE = "the weights are loaded whole or not at all"
 
 
 def draw(opened: Opened) -> Fit | None:
@@ -27,7 +28,7 @@ def draw(opened: Opened) -> Fit | None:
     _file(opened)
     if not state.plain():
         _inside(opened)
-    told = "what the weights belong to" if state.plain() else "weights are loaded whole or not"
+    told = "what the weights belong to" if state.plain() else WHOLE
     widgets.title("Network", told)
     evaluate_form.network(opened, _known())
     if not state.plain():
