@@ -33,6 +33,7 @@ def add_ood(verb: Parser) -> None:
 
 def _ood(arguments: argparse.Namespace) -> int:
     from core.commands.shared import split_of
+    from core.library.manifest import role_of
     from core.ood.scores import SCORES
     from core.ood.study import check, judge
     from core.reports.ood_json import Inside, SetReport, ood_json, ood_lines
@@ -51,7 +52,8 @@ def _ood(arguments: argparse.Namespace) -> int:
     for name, path in files.items():
         result = _read(path, arguments.scores, unlabelled=True)
         outside = result.splits[result.chosen_split]
-        notices = (*result.notices, *check(inside, outside, name))
+        shifted = role_of(name, labelled=True) == "shifted"
+        notices = (*result.notices, *check(inside, outside, name, shifted=shifted))
         as_read = judge(inside, outside, arguments.score)
         after = None
         if temperature is not None:

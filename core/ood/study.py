@@ -83,7 +83,9 @@ def offered(inside: Predictions, *outside: Predictions) -> dict[str, str]:
     return why
 
 
-def check(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
+def check(
+    inside: Predictions, outside: Predictions, name: str, *, shifted: bool = False
+) -> tuple[Notice, ...]:
     """Return what must be said of a pair of parts, or refuse one that can say nothing.
 
     Parameters
@@ -92,12 +94,14 @@ def check(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice,
         In-distribution rows, and a set that is told from them.
     name : str
         What the set is called.
+    shifted : bool
+        The set holds the in-distribution inputs, changed: that nothing changed is then a finding.
 
     Raises
     ------
     Refused
-        OOD_SAME: every row of the set is an in-distribution row; CLASSES: another number of
-        classes, or many labels.
+        OOD_SAME: every row of a set that is not shifted has the scores of an in-distribution row;
+        CLASSES: another number of classes, or many labels.
     """
     for part in (inside, outside):
         if part.task is Task.MULTILABEL:
@@ -107,16 +111,20 @@ def check(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice,
         what = f"{name} has scores of {outside.n_classes} classes, the run of {inside.n_classes}"
         raise Refused("CLASSES", what, "give the scores of the same model on both")
     shared = overlap(inside, outside)
-    if shared == outside.n:
-        remedy = f"{SAME}: choose scores of other inputs"
-        raise Refused("OOD_SAME", f"{name} holds the in-distribution rows themselves", remedy)
     if not shared:
         return ()
-    text = (
-        f"{shared} of the {outside.n} rows of {name} have exactly the scores of an in-distribution "
-        "row: the sets may overlap, and then the alarm looks worse than it is"
-    )
-    return (Notice("OVERLAP", text),)
+    rows = f"{shared} of the {outside.n} rows of {name} have"
+    if shared == outside.n:
+        rows = f"every row of {name} has"
+    text = f"{rows} exactly the scores of an in-distribution row"
+    if shifted:
+        return (Notice("UNCHANGED", f"{text}: for those this corruption changed nothing"),)
+    if shared == outside.n:
+        remedy = f"{SAME}: choose scores of other inputs"
+        what = f"{name} has the same scores as the in-distribution rows"
+        raise Refused("OOD_SAME", what, remedy)
+    doubt = "the sets may overlap, and then the alarm looks worse than it is"
+    return (Notice("OVERLAP", f"{text}: {doubt}"),)
 
 
 def overlap(inside: Predictions, outside: Predictions) -> int:

@@ -9,6 +9,7 @@ import streamlit as st
 from core.calibrators.posthoc import fitted_temperature
 from core.errors import LibraryError, Notice, Refused
 from core.library import open_library
+from core.library.manifest import role_of
 from core.metrics.records import Score
 from core.ood import study
 from core.ood.study import Certain, Judged, Pair, Shift
@@ -136,7 +137,8 @@ def checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...],
 
 def _checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:
     try:
-        return study.check(inside.rows, outside.rows, name), None
+        shifted = role_of(outside.split, labelled=True) == "shifted"
+        return study.check(inside.rows, outside.rows, name, shifted=shifted), None
     except Refused as refusal:
         return (), refusal
 

@@ -114,7 +114,7 @@ def test_stated_confidences_of_openood_are_told_by_themselves(files, capsys):
 def test_what_says_nothing_is_refused(files, capsys):
     own = str(files / "in.npz")
     assert main(["ood", "--in", own, "--out", f"again={own}"]) == 2
-    assert capsys.readouterr().err.startswith("OOD_SAME: again holds the in-distribution rows")
+    assert capsys.readouterr().err.startswith("OOD_SAME: again has the same scores as the in-")
     np.save(files / "narrow.npy", STRANGE[:, :3])
     assert main(["ood", "--in", own, "--out", f"x={files / 'narrow.npy'}"]) == 2
     assert capsys.readouterr().err.startswith("CLASSES: x has scores of 3 classes, the run of 4")
@@ -123,6 +123,14 @@ def test_what_says_nothing_is_refused(files, capsys):
     assert main(["ood", "--in", str(files / "one.npz"), *out]) == 3
     assert "no validation part to fit a temperature on" in capsys.readouterr().err
     assert main(["ood", "--in", own, *out, "--split", "val"]) == 3  # would be fitted on itself
+
+
+@pytest.mark.slow
+def test_a_corruption_that_changes_nothing_is_told_by_its_name(files, capsys):
+    found = read(capsys, files, "--out", f"corrupted-saturate-1={files / 'in.npz'}")
+    one = found["sets"]["corrupted-saturate-1"]
+    assert one["auroc"]["value"] == 0.5
+    assert "UNCHANGED" in [notice["code"] for notice in one["notices"]]
 
 
 @pytest.mark.parametrize(

@@ -277,13 +277,25 @@ def test_the_runs_own_rows_are_refused_as_a_set_and_overlap_is_said(page, keep):
     run = keep()
     test = page(run=run)
     upload(test, "again.npz", logits=PARTS["test"].scores)
-    assert "holds the in-distribution rows themselves" in text_of.unescape(test.error[0].value)
+    assert "has the same scores as the in-distribution rows" in text_of.unescape(
+        test.error[0].value
+    )
     test = page(run=run)
     mixed = np.concatenate([PARTS["svhn"].scores, PARTS["test"].scores[:5]])
     upload(test, "mixed.npz", logits=mixed)
     assert not test.error
     said = [text_of.unescape(one.value) for one in test.markdown if "OVERLAP" in one.value]
     assert "5 of the 205 rows of mixed" in said[0]
+
+
+@pytest.mark.slow
+def test_a_corruption_that_changes_nothing_is_shown_with_a_word(page, keep):
+    run = keep(**PARTS | {"corrupted-saturate-1": PARTS["test"]})
+    test = page(run=run, sets="svhn,corrupted-saturate-1")
+    assert not test.exception
+    assert not test.error
+    assert any("this corruption changed nothing" in one.value for one in test.markdown)
+    assert "0.500" in table(test, "AUROC of runs, sets and scores")
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_temperature_leaves_the_order_of_the_largest_logit_and_of_two_classes_al
 
 
 def test_the_set_itself_is_refused():
-    with pytest.raises(Refused, match="OOD_SAME: again holds the in-distribution rows themselves"):
+    with pytest.raises(Refused, match="OOD_SAME: again has the same scores as the in-distribution"):
         study.check(inside(), inside(), "again")
     with pytest.raises(Refused, match="OOD_SAME"):
         study.check(inside(), outside(LOGITS[::-1]), "reversed")
@@ -78,6 +78,22 @@ def test_the_set_itself_is_refused():
         study.check(
             inside(LOGITS.astype(np.float32)), outside(LOGITS.astype(np.float32)[:7]), "few"
         )
+
+
+def test_a_corruption_that_changes_nothing_is_said_and_not_refused():
+    """Saturate leaves grey digits as they are: no alarm can be raised, and that is a finding."""
+    (notice,) = study.check(inside(), inside(), "saturate", shifted=True)
+    assert notice.code == "UNCHANGED"
+    assert "every row of saturate" in notice.text
+    assert "this corruption changed nothing" in notice.text
+    mixed = inside(np.concatenate([STRANGE[:5], LOGITS[5:]]))
+    (notice,) = study.check(inside(), mixed, "snow", shifted=True)
+    assert "395 of the 400 rows of snow" in notice.text
+    assert study.check(inside(), outside(), "fog", shifted=True) == ()
+    for key in SCORES:
+        found = study.judge(inside(), inside(), key, n_resamples=20).numbers["auroc"]
+        assert found.value == 0.5
+        assert found.low <= 0.5 <= found.high
 
 
 def test_rows_that_are_in_both_are_said():
