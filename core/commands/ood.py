@@ -4,10 +4,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from core.commands.shared import Parser, emit, printable
-from core.errors import UsageError
+from core.commands.shared import Parser, emit, need_file, printable
+from core.errors import Refused, UsageError
 
 FIT, NONE = "fit", "none"
+LACKING = ("--scores-key", "--labels", "--id-column")  # options of the other verbs that read files
+ALONE = "save the scores alone, by the name logits or probabilities"
+LABELLED = (
+    "save the in-distribution file with val_logits, val_labels, test_logits and test_labels, or "
+    "give a number with --temperature"
+)
 
 
 def add_ood(verb: Parser) -> None:
@@ -108,7 +114,11 @@ def _fitted(found: Any, split: str) -> float:  # noqa: ANN401  ReadResult; impor
     """
     from core.calibrators.posthoc import fitted_temperature
 
-    if "val" not in found.splits or split == "val":
+    if split == "val":
+        what = "the part val is reported, and a temperature would be fitted on it"
+        remedy = "report a part test beside it, or give a number with --temperature"
+        raise UsageError("SPLIT", what, remedy)
+    if "val" not in found.splits:
         what = "there is no validation part to fit a temperature on"
         remedy = "give a file with parts val and test, or a number with --temperature"
         raise UsageError("SPLIT", what, remedy)
@@ -121,13 +131,20 @@ def _read(path: Path, scores: str | None, *, unlabelled: bool) -> Any:  # noqa: 
     Raises
     ------
     UsageError
-        FILE: it is not there.
+        FILE: it is not there, or cannot be opened.
+    Refused
+        What the readers refuse; the remedy names no option that this verb does not have.
     """
     from core.predictions import ScoreKind
     from core.readers import sandbox
     from core.readers.options import ReadOptions
 
-    if not path.is_file():
-        raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    need_file(path)
     options = ReadOptions(scores=ScoreKind(scores) if scores else None, unlabelled=unlabelled)
-    return sandbox.read(path, name=path.name, options=options)
+    try:
+        return sandbox.read(path, name=path.name, options=options)
+    except Refused as refused:
+        if not any(option in refused.remedy for option in LACKING):
+            raise
+        remedy = ALONE if unlabelled else LABELLED
+        raise Refused(refused.code, refused.what, remedy, refused.where) from refused

@@ -60,21 +60,38 @@ def add_reading(verb: Parser) -> None:
     verb.add_argument("--id-column", metavar="C")
 
 
+def need_file(path: Path) -> None:
+    """Refuse a path that is no file, or none that can be opened.
+
+    Raises
+    ------
+    UsageError
+        FILE: the path leads to no file, is too long, or may not be read.
+    """
+    try:
+        if not path.is_file():
+            raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+        path.open("rb").close()
+    except OSError as error:
+        what = f"{path.name} cannot be opened ({error.strerror})"
+        raise UsageError("FILE", what, "check the path, and that you may read it") from error
+
+
 def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imported late
     """Read the file that was named, in a process of its own.
 
     Raises
     ------
     UsageError
-        FILE: it is not there.
+        FILE: it is not there, or cannot be opened.
     """
     from core.predictions import ScoreKind
     from core.readers import sandbox
     from core.readers.options import ReadOptions
 
     for path in (arguments.file, arguments.labels):
-        if path is not None and not path.is_file():
-            raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+        if path is not None:
+            need_file(path)
     options = ReadOptions(
         scores=ScoreKind(arguments.scores) if arguments.scores else None,
         scores_key=arguments.scores_key,

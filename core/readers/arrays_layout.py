@@ -31,7 +31,10 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
     if not scored:
         by_split, scored = {None: _guess_scores(contents, named, guessed)}, [None]
     parts = [_part(contents, by_split, split, guessed, need_labels) for split in scored]
-    return Layout(_ordered(parts), _roles(named, parts), _notices(contents, named, parts, guessed))
+    roles = _roles(named, parts)
+    ignored = {item.name for item in named if options.unlabelled and item.role is Role.LABELS}
+    unused = [name for name, role in roles.items() if role == Role.UNUSED and name not in ignored]
+    return Layout(_ordered(parts), roles, _notices(contents, unused, guessed))
 
 
 def _chosen(item: Named, options: ReadOptions) -> Named:
@@ -202,11 +205,8 @@ def _roles(named: list[Named], parts: list[Part]) -> dict[str, str]:
     return roles
 
 
-def _notices(
-    contents: Contents, named: list[Named], parts: list[Part], guessed: list[str]
-) -> tuple[Notice, ...]:
+def _notices(contents: Contents, unused: list[str], guessed: list[str]) -> tuple[Notice, ...]:
     said = list(guessed)
-    unused = [n for n, role in _roles(named, parts).items() if role == Role.UNUSED]
     if unused and contents.named:
         said.append(f"not used: {listed(unused)}")
     return (Notice("KEYS_GUESSED", "; ".join(said)),) if said else ()

@@ -1,6 +1,7 @@
 """python -m core ood: its JSON, its lines, and what it refuses."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -123,6 +124,41 @@ def test_what_says_nothing_is_refused(files, capsys):
     assert main(["ood", "--in", str(files / "one.npz"), *out]) == 3
     assert "no validation part to fit a temperature on" in capsys.readouterr().err
     assert main(["ood", "--in", own, *out, "--split", "val"]) == 3  # would be fitted on itself
+    said = capsys.readouterr().err
+    assert said.startswith("SPLIT: the part val is reported, and a temperature would be fitted on")
+    assert "no validation part" not in said
+
+
+@pytest.mark.slow
+def test_a_remedy_names_no_option_that_the_verb_lacks(files, capsys):
+    svhn = str(files / "svhn.npy")
+    arguments = ["ood", "--in", svhn, "--out", f"near={files / 'near.npz'}"]
+    assert main([*arguments, "--temperature", "fit"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("AMBIGUOUS_KEYS: no labels were found")
+    assert "--labels" not in said
+    assert "--temperature" in said
+    np.savez(files / "two.npz", a=STRANGE, b=STRANGE)
+    assert main(["ood", "--in", svhn, "--out", f"two={files / 'two.npz'}"]) == 2
+    assert "--scores-key" not in capsys.readouterr().err
+
+
+def test_labels_that_nobody_asked_for_are_not_said_to_be_unused(files, capsys):
+    found = read(capsys, files, "--out", f"svhn={files / 'svhn.npy'}")
+    assert [notice["code"] for notice in found["notices"]] == ["SPLIT_CHOSEN"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the length of names is that of POSIX systems")
+def test_paths_that_cannot_be_opened_are_refused_by_name(files, capsys):
+    own, svhn, long = str(files / "in.npz"), str(files / "svhn.npy"), "n" * 300
+    for arguments in (
+        ["ood", "--in", long, "--out", f"a={svhn}"],
+        ["ood", "--in", own, "--out", f"a={long}"],
+        ["audit", long],
+        ["audit", svhn, "--labels", long],
+    ):
+        assert main(arguments) == 3
+        assert capsys.readouterr().err.startswith(f"FILE: {long} cannot be opened")
 
 
 @pytest.mark.slow
