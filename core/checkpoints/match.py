@@ -168,19 +168,37 @@ def _readings(
 
 
 def _from_older_layout(found: dict[str, Tensor], net: nn.Module) -> dict[str, Tensor] | None:
-    """Return what timm makes of an older file; None where it has no rule or changes numbers."""
+    """Return what timm makes of an older file, where that changes names alone.
+
+    None where timm has no rule, where it changes numbers, and where it goes by the order of the
+    tensors: given another one it would load them into wrong places.
+    """
     module = sys.modules[type(net).__module__]
     rule = getattr(module, "checkpoint_filter_fn", None) or getattr(module, "_filter_fn", None)
     if not module.__name__.startswith("timm.") or rule is None:
         return None
-    arguments: tuple[object, ...] = (dict(found), net)
+    taken = len(inspect.signature(rule).parameters)
     try:
-        made = rule(*arguments[: len(inspect.signature(rule).parameters)])
+        made, other = (
+            rule(*(tensors, net)[:taken])
+            for tensors in (dict(found), dict(reversed(found.items())))
+        )
     except Exception:  # noqa: BLE001  a rule for other names than these may raise anything
         return None
     if not isinstance(made, dict) or _count(made) != _count(found):  # resampled, or dropped
         return None
-    return made
+    return made if _assigned_alike(made, other) else None
+
+
+def _assigned_alike(one: Tensors, other: Tensors) -> bool:
+    return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same, or made alike; without numbers only shapes can tell."""
+    if one is other:
+        return True
+    return one.shape == other.shape and (one.is_meta or torch.equal(one, other))
 
 
 def _count(tensors: Tensors) -> int:

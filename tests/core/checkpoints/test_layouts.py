@@ -271,6 +271,33 @@ def test_rules_that_change_numbers_are_not_applied(torch, filled):
     assert [one.partition(" ")[0] for one in found.mismatched] == ["pos_embed"]
 
 
+@pytest.mark.slow
+def test_rules_that_go_by_the_order_of_tensors_are_not_applied(torch):
+    """Next-ViT's rule pairs tensors by their places: of means and variances it sees no names."""
+    from core.checkpoints.match import match
+    from core.models.build import outline
+    from core.readers.weights import TensorInfo
+
+    wanted = {"n_outputs": 4, "channels": 3, "size": (224, 224)}
+    state = outline("timm:nextvit_small", **wanted).state_dict()
+    old = {name.replace("mlp.fc1", "mlp.conv1"): one for name, one in state.items()}
+    names = list(old)
+    for i, name in enumerate(names[:-1]):
+        if name.endswith("running_mean"):
+            names[i : i + 2] = names[i + 1], name
+    kinds = {torch.float32: "F32", torch.int64: "I64"}
+
+    def matched(tensors):
+        infos = [TensorInfo(n, tuple(t.shape), kinds[t.dtype]) for n, t in tensors.items()]
+        return match(infos, "timm:nextvit_small", **wanted)
+
+    for order in (names, list(old)):
+        found = matched({name: old[name] for name in order})
+        assert (found.ok, found.renamed) == (False, "")
+        assert len(found.missing) == len(found.unexpected) == sum("mlp.fc1" in n for n in state)
+    assert matched(state).ok
+
+
 # torchvision ------------------------------------------------------------------------------------
 
 
