@@ -26,16 +26,20 @@ def opened(path: Path) -> object:
     return torch.load(path, map_location="cpu", weights_only=False)
 
 
-def states(value: object, key: str = "") -> dict[str, dict[str, torch.Tensor]]:
-    """Return every state dict in a value, by where it lies."""
+def states(
+    value: object, key: str = "", around: frozenset[int] = frozenset()
+) -> dict[str, dict[str, torch.Tensor]]:
+    """Return every state dict in a value, by where it lies; `around` are the dicts it lies in."""
     if isinstance(value, torch.nn.Module):
         value = value.state_dict()
     if not isinstance(value, dict) or {"state", "param_groups"} <= value.keys():
         return {}
+    if id(value) in around:  # a dict that holds itself
+        return {}
     tensors = {name: one for name, one in value.items() if isinstance(one, torch.Tensor)}
     found = {key: tensors} if any("weight" in str(name) for name in tensors) else {}
     for name, inner in value.items():
-        found |= states(inner, f"{key}.{name}" if key else str(name))
+        found |= states(inner, f"{key}.{name}" if key else str(name), around | {id(value)})
     return found
 
 
@@ -48,6 +52,10 @@ def main() -> int:
     parser.add_argument("--key", help="which state, where the file holds several")
     parser.add_argument("--out", type=Path, help="FILE.safetensors if not given")
     asked = parser.parse_args()
+    out = asked.out or asked.file.with_name(f"{asked.file.name}.safetensors")
+    if out.exists():
+        print(f"{out} exists: name another file with --out", file=sys.stderr)
+        return 2
     found = states(opened(asked.file))
     if asked.key is None and len(found) == 1:
         (asked.key,) = found
@@ -56,7 +64,6 @@ def main() -> int:
         print(f"choose one of these states with --key: {keys}", file=sys.stderr)
         return 2
     plain = {str(name): one.detach().clone().contiguous() for name, one in found[asked.key].items()}
-    out = asked.out or asked.file.with_name(f"{asked.file.name}.safetensors")
     save_file(plain, out)
     print(f"{len(plain)} tensors of {asked.key or 'the file'} written to {out}")
     return 0

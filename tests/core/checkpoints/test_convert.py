@@ -74,3 +74,23 @@ def test_of_several_states_one_is_chosen_by_its_key(torch, net, unsealed, same, 
     assert "--key: 'teacher', 'student.net'" in done.stderr
     assert convert("two.pt", "--key", "student.net", cwd=tmp_path).returncode == 0
     check(tmp_path / "two.pt.safetensors", unsealed, net, same)
+
+
+def test_a_dict_that_holds_itself_is_converted(torch, net, unsealed, same, tmp_path):
+    value = {"model": net.state_dict()}
+    value["all"] = value
+    torch.save(value, tmp_path / "round.pt")
+    done = convert("round.pt", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    check(tmp_path / "round.pt.safetensors", unsealed, net, same)
+
+
+@pytest.mark.parametrize("out", [(), ("--out", "net.pt.safetensors"), ("--out", "net.pt")])
+def test_no_file_is_written_over(torch, tmp_path, out):
+    torch.save(torch.nn.Linear(2, 3).state_dict(), tmp_path / "net.pt")
+    (tmp_path / "net.pt.safetensors").write_text("kept")
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    done = convert("net.pt", *out, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "exists: name another file with --out" in done.stderr
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
