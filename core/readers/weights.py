@@ -1,9 +1,11 @@
 """What a file of weights holds: groups of named tensors, and hints at the network; no torch."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from core import defaults
 from core.errors import Notice
 
 DTYPES: Final = frozenset(
@@ -106,6 +108,7 @@ def _tensor(data: Mapping[str, Any]) -> TensorInfo:
     _check_keys(data, "name shape dtype")
     _check(data["dtype"] in DTYPES, "dtype")
     _check(all(type(n) is int and n >= 0 for n in data["shape"]), "shape")
+    _check(math.prod(max(n, 1) for n in data["shape"]) <= defaults.MAX_BYTES, "shape")
     return TensorInfo(_text(data["name"]), tuple(data["shape"]), data["dtype"])
 
 

@@ -339,6 +339,7 @@ def test_json_gives_the_same_again() -> None:
         lambda d: d["groups"][0].update(tensors=d["groups"][0]["tensors"] * 2),
         lambda d: d["groups"][0]["tensors"][0].update(shape=[2.0]),
         lambda d: d["groups"][0]["tensors"][0].update(shape=[-1]),
+        lambda d: d["groups"][0]["tensors"][0].update(shape=[0, 2**62]),
         lambda d: d["groups"][0]["tensors"][0].update(dtype="C64"),
     ],
 )

@@ -168,3 +168,6 @@ def test_the_tensors_of_a_file_are_counted() -> None:
     assert code(made.safetensors(header), "file.safetensors") == "TENSOR_COUNT"
     del header["l0.weight"]
     assert len(read(made.safetensors(header), "file.safetensors")) == 20_000
+    long = [f"{i:0>994}.bias" for i in range(2_002)]
+    assert code(states(1, ["fc.weight", *long], of=1)) == "TENSOR_COUNT"
+    assert len(read(states(1, ["fc.weight", *long[:-1]], of=1))) == 2_002
