@@ -315,7 +315,7 @@ def test_runs_are_compared_on_the_same_rows(page, keep):
 
 @pytest.mark.slow
 def test_the_papers_stand_beside_a_corresponding_run_on_official_sets_only(page, keep):
-    config = {"data": "cifar10", "model": "resnet110_cifar", "loss": {"name": "adafocal"}}
+    config = {"data": "cifar10", "model": "resnet110_released", "loss": {"name": "adafocal"}}
     parts = PARTS | {
         "cifar10c-gaussian_noise-5": labelled(6, skill=1.0),
         "corrupted-gaussian_noise-5": labelled(7, skill=1.0),
@@ -341,10 +341,10 @@ def test_the_papers_stand_beside_a_corresponding_run_on_official_sets_only(page,
     ],
 )
 def test_an_evaluation_corresponds_to_its_training(page, keep, origin, limit, data, beside):
-    config = {"data": "cifar10", "model": "resnet110_cifar", "loss": {"name": "adafocal"}}
+    config = {"data": "cifar10", "model": "resnet110_released", "loss": {"name": "adafocal"}}
     keep("adafocal", config, test=labelled(2))
     weights = {"file": "x", "digest": "0", "group": "", "run": origin}
-    evaluated = {"data": data, "model": "resnet110_cifar", "weights": weights, "limit": limit}
+    evaluated = {"data": data, "model": "resnet110_released", "weights": weights, "limit": limit}
     test = page(run=keep("evaluated", evaluated))
     assert not test.exception
     assert ("Ghosh" in table(test, "AUROC of runs, sets and scores")) == beside
