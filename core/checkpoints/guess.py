@@ -15,6 +15,7 @@ from core.checkpoints.names import renamings
 from core.readers.weights import Hint, WeightGroup, WeightsFile
 
 MOST: Final = 20
+SHOWN: Final = 60  # characters of what a file says of itself
 COLOURS: Final = 3
 NAMING: Final = frozenset(
     {"arch", "architecture", "model", "model_name", "model_arch", "backbone", "net", "network"}
@@ -119,7 +120,7 @@ def _named(file: WeightsFile, index: Index) -> Iterator[tuple[str, str]]:
     """Yield names of networks that the file says or bears, with where; the surest first."""
     for key, value in file.hints.items():
         if isinstance(value, str) and key.rpartition(".")[2] in NAMING:
-            yield _current(value, index), f"{key} in the file says {value}"
+            yield _current(value, index), f"{key[:SHOWN]} in the file says {value[:SHOWN]}"
     stem = re.sub(r"[^a-z0-9]+", "_", PurePath(file.name).name.lower())
     borne = {own for own in map(_own, index.names()) if f"_{own}_" in f"_{stem}_"}
     for own in sorted(borne, key=lambda own: (-len(own), own)):

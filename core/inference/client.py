@@ -105,6 +105,8 @@ class Client:
             if cancel is not None and cancel.is_set():
                 raise _cancelled()
         try:
+            if cancel is not None and cancel.is_set():
+                raise _cancelled()
             limits = Limits(time.monotonic() + timeout_s, timeout_s, cancel)
             return self._call(name, dict(asked), limits)
         finally:

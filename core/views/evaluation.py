@@ -30,6 +30,7 @@ PART_WORDS: Final = {
 }
 ORDER: Final = ("test", "val", "train")  # which part a sanity line speaks of
 HALF: Final = 0.5  # AUROC of guessing
+FAR: Final = 0.1  # above guessing: an interval that reaches so far leaves all open
 NO_ROOM: Final = "its rows have no labels"
 COLUMNS: Final = (
     Column("split", "split"),
@@ -174,8 +175,12 @@ def judged(
         return None
     chance = HALF if found.score.metric == "auroc" else 1 / config.n_outputs
     said = f"{chance:g}" if found.score.metric == "auroc" else _right(chance, plain=plain)
-    guessed = (found.score.low or 0.0) <= chance
-    if guessed:
+    value, low, high = found.score.value, found.score.low, found.score.high
+    assert value is not None
+    guessed = (value if low is None else low) <= chance
+    if guessed and (value if high is None else high) > chance + FAR:
+        against = f"So few images do not tell that from guessing ({said.removeprefix('for ')})."
+    elif guessed:
         against = (
             f"That is no better than guessing ({said.removeprefix('for ')}). Mean and standard "
             "deviation, the size of the images, the order of the classes or the network may be "

@@ -55,7 +55,7 @@ class Trial:
 
     @property
     def guessed(self) -> bool:
-        """Whether it is no better than guessing, as far as so few images show."""
+        """Whether so few images do not tell it from guessing."""
         return self.low <= self.chance
 
     @property

@@ -11,7 +11,7 @@ from core.figures.runs import marks
 from core.predictions import Task
 from core.views import innate as views
 from core.views.records import ScoreRow
-from pages.ui import cache, cache_posthoc, fitting, session, widgets
+from pages.ui import cache, cache_posthoc, fitting, session, state, widgets
 from pages.ui.cache_posthoc import How, Step, Where
 
 MOST = 11  # beside the open one
@@ -28,6 +28,7 @@ def picker(run: cache.Run, task: Task) -> list[cache.Run]:
     }
     names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}
     names.pop(run.id, None)
+    names = state.apart(names)
     kept = [one for one in st.session_state.get("set.beside", []) if one in names]
     linked = [one for one in st.query_params.get("beside", "").split(",") if one in names]
     same = linked == [one for one in kept if one not in session.drafts()]

@@ -140,7 +140,7 @@ def _checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...]
         shifted = role_of(outside.split, labelled=True) == "shifted"
         return study.check(inside.rows, outside.rows, name, shifted=shifted), None
     except Refused as refusal:
-        return (), refusal
+        return (), refusal.with_traceback(None)  # which would keep the arrays
 
 
 _library_checked = st.cache_resource(max_entries=256, show_spinner=_SPINNER, hash_funcs=KEYS)(
@@ -204,7 +204,9 @@ _own_difference = st.cache_resource(
 
 def temperature(run: cache.Run) -> tuple[float | None, str]:
     """Return the temperature fitted on the run's validation part, or why there is none."""
-    if "val" not in run.splits or run.split == "val":
+    if run.split == "val":
+        return None, "the validation part is the one that is shown"
+    if "val" not in run.splits:
         return None, "the run has no validation part with labels"
     return (_own_temperature if run.draft else _library_temperature)(run)
 
@@ -231,7 +233,7 @@ def in_papers(run: cache.Run) -> Subject | None:
     An evaluation of all images of the data that a training here was made on is one of that
     training; weights of unknown origin, and some of the images, correspond to nothing.
     """
-    if run.draft:
+    if run.draft or run.split != "test":
         return None
     try:
         config = open_library().get(run.id).config or {}

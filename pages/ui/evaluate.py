@@ -153,7 +153,7 @@ def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
 def _trained(trained: Sequence[Job]) -> None:
     """Offer the finished trainings, the newest at once."""
     widgets.title("A training that has finished")
-    names = {job.id: job.name for job in trained}
+    names = state.apart({job.id: job.name for job in trained})
     with st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.trained"):
         chosen = st.selectbox(
             "Training",

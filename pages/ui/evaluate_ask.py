@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.errors import AuditError
+from core.errors import AuditError, LostWorker
 from core.inference.client import Answer, shared
 from pages.ui import session
 
@@ -69,7 +69,7 @@ def ask(name: str, question: Json) -> Outcome | None:
     asked, wanted = _asked(), key(name, question)
     if wanted not in asked:
         for other in [k for k, one in asked.items() if one.name == name and _waits(one)]:
-            asked.pop(other).future.cancel()
+            asked.pop(other).stop()
         asked[wanted] = _put(name, question)
         while len(asked) > KEPT:
             asked.pop(next(iter(asked)))
@@ -118,4 +118,8 @@ def _put(name: str, question: Json) -> Asked:
 
 
 def _call(name: str, question: Json, cancel: Event) -> Answer:
-    return shared().call(name, question, timeout_s=TIMEOUT_S, cancel=cancel)
+    try:
+        return shared().call(name, question, timeout_s=TIMEOUT_S, cancel=cancel)
+    except OSError as error:  # no memory or no process left
+        what = f"the process that holds torch could not be started ({error.strerror})"
+        raise LostWorker("LOST_WORKER", what, "try again in a moment") from error

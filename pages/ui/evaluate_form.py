@@ -15,6 +15,7 @@ from core.models.catalogue import MODELS
 from core.views.evaluation import PART_WORDS
 from pages.ui import evaluate_state as form
 from pages.ui import state, widgets
+from pages.ui.escape import esc
 from pages.ui.evaluate_source import Opened
 from pages.ui.evaluate_state import key
 
@@ -115,7 +116,7 @@ def _corruptions(kinds: list[str]) -> None:
     except UsageError:
         return  # said at the button
     if n > MORE_THAN:
-        widgets.caption(f"{n} sets, each as large as the test part.")
+        widgets.caption(f"{n} sets; each corrupted one is as large as the test part.")
 
 
 def shown() -> None:
@@ -238,7 +239,7 @@ def network(opened: Opened, known: tuple[str, ...] | None) -> None:
             key=key("pick"),
             persist_state=SESSION,
             format_func=model_name,
-            captions=None if state.plain() else [*(one.why for one in found), LIBRARIES],
+            captions=None if state.plain() else [*(esc(one.why) for one in found), LIBRARIES],
             on_change=_picked,
             args=(opened,),
         )

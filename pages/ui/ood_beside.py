@@ -12,7 +12,7 @@ from core.published import Printed, auroc_rows
 from core.views import ood_table
 from core.views.ood_table import Line
 from core.views.ood_words import SetName
-from pages.ui import cache, cache_ood, ood_sets, session, widgets
+from pages.ui import cache, cache_ood, ood_sets, session, state, widgets
 from pages.ui.cache_ood import Part, Question
 from pages.ui.ood_sets import Offer
 
@@ -123,11 +123,12 @@ def picker(run: cache.Run) -> list[cache.Run]:
     chosen = (linked or kept)[:MOST]
     _keep(chosen)
     st.session_state["widget.ood_beside"] = chosen
+    names = state.apart({one: other.name for one, other in found.items()})
     st.multiselect(
         "Other runs beside it",
         list(found),
         key="widget.ood_beside",
-        format_func=lambda run_id: found[run_id].name,
+        format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
         placeholder="Pick runs that were evaluated on the same sets",
         on_change=lambda: _keep(st.session_state["widget.ood_beside"]),

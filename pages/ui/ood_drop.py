@@ -14,12 +14,13 @@ from core.predictions import ScoreKind
 from core.readers import sandbox
 from core.readers.options import ReadOptions
 from core.readers.result import NeedsChoice, ReadResult
-from pages.ui import cache, frame, session, state, widgets
+from pages.ui import cache, frame, ood_sets, session, state, widgets
 from pages.ui.cache_ood import dropped
 from pages.ui.escape import esc
 from pages.ui.upload import KIND_WORDS, READ
 
 DROPS, REFUSED, WAITING = "ood.drops", "ood.refused", "ood.waiting"
+BESIDE = "ood.beside"  # id of the run that the last file was dropped beside
 AUTO = "(by its name)"
 
 
@@ -56,8 +57,14 @@ def zone(run: cache.Run) -> None:
     )
     if uploaded is not None:
         st.session_state[DROPS] = _drops() + 1  # its bytes leave the memory
-        path = session.store(uploaded.getbuffer())
+        try:
+            path = session.store(uploaded.getbuffer())
+        except OSError as error:
+            what = f"the file could not be stored ({error.strerror})"
+            st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space")
+            st.rerun()
         kind = cache.predictions(run, run.split).kind
+        st.session_state[BESIDE] = run.id
         read(path, uploaded.name, kind)
         st.rerun()
 
@@ -112,7 +119,8 @@ def _take(path: Path, name: str, options: ReadOptions) -> None:
     draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result, options)
     dropped()[draft.id] = draft
     reference = f"{draft.id}.{result.chosen_split}"
-    st.session_state["set.sets"] = (reference, *st.session_state.get("set.sets", ()))
+    kept, run_id = ood_sets.kept_sets(), str(st.session_state[BESIDE])
+    kept[run_id] = (reference, *kept.get(run_id, ()))
     st.session_state["set.set"] = reference
 
 
@@ -123,13 +131,15 @@ def _refuse(path: Path, refused: AuditError) -> None:
 
 
 def _forget() -> None:
-    st.session_state.pop(WAITING, None)
+    waiting = st.session_state.pop(WAITING, None)
+    if waiting is not None:
+        waiting[0].unlink(missing_ok=True)
     st.session_state[REFUSED] = None
 
 
 def _for_page(refused: AuditError) -> AuditError:
     """Return the refusal with a remedy for this page where its own names a command's option."""
-    if "--" not in refused.remedy:
+    if "--" not in refused.remedy or not isinstance(refused, NeedsChoice):
         return refused
     return AuditError(
         refused.code, refused.what, "choose below how it is to be read", refused.where
@@ -191,8 +201,9 @@ def _keep(draft: session.Draft, name: str, result: ReadResult) -> None:
     kept = keep_result(open_library(), name, draft.file_name, result)
     dropped().pop(draft.id)
     old, new = f"{draft.id}.", f"{kept.id}."
-    sets = st.session_state.get("set.sets", ())
-    st.session_state["set.sets"] = tuple(one.replace(old, new) for one in sets)
+    chosen = ood_sets.kept_sets()
+    for run_id, sets in chosen.items():
+        chosen[run_id] = tuple(one.replace(old, new) for one in sets)
     st.session_state["set.set"] = f"{new}{result.chosen_split}"
     state.say(f"Kept {name}.")
     st.rerun()

@@ -8,7 +8,7 @@ from core.errors import LibraryError
 from core.library.manifest import role_of
 from core.predictions import Task
 from core.views.ood_words import SetName, set_name
-from pages.ui import cache, session
+from pages.ui import cache, session, state
 from pages.ui.cache_ood import Part, dropped, owner_of
 
 MOST = 6  # whose curves can still be told apart
@@ -78,7 +78,7 @@ def default(offers: Offer, run: cache.Run) -> list[str]:
     own = [
         reference
         for reference, part in offers.items()
-        if part.split in part.owner.outside and (part.owner == run or part.owner.id in dropped())
+        if part.split in part.owner.outside and part.owner == run
     ]
     noise = [ref for ref in SHIFT_SHOWN if ref in offers][:1]
     worst = [ref for ref in reversed(list(offers)) if ref in shifted(run)][:1]
@@ -87,7 +87,7 @@ def default(offers: Offer, run: cache.Run) -> list[str]:
 
 def chosen(offers: Offer, run: cache.Run) -> list[str]:
     """Return the sets that the link names, with the dropped files of this session beside them."""
-    kept: tuple[str, ...] | None = st.session_state.get("set.sets")
+    kept: tuple[str, ...] | None = kept_sets().get(run.id)
     linked = [one for one in st.query_params.get("sets", "").split(",") if one in offers]
     if linked and linked != [one for one in kept or () if not _private(offers, one)]:
         kept = tuple(linked)
@@ -97,9 +97,15 @@ def chosen(offers: Offer, run: cache.Run) -> list[str]:
     return found
 
 
+def kept_sets() -> dict[str, tuple[str, ...]]:
+    """Return what was chosen beside each run in this session."""
+    found: dict[str, tuple[str, ...]] = st.session_state.setdefault("app.ood_sets", {})
+    return found
+
+
 def keep(references: Sequence[str], offers: Offer, run: cache.Run) -> None:
     """Choose these sets from now on; those of this session alone stay out of the link."""
-    st.session_state["set.sets"] = tuple(references)
+    kept_sets()[run.id] = tuple(references)
     linked = [one for one in references if not _private(offers, one)]
     if linked and list(references) != default(offers, run):
         st.query_params["sets"] = ",".join(linked)
@@ -115,11 +121,12 @@ def picker(offers: Offer, said: Mapping[str, SetName], run: cache.Run) -> list[s
     """Draw the choice of sets."""
     found = chosen(offers, run)
     st.session_state["widget.sets"] = found
+    labels = state.apart({reference: said[reference].label for reference in offers})
     st.multiselect(
         "Sets beside its test images",
         list(offers),
         key="widget.sets",
-        format_func=lambda reference: said[reference].label,
+        format_func=lambda reference: labels.get(reference, reference),
         max_selections=MOST,
         placeholder="Pick sets",
         on_change=lambda: keep(st.session_state["widget.sets"], offers, run),

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.errors import LibraryError, UsageError
 from core.metrics.comparison import MOST_RUNS
-from pages.ui import cache, session
+from pages.ui import cache, session, state
 
 LISTED = 200  # offered by the picker; the Runs page lists and searches all
 
@@ -59,6 +59,7 @@ def picker(runs: Sequence[cache.Run]) -> None:
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in cache.openable(LISTED)}
     names |= {run.id: run.name for run in runs if run.id not in names}
+    names = state.apart(names)
     st.session_state["widget.runs"] = [run.id for run in runs]
     st.multiselect(
         "Runs",

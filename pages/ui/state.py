@@ -1,6 +1,7 @@
 """The session's lasting choices: which run is open, plain words, and what a link restores."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -62,6 +63,15 @@ def current_run() -> cache.Run | None:
     if not run.draft:
         st.query_params["run"] = run.id
     return run
+
+
+def apart(names: Mapping[str, str]) -> dict[str, str]:
+    """Return what choices are called, with the id behind names that several have.
+
+    A list of choices tells them by what is printed, so equal names would pick each other.
+    """
+    counts = Counter(names.values())
+    return {one: f"{name} ({one})" if counts[name] > 1 else name for one, name in names.items()}
 
 
 def choice(name: str, options: Sequence[str], default: str) -> str:

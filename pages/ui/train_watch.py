@@ -178,6 +178,7 @@ def _picker(job: Job, listed: Sequence[Job]) -> str | None:
     }
     for own in (job.id, job.run):
         names.pop(own, None)
+    names = state.apart(names)
     chosen = state.choice("against", ["", *names], "")
     st.selectbox(
         "Compare with",

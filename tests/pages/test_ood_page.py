@@ -14,6 +14,7 @@ from core.library import SAMPLES, Library, Source
 from core.ood.detection import Separation, auroc, counts_at, threshold_at
 from core.ood.scores import ood_scores
 from core.predictions import Predictions, ScoreKind, Task
+from pages.ui.state import apart
 
 ROOT = Path(__file__).parents[2]
 K = 4
@@ -384,3 +385,23 @@ def test_hostile_names_are_text_everywhere(page, keep):
     said = [one.value for kind in (test.markdown, test.error, test.caption) for one in kind]
     said += [option.content for one in test.segmented_control for option in one.proto.options]
     assert not any("![x](" in one or ":red[r]" in one for one in said)
+
+
+def test_a_dropped_file_stands_beside_the_run_that_it_was_dropped_beside_only(page, keep):
+    run, other = keep("run"), keep("another", config={})
+    test = page(run=run)
+    upload(test, "mine.npz", logits=strange(9).scores)
+    assert "against 200 of mine" in html(test)
+    chosen = test.session_state["app.ood_sets"]
+    assert chosen[run][0].startswith("draft-")
+    test.query_params["run"] = other
+    test.run()
+    assert not test.exception
+    assert chosen[other]
+    assert not any(one.startswith("draft-") for one in chosen[other])
+
+
+def test_runs_of_one_name_are_told_apart_in_lists():
+    assert apart({"a1": "net", "b2": "net", "c3": "other"}) == {
+        "a1": "net (a1)", "b2": "net (b2)", "c3": "other",
+    }  # fmt: skip

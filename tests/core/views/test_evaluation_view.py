@@ -96,6 +96,20 @@ def test_guessing_is_told_from_knowing():
     assert "no better than guessing (10.0\u202f%)" in poor.against
 
 
+def test_few_images_leave_open_whether_it_guesses():
+    found, *_ = lines(105)
+    for value, low, high in ((0.3, 0.07, 0.65), (0.08, 0.01, 0.4)):
+        few = replace(found, score=replace(found.score, value=value, low=low, high=high))
+        judged = evaluation.judged(CONFIG, (few,))
+        assert judged is not None
+        assert judged.guessed
+        assert judged.against == "So few images do not tell that from guessing (10.0\u202f%)."
+    unknown = replace(found, score=replace(found.score, value=0.9, low=None, high=None))
+    judged = evaluation.judged(CONFIG, (unknown,))
+    assert judged is not None
+    assert not judged.guessed
+
+
 def test_the_papers_numbers_stand_beside_whole_test_parts_only():
     judged = evaluation.judged(CONFIG, lines(950))
     assert judged is not None
