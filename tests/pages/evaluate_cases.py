@@ -36,11 +36,11 @@ def network(n_outputs: int = 10):
     return build("small_cnn", n_outputs=n_outputs, channels=1, size=(8, 8))
 
 
-def checkpoint(folder: Path, n_outputs: int = 10) -> Path:
+def checkpoint(folder: Path, n_outputs: int = 10, arch: str = "small_cnn") -> Path:
     """Write a checkpoint as training scripts do: state dicts with averages and settings beside."""
     states = {f"module.{name}": one for name, one in network(n_outputs).state_dict().items()}
     path = folder / "digits.pt"
-    found = {"state_dict": states, "state_dict_ema": states, "epoch": 3, "arch": "small_cnn"}
+    found = {"state_dict": states, "state_dict_ema": states, "epoch": 3, "arch": arch}
     torch.save(found, path)
     return path
 
