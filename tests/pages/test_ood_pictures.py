@@ -86,7 +86,8 @@ def test_the_most_ordinary_rows_are_shown_with_what_the_model_says(run, leaves, 
     assert captions[0] == f"3, {100 * sure:.1f}\u202f%"
 
 
-def test_pictures_of_a_folder_that_the_page_may_not_read_are_not_opened(run):
+def test_pictures_of_a_folder_that_the_page_may_not_read_are_not_opened(run, leaves):
     test = opened(run)
     assert not test.get("image")
-    assert "No pictures" in said(test)
+    assert "No pictures: this page may not read the folder" in said(test)
+    assert str(leaves) not in said(test)
