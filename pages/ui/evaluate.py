@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import streamlit as st
@@ -33,6 +34,8 @@ from pages.ui import evaluate_state as form
 from pages.ui.escape import esc
 from pages.ui.evaluate_source import Opened
 
+CONVERTER: Final = Path(__file__).parents[2] / "assets" / "convert_checkpoint.py"
+CONVERTED: Final = ("PICKLE_GLOBAL", "TORCHSCRIPT")  # what it makes plain weights of
 LOOK_S: Final = 2.0
 READING_S: Final = 0.5
 DROPS: Final = "evaluate.drops"  # files taken in; after each the uploader is a new one
@@ -117,6 +120,16 @@ def _refused() -> None:
         error: AuditError | None = st.session_state.get(evaluate_source.REFUSED)
         if error is not None:
             frame.refusal(error)
+            if error.code in CONVERTED:
+                st.download_button(
+                    "Download the converter",
+                    lambda: CONVERTER.read_text("utf-8"),
+                    CONVERTER.name,
+                    "text/x-python",
+                    key="evaluate.converter",
+                    on_click="ignore",
+                    help="Run it where you trust the file: it runs what is in it.",
+                )
 
 
 def _sources(jobs: LocalJobs, listed: list[Job]) -> None:

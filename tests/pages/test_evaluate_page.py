@@ -100,6 +100,7 @@ def test_a_program_is_refused_in_words_and_the_page_goes_on(page, tmp_path):
     assert "PICKLE_GLOBAL" in error
     assert "posix.system" in error
     assert "convert_checkpoint.py" in error
+    assert "Download the converter" in [one.proto.label for one in test.get("download_button")]
     assert test.file_uploader
     fine(upload(test, checkpoint(tmp_path)))
 
