@@ -1,0 +1,226 @@
+"""Films as pictures: enlarged, with boxes and words inside them, and as a sheet to save; Pillow.
+
+What must not be lost is drawn inside the picture, so that a copy or a crop keeps it.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from core.xray.heat import Frame, Pixels, colours
+
+SIDE: Final = 768  # pixels of a film's longer side on a page
+THUMB: Final = 144
+SHEET: Final = 1_200  # width of a sheet
+INK, PAPER, QUIET, LINE, ALARM = "#1B1F24", "#FFFFFF", "#667080", "#E5E7EB", "#B3261E"
+DASH: Final = 10
+EDGE: Final = 36  # of a sheet
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A box on a film, in fractions of it, and who drew it."""
+
+    box: Frame
+    text: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One film on a sheet, with the words over it and the end of its scale under it.
+
+    Attributes
+    ----------
+    pixels : (H, W, 3) uint8
+    title : str
+    legend : str
+        What the colours say; empty where there are none.
+    """
+
+    pixels: Pixels
+    title: str
+    legend: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A picture to save, with all that must go with it."""
+
+    banner: tuple[str, ...]
+    heading: str
+    panels: tuple[Panel, ...]
+    lines: tuple[str, ...]
+
+
+def enlarged(film: Pixels, side: int = SIDE) -> Pixels:
+    """Return a grey film whose longer side has `side` pixels, smooth."""
+    height, width = film.shape
+    factor = side / max(height, width)
+    size = max(1, round(width * factor)), max(1, round(height * factor))
+    how = Image.Resampling.BICUBIC if factor > 1 else Image.Resampling.BOX
+    return np.asarray(Image.fromarray(film).resize(size, how))
+
+
+def coloured(film: Pixels) -> Pixels:
+    """Return a grey film as (H, W, 3)."""
+    return np.repeat(film[..., None], 3, axis=2)
+
+
+def marked(pixels: Pixels, marks: Sequence[Mark], tag: str = "") -> Pixels:
+    """Return a picture with boxes, dashed white on a dark outline, and a tag in two corners."""
+    image = Image.fromarray(pixels)
+    draw = ImageDraw.Draw(image)
+    font = _font(max(10, round(max(image.size) / 42)))
+    for mark in marks:
+        left, top, right, bottom = _on(mark.box, image.size)
+        _dashed(draw, (left, top, right, bottom))
+        if mark.text:
+            _label(draw, (left, top), mark.text, font, image.size)
+    if tag:
+        width = draw.textlength(tag, font)
+        _label(draw, (0, 0), tag, font, image.size)
+        _label(draw, (image.size[0] - width, image.size[1]), tag, font, image.size)
+    return np.asarray(image)
+
+
+def png(pixels: Pixels) -> bytes:
+    """Return a picture as PNG, without any metadata."""
+    return _png(Image.fromarray(pixels))
+
+
+def sheet(found: Sheet) -> bytes:
+    """Return a sheet as PNG: banner, heading, panels beside one another, and what they say."""
+    inner = SHEET - 2 * EDGE
+    tall = 40 * 60 + max(panel.pixels.shape[0] for panel in found.panels) + SHEET
+    image = Image.new("RGB", (SHEET, tall), PAPER)
+    draw = ImageDraw.Draw(image)
+    y = _banner(draw, found.banner, EDGE)
+    y = _text(draw, found.heading, (EDGE, y + 24), _font(30), INK, inner) + 18
+    y = _panels(image, draw, found.panels, y)
+    for line in found.lines:
+        y = _text(draw, line, (EDGE, y + 10), _font(19), INK, inner)
+    return _png(image.crop((0, 0, SHEET, y + EDGE)))
+
+
+def _png(image: Image.Image) -> bytes:
+    out = io.BytesIO()
+    image.save(out, "PNG", compress_level=3)
+    return out.getvalue()
+
+
+@cache
+def _font(size: int) -> Font:
+    """Return the font that comes with Pillow: the same on every machine."""
+    return ImageFont.load_default(size)
+
+
+def _on(box: Frame, size: tuple[int, int]) -> tuple[float, float, float, float]:
+    width, height = size
+    return box[0] * width, box[1] * height, box[2] * width, box[3] * height
+
+
+def _dashed(draw: ImageDraw.ImageDraw, box: tuple[float, float, float, float]) -> None:
+    """Draw a rectangle's outline: dark, and white dashes on it."""
+    left, top, right, bottom = box
+    draw.rectangle(box, outline="#111111", width=4)
+    for x in np.arange(left, right, DASH):
+        for y in (top, bottom - 3):
+            draw.rectangle((x, y + 1, min(x + 0.6 * DASH, right), y + 2), fill="white")
+    for y in np.arange(top, bottom, DASH):
+        for x in (left, right - 3):
+            draw.rectangle((x + 1, y, x + 2, min(y + 0.6 * DASH, bottom)), fill="white")
+
+
+def _label(
+    draw: ImageDraw.ImageDraw,
+    corner: tuple[float, float],
+    text: str,
+    font: Font,
+    size: tuple[int, int],
+) -> None:
+    """Write white words on dark above a corner, or as near as the picture has room."""
+    left, top, right, bottom = draw.textbbox((0, 0), text, font)
+    width, height = right - left + 12, bottom - top + 10
+    x = min(max(0.0, corner[0]), size[0] - width)
+    y = min(max(0.0, corner[1] - height), size[1] - height)
+    draw.rectangle((x, y, x + width, y + height), fill="#111111")
+    draw.text((x + 6 - left, y + 5 - top), text, fill="white", font=font)
+
+
+def _banner(draw: ImageDraw.ImageDraw, lines: Sequence[str], y: int) -> int:
+    start = y
+    y = _text(draw, lines[0], (EDGE + 20, y + 4), _font(24), INK, SHEET - 2 * EDGE - 20)
+    for line in lines[1:]:
+        y = _text(draw, line, (EDGE + 20, y + 6), _font(19), QUIET, SHEET - 2 * EDGE - 20)
+    draw.rectangle((EDGE, start, EDGE + 5, y + 6), fill=ALARM)
+    return y + 6
+
+
+def _panels(image: Image.Image, draw: ImageDraw.ImageDraw, panels: Sequence[Panel], y: int) -> int:
+    """Draw panels beside one another; return where they end."""
+    n, gap = len(panels), 24
+    width = (SHEET - 2 * EDGE - gap * (n - 1)) // n
+    starts = [EDGE + i * (width + gap) for i in range(n)]
+    small = _font(19)
+    below = max(
+        _text(draw, panel.title, (x, y), small, INK, width)
+        for x, panel in zip(starts, panels, strict=True)
+    )
+    end = below
+    for x, panel in zip(starts, panels, strict=True):
+        film = Image.fromarray(panel.pixels)
+        factor = min(width / film.width, SHEET / film.height)
+        film = film.resize((round(film.width * factor), round(film.height * factor)))
+        image.paste(film, (x, below + 8))
+        bottom = below + 8 + film.height
+        end = max(end, _legend(image, draw, panel.legend, (x, bottom + 12), width))
+    return end + 8
+
+
+def _legend(
+    image: Image.Image, draw: ImageDraw.ImageDraw, text: str, at: tuple[int, int], width: int
+) -> int:
+    """Draw the scale of the colours with its words; return where it ends."""
+    x, y = at
+    if not text:
+        return y
+    ramp = colours(np.tile(np.linspace(0, 1, 180, dtype=np.float32), (14, 1)))
+    small = _font(19)
+    draw.text((x, y), "weak", fill=QUIET, font=small)
+    start = x + round(draw.textlength("weak", small)) + 10
+    image.paste(Image.fromarray(ramp), (start, y + 5))
+    return _text(draw, text, (start + 190, y), small, QUIET, width - (start + 190 - x))
+
+
+def _text(
+    draw: ImageDraw.ImageDraw,
+    text: str,
+    at: tuple[int, int],
+    font: Font,
+    colour: str,
+    width: int,
+) -> int:
+    """Write words in lines of a width; return where they end."""
+    x, y = at
+    step = round(1.3 * sum(abs(end) for end in draw.textbbox((0, 0), "Ag", font)[3:]))
+    for line in _lines(draw, text, font, width):
+        draw.text((x, y), line, fill=colour, font=font)
+        y += step
+    return y
+
+
+def _lines(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> list[str]:
+    lines = [""]
+    for word in text.replace("\u202f", " ").split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and draw.textlength(longer, font) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines

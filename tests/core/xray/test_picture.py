@@ -1,0 +1,77 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.xray import picture
+from core.xray.picture import Mark, Panel, Sheet
+
+GREY = np.full((200, 300), 90, np.uint8)
+BANNER = ("Research use, not a medical device.", "Labels are often wrong.")
+
+
+def opened(data: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(data))
+    image.load()
+    return image
+
+
+@pytest.mark.parametrize(
+    ("shape", "side", "expected"),
+    [
+        ((128, 128), 768, (768, 768)),
+        ((1024, 512), 768, (768, 384)),
+        ((3000, 2), 768, (768, 1)),
+    ],
+)
+def test_the_longer_side_is_what_was_asked_for(shape, side, expected):
+    film = np.full(shape, 90, np.uint8)
+    found = picture.enlarged(film, side)
+    assert found.shape == expected
+    assert np.unique(found).tolist() == [90]
+
+
+def test_a_box_is_drawn_where_it_is_and_leaves_its_inside_alone():
+    drawn = picture.marked(picture.coloured(GREY), [Mark((0.25, 0.25, 0.75, 0.75), "")])
+    changed = (drawn != 90).any(axis=2)
+    rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
+    assert (rows.min(), rows.max()) == (50, 150)
+    assert (columns.min(), columns.max()) == (75, 225)
+    assert not changed[55:145, 80:220].any()
+    assert (drawn == 255).all(axis=2).any()  # white on dark
+    assert (drawn < 20).all(axis=2).any()
+
+
+def test_a_tag_stands_in_two_corners():
+    drawn = picture.marked(picture.coloured(GREY), [], "SYNTHETIC")
+    changed = (drawn != 90).any(axis=2)
+    assert changed[:10, :20].any()
+    assert changed[-10:, -20:].any()
+    assert not changed[60:140].any()
+
+
+def test_words_stay_inside_the_picture_at_every_edge():
+    for box in ((0.0, 0.0, 0.1, 0.1), (0.9, 0.9, 1.0, 1.0)):
+        drawn = picture.marked(picture.coloured(GREY), [Mark(box, "drawn by a radiologist")])
+        assert drawn.shape == (200, 300, 3)
+        assert (drawn[..., 0] > 200).sum() > 60  # letters
+
+
+def test_a_picture_has_no_metadata():
+    image = opened(picture.png(picture.coloured(GREY)))
+    assert image.size == (300, 200)
+    assert image.info == {}
+
+
+def test_a_sheet_holds_panels_of_their_proportions_and_grows_with_its_words():
+    panels = (Panel(picture.coloured(GREY), "One", "strong"), Panel(picture.coloured(GREY), "Two"))
+    short = opened(picture.sheet(Sheet(BANNER, "Nodule", panels, ("A line.",))))
+    long = opened(picture.sheet(Sheet(BANNER, "Nodule", panels, ("A line. " * 80,))))
+    assert short.width == long.width == picture.SHEET
+    assert long.height > short.height + 60
+    greys = (np.asarray(short) == 90).all(axis=2)
+    width = (picture.SHEET - 2 * picture.EDGE - 24) // 2
+    assert greys.sum() == pytest.approx(2 * width * width * 200 / 300, rel=0.01)
+    red = np.array([0xB3, 0x26, 0x1E])
+    assert (np.asarray(short)[:150] == red).all(axis=2).any()
