@@ -1,7 +1,9 @@
 """The cached part of the post-hoc page, method by method; keys and scopes as in `cache`."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,8 @@ from pages.ui import cache
 
 MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
 MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
+Key = TypeVar("Key", bound=Hashable)
+Found = TypeVar("Found")
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
 
 
@@ -56,18 +60,18 @@ def parts(run: cache.Run, where: Where) -> Parts:
     return posthoc.parts(splits, where.fit_on, where.test, share=where.share, seed=where.seed)
 
 
-class Results:
+class Results(Generic[Key, Found]):
     """What was computed last, by step; shared by the sessions of a process, or of one session."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
-        self._found: dict[Step, Evaluated] = {}
+        self._found: dict[Key, Found] = {}
 
-    def get(self, step: Step) -> Evaluated | None:
+    def get(self, step: Key) -> Found | None:
         """Return a result, or None when it must be computed."""
         return self._found.get(step)
 
-    def put(self, step: Step, found: Evaluated) -> None:
+    def put(self, step: Key, found: Found) -> None:
         """Keep a result; the oldest goes when there are too many."""
         with self._lock:
             self._found[step] = found
@@ -76,16 +80,16 @@ class Results:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _library_results() -> Results:
+def _library_results() -> Results[Step, Evaluated]:
     return Results(256)
 
 
 @st.cache_resource(scope="session", show_spinner=False)
-def _draft_results() -> Results:
+def _draft_results() -> Results[Step, Evaluated]:
     return Results(64)
 
 
-def results(run: cache.Run) -> Results:
+def results(run: cache.Run) -> Results[Step, Evaluated]:
     """Return where a run's results are kept; those of a draft belong to its session."""
     return _draft_results() if run.draft else _library_results()
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.calibrators.posthoc import cut, fit
 from core.library import SAMPLES, Library, Source
 from core.predictions import Predictions, ScoreKind, Task
-from pages.ui import cache_posthoc, fitting
+from pages.ui import cache_posthoc, steps
 
 ROOT = Path(__file__).parents[2]
 OVER = "digits-overconfident"
@@ -278,7 +278,7 @@ def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypat
 def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
-    work = test.session_state[fitting.AT_WORK][1]
+    work = test.session_state[steps.AT_WORK].work
     test.button(key="fitting.stop").click().run()
     code, _ = work.answer.result(60)
     assert code != 0
@@ -292,7 +292,7 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
 def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=5), test=rows(seed=6)), methods="ts")
-    test.session_state[fitting.AT_WORK][1].cancel.set()
+    test.session_state[steps.AT_WORK].work.cancel.set()
     until(test, lambda one: len(one.error) > 0)
     assert "LOST_WORKER" in test.error[0].value
     test.button(key="fitting.go_on").click().run()
