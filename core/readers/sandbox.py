@@ -1,79 +1,21 @@
-"""The parent's side of reading: start a walled child, wait, take its arrays, leave nothing."""
+"""Read a file in a walled child, and leave nothing behind."""
 
-import contextlib
-import json
-import logging
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from hashlib import blake2b
-from io import BufferedWriter, FileIO
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from core import defaults
-from core.errors import LostWorker, Refused
-from core.readers import scratch
+from core.readers.film import Film
 from core.readers.history_file import HistoryFile
-from core.readers.limits import NOBODY
 from core.readers.options import ReadOptions
 from core.readers.result import ReadResult
+from core.readers.walled import GIB, digest_of, job_of, opened, private_folder, run
 from core.readers.weights import WeightsFile
-from core.readers.wire import (
-    RESULT,
-    open_left,
-    read_left_history,
-    read_left_weights,
-    read_result,
-)
+from core.readers.wire import read_left_film, read_left_history, read_left_weights, read_result
 
-log = logging.getLogger(__name__)
-
-ROOT = Path(__file__).resolve().parents[2]
-GIB = 2**30
-WINDOWS = sys.platform == "win32"
-POLL_S = 0.02
-DIGEST_BLOCK = 2**20
-PACKED = (b"PK", b"PA")  # zip and Parquet: their bytes may become many more in memory
-OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.child
-ERRORS = "stderr.txt"
-AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors"
-
-
-@dataclass(frozen=True)
-class Input:
-    """One open file with the name a user knows it by."""
-
-    file: FileIO
-    name: str
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return os.fstat(self.file.fileno()).st_size
-
-    @property
-    def memory_bytes(self) -> int:
-        """What reading it may take beyond the interpreter."""
-        self.file.seek(0)
-        packed = self.file.read(2) in PACKED
-        return GIB + 8 * self.size if packed else 3 * self.size
-
-    @property
-    def handle(self) -> int | str:
-        """What the child opens: the descriptor, or the path on Windows."""
-        return str(Path(self.file.name).resolve()) if WINDOWS else self.file.fileno()
-
-    def digest_into(self, state: blake2b) -> None:
-        """Add the bytes to a digest, block by block."""
-        self.file.seek(0)
-        while block := self.file.read(DIGEST_BLOCK):
-            state.update(block)
+FILM_BYTES = 3 * GIB  # a film of 50 million pixels in colour, twice, and the decoders themselves
+FILM_TIMEOUT_S = 60.0
 
 
 def read(  # noqa: PLR0913  each is a separate wish of a page or the command line
@@ -119,13 +61,15 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
         The child died, or left no valid result.
     """
     with ExitStack() as stack:
-        inputs = [_opened(stack, path, name)]
+        inputs = [opened(stack, path, name)]
         if labels is not None:
-            inputs.append(_opened(stack, labels, labels_name))
-        folder = stack.enter_context(_private_folder())
-        job = _job(inputs, options or ReadOptions(), folder, memory_bytes, timeout_s)
-        _run(job, inputs, timeout_s, cancel)
-        return replace(read_result(folder), digest=_digest(inputs))
+            inputs.append(opened(stack, labels, labels_name))
+        folder = stack.enter_context(private_folder())
+        job = job_of(
+            "predictions", inputs, options or ReadOptions(), folder, memory_bytes, timeout_s
+        )
+        run(job, inputs, timeout_s, cancel)
+        return replace(read_result(folder), digest=digest_of(inputs))
 
 
 def read_bin_history(
@@ -155,11 +99,11 @@ def read_bin_history(
         The child died, or left no valid result.
     """
     with ExitStack() as stack:
-        inputs = [_opened(stack, path, name)]
-        folder = stack.enter_context(_private_folder())
-        job = _job(inputs, ReadOptions(), folder, None, timeout_s) | {"reader": "history"}
-        _run(job, inputs, timeout_s, cancel)
-        return replace(read_left_history(folder), digest=_digest(inputs))
+        inputs = [opened(stack, path, name)]
+        folder = stack.enter_context(private_folder())
+        job = job_of("history", inputs, ReadOptions(), folder, None, timeout_s)
+        run(job, inputs, timeout_s, cancel)
+        return replace(read_left_history(folder), digest=digest_of(inputs))
 
 
 def read_weights(
@@ -197,168 +141,53 @@ def read_weights(
         LIBRARY_WRITE: `into` cannot be written.
     """
     with ExitStack() as stack:
-        inputs = [_opened(stack, path, name)]
-        folder = stack.enter_context(_private_folder())
+        inputs = [opened(stack, path, name)]
+        folder = stack.enter_context(private_folder())
         # Storages are never compressed and are read one by one; the largest may be copied.
         limit = memory_bytes or GIB + 3 * inputs[0].size
-        job = _job(inputs, ReadOptions(), folder, limit, timeout_s) | {"reader": "weights"}
-        _run(job, inputs, timeout_s, cancel)
-        return replace(read_left_weights(folder, into), digest=_digest(inputs))
+        job = job_of("weights", inputs, ReadOptions(), folder, limit, timeout_s)
+        run(job, inputs, timeout_s, cancel)
+        return replace(read_left_weights(folder, into), digest=digest_of(inputs))
 
 
-def _digest(inputs: list[Input]) -> str:
-    state = blake2b(digest_size=16)
-    for item in inputs:
-        item.digest_into(state)
-    return state.hexdigest()
+def read_film(
+    path: Path,
+    *,
+    name: str,
+    timeout_s: float = FILM_TIMEOUT_S,
+    cancel: threading.Event | None = None,
+) -> Film:
+    """Read a film (PNG, JPEG or DICOM) in a child process of its own; only pixels come back.
 
+    Parameters
+    ----------
+    path, timeout_s, cancel
+        As of `read`; the content decides what the file is, never its name.
+    name : str
+        What messages call it, such as "film 3": never the user's file name, which may be that of
+        a patient.
 
-def _opened(stack: ExitStack, path: Path, name: str | None) -> Input:
-    try:
-        # Unbuffered: the child shares the position, which a buffer of ours would not notice.
-        file = stack.enter_context(path.open("rb", buffering=0))
-    except OSError as error:
-        what = f"{name or path.name} cannot be opened ({error.strerror})"
-        raise Refused("FORMAT_UNKNOWN", what, "check the path and the permissions") from error
-    return Input(file, name or path.name)
+    Returns
+    -------
+    Film
+        Greys, upright, white = dense.
 
-
-@contextmanager
-def _private_folder() -> Iterator[Path]:
-    """Make a folder that only the child and we can enter, gone afterwards whatever happens."""
-    try:
-        folder = scratch.make("read")
-    except OSError as error:
-        raise _no_room(f"it cannot be written ({error.strerror})") from error
-    try:
-        if not WINDOWS and os.geteuid() == 0:
-            os.chown(folder, NOBODY, NOBODY)
-        yield folder
-    finally:
-        scratch.remove(folder)
-
-
-def _job(
-    inputs: list[Input],
-    options: ReadOptions,
-    folder: Path,
-    memory_bytes: int | None,
-    timeout_s: float,
-) -> dict[str, object]:
-    return {
-        "reader": "predictions",
-        "input": inputs[0].handle,
-        "name": inputs[0].name,
-        "labels": inputs[1].handle if len(inputs) > 1 else None,
-        "labels_name": inputs[1].name if len(inputs) > 1 else None,
-        "options": options.to_json(),
-        "folder": str(folder),
-        "memory_bytes": memory_bytes or GIB + sum(item.memory_bytes for item in inputs),
-        "seconds": int(timeout_s) + 1,
-    }
-
-
-def _environment() -> dict[str, str]:
-    """Nothing of ours but what a quiet, single-threaded interpreter needs."""
-    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    kept = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
-    return {
-        **kept,
-        **dict.fromkeys(threads, "1"),
-        "ARROW_DEFAULT_MEMORY_POOL": "system",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "random",
-    }
-
-
-def _run(
-    job: dict[str, object], inputs: list[Input], timeout_s: float, cancel: threading.Event | None
-) -> None:
-    """Start the child and wait for its result, the clock, or the user."""
-    folder = Path(str(job["folder"]))
-    with (folder / ERRORS).open("wb") as errors:
-        child = _start(job, inputs, errors)
-    try:
-        _wait(child, time.monotonic() + timeout_s, cancel, timeout_s)
-    finally:
-        _end(child)
-    _judge_exit(child.returncode, folder)
-
-
-def _start(
-    job: dict[str, object], inputs: list[Input], errors: BufferedWriter
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "core.readers.child", json.dumps(job)],
-        cwd=ROOT,
-        env=_environment(),
-        pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        start_new_session=True,
-    )
-
-
-def _wait(
-    child: subprocess.Popen[bytes],
-    deadline: float,
-    cancel: threading.Event | None,
-    timeout_s: float,
-) -> None:
-    while not _exited(child):
-        if cancel is not None and cancel.is_set():
-            raise Refused("CANCELLED", "reading was cancelled", "start it again when you like")
-        if time.monotonic() > deadline:
-            what = f"reading took longer than {timeout_s:g} seconds"
-            raise Refused("LIMIT_TIME", what, AGAIN)
-        time.sleep(POLL_S)
-
-
-def _exited(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the child ended; it is not reaped yet, so that its group's number stays taken."""
-    if WINDOWS:
-        return child.poll() is not None
-    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and whatever it started, and reap it."""
-    if WINDOWS:
-        child.kill()
-    else:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _judge_exit(code: int, folder: Path) -> None:
-    if code == 0 and (folder / RESULT).exists():
-        return
-    if code == -getattr(signal, "SIGXCPU", 0):
-        raise Refused("LIMIT_TIME", "reading took too much processor time", AGAIN)
-    if code == OUT_OF_MEMORY:
-        raise Refused(
-            "LIMIT_MEMORY", "reading needs more memory than the file's size allows", AGAIN
+    Raises
+    ------
+    Refused
+        Any code of `core.readers.film_file`, none of which repeats a word of the file;
+        LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
+    LostWorker
+        The child died, or left no valid result.
+    """
+    with ExitStack() as stack:
+        inputs = [opened(stack, path, name)]
+        folder = stack.enter_context(private_folder())
+        limit = FILM_BYTES + 3 * inputs[0].size
+        run(
+            job_of("film", inputs, ReadOptions(), folder, limit, timeout_s),
+            inputs,
+            timeout_s,
+            cancel,
         )
-    if code == NO_ROOM:
-        raise _no_room("there is no room in it")
-    log.error("reading child ended with %d: %s", code, _last_line(folder))
-    died = f"signal {-code}" if code < 0 else f"code {code}"
-    raise LostWorker("LOST_WORKER", f"the reading process ended with {died}", "read the file again")
-
-
-def _no_room(why: str) -> Refused:
-    what = f"the result of reading goes through the temporary folder, and {why}"
-    return Refused("QUOTA", what, "free space there, or set TMPDIR to another folder")
-
-
-def _last_line(folder: Path) -> str:
-    """Where the child failed, for the server's log: the place, not the values it met."""
-    try:
-        with open_left(folder / ERRORS) as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 4_000))
-            lines = file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        return "no trace"
-    return next((line.strip() for line in reversed(lines) if line.startswith("  File")), "no trace")
+        return read_left_film(folder)

@@ -19,6 +19,7 @@ from core.errors import LostWorker, Notice, Refused
 from core.histories import COLUMNS, BinHistory
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.contents import Entry, Source
+from core.readers.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.history_file import HistoryFile
 from core.readers.interpret import Interpreted
 from core.readers.judge import Ready
@@ -30,6 +31,7 @@ from core.readers.weights import WeightsFile
 from core.readers.weights_file import FoundWeights
 
 RESULT = "result.json"
+FILM = "film.npy"
 MAX_JSON = 2**30
 COPIED = 2**20  # bytes at a time
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -55,6 +57,12 @@ def write_history(folder: Path, found: HistoryFile) -> None:
     """Write the columns of a history, and the JSON last."""
     for name in COLUMNS:
         _save(folder / f"{name}.npy", getattr(found.bins, name))
+    _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
+
+
+def write_film(folder: Path, found: Film) -> None:
+    """Write the pixels of a film, and the JSON last."""
+    _save(folder / FILM, found.pixels)
     _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
 
 
@@ -135,6 +143,19 @@ def read_left_history(folder: Path) -> HistoryFile:
             name: _array(folder / f"{name}.npy", {"int64", "float64"}) for name in COLUMNS
         }
         return HistoryFile(BinHistory(**columns), _notices(data))
+
+
+def read_left_film(folder: Path) -> Film:
+    """Return the film that the child read, copied to memory; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        found = cast("Pixels", _array(folder / FILM, {"uint8"}))
+        height, width = found.shape  # a ValueError where there are not two sides
+        if found.size > MAX_PIXELS or min(height, width) < MIN_SIDE:
+            raise ValueError(found.shape)
+        pixels = np.array(found, order="C")
+        pixels.flags.writeable = False
+        return Film(pixels, _notices(data))
 
 
 def read_left_weights(folder: Path, into: Path) -> WeightsFile:

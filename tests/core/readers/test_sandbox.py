@@ -18,7 +18,7 @@ import pytest
 
 from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
-from core.readers import sandbox, wire
+from core.readers import sandbox, walled, wire
 from core.readers.contents import Source
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
@@ -109,7 +109,7 @@ def test_an_evil_pickle_leaves_nothing_behind(scratch: Path, evil: object) -> No
         sandbox.read(path)
     assert caught.value.code == "PICKLE_GLOBAL"
     assert [p.name for p in path.parent.iterdir()] == ["evil.pkl"]
-    assert not (sandbox.ROOT / "pwned").exists()
+    assert not (walled.ROOT / "pwned").exists()
     assert leftovers(scratch) == []
 
 
@@ -216,7 +216,7 @@ def test_the_walls_hold_inside_the_child() -> None:
         port = str(server.getsockname()[1])
         done = subprocess.run(
             [sys.executable, "-c", WALLS, port],
-            cwd=sandbox.ROOT, capture_output=True, text=True, check=True,
+            cwd=walled.ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip
     alone, reached, memory, user = done.stdout.split()
     assert memory == "refused"
@@ -271,7 +271,7 @@ import os, sys
 from pathlib import Path
 from core.errors import Refused
 from core.readers import child
-child.import_early()
+child.import_early("film")
 before = set(sys.modules)
 for name in sys.argv[1:]:
     job = {"options": {}, "name": name, "input": os.open(name, os.O_RDONLY), "labels": None}
@@ -309,7 +309,7 @@ def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> Non
         write(data, name)
     done = subprocess.run(
         [sys.executable, "-c", LATE, *files],
-        env={**os.environ, "PYTHONPATH": str(sandbox.ROOT)},
+        env={**os.environ, "PYTHONPATH": str(walled.ROOT)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == []
@@ -330,14 +330,14 @@ def saved_weights() -> bytes:
 def test_a_full_disk_is_named_as_such(scratch: Path, name: str) -> None:
     """Where the child writes an array or its answer lies a device that is always full."""
     with (
-        sandbox._private_folder() as folder,
+        walled.private_folder() as folder,
         write(made.npz(logits=z, labels=y)).open("rb") as file,
     ):
         (folder / name).symlink_to("/dev/full")
-        item = sandbox.Input(file, "a.npz")  # type: ignore[arg-type]
-        job = sandbox._job([item], ReadOptions(), folder, 2**31, 60)
+        item = walled.Input(file, "a.npz")  # type: ignore[arg-type]
+        job = walled.job_of("predictions", [item], ReadOptions(), folder, 2**31, 60)
         with pytest.raises(Refused) as caught:
-            sandbox._run(job, [item], 60, None)
+            walled.run(job, [item], 60, None)
     assert (caught.value.code, "no room" in caught.value.what) == ("QUOTA", True)
 
 
@@ -376,9 +376,9 @@ def test_what_the_child_left_is_opened_only_where_it_is_a_plain_file(
 @linux
 def test_the_trace_of_a_failure_is_read_from_a_plain_file_only(scratch: Path) -> None:
     write(b'  File "secret", line 1\n', "secret")
-    with sandbox._private_folder() as folder:
-        (folder / sandbox.ERRORS).symlink_to(Path("secret").resolve())
-        assert sandbox._last_line(folder) == "no trace"
-        (folder / sandbox.ERRORS).unlink()
-        (folder / sandbox.ERRORS).write_text('x\n  File "a.py", line 2\nValueError\n')
-        assert sandbox._last_line(folder) == 'File "a.py", line 2'
+    with walled.private_folder() as folder:
+        (folder / walled.ERRORS).symlink_to(Path("secret").resolve())
+        assert walled.last_line(folder) == "no trace"
+        (folder / walled.ERRORS).unlink()
+        (folder / walled.ERRORS).write_text('x\n  File "a.py", line 2\nValueError\n')
+        assert walled.last_line(folder) == 'File "a.py", line 2'

@@ -1,0 +1,130 @@
+"""PNG and JPEG to greys; imports Pillow, so only the sealed process imports this."""
+
+import io
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from core.errors import Notice, Refused
+from core.readers.film import Film, Pixels
+from core.readers.film_chunks import PNG, Skeleton, jpeg_skeleton, png_skeleton
+
+BLOCK: Final = 2**22  # pixels looked at together
+COLOUR: Final = 8  # of 255: channels that differ by less are a grey that was rounded
+FINE: Final = 127  # steps that the upper 8 of 16 bits must at least span
+
+
+def read_picture(data: memoryview) -> Film:
+    """Return the film in the bytes of a PNG or JPEG.
+
+    Raises
+    ------
+    Refused
+        As `core.readers.film_chunks`; DTYPE: 16 bits a colour, of which few are used.
+    Exception
+        Whatever Pillow throws at damaged files.
+    """
+    form = "PNG" if bytes(data[:8]) == PNG else "JPEG"
+    bones = png_skeleton(data) if form == "PNG" else jpeg_skeleton(bytes(data))
+    with Image.open(io.BytesIO(bones.data), formats=(form,)) as picture:
+        picture.load()
+        if picture.mode.startswith("I"):
+            greys, said = _windowed(np.asarray(picture, np.uint16), bones.key)
+        else:
+            greys, said = _greys(picture, bones)
+    turned = upright(greys, bones.orientation)
+    if turned is not greys:
+        text = "the file says how the film was held; it was turned or mirrored accordingly"
+        said.append(Notice("EXIF_APPLIED", text))
+    return Film(turned, tuple(said))
+
+
+def upright(greys: Pixels, orientation: int) -> Pixels:
+    """Return greys as they are looked at, by Exif's number for how they were held."""
+    if orientation in (5, 6, 7, 8):
+        greys = greys.T
+    if orientation in (2, 3, 6, 7):  # after the transposition 6 is a quarter turn to the right
+        greys = greys[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        greys = greys[::-1]
+    return greys
+
+
+def _windowed(values: npt.NDArray[np.uint16], key: int | None) -> tuple[Pixels, list[Notice]]:
+    """Return 16-bit greys spread over black to white, with nothing cut off at either end."""
+    low, high = int(values.min()), int(values.max())
+    steps = np.arange(2**16, dtype=np.float64)
+    table = np.clip((steps - low) / max(high - low, 1), 0, 1) * 255
+    said = [spread(low, high, "16 bits")]
+    if key is not None and np.any(values == key):
+        table[key] = 0
+        said.append(_transparent())
+    return np.rint(table).astype(np.uint8)[values], said
+
+
+def spread(low: float, high: float, depth: str) -> Notice:
+    """Return the notice of values spread linearly over black to white."""
+    text = f"{depth} a pixel: its values, {low:g} to {high:g}, were spread over black to white"
+    return Notice("WINDOW", text)
+
+
+def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]:
+    said: list[Notice] = []
+    if picture.mode == "CMYK":
+        picture = picture.convert("RGB")
+        said.append(Notice("COLOUR_CONVERTED", "printing colours (CMYK) were turned into greys"))
+    elif picture.mode in ("P", "PA") or "transparency" in picture.info:
+        picture = picture.convert("RGBA")
+    if picture.mode in ("LA", "RGBA"):
+        picture = _opaque(picture, said)
+    if picture.mode == "RGB" and not said_of(said, "COLOUR_CONVERTED") and _differ(picture):
+        said.append(Notice("COLOUR_CONVERTED", "the picture has colours, which were turned grey"))
+    greys = np.asarray(picture.convert("L"))
+    if bones.depth == 16:
+        said.append(_upper_bits(greys))
+    return greys, said
+
+
+def said_of(notices: list[Notice], code: str) -> bool:
+    """Whether a notice of this code is among them."""
+    return any(notice.code == code for notice in notices)
+
+
+def _opaque(picture: Image.Image, said: list[Notice]) -> Image.Image:
+    """Return a picture without its alpha channel, drawn on black where that is not opaque."""
+    plain = "L" if picture.mode == "LA" else "RGB"
+    alpha = picture.getchannel("A")
+    if alpha.getextrema()[0] == 255:
+        return picture.convert(plain)
+    said.append(_transparent())
+    return Image.composite(picture.convert(plain), Image.new(plain, picture.size), alpha)
+
+
+def _transparent() -> Notice:
+    return Notice("TRANSPARENCY", "parts of the picture are transparent and were drawn on black")
+
+
+def _differ(picture: Image.Image) -> bool:
+    """Whether channels differ by more than rounding anywhere."""
+    return any(
+        int(np.ptp(part.astype(np.int16), axis=-1).max()) > COLOUR for part in _rows(picture)
+    )
+
+
+def _rows(picture: Image.Image) -> Iterator[Pixels]:
+    """Yield bands of rows, so that a large picture is never copied whole."""
+    step = max(1, BLOCK // picture.width)
+    for top in range(0, picture.height, step):
+        bottom = min(top + step, picture.height)
+        yield np.asarray(picture.crop((0, top, picture.width, bottom)))
+
+
+def _upper_bits(greys: Pixels) -> Notice:
+    """Return the notice of colours of 16 bits, of which a decoder keeps the upper 8."""
+    if int(np.ptp(greys)) < FINE:
+        what = "a PNG of 16 bits a colour whose upper 8 bits hold too few steps of grey"
+        raise Refused("DTYPE", what, "save it as grey PNG of 16 bits, or stretch its greys first")
+    return Notice("WINDOW", "16 bits a colour: the upper 8 of them were taken")
