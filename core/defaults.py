@@ -16,6 +16,7 @@ S99: Final = 0.99  # Mukhoti et al. 2020, table 6: share of rows at or above thi
 SOUND_FLOOR: Final = 0.02  # below this noise floor (q95) "within chance" may be called sound
 MIXED_SHARE: Final = 0.20  # rows in bins of the opposite sign that turn a verdict into "mixed"
 SMALL_N: Final = 30  # fewer rows are said to be few
+FEW_EVENTS: Final = 200  # events or non-events below which no curve is judged, Van Calster 2016
 
 MAX_COLUMNS: Final = 20_000
 MAX_MEMBERS: Final = 2_000  # entries of an archive

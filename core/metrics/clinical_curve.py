@@ -1,0 +1,157 @@
+"""Moderate calibration: the flexible curve with its band, and ICI, E50, E90, Emax; numpy only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int
+from core.defaults import LEVEL
+from core.metrics.intervals import quantile
+from core.metrics.lowess import FRAC, Cells, Lowess
+from core.metrics.ranked import Ranked
+from core.metrics.records import Setting
+from core.predictions import Outcomes
+
+ERRORS: Final = ("ici", "e50", "e90", "emax")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Share of events as a smooth function of the stated risk.
+
+    Attributes
+    ----------
+    at : (G,) float64
+        Stated risks, ascending: the distinct ones, or means of neighbours where there are many.
+    observed : (G,) float64
+        Smoothed share of events, in [0, 1].
+    low, high : (G,) float64
+        Pointwise band, in [0, 1], around `observed`.
+    rows : (G,) int64
+        Rows at each.
+    level : float
+        Of the band.
+    settings : mapping
+        The smoother, and whether every distinct risk is a node.
+    """
+
+    at: Float
+    observed: Float
+    low: Float
+    high: Float
+    rows: Int
+    level: float
+    settings: Mapping[str, Setting]
+
+
+def flexible(p: Float, y: Bool, level: float = LEVEL) -> Curve:
+    """Return the flexible calibration curve with its pointwise band.
+
+    Parameters
+    ----------
+    p : (N,) float64 in [0, 1]
+        Stated risks, N >= 1.
+    y : (N,) bool
+        Events.
+    level : float
+        Of the band.
+
+    Notes
+    -----
+    A fitted share is a weighted sum of outcomes, so its variance is sum l_i^2 f_i (1 - f_i) with
+    the fitted shares f; the band is taken on the logit scale by the delta method. A share nearer
+    to 0 or 1 than half an event of its effective rows 1 / sum l_i^2 counts as half an event.
+    """
+    fitted = Lowess(Cells.of(Ranked.of(Outcomes(p, y))))
+    cells, observed = fitted.cells, fitted.shares
+    squares = fitted.weights**2 / cells.rows  # of each row's weight, summed within a cell
+    least = np.minimum(squares.sum(axis=1) / 2.0, 0.5)
+    moved = np.clip(observed, least, 1.0 - least)
+    variance = moved * (1.0 - moved)
+    half = quantile(level) * np.sqrt(squares @ variance) / variance
+    centre = np.log(moved) - np.log1p(-moved)
+    low, high = (1.0 / (1.0 + np.exp(-(centre + side * half))) for side in (-1.0, 1.0))
+    return Curve(
+        cells.claim,
+        observed,
+        np.minimum(low, observed),
+        np.maximum(high, observed),
+        cells.rows,
+        level,
+        smoother(cells),
+    )
+
+
+def smoother(cells: Cells) -> dict[str, Setting]:
+    """Return what the smoother was, for settings."""
+    return {
+        "smoother": "lowess",
+        "fraction": FRAC,
+        "robust_iterations": 0,
+        "nodes": cells.claim.size,
+        "exact": "yes" if cells.exact else "no: neighbours merged, linear in between",
+    }
+
+
+def curve_errors(ranked: Ranked) -> tuple[dict[str, float], dict[str, Setting]]:
+    """Return ICI, E50, E90 and Emax over the rows, and the smoother's settings."""
+    fitted = Lowess(Cells.of(ranked))
+    cells = fitted.cells
+    shares = np.interp(ranked.confidence, cells.claim, fitted.shares)
+    off = np.sort(np.abs(shares - ranked.confidence))
+    half, most = np.quantile(off, [0.5, 0.9])
+    values = (off.sum() / off.size, half, most, off[-1])
+    return dict(zip(ERRORS, map(float, values), strict=True)), smoother(cells)
+
+
+def ici(ranked: Ranked) -> float:
+    """Return the integrated calibration index: mean distance of curve and claim, in [0, 1]."""
+    return curve_errors(ranked)[0]["ici"]
+
+
+def e50(ranked: Ranked) -> float:
+    """Return the median distance of curve and claim, in [0, 1]."""
+    return curve_errors(ranked)[0]["e50"]
+
+
+def e90(ranked: Ranked) -> float:
+    """Return the 90th percentile of the distance of curve and claim, in [0, 1]."""
+    return curve_errors(ranked)[0]["e90"]
+
+
+def emax(ranked: Ranked) -> float:
+    """Return the largest distance of curve and claim, in [0, 1]."""
+    return curve_errors(ranked)[0]["emax"]
+
+
+def cell_errors(cells: Cells, rows: Int, shares: Float) -> dict[str, Float]:
+    """Return the four errors of many resamples, from cells.
+
+    Parameters
+    ----------
+    cells : Cells
+        C cells.
+    rows : (R, C) or (C,) array
+        Rows of each cell in each resample, each with the same total.
+    shares : (R, C) float64
+        Smoothed shares there.
+
+    Returns
+    -------
+    dict of str to (R,) float64
+    """
+    off = np.abs(shares - cells.claim)
+    rows = np.broadcast_to(rows, off.shape)
+    order = np.argsort(off, axis=1)
+    off, rows = np.take_along_axis(off, order, 1), np.take_along_axis(rows, order, 1)
+    held = np.cumsum(rows, axis=1)
+    total = held[:, -1:]
+
+    def reached(share: float) -> Float:
+        at = np.argmax(held >= share * total, axis=1)
+        return np.asarray(np.take_along_axis(off, at[:, None], 1)[:, 0])
+
+    mean = (off * rows).sum(axis=1) / total[:, 0]
+    return dict(zip(ERRORS, (mean, reached(0.5), reached(0.9), reached(1.0)), strict=True))

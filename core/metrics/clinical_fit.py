@@ -1,0 +1,222 @@
+"""Mean and weak calibration: calibration in the large, slope and intercept; numpy only.
+
+Logistic regressions of the outcome on logit(p), unpenalised, by Newton's method over the distinct
+claims. There are two intercepts: `citl` holds the slope at 1, `intercept` is fitted with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int, sigmoid
+from core.defaults import LEVEL
+from core.metrics.intervals import quantile, wilson
+from core.metrics.ranked import Ranked
+from core.metrics.records import Score, Setting
+from core.predictions import Outcomes
+
+CLIP: Final = 1e-12  # exact 0 and 1 have no logit
+STEPS: Final = 200
+SAME: Final = 1e-9  # logits closer than this state the same risk
+JOINT: Final = "logistic on logit(p), slope and intercept together"
+WALD: Final = "Wald"
+SHARE: Final = "Wilson interval of the share, stated risk taken as given"
+Found = Sequence[float] | str  # value, low, high, or why there are none
+
+
+@dataclass(frozen=True)
+class Recalibration:
+    """Mean and weak calibration of one binary score.
+
+    Attributes
+    ----------
+    in_the_large : Score
+        Intercept of the logistic regression with offset logit(p), slope held at 1; ideal 0,
+        above 0: more events than stated.
+    slope, intercept : Score
+        Of the joint logistic regression on logit(p); ideal 1 and 0. A slope below 1: too extreme.
+    observed_expected : Score
+        Events over the sum of p; ideal 1.
+    difference : Score
+        Share of events minus mean p; ideal 0.
+    n, events : int
+        Rows and events.
+    clipped : int
+        Rows whose p is exactly 0 or 1 and was moved by 1e-12 to have a logit.
+
+    Notes
+    -----
+    What cannot be estimated has no value, and its `reason` says why.
+    """
+
+    in_the_large: Score
+    slope: Score
+    intercept: Score
+    observed_expected: Score
+    difference: Score
+    n: int
+    events: int
+    clipped: int
+
+
+def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
+    """Return calibration in the large, slope and intercept, O:E and the mean difference.
+
+    Parameters
+    ----------
+    p : (N,) float64 in [0, 1]
+        Stated risks, N >= 1.
+    y : (N,) bool
+        Events.
+    level : float
+        Of the intervals: Wald for the regressions; for the last two Wilson's of the share of
+        events, with the stated risk taken as given.
+    """
+    claims = _Claims.of(p, y)
+    n, events = int(claims.rows.sum()), int(claims.events.sum())
+    mean = float(claims.rows @ claims.p / n)
+    share = (events / n, *map(float, wilson(np.array(events), np.array(n), level)))
+    ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
+    large, lines = _in_the_large(claims, level), _joint(claims, level)
+    slope, line = (lines, lines) if isinstance(lines, str) else lines
+
+    def score(metric: str, found: Found, **settings: Setting) -> Score:
+        both = {**settings, "events": events, "clipped": claims.clipped}
+        if isinstance(found, str):
+            return Score(metric, None, None, None, level, n, both, found)
+        value, low, high = found
+        return Score(metric, value, low, high, level, n, both)
+
+    return Recalibration(
+        score("citl", large, fit="offset logit(p), slope held at 1", interval=WALD),
+        score("slope", slope, fit=JOINT, interval=WALD),
+        score("intercept", line, fit=JOINT, interval=WALD),
+        score("observed_expected", ratio, interval=SHARE),
+        score("difference", [s - mean for s in share], interval=SHARE),
+        n,
+        events,
+        claims.clipped,
+    )
+
+
+def citl(ranked: Ranked) -> float:
+    """Return calibration in the large; NaN where only one outcome is present."""
+    return _value(recalibration(ranked.confidence, ranked.correct).in_the_large)
+
+
+def slope(ranked: Ranked) -> float:
+    """Return the calibration slope; NaN where it cannot be estimated."""
+    return _value(recalibration(ranked.confidence, ranked.correct).slope)
+
+
+def intercept(ranked: Ranked) -> float:
+    """Return the calibration intercept fitted with the slope; NaN where it has no estimate."""
+    return _value(recalibration(ranked.confidence, ranked.correct).intercept)
+
+
+def _value(score: Score) -> float:
+    return float("nan") if score.value is None else score.value
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """Distinct claims (D,) with their logit, rows and events."""
+
+    p: Float
+    logit: Float
+    rows: Int
+    events: Int
+    clipped: int
+
+    @classmethod
+    def of(cls, p: Float, y: Bool) -> "_Claims":
+        ranked = Ranked.of(Outcomes(p, y))
+        distinct = ranked.confidence[ranked.cuts[:-1]]
+        rows, events = np.diff(ranked.cuts), np.diff(ranked.sum_correct[ranked.cuts])
+        inside = np.clip(distinct, CLIP, 1.0 - CLIP)
+        clipped = int(rows[(distinct == 0.0) | (distinct == 1.0)].sum())
+        return cls(distinct, np.log(inside) - np.log1p(-inside), rows, events, clipped)
+
+
+def _one_sided(claims: _Claims) -> str:
+    n, events = int(claims.rows.sum()), int(claims.events.sum())
+    if 0 < events < n:
+        return ""
+    return f"only one outcome is present: {events} of {n} rows are events"
+
+
+def _in_the_large(claims: _Claims, level: float) -> Found:
+    """Return the intercept with offset and its interval, or why there is none.
+
+    The expected number of events rises with the intercept, so Newton's steps are kept inside a
+    bracket that shrinks around the root.
+    """
+    reason = _one_sided(claims)
+    if reason:
+        return reason
+    rows, logit, events = claims.rows, claims.logit, claims.events.sum()
+    centre = np.log(events) - np.log(rows.sum() - events)
+    low, high = centre - logit.max(), centre - logit.min()
+    at = float(np.clip(0.0, low, high))
+    for _ in range(STEPS):
+        share = sigmoid(logit + at)
+        excess, information = rows @ share - events, rows @ (share * (1.0 - share))
+        low, high = (low, at) if excess > 0.0 else (at, high)
+        step = at - excess / information if information > 0.0 else np.inf
+        new = step if low <= step <= high else (low + high) / 2.0
+        done = abs(new - at) <= 1e-13 * max(1.0, abs(at))
+        at = float(new)
+        if done:
+            break
+    share = sigmoid(logit + at)
+    half = quantile(level) / float(np.sqrt(rows @ (share * (1.0 - share))))
+    return at, at - half, at + half
+
+
+def _joint(claims: _Claims, level: float) -> tuple[Found, Found] | str:
+    """Return slope and intercept with their intervals, or why there are none."""
+    reason = _one_sided(claims) or _separated(claims)
+    if reason:
+        return reason
+    rows, events = claims.rows, claims.events
+    centre = float(rows @ claims.logit / rows.sum())
+    scale = float(np.sqrt(rows @ (claims.logit - centre) ** 2 / rows.sum()))
+    design = np.column_stack([np.ones(rows.size), (claims.logit - centre) / scale])
+    beta = np.array([np.log(events.sum()) - np.log((rows - events).sum()), 0.0])
+    loss = _loss(design @ beta, rows, events)
+    for _ in range(STEPS):
+        share = sigmoid(design @ beta)
+        gradient = design.T @ (rows * share - events)
+        information = (design * (rows * share * (1.0 - share))[:, None]).T @ design
+        step = np.linalg.solve(information, gradient)
+        size = 1.0
+        while (new := _loss(design @ (beta - size * step), rows, events)) > loss and size > 1e-10:
+            size /= 2.0
+        beta, loss = beta - size * step, min(new, loss)
+        if np.abs(size * step).max() <= 1e-12 * max(1.0, np.abs(beta).max()):
+            break
+    share = sigmoid(design @ beta)
+    information = (design * (rows * share * (1.0 - share))[:, None]).T @ design
+    # back from the standardised logit: slope b1 / s, intercept b0 - b1 m / s
+    back = np.array([[0.0, 1.0 / scale], [1.0, -centre / scale]])
+    values, spread = back @ beta, back @ np.linalg.inv(information) @ back.T
+    half = quantile(level) * np.sqrt(np.diag(spread))
+    slope, intercept = np.stack([values, values - half, values + half], axis=1).tolist()
+    return slope, intercept
+
+
+def _separated(claims: _Claims) -> str:
+    """Say why no line fits: one stated risk, or one that splits events from the others."""
+    logit = claims.logit  # two risks may have one logit, by clipping
+    if np.ptp(logit) < SAME:
+        return "every row states the same risk"
+    with_event, without = logit[claims.events > 0], logit[claims.events < claims.rows]
+    apart = without.max() <= with_event.min() or with_event.max() <= without.min()
+    return "separated: one stated risk splits events from non-events" if apart else ""
+
+
+def _loss(eta: Float, rows: Int, events: Int) -> float:
+    """Return minus the log-likelihood."""
+    return float(rows @ np.logaddexp(0.0, eta) - events @ eta)

@@ -1,0 +1,161 @@
+"""Calibration in subgroups: rows by the values of any column of a table; numpy only."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from core.arrays import Bool, Float
+from core.defaults import FEW_EVENTS, LEVEL, N_BINS, N_RESAMPLES, SEED
+from core.metrics import estimates
+from core.metrics.clinical_fit import Recalibration, recalibration
+from core.metrics.estimates import Prepared
+from core.metrics.intervals import Resamples
+from core.metrics.ranked import Ranked
+from core.metrics.records import Floor, Score
+from core.predictions import Outcomes
+
+MOST: Final = 12  # groups that are shown
+REST: Final = "all others"
+MISSING: Final = "not given"
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The group of each row, and how it was made.
+
+    Attributes
+    ----------
+    groups : (N,) tuple of str
+        Name of each row's group.
+    order : tuple of str
+        The groups in the order in which they are shown.
+    edges : (3,) tuple of float
+        Where numbers were cut into quartiles; empty for values taken as they are.
+    """
+
+    groups: tuple[str, ...]
+    order: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """Calibration of the rows of one group.
+
+    Attributes
+    ----------
+    name : str
+        The group.
+    fit : Recalibration
+        n, events, O:E, slope, both intercepts, with intervals.
+    ece, floor : Score, Floor
+        ECE over equal-width bins with interval, and what a calibrated score would show.
+    too_few : bool
+        Fewer than FEW_EVENTS events or non-events: too few to judge a curve by.
+    """
+
+    name: str
+    fit: Recalibration
+    ece: Score
+    floor: Floor
+    too_few: bool
+
+
+def too_few(n: int, events: int) -> bool:
+    """Whether there are fewer than 200 events or non-events (Van Calster et al. 2016)."""
+    return min(events, n - events) < FEW_EVENTS
+
+
+def grouping(values: Sequence[str]) -> Grouping:
+    """Return the groups of a column.
+
+    Parameters
+    ----------
+    values : (N,) sequence of str
+        A column of a table as it was read; empty cells are a group of their own.
+
+    Returns
+    -------
+    Grouping
+        More than 12 different numbers are cut into quartiles, whose edges are in their names.
+        Otherwise values are groups, the most frequent ones first; beyond 12 groups the rest
+        becomes one.
+    """
+    cells = [value.strip() or MISSING for value in values]
+    given = {cell for cell in cells if cell != MISSING}
+    numbers = {cell: _number(cell) for cell in given}
+    if len(given) > MOST and all(number is not None for number in numbers.values()):
+        return _quartiles(cells, {cell: n for cell, n in numbers.items() if n is not None})
+    counts = Counter(cells)
+    ranked = sorted(counts, key=lambda cell: (cell == MISSING, -counts[cell], cell))
+    if len(ranked) > MOST:
+        kept = ranked[: MOST - 1]
+        cells = [cell if cell in kept else REST for cell in cells]
+        ranked = [*(cell for cell in kept if cell != REST), REST]
+    return Grouping(tuple(cells), tuple(ranked))
+
+
+def _number(cell: str) -> float | None:
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _quartiles(cells: list[str], numbers: dict[str, float]) -> Grouping:
+    given = np.array([numbers[cell] for cell in cells if cell != MISSING])
+    edges = np.quantile(given, [0.25, 0.5, 0.75], method="inverted_cdf")
+    cuts = [f"{edge:.15g}" for edge in np.unique(edges)]
+    names = [f"up to {cuts[0]}"]
+    names += [f"over {low} to {high}" for low, high in pairwise(cuts)]
+    names.append(f"over {cuts[-1]}")
+    unique = np.unique(edges)
+    group = {cell: names[int(np.searchsorted(unique, n))] for cell, n in numbers.items()}
+    groups = [group.get(cell, MISSING) for cell in cells]
+    order = [name for name in (*names, MISSING) if name in set(groups)]
+    return Grouping(tuple(groups), tuple(order), tuple(map(float, unique)))
+
+
+def subgroups(
+    p: Float,
+    y: Bool,
+    groups: Grouping,
+    level: float = LEVEL,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = SEED,
+) -> tuple[Subgroup, ...]:
+    """Return the calibration of each group.
+
+    Parameters
+    ----------
+    p : (N,) float64 in [0, 1]
+        Stated risks.
+    y : (N,) bool
+        Events.
+    groups : Grouping
+        From `grouping`.
+    level, n_resamples, seed :
+        Of the intervals, and of the draws behind those of ECE.
+
+    Returns
+    -------
+    tuple of Subgroup
+        In the order of the grouping.
+    """
+    names = np.array(groups.groups)
+    found = []
+    for name in groups.order:
+        rows = names == name
+        fit = recalibration(p[rows], y[rows], level)
+        resamples = Resamples.of(Ranked.of(Outcomes(p[rows], y[rows])), n_resamples, seed)
+        prepared = Prepared(name, 1, "subgroup", resamples, n_resamples, seed)
+        ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
+        found.append(Subgroup(name, fit, ece, floor, too_few(fit.n, fit.events)))
+    return tuple(found)

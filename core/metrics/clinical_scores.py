@@ -1,0 +1,91 @@
+"""Proper scores of one binary claim, and two tests of calibration; numpy and one scipy function."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincc
+
+from core.arrays import Bool, Float
+from core.metrics.binning import equal_mass_cuts, sums
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
+
+
+def spiegelhalter(p: Float, y: Bool) -> tuple[float, float]:
+    """Return Spiegelhalter's z and its two-sided p-value; NaN where every p is 0, 0.5 or 1.
+
+    Parameters
+    ----------
+    p : (N,) float64 in [0, 1]
+        Stated risks.
+    y : (N,) bool
+        Events.
+
+    Notes
+    -----
+    z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)): how far the Brier score lies from
+    what it would be if every p were right (Spiegelhalter 1986).
+    """
+    z = spiegelhalter_z(Ranked.of(Outcomes(p, y)))
+    return z, math.erfc(abs(z) / math.sqrt(2.0))
+
+
+def spiegelhalter_z(ranked: Ranked) -> float:
+    """Return Spiegelhalter's z; about standard normal for a calibrated score, NaN as above."""
+    p, weight = ranked.confidence, 1.0 - 2.0 * ranked.confidence
+    variance = float((weight**2 * p * (1.0 - p)).sum())
+    if variance == 0.0:
+        return float("nan")
+    return float(((ranked.correct - p) * weight).sum()) / float(np.sqrt(variance))
+
+
+def brier_skill(ranked: Ranked) -> float:
+    """Return 1 - mean (p - y)^2 / (v (1 - v)), v the share of events among these rows.
+
+    At most 1; 0 for a score that states v for every row; NaN where one outcome is present.
+    """
+    share = ranked.hits / ranked.n
+    if share in {0.0, 1.0}:
+        return float("nan")
+    squares = (ranked.confidence - ranked.correct) ** 2
+    return 1.0 - float(squares.sum() / ranked.n) / (share * (1.0 - share))
+
+
+@dataclass(frozen=True)
+class HosmerLemeshow:
+    """Chi-square statistic, its degrees of freedom, p-value, and the groups that were formed."""
+
+    statistic: float
+    df: int
+    p_value: float
+    groups: int
+
+
+def hosmer_lemeshow(p: Float, y: Bool, groups: int = 10) -> HosmerLemeshow:
+    """Return the Hosmer-Lemeshow test for data that the score was not fitted on.
+
+    Parameters
+    ----------
+    p : (N,) float64 in [0, 1]
+        Stated risks.
+    y : (N,) bool
+        Events.
+    groups : int
+        Groups of equal counts. Equal risks are never split, so fewer may be formed; the degrees
+        of freedom are the groups formed (two less hold only for the data of the fit).
+
+    Notes
+    -----
+    Its answer depends on the number of groups and, with many rows, is always "no": shown on
+    request only (Van Calster et al. 2019). Infinite where a group states 0 or 1 and is wrong.
+    """
+    ranked = Ranked.of(Outcomes(p, y))
+    cuts = equal_mass_cuts(ranked, groups)
+    found = sums(ranked, cuts)
+    variance = found.confidence * (1.0 - found.confidence / found.count)
+    squares = found.gap**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(squares == 0.0, 0.0, squares / np.maximum(variance, 0.0))
+    statistic, df = float(terms.sum()), len(found.count)
+    return HosmerLemeshow(statistic, df, float(gammaincc(df / 2.0, statistic / 2.0)), df)

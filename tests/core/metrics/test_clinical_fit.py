@@ -1,0 +1,168 @@
+"""Mean and weak calibration against statsmodels, the golden values, hand cases and degenerates."""
+
+import warnings
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.arrays import sigmoid
+from core.metrics import clinical
+from core.metrics.clinical_fit import citl, intercept, slope
+from core.metrics.intervals import wilson
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
+
+
+def logit(p):
+    return np.log(p) - np.log1p(-p)
+
+
+def drawn(seed=0, n=600, a=-0.4, b=0.7, decimals=8):
+    rng = np.random.default_rng(seed)
+    p = np.round(np.clip(rng.beta(0.5, 4.0, n), 1e-6, 1 - 1e-6), decimals)
+    p = np.clip(p, 10.0**-decimals, 1 - 10.0**-decimals)
+    return p, rng.random(n) < sigmoid(a + b * logit(p))
+
+
+def bounds(score):
+    return score.value, score.low, score.high
+
+
+@pytest.mark.parametrize("decimals", [2, 8])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_fits_and_their_wald_intervals_are_those_of_statsmodels(seed, decimals, level):
+    p, y = drawn(seed, decimals=decimals)
+    found = clinical.recalibration(p, y, level)
+    joint = sm.Logit(y.astype(float), sm.add_constant(logit(p))).fit(disp=0, method="newton")
+    ends = joint.conf_int(1 - level)
+    assert bounds(found.intercept) == pytest.approx((joint.params[0], *ends[0]), abs=1e-6)
+    assert bounds(found.slope) == pytest.approx((joint.params[1], *ends[1]), abs=1e-6)
+    offset = sm.GLM(
+        y.astype(float), np.ones((y.size, 1)), family=sm.families.Binomial(), offset=logit(p)
+    ).fit(tol=1e-13)
+    assert bounds(found.in_the_large) == pytest.approx(
+        (offset.params[0], *offset.conf_int(1 - level)[0]), abs=1e-6
+    )
+
+
+def test_both_intercepts_say_which_they_are():
+    found = clinical.recalibration(*drawn())
+    assert found.in_the_large.settings["fit"] == "offset logit(p), slope held at 1"
+    assert "together" in found.intercept.settings["fit"]
+    assert found.in_the_large.value != pytest.approx(found.intercept.value, abs=0.05)
+
+
+def test_ratio_and_difference_are_wilson_around_the_stated_risk():
+    p, y = np.array([0.2, 0.2, 0.4, 0.8]), np.array([True, False, False, True])
+    found = clinical.recalibration(p, y)
+    low, high = wilson(np.array(2), np.array(4), 0.95)
+    assert bounds(found.observed_expected) == pytest.approx((0.5 / 0.4, low / 0.4, high / 0.4))
+    assert bounds(found.difference) == pytest.approx((0.1, low - 0.4, high - 0.4))
+
+
+def test_two_risks_have_a_slope_that_can_be_worked_out_by_hand():
+    # 1 of 4 events where 0.2 is stated, 3 of 4 where 0.8 is: logit(3/4) / logit(0.8)
+    p, y = np.repeat([0.2, 0.8], 4), np.array([1, 0, 0, 0, 1, 1, 1, 0], dtype=bool)
+    found = clinical.recalibration(p, y)
+    assert found.slope.value == pytest.approx(np.log(3) / np.log(4), abs=1e-12)
+    assert found.intercept.value == pytest.approx(0.0, abs=1e-12)
+    assert found.in_the_large.value == pytest.approx(0.0, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(a=st.floats(-3, 3), b=st.floats(0.2, 3), seed=st.integers(0, 20))
+def test_moving_the_claims_moves_the_fits_exactly(a, b, seed):
+    """p to sigmoid(a + b logit p): the slope is divided by b, the intercepts follow."""
+    p, y = drawn(seed, n=200)
+    p = np.clip(p, 0.01, 0.99)  # so that nothing moved is clipped
+    moved = sigmoid(a + b * logit(p))
+    first, second = clinical.recalibration(p, y), clinical.recalibration(moved, y)
+    line = first.slope.value / b
+    assert second.slope.value == pytest.approx(line, rel=1e-6)
+    expected = first.intercept.value - a * line
+    assert second.intercept.value == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    only_a = clinical.recalibration(sigmoid(a + logit(p)), y).in_the_large.value
+    assert only_a == pytest.approx(first.in_the_large.value - a, rel=1e-6, abs=1e-6)
+
+
+def test_calibrated_claims_have_slope_one_and_intercepts_zero():
+    p, y = drawn(3, n=200_000, a=0.0, b=1.0)
+    found = clinical.recalibration(p, y)
+    assert found.slope.value == pytest.approx(1.0, abs=0.03)
+    for score in (found.in_the_large, found.intercept):
+        assert score.value == pytest.approx(0.0, abs=0.05)
+    assert found.observed_expected.value == pytest.approx(1.0, abs=0.03)
+
+
+SEPARATED = "separated: one stated risk splits events from non-events"
+DEGENERATE = {
+    "all events": ([0.2, 0.6, 0.9], [1, 1, 1], "only one outcome", "only one outcome"),
+    "no events": ([0.2, 0.6, 0.9], [0, 0, 0], "only one outcome", "only one outcome"),
+    "one risk": ([0.3, 0.3, 0.3], [1, 0, 0], "", "every row states the same risk"),
+    "separated": ([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], "", SEPARATED),
+    "the other way round": ([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0], "", SEPARATED),
+    "separated but for a tie": ([0.1, 0.5, 0.5, 0.9], [0, 0, 1, 1], "", SEPARATED),
+    "two rows": ([0.2, 0.6], [0, 1], "", SEPARATED),
+    "only 0 and 1": ([0.0, 0.0, 1.0, 1.0], [0, 0, 1, 1], "", SEPARATED),
+    "one after clipping": ([1.0, 1 - 1e-14, 1.0], [0, 1, 1], "", "every row states the same risk"),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_what_cannot_be_estimated_says_why(name):
+    p, y, large, joint = DEGENERATE[name]
+    found = clinical.recalibration(np.array(p, dtype=float), np.array(y, dtype=bool))
+    for score, reason in (
+        (found.in_the_large, large),
+        (found.slope, joint),
+        (found.intercept, joint),
+    ):
+        assert score.reason.startswith(reason)
+        assert (score.value is None) == bool(reason)
+    assert (found.n, found.events) == (len(y), sum(y))
+
+
+def test_no_risk_stated_has_no_ratio():
+    found = clinical.recalibration(np.zeros(3), np.array([True, False, False]))
+    assert found.observed_expected.reason == "every stated risk is 0"
+
+
+def test_exact_0_and_1_are_moved_and_counted():
+    p, y = drawn(5)
+    p[:3], y[:3] = [0.0, 1.0, 1.0], [True, True, False]
+    found = clinical.recalibration(p, y)
+    assert found.clipped == found.slope.settings["clipped"] == 3
+    inside = np.clip(p, 1e-12, 1 - 1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        joint = sm.Logit(y.astype(float), sm.add_constant(logit(inside))).fit(disp=0)
+    assert found.slope.value == pytest.approx(joint.params[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_claims_far_off_are_fitted_too(scale):
+    """Risks of one in a million for what is common, and nearly flat or steep ones."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=400)
+    p = np.clip(sigmoid(-14 + scale * x), 1e-12, 1 - 1e-12)
+    y = rng.random(400) < sigmoid(1 + x)
+    found = clinical.recalibration(p, y)
+    at, b = found.intercept.value, found.slope.value
+    gradient = sigmoid(at + b * logit(p)) - y
+    assert abs(gradient.sum()) < 1e-5
+    assert abs(gradient @ logit(p)) < 1e-4 * np.abs(logit(p)).sum()
+    large = found.in_the_large.value
+    assert sigmoid(large + logit(p)).sum() == pytest.approx(y.sum(), abs=1e-6)
+
+
+def test_metrics_of_the_registry_are_these_fits():
+    p, y = drawn(6)
+    found, ranked = clinical.recalibration(p, y), Ranked.of(Outcomes(p, y))
+    assert citl(ranked) == found.in_the_large.value
+    assert slope(ranked) == found.slope.value
+    assert intercept(ranked) == found.intercept.value
+    assert np.isnan(slope(Ranked.of(Outcomes(p, np.zeros_like(y)))))
