@@ -102,6 +102,16 @@ DATASETS: Final[dict[str, DataEntry]] = {
         needs_root=True,
         shift=False,
     ),
+    "phantom": DataEntry(
+        "Phantom films",
+        "7,000 synthetic chest films of 128 x 128 grey pixels with 4 findings at known places, cut "
+        "by the seed into 4,000, 1,000 and 2,000; no film of a person is among them.",
+        "Candor, core.xray.phantom",
+        task=Task.MULTILABEL,
+        sizes=_sizes(4_000, 1_000, 2_000),
+        flip=False,
+        shift=False,
+    ),
 }
 
 

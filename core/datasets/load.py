@@ -9,6 +9,7 @@ from core.datasets.catalogue import checked_data
 from core.datasets.digits import digits
 from core.datasets.films import chestxray14
 from core.datasets.folders import folder, tiny_imagenet
+from core.datasets.phantoms import phantoms
 from core.datasets.pictures import STRETCHED, Scaling
 from core.datasets.published import cifar10, cifar100, svhn
 
@@ -20,6 +21,7 @@ LOADERS: Final[dict[str, Callable[[Wanted], Data]]] = {
     "tiny_imagenet": tiny_imagenet,
     "folder": folder,
     "chestxray14": chestxray14,
+    "phantom": phantoms,
 }
 
 

@@ -1,6 +1,5 @@
 """What a warm process can be asked; imports torch. Every call carries all that it needs."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -8,14 +7,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
 
 from core.checkpoints.match import match
 from core.datasets.outside import open_outside
 from core.errors import Refused
-from core.inference.config import EvaluationConfig, from_json
+from core.inference import films
+from core.inference.config import from_json
 from core.inference.evaluate import scores, spread
-from core.inference.job import check_classes, open_data, open_model
+from core.inference.job import check_classes, open_data
+from core.inference.kept import CPU, kept_model
 from core.inference.prepare import Prepare
 from core.inference.settings import settings_of
 from core.models.build import input_size
@@ -25,10 +25,7 @@ from core.readers.weights import TensorInfo
 Json = dict[str, Any]  # Any: plain JSON values
 Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types
 Answer = tuple[Json, Arrays]
-KEPT: Final = 2  # models, so that a page that asks again does not wait
 MOST_PICTURES: Final = 200
-CPU: Final = torch.device("cpu")
-_models: OrderedDict[tuple[object, ...], nn.Module] = OrderedDict()
 
 
 def matching(asked: Json) -> Answer:
@@ -54,7 +51,7 @@ def trying(asked: Json) -> Answer:
     rows = spread(len(part), asked["n"])
     check_classes(config, data)
     found = scores(
-        _model(config, Path(asked["weights"])),
+        kept_model(config, Path(asked["weights"])),
         part,
         Prepare(config.preprocessing, config.channels, data.mean, data.std, CPU),
         device=CPU,
@@ -95,17 +92,7 @@ CALLS: Final[Mapping[str, Callable[[Json], Answer]]] = {
     "matching": matching,
     "trying": trying,
     "pictures": pictures,
+    "heat": films.heat,
+    "heats": films.heats,
+    "sanity": films.sanity,
 }
-
-
-def _model(config: EvaluationConfig, weights: Path) -> nn.Module:
-    """Return a model with its weights; the last few are kept."""
-    about = weights.stat()
-    size = config.preprocessing.size
-    key = (str(weights), about.st_mtime_ns, config.model, config.n_outputs, config.channels, size)
-    if key not in _models:
-        while len(_models) >= KEPT:
-            _models.popitem(last=False)
-        _models[key] = open_model(config, weights, CPU)
-    _models.move_to_end(key)
-    return _models[key]

@@ -1,6 +1,6 @@
 """What a model says of the images of one split, batch by batch; torch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from core.datasets.base import Part
 from core.errors import Refused
 from core.inference.prepare import Prepare
+from core.inference.preprocessing import Preprocessing
 
 Said = Callable[[int], None]  # images done
 NOT_WATCHED: Final[AbstractContextManager[object]] = nullcontext()
@@ -67,7 +68,7 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     with _in_memory(batch_size), _exact():
         for batch, images in zip(batches, part.images(batches, device), strict=True):
             with watch:
-                out = _averaged(model, prepare, images, many=many).cpu().numpy()
+                out = prepared_scores(model, prepare(images), prepare.how, many=many).cpu().numpy()
             _check(out, batch)
             found.append(out)
             said(sum(map(len, found)))
@@ -83,13 +84,25 @@ def spread(n_images: int, limit: int | None) -> Tensor:
     return torch.arange(n) * n_images // n
 
 
-def _averaged(model: nn.Module, prepare: Prepare, images: Tensor, *, many: bool) -> Tensor:
-    """Return the mean over the crops, float32."""
+def prepared_scores(
+    model: nn.Module, crops: Sequence[Tensor], how: Preprocessing, *, many: bool
+) -> Tensor:
+    """Return the mean over the crops of the same images, (n, K) float32.
+
+    Parameters
+    ----------
+    model : nn.Module
+    crops : sequence of (n, C, H, W) float32 tensors
+        From `Prepare`.
+    how : Preprocessing
+        Says whether logits or probabilities are averaged.
+    many : bool
+        Probabilities are sigmoids, not a softmax.
+    """
     total: Tensor | None = None
-    crops = prepare(images)
     for crop in crops:
         out = _outputs(model, crop)
-        if prepare.how.gives_probabilities:
+        if how.gives_probabilities:
             out = out.double().sigmoid() if many else out.double().softmax(1)
         total = out if total is None else total + out
     assert total is not None

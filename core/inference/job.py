@@ -26,6 +26,7 @@ from core.datasets.shifts import OutsideSet
 from core.errors import Notice, Refused, UsageError
 from core.inference.config import EvaluationConfig
 from core.inference.evaluate import NOT_WATCHED, scores, spread
+from core.inference.film_model import FilmModel
 from core.inference.folder import WEIGHTS, config_of
 from core.inference.prepare import Prepare
 from core.inference.spool import Spool
@@ -130,7 +131,9 @@ def check_classes(config: EvaluationConfig, data: Data) -> None:
         )
 
 
-def open_model(config: EvaluationConfig, weights: Path, device: torch.device) -> nn.Module:
+def open_model(
+    config: EvaluationConfig | FilmModel, weights: Path, device: torch.device
+) -> nn.Module:
     """Return the model with its weights, in evaluation mode; it is whole or not there.
 
     Raises

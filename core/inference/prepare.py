@@ -71,6 +71,30 @@ class Prepare:
         return five if self.how.crops == 5 else five + [one.flip(-1) for one in five]
 
 
+def frame(how: Preprocessing, size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return what part of an image the middle crop shows.
+
+    Parameters
+    ----------
+    how : Preprocessing
+    size : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    left, top, right, bottom : float
+        Shares of the image's sides.
+    """
+    edges = []
+    part = _proportioned(size, how.scaled) if how.cover else size
+    for side, kept, scaled, wanted in zip(size, part, how.scaled, how.size, strict=True):
+        before = round((side - kept) / 2)
+        start = round((scaled - wanted) / 2)
+        edges.append([(before + kept * place / scaled) / side for place in (start, start + wanted)])
+    (top, bottom), (left, right) = edges
+    return left, top, right, bottom
+
+
 def _fitted(values: Sequence[float], channels: int) -> list[float]:
     """Return moments for the network's channels; those of other channels become their mean."""
     if len(values) == channels:

@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from core.errors import UsageError
 from core.models.by_name import timm_model, timm_size, torchvision_model, torchvision_size
 from core.models.catalogue import checked_model
-from core.models.densenet import densenet121
+from core.models.densenet import densenet121, densenet_small
 from core.models.layers import weighted_layers
 from core.models.resnet import (
     resnet50,
@@ -30,6 +30,7 @@ FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {  # from channels an
     "resnet50_tiny_imagenet": resnet50_tiny_imagenet,
     "wrn_26_10_cifar": wide_resnet_26_10,
     "densenet121_cifar": densenet121,
+    "densenet_small": densenet_small,
     "small_cnn": SmallCnn,
 }
 LIBRARIES: Final = {

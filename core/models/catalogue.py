@@ -71,6 +71,13 @@ MODELS: Final[dict[str, ModelEntry]] = {
         "Huang et al. 2017; released code of Mukhoti et al. 2020",
         7.0,
     ),
+    "densenet_small": ModelEntry(
+        "Small DenseNet",
+        "Two short stages in which every layer sees all before it: trains on CPUs, for films and "
+        "other images from 64 x 64 on.",
+        "Candor; Huang et al. 2017",
+        0.08,
+    ),
     "small_cnn": ModelEntry(
         "Small CNN",
         "Three convolutions with group normalisation: trains on CPUs, and no image is seen "

@@ -1,4 +1,4 @@
-"""DenseNet-121 for small images; torch."""
+"""DenseNet-121 for small images, and a small DenseNet for grey films; torch."""
 
 from collections import OrderedDict
 from typing import Final
@@ -10,6 +10,8 @@ from core.models.layers import convolution, draw_he_normal
 
 GROWTH: Final = 32
 DEPTHS: Final = (6, 12, 24, 16)
+SMALL_GROWTH: Final = 12
+SMALL_DEPTHS: Final = (4, 6)
 
 
 class Dense(nn.Module):
@@ -18,19 +20,21 @@ class Dense(nn.Module):
     Parameters
     ----------
     before : int
-        Channels that come in; 32 more go out.
+        Channels that come in.
+    growth : int
+        How many more go out.
     """
 
-    def __init__(self, before: int) -> None:
+    def __init__(self, before: int, growth: int) -> None:
         super().__init__()
         self.bn1 = nn.BatchNorm2d(before)
-        self.conv1 = convolution(before, 4 * GROWTH, 1)
-        self.bn2 = nn.BatchNorm2d(4 * GROWTH)
-        self.conv2 = convolution(4 * GROWTH, GROWTH, 3)
+        self.conv1 = convolution(before, 4 * growth, 1)
+        self.bn2 = nn.BatchNorm2d(4 * growth)
+        self.conv2 = convolution(4 * growth, growth, 3)
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return maps (N, before + 32, H, W), the new ones first."""
+        """Return maps (N, before + growth, H, W), the new ones first."""
         new = self.conv1(self.relu(self.bn1(x)))
         new = self.conv2(self.relu(self.bn2(new)))
         return torch.cat([new, x], 1)
@@ -52,14 +56,43 @@ def densenet121(channels: int, n_outputs: int) -> nn.Sequential:
     ----------
     Huang et al. 2017, table 1 and section 3.
     """
-    before = 2 * GROWTH
-    layers: OrderedDict[str, nn.Module] = OrderedDict(conv1=convolution(channels, before, 3))
-    for number, depth in enumerate(DEPTHS, 1):
+    stem = OrderedDict[str, nn.Module](conv1=convolution(channels, 2 * GROWTH, 3))
+    return _dense_net(stem, 2 * GROWTH, GROWTH, DEPTHS, n_outputs)
+
+
+def densenet_small(channels: int, n_outputs: int) -> nn.Sequential:
+    """Return a DenseNet of two short stages for grey films: growth 12, 4 and 6 blocks.
+
+    Stem, pooling and transition each halve both sides: films of 128 x 128 end in maps of 16 x 16.
+
+    Parameters
+    ----------
+    channels, n_outputs : int
+        C of the images, K of the logits.
+    """
+    before = 2 * SMALL_GROWTH
+    stem = OrderedDict[str, nn.Module](
+        conv1=convolution(channels, before, 3, stride=2),
+        pool1=nn.MaxPool2d(2),
+    )
+    return _dense_net(stem, before, SMALL_GROWTH, SMALL_DEPTHS, n_outputs)
+
+
+def _dense_net(
+    stem: "OrderedDict[str, nn.Module]",
+    before: int,
+    growth: int,
+    depths: tuple[int, ...],
+    n_outputs: int,
+) -> nn.Sequential:
+    """Return a stem of `before` channels, stages with transitions between them, last layers."""
+    layers = stem
+    for number, depth in enumerate(depths, 1):
         layers[f"dense{number}"] = nn.Sequential(
-            *(Dense(before + GROWTH * index) for index in range(depth))
+            *(Dense(before + growth * index, growth) for index in range(depth))
         )
-        before += GROWTH * depth
-        if number < len(DEPTHS):
+        before += growth * depth
+        if number < len(depths):
             layers[f"trans{number}"] = transition(before)
             before //= 2
     layers |= {"bn": nn.BatchNorm2d(before), "relu": nn.ReLU(inplace=True)}

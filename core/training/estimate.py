@@ -34,6 +34,7 @@ SHAPES: Final = {
     "tiny_imagenet": (3, 64, 200),
     "folder": (3, 224, 10),
     "chestxray14": (3, 224, 14),
+    "phantom": (1, 128, 4),
 }
 N_RANDOM: Final = (16, 8, 8)  # images to train, validate and test on, shown again and again
 FIRST_BATCH: Final = 2  # batch normalisation needs two

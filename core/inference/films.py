@@ -1,0 +1,144 @@
+"""What a warm process can be asked of films: scores, heatmaps, and whether to trust them; torch.
+
+A question names a model as `core.inference.film_model` writes it, and films as
+``{"file": path of an (H, W) uint8 .npy}`` or ``{"phantom": [seed, index]}``, with ``"without"``
+for a finding that is left out of a phantom.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from core.errors import Refused
+from core.inference.evaluate import prepared_scores
+from core.inference.film_model import FilmModel, from_json
+from core.inference.kept import CPU, kept_model
+from core.inference.prepare import Prepare, frame
+from core.xray import gradcam, phantom
+from core.xray.methods import METHODS
+from core.xray.shuffled import cascade, shuffled
+from core.xray.similarity import ssim
+
+Json = dict[str, Any]  # Any: plain JSON values
+Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types
+Answer = tuple[Json, Arrays]
+BATCH: Final = 16  # films at once
+MOST_FILMS: Final = 500
+
+
+def heat(asked: Json) -> Answer:
+    """Return what a model says of one film, and a map for each finding that is asked for."""
+    about = from_json(asked["model"])
+    model = kept_model(about, Path(about.weights))
+    film = _pixels(asked["film"])
+    crops = _prepare(about)(film)
+    offered = gradcam.layers(model, crops[0])
+    layer = asked["layer"] or offered[-1]
+    findings = range(about.n_outputs) if asked["findings"] is None else asked["findings"]
+    if not METHODS[asked["method"]].at_once and len(findings) != 1:
+        raise Refused("EMPTY", f"{asked['method']} is of one finding", "name one finding")
+    pairs = [(0, finding) for finding in findings]
+    found = gradcam.heat(model, _middle(crops), pairs, method=asked["method"], layer=layer)
+    logits, probabilities = _scores(model, about, crops)
+    said = {
+        "layers": list(offered),
+        "layer": layer,
+        "method": asked["method"],
+        "frame": list(frame(about.preprocessing, (film.shape[2], film.shape[3]))),
+    }
+    arrays: Arrays = {
+        "logits": logits[0],
+        "probabilities": probabilities[0],
+        "maps": found.maps,
+    }
+    return said, arrays
+
+
+def heats(asked: Json) -> Answer:
+    """Return maps for pairs of film and finding, and what the model says of each film."""
+    about = from_json(asked["model"])
+    model = kept_model(about, Path(about.weights))
+    if asked["shuffled"] is not None:
+        model = shuffled(model, asked["shuffled"])
+    films, pairs = asked["films"], asked["pairs"]
+    if not 0 < len(films) <= MOST_FILMS:
+        raise Refused("EMPTY", f"{len(films)} films are asked for", f"give 1 to {MOST_FILMS}")
+    frames: list[tuple[float, ...]] = []
+    maps: dict[int, gradcam.Maps] = {}
+    probabilities = []
+    for start in range(0, len(films), BATCH):
+        crops, seen = _together(about, films[start : start + BATCH])
+        frames += seen
+        layer = asked["layer"] or gradcam.layers(model, crops[0][:1])[-1]
+        here = [place for place, (film, _) in enumerate(pairs) if 0 <= film - start < BATCH]
+        of = [(pairs[place][0] - start, pairs[place][1]) for place in here]
+        found = gradcam.heat(model, _middle(crops), of, method=asked["method"], layer=layer)
+        maps |= dict(zip(here, found.maps, strict=True))
+        probabilities.append(_scores(model, about, crops)[1])
+    arrays: Arrays = {
+        "maps": np.stack([maps[place] for place in range(len(pairs))]),
+        "probabilities": np.concatenate(probabilities),
+    }
+    return {"frames": [list(one) for one in frames]}, arrays
+
+
+def sanity(asked: Json) -> Answer:
+    """Return the map of a finding as trained, and as ever more weights are drawn anew."""
+    about = from_json(asked["model"])
+    model = kept_model(about, Path(about.weights))
+    film = _middle(_prepare(about)(_pixels(asked["film"])))
+    layer = asked["layer"] or gradcam.layers(model, film)[-1]
+    stages, maps = ["as trained"], []
+    pairs = [(0, asked["finding"])]
+    maps.append(gradcam.heat(model, film, pairs, method=asked["method"], layer=layer).maps[0])
+    for name, changed in cascade(model, asked["seed"]):
+        stages.append(name)
+        found = gradcam.heat(changed, film, pairs, method=asked["method"], layer=layer)
+        maps.append(found.maps[0])
+    alike = [ssim(maps[0], other) for other in maps]
+    return {"stages": stages, "similarity": alike, "layer": layer}, {"maps": np.stack(maps)}
+
+
+def _prepare(about: FilmModel) -> Prepare:
+    how = about.preprocessing
+    return Prepare(how, about.channels, how.mean, how.std, CPU)
+
+
+def _together(
+    about: FilmModel, films: Sequence[Mapping[str, Any]]
+) -> tuple[list[Tensor], list[tuple[float, ...]]]:
+    """Return the crops of several films, which may differ in size, and what of each is seen."""
+    prepare = _prepare(about)
+    pixels = [_pixels(film) for film in films]
+    each = [prepare(film) for film in pixels]
+    seen = [frame(about.preprocessing, (film.shape[2], film.shape[3])) for film in pixels]
+    return [torch.cat(crop) for crop in zip(*each, strict=True)], list(seen)
+
+
+def _pixels(film: Mapping[str, Any]) -> Tensor:
+    """Return a film, (1, 1, H, W) uint8."""
+    if "phantom" in film:
+        drawn = phantom.draw(*film["phantom"], without=film.get("without"))
+        return torch.from_numpy(drawn.pixels)[None, None]
+    return torch.from_numpy(np.load(film["file"], allow_pickle=False))[None, None]
+
+
+def _middle(crops: Sequence[Tensor]) -> Tensor:
+    """Return the middle crop: the only one, or the one after the four corners."""
+    return crops[4] if len(crops) > 1 else crops[0]
+
+
+def _scores(
+    model: nn.Module, about: FilmModel, crops: list[Tensor]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return log-odds and probabilities, (n, L) float64 each, over all crops."""
+    with torch.inference_mode():
+        found = prepared_scores(model, crops, about.preprocessing, many=True).double()
+        if about.preprocessing.gives_probabilities:
+            return torch.logit(found).numpy(), found.numpy()
+        return found.numpy(), found.sigmoid().numpy()

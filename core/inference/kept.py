@@ -1,0 +1,32 @@
+"""The models that a warm process keeps; torch."""
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final
+
+import torch
+from torch import nn
+
+from core.inference.config import EvaluationConfig
+from core.inference.film_model import FilmModel
+from core.inference.job import open_model
+
+KEPT: Final = 4  # so that a page that asks again, or compares three, does not wait
+CPU: Final = torch.device("cpu")
+_models: OrderedDict[tuple[object, ...], nn.Module] = OrderedDict()
+
+
+def kept_model(config: EvaluationConfig | FilmModel, weights: Path) -> nn.Module:
+    """Return a model with its weights, in evaluation mode on the CPU; the last few are kept.
+
+    Refused STATE_DICT where the weights do not fit.
+    """
+    about = weights.stat()
+    size = config.preprocessing.size
+    key = (str(weights), about.st_mtime_ns, config.model, config.n_outputs, config.channels, size)
+    if key not in _models:
+        while len(_models) >= KEPT:
+            _models.popitem(last=False)
+        _models[key] = open_model(config, weights, CPU)
+    _models.move_to_end(key)
+    return _models[key]

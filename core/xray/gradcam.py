@@ -1,0 +1,256 @@
+"""Class activation maps on the logit of a finding; torch.
+
+The forward pass, the gradients and the scale are ours, grad-cam weighs the maps of the layer: one
+forward for all films and findings, one gradient for each finding, and hooks that are gone when it
+returns. Maps are raw, so those of several findings or films can share one scale.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pytorch_grad_cam import (
+    EigenCAM,
+    GradCAM,
+    GradCAMPlusPlus,
+    HiResCAM,
+    ScoreCAM,
+    XGradCAM,
+)
+from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+from torch import Tensor, nn
+from torch.nn import functional
+from torchvision.models import DenseNet  # type: ignore[import-untyped]
+
+from core.errors import Refused, UsageError
+from core.xray.methods import METHODS
+
+Maps = npt.NDArray[np.float32]
+Pair = tuple[int, int]  # film, finding
+WEIGHINGS: Final = {
+    "gradcam": GradCAM,
+    "gradcam++": GradCAMPlusPlus,
+    "hirescam": HiResCAM,
+    "xgradcam": XGradCAM,
+    "eigencam": EigenCAM,
+}
+RECTIFIED: Final = "features"  # torchvision's DenseNet rectifies these after them, without a module
+MOST_MAPS: Final = 2_048  # that ScoreCAM looks at the film through
+
+
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """What a network says of some films, and where that comes from.
+
+    Attributes
+    ----------
+    logits : (n, L) float32
+    maps : (P, h, w) float32
+        One a pair, at least 0, as large as the layer's maps and in units of the logit: not scaled.
+    """
+
+    logits: npt.NDArray[np.float32]
+    maps: Maps
+
+
+def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
+    """Return the layers that maps can be taken from: the last one of each resolution.
+
+    Parameters
+    ----------
+    model : nn.Module
+        In evaluation mode.
+    film : (1, C, H, W) float32 tensor
+
+    Returns
+    -------
+    tuple of str
+        Names of modules, fine to coarse; the last one is what most papers take. Modules that are
+        called more than once are left out, as their output is not one.
+
+    Raises
+    ------
+    Refused
+        NO_MAPS: no layer keeps the plane of the film, as in transformers.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    called: list[str] = []
+
+    def note(name: str) -> Any:  # noqa: ANN401  a hook of torch
+        def hook(_module: nn.Module, _inputs: object, output: object) -> None:
+            called.append(name)
+            if isinstance(output, Tensor) and _is_plane(output, film):
+                found.pop(name, None)
+                found[name] = (output.shape[2], output.shape[3])
+
+        return hook
+
+    handles = [
+        module.register_forward_hook(note(name))
+        for name, module in model.named_modules()
+        if name and not isinstance(module, nn.Dropout | nn.Identity)
+    ]
+    try:
+        with torch.no_grad():
+            model(film)
+    finally:
+        for handle in handles:
+            handle.remove()
+    once = {name: size for name, size in found.items() if called.count(name) == 1}
+    last = {size: name for name, size in once.items()}
+    if not last:
+        raise Refused(
+            "NO_MAPS",
+            "no layer of this network keeps the plane of the film",
+            "use a convolutional network, such as DenseNet-121",
+        )
+    return tuple(last[size] for size in sorted(last, reverse=True))
+
+
+def _is_plane(output: Tensor, film: Tensor) -> bool:
+    """Whether a layer's output are maps (n, C, h, w) of the film's proportions."""
+    if output.ndim != 4 or min(output.shape[2:]) < 2:
+        return False
+    (height, width), (h, w) = film.shape[2:], output.shape[2:]
+    return 0.5 < (height / width) / (h / w) < 2.0
+
+
+def heat(
+    model: nn.Module,
+    films: Tensor,
+    pairs: Sequence[Pair],
+    *,
+    method: str,
+    layer: str,
+) -> Heat:
+    """Return what a network says of films, and maps for pairs of film and finding.
+
+    Parameters
+    ----------
+    model : nn.Module
+        In evaluation mode; its output are logits (n, L).
+    films : (n, C, H, W) float32 tensor
+        As the network takes them.
+    pairs : sequence of (film, finding)
+        ScoreCAM takes one.
+    method : str
+        A key of `core.xray.methods.METHODS`.
+    layer : str
+        A name from `layers`.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an unknown method or layer.
+    Refused
+        NONFINITE: the network gives NaN or infinity. LIMIT_TIME: ScoreCAM of too many maps.
+    """
+    if method not in METHODS:
+        use = f"use one of {', '.join(METHODS)}"
+        raise UsageError("SETTING", f"no method is called {method!r:.60}", use)
+    logits, kept = _forward(model, films, layer)
+    found, activations = logits.detach().numpy(), kept.detach().numpy()
+    for values in (found, activations):
+        _check(values)
+    if method == "scorecam":
+        maps = _scored(model, films, activations, pairs)
+    elif method == "eigencam":
+        maps = _weighed(method, activations, activations)[[film for film, _ in pairs]]
+    else:
+        maps = _by_gradient(method, logits, kept, activations, pairs)
+    _check(maps)
+    return Heat(found, np.maximum(maps, 0.0).astype(np.float32))
+
+
+def _forward(model: nn.Module, films: Tensor, layer: str) -> tuple[Tensor, Tensor]:
+    """Return logits (n, L) and the layer's maps (n, C, h, w) that they were computed from.
+
+    What lies before the layer is computed without a graph.
+    """
+    with torch.no_grad():
+        if isinstance(model, DenseNet) and layer == RECTIFIED:
+            kept = functional.relu(model.features(films)).requires_grad_()
+            with torch.enable_grad():
+                pooled = functional.adaptive_avg_pool2d(kept, (1, 1))
+                return model.classifier(torch.flatten(pooled, 1)), kept
+        with _keeping(model, layer) as outputs:
+            logits = model(films)
+    return logits, outputs[0]
+
+
+@contextmanager
+def _keeping(model: nn.Module, layer: str) -> Iterator[list[Tensor]]:
+    """Yield a list that the output of a layer is put into; from there on gradients are recorded.
+
+    The network goes on with a copy: layers after it may write into their input.
+    """
+    modules = dict(model.named_modules())
+    if layer not in modules:
+        use = "choose one of those that are offered"
+        raise UsageError("SETTING", f"no layer is called {layer!r:.60}", use)
+    outputs: list[Tensor] = []
+
+    def hook(_module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
+        outputs.append(output.detach().requires_grad_())
+        torch.set_grad_enabled(True)  # until the forward pass is over
+        return outputs[-1].clone()
+
+    handle = modules[layer].register_forward_hook(hook)
+    try:
+        yield outputs
+    finally:
+        handle.remove()
+
+
+def _by_gradient(
+    method: str, logits: Tensor, kept: Tensor, activations: Maps, pairs: Sequence[Pair]
+) -> Maps:
+    """Return one map a pair; a round takes the gradient of one finding of each of its films."""
+    found = np.empty((len(pairs), *activations.shape[2:]), np.float32)
+    left = list(enumerate(pairs))
+    while left:
+        round_of = {film: (place, finding) for place, (film, finding) in reversed(left)}
+        left = [one for one in left if round_of[one[1][0]][0] != one[0]]
+        films = sorted(round_of)
+        findings = [round_of[film][1] for film in films]
+        total = logits[films, findings].sum()
+        (gradient,) = torch.autograd.grad(total, kept, retain_graph=True)
+        weighed = _weighed(method, activations[films], gradient[films].numpy())
+        found[[round_of[film][0] for film in films]] = weighed
+    return found
+
+
+def _weighed(method: str, activations: Maps, gradients: Maps) -> Maps:
+    """Return what grad-cam makes of maps and gradients, (n, h, w); it sees no network."""
+    cam: Any = WEIGHINGS[method](model=nn.Linear(1, 1), target_layers=[])
+    return np.asarray(cam.get_cam_image(None, None, None, activations, gradients, False))
+
+
+def _scored(model: nn.Module, films: Tensor, activations: Maps, pairs: Sequence[Pair]) -> Maps:
+    """Return ScoreCAM's map of one finding of one film."""
+    ((film, finding),) = pairs
+    n_maps = activations.shape[1]
+    if n_maps > MOST_MAPS:
+        raise Refused(
+            "LIMIT_TIME",
+            f"ScoreCAM would look at the film {n_maps:,} times",
+            f"choose a layer of at most {MOST_MAPS:,} maps, or another method",
+        )
+    cam: Any = ScoreCAM(model, [])
+    image = cam.get_cam_image(
+        films[[film]], None, [ClassifierOutputTarget(finding)], activations[[film]], None, False
+    )
+    return np.asarray(image)
+
+
+def _check(values: npt.NDArray[np.floating]) -> None:
+    if not np.isfinite(values).all():
+        raise Refused(
+            "NONFINITE",
+            "the network gives NaN or infinity for a film",
+            "check mean, std and the weights; no map was drawn",
+        )

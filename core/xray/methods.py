@@ -1,0 +1,63 @@
+"""What the ways to a heatmap are called; no torch, so that pages can name them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to weigh the maps of a layer.
+
+    Attributes
+    ----------
+    label : str
+        Printed name.
+    plain : str
+        How it weighs, in a sentence.
+    source : str
+        The paper.
+    at_once : bool
+        All findings of a film come from one forward pass; else one finding is asked for.
+    """
+
+    label: str
+    plain: str
+    source: str
+    at_once: bool = True
+
+
+METHODS: Final[dict[str, Method]] = {
+    "gradcam": Method(
+        "Grad-CAM",
+        "Each map of the layer counts by its mean gradient on the finding's logit.",
+        "Selvaraju et al. 2017",
+    ),
+    "gradcam++": Method(
+        "Grad-CAM++",
+        "As Grad-CAM, but places with a strong gradient count more: for several lesions.",
+        "Chattopadhay et al. 2018",
+    ),
+    "hirescam": Method(
+        "HiResCAM",
+        "Each place of each map counts by its own gradient, which is not averaged over the film.",
+        "Draelos and Carin 2020",
+    ),
+    "xgradcam": Method(
+        "XGrad-CAM",
+        "As Grad-CAM, with gradients averaged by how active the map is.",
+        "Fu et al. 2020",
+    ),
+    "eigencam": Method(
+        "EigenCAM",
+        "The strongest pattern of the layer, whatever the finding is; its sign is arbitrary.",
+        "Muhammad and Yeasin 2020",
+        at_once=False,
+    ),
+    "scorecam": Method(
+        "ScoreCAM",
+        "Each map counts by the logit of the film seen through it: one pass for every map, slow.",
+        "Wang et al. 2020",
+        at_once=False,
+    ),
+}
+DEFAULT: Final = "gradcam"
