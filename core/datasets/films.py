@@ -12,6 +12,7 @@ import numpy as np
 from core.arrays import Bool
 from core.datasets.assemble import Rows, from_files
 from core.datasets.base import Data, Wanted
+from core.datasets.findings import FINDINGS
 from core.datasets.listing import (
     PictureFile,
     existing_root,
@@ -22,23 +23,6 @@ from core.datasets.listing import (
 from core.datasets.splits import by_patient
 from core.errors import Notice, Refused
 
-# The eight findings of Wang et al. 2017, then NIH's six more: the order of published label lists.
-FINDINGS: Final = (
-    "Atelectasis",
-    "Cardiomegaly",
-    "Effusion",
-    "Infiltration",
-    "Mass",
-    "Nodule",
-    "Pneumonia",
-    "Pneumothorax",
-    "Consolidation",
-    "Edema",
-    "Emphysema",
-    "Fibrosis",
-    "Pleural_Thickening",
-    "Hernia",
-)
 NONE: Final = "No Finding"
 LISTS: Final = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv", "labels.csv")
 TEST_LIST: Final = "test_list.txt"

@@ -117,7 +117,7 @@ def _refused() -> None:
     """Show why the last file was refused, or the last submission; what was open is still there."""
     with st.container():  # keeps what follows in its place, whatever is in it
         train_queue.refused()
-        error: AuditError | None = st.session_state.get(evaluate_source.REFUSED)
+        error = evaluate_source.refused()
         if error is not None:
             frame.refusal(error)
             if error.code in CONVERTED:
@@ -186,7 +186,7 @@ def _trained(trained: Sequence[Job]) -> None:
 
 
 def _take_training(job_id: str) -> None:
-    st.session_state[evaluate_source.REFUSED] = None
+    evaluate_source.refuse(None)
     st.query_params[evaluate_source.LINK] = job_id
 
 

@@ -1,6 +1,7 @@
 """Where weights come from: a dropped file, a path of the server, or a job; read in a thread.
 
-A job is named by the link (``?weights=JOB``), so such a link works in any session.
+A job is named by the link (``?weights=JOB``), so such a link works in any session. Each page that
+opens weights has a slot of its own for them; that of the page Evaluate is the default.
 """
 
 import secrets
@@ -28,7 +29,7 @@ from core.training.submission import check_folder
 from core.views.training_words import EVALUATE
 from pages.ui import session
 
-OPENING, SOURCE, REFUSED = "evaluate.opening", "evaluate.source", "evaluate.refused"
+EVALUATE_SLOT: Final = "evaluate"
 LINK: Final = "weights"
 FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
 Spec = TrainConfig | EvaluationConfig
@@ -99,33 +100,58 @@ class Opening:
         return time.monotonic() - self.started
 
 
-def opened() -> Opened | None:
+def opened(slot: str = EVALUATE_SLOT) -> Opened | None:
     """Return the weights of this session, or None before any."""
-    found: Opened | None = st.session_state.get(SOURCE)
+    found: Opened | None = st.session_state.get(f"{slot}.source")
     return found
 
 
-def opening() -> Opening | None:
+def opening(slot: str = EVALUATE_SLOT) -> Opening | None:
     """Return what is being read."""
-    found: Opening | None = st.session_state.get(OPENING)
+    found: Opening | None = st.session_state.get(f"{slot}.opening")
     return found
 
 
-def take_upload(name: str, data: memoryview) -> None:
+def refused(slot: str = EVALUATE_SLOT) -> AuditError | None:
+    """Return why the last file was refused, or None."""
+    found: AuditError | None = st.session_state.get(f"{slot}.refused")
+    return found
+
+
+def refuse(error: AuditError | None, slot: str = EVALUATE_SLOT) -> None:
+    """Remember why a file was refused; None forgets it."""
+    st.session_state[f"{slot}.refused"] = error
+
+
+def take_upload(name: str, data: memoryview, slot: str = EVALUATE_SLOT) -> None:
     """Read an upload; its bytes go once they are read."""
     try:
         path = session.store(data)
     except OSError as error:  # the temporary folder: full, gone or not ours
         what = f"the file could not be stored ({error.strerror})"
-        st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space there")
+        refuse(LostWorker("LOST_WORKER", what, "free disk space there"), slot)
         return
-    take_stored(path, name)
+    take_stored(path, name, slot)
 
 
-def take_stored(path: Path, name: str) -> None:
+def take_stored(path: Path, name: str, slot: str = EVALUATE_SLOT) -> None:
     """Read a file that lies in the session's folder, and remove it afterwards."""
     st.query_params.pop(LINK, None)
-    _start(path, name, stored=path)
+    _start(path, name, slot, stored=path)
+
+
+def take_job(job_id: str, slot: str) -> None:
+    """Read what a job trained or evaluated; or remember why not."""
+    jobs = open_jobs()
+    try:
+        job = jobs.get(job_id)
+        path, name = weights_of(jobs, job)
+        spec = jobs.spec(job_id)
+    except AuditError as error:
+        refuse(error, slot)
+        return
+    run = job.run if job.kind != EVALUATE else ""
+    _start(path, name, slot, job=job_id, spec=spec, run=run)
 
 
 def take_path(text: str) -> None:
@@ -133,11 +159,11 @@ def take_path(text: str) -> None:
     try:
         check_folder(text)
     except UsageError as error:
-        st.session_state[REFUSED] = error
+        refuse(error)
         return
     st.query_params.pop(LINK, None)
     path = Path(text).expanduser()
-    _start(path, path.name)
+    _start(path, path.name, EVALUATE_SLOT)
 
 
 def follow_link() -> None:
@@ -146,17 +172,9 @@ def follow_link() -> None:
     now = opening() or opened()
     if not job_id or (now is not None and now.job == job_id):
         return
-    jobs = open_jobs()
-    try:
-        job = jobs.get(job_id)
-        path, name = weights_of(jobs, job)
-        spec = jobs.spec(job_id)
-    except AuditError as error:
-        st.session_state[REFUSED] = error
+    take_job(job_id, EVALUATE_SLOT)
+    if refused() is not None:
         st.query_params.pop(LINK, None)
-        return
-    run = job.run if job.kind != EVALUATE else ""
-    _start(path, name, job=job_id, spec=spec, run=run)
 
 
 def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
@@ -183,24 +201,24 @@ def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     return [job for job in found if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
 
 
-def settle() -> bool:
+def settle(slot: str = EVALUATE_SLOT) -> bool:
     """Take in what was read or refused; return whether something was."""
-    now = opening()
+    now = opening(slot)
     if now is None or not now.future.done():
         return False
-    st.session_state[OPENING] = None
+    st.session_state[f"{slot}.opening"] = None
     session.room().works.discard(now.cancel)
     try:
         read = now.future.result()
-    except AuditError as refused:
-        _refused(now, refused)
+    except AuditError as error:
+        _refused(now, error, slot)
     except OSError as error:
         what = f"the file could not be read ({error.strerror})"
-        _refused(now, LostWorker("LOST_WORKER", what, "free disk space and try again"))
+        _refused(now, LostWorker("LOST_WORKER", what, "free disk space and try again"), slot)
     else:
-        forget()
+        forget(slot)
         file = replace(read.file, name=now.name)
-        st.session_state[SOURCE] = Opened(
+        st.session_state[f"{slot}.source"] = Opened(
             file, read.looks_like, now.folder, now.job, now.spec, now.run
         )
     if now.stored is not None:
@@ -208,18 +226,18 @@ def settle() -> bool:
     return True
 
 
-def _refused(now: Opening, error: AuditError) -> None:
+def _refused(now: Opening, error: AuditError, slot: str) -> None:
     """Remember why a file was refused; what was open before stays open."""
     if error.code != "CANCELLED":
-        st.session_state[REFUSED] = error
+        refuse(error, slot)
     if now.job:
         st.query_params.pop(LINK, None)
     scratch.remove(now.folder)
 
 
-def stop() -> None:
+def stop(slot: str = EVALUATE_SLOT) -> None:
     """Stop what is being read."""
-    now = opening()
+    now = opening(slot)
     if now is not None:
         now.cancel.set()
         if now.stored is not None:
@@ -228,32 +246,39 @@ def stop() -> None:
             st.query_params.pop(LINK, None)
 
 
-def forget() -> None:
+def forget(slot: str = EVALUATE_SLOT) -> None:
     """Close what is open and remove its bytes."""
-    now = opened()
+    now = take_out(slot)
     if now is not None:
         scratch.remove(now.folder)
-    st.session_state[SOURCE] = None
 
 
-def _start(
+def take_out(slot: str) -> Opened | None:
+    """Close what is open and return it; its bytes stay until the session ends."""
+    now = opened(slot)
+    st.session_state[f"{slot}.source"] = None
+    return now
+
+
+def _start(  # noqa: PLR0913  where it comes from and goes to
     path: Path,
     name: str,
+    slot: str,
     *,
     stored: Path | None = None,
     job: str = "",
     spec: Spec | None = None,
     run: str = "",
 ) -> None:
-    stop()
-    st.session_state[REFUSED] = None
+    stop(slot)
+    refuse(None, slot)
     cancel, folder = Event(), session.room().folder / f"weights-{secrets.token_hex(8)}"
     # What a job is called says nothing of the format of its file.
     read_as = path.name if job else name
     future = session.in_thread(_read, path, folder, read_as, cancel)
     session.room().works.add(cancel)
     now = Opening(name, folder, future, cancel, stored, job, spec, run)
-    st.session_state[OPENING] = now
+    st.session_state[f"{slot}.opening"] = now
     wait_for([future], timeout=FIRST_WAIT_S)
 
 
