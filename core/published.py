@@ -1,4 +1,4 @@
-"""What papers print for their own models: accuracy, and how well shifted inputs were told.
+"""What papers print for their own models: accuracy, AUROC of shifted inputs and of chest findings.
 
 Numbers only, as they were printed; imports the standard library.
 """
@@ -49,7 +49,7 @@ class Printed:
     posthoc : str
         ``none``, or ``ts``: after temperature scaling.
     metric : str
-        ``auroc``, ``accuracy`` or ``error``.
+        ``auroc``, ``accuracy`` or ``error``; of chest films ``auroc_FINDING``, ``auroc_mean``.
     ood_dataset : str
         ``svhn`` or ``cifar10c`` for an AUROC, else empty.
     value : float

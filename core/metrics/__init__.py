@@ -1,6 +1,9 @@
 """The metrics of calibration: pure float64 functions, and the registry that lists them."""
 
 from core.metrics.classwise import classwise_ece
+from core.metrics.clinical_curve import e50, e90, emax, ici
+from core.metrics.clinical_fit import citl, intercept, slope
+from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
 from core.metrics.proper import brier, nll
 from core.metrics.ranking import auprc, auroc
 from core.metrics.records import Metric
@@ -25,6 +28,7 @@ from core.metrics.top_label import (
 __all__ = ["METRICS"]
 
 UNIT = (0.0, 1.0)
+LINE = (float("-inf"), float("inf"))
 
 METRICS: dict[str, Metric] = {
     "accuracy": Metric(
@@ -206,5 +210,86 @@ METRICS: dict[str, Metric] = {
         "higher",
         "positive",
         "average precision, step-wise",
+    ),
+    "citl": Metric(
+        citl,
+        "Calibration in the large",
+        "Whether, over all rows, more events happen than it states (above 0) or fewer (below).",
+        LINE,
+        "zero",
+        "positive",
+        "Cox 1958; intercept with offset logit(p), slope held at 1",
+    ),
+    "slope": Metric(
+        slope,
+        "Calibration slope",
+        "Below 1 its risks are too extreme, above 1 too timid.",
+        LINE,
+        "one",
+        "positive",
+        "Cox 1958; logistic regression on logit(p), unpenalised",
+    ),
+    "intercept": Metric(
+        intercept,
+        "Intercept, with slope",
+        "How far off it is where it states one half, once the slope is allowed for.",
+        LINE,
+        "zero",
+        "positive",
+        "Cox 1958; the intercept fitted together with the slope",
+    ),
+    "ici": Metric(
+        ici,
+        "ICI",
+        "On average the share of events lies this far from the stated risk, along a smooth curve.",
+        UNIT,
+        "lower",
+        "positive",
+        "Austin & Steyerberg 2019; lowess, two thirds of the rows",
+    ),
+    "e50": Metric(
+        e50,
+        "E50",
+        "For half of the rows the smooth curve lies no farther from the stated risk than this.",
+        UNIT,
+        "lower",
+        "positive",
+        "Austin & Steyerberg 2019",
+    ),
+    "e90": Metric(
+        e90,
+        "E90",
+        "For nine rows in ten the smooth curve lies no farther from the stated risk than this.",
+        UNIT,
+        "lower",
+        "positive",
+        "Austin & Steyerberg 2019",
+    ),
+    "emax": Metric(
+        emax,
+        "Emax",
+        "The smooth curve lies nowhere farther from the stated risk than this.",
+        UNIT,
+        "lower",
+        "positive",
+        "Harrell 2015; Austin & Steyerberg 2019",
+    ),
+    "spiegelhalter_z": Metric(
+        spiegelhalter_z,
+        "Spiegelhalter z",
+        "Beyond 1.96 either way, chance alone would hardly explain its squared errors.",
+        LINE,
+        "zero",
+        "positive",
+        "Spiegelhalter 1986",
+    ),
+    "brier_skill": Metric(
+        brier_skill,
+        "Brier skill",
+        "How much smaller its squared errors are than those of stating the average for every row.",
+        (float("-inf"), 1.0),
+        "higher",
+        "positive",
+        "Brier 1950; against the share of events in these rows",
     ),
 }

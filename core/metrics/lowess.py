@@ -74,12 +74,13 @@ class Lowess:
     def kernels(self) -> tuple[Float, Float, Float]:
         """Tricube weight of each cell (last) in each fit, times distance to 0, 1, 2, (C, C)."""
         claim = self.cells.claim
-        reach = reaches(claim, self.cells.rows)
+        reach = reaches(claim, self.cells.rows)[:, None]
         away = claim[None, :] - claim[:, None]
-        # with two thirds of the rows at one claim the reach is 0: then these rows alone count
-        share = np.abs(away) / np.where(reach > 0.0, reach, 1.0)[:, None]
-        share[(reach == 0.0)[:, None] & (away != 0.0)] = 1.0
-        weight = (1.0 - np.minimum(share, 1.0) ** 3) ** 3
+        # where two thirds of the rows have one claim, the reach is 0 and these alone count
+        share = np.divide(
+            np.minimum(np.abs(away), reach), reach, out=1.0 * (away != 0), where=reach > 0
+        )
+        weight = (1.0 - share**3) ** 3
         return weight, weight * away, weight * away**2
 
     def fit(self, rows: Float | Int, events: Float | Int) -> Float:

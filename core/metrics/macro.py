@@ -8,6 +8,7 @@ import numpy as np
 from core.metrics.records import BinTable, Floor, Gap, Score, Setting, TargetAudit, Verdict
 
 BOUNDS = "mean of the labels' bounds (conservative)"
+SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken
 CODES = {
     "over_confident": "over-confident",
     "under_confident": "under-confident",
@@ -30,7 +31,8 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
     Returns
     -------
     TargetAudit
-        Each metric is the plain mean over the labels where it is defined; the NLL is undefined
+        Each metric is the plain mean over the labels where it is defined, but for those of
+        which no mean is taken; the NLL is undefined
         where any label's is infinite. The interval is the
         mean of the labels' bounds: labels share their rows, so their errors may move together,
         and this is the width if they all do. The bins are empty: nothing is pooled.
@@ -38,6 +40,7 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
     metrics = {
         metric: _mean_score([label.metrics[metric] for label in labels], level)
         for metric in labels[0].metrics
+        if metric not in SIGNED
     }
     floors = {
         metric: Floor(

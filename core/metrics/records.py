@@ -130,7 +130,7 @@ class Metric:
     range : (float, float)
         Smallest and largest possible value.
     better : str
-        ``lower``, ``higher`` or ``zero``.
+        ``lower``, ``higher``, ``zero`` or ``one``.
     needs : str
         ``outcomes``: a `Ranked` of any target; ``positive``: a `Ranked` of a positive class;
         ``scores``: the `Predictions` with all class scores.

@@ -14,6 +14,8 @@ from core.defaults import HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S9
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
 from core.metrics.classwise import class_bins
+from core.metrics.clinical_curve import ERRORS
+from core.metrics.clinical_estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.estimates import Estimate, Prepared
 from core.metrics.intervals import Resamples, wilson
 from core.metrics.notices import infinite_rows, nll_reason, notices
@@ -25,14 +27,18 @@ from core.metrics.verdict import verdict
 from core.predictions import Predictions, Task
 
 NEEDS_SCORES = "needs full class scores"
+POSITIVE = ("auroc", "auprc", *SCORES[:3], *ERRORS, *SCORES[3:])
 UNAVAILABLE: dict[Task, Mapping[str, str]] = {
     Task.TOP_LABEL: {
         **dict.fromkeys(("nll", "brier", "classwise_ece"), NEEDS_SCORES),
-        **dict.fromkeys(("auroc", "auprc"), "needs the score of a positive class"),
+        **dict.fromkeys(POSITIVE, "needs the score of a positive class"),
     },
-    Task.MULTICLASS: dict.fromkeys(("auroc", "auprc"), "needs a binary or multi-label task"),
+    Task.MULTICLASS: dict.fromkeys(POSITIVE, "needs a binary or multi-label task"),
     Task.BINARY: {},
-    Task.MULTILABEL: {"classwise_ece": "for labels this is the mean ECE over labels: see ece"},
+    Task.MULTILABEL: {
+        "classwise_ece": "for labels this is the mean ECE over labels: see ece",
+        **dict.fromkeys(macro.SIGNED, "a mean over labels would hide errors of opposite sign"),
+    },
 }
 CAME_TRUE = {"top_label": "it is right"}
 NAMES = {"top_label": "answers given"}
@@ -189,11 +195,13 @@ def _audit_target(
     )
     prepared = replace(prepared, of=of or prepared.of)
     drawn = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
-    skip = UNAVAILABLE[predictions.task] if of is None else UNAVAILABLE[Task.MULTILABEL]
+    skip = UNAVAILABLE[predictions.task] if of is None else {"classwise_ece"}
     wanted = [m for m in (config.metrics or METRICS) if m not in skip]
     scores = _answer_scores(predictions, config, wanted)
     if predictions.task is Task.BINARY:
         scores |= estimates.discrimination(prepared.ranked, config.level, prepared.of)
+        if set(SCORES).intersection(wanted):
+            scores |= clinical_scores(prepared, level=config.level)
     floors = dict(drawn.noise_floor)
     for metric, (score, floor) in _errors(predictions, prepared, config, wanted).items():
         scores[metric], floors[metric] = score, floor
@@ -227,6 +235,8 @@ def _errors(
     for metric in estimates.BINNED:
         if metric in wanted:
             found[metric] = estimates.binned(prepared, metric, n_bins=config.n_bins, level=level)
+    if set(ERRORS).intersection(wanted):
+        found |= curve_estimates(prepared, level=level)
     return found
 
 

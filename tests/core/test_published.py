@@ -6,7 +6,15 @@ import pytest
 
 from core.losses.catalogue import LOSSES
 from core.models.catalogue import MODELS
-from core.published import FILE, METHODS, PAPERS, auroc_rows, published, rows, subject
+from core.published import (
+    FILE,
+    METHODS,
+    PAPERS,
+    auroc_rows,
+    published,
+    rows,
+    subject,
+)
 from core.published import MODELS as PAPER_MODELS
 
 RESNET110 = {"data": "cifar10", "model": "resnet110_released"}
@@ -16,7 +24,8 @@ def test_every_row_is_read_and_has_a_source():
     with FILE.open(newline="") as lines:
         raw = list(csv.DictReader(lines))
     assert len(rows()) == len(raw) > 400
-    assert {row.metric for row in rows()} == {"auroc", "accuracy", "error"}
+    named = {row.metric for row in rows() if row.dataset != "chestxray14"}
+    assert named == {"auroc", "accuracy", "error"}
     for row, line in zip(rows(), raw, strict=True):
         assert f"{100 * row.value:.{row.digits}f}" == line["value"]
         assert row.paper in PAPERS
@@ -84,3 +93,36 @@ def test_the_names_exist_on_both_sides():
     known = {row.method for row in rows()}
     assert all(method in known for methods in METHODS.values() for method in methods)
     assert published(metric="error", paper="mukhoti2020iclr", dataset="cifar10", model="resnet50")
+
+
+FINDINGS = (
+    ("atelectasis", "cardiomegaly", "effusion", "infiltration", "mass", "nodule", "pneumonia")
+    + ("pneumothorax", "consolidation", "edema", "emphysema", "fibrosis", "pleural_thickening")
+    + ("hernia",)
+)
+COLUMNS = {"wang2017": 0.742, "yao2017": 0.798, "bce": 0.8440, "fcl": 0.8527}
+MEANS = {"wang2017": 0.7381, "yao2017": 0.8027, "bce": 0.8414, "fcl": 0.8528}
+
+
+def chest(finding):
+    found = published(dataset="chestxray14", metric=f"auroc_{finding}")
+    assert [row.method for row in found] == list(COLUMNS)
+    return found
+
+
+def test_chest_findings_as_printed():
+    assert [row.value for row in chest("effusion")] == pytest.approx([0.784, 0.859, 0.8638, 0.8862])
+    assert chest("mass")[2].source == "Focal calibration loss 2024, table 9"
+    assert len(published(dataset="chestxray14")) == 4 * (14 + 1)
+    behind = [f for f in FINDINGS if chest(f)[3].value < chest(f)[2].value]
+    assert behind == ["cardiomegaly", "infiltration", "pneumothorax", "pleural_thickening"]
+
+
+@pytest.mark.parametrize("method", COLUMNS)
+def test_printed_averages_of_chest_findings_are_not_those_of_the_columns(method):
+    at = list(COLUMNS).index(method)
+    mean = sum(chest(finding)[at].value for finding in FINDINGS) / 14
+    assert mean == pytest.approx(MEANS[method], abs=5e-5)
+    stated = chest("mean")[at]
+    assert stated.value == pytest.approx(COLUMNS[method])
+    assert stated.note.endswith(f"{100 * mean:.2f}")

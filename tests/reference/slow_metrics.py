@@ -236,3 +236,68 @@ def smece(confidence, correct):
         else:
             high = middle
     return smece_at(confidence, correct, high)
+
+
+def lowess(confidence, correct):
+    """Local lines over the nearest two thirds of the rows, row by row; within [0, 1]."""
+    n = len(confidence)
+    near = min(max(int(n * (2 / 3) + 1e-10), 2), n)
+    found = []
+    for here in confidence:
+        reach = sorted(abs(c - here) for c in confidence)[near - 1]
+        weight = [
+            (1 - min(abs(c - here) / reach, 1) ** 3) ** 3 if reach else float(c == here)
+            for c in confidence
+        ]
+        total = math.fsum(weight)
+        pairs = list(zip(weight, confidence, correct, strict=True))
+        x = math.fsum(w * c for w, c, _ in pairs) / total
+        y = math.fsum(w * t for w, _, t in pairs) / total
+        spread = max(math.fsum(w * (c - x) ** 2 for w, c, _ in pairs) / total, 1e-12)
+        rise = math.fsum(w * (c - x) * (t - y) for w, c, t in pairs) / total / spread
+        found.append(min(max(y + rise * (here - x), 0.0), 1.0))
+    return found
+
+
+def curve_distances(confidence, correct):
+    smooth = lowess(confidence, correct)
+    return sorted(abs(s - c) for s, c in zip(smooth, confidence, strict=True))
+
+
+def quantile(ordered, share):
+    at = share * (len(ordered) - 1)
+    low = math.floor(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
+
+
+def ici(confidence, correct):
+    return math.fsum(curve_distances(confidence, correct)) / len(confidence)
+
+
+def e50(confidence, correct):
+    return quantile(curve_distances(confidence, correct), 0.5)
+
+
+def e90(confidence, correct):
+    return quantile(curve_distances(confidence, correct), 0.9)
+
+
+def emax(confidence, correct):
+    return curve_distances(confidence, correct)[-1]
+
+
+def spiegelhalter_z(confidence, correct):
+    rows = list(zip(confidence, correct, strict=True))
+    variance = math.fsum((1 - 2 * p) ** 2 * p * (1 - p) for p, _ in rows)
+    if variance == 0:
+        return math.nan
+    return math.fsum((y - p) * (1 - 2 * p) for p, y in rows) / math.sqrt(variance)
+
+
+def brier_skill(confidence, correct):
+    share = sum(correct) / len(correct)
+    if share in (0, 1):
+        return math.nan
+    rows = zip(confidence, correct, strict=True)
+    return 1 - math.fsum((p - y) ** 2 for p, y in rows) / len(correct) / (share * (1 - share))

@@ -15,6 +15,8 @@ from tests.reference import slow_metrics
 OF_OUTCOMES = [name for name, metric in METRICS.items() if metric.needs != "scores"]
 OF_SCORES = [name for name, metric in METRICS.items() if metric.needs == "scores"]
 BOTH_BOUNDED = ("ece", "ece_em", "mce", "ace", "rmsce", "ece_debiased", "smece", "ks", "aurc")
+BOTH_BOUNDED += ("ici", "e50", "e90", "emax")
+FITTED = ("citl", "slope", "intercept")  # against statsmodels in test_clinical_fit
 
 
 def outcomes(confidence, correct):
@@ -59,12 +61,12 @@ def test_entry_says_what_it_is(name):
     assert metric.source
     assert metric.plain.endswith(".")
     assert metric.range[0] < metric.range[1]
-    assert metric.better in {"lower", "higher", "zero"}
+    assert metric.better in {"lower", "higher", "zero", "one"}
     assert metric.needs in {"outcomes", "scores", "positive"}
     assert metric.function.__name__ == name
 
 
-@pytest.mark.parametrize("name", [name for name in OF_OUTCOMES if name != "smece"])
+@pytest.mark.parametrize("name", [n for n in OF_OUTCOMES if n not in ("smece", *FITTED)])
 @settings(max_examples=25)
 @given(rows=ROWS)
 def test_agrees_with_the_slow_second_implementation(name, rows):
@@ -177,7 +179,10 @@ def test_binned_errors_are_at_least_the_mean_gap(rows):
 
 @settings(max_examples=20)
 @given(rows=ROWS)
-@pytest.mark.parametrize("name", ["accuracy", "ece", "mce", "ace", "rmsce", "ks", "smece", "auroc"])
+@pytest.mark.parametrize(
+    "name",
+    ["accuracy", "ece", "mce", "ace", "rmsce", "ks", "smece", "auroc", "brier_skill"],
+)
 def test_doubling_the_rows_changes_nothing(name, rows):
     confidence, correct = zip(*rows, strict=True)
     np.testing.assert_allclose(

@@ -1,0 +1,109 @@
+"""The clinical numbers of an audit: each with its interval, floor, or why it has none; numpy."""
+
+import math
+
+import numpy as np
+
+from core.arrays import Float, Int
+from core.metrics.binning import equal_mass_cuts, equal_width_cuts
+from core.metrics.clinical_curve import ERRORS, cell_errors, curve_errors
+from core.metrics.clinical_fit import recalibration
+from core.metrics.clinical_scores import brier_skill, spiegelhalter
+from core.metrics.estimates import Estimate, Prepared, floor_of
+from core.metrics.intervals import basic, percentile, quantile
+from core.metrics.lowess import Cells, Lowess
+from core.metrics.records import Score, Setting
+
+CELLS = 50  # of equal width, and as many of equal count, in which the curve is resampled
+BOTH = "hull of basic and percentile bootstrap, from 0 within the noise floor"
+FITS = ("citl", "slope", "intercept")
+SCORES = (*FITS, "spiegelhalter_z", "brier_skill")
+
+
+def curve_estimates(prepared: Prepared, *, level: float) -> dict[str, Estimate]:
+    """Return ICI, E50, E90 and Emax with intervals and noise floors.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        A positive class or a label.
+    level : float
+        Of the intervals.
+
+    Notes
+    -----
+    Resamples are smoothed in cells of neighbouring claims, with the reach that each local fit has
+    on the rows themselves. A distance from a curve folds at 0 and is wide where events are few:
+    neither interval alone holds the truth often enough (docs/coverage.md).
+    """
+    ranked, resamples = prepared.ranked, prepared.resamples
+    values, settings = curve_errors(ranked)
+    cuts = np.union1d(equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS))
+    cells = Cells.between(ranked, cuts)
+    fitted, drawn = Lowess(cells), resamples.bootstrap(cuts)
+
+    def errors(rows: Int, events: Int) -> dict[str, Float]:
+        shares = np.clip(fitted.fit(rows, events), 0.0, 1.0)
+        return cell_errors(cells, rows, np.atleast_2d(shares))
+
+    draws = errors(drawn.count, drawn.hits)
+    floors = errors(cells.rows, resamples.floor(cuts).hits)
+    centres = errors(cells.rows, cells.events)
+    both = {**settings, **prepared.settings(BOTH)}
+    found = {}
+    for metric in ERRORS:
+        value, floor = values[metric], floor_of(floors[metric])
+        centre, ends = float(centres[metric][0]), percentile(draws[metric], level)
+        low, high = basic(value, draws[metric], level, centre=centre, floor_q95=floor.q95)
+        low, high = min(low, ends[0]), max(high, ends[1])
+        found[metric] = Score(metric, value, low, high, level, ranked.n, both), floor
+    return found
+
+
+def clinical_scores(prepared: Prepared, *, level: float) -> dict[str, Score]:
+    """Return both intercepts, the slope, Spiegelhalter's z and the Brier skill of one target."""
+    ranked = prepared.ranked
+    p, y = ranked.confidence, ranked.correct
+    fit = recalibration(p, y, level)
+    parts = dict(zip(FITS, (fit.in_the_large, fit.slope, fit.intercept), strict=True))
+    scores = {
+        metric: Score(**{**vars(score), "settings": {"of": prepared.of, **score.settings}})
+        for metric, score in parts.items()
+    }
+    return scores | {
+        "spiegelhalter_z": _test(prepared, level),
+        "brier_skill": _skill(prepared, level),
+    }
+
+
+def _test(prepared: Prepared, level: float) -> Score:
+    """Return Spiegelhalter's z with its p-value; a test statistic has no interval."""
+    ranked = prepared.ranked
+    z, chance = spiegelhalter(ranked.confidence, ranked.correct)
+    if math.isnan(z):
+        reason = "every stated risk is 0, 0.5 or 1"
+        return Score("spiegelhalter_z", None, None, None, level, ranked.n, {}, reason)
+    settings: dict[str, Setting] = {"of": prepared.of, "p_value": chance}
+    reason = "a test statistic: beyond 1.96 either way in 5 of 100 calibrated samples"
+    return Score("spiegelhalter_z", z, None, None, level, ranked.n, settings, reason)
+
+
+def _skill(prepared: Prepared, level: float) -> Score:
+    """Return the Brier skill with its interval by the delta method."""
+    ranked = prepared.ranked
+    n, share, value = ranked.n, ranked.hits / ranked.n, brier_skill(ranked)
+    if math.isnan(value):
+        reason = f"only one outcome is present: {ranked.hits} of {n} rows are events"
+        return Score("brier_skill", None, None, None, level, n, {}, reason)
+    spread = share * (1.0 - share)
+    squares = (ranked.confidence - ranked.correct) ** 2
+    mean = float(squares.sum()) / n
+    lean = (1.0 - 2.0 * share) * (ranked.correct - share)
+    each = (squares - mean) / spread - mean * lean / spread**2
+    half = quantile(level) * float(np.sqrt((each**2).sum())) / n
+    settings: dict[str, Setting] = {
+        "of": prepared.of,
+        "interval": "delta method",
+        "reference": share,
+    }
+    return Score("brier_skill", value, value - half, min(1.0, value + half), level, n, settings)
