@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from safetensors.torch import save_file
 
 from core.configs import AuditConfig
 from core.disk import writing
@@ -39,18 +40,33 @@ class TrainedSample:
     Attributes
     ----------
     data : str
-        ``digits`` or ``cifar10``.
+        ``digits``, ``cifar10`` or ``phantom``.
     loss : dict
         As in a config.
     replayable : bool
         Keep the validation logits of every epoch.
+    weights : bool
+        Keep the network's weights beside the run.
     """
 
     data: str
     loss: Json
     replayable: bool = False
+    weights: bool = False
 
 
+TITLES: Final = {"digits": "Digits", "cifar10": "CIFAR-10 (JPEG)", "phantom": "Phantom films"}
+IMAGES: Final = {
+    "digits": "scikit-learn's handwritten digits, 8 by 8 pixels",
+    "cifar10": "CIFAR-10 (JPEG), 32 by 32 pixels",
+    "phantom": "synthetic chest films, 128 by 128 pixels, of no person",
+}
+NETS: Final = {
+    "small_cnn": "A small convolutional network",
+    "resnet50_cifar": "A ResNet-50",
+    "densenet_small": "A small DenseNet",
+}
+WEIGHTS: Final = "weights.safetensors"  # beside the manifest
 FOCAL_3: Final = {"name": "focal", "gamma": 3.0}
 TRAINED: Final = {
     "digits-ce": TrainedSample("digits", {"name": "ce"}),
@@ -63,6 +79,9 @@ TRAINED: Final = {
     "cifar10-adafocal": TrainedSample("cifar10", {"name": "adafocal"}),
     "cifar10-fcl": TrainedSample("cifar10", {"name": "fcl"}),
     "cifar10-brier": TrainedSample("cifar10", {"name": "brier"}),
+    "phantom-ce": TrainedSample("phantom", {"name": "ce"}, weights=True),
+    "phantom-focal-3": TrainedSample("phantom", FOCAL_3, weights=True),
+    "phantom-fcl": TrainedSample("phantom", {"name": "fcl"}, weights=True),
 }
 NAMES: Final = (*first_samples.SAMPLES, *TRAINED)
 SMALL: Final[Json] = {
@@ -73,6 +92,15 @@ SMALL: Final[Json] = {
     "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
     "schedule": {"name": "step", "drops": [3 / 7, 5 / 7], "factor": 0.1},
     "augment": False,
+}
+FILMS: Final[Json] = {
+    "data": "phantom",
+    "model": "densenet_small",
+    "epochs": 16,
+    "batch_size": 64,
+    "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
+    "schedule": {"name": "cosine"},
+    "device": "cpu",
 }
 LARGE: Final[Json] = {
     "model": "resnet50_cifar",
@@ -135,6 +163,8 @@ def config_of(sample_id: str, images: Path | None, *, seed: int = 0) -> TrainCon
     plain: Json = {"loss": sample.loss, "seed": seed}
     if sample.data == "digits":
         return from_json({**plain, "data": "digits", "model": "small_cnn", "device": "cpu"})
+    if sample.data == "phantom":
+        return from_json({**plain, **FILMS})
     large = torch.cuda.is_available()
     size = LARGE if large else SMALL
     root = None if images is None else str(images)
@@ -185,13 +215,22 @@ def _publish(
     tables = Tables(history, bins, validation)
     manifest = replace(_manifest(sample_id, parts, shown), history=tables.entry())
     write_run(out, manifest, shown, tables)
+    if sample.weights:
+        with writing():
+            save_file(_tensors(parts), out / sample_id / WEIGHTS)
+
+
+def _tensors(parts: Parts) -> dict[str, torch.Tensor]:
+    """Return a trained network's weights as they are stored."""
+    state = parts.net.state_dict()
+    return {name: one.detach().cpu().contiguous() for name, one in state.items()}
 
 
 def _manifest(sample_id: str, parts: Parts, splits: dict[str, Predictions]) -> Manifest:
     sample, config, data = TRAINED[sample_id], parts.config, parts.data
     label = LOSSES[str(sample.loss["name"])].label
     gamma = f" γ = {sample.loss['gamma']:g}" if "gamma" in sample.loss else ""
-    name = "Digits" if sample.data == "digits" else "CIFAR-10 (JPEG)"
+    name = TITLES[sample.data]
     manifest = describe(
         f"{name}, {label}{gamma}",
         splits,
@@ -212,12 +251,7 @@ def _manifest(sample_id: str, parts: Parts, splits: dict[str, Predictions]) -> M
 
 def description(sample: TrainedSample, config: TrainConfig, n_train: int) -> str:
     """Say in words what was trained on what."""
-    images = (
-        "scikit-learn's handwritten digits, 8 by 8 pixels"
-        if sample.data == "digits"
-        else "CIFAR-10 (JPEG), 32 by 32 pixels"
-    )
-    net = "A small convolutional network" if config.model == "small_cnn" else "A ResNet-50"
+    images, net = IMAGES[sample.data], NETS[config.model]
     rows = config.n_train or n_train
     share = f"{rows:,} of the {n_train:,}" if rows < n_train else f"all {n_train:,}"
     text = f"{net}, {config.epochs} epochs on {share} training images, seed {config.seed}."

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from core.arrays import Bool, Float
 
 SIDE: Final = 128  # pixels
+MEAN, STD = 0.445, 0.222  # of pixels / 255 over many films, three digits
 PREVALENCE: Final = {"Nodule": 0.25, "Consolidation": 0.2, "Effusion": 0.15, "Cardiomegaly": 0.15}
 FINDINGS: Final = tuple(PREVALENCE)
 LESIONS: Final = ("Nodule", "Consolidation")  # lie anywhere in the lungs
@@ -196,7 +197,7 @@ def _nodule(rng: np.random.Generator, _body: Body, lungs: Bool) -> tuple[Float, 
     """Return a round lesion; the faintest drown in the grain, as on films."""
     x, y = _place(rng, lungs)
     radius = rng.uniform(0.035, 0.075)
-    strength = rng.uniform(0.03, 0.26)
+    strength = rng.uniform(0.05, 0.3)
     reach = 1.25 * radius
     return strength * _soft(_ellipse(x, y, radius, radius), 0.012), _around(x, y, reach, reach)
 
@@ -205,7 +206,7 @@ def _consolidation(rng: np.random.Generator, _body: Body, lungs: Bool) -> tuple[
     """Return a patch with ragged borders: blots scattered within a box."""
     x, y = _place(rng, lungs)
     half_width, half_height = rng.uniform(0.06, MOST_SIDE / 2, 2)
-    strength = rng.uniform(0.05, 0.26)
+    strength = rng.uniform(0.07, 0.3)
     patch = np.zeros((SIDE, SIDE))
     for _ in range(7):
         dx, dy = rng.uniform(-0.6, 0.6, 2)

@@ -11,6 +11,7 @@ from core.models.catalogue import MODELS, checked_model
 NAMES = [
     *("resnet50_cifar", "resnet110_cifar", "resnet110_released", "resnet50_tiny_imagenet"),
     *("wrn_26_10_cifar", "densenet121_cifar"),
+    "densenet_small",
     "small_cnn",
 ]
 
