@@ -61,3 +61,9 @@ def damaged() -> Refused:
     """Return the refusal of a film whose bytes are not whole; it repeats nothing of them."""
     what = "the film is cut short or damaged"
     return Refused("IMAGE_TRUNCATED", what, "copy or export it again")
+
+
+def trailing() -> Refused:
+    """Return the refusal of a film that something follows: a second file may hide there."""
+    what = "bytes follow the picture's end: another file may hide there"
+    return Refused("TRAILING", what, SAVE_AGAIN)

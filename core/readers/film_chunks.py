@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.errors import Refused
-from core.readers.film import check_claim, damaged
+from core.readers.film import check_claim, damaged, trailing
 
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 JPEG: Final = b"\xff\xd8\xff"
@@ -116,7 +116,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
     Raises
     ------
     Refused
-        IMAGE_PIXELS, IMAGE_TRUNCATED, DTYPE, TRAILING.
+        IMAGE_PIXELS, IMAGE_TRUNCATED, IMAGE_KIND, TRAILING.
     """
     kept: Parts = [data[:2]]
     at, marker, orientation, depth, colours = 2, SOI, 1, 0, 0
@@ -161,7 +161,9 @@ def _jpeg_header(body: bytes, *, seen: bool) -> tuple[int, int]:
     check_claim(width, height)
     if depth != 8:
         what = f"a JPEG of {depth} bits a sample, which is not read"
-        raise Refused("DTYPE", what, "save it as PNG of 16 bits, or as DICOM without compression")
+        raise Refused(
+            "IMAGE_KIND", what, "save it as PNG of 16 bits, or as DICOM without compression"
+        )
     return depth, colours
 
 
@@ -194,10 +196,8 @@ def _orientation(exif: bytes) -> int:
 
 def _check_end(data: memoryview | bytes, at: int) -> None:
     """Refuse bytes after the picture's end: a second file, or what an exporter has appended."""
-    rest = bytes(data[at:])
-    if rest.strip(b"\0"):  # zeros fill up to a block and carry nothing
-        what = f"{len(rest):,} bytes follow the picture's end: another file may hide there"
-        raise Refused("TRAILING", what, "save the picture again")
+    if bytes(data[at:]).strip(b"\0"):  # zeros fill up to a block and carry nothing
+        raise trailing()
 
 
 def _frames(what: str) -> Refused:

@@ -11,6 +11,7 @@ from PIL import Image
 from core.errors import Notice, Refused
 from core.readers.film import Film, Pixels
 from core.readers.film_chunks import PNG, Skeleton, jpeg_skeleton, png_skeleton
+from core.readers.film_window import Display, show
 
 BLOCK: Final = 2**22  # pixels looked at together
 COLOUR: Final = 8  # of 255: channels that differ by less are a grey that was rounded
@@ -23,7 +24,7 @@ def read_picture(data: memoryview) -> Film:
     Raises
     ------
     Refused
-        As `core.readers.film_chunks`; DTYPE: 16 bits a colour, of which few are used.
+        As `core.readers.film_chunks`; IMAGE_KIND: 16 bits a colour, of which few are used.
     Exception
         Whatever Pillow throws at damaged files.
     """
@@ -55,42 +56,32 @@ def upright(greys: Pixels, orientation: int) -> Pixels:
 
 def _windowed(values: npt.NDArray[np.uint16], key: int | None) -> tuple[Pixels, list[Notice]]:
     """Return 16-bit greys spread over black to white, with nothing cut off at either end."""
-    low, high = int(values.min()), int(values.max())
-    steps = np.arange(2**16, dtype=np.float64)
-    table = np.clip((steps - low) / max(high - low, 1), 0, 1) * 255
-    said = [spread(low, high, "16 bits")]
-    if key is not None and np.any(values == key):
-        table[key] = 0
-        said.append(_transparent())
-    return np.rint(table).astype(np.uint8)[values], said
-
-
-def spread(low: float, high: float, depth: str) -> Notice:
-    """Return the notice of values spread linearly over black to white."""
-    text = f"{depth} a pixel: its values, {low:g} to {high:g}, were spread over black to white"
-    return Notice("WINDOW", text)
+    hidden = None if key is None or not np.any(values == key) else (key, key)
+    greys, window = show(values, Display(16, padding=hidden))
+    said = [] if window is None else [window]
+    return greys, said if hidden is None else [*said, _transparent()]
 
 
 def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]:
     said: list[Notice] = []
     if picture.mode == "CMYK":
-        picture = picture.convert("RGB")
-        said.append(Notice("COLOUR_CONVERTED", "printing colours (CMYK) were turned into greys"))
-    elif picture.mode in ("P", "PA") or "transparency" in picture.info:
+        text = "printing colours (CMYK) were turned into greys"
+        return np.asarray(picture.convert("RGB").convert("L")), [Notice("COLOUR_CONVERTED", text)]
+    if picture.mode in ("P", "PA") or "transparency" in picture.info:
         picture = picture.convert("RGBA")
     if picture.mode in ("LA", "RGBA"):
         picture = _opaque(picture, said)
-    if picture.mode == "RGB" and not said_of(said, "COLOUR_CONVERTED") and _differ(picture):
-        said.append(Notice("COLOUR_CONVERTED", "the picture has colours, which were turned grey"))
-    greys = np.asarray(picture.convert("L"))
+    greys = grey_of_colours(picture, said)
     if bones.depth == 16:
         said.append(_upper_bits(greys))
     return greys, said
 
 
-def said_of(notices: list[Notice], code: str) -> bool:
-    """Whether a notice of this code is among them."""
-    return any(notice.code == code for notice in notices)
+def grey_of_colours(picture: Image.Image, said: list[Notice]) -> Pixels:
+    """Return the greys of a picture (ITU-R BT.601), and say so where it has true colours."""
+    if picture.mode == "RGB" and _differ(picture):
+        said.append(Notice("COLOUR_CONVERTED", "the picture has colours, which were turned grey"))
+    return np.asarray(picture.convert("L"))
 
 
 def _opaque(picture: Image.Image, said: list[Notice]) -> Image.Image:
@@ -126,5 +117,7 @@ def _upper_bits(greys: Pixels) -> Notice:
     """Return the notice of colours of 16 bits, of which a decoder keeps the upper 8."""
     if int(np.ptp(greys)) < FINE:
         what = "a PNG of 16 bits a colour whose upper 8 bits hold too few steps of grey"
-        raise Refused("DTYPE", what, "save it as grey PNG of 16 bits, or stretch its greys first")
+        raise Refused(
+            "IMAGE_KIND", what, "save it as grey PNG of 16 bits, or stretch its greys first"
+        )
     return Notice("WINDOW", "16 bits a colour: the upper 8 of them were taken")

@@ -1,12 +1,16 @@
 """Which format bytes are, by their content; a suffix is only a claim that must agree."""
 
 import re
+import struct
 from enum import StrEnum
 
 from core.errors import Refused
 from core.readers.contents import Source
 
-FILMS = "give a file of predictions: the logits or probabilities of a model, with the labels"
+FILMS = (
+    "open a film on the page Chest X-ray; here give a file of predictions: the logits or "
+    "probabilities of a model, with the labels"
+)
 SAVE_AS = "save predictions as .npz, .csv, .parquet or .safetensors"
 
 
@@ -37,6 +41,7 @@ SUFFIXES: dict[str, set[Form]] = {
     **{key: {Form.ZIP, Form.PICKLE} for key in PICKLE_SUFFIXES},
     "dat": {Form.ZIP, Form.PICKLE, Form.CSV, Form.NPY},
 }
+DICOM = b"DICM"  # after 128 bytes that anybody may use
 PICTURES = {
     b"\x89PNG\r\n\x1a\n": "a PNG picture", b"\xff\xd8\xff": "a JPEG picture",
     b"GIF8": "a GIF picture", b"BM": "a BMP picture", b"II*\0": "a TIFF picture",
@@ -68,11 +73,14 @@ def sniff(source: Source) -> Form:
     Raises
     ------
     Refused
-        EMPTY_FILE, IMAGE, FORMAT_MISMATCH or FORMAT_UNKNOWN.
+        EMPTY_FILE, PHI, IMAGE, FORMAT_MISMATCH or FORMAT_UNKNOWN.
     """
     if source.size == 0:
         raise Refused("EMPTY_FILE", "the file is empty (0 bytes)", "save or download it again")
     head = bytes(source.data[:512])
+    if is_dicom(head):
+        what = "a DICOM file, which may name a patient, where scores were expected"
+        raise Refused("PHI", what, FILMS)
     _refuse_pictures(source, head)
     _refuse_others(head)
     form = _form(source, head)
@@ -89,12 +97,22 @@ def sniff(source: Source) -> Form:
     return form
 
 
+def is_dicom(head: bytes) -> bool:
+    """Whether a file begins as DICOM does: by its mark, or without one by its first tag."""
+    if head[128:132] == DICOM:
+        return True
+    for order in ("<", ">"):
+        group, element, length = struct.unpack(f"{order}HHI", head[:8].ljust(8, b"\0"))
+        explicit = re.match(rb"[A-Z]{2}", head[4:6]) is not None
+        if group in (2, 8) and element < 256 and (explicit or 0 < length < 256):
+            return True
+    return False
+
+
 def _refuse_pictures(source: Source, head: bytes) -> None:
     found = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         found = "a WebP picture"
-    if head[128:132] == b"DICM":
-        found = "a DICOM picture"
     if found == "a BMP picture" and head[6:10] != b"\0\0\0\0":
         found = None  # text may begin with BM too
     if found is None:

@@ -90,7 +90,7 @@ def test_sixteen_bit_colours_keep_their_upper_half_or_are_refused() -> None:
     film = read(png(32, 24, 16, 2, rows(wide)))
     np.testing.assert_array_equal(film.pixels, GREYS)
     assert codes(film) == ["WINDOW"]
-    assert refused(png(32, 24, 16, 2, rows(wide // 16))) == "DTYPE"
+    assert refused(png(32, 24, 16, 2, rows(wide // 16))) == "IMAGE_KIND"
 
 
 def test_a_transparent_part_is_drawn_on_black_and_said() -> None:

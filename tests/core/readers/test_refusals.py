@@ -154,7 +154,8 @@ CASES = {
     "renamed.csv": (made.npz(logits=z), "FORMAT_MISMATCH", ""),
     "picture.npz": (b"\x89PNG\r\n\x1a\n", "FORMAT_MISMATCH", ""),
     "picture.png": (b"\x89PNG\r\n\x1a\n", "IMAGE", ""),
-    "film.dcm": (bytes(128) + b"DICM", "IMAGE", ""),
+    "film.dcm": (bytes(128) + b"DICM", "PHI", ""),
+    "bare": (b"\x08\0\5\0CS\x0a\0ISO_IR 100", "PHI", ""),
     "pointer.p": (b"version https://git-lfs.github.com/spec/v1\noid", "FORMAT_MISMATCH", ""),
     "page.csv": (b"<!DOCTYPE html><html></html>", "FORMAT_MISMATCH", ""),
     "packed.csv.gz": (gzip.compress(made.CSV), "FORMAT_UNKNOWN", ""),
@@ -373,6 +374,9 @@ def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
     single = refusal("a.npz", made.npz(logits=z[:1], labels=y[:2]))
     assert single.what == "1 row of scores and 2 labels"
     weights = refusal("a.safetensors", CASES["weights.safetensors"][0])
-    for found in (weights, refusal("a.png", CASES["picture.png"][0])):
-        assert "logits or probabilities" in found.remedy
-        assert "page" not in found.remedy
+    assert "logits or probabilities" in weights.remedy
+    assert "page" not in weights.remedy
+    for name in ("picture.png", "film.dcm"):
+        remedy = refusal(name, CASES[name][0]).remedy
+        assert "logits or probabilities" in remedy
+        assert "on the page Chest X-ray" in remedy

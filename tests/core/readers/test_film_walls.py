@@ -1,0 +1,273 @@
+"""Nothing of a patient leaves the sealed process, and odd films end it neither early nor late."""
+
+import io
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, PngImagePlugin
+
+from core.errors import LostWorker, Refused
+from core.readers import sandbox, scratch, walled, wire
+from core.readers.contents import Source
+from core.readers.film import Film
+from core.readers.film_file import read_film_file
+from tests.core.readers.test_mutations import changed
+from tests.film_files import CANARIES, dataset, written
+
+SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
+MANIFEST = SHARED / "hostile" / "manifest.json"
+CASES = [
+    case
+    for case in (json.loads(MANIFEST.read_text())["cases"] if MANIFEST.exists() else [])
+    if case["kind"] == "image"
+]
+absent = pytest.mark.skipif(not CASES, reason="needs the shared folder (CANDOR_SHARED)")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
+DEEP = np.random.default_rng(5).integers(0, 4096, (20, 30), np.uint16)
+DICOM = written(dataset(DEEP, 12))
+MUTATIONS = 150
+
+
+def saved(form: str, **options: object) -> bytes:
+    picture = Image.fromarray((DEEP >> 4).astype(np.uint8))
+    picture.save(out := io.BytesIO(), form, **options)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def named() -> dict[str, bytes]:
+    """Films that name a patient in every place that their formats have, whole and broken."""
+    exif = Image.Exif()
+    exif[0x010E], exif[0x013B], exif[0x0112] = "DOE^JANE", "TEST HOSPITAL", 6
+    texts = PngImagePlugin.PngInfo()
+    texts.add_text("Patient DOE^JANE", "ID-12345", zip=True)
+    whole = {
+        "png": saved("PNG", pnginfo=texts, exif=exif),
+        "jpeg": saved("JPEG", comment=b"DOE^JANE ID-12345", exif=exif),
+        "dicom": DICOM,
+        "bare": written(dataset(DEEP, 12), bare=True),
+    }
+    broken = {
+        "png cut": whole["png"][:-40],
+        "png followed": whole["png"] + b"DOE^JANE",
+        "jpeg cut": whole["jpeg"][:-40],
+        "dicom cut": DICOM[:-40],
+        "dicom followed": DICOM + b"DOE^JANE ID-12345",
+        "dicom of rows": DICOM.replace(b"US\2\0\x14\0", b"DS\2\0DO", 1),
+        "dicom of bits": written(dataset(DEEP, 12, PixelSpacing=["0.1", "0.2"])).replace(
+            b"0.2 ", b"DOE "
+        ),
+        "dicom of a name": written(dataset(DEEP, 12, PhotometricInterpretation="DOE 12345")),
+        "dicom of a syntax": DICOM.replace(b"1.2.840.10008.1.2.1\0", b"1.2.12345.12345.12\0"),
+        "no film": b"DOE^JANE, ID-12345",
+    }
+    return whole | broken
+
+
+NAMED = named()
+
+
+FAST = ("dicom", "jpeg", "dicom of a name", "png followed")
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in NAMED]
+)
+def test_nothing_of_a_patient_leaves_the_process(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Result, notices, refusals, log records, and whatever lies in the folder at the end."""
+    left: list[bytes] = []
+    modes: set[int] = set()
+
+    def looked_at(folder: Path) -> None:
+        modes.add(stat.S_IMODE(folder.stat().st_mode))
+        for path in folder.iterdir():
+            modes.add(stat.S_IMODE(path.stat().st_mode))
+            left.append(path.name.encode() + path.read_bytes())
+        remove(folder)
+
+    remove = scratch.remove
+    monkeypatch.setattr(scratch, "remove", looked_at)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    caplog.set_level(logging.DEBUG)
+    path = tmp_path / "DOE^JANE ID-12345.dcm"
+    path.write_bytes(NAMED[name])
+    try:
+        film = sandbox.read_film(path, name="film 3")
+        said = f"{film!r} {film.digest}"
+    except Refused as error:
+        said = f"refused {error!r} {error.to_json()} {error.__cause__!r} {error.__context__!r}"
+    assert said.startswith("refused") == (" " in name)
+    said += " ".join(record.getMessage() for record in caplog.records)
+    assert left
+    for canary in CANARIES:
+        assert canary not in said
+        assert not any(canary.encode() in found for found in left)
+    if os.name == "posix":
+        assert modes == {0o700, 0o600}
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_file_that_cannot_be_opened_keeps_its_name_to_itself(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as caught:
+        sandbox.read_film(tmp_path / "DOE^JANE.png", name="film 3")
+    assert "film 3" in caught.value.what
+    assert "DOE" not in str(caught.value)
+
+
+@absent
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
+def test_each_hostile_picture_gets_its_verdict(case: dict[str, str]) -> None:
+    path = MANIFEST.parent / case["file"]
+
+    def read() -> Film:
+        if "bomb" in case["file"]:
+            return sandbox.read_film(path, name="film 1")
+        return read_film_file(Source.of_bytes("film 1", path.read_bytes()))
+
+    if case["file"] == "phi.dcm":  # refused where scores were expected; this is the DICOM mode
+        film = read()
+        np.testing.assert_array_equal(film.pixels, 255 - np.arange(256).reshape(16, 16))
+        assert not any(word in repr(film) for word in case["never_in_output"])
+    elif case["expect"] == "refused":
+        with pytest.raises(Refused) as caught:
+            read()
+        assert caught.value.code in case["reason_or_meaning"]
+    else:
+        film = read()
+        assert case["notice"] in {notice.code for notice in film.notices}
+        if "32x16 becomes 16x32" in case["reason_or_meaning"]:
+            assert film.pixels.shape == (32, 16)
+
+
+@absent
+@pytest.mark.slow
+def test_real_films_agree_with_pillow() -> None:
+    paths = sorted((SHARED / "data" / "chestxray14").glob("*/*.*g"))
+    assert len(paths) > 600
+    for path in paths[::9] + [p for p in paths if p.parent.name == "originals"]:
+        film = read_film_file(Source.of_bytes("film 1", path.read_bytes()))
+        with Image.open(path) as picture:
+            np.testing.assert_array_equal(film.pixels, np.asarray(picture.convert("L")))
+        assert film.notices == ()
+
+
+# Limits ------------------------------------------------------------------------------------------
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["grey 16", "colour", "dicom"])
+def test_the_largest_film_fits_into_the_memory_that_is_given(form: str, tmp_path: Path) -> None:
+    side = 7_000
+    rows = np.add.outer(np.arange(side, dtype=np.uint16), np.arange(side, dtype=np.uint16))
+    path = tmp_path / "film"
+    if form == "dicom":
+        path.write_bytes(written(dataset(rows, 16)))
+    elif form == "grey 16":
+        Image.fromarray(rows).save(path, "PNG", compress_level=1)
+    else:
+        colours = np.stack([rows % 251, rows % 241, rows % 239], 2).astype(np.uint8)
+        Image.fromarray(colours).convert("RGBA").save(path, "PNG", compress_level=1)
+    film = sandbox.read_film(path, name="film 1")
+    assert film.pixels.shape == (side, side)
+
+
+# What arrives ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [np.zeros((20, 20), np.int64), np.zeros((20, 20, 3), np.uint8), np.zeros((8, 90), np.uint8)],
+)
+def test_what_the_child_left_is_checked(pixels: np.ndarray, tmp_path: Path) -> None:
+    wire.write_film(tmp_path, Film(pixels, ()))  # type: ignore[arg-type]
+    with pytest.raises(LostWorker):
+        wire.read_left_film(tmp_path)
+
+
+LATE = """
+import os, sys
+from pathlib import Path
+from core.errors import Refused
+from core.readers import child
+child.import_early("film")
+before = set(sys.modules)
+for name in sys.argv[1:]:
+    try:
+        child._read({"name": "film", "input": os.open(name, os.O_RDONLY), "reader": "film"}, Path())
+    except Refused:
+        pass
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_no_module_is_imported_once_privileges_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rle, jpeg = dataset(DEEP, 12), dataset((DEEP >> 4).astype(np.uint8))
+    rle.file_meta = written_meta(rle)
+    rle.compress("1.2.840.10008.1.2.5")
+    jpeg.file_meta = written_meta(jpeg)
+    jpeg.compress("1.2.840.10008.1.2.5")
+    greek = dataset(DEEP, 12, SpecificCharacterSet=["ISO_IR 126", "ISO 2022 IR 87"])
+    films = {
+        **NAMED,
+        "rle": written(rle, "1.2.840.10008.1.2.5"),
+        "eight": written(jpeg, "1.2.840.10008.1.2.5"),
+        "deflated": written(dataset(DEEP, 12), "1.2.840.10008.1.2.1.99"),
+        "greek": written(greek),
+        "window": written(dataset(DEEP, 12, WindowCenter="20", WindowWidth="40")),
+        "gif": saved("GIF"), "tiff": saved("TIFF"), "progressive": saved("JPEG", progressive=True),
+    }  # fmt: skip
+    for index, data in enumerate(films.values()):
+        Path(str(index)).write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, *(str(index) for index in range(len(films)))],
+        env={**os.environ, "PYTHONPATH": str(walled.ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == []
+
+
+def written_meta(made: object) -> object:
+    import pydicom
+
+    meta = pydicom.dataset.FileMetaDataset()
+    meta.TransferSyntaxUID = "1.2.840.10008.1.2.1"
+    return meta
+
+
+# Films changed at random -------------------------------------------------------------------------
+
+
+WINDOW = {"WindowCenter": "200", "WindowWidth": "400", "PixelSpacing": ["0.1", "0.1"]}
+SEEDS = {
+    "png": saved("PNG"),
+    "jpeg": saved("JPEG", progressive=True),
+    "dicom": written(dataset(DEEP, 12, **WINDOW)),
+    "deflated": written(dataset(DEEP, 12, **WINDOW), "1.2.840.10008.1.2.1.99"),
+}
+
+
+@pytest.mark.parametrize(("name", "data"), list(SEEDS.items()), ids=list(SEEDS))
+def test_a_changed_film_is_read_or_refused(name: str, data: bytes) -> None:
+    rng = np.random.default_rng(len(name))
+    refused = 0
+    for _ in range(MUTATIONS):
+        try:
+            film = read_film_file(Source.of_bytes("film", changed(data, rng)))
+        except Refused:
+            refused += 1
+        else:
+            assert film.pixels.dtype == np.uint8
+            assert min(film.pixels.shape) >= 16
+    assert refused > 0
