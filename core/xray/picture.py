@@ -12,10 +12,11 @@ from typing import Final
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from core.xray.heat import Frame, Pixels, colours
+from core.xray import heat
+from core.xray.heat import Frame, Map, Pixels, colours
 
 SIDE: Final = 768  # pixels of a film's longer side on a page
-THUMB: Final = 144
+THUMB: Final = 200
 SHEET: Final = 1_200  # width of a sheet
 INK, PAPER, QUIET, LINE, ALARM = "#1B1F24", "#FFFFFF", "#667080", "#E5E7EB", "#B3261E"
 DASH: Final = 10
@@ -58,6 +59,47 @@ class Sheet:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """A map of one finding, as it is drawn.
+
+    Attributes
+    ----------
+    coarse : (h, w) float32
+        Raw, in units of the logit.
+    frame : Frame
+        What of the film it covers.
+    top : float
+        The end of the scale.
+    """
+
+    coarse: Map
+    frame: Frame
+    top: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """How heat is drawn: not at all (``film``), as an ``overlay`` or as a ``contour``.
+
+    `opacity`, in [0, 1], is that of the strongest places of an overlay.
+    """
+
+    kind: str
+    opacity: float = 0.6
+
+
+def painted(film: Pixels, found: Heat | None, look: Look) -> Pixels:
+    """Return a film, enlarged to SIDE, with its heat, (H, W, 3)."""
+    large = enlarged(film)
+    if found is None or look.kind == "film":
+        return coloured(large)
+    share = heat.shares(heat.on_film(found.coarse, found.frame, large.shape), found.top)
+    if look.kind == "contour":
+        return heat.contours(large, share)
+    return heat.overlay(large, share, look.opacity)
+
+
 def enlarged(film: Pixels, side: int = SIDE) -> Pixels:
     """Return a grey film whose longer side has `side` pixels, smooth."""
     height, width = film.shape
@@ -65,6 +107,13 @@ def enlarged(film: Pixels, side: int = SIDE) -> Pixels:
     size = max(1, round(width * factor)), max(1, round(height * factor))
     how = Image.Resampling.BICUBIC if factor > 1 else Image.Resampling.BOX
     return np.asarray(Image.fromarray(film).resize(size, how))
+
+
+def shrunk(pixels: Pixels, side: int = THUMB) -> Pixels:
+    """Return a picture whose longer side has `side` pixels."""
+    image = Image.fromarray(pixels)
+    image.thumbnail((side, side), Image.Resampling.BOX)
+    return np.asarray(image)
 
 
 def coloured(film: Pixels) -> Pixels:
