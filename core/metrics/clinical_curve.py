@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from core.arrays import Bool, Float, Int
+from core.arrays import Bool, Float, Int, sigmoid
 from core.defaults import LEVEL
-from core.metrics.intervals import quantile
+from core.metrics.intervals import quantile, wilson
 from core.metrics.lowess import FRAC, Cells, Lowess
 from core.metrics.ranked import Ranked
 from core.metrics.records import Setting
@@ -61,18 +61,19 @@ def flexible(p: Float, y: Bool, level: float = LEVEL) -> Curve:
     Notes
     -----
     A fitted share is a weighted sum of outcomes, so its variance is sum l_i^2 f_i (1 - f_i) with
-    the fitted shares f; the band is taken on the logit scale by the delta method. A share nearer
-    to 0 or 1 than half an event of its effective rows 1 / sum l_i^2 counts as half an event.
+    the fitted shares f; the band is taken on the logit scale by the delta method. Where less than
+    half an event, or non-event, stands behind a share, as its effective rows 1 / sum l_i^2 go,
+    it is Wilson's interval for these rows.
     """
     fitted = Lowess(Cells.of(Ranked.of(Outcomes(p, y))))
     cells, observed = fitted.cells, fitted.shares
     squares = fitted.weights**2 / cells.rows  # of each row's weight, summed within a cell
-    least = np.minimum(squares.sum(axis=1) / 2.0, 0.5)
-    moved = np.clip(observed, least, 1.0 - least)
-    variance = moved * (1.0 - moved)
-    half = quantile(level) * np.sqrt(squares @ variance) / variance
-    centre = np.log(moved) - np.log1p(-moved)
-    low, high = (1.0 / (1.0 + np.exp(-(centre + side * half))) for side in (-1.0, 1.0))
+    effective, variance = 1.0 / squares.sum(axis=1), observed * (1.0 - observed)
+    low, high = wilson(observed * effective, effective, level)
+    inside = np.minimum(observed, 1.0 - observed) * effective >= 0.5
+    centre = np.log(observed[inside]) - np.log1p(-observed[inside])
+    half = quantile(level) * np.sqrt(squares @ variance)[inside] / variance[inside]
+    low[inside], high[inside] = sigmoid(centre - half), sigmoid(centre + half)
     return Curve(
         cells.claim,
         observed,

@@ -73,13 +73,16 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
         if key not in {"interval", "positives"}
         and all(score.settings.get(key) == value for score in defined)
     }
-    value, low, high = (
-        float(np.mean([getattr(score, part) for score in defined]))
-        for part in ("value", "low", "high")
-    )
+    value = float(np.mean([score.value for score in defined]))
+    settings = {**kept, **settings}
+    lows = [score.low for score in defined if score.low is not None]
+    highs = [score.high for score in defined if score.high is not None]
+    if len(lows) < len(defined):  # one row has no spread
+        return Score(first.metric, value, None, None, level, first.n, settings, first.reason)
     left_out = len(scores) - len(defined)
     reason = f"undefined for {left_out} of {len(scores)} labels" if left_out else ""
-    settings = {**kept, **settings, "interval": BOUNDS}
+    low, high = float(np.mean(lows)), float(np.mean(highs))
+    settings["interval"] = BOUNDS
     return Score(first.metric, value, low, high, level, first.n, settings, reason)
 
 

@@ -96,9 +96,9 @@ def test_the_names_exist_on_both_sides():
 
 
 FINDINGS = (
-    ("atelectasis", "cardiomegaly", "effusion", "infiltration", "mass", "nodule", "pneumonia")
-    + ("pneumothorax", "consolidation", "edema", "emphysema", "fibrosis", "pleural_thickening")
-    + ("hernia",)
+    *("atelectasis", "cardiomegaly", "effusion", "infiltration", "mass", "nodule", "pneumonia"),
+    *("pneumothorax", "consolidation", "edema", "emphysema", "fibrosis", "pleural_thickening"),
+    "hernia",
 )
 COLUMNS = {"wang2017": 0.742, "yao2017": 0.798, "bce": 0.8440, "fcl": 0.8527}
 MEANS = {"wang2017": 0.7381, "yao2017": 0.8027, "bce": 0.8414, "fcl": 0.8528}

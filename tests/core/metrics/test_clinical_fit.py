@@ -1,6 +1,8 @@
 """Mean and weak calibration against statsmodels, the golden values, hand cases and degenerates."""
 
+import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,9 @@ from core.metrics.clinical_fit import citl, intercept, slope
 from core.metrics.intervals import wilson
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
+from core.readers import sandbox
+
+SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 
 
 def logit(p):
@@ -166,3 +171,27 @@ def test_metrics_of_the_registry_are_these_fits():
     assert slope(ranked) == found.slope.value
     assert intercept(ranked) == found.intercept.value
     assert np.isnan(slope(Ranked.of(Outcomes(p, np.zeros_like(y)))))
+
+
+@pytest.mark.slow
+def test_the_chest_predictions_are_fitted_like_statsmodels_finding_by_finding():
+    folder = SHARED / "data" / "predictions"
+    if not folder.exists():
+        pytest.skip("needs the chest predictions of the shared folder (CANDOR_SHARED)")
+    read = sandbox.read(
+        folder / "chexnet_reproduction_preds.csv",
+        labels=folder / "chexnet_reproduction_labels.txt",
+    )
+    (rows,) = read.splits.values()
+    assert (rows.task, rows.n, rows.n_classes) == ("multilabel", 22_433, 14)
+    assert [notice.code for notice in read.notices] == ["DIALECT", "HEADER_GUESSED", "KEYS_GUESSED"]
+    for k in range(14):
+        p, y = rows.column(k), rows.labels[:, k]
+        found = clinical.recalibration(p, y == 1)
+        joint = sm.Logit(y, sm.add_constant(logit(p))).fit(disp=0, method="newton", tol=1e-12)
+        ends = joint.conf_int()
+        assert bounds(found.intercept) == pytest.approx((joint.params[0], *ends[0]), abs=1e-6)
+        assert bounds(found.slope) == pytest.approx((joint.params[1], *ends[1]), abs=1e-6)
+        fixed = sm.GLM(y, np.ones(y.size), sm.families.Binomial(), offset=logit(p)).fit(tol=1e-13)
+        expected = (fixed.params[0], *fixed.conf_int()[0])
+        assert bounds(found.in_the_large) == pytest.approx(expected, abs=1e-6)

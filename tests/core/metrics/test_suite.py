@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from core.configs import AuditConfig, BinRule
 from core.errors import UsageError
-from core.metrics import METRICS, suite
+from core.metrics import METRICS, clinical, suite
 from core.metrics.notices import notices
 from core.metrics.records import BinTable, Floor, Gap
 from core.metrics.verdict import fullest_bin, points, share, verdict
@@ -434,3 +434,50 @@ def test_log_loss_of_many_labels_is_undefined_where_one_is_infinite():
     assert found.metrics["nll"].value is None
     assert found.metrics["nll"].reason == "NLL_INFINITE: infinite for 1 of 2 labels"
     assert found.metrics["brier"].value is not None
+
+
+CLINICAL = ("citl", "slope", "intercept", "ici", "e50", "e90", "emax", "spiegelhalter_z")
+CLINICAL += ("brier_skill",)
+NO_MEAN = {"citl", "slope", "intercept", "spiegelhalter_z"}
+
+
+def test_each_label_has_its_clinical_numbers_and_no_mean_hides_their_signs():
+    audit = suite.audit(multilabel(), QUICK)
+    assert set(CLINICAL) & set(audit.unavailable) == NO_MEAN
+    assert not NO_MEAN & set(audit.main.metrics)
+    for index, label in enumerate(audit.labels):
+        assert set(CLINICAL) <= set(label.metrics)
+        own = clinical.recalibration(SCORES[:, index], LABELS[:, index] == 1)
+        for name, score in (
+            ("citl", own.in_the_large),
+            ("slope", own.slope),
+            ("intercept", own.intercept),
+        ):
+            found = label.metrics[name]
+            assert (found.value, found.low, found.high) == (score.value, score.low, score.high)
+            assert found.settings["of"] == "label"
+    mean = np.mean([label.metrics["ici"].value for label in audit.labels])
+    assert audit.main.metrics["ici"].value == pytest.approx(mean)
+    assert audit.labels[1].metrics["ici"].value > audit.labels[1].noise_floor["ici"].q95
+
+
+def test_clinical_numbers_are_asked_for_like_others_and_change_no_other():
+    everything = suite.audit(binary(), QUICK).main
+    for chosen in (("slope",), ("ici", "emax"), ("ece", "citl", "brier_skill")):
+        some = suite.audit(binary(), AuditConfig(n_resamples=60, metrics=chosen)).main
+        assert dict(some.metrics) == {m: everything.metrics[m] for m in METRICS if m in chosen}
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("present", [0, 1])
+def test_rows_of_one_outcome_leave_reasons_not_errors(n, present):
+    p, y = np.array([0.0, 0.7])[:n], np.full(n, present)
+    two = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, ("well", "ill"))
+    many = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p[:, None], y[:, None], ("ill",))
+    audit = suite.audit(many, QUICK)
+    for target in (suite.audit(two, QUICK).main, *audit.labels):
+        for name in ("citl", "slope", "intercept", "brier_skill"):
+            assert target.metrics[name].value is None
+            assert target.metrics[name].reason.startswith("only one outcome is present")
+        assert target.metrics["ici"].value == pytest.approx(np.abs(p - present).mean())
+    assert audit.main.metrics["brier_skill"].value is None

@@ -1,0 +1,306 @@
+"""Net benefit, rates at a threshold, bands, prior shift; Spiegelhalter, Hosmer-Lemeshow, golden."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2, norm
+from sklearn.metrics import brier_score_loss, confusion_matrix
+from statsmodels.stats.proportion import proportion_confint
+
+from core.errors import UsageError
+from core.metrics import clinical, suite
+from core.metrics.clinical_curve import curve_errors
+from core.metrics.clinical_estimates import clinical_scores
+from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes, Predictions, ScoreKind, Task
+
+SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
+BIN400 = np.load(Path(__file__).parent / "golden_inputs.npz")
+RISKS = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0]) | st.floats(0, 1), st.booleans()),
+    min_size=1,
+    max_size=30,
+)
+
+
+def rows(seed=0, n=500, power=1.3):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1.0, 3.0, n)
+    return p, rng.random(n) < p**power
+
+
+def ranked(p, y):
+    return Ranked.of(Outcomes(np.asarray(p, dtype=np.float64), np.asarray(y, dtype=bool)))
+
+
+def test_everything_the_golden_clinical_block_has():
+    path = SHARED / "golden" / "golden.json"
+    if not path.exists():
+        pytest.skip("needs the golden values of the shared folder (CANDOR_SHARED)")
+    (entry,) = (i for i in json.loads(path.read_text())["items"] if i["id"] == "clinical/bin400")
+    golden = entry["value"]
+    p, y = BIN400["bin400_p"], BIN400["bin400_y"] == 1
+    fit, both = clinical.recalibration(p, y), ranked(p, y)
+    z, chance = clinical.spiegelhalter(p, y)
+    test = clinical.hosmer_lemeshow(p, y)
+
+    def error(score):
+        return (score.high - score.low) / 2 / norm.ppf(0.975)
+
+    found = {
+        "slope": fit.slope.value,
+        "intercept_with_slope": fit.intercept.value,
+        "slope_se": error(fit.slope),
+        "calibration_in_the_large_logit_offset": fit.in_the_large.value,
+        "citl_se": error(fit.in_the_large),
+        "mean_y_minus_mean_p": fit.difference.value,
+        "O_over_E": fit.observed_expected.value,
+        "spiegelhalter_z": z,
+        "spiegelhalter_p_two_sided": chance,
+        "hosmer_lemeshow_10_equalcount": test.statistic,
+        "hl_p_df10_external_validation": test.p_value,
+        "hl_p_df8": chi2.sf(test.statistic, 8),
+        "brier": np.mean((p - y) ** 2),
+        "brier_skill_vs_prevalence": brier_skill(both),
+    }
+    benefits = clinical.net_benefit(p, y, [float(t) for t in golden["net_benefit"]], n_resamples=20)
+    for at, values in enumerate(golden["net_benefit"].values()):
+        assert benefits.model[at] == pytest.approx(values["model"], rel=1e-7, abs=1e-12)
+        assert benefits.treat_all[at] == pytest.approx(values["treat_all"], rel=1e-7, abs=1e-12)
+    smooth = curve_errors(both)[0]
+    for key, value in golden["lowess_frac2_3_it0"].items():
+        assert smooth[key.lower()] == pytest.approx(value, rel=1e-7)
+    others = {"net_benefit", "lowess_frac2_3_it0", "auroc", "average_precision"}
+    assert set(found) == set(golden) - others
+    for key, value in found.items():
+        assert value == pytest.approx(golden[key], rel=1e-7), key
+
+
+# Net benefit ------------------------------------------------------------------------------------
+
+
+def test_net_benefit_by_hand():
+    p, y = np.array([0.1, 0.2, 0.2, 0.6]), np.array([False, True, False, True])
+    found = clinical.net_benefit(p, y, [0.2, 0.5], n_resamples=50)
+    # at 0.2 three are called, two rightly: 2/4 - 1/4 * 0.25; at 0.5 one, rightly
+    np.testing.assert_allclose(found.model, [0.5 - 0.25 * 0.25, 0.25])
+    np.testing.assert_allclose(found.treat_all, [0.5 - 0.5 * 0.25, 0.5 - 0.5])
+    np.testing.assert_allclose(found.gain, found.model - np.maximum(found.treat_all, 0.0))
+    assert (found.n, found.events, found.level) == (4, 2, 0.95)
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs=RISKS, t=st.sampled_from([0.1, 0.3, 0.5]) | st.floats(0.01, 0.99))
+def test_net_benefit_is_its_formula(pairs, t):
+    p, y = map(np.array, zip(*pairs, strict=True))
+    found = clinical.net_benefit(p, y, [t], n_resamples=10)
+    called = p >= t
+    odds = t / (1 - t)
+    expected = (np.sum(called & y) - np.sum(called & ~y) * odds) / p.size
+    assert found.model[0] == pytest.approx(expected, abs=1e-12)
+    share = y.mean()
+    assert found.treat_all[0] == pytest.approx(share - (1 - share) * odds, abs=1e-12)
+    assert found.low[0] <= found.model[0] <= found.high[0]
+
+
+def test_everyone_called_is_treat_all_and_no_one_called_is_nothing():
+    y = rows()[1]
+    every = clinical.net_benefit(np.ones(y.size), y, [0.1, 0.4])
+    np.testing.assert_allclose(every.model, every.treat_all)
+    none = clinical.net_benefit(np.zeros(y.size), y, [0.1, 0.4])
+    assert not none.model.any()
+    assert not none.high.any()
+
+
+def test_band_is_the_bootstrap_over_rows():
+    p, y = rows(3)
+    at = np.array([0.1, 0.3])
+    found = clinical.net_benefit(p, y, at, n_resamples=4_000)
+    rng = np.random.default_rng(1)
+    slow, gains = [], []
+    for _ in range(2_000):
+        drawn = rng.integers(0, p.size, p.size)
+        one = clinical.net_benefit(p[drawn], y[drawn], at, n_resamples=1)
+        slow.append(one.model)
+        gains.append(one.gain)
+    ends = np.quantile(slow, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose([found.low, found.high], ends, atol=0.006)
+    ends = np.quantile(gains, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose([found.gain_low, found.gain_high], ends, atol=0.006)
+
+
+def test_same_seed_same_band():
+    p, y = rows()
+    first, second, other = (clinical.net_benefit(p, y, [0.2], seed=s) for s in (1, 1, 2))
+    assert first.low[0] == second.low[0] != other.low[0]
+
+
+@pytest.mark.parametrize("thresholds", [[], [0.0, 0.5], [0.5, 1.0], [0.5, 0.2], [float("nan")]])
+def test_thresholds_outside_0_and_1_or_out_of_order_are_refused(thresholds):
+    with pytest.raises(UsageError, match="thresholds must ascend"):
+        clinical.net_benefit(*rows(), thresholds)
+
+
+# Bands, thresholds, prevalence --------------------------------------------------------------------
+
+
+def test_bands_hold_every_row_with_wilson_intervals():
+    p = np.array([0.0, 0.1, 0.1000001, 0.25, 0.3, 1.0])
+    y = np.array([False, True, False, True, False, True])
+    found = clinical.bands(p, y)
+    assert found.count.tolist() == [2, 1, 2, 0, 0, 0, 0, 0, 0, 1]
+    assert found.events.tolist() == [1, 0, 1, 0, 0, 0, 0, 0, 0, 1]
+    np.testing.assert_allclose(found.mean[[0, 2]], [0.05, 0.275])
+    assert np.isnan(found.mean[3])
+    assert np.isnan(found.share[3])
+    low, high = proportion_confint(1, 2, method="wilson")
+    assert (found.ci_low[0], found.ci_high[0]) == pytest.approx((low, high))
+    assert (found.low[2], found.high[2]) == (0.2, 0.3)
+
+
+def test_rates_at_a_threshold_agree_with_scikit_learn_and_wilson():
+    p, y = rows(5)
+    found = clinical.classified(p, y, 0.3)
+    (tn, fp), (fn, tp) = confusion_matrix(y, p >= 0.3)
+    assert (found.true_positive, found.false_positive) == (tp, fp)
+    assert (found.true_negative, found.false_negative) == (tn, fn)
+    for score, k, n in (
+        (found.sensitivity, tp, tp + fn),
+        (found.specificity, tn, tn + fp),
+        (found.ppv, tp, tp + fp),
+        (found.npv, tn, tn + fn),
+    ):
+        ends = proportion_confint(k, n, method="wilson")
+        assert (score.value, score.low, score.high) == pytest.approx((k / n, *ends))
+
+
+def test_a_risk_at_the_threshold_is_called():
+    found = clinical.classified(np.array([0.3, 0.29]), np.array([True, False]), 0.3)
+    assert (found.true_positive, found.true_negative) == (1, 1)
+
+
+def test_predictive_values_at_the_same_prevalence_are_those_of_the_rows():
+    p, y = rows(6)
+    own = clinical.classified(p, y, 0.3)
+    again = clinical.classified(p, y, 0.3, prevalence=float(y.mean()))
+    assert again.ppv.value == pytest.approx(own.ppv.value)
+    assert again.npv.value == pytest.approx(own.npv.value)
+    assert again.ppv.low < own.ppv.value < again.ppv.high
+    rare = clinical.classified(p, y, 0.3, prevalence=0.01)
+    sensitivity, specificity = rare.sensitivity.value, rare.specificity.value
+    right, wrong = sensitivity * 0.01, (1 - specificity) * 0.99
+    assert rare.ppv.value == pytest.approx(right / (right + wrong))
+    kept, missed = specificity * 0.99, (1 - sensitivity) * 0.01
+    assert rare.npv.value == pytest.approx(kept / (kept + missed))
+
+
+@pytest.mark.parametrize(("threshold", "named"), [(0.0, "npv"), (1.0, "ppv")])
+def test_values_without_rows_say_why(threshold, named):
+    p, y = np.array([0.2, 0.4]), np.array([True, False])
+    score = getattr(clinical.classified(p, y, threshold), named)
+    assert score.value is None
+    assert score.reason.startswith("no row is called")
+    other = getattr(clinical.classified(p, y, threshold, prevalence=0.3), named)
+    assert other.reason == "no row is called so"
+
+
+def test_one_outcome_has_no_specificity_and_no_values_elsewhere():
+    found = clinical.classified(np.array([0.2, 0.8]), np.array([True, True]), 0.5, prevalence=0.1)
+    assert found.specificity.reason == "every row has an event"
+    assert found.ppv.reason == found.npv.reason == "only one outcome is present"
+
+
+@settings(max_examples=30, deadline=None)
+@given(p=st.floats(0, 1), a=st.floats(0.01, 0.99), b=st.floats(0.01, 0.99))
+def test_a_shift_multiplies_the_odds_and_can_be_undone(p, a, b):
+    one = np.array([p, 0.0, 1.0])
+    moved = clinical.shifted(one, a, b)
+    assert moved[1:].tolist() == [0.0, 1.0]
+    assert np.all((moved >= 0) & (moved <= 1))
+    np.testing.assert_allclose(clinical.shifted(moved, b, a), one, atol=1e-9)
+    np.testing.assert_allclose(clinical.shifted(one, a, a), one, atol=1e-12)
+
+
+def test_a_shift_is_right_when_only_the_prevalence_differs():
+    """Bayes with two known densities: risks at 30 in 100, moved to 3 in 100."""
+    x = np.linspace(-2, 4, 50)
+    ill, well = norm.pdf(x, 1.5), norm.pdf(x)
+    at = {q: q * ill / (q * ill + (1 - q) * well) for q in (0.3, 0.03)}
+    np.testing.assert_allclose(clinical.shifted(at[0.3], 0.3, 0.03), at[0.03])
+
+
+@pytest.mark.parametrize("prevalence", [0.0, 1.0, -0.1, float("nan")])
+def test_a_prevalence_is_a_share(prevalence):
+    with pytest.raises(UsageError, match="prevalence is"):
+        clinical.shifted(np.array([0.5]), 0.5, prevalence)
+    with pytest.raises(UsageError, match="prevalence is"):
+        clinical.classified(*rows(), 0.5, prevalence=prevalence)
+
+
+# Tests and scores -------------------------------------------------------------------------------
+
+
+def test_spiegelhalter_of_calibrated_rows_is_standard_normal():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, (2_000, 300))
+    found = [clinical.spiegelhalter(one, rng.random(300) < one) for one in p]
+    z = np.array([pair[0] for pair in found])
+    assert abs(z.mean()) < 0.08
+    assert z.std() == pytest.approx(1.0, abs=0.05)
+    assert np.mean([chance < 0.05 for _, chance in found]) == pytest.approx(0.05, abs=0.015)
+
+
+def test_spiegelhalter_is_undefined_where_nothing_can_vary():
+    for p in (0.0, 0.5, 1.0):
+        assert np.isnan(clinical.spiegelhalter(np.full(4, p), np.arange(4) < 2)).all()
+
+
+def test_brier_skill_is_against_the_share_of_events():
+    p, y = rows(8)
+    reference = brier_score_loss(y, np.full(y.size, y.mean()))
+    assert brier_skill(ranked(p, y)) == pytest.approx(1 - brier_score_loss(y, p) / reference)
+    assert brier_skill(ranked(np.full(y.size, y.mean()), y)) == pytest.approx(0.0, abs=1e-12)
+    assert brier_skill(ranked(y.astype(float), y)) == 1.0
+    assert np.isnan(brier_skill(ranked(p, np.ones_like(y))))
+
+
+def test_interval_of_the_skill_is_that_of_the_bootstrap():
+    p, y = rows(9, n=2_000)
+    rng = np.random.default_rng(0)
+    drawn = (rng.integers(0, p.size, p.size) for _ in range(1_500))
+    low, high = np.quantile([brier_skill(ranked(p[d], y[d])) for d in drawn], [0.025, 0.975])
+    binary = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y.astype(np.int64))
+    ready = suite.prepare(binary, 1, n_resamples=20, seed=0)
+    score = clinical_scores(ready, level=0.95)["brier_skill"]
+    assert (score.low, score.high) == pytest.approx((low, high), abs=0.006)
+
+
+def test_hosmer_lemeshow_by_hand_and_with_ties():
+    # two groups of two: 0.5 and 1.5 expected, 1 and 1 found
+    p, y = np.array([0.2, 0.3, 0.7, 0.8]), np.array([True, False, False, True])
+    found = clinical.hosmer_lemeshow(p, y, groups=2)
+    statistic = 0.5**2 / (0.5 * 0.75) + 0.5**2 / (1.5 * 0.25)
+    assert (found.statistic, found.df) == (pytest.approx(statistic), 2)
+    assert found.p_value == pytest.approx(chi2.sf(statistic, 2))
+    tied = clinical.hosmer_lemeshow(np.full(20, 0.4), np.arange(20) < 8)
+    assert (tied.groups, tied.df, tied.statistic) == (1, 1, pytest.approx(0.0))
+    wrong = clinical.hosmer_lemeshow(np.array([0.0, 0.5]), np.array([True, False]), groups=2)
+    assert (wrong.statistic, wrong.p_value) == (np.inf, 0.0)
+    right = clinical.hosmer_lemeshow(np.array([0.0, 1.0]), np.array([False, True]), groups=2)
+    assert right.statistic == 0.0
+
+
+def test_no_order_of_rows_matters():
+    p, y = rows(10)
+    p = np.round(p, 1)
+    order = np.random.default_rng(0).permutation(p.size)
+    assert clinical.hosmer_lemeshow(p, y) == clinical.hosmer_lemeshow(p[order], y[order])
+    assert spiegelhalter_z(ranked(p, y)) == spiegelhalter_z(ranked(p[order], y[order]))
+    first, second = (clinical.net_benefit(p[o], y[o], [0.2, 0.4]) for o in (slice(None), order))
+    np.testing.assert_array_equal(first.low, second.low)
