@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from core.__main__ import main
-from core.metrics import METRICS
+from core.metrics import METRICS, clinical
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("CANDOR_SHARED", ROOT.parent / "shared")) / "data" / "predictions"
@@ -226,3 +226,37 @@ def test_one_row_has_no_interval_of_a_mean(run, tmp_path):
         score = report["metrics"][metric]
         assert (score["low"], score["high"]) == (None, None)
         assert "one row" in score["reason"]
+
+
+@pytest.mark.slow
+def test_findings_beside_a_label_list_without_a_header_have_their_clinical_numbers(run, tmp_path):
+    """The form in which predictions for chest films are published, on films of our own making."""
+    rng = np.random.default_rng(2)
+    names = ("Mass", "Pleural_Thickening", "Hernia")
+    p = rng.beta(0.6, 3.0, (300, 3))
+    y = (rng.random((300, 3)) < p**1.3).astype(int)
+    films = [f"{k:08d}_000.png" for k in range(300)]
+    heads = ["Image Index", *(f"prob_{name}" for name in names)]
+    rows = [[film, *map(str, row)] for film, row in zip(films, p.tolist(), strict=True)]
+    scores, labels = tmp_path / "preds.csv", tmp_path / "labels.txt"
+    scores.write_text("\n".join(",".join(row) for row in [heads, *rows]) + "\n")
+    order = rng.permutation(300)  # matched by name, not by place
+    lines = [f"{films[k]} {' '.join(map(str, y[k]))}" for k in order]
+    labels.write_text("\n".join(lines) + "\n")
+    code, out, err = run(scores, "--labels", labels, "--json", "-", *FEW)
+    report = json.loads(out)
+    assert (code, err, report["task"]) == (0, "", "multilabel")
+    codes = [notice["code"] for notice in report["notices"]]
+    assert {"DIALECT", "HEADER_GUESSED", "KEYS_GUESSED"} <= set(codes)
+    assert [label["name"] for label in report["labels"]] == list(names)
+    assert {"citl", "slope", "intercept", "spiegelhalter_z"} <= set(report["unavailable"])
+    for k, label in enumerate(report["labels"]):
+        metrics, own = label["metrics"], clinical.recalibration(p[:, k], y[:, k] == 1)
+        assert metrics["slope"]["value"] == pytest.approx(own.slope.value, rel=1e-12)
+        assert metrics["citl"]["high"] == pytest.approx(own.in_the_large.high, rel=1e-12)
+        assert metrics["intercept"]["low"] == pytest.approx(own.intercept.low, rel=1e-12)
+        assert metrics["spiegelhalter_z"]["low"] is None
+        assert metrics["spiegelhalter_z"]["reason"].startswith("a test statistic")
+        assert set(label["noise_floor"]) >= {"ici", "e50", "e90", "emax"}
+        for name in ("ici", "e50", "e90", "emax", "brier_skill"):
+            assert metrics[name]["low"] <= metrics[name]["value"] <= metrics[name]["high"]
