@@ -13,13 +13,23 @@ import sys
 from pathlib import Path
 
 from core.errors import Refused
+from core.readers.boxes import read_boxes_file
+from core.readers.columns import read_columns_file
 from core.readers.contents import Source
 from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.limits import drop_privileges, leave_network, limit_resources
 from core.readers.options import ReadOptions
 from core.readers.weights_file import read_weights_file
-from core.readers.wire import write_film, write_history, write_refusal, write_result, write_weights
+from core.readers.wire import (
+    write_boxes,
+    write_columns,
+    write_film,
+    write_history,
+    write_refusal,
+    write_result,
+    write_weights,
+)
 
 # Codecs are modules that are imported at first use.
 CODECS = ("ascii", "cp437", "cp1252", "latin-1", "utf-8", "utf-16", "utf-16-le", "utf-16-be")
@@ -69,6 +79,12 @@ def _read(job: dict[str, object], folder: Path) -> None:
     source = _source(str(job["name"]), job["input"])
     if job["reader"] == "history":
         write_history(folder, read_history(source))
+        return
+    if job["reader"] == "columns":
+        write_columns(folder, read_columns_file(source))
+        return
+    if job["reader"] == "boxes":
+        write_boxes(folder, read_boxes_file(source))
         return
     if job["reader"] == "weights":
         write_weights(folder, source.name, read_weights_file(source))

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,10 @@ BLOCK = 16 * 2**20
 MAX_BLOCK = 2**31 - 1
 
 
-def read_csv(source: Source, *, history: bool = False) -> Contents:
-    """Return the columns of a text table; `history` says that one of bins by epoch is wanted.
+def read_csv(source: Source, *, history: bool = False, text: bool = False) -> Contents:
+    """Return the columns of a text table.
+
+    `history` says that one of bins by epoch may come, `text` that every column stays text.
 
     Raises
     ------
@@ -29,7 +32,7 @@ def read_csv(source: Source, *, history: bool = False) -> Contents:
     """
     data, notices = decode(source.data)
     _check_first_line(data)
-    dialect = sniff_dialect(data)
+    dialect = replace(sniff_dialect(data), text=text)
     notices += dialect_notices(dialect, data)
     if dialect.delimiter == " ":
         data = memoryview(re.sub(rb"[ \t]+", b" ", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)))
@@ -158,11 +161,11 @@ def _parse_blocks(
 
 def _text_columns(dialect: Dialect) -> dict[str, pa.DataType]:
     """Columns that must stay text: no date, no lost leading zero is to be guessed."""
-    row = dialect.sample[-1]
+    row = dialect.sample[0 if dialect.text else -1]
     text = {}
     for column, cell in enumerate(row):
         padded = re.fullmatch(r"-?0\d+", cell.strip()) is not None
-        if padded or not is_number(cell, dialect.decimal):
+        if dialect.text or padded or not is_number(cell, dialect.decimal):
             text[str(column)] = pa.string()
     return text
 

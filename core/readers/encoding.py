@@ -17,12 +17,16 @@ NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spac
 
 @dataclass(frozen=True)
 class Dialect:
-    """Delimiter, decimal mark, lines to skip (comments), and the cells of the first lines."""
+    """Delimiter, decimal mark, lines to skip (comments), and the cells of the first lines.
+
+    `text` says that every column is to stay text.
+    """
 
     delimiter: str
     decimal: str
     skip: int
     sample: tuple[tuple[str, ...], ...]
+    text: bool = False
 
 
 def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:

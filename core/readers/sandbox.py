@@ -1,18 +1,28 @@
 """Read a file in a walled child, and leave nothing behind."""
 
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from core import defaults
+from core.readers.boxes import BoxList
+from core.readers.columns import Columns
 from core.readers.film import Film
 from core.readers.history_file import HistoryFile
 from core.readers.options import ReadOptions
 from core.readers.result import ReadResult
-from core.readers.walled import GIB, digest_of, job_of, opened, private_folder, run
+from core.readers.walled import GIB, Input, digest_of, job_of, opened, private_folder, run
 from core.readers.weights import WeightsFile
-from core.readers.wire import read_left_film, read_left_history, read_left_weights, read_result
+from core.readers.wire import (
+    read_left_boxes,
+    read_left_columns,
+    read_left_film,
+    read_left_history,
+    read_left_weights,
+    read_result,
+)
 
 FILM_BYTES = 3 * GIB  # a film of 50 million pixels in colour, twice, and the decoders themselves
 FILM_TIMEOUT_S = 60.0
@@ -191,3 +201,64 @@ def read_film(
             cancel,
         )
         return read_left_film(folder)
+
+
+def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None) -> Columns:
+    """Read a table of what is known of the rows of a run, in a child process of its own.
+
+    Parameters
+    ----------
+    path, name, cancel
+        As of `read_film`.
+
+    Returns
+    -------
+    Columns
+        All columns as text; `core.readers.columns.match` finds the rows of a run in them.
+
+    Raises
+    ------
+    Refused
+        Any code of `core.readers.columns.read_columns_file`; LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
+    LostWorker
+        The child died, or left no valid result.
+    """
+    with _left_by("columns", path, name, cancel) as (folder, inputs):
+        return replace(read_left_columns(folder), digest=digest_of(inputs))
+
+
+def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) -> BoxList:
+    """Read a list of boxes around lesions in a child process of its own.
+
+    Parameters
+    ----------
+    path, name, cancel
+        As of `read_film`.
+
+    Raises
+    ------
+    Refused
+        Any code of `core.readers.boxes.read_boxes_file`; LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
+    LostWorker
+        The child died, or left no valid result.
+    """
+    with _left_by("boxes", path, name, cancel) as (folder, inputs):
+        return replace(read_left_boxes(folder), digest=digest_of(inputs))
+
+
+@contextmanager
+def _left_by(
+    reader: str, path: Path, name: str, cancel: threading.Event | None
+) -> Iterator[tuple[Path, list[Input]]]:
+    """Have a table read, and yield the folder with what was left."""
+    with ExitStack() as stack:
+        inputs = [opened(stack, path, name)]
+        folder = stack.enter_context(private_folder())
+        timeout_s = defaults.READ_TIMEOUT_S
+        run(
+            job_of(reader, inputs, ReadOptions(), folder, None, timeout_s),
+            inputs,
+            timeout_s,
+            cancel,
+        )
+        yield folder, inputs

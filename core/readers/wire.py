@@ -7,6 +7,7 @@ import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -18,6 +19,8 @@ from core.disk import writing
 from core.errors import LostWorker, Notice, Refused
 from core.histories import COLUMNS, BinHistory
 from core.predictions import Predictions, ScoreKind, Task
+from core.readers.boxes import Box, BoxList
+from core.readers.columns import Columns
 from core.readers.contents import Entry, Source
 from core.readers.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.history_file import HistoryFile
@@ -64,6 +67,18 @@ def write_film(folder: Path, found: Film) -> None:
     """Write the pixels of a film, and the JSON last."""
     _save(folder / FILM, found.pixels)
     _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
+
+
+def write_columns(folder: Path, found: Columns) -> None:
+    """Write a table of text."""
+    notices = [notice.to_json() for notice in found.notices]
+    _write_json(folder, {"columns": {**found.columns}, "notices": notices})
+
+
+def write_boxes(folder: Path, found: BoxList) -> None:
+    """Write a list of boxes."""
+    notices = [notice.to_json() for notice in found.notices]
+    _write_json(folder, {"boxes": [astuple(box) for box in found.boxes], "notices": notices})
 
 
 def write_weights(folder: Path, name: str, found: FoundWeights) -> None:
@@ -156,6 +171,27 @@ def read_left_film(folder: Path) -> Film:
         pixels = np.array(found, order="C")
         pixels.flags.writeable = False
         return Film(pixels, _notices(data))
+
+
+def read_left_columns(folder: Path) -> Columns:
+    """Return the table that the child wrote; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        columns = {str(k): tuple(map(str, cells)) for k, cells in data["columns"].items()}
+        if len({len(cells) for cells in columns.values()}) != 1:
+            raise ValueError("columns")
+        return Columns(columns, _notices(data))
+
+
+def read_left_boxes(folder: Path) -> BoxList:
+    """Return the boxes that the child wrote; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        boxes = tuple(
+            Box(str(image), str(finding), *(float(number) for number in sides))
+            for image, finding, *sides in data["boxes"]
+        )
+        return BoxList(boxes, _notices(data))
 
 
 def read_left_weights(folder: Path, into: Path) -> WeightsFile:
