@@ -1,6 +1,7 @@
 """A film, the picture of a chest, as the sealed process hands it over: pixels and nothing else."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
@@ -34,7 +35,7 @@ class Film:
     pixels: Pixels
     notices: tuple[Notice, ...]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Digest of shape and pixels, 32 hexadecimal digits."""
         state = blake2b(repr(self.pixels.shape).encode(), digest_size=16)

@@ -5,6 +5,7 @@ picture's end. PNG: W3C, Portable Network Graphics (third edition), 5 and 11. JP
 annex B. Orientation: Exif 2.32, 4.6.4, tag 0x0112.
 """
 
+import re
 import struct
 import zlib
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ MAX_TEXT: Final = 2**20  # bytes that a packed text may have; it is not read, bu
 # JFIF and Adobe's mark say which colours are stored; the other applications' parts are dropped.
 JPEG_DROPPED: Final = {0xFE, *(set(range(0xE1, 0xF0)) - {0xEE})}
 JPEG_FRAMES: Final = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-RESTARTS: Final = range(0xD0, 0xD8)
+SCAN_END: Final = re.compile(rb"\xff[^\x00\xd0-\xd7]", re.DOTALL)
 SOI, EOI, SOS, EXIF = 0xD8, 0xD9, 0xDA, 0xE1
 ORIENTATION: Final = 0x0112
 Parts = list[bytes | memoryview]
@@ -169,13 +170,10 @@ def _jpeg_header(body: bytes, *, seen: bool) -> tuple[int, int]:
 
 def _scan_end(data: bytes, at: int) -> int:
     """Return where the compressed bytes of a scan end: at a marker other than a restart."""
-    while True:
-        at = data.find(b"\xff", at)
-        if at < 0 or at + 1 >= len(data):
-            raise damaged()
-        if data[at + 1] != 0 and data[at + 1] not in RESTARTS:
-            return at
-        at += 2
+    found = SCAN_END.search(data, at)
+    if found is None:
+        raise damaged()
+    return found.start()
 
 
 def _orientation(exif: bytes) -> int:

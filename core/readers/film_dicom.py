@@ -142,7 +142,7 @@ def _tags(data: memoryview, *, marked: bool) -> FileDataset:
         raise Refused("IMAGE_KIND", "pixels that are fractions", "export it with whole numbers")
     if "Rows" not in tags or "PixelData" not in tags:
         if marked and "Rows" not in tags:
-            what = "a DICOM file without a picture: a report, a document or an index"
+            what = "a DICOM file without a picture: a report, an index, or a damaged one"
             raise Refused("FORMAT_UNKNOWN", what, f"give the image itself: {EXPECTED}")
         if marked:
             raise damaged()

@@ -4,6 +4,7 @@ At most 65,536 different values are stored, so each is worked out once and looke
 pixels. DICOM PS3.3: C.11.1 (modality), C.11.2 (values of interest), C.11.6 (presentation).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,6 +54,8 @@ class Window:
     @property
     def usable(self) -> bool:
         """Whether the width is one that the function allows."""
+        if not math.isfinite(self.centre) or not math.isfinite(self.width):
+            return False
         return self.width >= 1 if self.function == LINEAR else self.width > 0
 
     def apply(self, x: Float) -> Float:

@@ -159,7 +159,9 @@ def test_the_first_of_several_windows_is_used() -> None:
     np.testing.assert_array_equal(shown(made), shown(one))
 
 
-@pytest.mark.parametrize("tags", [{"WindowWidth": "0"}, {"WindowWidth": "-5"}, {}])
+@pytest.mark.parametrize(
+    "tags", [{"WindowWidth": "0"}, {"WindowWidth": "-5"}, {"WindowWidth": "1e999"}, {}]
+)
 def test_a_window_without_a_width_gives_the_full_range(tags: dict[str, str]) -> None:
     np.testing.assert_array_equal(
         shown(dataset(DEEP, 12, WindowCenter="2000", **tags)), spread(DEEP)
@@ -237,6 +239,20 @@ def test_colours_become_grey() -> None:
     got = shown(dataset(ybr, PhotometricInterpretation="YBR_FULL"))
     np.testing.assert_allclose(got, luma, atol=2.1)
     assert "COLOUR_CONVERTED" not in codes(dataset(SMALL[..., None].repeat(3, 2)))
+
+
+def test_compressed_colours_become_grey() -> None:
+    smooth = np.add.outer(np.arange(64), np.arange(64)).astype(np.uint8)
+    colours = np.stack([smooth, smooth // 2, 255 - smooth], 2)
+    luma = colours @ np.array([0.299, 0.587, 0.114])
+    forms = (
+        ("JPEG", BASELINE, "YBR_FULL_422", {"quality": 100}, 4),
+        ("JPEG2000", J2K_LOSSLESS, "YBR_RCT", {"irreversible": False, "mct": 1}, 0.51),
+    )
+    for form, syntax, kind, options, close in forms:
+        made = dataset(colours, PhotometricInterpretation=kind)
+        made = compressed(Image.fromarray(colours), made, form, **options)
+        np.testing.assert_allclose(shown(made, syntax), luma, atol=close)
 
 
 @pytest.mark.parametrize(
