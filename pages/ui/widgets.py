@@ -132,15 +132,27 @@ def caveat(heading: str, text: str, *, helpful: bool = False) -> None:
     st.html(f'<div class="c-caveat{kind}"><h4>{escape(heading)}</h4><p>{escape(text)}</p></div>')
 
 
+def banner(text: str, more: str) -> None:
+    """Draw what must be known before anything else, beside a rule in the colour of alarm."""
+    st.html(f'<p class="c-banner"><strong>{escape(text)}</strong> <span>{escape(more)}</span></p>')
+
+
 def side() -> Side:
     """Return which theme the browser shows, for the figures."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def figure(
-    card: FigureCard, *, select: bool = False, width: Width = "stretch", titled: bool = True
+    card: FigureCard,
+    *,
+    select: bool = False,
+    width: Width = "stretch",
+    titled: bool = True,
+    more: bool = True,
 ) -> object:
     """Draw a figure with its title, unless that stands already, description, table, downloads.
+
+    Without `more` the table and the downloads of several figures stand once, elsewhere.
 
     Returns
     -------
@@ -159,7 +171,8 @@ def figure(
         on_select="rerun" if select else "ignore",
         selection_mode="points",
     )
-    _more(card)
+    if more:
+        downloads(card)
     return drawn
 
 
@@ -177,7 +190,7 @@ def _config(name: str) -> dict[str, object]:
     }
 
 
-def _more(card: FigureCard) -> None:
+def downloads(card: FigureCard) -> None:
     """Offer a figure's numbers as a table and as a file, and say how to save the picture."""
     with st.popover("As table, downloads", type="tertiary", key=f"more.{card.key}"):
         caption(card.caption)

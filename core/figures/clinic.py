@@ -1,0 +1,213 @@
+"""Findings of a clinical run: small log-odds diagrams, and the bands of one; to plotly figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float
+from core.figures.marks import PRESENCE, filled, hover, tone
+from core.figures.numbers import THIN, count, in_hundred
+from core.figures.theme import Theme, Tone, axis, layout
+from core.metrics.records import BinTable
+
+TICKS = (0.002, 0.01, 0.05, 0.20, 0.50, 0.80, 0.95)
+TICK_TEXT = ("0.2", "1", "5", "20", "50", "80", "95")
+LOWEST, HIGHEST = 0.001, 0.98  # ends of a small diagram; what lies beyond sits on the edge
+SMALL_PX = 196
+TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")
+BANDS_PX = 330
+
+
+def log_odds(p: Float | float) -> Float:
+    """Return the logarithm of the odds."""
+    share = np.asarray(p, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(share) - np.log1p(-share))
+
+
+def log_odds_axis(
+    theme: Theme, title: str = "", ends: tuple[float, float] = (LOWEST, HIGHEST), **more: object
+) -> dict[str, object]:
+    """Return an axis in log-odds with ticks in percent."""
+    base: dict[str, object] = {
+        "range": log_odds(np.array(ends)).tolist(),
+        "tickvals": log_odds(np.array(TICKS)).tolist(),
+        "ticktext": list(TICK_TEXT),
+        "tickangle": 0,
+    }
+    return axis(theme, title, **(base | more))
+
+
+def finding(bins: BinTable, few: bool, theme: Theme) -> go.Figure:
+    """Draw one finding: labelled with it against the model's score, on log-odds axes.
+
+    Parameters
+    ----------
+    bins : BinTable
+        Its bins; a rate at or under 0.1 % sits on the edge as a triangle.
+    few : bool
+        Too few events for any reading: every dot is grey.
+    theme : Theme
+        Light or dark.
+    """
+    settings = layout(theme, SMALL_PX)
+    settings["margin"] = {"l": 30, "r": 8, "t": 6, "b": 24}
+    settings["xaxis"] = log_odds_axis(theme, tickfont={"size": 11, "color": theme.quiet})
+    settings["yaxis"] = log_odds_axis(theme, tickfont={"size": 11, "color": theme.quiet})
+    figure = go.Figure(layout=settings)
+    figure.add_trace(diagonal(log_odds(np.array([LOWEST, HIGHEST])), theme))
+    for of_tone in TONES:
+        at = [i for i in filled(bins) if reading(bins, i, few=few) == of_tone]
+        if at:
+            figure.add_trace(_dots(bins, at, of_tone, theme))
+    return figure
+
+
+def reading(bins: BinTable, index: int, *, few: bool) -> Tone:
+    """Return what a bin says; with too few events none says anything."""
+    return "few" if few else tone(bins, index)
+
+
+def diagonal(ends: Float, theme: Theme) -> go.Scatter:
+    """Return the line on which a model keeps its word."""
+    return go.Scatter(
+        x=ends,
+        y=ends,
+        name="keeps its word",
+        mode="lines",
+        line={"color": theme.quiet, "width": 1.3, "dash": "dash"},
+        hoverinfo="skip",
+    )
+
+
+def _dots(bins: BinTable, at: list[int], of_tone: Tone, theme: Theme) -> go.Scatter:
+    low, high = (float(end) for end in log_odds(np.array([LOWEST, HIGHEST])))
+    rate = bins.accuracy[at]
+    y = np.clip(log_odds(rate), low, high)
+    above = np.clip(log_odds(bins.ci_high[at]), low, high) - y
+    below = y - np.clip(log_odds(bins.ci_low[at]), low, high)
+    edge = rate <= LOWEST
+    colour, ring = theme.mark(of_tone), of_tone in {"few", "sound"}
+    return go.Scatter(
+        x=np.clip(log_odds(bins.confidence[at]), low, high),
+        y=y,
+        name=of_tone,
+        mode="markers",
+        marker={
+            "size": 8,
+            "symbol": ["triangle-down" if under else "circle" for under in edge],
+            "color": theme.paper if ring else colour,
+            "line": {"color": colour, "width": 1.6 if ring else 0},
+        },
+        error_y={
+            "type": "data",
+            "array": above,
+            "arrayminus": below,
+            "color": colour,
+            "thickness": 1.3,
+            "width": 0,
+        },
+        customdata=at,
+        hovertext=[hover(bins, i, PRESENCE) for i in at],
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+    )
+
+
+@dataclass(frozen=True)
+class BandDot:
+    """One band of scores; fractions, NaN where it holds nothing."""
+
+    low: float
+    high: float
+    n: int
+    says: float
+    rate: float
+    ci_low: float
+    ci_high: float
+    tone: Tone
+
+
+def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
+    """Draw what was found in each band of scores against the score, of 100; one band marked."""
+    right = dots[chosen].n > 0 and dots[chosen].says > 0.5
+    settings = layout(theme, BANDS_PX)
+    settings["margin"] = {"l": 56, "r": 22, "t": 14, "b": 46}
+    hundred: dict[str, object] = {"range": [0, 100], "dtick": 20}
+    settings["xaxis"] = axis(theme, "The model’s score", constrain="domain", **hundred)
+    settings["yaxis"] = axis(
+        theme, "Labelled with it, of 100", scaleanchor="x", constrain="domain", **hundred
+    )
+    settings["annotations"] = [
+        {
+            "x": 26 if right else 76,
+            "y": 31 if right else 81,
+            "text": "if its word were good",
+            "textangle": -45,
+            "showarrow": False,
+            "font": {"size": 12, "color": theme.quiet},
+        }
+    ]
+    figure = go.Figure(layout=settings)
+    figure.add_trace(diagonal(np.array([0.0, 100.0]), theme))
+    for i, dot in enumerate(dots):
+        if dot.n:
+            figure.add_trace(_band_dot(dot, theme, index=i, chosen=i == chosen))
+    if dots[chosen].n:
+        figure.add_annotation(_pointer(dots[chosen], theme))
+    return figure
+
+
+def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Scatter:
+    colour, ring = theme.mark(dot.tone), dot.tone in {"few", "sound"}
+    return go.Scatter(
+        x=[100 * dot.says],
+        y=[100 * dot.rate],
+        name=band_name(dot.low, dot.high),
+        mode="markers",
+        marker={
+            "size": 15 if chosen else 9,
+            "color": theme.paper if ring else colour,
+            "line": {"color": colour, "width": 2 if ring else 0},
+        },
+        error_y={
+            "type": "data",
+            "array": [100 * (dot.ci_high - dot.rate)],
+            "arrayminus": [100 * (dot.rate - dot.ci_low)],
+            "color": colour,
+            "thickness": 1.6,
+            "width": 0,
+        },
+        customdata=[index],
+        hovertext=[
+            f"<b>Scored {band_name(dot.low, dot.high)}</b>: {count(dot.n)},<br>labelled with it "
+            f"{in_hundred(dot.rate)} in 100 ({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+    )
+
+
+def _pointer(dot: BandDot, theme: Theme) -> dict[str, object]:
+    """Name the chosen band from the side where there is room."""
+    left = dot.says > 0.5
+    return {
+        "x": 100 * dot.says,
+        "y": 100 * dot.rate,
+        "text": "this band",
+        "ax": -52 if left else 46,
+        "ay": -46 if dot.rate < 0.75 else 46,
+        "xanchor": "right" if left else "left",
+        "standoff": 9,
+        "arrowhead": 0,
+        "arrowwidth": 1,
+        "arrowcolor": theme.ink,
+        "font": {"size": 13, "color": theme.ink},
+    }
+
+
+def band_name(low: float, high: float) -> str:
+    """Return a band of scores in percent: "20 to 30 %"."""
+    return f"{100 * low:.0f} to {100 * high:.0f}{THIN}%"

@@ -1,0 +1,487 @@
+"""One finding in full: sentence, badge, numbers, curve, scores by outcome, decision curve."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.figures import clinic_curves as figures
+from core.figures.clinic import reading
+from core.figures.marks import filled
+from core.figures.numbers import MINUS, THIN, count, percent, points, span, three, three_span
+from core.metrics.clinical_groups import too_few
+from core.metrics.records import Score
+from core.views.cards import bin_table
+from core.views.clinic_study import CURVE, THRESHOLDS, Error, OneFinding
+from core.views.clinic_words import TOO_FEW, Source, finding
+from core.views.posthoc_words import TOLD
+from core.views.records import (
+    CellWords,
+    Column,
+    FigureCard,
+    Part,
+    ScoreRow,
+    Sentence,
+    Swatch,
+    Table,
+    Tile,
+)
+from core.views.tiles import strip
+from core.views.words import GLOSSARY
+
+HEADS = ("Number", "Value", "A perfect model: up to")
+KEY = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("within chance", "sound", "ring"),
+    Swatch("flexible curve and its 95 % band", "ink", "bar"),
+)
+FEW_KEY = (Swatch("too few to tell; the dotted curve has no verdict", "few", "ring"),)
+MEANINGS = {
+    "ici": "mean distance between curve and score, over films",
+    "e50": "the distance that half of the films stay under",
+    "e90": "the distance that 90 of 100 films stay under",
+    "emax": "the largest distance",
+    "observed_expected": "events over the sum of scores; ideal 1",
+    "spiegelhalter_z": "a test of the Brier score; calibrated scores lie within ±1.96",
+    "auroc": "how often a film with it scores higher than one without",
+    "auprc": "average precision; a guess has the prevalence",
+}
+LABELS = {
+    "ici": "ICI",
+    "e50": "E50",
+    "e90": "E90",
+    "emax": "Emax",
+    "observed_expected": "O:E",
+    "spiegelhalter_z": "Spiegelhalter’s z",
+    "auroc": "AUROC",
+    "auprc": "Average precision",
+}
+NUMBER_COLUMNS = (
+    Column("number", "number"),
+    Column("value", "value", "number"),
+    Column("low", "low", "number"),
+    Column("high", "high", "number"),
+    Column("floor_q95", "noise floor, 95th percentile", "number"),
+    Column("reason", "note"),
+    Column("source", "source"),
+)
+FEW_TEXT = "no verdict on the curve below 200 events or non-events"
+BENEFIT = (
+    "Benefit: true alarms minus false ones, of 100 films, false ones weighed by the preference: at "
+    "a threshold of 20 % a true alarm is worth four false ones. The threshold comes from the "
+    "clinic, not from the data. The model beats treating none where the share labelled with it "
+    "among the flagged exceeds the threshold."
+)
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What must be said over the numbers: a heading and its text; `alarm` for the strongest."""
+
+    title: str
+    text: str
+    alarm: bool = False
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """Everything that the view of one finding draws before its controls."""
+
+    eyebrow: str
+    sentence: Sentence
+    badge: Badge | None
+    numbers: tuple[Tile, ...]
+    curve: FigureCard
+    key: tuple[Swatch, ...]
+    outcomes: FigureCard
+    rows: tuple[ScoreRow, ...]
+    table: Table
+    caption: str
+
+
+def finding_view(source: Source, name: str, found: OneFinding) -> FindingView:
+    """Return the view of one finding, as read or recalibrated."""
+    label = finding(name)
+    after = "" if found.recalibrated is None else " · recalibrated"
+    return FindingView(
+        eyebrow=f"Chest X-ray · {source.run} · {label} · {count(source.n)} {source.films} of "
+        f"{source.split}{after}",
+        sentence=_sentence(source, label, found),
+        badge=badge(source, found),
+        numbers=_tiles(source, found),
+        curve=_curve_card(source, label, found),
+        key=FEW_KEY if few(found) else KEY,
+        outcomes=_outcomes_card(source, label, found),
+        rows=_rows(found),
+        table=_table(source, found),
+        caption=source.caption,
+    )
+
+
+def few(found: OneFinding) -> bool:
+    """Whether there are too few events or non-events for a verdict on the curve."""
+    return too_few(found.fit.n, found.fit.events)
+
+
+def _sentence(source: Source, label: str, found: OneFinding) -> Sentence:
+    said, came = float(found.p.mean()), found.fit.events / found.fit.n
+    first = f"{label}: on average it says {percent(said)}, and {percent(came)} are labelled with it"
+    if few(found):
+        return Sentence(
+            (
+                Part(f"{first}; "),
+                Part(TOO_FEW, "quiet"),
+                Part(f" to judge its curve ({count(found.fit.events)} of {count(found.fit.n)})."),
+            )
+        )
+    slope = found.fit.slope
+    if slope.value is None or slope.low is None or slope.high is None:
+        return Sentence((Part(f"{first}; {slope.reason}."),))
+    interval = Part(f" (slope {slope.value:.2f}, {slope.low:.2f} to {slope.high:.2f})", "quiet")
+    if slope.high < 1:
+        return Sentence((Part(f"{first}; "), Part("its scores are too extreme", "over"), interval))
+    if slope.low > 1:
+        words = Part("its scores are not spread enough", "under")
+        return Sentence((Part(f"{first}; "), words, interval))
+    many = f"as far as {count(source.n)} {source.films} can show"
+    return Sentence((Part(f"{first}; the spread of its scores fits, {many}"), interval))
+
+
+def outside(score: Score, ideal: float) -> bool:
+    """Whether the interval of a score excludes its ideal."""
+    if score.low is None or score.high is None:
+        return False
+    return not score.low <= ideal <= score.high
+
+
+def badge(source: Source, found: OneFinding) -> Badge | None:
+    """Return what must be said of scores that are no probabilities, or of a recalibration."""
+    changed = found.recalibrated
+    if changed is not None:
+        return _recalibrated(source, found)
+    error, floor = found.audit.metrics["ece"], found.audit.noise_floor["ece"]
+    odd = outside(found.fit.in_the_large, 0.0) or outside(found.fit.slope, 1.0)
+    if not odd or error.value is None or error.value <= floor.q95:
+        return None
+    said, came = float(found.p.mean()), found.fit.events / found.fit.n
+    if "NOT_PROBABILITY" in {note.code for note in found.notices}:
+        return Badge(
+            "This score is not a probability",
+            f"On average it says {percent(said)}, and {percent(came)} of {source.where} are "
+            "labelled with it, though it ranks them well: it looks rescaled to an operating "
+            "point. Do not read 50 % as an even chance. Recalibrate it first.",
+            alarm=True,
+        )
+    return Badge(
+        "This score is not a probability",
+        f"It is off by {points(error.value)} points on average; a perfect model would look off by "
+        f"up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
+        "probability it needs recalibration.",
+    )
+
+
+def _recalibrated(source: Source, found: OneFinding) -> Badge:
+    changed = found.recalibrated
+    assert changed is not None
+    method = changed.fit.method
+    difference = changed.difference
+    verdict = "a difference within chance" if difference.tie else "beyond chance"
+    why = {
+        "beta": "a curve of three numbers that keeps the order of films and needs few events",
+        "isotonic": "a rising staircase of any form, which needs many events",
+    }[method]
+    return Badge(
+        f"Recalibrated by {TOLD[method]}",
+        f"{why.capitalize()}; fitted on {count(changed.rows)} other {source.films}. Every number "
+        f"and picture here speaks of the {count(source.n)} that were not fitted on. There ECE "
+        f"goes from {_with_floor(changed.before)} to {_with_floor(after(found))}: "
+        f"{points(difference.value, signed=True)} points "
+        f"({span(difference.low, difference.high, signed=True)}), {verdict}.",
+    )
+
+
+def after(found: OneFinding) -> Error:
+    """Return the calibration error of the scores as they are shown."""
+    return Error(found.audit.metrics["ece"], found.audit.noise_floor["ece"])
+
+
+def _with_floor(error: Error) -> str:
+    return f"{points(error.score.value)}{THIN}% (floor {points(error.floor.q95)})"
+
+
+def _signed(value: float, digits: int = 2) -> str:
+    return f"{value:+.{digits}f}".replace("-", MINUS)
+
+
+def _fit_tile(label: str, score: Score, note: str, meaning: str, *, signed: bool) -> Tile:
+    if score.value is None or score.low is None or score.high is None:
+        return Tile(label, "–", note=score.reason, help=meaning)
+    write = _signed if signed else "{:.2f}".format
+    ends = f"{write(score.low)} to {write(score.high)}"
+    return Tile(label, write(score.value), interval=ends, note=note, help=meaning)
+
+
+def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
+    fit, error, metrics = found.fit, after(found), found.audit.metrics
+    skill = metrics["brier_skill"]
+    share = fit.events / fit.n
+    brier = None if metrics["brier"].value is None else metrics["brier"].value / 2
+    gained = ""
+    if skill.value is not None:
+        gained = f"skill {points(skill.value, skill.low, skill.high)}{THIN}% "
+        gained += f"({span(skill.low, skill.high)})"
+    return (
+        _fit_tile(
+            "Calibration in the large",
+            fit.in_the_large,
+            "slope held at 1; ideal 0",
+            "The intercept of a logistic regression whose slope is held at 1: above 0 there are "
+            "more events than stated.",
+            signed=True,
+        ),
+        _fit_tile(
+            "Calibration slope",
+            fit.slope,
+            "ideal 1",
+            "Below 1 the scores are too extreme, above 1 they are not spread enough.",
+            signed=False,
+        ),
+        _fit_tile(
+            "Calibration intercept",
+            fit.intercept,
+            "fitted with the slope; ideal 0",
+            "The intercept of the regression that fits the slope as well: another number than "
+            "calibration in the large.",
+            signed=True,
+        ),
+        Tile(
+            "ECE",
+            points(error.score.value, error.score.low, error.score.high),
+            "%",
+            interval=span(error.score.low, error.score.high),
+            help=GLOSSARY["ece"],
+            strip=strip(error.score, error.floor, "ink"),
+        ),
+        Tile(
+            "Brier score",
+            three(brier),
+            interval=gained,
+            note=f"over always saying {percent(share)}",
+            help="Mean squared distance between score and outcome. Its skill is the part that is "
+            "saved over saying the prevalence of this set for every film.",
+        ),
+        Tile(
+            "Labelled with it",
+            points(share),
+            "%",
+            note=f"{count(fit.events)} of {count(fit.n)} {source.films}",
+            help=GLOSSARY["prevalence"],
+        ),
+    )
+
+
+def _curve_card(source: Source, label: str, found: OneFinding) -> FigureCard:
+    scarce = few(found)
+    ici, floor = found.audit.metrics["ici"], found.audit.noise_floor["ici"]
+    smoother = ""
+    if found.curve is not None:
+        exact = found.curve.settings["exact"]
+        smoother = (
+            f"lowess, fraction 2/3, no robust iterations, exact: {exact}; "
+            f"{len(filled(found.bins))} equal-mass bins with Wilson 95{THIN}%. "
+        )
+    spoken = "; ".join(
+        f"says {percent(float(found.bins.confidence[i]))}, labelled "
+        f"{percent(float(found.bins.accuracy[i]))}"
+        + ("" if scarce else f" ({reading(found.bins, i, few=False)})")
+        for i in filled(found.bins)
+    )
+    return FigureCard(
+        "clinic_curve",
+        "Labelled with it against the score",
+        f"{TOO_FEW}: {FEW_TEXT}" if scarce else "flexible curve over binned dots, log-odds axes",
+        partial(figures.flexible, found.curve, found.bins, few=scarce),
+        f"{label}: flexible calibration curve with its band over {len(filled(found.bins))} bins"
+        f"{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score (ICI) "
+        f"{points(ici.value)} points, a perfect model up to {points(floor.q95)}.",
+        bin_table(found.bins),
+        smoother + source.caption,
+    )
+
+
+def _outcomes_card(source: Source, label: str, found: OneFinding) -> FigureCard:
+    drawn = figures.by_outcome(found.p, found.y)
+    halves = [
+        percent(float(np.median(found.p[side]))) if side.any() else "none"
+        for side in (found.y, ~found.y)
+    ]
+    columns = (
+        Column("low", "from", "share"),
+        Column("high", "to", "share"),
+        Column("with_it", "labelled with it", "count"),
+        Column("without", "not labelled with it", "count"),
+    )
+    rows = zip(drawn.edges[:-1], drawn.edges[1:], drawn.with_it, drawn.without, strict=True)
+    return FigureCard(
+        "clinic_outcomes",
+        "Scores by outcome",
+        "share of each group, log-odds axis",
+        partial(figures.distributions, drawn, source.films),
+        f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half of "
+        f"the others above {halves[1]}.",
+        Table(columns, tuple((float(a), float(b), int(n), int(m)) for a, b, n, m in rows)),
+        source.caption,
+    )
+
+
+def _rows(found: OneFinding) -> tuple[ScoreRow, ...]:
+    scarce = few(found)
+    rows = []
+    for metric in (*CURVE, "auroc", "auprc", "observed_expected", "spiegelhalter_z"):
+        score = _score(found, metric)
+        floor = found.audit.noise_floor.get(metric)
+        value = _written(score)
+        notes = (MEANINGS[metric], TOO_FEW if scarce and metric in CURVE else "")
+        up_to = CellWords("" if floor is None else f"{points(floor.q95)}{THIN}%")
+        rows.append(ScoreRow(LABELS[metric], (value, up_to), notes))
+    return tuple(rows)
+
+
+def _score(found: OneFinding, metric: str) -> Score:
+    if metric == "observed_expected":
+        return found.fit.observed_expected
+    return found.audit.metrics[metric]
+
+
+def _written(score: Score) -> CellWords:
+    if score.value is None:
+        return CellWords("–", reason=score.reason)
+    if score.metric in CURVE:
+        value = points(score.value, score.low, score.high)
+        return CellWords(f"{value}{THIN}%", span(score.low, score.high))
+    if score.metric == "spiegelhalter_z":
+        chance = score.settings.get("p_value")
+        said = "" if not isinstance(chance, float) else _chance(chance)
+        return CellWords(_signed(score.value), said)
+    return CellWords(three(score.value), three_span(score.value, score.low, score.high))
+
+
+def _chance(p_value: float) -> str:
+    return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
+def _table(source: Source, found: OneFinding) -> Table:
+    fits = (found.fit.in_the_large, found.fit.slope, found.fit.intercept)
+    scores = (*fits, found.fit.observed_expected, *found.audit.metrics.values())
+    floors = found.audit.noise_floor
+    rows = tuple(
+        (
+            score.metric,
+            score.value,
+            score.low,
+            score.high,
+            floors[score.metric].q95 if score.metric in floors else None,
+            score.reason or _note(score.metric),
+            source.caption,
+        )
+        for score in scores
+    )
+    return Table(NUMBER_COLUMNS, rows)
+
+
+def _note(metric: str) -> str:
+    return {
+        "citl": "intercept with the slope held at 1",
+        "intercept": "intercept fitted with the slope",
+        "brier": "summed over both outcomes: twice the Brier score of the page",
+    }.get(metric, "")
+
+
+def decision_card(
+    source: Source, name: str, found: OneFinding, ends: tuple[float, float]
+) -> FigureCard:
+    """Return the decision curve over a range of thresholds, fractions."""
+    net = found.net
+    spoken = [_at(found, i, source.films) for i in range(net.thresholds.size)]
+    kept = [i for i, t in enumerate(THRESHOLDS) if ends[0] - 1e-9 <= t <= ends[1] + 1e-9]
+    columns = (
+        Column("threshold", "threshold", "share"),
+        Column("net_benefit", "net benefit", "number"),
+        Column("low", "low", "number"),
+        Column("high", "high", "number"),
+        Column("treat_all", "treat all", "number"),
+        Column("flagged", "flagged", "count"),
+        Column("flagged_with_it", "labelled with it among them", "count"),
+    )
+    parts = (net.thresholds, net.model, net.low, net.high, net.treat_all)
+    rows = tuple(
+        (*(float(part[i]) for part in parts), int(found.flagged[i]), int(found.flagged_events[i]))
+        for i in kept
+    )
+    said = benefit_words(found, ends)
+    return FigureCard(
+        "clinic_decision",
+        "Is it better to follow the model?",
+        f"net benefit, {percent(ends[0])} to {percent(ends[1])}, bootstrap band",
+        partial(figures.decision, net, spoken, ends),
+        f"{finding(name)}: net benefit of following the model against treating all and none. "
+        f"{said}",
+        Table(columns, rows),
+        f"{net.n_resamples} resamples, seed {net.seed}. {source.caption}",
+    )
+
+
+def _at(found: OneFinding, i: int, films: str) -> str:
+    net, flagged = found.net, int(found.flagged[i])
+    t = float(net.thresholds[i])
+    ends = (float(net.low[i]), float(net.high[i]))
+    said = f"<b>At {percent(t)}</b>: benefit {points(float(net.model[i]))} ({span(*ends)})"
+    if not flagged:
+        return f"{said}<br>no {films} flagged"
+    share = int(found.flagged_events[i]) / flagged
+    side = "above" if share > t else "not above"
+    return (
+        f"{said}<br>flagged {count(flagged)}, {percent(share)} of them labelled with it:"
+        f"<br>{side} the threshold, so {'better' if share > t else 'no better'} than treating none"
+        f"<br>treat all: {points(float(net.treat_all[i]))}"
+    )
+
+
+def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:
+    """Return where, in a range of thresholds, following the model is the better way."""
+    net = found.net
+    inside = (net.thresholds >= ends[0] - 1e-9) & (net.thresholds <= ends[1] + 1e-9)
+    spans = _spans(inside & (net.gain_low > 0.0), inside)
+    if not spans:
+        return (
+            "At no threshold of this range is following the model better, beyond chance, than both "
+            "treating all and treating none."
+        )
+    where = " and ".join(
+        f"at {percent(float(net.thresholds[a]))}"
+        if a == b
+        else f"from {percent(float(net.thresholds[a]))} to {percent(float(net.thresholds[b]))}"
+        for a, b in spans
+    )
+    return (
+        f"Following the model is better, beyond chance, than treating all and treating none "
+        f"{where}."
+    )
+
+
+def _spans(told: np.ndarray, inside: np.ndarray) -> Sequence[tuple[int, int]]:
+    """Return first and last position of each run of thresholds that are told."""
+    found: list[tuple[int, int]] = []
+    for i in np.flatnonzero(told & inside).tolist():
+        if found and found[-1][1] == i - 1:
+            found[-1] = (found[-1][0], i)
+        else:
+            found.append((i, i))
+    return found
+
+
+def waiting(name: str) -> Sentence:
+    """Return what stands over the page while a finding is computed."""
+    return Sentence((Part(f"Looking at {name}."),))

@@ -1,0 +1,292 @@
+"""One finding in plain words: what became of films of a band of scores, as times in 100."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Bool, Float
+from core.figures.clinic import BandDot, band_name
+from core.figures.clinic import bands as draw_bands
+from core.figures.numbers import THIN, count, in_hundred, known, points
+from core.figures.theme import Tone
+from core.metrics.clinical import Bands, bands, shifted
+from core.views.clinic_words import TONES, Source, finding, labelled_with, plain_finding
+from core.views.records import Column, FigureCard, Part, Sentence, Swatch, Table
+
+FEW_FILMS = 20  # in a band: below it no picture of 100 is made from it
+NARROW = 0.10
+RISK = "This is not the patient’s risk."
+COLUMNS = (
+    Column("low", "score from", "share"),
+    Column("high", "to", "share"),
+    Column("count", "films", "count"),
+    Column("events", "labelled with it", "count"),
+    Column("says", "the model says", "share"),
+    Column("labelled", "labelled with it", "share"),
+    Column("ci_low", "at least", "share"),
+    Column("ci_high", "at most", "share"),
+    Column("reading", "reading"),
+)
+
+
+@dataclass(frozen=True)
+class Hundred:
+    """100 films as icons, whole numbers: solid to `low`, paler to `found`, dashed to `high`."""
+
+    low: int
+    found: int
+    high: int
+
+    @property
+    def text(self) -> str:
+        """What the icons show, for those who do not see them."""
+        return (
+            f"{self.found} of 100 icons are filled, {self.low} of them solid; dashed up to "
+            f"{self.high}."
+        )
+
+
+@dataclass(frozen=True)
+class PlainFinding:
+    """Everything that the view of one finding draws in plain words."""
+
+    eyebrow: str
+    sentence: Sentence
+    title: str
+    note: str
+    icons: Hundred | None
+    key: tuple[str, str, str]
+    card: FigureCard
+    swatches: tuple[Swatch, ...]
+    care: tuple[str, ...]
+    caption: str
+
+
+def telling(found: Bands) -> int:
+    """Return the band whose promise was missed most; without one, the fullest."""
+    missed = [
+        i
+        for i in range(len(found.count))
+        if found.count[i] >= FEW_FILMS and band_tone(found, i) in {"over", "under"}
+    ]
+    if not missed:
+        return int(np.argmax(found.count))
+    return max(missed, key=lambda i: float(abs(found.mean[i] - found.share[i])))
+
+
+def plain_view(
+    source: Source,
+    name: str,
+    p: Float,
+    y: Bool,
+    *,
+    band: int,
+    prevalence: float | None = None,
+) -> PlainFinding:
+    """Return one finding in plain words.
+
+    Parameters
+    ----------
+    source : Source
+        Where the numbers come from.
+    name : str
+        The finding.
+    p, y : (N,) float64 and bool
+        Scores and labels.
+    band : int
+        Which tenth of the scores the sentence speaks of, 0 to 9.
+    prevalence : float, optional
+        Of another clinic, in (0, 1): what was found is carried over by prior shift.
+    """
+    here = bands(p, y)
+    share = float(np.count_nonzero(y) / y.size)
+    moved = here if prevalence is None else elsewhere(here, share, prevalence)
+    dots = [_dot(moved, i) for i in range(len(moved.count))]
+    where = f"scored {band_name(dots[band].low, dots[band].high)} in {source.where}"
+    return PlainFinding(
+        eyebrow=f"Chest X-ray, in plain words · {source.run} · {plain_finding(name)}",
+        sentence=band_sentence(source, name, moved, band, prevalence),
+        title=f"100 {source.films} like these, by the model’s score",
+        note=f"{count(dots[band].n)} {source.films} {where}",
+        icons=hundred(moved, band),
+        key=_key(moved, band),
+        card=_card(source, name, moved, dots, band),
+        swatches=(
+            Swatch("says more than it should", "over", "dot"),
+            Swatch("says less", "under", "dot"),
+            Swatch("keeps its word, or cannot be told", "few", "ring"),
+        ),
+        care=_care(source, share, moved, band, prevalence),
+        caption=source.caption,
+    )
+
+
+def elsewhere(found: Bands, here: float, there: float) -> Bands:
+    """Return what the bands would hold at another prevalence, if only that changes."""
+    if not 0.0 < here < 1.0:
+        return found
+    moved = [shifted(part, here, there) for part in (found.share, found.ci_low, found.ci_high)]
+    return Bands(found.low, found.high, found.count, found.events, found.mean, *moved)
+
+
+def band_tone(found: Bands, i: int) -> Tone:
+    """Return over or under where the interval of what was found excludes what is said."""
+    if not found.count[i]:
+        return "few"
+    if found.mean[i] > found.ci_high[i]:
+        return "over"
+    if found.mean[i] < found.ci_low[i]:
+        return "under"
+    return "sound" if found.ci_high[i] - found.ci_low[i] <= NARROW else "few"
+
+
+def _dot(found: Bands, i: int) -> BandDot:
+    return BandDot(
+        float(found.low[i]),
+        float(found.high[i]),
+        int(found.count[i]),
+        float(found.mean[i]),
+        float(found.share[i]),
+        float(found.ci_low[i]),
+        float(found.ci_high[i]),
+        band_tone(found, i),
+    )
+
+
+def of_hundred(found: Bands, i: int) -> tuple[str, str, str]:
+    """Return what was found in a band and its bounds, as times in 100."""
+    value, low, high = (float(part[i]) for part in (found.share, found.ci_low, found.ci_high))
+    times = in_hundred(value, low, high)
+    if not known(value):
+        return times, times, times
+    whole = str(round(100 * low)), str(round(100 * high))
+    if whole[0] == whole[1]:  # the interval is narrower than one film of 100
+        whole = points(low, high), points(high, low)
+    return times, *whole
+
+
+def band_sentence(
+    source: Source, name: str, found: Bands, i: int, prevalence: float | None = None
+) -> Sentence:
+    """Return what became of the films of one band, with its reference class.
+
+    The number is the events observed in that band, as times in 100.
+    """
+    low, high = round(100 * float(found.low[i])), round(100 * float(found.high[i]))
+    with_it = f"labelled with {labelled_with(name)}"
+    if not found.count[i]:
+        none = (
+            f"None of {source.where} scores between {low} and {high}{THIN}%, so nothing is known."
+        )
+        return Sentence((Part(none),))
+    times, at_least, at_most = of_hundred(found, i)
+    about = "" if times.startswith(("fewer", "almost")) else "about "
+    was = "was" if times in {"1", "fewer than 1"} else "were"
+    if prevalence is None:
+        lead = f"Of 100 {source.films} that the model scores between {low} and {high}{THIN}%, "
+        rest = f" {was} {with_it} in {source.where}."
+    else:
+        lead = (
+            f"Where {in_hundred(prevalence)} in 100 {source.films} carry the label, of 100 that "
+            f"the model scores between {low} and {high}{THIN}% "
+        )
+        rest = f" would be {with_it}, if only the prevalence differs from {source.where}."
+    return Sentence(
+        (
+            Part(f"{lead}{about}{times}"),
+            Part(f" ({at_least} to {at_most})", "quiet"),
+            Part(rest),
+        ),
+        verdict_words(found, i),
+    )
+
+
+def verdict_words(found: Bands, i: int) -> str:
+    """Return what the model says of a band, and whether it over- or understates."""
+    says = in_hundred(float(found.mean[i]))
+    tone = band_tone(found, i)
+    ending = {
+        "over": "it overstates here.",
+        "under": "it understates here.",
+        "sound": "it keeps its word here.",
+        "few": "that may be right; too few to tell.",
+    }[tone]
+    return f"The model says {says}: {ending}"
+
+
+def hundred(found: Bands, i: int) -> Hundred | None:
+    """Return the icons of a band; None where it holds too few films."""
+    if found.count[i] < FEW_FILMS:
+        return None
+    value, low, high = (
+        round(100 * float(part[i])) for part in (found.share, found.ci_low, found.ci_high)
+    )
+    return Hundred(low, value, high)
+
+
+def _key(found: Bands, i: int) -> tuple[str, str, str]:
+    times, low, high = of_hundred(found, i)
+    return (
+        f"labelled with the finding: {times}",
+        f"could be chance: {low} to {high}",
+        "not labelled with it",
+    )
+
+
+def _card(source: Source, name: str, found: Bands, dots: list[BandDot], chosen: int) -> FigureCard:
+    spoken = "; ".join(
+        f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
+        f"{in_hundred(dot.says)}, found {in_hundred(dot.rate)} of 100 "
+        f"({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+        for dot in dots
+        if dot.n
+    )
+    rows = tuple(
+        (
+            dot.low,
+            dot.high,
+            dot.n,
+            int(found.events[i]),
+            *(_cell(v) for v in (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
+            TONES[dot.tone] if dot.n else "",
+        )
+        for i, dot in enumerate(dots)
+    )
+    return FigureCard(
+        "clinic_bands",
+        "Score against what was found",
+        "",
+        partial(draw_bands, dots, chosen),
+        f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}.",
+        Table(COLUMNS, rows),
+        source.caption,
+    )
+
+
+def _cell(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _care(
+    source: Source, share: float, found: Bands, i: int, prevalence: float | None
+) -> tuple[str, ...]:
+    counts = (
+        f"This counts {source.where}, where {in_hundred(share)} in 100 carried the label. "
+        "Another clinic will see other counts."
+    )
+    if prevalence is not None:
+        counts = (
+            f"The counts come from {source.where}, where {in_hundred(share)} in 100 carried the "
+            f"label, and were carried over to {in_hundred(prevalence)} in 100. That assumes that "
+            "only the prevalence changes."
+        )
+    n = int(found.count[i])
+    _, low, high = of_hundred(found, i)
+    few = ""
+    if n and found.ci_high[i] - found.ci_low[i] > NARROW:
+        few = (
+            f"Only {count(n)} {source.films} lie in this band, so the count is known only to "
+            f"within {low} to {high}."
+        )
+    return tuple(text for text in (counts, few, source.noise) if text)

@@ -1,0 +1,251 @@
+"""What the clinical pages compute: many findings at once, and one; picklable in and out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int
+from core.calibrators import posthoc
+from core.calibrators.posthoc import NONE, Fit
+from core.configs import AuditConfig, BinRule
+from core.errors import Notice, Refused
+from core.metrics import clinical, estimates, paired, suite
+from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Subgroup
+from core.metrics.paired import Difference
+from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
+from core.predictions import Predictions, Task
+
+MASS_BINS = 12  # equal-mass bins of the small diagrams
+HEATS = ("ts", "focal_ts")
+SCORES = ("ece", "auroc", "auprc", "slope")
+CURVE = ("ici", "e50", "e90", "emax")
+FINDING = ("brier", "ece", "auroc", "auprc", *CURVE, "spiegelhalter_z", "brier_skill")
+THRESHOLDS = tuple(k / 1000 for k in range(1, 10)) + tuple(k / 100 for k in range(1, 100))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All findings of a run, each by itself.
+
+    Attributes
+    ----------
+    audit : Audit
+        One label a finding; macro means in `main`.
+    bins : tuple of BinTable
+        Equal-mass bins of each finding, for its small diagram.
+    events : tuple of int
+        Rows labelled with each finding.
+    """
+
+    audit: Audit
+    bins: tuple[BinTable, ...]
+    events: tuple[int, ...]
+
+
+def findings(rows: Predictions) -> Findings:
+    """Return the numbers of every finding of a multi-label split."""
+    audit = suite.audit(rows, AuditConfig(metrics=SCORES))
+    events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
+    return Findings(audit, tuple(_bins(rows, k) for k in range(rows.n_classes)), events)
+
+
+def _bins(rows: Predictions, index: int) -> BinTable:
+    config = AuditConfig()
+    prepared = suite.prepare(
+        rows, index, n_resamples=config.n_resamples, seed=config.seed, n_bins=MASS_BINS
+    )
+    return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, config.level)
+
+
+@dataclass(frozen=True)
+class Error:
+    """The calibration error of some probabilities of one finding, and its noise floor."""
+
+    score: Score
+    floor: Floor
+
+
+@dataclass(frozen=True)
+class Heated:
+    """One finding before and after its own temperature, on rows that were not fitted on.
+
+    Attributes
+    ----------
+    fits : tuple of Fit
+        Temperature, and focal temperature.
+    errors : mapping of str to Error
+        By method, `none` first; methods that could be fitted only.
+    differences : mapping of str to Difference
+        ECE after minus before, paired.
+    """
+
+    fits: tuple[Fit, ...]
+    errors: Mapping[str, Error]
+    differences: Mapping[str, Difference]
+
+
+def one(rows: Predictions, index: int) -> Predictions:
+    """Return one finding of a multi-label split, or a binary split as it is, as a binary one."""
+    return suite.label_predictions(rows, index) if rows.task is Task.MULTILABEL else rows
+
+
+def heated(fit_rows: Predictions, test_rows: Predictions) -> Heated:
+    """Fit both temperatures of one finding on some rows and judge them on others.
+
+    Parameters
+    ----------
+    fit_rows, test_rows : Predictions
+        Binary, as of `one`.
+    """
+    fits = tuple(posthoc.fit(method, fit_rows) for method in HEATS)
+    judged = {NONE: test_rows} | {
+        fit.method: posthoc.calibrated(fit.calibrator, test_rows)
+        for fit in fits
+        if fit.calibrator is not None
+    }
+    errors = {method: error(rows) for method, rows in judged.items()}
+    drawn = {
+        method: paired.draws(rows, {"ece": errors[method].floor}, ("ece",))["ece"]
+        for method, rows in judged.items()
+    }
+    level = AuditConfig().level
+    return Heated(
+        fits,
+        errors,
+        {m: paired.difference(drawn[m], drawn[NONE], level) for m in drawn if m != NONE},
+    )
+
+
+def error(rows: Predictions) -> Error:
+    """Return the calibration error of a binary split."""
+    found = suite.audit(rows, AuditConfig(metrics=("ece",))).main
+    return Error(found.metrics["ece"], found.noise_floor["ece"])
+
+
+@dataclass(frozen=True)
+class Recalibrated:
+    """How the scores of one finding were recalibrated, and what it changed on the same rows.
+
+    Attributes
+    ----------
+    fit : Fit
+        The calibrator, fitted on other rows.
+    rows : int
+        Rows fitted on.
+    before : Error
+        Of the scores as read, on the rows that are shown.
+    difference : Difference
+        ECE after minus before, paired.
+    """
+
+    fit: Fit
+    rows: int
+    before: Error
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class OneFinding:
+    """One finding, as read or recalibrated.
+
+    Attributes
+    ----------
+    p, y : (N,) float64 and bool
+        The scores as they are shown, and the labels.
+    audit : TargetAudit
+        Scores of `FINDING` with intervals and noise floors.
+    fit : Recalibration
+        Mean and weak calibration.
+    curve : Curve or None
+        The flexible curve; None where one outcome only is present.
+    bins : BinTable
+        Equal-mass bins.
+    net : NetBenefit
+        At `THRESHOLDS`.
+    flagged, flagged_events : (T,) int64
+        Rows at or above each threshold, and the events among them.
+    notices : tuple of Notice
+        Of the audit; NOT_PROBABILITY among them where the scores look rescaled.
+    recalibrated : Recalibrated or None
+        None where the scores are as read.
+    """
+
+    p: Float
+    y: Bool
+    audit: TargetAudit
+    fit: Recalibration
+    curve: Curve | None
+    bins: BinTable
+    net: NetBenefit
+    flagged: Int
+    flagged_events: Int
+    notices: tuple[Notice, ...]
+    recalibrated: Recalibrated | None = None
+
+
+def one_finding(
+    rows: Predictions, fit_rows: Predictions | None = None, method: str = ""
+) -> OneFinding:
+    """Return the numbers of one finding.
+
+    Parameters
+    ----------
+    rows : Predictions
+        Binary, as of `one`.
+    fit_rows : Predictions, optional
+        Other rows of it: the scores are recalibrated on them first.
+    method : str
+        A key of `CALIBRATORS`, where there are `fit_rows`.
+
+    Raises
+    ------
+    Refused
+        FIT: the calibrator cannot be fitted on those rows.
+    """
+    changed = None
+    if fit_rows is not None:
+        rows, changed = _recalibrated(rows, fit_rows, method)
+    config = AuditConfig(metrics=FINDING)
+    audit = suite.audit(rows, config)
+    outcomes = rows.outcomes(1)
+    p, y = outcomes.confidence, outcomes.correct
+    both = 0 < np.count_nonzero(y) < y.size
+    at = np.array(THRESHOLDS)
+    called = np.sort(p), np.sort(p[y])
+    flagged, events = (one.size - np.searchsorted(one, at, side="left") for one in called)
+    return OneFinding(
+        p,
+        y,
+        audit.main,
+        clinical.recalibration(p, y, config.level),
+        clinical.flexible(p, y, config.level) if both else None,
+        _bins(rows, 1),
+        clinical.net_benefit(p, y, at, level=config.level),
+        flagged.astype(np.int64),
+        events.astype(np.int64),
+        audit.notices,
+        changed,
+    )
+
+
+def _recalibrated(
+    rows: Predictions, fit_rows: Predictions, method: str
+) -> tuple[Predictions, Recalibrated]:
+    found = posthoc.fit(method, fit_rows)
+    if found.calibrator is None:
+        remedy = "use more rows with and without the finding"
+        raise Refused("FIT", found.refusal, remedy)
+    after = posthoc.calibrated(found.calibrator, rows)
+    errors = [error(one) for one in (rows, after)]
+    drawn = [
+        paired.draws(one, {"ece": of.floor}, ("ece",))["ece"]
+        for one, of in zip((rows, after), errors, strict=True)
+    ]
+    difference = paired.difference(drawn[1], drawn[0], AuditConfig().level)
+    return after, Recalibrated(found, fit_rows.n, errors[0], difference)
+
+
+def groups(p: Float, y: Bool, found: Grouping) -> tuple[Subgroup, ...]:
+    """Return the calibration of one finding in each group."""
+    return clinical.subgroups(p, y, found)

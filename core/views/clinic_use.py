@@ -1,0 +1,189 @@
+"""One finding in use: what a threshold does, another prevalence, subgroups, a test on request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.figures.numbers import MINUS, THIN, count, in_hundred, percent, points, span
+from core.metrics.clinical import Classified, HosmerLemeshow, Subgroup
+from core.metrics.records import Score
+from core.views.clinic_finding import outside
+from core.views.clinic_words import TOO_FEW, Source
+from core.views.records import Cell, CellWords, Column, ScoreRow, Table
+
+ASSUMED = "assumes that only the prevalence changes"
+THRESHOLD_HEADS = ("At this threshold", "Share", "Of")
+GROUP_HEADS = (
+    "Group",
+    "n",
+    "Labelled with it",
+    "O:E",
+    "In the large",
+    "Slope",
+    "Intercept",
+    "ECE, %",
+)
+GROUP_COLUMNS = (
+    Column("group", "group"),
+    Column("n", "n", "count"),
+    Column("events", "labelled with it", "count"),
+    *(
+        Column(f"{key}{end}", f"{key}{end}", "number")
+        for key in ("observed_expected", "citl", "slope", "intercept", "ece")
+        for end in ("", "_low", "_high")
+    ),
+    Column("ece_floor_q95", "noise floor, 95th percentile", "number"),
+    Column("note", "note"),
+    Column("source", "source"),
+)
+CAUTION = (
+    "The Hosmer-Lemeshow test depends on how films are grouped, says nothing of how far or in "
+    "which direction scores are off, and rejects every model on enough films. Guidelines advise "
+    "against it (Van Calster et al. 2019); read the curve instead."
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a threshold does: rows of the table, its raw numbers, and a sentence."""
+
+    rows: tuple[ScoreRow, ...]
+    table: Table
+    text: str
+
+
+def at_threshold(source: Source, here: Classified, there: Classified | None) -> Use:
+    """Return what calling scores at or above a threshold positive does.
+
+    Parameters
+    ----------
+    source : Source
+        Where the numbers come from.
+    here : Classified
+        In this set.
+    there : Classified or None
+        With the predictive values for another prevalence.
+    """
+    flagged = here.true_positive + here.false_positive
+    told: tuple[tuple[str, Score, str], ...] = (
+        ("Sensitivity", here.sensitivity, "of 100 with it are flagged"),
+        ("Specificity", here.specificity, "of 100 without it are not flagged"),
+        ("PPV, this set", here.ppv, "of 100 flagged are labelled with it"),
+        ("NPV, this set", here.npv, "of 100 not flagged are not labelled with it"),
+    )
+    if there is not None:
+        at = f"prevalence {percent(there.prevalence)}"
+        told += (
+            (f"PPV, {at}", there.ppv, f"of 100 flagged would have it; {ASSUMED}"),
+            (f"NPV, {at}", there.npv, f"of 100 not flagged would not; {ASSUMED}"),
+        )
+    rows = tuple(
+        ScoreRow(
+            name,
+            (
+                _percent(score),
+                CellWords(count(score.n) if score.value is not None else ""),
+            ),
+            (f"{in_hundred(score.value, score.low, score.high)} {words}",),
+        )
+        for name, score, words in told
+    )
+    columns = (
+        Column("number", "number"),
+        Column("threshold", "threshold", "share"),
+        Column("value", "value", "number"),
+        Column("low", "low", "number"),
+        Column("high", "high", "number"),
+        Column("source", "source"),
+    )
+    lines = tuple(
+        (name, here.threshold, score.value, score.low, score.high, source.caption)
+        for name, score, _ in told
+    )
+    missed = here.false_negative
+    text = (
+        f"At {percent(here.threshold)} or more, {count(flagged)} of {source.where} are flagged; "
+        f"{count(here.true_positive)} of them are labelled with it, and {count(missed)} that are "
+        "labelled with it are not flagged."
+    )
+    return Use(rows, Table(columns, lines), text)
+
+
+def _percent(score: Score) -> CellWords:
+    if score.value is None:
+        return CellWords("–", reason=score.reason)
+    value = points(score.value, score.low, score.high)
+    return CellWords(f"{value}{THIN}%", span(score.low, score.high))
+
+
+def group_rows(found: Sequence[Subgroup]) -> tuple[ScoreRow, ...]:
+    """Return one row a subgroup; numbers beyond chance are strong, unless events are too few."""
+    return tuple(_group_row(one) for one in found)
+
+
+def _group_row(one: Subgroup) -> ScoreRow:
+    fit = one.fit
+    ideals = (
+        (fit.observed_expected, 1.0),
+        (fit.in_the_large, 0.0),
+        (fit.slope, 1.0),
+        (fit.intercept, 0.0),
+    )
+    cells = [
+        CellWords(count(fit.n)),
+        CellWords(count(fit.events), percent(fit.events / fit.n)),
+        *(_two(score, signed=ideal == 0.0) for score, ideal in ideals),
+        CellWords(
+            points(one.ece.value, one.ece.low, one.ece.high),
+            f"{span(one.ece.low, one.ece.high)}; floor {points(one.floor.q95)}",
+        ),
+    ]
+    away = {i + 2 for i, (score, ideal) in enumerate(ideals) if outside(score, ideal)}
+    if one.ece.value is not None and one.ece.value > one.floor.q95:
+        away.add(len(cells) - 1)
+    every = frozenset(range(len(cells)))
+    return ScoreRow(
+        one.name,
+        tuple(cells),
+        (f"{TOO_FEW}: no verdict",) if one.too_few else (),
+        told=frozenset() if one.too_few else frozenset(away),
+        ties=every if one.too_few else frozenset(),
+    )
+
+
+def _two(score: Score, *, signed: bool) -> CellWords:
+    if score.value is None or score.low is None or score.high is None:
+        return CellWords("–", reason=score.reason)
+
+    def write(value: float) -> str:
+        return f"{value:{'+' if signed else ''}.2f}".replace("-", MINUS)
+
+    return CellWords(write(score.value), f"{write(score.low)} to {write(score.high)}")
+
+
+def group_table(source: Source, column: str, found: Sequence[Subgroup]) -> Table:
+    """Return every number of the subgroups; `column` is what they were formed by."""
+    lines: list[tuple[Cell, ...]] = []
+    for one in found:
+        fit = one.fit
+        scores = (fit.observed_expected, fit.in_the_large, fit.slope, fit.intercept, one.ece)
+        lines.append(
+            (
+                one.name,
+                fit.n,
+                fit.events,
+                *(part for score in scores for part in (score.value, score.low, score.high)),
+                one.floor.q95,
+                f"{TOO_FEW}: no verdict" if one.too_few else "",
+                f"groups by {column}. {source.caption}",
+            )
+        )
+    return Table(GROUP_COLUMNS, tuple(lines))
+
+
+def hosmer_words(found: HosmerLemeshow) -> str:
+    """Return the Hosmer-Lemeshow test in words."""
+    chance = "under 0.001" if found.p_value < 0.001 else f"{found.p_value:.3f}"
+    return (
+        f"Hosmer-Lemeshow over {found.groups} groups of equal counts: chi-square "
+        f"{found.statistic:.1f} on {found.df} degrees of freedom (rows not fitted on), p {chance}."
+    )

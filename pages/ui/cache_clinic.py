@@ -1,0 +1,118 @@
+"""The cached part of the clinical views, question by question; keys and scopes as in `cache`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from core import defaults
+from core.calibrators import posthoc
+from core.calibrators.posthoc import CUT, SHARE, Parts, fit_default
+from core.predictions import Predictions
+from core.views import clinic_study
+from pages.ui import cache, steps
+from pages.ui.cache_posthoc import Results
+
+HEAVY_CELLS = 20_000  # scores whose resampling would keep a page waiting
+Call = tuple[Callable[..., Any], tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One thing to compute: what, of which rows, and for which finding if for one.
+
+    `detail` is what else the answer depends on, in the form that its maker reads.
+    """
+
+    run: cache.Run
+    split: str
+    what: str
+    label: int | None = None
+    detail: tuple[object, ...] = ()
+
+
+def rows(run: cache.Run, split: str) -> Predictions:
+    """Return the rows of a split."""
+    return cache.predictions(run, split)
+
+
+def parts(run: cache.Run, split: str) -> Parts:
+    """Return the rows that calibrators of a split are fitted on, and those that are reported."""
+    fit_on = fit_default(run.splits, split)
+    names = {name for name in (fit_on, split) if name != CUT}
+    splits = {name: cache.predictions(run, name) for name in run.splits if name in names}
+    return posthoc.parts(splits, fit_on, split, share=SHARE, seed=defaults.SEED)
+
+
+def _findings(ask: Ask) -> Call:
+    return clinic_study.findings, (rows(ask.run, ask.split),)
+
+
+def _heated(ask: Ask) -> Call:
+    assert ask.label is not None
+    found = parts(ask.run, ask.split)
+    pair = (clinic_study.one(part, ask.label) for part in (found.fit, found.test))
+    return clinic_study.heated, tuple(pair)
+
+
+def _one(ask: Ask) -> Call:
+    """Return what computes one finding: as read, or recalibrated by the method in the detail."""
+    label = ask.label or 0
+    if not ask.detail:
+        return clinic_study.one_finding, (clinic_study.one(rows(ask.run, ask.split), label),)
+    found = parts(ask.run, ask.split)
+    test, fit = (clinic_study.one(part, label) for part in (found.test, found.fit))
+    return clinic_study.one_finding, (test, fit, *ask.detail)
+
+
+MAKERS: dict[str, Callable[[Ask], Call]] = {
+    "findings": _findings,
+    "heated": _heated,
+    "one": _one,
+}
+NAMES = {
+    "findings": "Intervals and the noise floor of every finding",
+    "heated": "Temperatures of a finding",
+    "one": "Intervals, curve and decision curve of this finding",
+}
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _library_results() -> Results[Ask, Any]:
+    return Results(256)
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _draft_results() -> Results[Ask, Any]:
+    return Results(64)
+
+
+def results(run: cache.Run) -> Results[Ask, Any]:
+    """Return where answers are kept; those of a draft belong to its session."""
+    return _draft_results() if run.draft else _library_results()
+
+
+def heavy(ask: Ask) -> bool:
+    """Whether computing it would keep a page waiting: then a process of its own does it."""
+    found = rows(ask.run, ask.split)
+    return found.n * (1 if ask.label is not None else found.n_classes) > HEAVY_CELLS
+
+
+KIND: steps.Kind[Ask, Any] = steps.Kind(
+    name=lambda ask: NAMES[ask.what],
+    known=lambda ask: results(ask.run).get(ask),
+    keep=lambda ask, found: results(ask.run).put(ask, found),
+    heavy=heavy,
+    call=lambda ask: MAKERS[ask.what](ask),
+)
+
+
+def known(ask: Ask) -> Any:  # noqa: ANN401  whatever its maker's function returns
+    """Return an answer that is there already, or None."""
+    return KIND.known(ask)
+
+
+def answer(ask: Ask) -> Any:  # noqa: ANN401  whatever its maker's function returns
+    """Return one answer, or None while it is computed or stopped, which the page then says."""
+    return steps.computed([ask], KIND).get(ask)

@@ -1,0 +1,70 @@
+"""What the clinical views share: where they are in the link, findings, where numbers come from."""
+
+from html import escape
+
+import streamlit as st
+
+from core.calibrators.posthoc import Parts
+from core.figures.numbers import count
+from core.predictions import Predictions, Task
+from core.views.clinic_plain import Hundred
+from core.views.clinic_words import Source
+from pages.ui import audit, cache, state
+
+VIEW = "show"  # of the page Chest X-ray, in the link
+FILM, ALL, ONE = "film", "findings", "finding"
+VIEW_NAMES = {FILM: "Film", ALL: "All findings", ONE: "One finding"}
+FINDING = "of"  # in the link, as on the page Reliability
+RECALIBRATE = "recal"
+
+
+def split_of(run: cache.Run) -> str:
+    """Draw the choice of the split where there are several, and return it."""
+    split = audit.split_of(run)
+    if len(run.splits) > 1:
+        audit.segments("Split", "split", run.splits, run.split, audit.SPLIT_NAMES)
+    return split
+
+
+def source(run: cache.Run, rows: Predictions, split: str, parts: Parts | None = None) -> Source:
+    """Return what every figure names; `parts` where only the rows not fitted on are shown."""
+    rest = ""
+    if parts is not None and parts.cut is not None:
+        rest = f"the rows not fitted on ({count(parts.test.n)}, seed {parts.cut[1]})"
+    names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
+    n = rows.n if parts is None else parts.test.n
+    return Source(run.name, split, run.file_digest, names, n, run.id.startswith("phantom-"), rest)
+
+
+def open_finding(index: int) -> None:
+    """Show one finding from now on."""
+    for name, value in ((VIEW, ONE), (FINDING, str(index))):
+        st.session_state[f"set.{name}"] = value
+        st.query_params[name] = value
+    state.next_generation()
+
+
+def hundred(icons: Hundred, key: tuple[str, str, str]) -> None:
+    """Draw 100 films: solid to the lower bound, paler to the estimate, dashed to the upper one."""
+    kinds = (
+        ["sure"] * icons.low
+        + ["found"] * (icons.found - icons.low)
+        + ["might"] * (icons.high - icons.found)
+        + [""] * (100 - icons.high)
+    )
+    cells = "".join(f'<i class="{kind}" aria-hidden="true"></i>' for kind in kinds)
+    st.html(
+        f'<div class="c-hundred" role="img" aria-label="{escape(icons.text)}">{cells}</div>'
+        f'<p class="c-key"><span><i class="c-film sure" aria-hidden="true"></i>{escape(key[0])}'
+        f'</span><span><i class="c-film found" aria-hidden="true"></i>'
+        f'<i class="c-film might" aria-hidden="true"></i>{escape(key[1])}</span>'
+        f'<span><i class="c-film" aria-hidden="true"></i>{escape(key[2])}</span></p>'
+    )
+
+
+def care(paragraphs: tuple[str, ...], last: str) -> None:
+    """Draw what must be read with the numbers, in ink, the last line strong."""
+    told = "".join(f"<p>{escape(text)}</p>" for text in paragraphs)
+    st.html(
+        f'<div class="c-caveat"><h4>Read with care</h4>{told}<p><b>{escape(last)}</b></p></div>'
+    )

@@ -1,0 +1,267 @@
+"""One finding of a run: drawn in full or in plain words."""
+
+import streamlit as st
+
+from core.configs import AuditConfig
+from core.errors import Refused
+from core.metrics import clinical
+from core.predictions import Task
+from core.views import clinic_finding as views
+from core.views import clinic_use
+from core.views.clinic_finding import Badge
+from core.views.clinic_plain import RISK, plain_view, telling
+from core.views.clinic_study import THRESHOLDS, OneFinding
+from core.views.clinic_words import Source, finding, plain_finding
+from pages.ui import audit, cache, cache_clinic, clinic, clinic_groups, drafts, state, widgets
+from pages.ui.cache_clinic import Ask
+
+AS_READ = "none"
+METHODS = {AS_READ: "As read", "beta": "Beta", "isotonic": "Isotonic"}
+FIRST = "beta"
+RANGE = (0.01, 0.5)
+THRESHOLD, BAND = 10.0, "band"
+LEFT = 470
+
+
+def draw(run: cache.Run) -> None:
+    """Draw the view of one finding of the open run."""
+    top = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        split = clinic.split_of(run)
+        rows = cache_clinic.rows(run, split)
+        index = _finding(rows.task, rows.class_names)
+        method = _method()
+    parts = cache_clinic.parts(run, split) if method != AS_READ else None
+    source = clinic.source(run, rows, split, parts)
+    name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
+    detail = () if method == AS_READ else (method,)
+    found: OneFinding | None = cache_clinic.answer(Ask(run, split, "one", index, detail))
+    if found is None:
+        with top:
+            widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
+            said = plain_finding(name) if state.plain() else finding(name)
+            widgets.sentence(views.waiting(said))
+        return
+    if state.plain():
+        _plain(run, source, name, found, top)
+    else:
+        _full(run, source, name, found, top)
+
+
+def _finding(task: Task, names: tuple[str, ...]) -> int:
+    """Draw the choice of the finding; two classes have one, the second."""
+    if task is Task.BINARY:
+        return 1
+    if task is not Task.MULTILABEL:
+        raise Refused(
+            "CLASSES",
+            "this run has one answer among several classes, not findings",
+            "open a run with many labels, or one with two classes",
+        )
+    options = [str(k) for k in range(len(names))]
+    of = state.choice(clinic.FINDING, options, "0")
+    words = plain_finding if state.plain() else finding
+    st.selectbox(
+        "Finding",
+        options,
+        key=f"widget.{clinic.FINDING}",
+        format_func=lambda k: words(names[int(k)]),
+        on_change=_pick_finding,
+        width=280,
+    )
+    return int(of)
+
+
+def _pick_finding() -> None:
+    """Take over the finding; another one is shown as read at first."""
+    state.pick(clinic.FINDING, "0")
+    _recalibrate(AS_READ)
+
+
+def _method() -> str:
+    """Return how the scores are recalibrated, with the choice of how once they are."""
+    method = state.choice(clinic.RECALIBRATE, list(METHODS), AS_READ)
+    if method == AS_READ:
+        return method
+    return audit.segments(
+        "Scores",
+        clinic.RECALIBRATE,
+        list(METHODS),
+        AS_READ,
+        METHODS,
+        "Beta: a curve of three numbers; few events are enough, and the order of films stays. "
+        "Isotonic: a staircase of any rising form; it needs many events and makes ties.",
+    )
+
+
+def _recalibrate(method: str) -> None:
+    name = clinic.RECALIBRATE
+    st.session_state[f"set.{name}"] = method
+    if method == AS_READ:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = method
+    state.next_generation()
+
+
+def _badge(found: Badge | None) -> None:
+    """Say that scores are no probabilities, or that they were recalibrated; with the way out."""
+    if found is None:
+        return
+    done = found.title.startswith("Recalibrated")
+    with st.container(key=f"clinic_badge_{'alarm' if found.alarm else 'note'}"):
+        widgets.caveat(found.title, found.text, helpful=done)
+        st.button(
+            "Undo" if done else "Recalibrate",
+            type="secondary" if done else "primary",
+            key="clinic.recalibrate",
+            on_click=_recalibrate,
+            args=(AS_READ if done else FIRST,),
+        )
+
+
+def _full(
+    run: cache.Run,
+    source: Source,
+    name: str,
+    found: OneFinding,
+    top: st.delta_generator.DeltaGenerator,
+) -> None:
+    view = views.finding_view(source, name, found)
+    with top:
+        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.sentence(view.sentence)
+        drafts.bar(run)
+        _badge(view.badge)
+        widgets.strip(view.numbers)
+    with st.container(horizontal=True, gap="medium", key="clinic_pair"):
+        left = st.container(width=LEFT, key="clinic_left")
+        right = st.container(key="clinic_right")
+    with left:
+        widgets.figure(view.curve)
+        widgets.key(view.key)
+        widgets.figure(view.outcomes)
+    with right:
+        _decision(source, name, found)
+        widgets.title("How far off", "with intervals and what a perfect model would show")
+        widgets.scores("How far off", views.HEADS, view.rows)
+        widgets.save(view.table, "finding", "All numbers, CSV")
+    _threshold(source, found)
+    clinic_groups.draw(run, source, found)
+    _test(found)
+    widgets.caption(view.caption)
+
+
+def _decision(source: Source, name: str, found: OneFinding) -> None:
+    """Draw the decision curve with the range of thresholds that matter to the reader."""
+    place = st.container()
+    low, high = st.select_slider(
+        "Thresholds that a clinic would choose",
+        THRESHOLDS,
+        RANGE,
+        format_func=lambda t: f"{100 * t:g} %",
+        key="clinic.range",
+        on_change=state.next_generation,
+        persist_state="session",
+        help=views.BENEFIT,
+    )
+    if low == high:
+        low, high = RANGE
+    with place:
+        widgets.figure(views.decision_card(source, name, found, (low, high)))
+    widgets.second(views.benefit_words(found, (low, high)))
+
+
+def _threshold(source: Source, found: OneFinding) -> None:
+    """Draw what a threshold does here, and at another prevalence."""
+    widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
+        at = st.number_input(
+            "Threshold, %",
+            0.1,
+            99.9,
+            THRESHOLD,
+            step=1.0,
+            format="%.1f",
+            key="at",
+            bind="query-params",
+            persist_state="session",
+            width=150,
+        )
+        prevalence = _prevalence()
+    here = clinical.classified(found.p, found.y, at / 100)
+    there = None
+    if prevalence is not None:
+        there = clinical.classified(found.p, found.y, at / 100, prevalence=prevalence)
+    use = clinic_use.at_threshold(source, here, there)
+    widgets.second(use.text)
+    widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
+    widgets.save(use.table, "threshold", "Threshold, CSV")
+
+
+def _prevalence() -> float | None:
+    """Draw the box for another prevalence; empty means that of this set."""
+    percent = st.number_input(
+        "Prevalence in another clinic, %",
+        0.01,
+        99.0,
+        None,
+        step=0.5,
+        placeholder="as in this set",
+        key="prevalence",
+        bind="query-params",
+        persist_state="session",
+        width=230,
+        help="What was found is carried over to a clinic where this share of films carries the "
+        "label. That assumes that only the prevalence changes, not what the finding looks like.",
+    )
+    return None if percent is None else percent / 100
+
+
+def _test(found: OneFinding) -> None:
+    """Show the Hosmer-Lemeshow test to those who ask for it, with its caution."""
+    asked = st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer")
+    if asked:
+        widgets.caveat("Read with caution", clinic_use.CAUTION)
+        words = clinic_use.hosmer_words(clinical.hosmer_lemeshow(found.p, found.y))
+        widgets.second(words)
+
+
+def _plain(
+    run: cache.Run,
+    source: Source,
+    name: str,
+    found: OneFinding,
+    top: st.delta_generator.DeltaGenerator,
+) -> None:
+    counted = clinical.bands(found.p, found.y, level=AuditConfig().level)
+    options = [str(k) for k in range(len(counted.count))]
+    first = str(telling(counted))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):
+        band = int(state.choice(BAND, options, first))
+        st.select_slider(
+            "Films that the model scores",
+            options,
+            key=f"widget.{BAND}",
+            format_func=lambda k: f"{10 * int(k)} to {10 * int(k) + 10} %",
+            on_change=state.pick,
+            args=(BAND, first),
+            width=420,
+        )
+        prevalence = _prevalence()
+    view = plain_view(source, name, found.p, found.y, band=band, prevalence=prevalence)
+    with top:
+        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.sentence(view.sentence)
+        drafts.bar(run)
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        if view.icons is not None:
+            widgets.title(view.title, view.note)
+            clinic.hundred(view.icons, view.key)
+        clinic.care(view.care, RISK)
+        _badge(views.badge(source, found))
+    with right:
+        widgets.figure(view.card)
+        widgets.key(view.swatches)
+    widgets.caption(view.caption)
