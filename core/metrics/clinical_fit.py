@@ -19,6 +19,7 @@ from core.predictions import Outcomes
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
 STEPS: Final = 200
+CLOSE: Final = 1e-10  # a step in standardised logits that ends the search
 SAME: Final = 1e-9  # logits closer than this state the same risk
 JOINT: Final = "logistic on logit(p), slope and intercept together"
 WALD: Final = "Wald"
@@ -180,31 +181,43 @@ def _joint(claims: _Claims, level: float) -> tuple[Found, Found] | str:
     reason = _one_sided(claims) or _separated(claims)
     if reason:
         return reason
-    rows, events = claims.rows, claims.events
+    rows = claims.rows
     centre = float(rows @ claims.logit / rows.sum())
     scale = float(np.sqrt(rows @ (claims.logit - centre) ** 2 / rows.sum()))
     design = np.column_stack([np.ones(rows.size), (claims.logit - centre) / scale])
+    try:
+        beta, information = _newton(design, rows, claims.events)
+        spread = np.linalg.inv(information)
+    except np.linalg.LinAlgError:
+        return "separated but for rows whose stated risks hardly differ"
+    # back from the standardised logit: slope b1 / s, intercept b0 - b1 m / s
+    back = np.array([[0.0, 1.0 / scale], [1.0, -centre / scale]])
+    values, half = back @ beta, quantile(level) * np.sqrt(np.diag(back @ spread @ back.T))
+    slope, intercept = np.stack([values, values - half, values + half], axis=1).tolist()
+    return slope, intercept
+
+
+def _newton(design: Float, rows: Int, events: Int) -> tuple[Float, Float]:
+    """Return the coefficients of a logistic regression and the information there.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        The information vanishes, or the search does not end.
+    """
     beta = np.array([np.log(events.sum()) - np.log((rows - events).sum()), 0.0])
     loss = _loss(design @ beta, rows, events)
     for _ in range(STEPS):
         share = sigmoid(design @ beta)
-        gradient = design.T @ (rows * share - events)
         information = (design * (rows * share * (1.0 - share))[:, None]).T @ design
-        step = np.linalg.solve(information, gradient)
-        size = 1.0
-        while (new := _loss(design @ (beta - size * step), rows, events)) > loss and size > 1e-10:
-            size /= 2.0
-        beta, loss = beta - size * step, min(new, loss)
-        if np.abs(size * step).max() <= 1e-12 * max(1.0, np.abs(beta).max()):
-            break
-    share = sigmoid(design @ beta)
-    information = (design * (rows * share * (1.0 - share))[:, None]).T @ design
-    # back from the standardised logit: slope b1 / s, intercept b0 - b1 m / s
-    back = np.array([[0.0, 1.0 / scale], [1.0, -centre / scale]])
-    values, spread = back @ beta, back @ np.linalg.inv(information) @ back.T
-    half = quantile(level) * np.sqrt(np.diag(spread))
-    slope, intercept = np.stack([values, values - half, values + half], axis=1).tolist()
-    return slope, intercept
+        step = np.linalg.solve(information, design.T @ (rows * share - events))
+        if np.abs(step).max() <= CLOSE * max(1.0, np.abs(beta).max()):
+            return beta, information
+        most = loss * (1.0 + CLOSE)  # it rounds
+        while (loss := _loss(design @ (beta - step), rows, events)) > most:
+            step /= 2.0
+        beta = beta - step
+    raise np.linalg.LinAlgError
 
 
 def _separated(claims: _Claims) -> str:

@@ -111,6 +111,12 @@ DEGENERATE = {
     "separated": ([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], "", SEPARATED),
     "the other way round": ([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0], "", SEPARATED),
     "separated but for a tie": ([0.1, 0.5, 0.5, 0.9], [0, 0, 1, 1], "", SEPARATED),
+    "separated but for a billionth": (
+        [1e-300, 1e-9, 0.5, 0.5, 0.500000001, 0.9999999999999999],
+        [1, 1, 0, 0, 1, 0],
+        "",
+        "separated but for rows whose stated risks hardly differ",
+    ),
     "two rows": ([0.2, 0.6], [0, 1], "", SEPARATED),
     "only 0 and 1": ([0.0, 0.0, 1.0, 1.0], [0, 0, 1, 1], "", SEPARATED),
     "one after clipping": ([1.0, 1 - 1e-14, 1.0], [0, 1, 1], "", "every row states the same risk"),
