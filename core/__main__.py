@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from core import defaults
-from core.commands import calibrate, evaluate, jobs, ood, runs, train
+from core.commands import calibrate, evaluate, gradcam, jobs, ood, runs, train
 from core.commands.shared import (
     Json,
     Parser,
@@ -76,6 +76,7 @@ def _parser() -> Parser:
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     train.add_train(verbs.add_parser("train", help="train a model in the background"))
     evaluate.add_evaluate(verbs.add_parser("evaluate", help="see what a checkpoint says of images"))
+    gradcam.add_gradcam(verbs.add_parser("gradcam", help="see where on a film a score comes from"))
     jobs.add_jobs(verbs.add_parser("jobs", help="list, stop and resume trainings"))
     train.add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser

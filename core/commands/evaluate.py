@@ -6,8 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from core.commands import checkpoint
 from core.commands.shared import Json, Parser, emit, number, printable
-from core.errors import Refused, UsageError
+from core.errors import UsageError
 
 if TYPE_CHECKING:
     from core.checkpoints.guess import Candidate
@@ -19,17 +20,12 @@ if TYPE_CHECKING:
     from core.readers.weights import WeightGroup, WeightsFile
 
 ALL: Final = "corrupted"
-MOMENTS_OF_DATA: Final = "data"
 
 
 def add_evaluate(verb: Parser) -> None:
     """Add the options of ``evaluate``."""
     verb.set_defaults(run=_evaluate)
-    verb.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, or the id of a training")
-    verb.add_argument("--model", metavar="NAME", help="small_cnn, timm:NAME, torchvision:NAME ...")
-    verb.add_argument("--classes", type=int, metavar="K", help="default: what the weights have")
-    verb.add_argument("--channels", type=int, metavar="C", help="default: what the weights have")
-    verb.add_argument("--group", metavar="KEY", help="which state of the file, as state_dict_ema")
+    checkpoint.add_options(verb)
     verb.add_argument("--data", required=True, metavar="NAME|DIR")
     verb.add_argument("--data-root", type=Path, metavar="DIR")
     verb.add_argument("--split-seed", type=int, default=0)
@@ -41,11 +37,6 @@ def add_evaluate(verb: Parser) -> None:
         metavar="NAME[=DIR]",
         help="also svhn, folder=DIR, cifar10c-fog-3=DIR, corrupted-fog-3, or corrupted for all",
     )
-    verb.add_argument("--size", type=int, metavar="PIXELS", help="side of the network's images")
-    verb.add_argument("--crop", type=float, metavar="SHARE", help="of the scaled image, to 1")
-    verb.add_argument("--crops", type=int, choices=[1, 5, 10], help="parts that are averaged")
-    verb.add_argument("--average", choices=["logits", "probabilities"])
-    verb.add_argument("--moments", help="data, imagenet, half, cifar10, or cifar100")
     verb.add_argument(
         "--limit", type=int, metavar="N", help="only N images of each, at even distances"
     )
@@ -63,10 +54,10 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
     jobs = open_jobs()
     _check(arguments)
-    path, run = _source(arguments.checkpoint)
+    path, run = checkpoint.source(arguments.checkpoint)
     with TemporaryDirectory(prefix="candor-evaluate-") as folder:
-        file, group = _read(path, Path(folder), arguments.group)
-        candidate = _candidate(arguments, file, group)
+        file, group = checkpoint.read(path, Path(folder), arguments.group)
+        candidate = checkpoint.candidate_of(arguments.model, file, group)
         config = _config(arguments, file, group, candidate, run)
         matched = _match(group, config)
         if not matched.ok and arguments.classes is None and matched.likely_outputs:
@@ -91,61 +82,7 @@ def _check(arguments: argparse.Namespace) -> None:
         if path is not None and not Path(path).absolute().parent.is_dir():
             what = f"there is no folder for {Path(path).name}"
             raise UsageError("OUTPUT", what, "make it, or name another")
-    for key in ("size", "classes", "channels"):
-        found = getattr(arguments, key)
-        if found is not None and found < 1:
-            raise UsageError("SETTING", f"--{key} is {found}", "give a whole number from 1")
-
-
-def _is(path: Path, kind: str) -> bool:
-    """Whether a path is a ``file`` or a ``dir``; one that cannot be looked at is neither."""
-    try:
-        return path.is_file() if kind == "file" else path.is_dir()
-    except OSError:
-        return False
-
-
-def _source(named: str) -> tuple[Path, str]:
-    """Return the file that was named, or the last checkpoint of the training that was."""
-    path = Path(named)
-    if _is(path, "file"):
-        return path, ""
-    from core.jobs.local import open_jobs
-    from core.jobs.store import is_id
-
-    if is_id(named):
-        saved = sorted(open_jobs().folder(named).checkpoints.glob("epoch-*.pt"))
-        if saved:
-            return saved[-1], named
-        raise UsageError("JOB", f"training {named} left no checkpoint", "name a file of weights")
-    raise UsageError("FILE", f"there is no file {path.name[:100]}", "check the path")
-
-
-def _read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightGroup]":
-    from core.readers.sandbox import read_weights
-
-    file = read_weights(path, into=into, name=path.name)
-    keys = [group.key for group in file.groups]
-    if key is not None and key not in keys:
-        known = ", ".join(repr(one) for one in keys)
-        raise UsageError("SETTING", f"the file has no group {key!r}", f"use one of {known}")
-    return file, file.groups[0] if key is None else file.group(key)
-
-
-def _candidate(
-    arguments: argparse.Namespace, file: "WeightsFile", group: "WeightGroup"
-) -> "Candidate":
-    """Return the network that was named, or the one whose tensors these are."""
-    from core.checkpoints.guess import Candidate, guess
-
-    found = guess(file, group)
-    if arguments.model is None:
-        if not found or not found[0].fits:
-            what = "the network of these weights cannot be told"
-            raise Refused("STATE_DICT", what, "name it with --model")
-        return found[0]
-    same = [one for one in found if one.model == arguments.model]
-    return same[0] if same else Candidate(arguments.model, 0, 0, None, "", fits=False)
+    checkpoint.check(arguments)
 
 
 def _config(
@@ -159,14 +96,14 @@ def _config(
     from core.inference.config import EvaluationConfig, Weights
 
     data, root = arguments.data, arguments.data_root
-    if data not in DATASETS and data and _is(Path(data), "dir"):
+    if data not in DATASETS and data and checkpoint.leads_to(Path(data), "dir"):
         if root is not None:
             what = f"{data[:60]} is a folder, and --data-root names another"
             raise UsageError("SETTING", what, "give one of them")
         data, root = "folder", Path(data)
     return EvaluationConfig(
         model=candidate.model,
-        n_outputs=arguments.classes or candidate.n_outputs or _outputs(group),
+        n_outputs=arguments.classes or candidate.n_outputs or checkpoint.outputs(group),
         channels=arguments.channels or candidate.channels or 3,
         weights=Weights(file.name, file.digest, group.key, run),
         preprocessing=_preprocessing(arguments, candidate, data),
@@ -180,12 +117,6 @@ def _config(
         batch_size=arguments.batch_size,
         device=arguments.device,
     )
-
-
-def _outputs(group: "WeightGroup") -> int:
-    """Return how many outputs the last weights of a group make: a first guess, then matched."""
-    matrices = [one.shape for one in group.tensors if len(one.shape) >= 2]
-    return matrices[-1][0] if matrices else 1
 
 
 def _sets(text: str) -> "list[OutsideSet]":
@@ -207,29 +138,12 @@ def _preprocessing(
     arguments: argparse.Namespace, candidate: "Candidate", data: str
 ) -> "Preprocessing":
     from core.inference.config import native_size
-    from core.inference.preprocessing import MOMENTS
     from core.inference.settings import settings_of
     from core.models.catalogue import MODELS
 
-    side, size = arguments.size, candidate.size
-    if candidate.model in MODELS:  # they take any size, and were trained on that of the data
-        size = native_size(data)
-    changed: Json = {
-        key: getattr(arguments, key)
-        for key in ("crop", "crops", "average")
-        if getattr(arguments, key) is not None
-    }
-    if arguments.moments == MOMENTS_OF_DATA:
-        changed |= {"mean": (), "std": ()}
-    elif arguments.moments is not None:
-        if arguments.moments not in MOMENTS:
-            known = ", ".join((MOMENTS_OF_DATA, *MOMENTS))
-            what = f"moments are {arguments.moments!r}"
-            raise UsageError("SETTING", what, f"use one of {known}")
-        changed |= dict(zip(("mean", "std"), MOMENTS[arguments.moments], strict=True))
-    if side:
-        changed["size"] = (side, side)
-    return replace(settings_of(candidate.model, size), **changed)
+    # Networks of the catalogue take any size, and were trained on that of the data.
+    size = native_size(data) if candidate.model in MODELS else candidate.size
+    return checkpoint.looked_at(arguments, settings_of(candidate.model, size))
 
 
 def _match(group: "WeightGroup", config: "EvaluationConfig") -> "Match":

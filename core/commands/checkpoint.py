@@ -1,0 +1,122 @@
+"""What the verbs that open a checkpoint share: its file, its network, and what that is shown."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from core.commands.shared import Json, Parser
+from core.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from core.checkpoints.guess import Candidate
+    from core.inference.preprocessing import Preprocessing
+    from core.readers.weights import WeightGroup, WeightsFile
+
+MOMENTS_OF_DATA: Final = "data"
+
+
+def add_options(verb: Parser) -> None:
+    """Add the checkpoint, and the options that say which network it is and what it is shown."""
+    verb.add_argument("checkpoint", metavar="CHECKPOINT", help="a file, or the id of a training")
+    verb.add_argument("--model", metavar="NAME", help="small_cnn, timm:NAME, torchvision:NAME ...")
+    verb.add_argument("--classes", type=int, metavar="K", help="default: what the weights have")
+    verb.add_argument("--channels", type=int, metavar="C", help="default: what the weights have")
+    verb.add_argument("--group", metavar="KEY", help="which state of the file, as state_dict_ema")
+    verb.add_argument("--size", type=int, metavar="PIXELS", help="side of the network's images")
+    verb.add_argument("--crop", type=float, metavar="SHARE", help="of the scaled image, to 1")
+    verb.add_argument("--crops", type=int, choices=[1, 5, 10], help="parts that are averaged")
+    verb.add_argument("--average", choices=["logits", "probabilities"])
+    verb.add_argument("--moments", help="data, imagenet, half, cifar10, or cifar100")
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Refuse numbers that are none; UsageError SETTING."""
+    for key in ("size", "classes", "channels"):
+        found = getattr(arguments, key)
+        if found is not None and found < 1:
+            raise UsageError("SETTING", f"--{key} is {found}", "give a whole number from 1")
+
+
+def leads_to(path: Path, kind: str) -> bool:
+    """Whether a path is a ``file`` or a ``dir``; one that cannot be looked at is neither."""
+    try:
+        return path.is_file() if kind == "file" else path.is_dir()
+    except OSError:
+        return False
+
+
+def source(named: str) -> tuple[Path, str]:
+    """Return the file that was named, or the last checkpoint of the training that was."""
+    path = Path(named)
+    if leads_to(path, "file"):
+        return path, ""
+    from core.jobs.local import open_jobs
+    from core.jobs.store import is_id
+
+    if is_id(named):
+        saved = sorted(open_jobs().folder(named).checkpoints.glob("epoch-*.pt"))
+        if saved:
+            return saved[-1], named
+        raise UsageError("JOB", f"training {named} left no checkpoint", "name a file of weights")
+    raise UsageError("FILE", f"there is no file {path.name[:100]}", "check the path")
+
+
+def read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightGroup]":
+    """Read a file of weights in a sealed process; return it and the group that is meant."""
+    from core.readers.sandbox import read_weights
+
+    file = read_weights(path, into=into, name=path.name)
+    keys = [group.key for group in file.groups]
+    if key is not None and key not in keys:
+        known = ", ".join(repr(one) for one in keys)
+        raise UsageError("SETTING", f"the file has no group {key!r}", f"use one of {known}")
+    return file, file.groups[0] if key is None else file.group(key)
+
+
+def candidate_of(model: str | None, file: "WeightsFile", group: "WeightGroup") -> "Candidate":
+    """Return the network that was named, or the one whose tensors these are.
+
+    Refused STATE_DICT where it cannot be told.
+    """
+    from core.checkpoints.guess import Candidate, guess
+
+    found = guess(file, group)
+    if model is None:
+        if not found or not found[0].fits:
+            what = "the network of these weights cannot be told"
+            raise Refused("STATE_DICT", what, "name it with --model")
+        return found[0]
+    same = [one for one in found if one.model == model]
+    return same[0] if same else Candidate(model, 0, 0, None, "", fits=False)
+
+
+def outputs(group: "WeightGroup") -> int:
+    """Return how many outputs the last weights of a group make: a first guess, then matched."""
+    matrices = [one.shape for one in group.tensors if len(one.shape) >= 2]
+    return matrices[-1][0] if matrices else 1
+
+
+def looked_at(arguments: argparse.Namespace, settings: "Preprocessing") -> "Preprocessing":
+    """Return what images go through: the network's settings, changed as the options say.
+
+    UsageError SETTING for moments of an unknown name.
+    """
+    from core.inference.preprocessing import MOMENTS
+
+    changed: Json = {
+        key: getattr(arguments, key)
+        for key in ("crop", "crops", "average")
+        if getattr(arguments, key) is not None
+    }
+    if arguments.moments == MOMENTS_OF_DATA:
+        changed |= {"mean": (), "std": ()}
+    elif arguments.moments is not None:
+        if arguments.moments not in MOMENTS:
+            known = ", ".join((MOMENTS_OF_DATA, *MOMENTS))
+            what = f"moments are {arguments.moments!r}"
+            raise UsageError("SETTING", what, f"use one of {known}")
+        changed |= dict(zip(("mean", "std"), MOMENTS[arguments.moments], strict=True))
+    if arguments.size:
+        changed["size"] = (arguments.size, arguments.size)
+    return replace(settings, **changed)

@@ -1,0 +1,175 @@
+"""``python -m core gradcam``: where on a film a network's score of a finding comes from."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from core.commands import checkpoint
+from core.commands.shared import Json, Parser, emit, need_file, printable
+from core.errors import UsageError
+from core.xray.methods import DEFAULT, METHODS
+
+if TYPE_CHECKING:
+    from core.checkpoints.guess import Candidate
+    from core.inference.film_model import FilmModel
+    from core.readers.film import Film
+
+ALL: Final = "all"
+
+
+def add_gradcam(verb: Parser) -> None:
+    """Add the options of ``gradcam``."""
+    verb.set_defaults(run=_gradcam)
+    checkpoint.add_options(verb)
+    verb.add_argument("image", nargs="+", type=Path, metavar="IMAGE", help="PNG, JPEG or DICOM")
+    verb.add_argument("--out", type=Path, required=True, metavar="DIR", help="for the maps")
+    verb.add_argument("--names", default="", metavar="A,B", help="of the outputs; NIH's for 14")
+    verb.add_argument(
+        "--finding", action="append", metavar="NAME", help="default: the highest score; or all"
+    )
+    verb.add_argument("--method", choices=list(METHODS), default=DEFAULT)
+    verb.add_argument("--layer", metavar="NAME", help="default: the last that has a plane")
+    verb.add_argument("--json", metavar="OUT|-")
+
+
+def _gradcam(arguments: argparse.Namespace) -> int:
+    from core.readers.sandbox import read_film
+
+    checkpoint.check(arguments)
+    for image in arguments.image:
+        need_file(image)
+    if not arguments.out.is_dir():
+        raise UsageError("OUTPUT", f"there is no folder {arguments.out.name}", "make it")
+    path, _ = checkpoint.source(arguments.checkpoint)
+    found: list[Json] = []
+    with TemporaryDirectory(prefix="candor-gradcam-") as folder:
+        file, group = checkpoint.read(path, Path(folder), arguments.group)
+        candidate = checkpoint.candidate_of(arguments.model, file, group)
+        model = _model(arguments, candidate, Path(folder) / group.file)
+        names = _names(arguments, model.n_outputs)
+        wanted = _wanted(arguments.finding or [], names)
+        for number, image in enumerate(arguments.image, 1):
+            title = f"film {number}"  # what a file is called may name a person
+            film = read_film(image, name=title)
+            stored = Path(folder) / "film.npy"
+            np.save(stored, film.pixels)
+            asked = {
+                "model": model.to_json(),
+                "film": {"file": str(stored)},
+                "method": arguments.method,
+                "layer": arguments.layer,
+            }
+            found += _entries(asked, film, title, names, wanted, arguments.out)
+    emit(arguments.json, found)
+    if arguments.json != "-":
+        _print(found)
+    return 0
+
+
+def _model(arguments: argparse.Namespace, candidate: "Candidate", weights: Path) -> "FilmModel":
+    """Return the network with what films go through: its own settings, or those of phantoms."""
+    from core.inference.film_model import FilmModel
+    from core.inference.settings import settings_of
+    from core.models.catalogue import MODELS
+    from core.xray.phantom import MEAN, SIDE, STD
+
+    if candidate.model in MODELS:
+        settings = replace(settings_of(candidate.model, (SIDE, SIDE)), mean=(MEAN,), std=(STD,))
+    else:
+        settings = settings_of(candidate.model, candidate.size)
+    how = checkpoint.looked_at(arguments, settings)
+    channels = arguments.channels or candidate.channels or 3
+    if len(how.mean) == 1:
+        how = replace(how, mean=how.mean * channels, std=how.std * channels)
+    elif len(how.mean) != channels:
+        how = replace(
+            how,
+            mean=(float(np.mean(how.mean)),) * channels,
+            std=(float(np.mean(how.std)),) * channels,
+        )
+    n_outputs = arguments.classes or candidate.n_outputs
+    return FilmModel(candidate.model, n_outputs, channels, how, str(weights))
+
+
+def _names(arguments: argparse.Namespace, n_outputs: int) -> tuple[str, ...]:
+    """Return what the outputs are called."""
+    from core.datasets.findings import FINDINGS
+
+    named = tuple(name for name in arguments.names.split(",") if name)
+    if named and len(named) != n_outputs:
+        what = f"{len(named)} names for {n_outputs} outputs"
+        raise UsageError("SETTING", what, "give one for each output, in order")
+    if named:
+        return named
+    if n_outputs == len(FINDINGS):
+        return FINDINGS
+    return tuple(f"output {k}" for k in range(n_outputs))
+
+
+def _wanted(findings: list[str], names: tuple[str, ...]) -> list[int] | None:
+    """Return the outputs that are asked for; None for the highest of each film."""
+    if findings == [ALL]:
+        return list(range(len(names)))
+    unknown = [name for name in findings if name not in names]
+    if unknown:
+        what = f"there is no finding {unknown[0]!r:.60}"
+        raise UsageError("SETTING", what, f"use {ALL}, or some of {', '.join(names)}")
+    return [names.index(name) for name in findings] or None
+
+
+def _entries(
+    asked: Json,
+    film: "Film",
+    title: str,
+    names: tuple[str, ...],
+    wanted: list[int] | None,
+    out: Path,
+) -> list[Json]:
+    """Write the maps of one film, and return what is said of each."""
+    from core.inference.films import heat
+    from core.xray.heat import on_film
+
+    if wanted is None:
+        scores = heat(asked | {"findings": [0]})[1]["probabilities"]
+        wanted = [int(scores.argmax())]
+    entries = []
+    for finding in wanted:
+        said, arrays = heat(asked | {"findings": [finding]})
+        left, top, right, bottom = said["frame"]
+        height, width = film.pixels.shape
+        whole = on_film(arrays["maps"][0], (left, top, right, bottom), (height, width))
+        name = f"{title.replace(' ', '-')}-{finding}.npy"
+        _save(out / name, whole)
+        entries.append(
+            {
+                "image": title,
+                "finding": names[finding],
+                "probability": float(arrays["probabilities"][finding]),
+                "map": name,
+                "raw_max": float(arrays["maps"][0].max()),
+                "method": said["method"],
+                "layer": said["layer"],
+                "notices": [notice.to_json() for notice in film.notices],
+            }
+        )
+    return entries
+
+
+def _save(path: Path, whole: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
+    try:
+        np.save(path, whole)
+    except OSError as error:
+        what = f"{path.name} cannot be written ({error.strerror})"
+        raise UsageError("OUTPUT", what, "free space, or name another folder") from error
+
+
+def _print(found: list[Json]) -> None:
+    for one in found:
+        score = f"{100 * one['probability']:.1f} %"
+        print(printable(f"{one['image']}: {one['finding']} {score}, map in {one['map']}"))
+        for notice in one["notices"]:
+            print(printable(f"  {notice['code']}: {notice['text']}"))
