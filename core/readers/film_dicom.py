@@ -171,8 +171,7 @@ def _stored(tags: FileDataset, *, grey: bool) -> Stored:
         if decoded[1]["photometric_interpretation"] != "RGB" or pixels.dtype != np.uint8:
             raise damaged()
         return pixels
-    unused = 8 * pixels.dtype.itemsize - bits  # an overlay may lie there; it is no part of pixels
-    return np.right_shift(np.left_shift(pixels, unused), unused)
+    return pixels
 
 
 def _syntax(tags: FileDataset) -> UID:

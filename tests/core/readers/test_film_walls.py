@@ -14,9 +14,10 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from core.errors import LostWorker, Refused
-from core.readers import sandbox, scratch, walled, wire
+from core.readers import film_dicom, sandbox, scratch, walled, wire
 from core.readers.contents import Source
 from core.readers.film import Film
+from core.readers.film_chunks import jpeg_skeleton, png_skeleton
 from core.readers.film_file import read_film_file
 from tests.core.readers.test_mutations import changed
 from tests.film_files import CANARIES, dataset, written
@@ -113,6 +114,21 @@ def test_nothing_of_a_patient_leaves_the_process(
     if os.name == "posix":
         assert modes == {0o700, 0o600}
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_decoders_never_see_what_is_not_pixels() -> None:
+    """Texts, comments, EXIF and profiles are cut out; of DICOM only the tags of pixels are read."""
+    for cut, data in (
+        (png_skeleton(memoryview(NAMED["png"])), NAMED["png"]),
+        (jpeg_skeleton(NAMED["jpeg"]), NAMED["jpeg"]),
+    ):
+        assert b"DOE^JANE" in data
+        assert cut.orientation == 6
+        assert not any(canary.encode() in cut.data for canary in CANARIES)
+    for name in ("dicom", "bare"):
+        data = memoryview(NAMED[name])
+        tags = film_dicom._tags(data, marked=name == "dicom")
+        assert {tag.keyword for tag in tags} <= {*film_dicom.KEYWORDS, "SpecificCharacterSet"}
 
 
 def test_a_file_that_cannot_be_opened_keeps_its_name_to_itself(tmp_path: Path) -> None:
