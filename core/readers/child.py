@@ -61,6 +61,7 @@ def main() -> int:
 def import_early(reader: str) -> None:
     """Import what would be looked for at first use, when the interpreter may be out of reach."""
     if reader == "film":  # its packages take a quarter of a second, which no other reader pays
+        sys.modules["requests"] = None  # type: ignore[assignment]  # pydicom would, to download
         importlib.import_module("core.readers.film_file").import_early()
     for name in CODECS:
         codecs.lookup(name)

@@ -221,6 +221,33 @@ def test_animated_pictures_are_refused() -> None:
     assert refused(data) == "IMAGE_FRAMES"
 
 
+def test_pictures_of_several_frames_are_refused_in_other_formats_too() -> None:
+    frames = [Image.fromarray(GREYS), Image.fromarray(GREYS[::-1])]
+    for form in ("GIF", "TIFF"):
+        data = saved(frames[0], form, save_all=True, append_images=frames[1:])
+        assert refused(data) == "IMAGE_FRAMES"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"%PDF-1.7\n", b"PK\3\4" + bytes(40),
+        b"<!DOCTYPE html>", b"a,b\n1,2\n", bytes(400),
+        *(saved(Image.fromarray(GREYS), form) for form in ("GIF", "TIFF", "BMP", "WEBP")),
+        saved(Image.fromarray(GREYS.astype(np.float32)), "TIFF"),
+    ],
+)  # fmt: skip
+def test_other_formats_are_refused_with_what_a_film_is(data: bytes) -> None:
+    with pytest.raises(Refused) as caught:
+        read(data)
+    assert caught.value.code == "FORMAT_UNKNOWN"
+    assert "PNG, JPEG or DICOM" in caught.value.what
+
+
+def test_an_empty_file_is_named() -> None:
+    assert refused(b"") == "EMPTY_FILE"
+
+
 def test_no_picture_is_decoded_in_this_process() -> None:
     """What the app's own process imports to have films read."""
     import subprocess
