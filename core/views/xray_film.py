@@ -1,0 +1,409 @@
+"""One film: what a model scores it, what films of such a score were labelled with, in words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from core.figures.clinic import BandDot
+from core.figures.clinic import bands as draw_bands
+from core.figures.numbers import MISSING, THIN, count, in_hundred, percent
+from core.figures.theme import Tone
+from core.metrics.clinical import Bands, bands
+from core.predictions import Predictions
+from core.views.clinic_plain import FEW_FILMS, Hundred, band_tone, hundred, of_hundred
+from core.views.clinic_words import (
+    PLAIN,
+    TONES,
+    Source,
+    finding,
+    labelled_with,
+    plain_finding,
+)
+from core.views.records import (
+    Cell,
+    CellWords,
+    Column,
+    FigureCard,
+    Part,
+    ScoreRow,
+    Sentence,
+    Table,
+)
+
+MANY: Final = 200  # films in a band from which nothing is said of their number
+HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
+HEADS: Final = (
+    "Finding",
+    "Score",
+    "Band",
+    "Labelled with it, of 100",
+    "Films in the band",
+    "In this band the model",
+)
+COLUMNS: Final = (
+    Column("model", "model"),
+    Column("finding", "finding"),
+    Column("score", "score", "share"),
+    Column("band_low", "band from", "share"),
+    Column("band_high", "band to", "share"),
+    Column("films", "films in the band", "count"),
+    Column("labelled", "of these labelled with it", "count"),
+    Column("share", "share labelled", "share"),
+    Column("low", "low", "share"),
+    Column("high", "high", "share"),
+    Column("reading", "in this band the model"),
+    Column("note", "note"),
+)
+DOT_COLUMNS: Final = (
+    Column("low", "scored from", "share"),
+    Column("high", "to", "share"),
+    Column("n", "films", "count"),
+    Column("says", "mean score", "share"),
+    Column("share", "labelled with it", "share"),
+    Column("ci_low", "low", "share"),
+    Column("ci_high", "high", "share"),
+)
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What became of films of every score, in a set of films with labels.
+
+    Attributes
+    ----------
+    source : Source
+        Which set, in words.
+    bands : tuple of Bands
+        Of each finding, in tens.
+    prevalence : tuple of float
+        Share of films labelled with each finding.
+    """
+
+    source: Source
+    bands: tuple[Bands, ...]
+    prevalence: tuple[float, ...]
+
+    @classmethod
+    def of(cls, rows: Predictions, source: Source) -> "Reference":
+        """Return what the labels of a multi-label split say of its scores."""
+        outcomes = [rows.outcomes(k) for k in range(rows.n_classes)]
+        return cls(
+            source,
+            tuple(bands(one.confidence, one.correct) for one in outcomes),
+            tuple(float(one.correct.mean()) for one in outcomes),
+        )
+
+    def at(self, index: int, score: float) -> "Place":
+        """Return the band (low, high] of a finding that a score falls into."""
+        found = self.bands[index]
+        i = int(np.searchsorted(found.high, score))
+        return Place(found, min(i, len(found.high) - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """The band that one film falls into: what a reference found there.
+
+    Attributes
+    ----------
+    bands : Bands
+        Of the finding.
+    i : int
+        Which of them.
+    """
+
+    bands: Bands
+    i: int
+
+    @property
+    def n(self) -> int:
+        """Films in the band."""
+        return int(self.bands.count[self.i])
+
+    @property
+    def few(self) -> bool:
+        """Whether it holds too few films for a number of 100."""
+        return self.n < FEW_FILMS
+
+    @property
+    def range(self) -> str:
+        """The band in words: "70 to 80"."""
+        return band_words(float(self.bands.low[self.i]), float(self.bands.high[self.i]))
+
+    @property
+    def hundred(self) -> tuple[str, str, str]:
+        """What was found and its bounds, as times in 100."""
+        return of_hundred(self.bands, self.i)
+
+    @property
+    def reading(self) -> str:
+        """What the model does in this band, in words."""
+        return "cannot be told" if self.few else TONES[band_tone(self.bands, self.i)]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one model says of one film.
+
+    Attributes
+    ----------
+    model : str
+        Its name.
+    findings : tuple of str
+    scores : tuple of float
+        One a finding, in [0, 1].
+    """
+
+    model: str
+    findings: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    @property
+    def order(self) -> list[int]:
+        """The findings by falling score."""
+        return sorted(range(len(self.scores)), key=lambda k: -self.scores[k])
+
+
+def score_words(score: float) -> str:
+    """Return a score of 100, never 0 or 100 where it is not."""
+    if 0.0 < score < 0.005:
+        return "under 1"
+    if 0.995 <= score < 1.0:
+        return "over 99"
+    return str(round(100.0 * score))
+
+
+def band_words(low: float, high: float) -> str:
+    """Return a band of scores: "70 to 80"."""
+    return f"{100 * low:.0f} to {100 * high:.0f}"
+
+
+def name_of(name: str, *, plain: bool) -> str:
+    """Return a finding within a sentence: in plain words, else its own name."""
+    key = name.replace("_", " ").strip().lower()
+    return PLAIN.get(key, labelled_with(name)) if plain else labelled_with(name)
+
+
+def sentence(scored: Scored, index: int, known: Reference | None, *, plain: bool) -> Sentence:
+    """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
+    score = scored.scores[index]
+    first, name = f"The model scores this film {score_words(score)}.", scored.findings[index]
+    said = name_of(name, plain=plain)
+    if known is None:
+        first = f"The model scores this film {score_words(score)} of 100 for {said}."
+        rest = " What such a score is worth is not known: no test set of this model is loaded."
+        return Sentence((Part(first), Part(rest)))
+    place, where = known.at(index, score), known.source.where
+    between = place.range.replace(" to ", " and ")
+    if place.n == 0:
+        rest = f" No film of {where} scored between {between}, so what that is worth is not known."
+        return Sentence((Part(first), Part(rest)))
+    if place.few:
+        labelled = int(place.bands.events[place.i])
+        rest = f" Only {_films(place.n)} of {where} scored between {between}, too few to tell: "
+        rest += f"{labelled} of them {'was' if labelled == 1 else 'were'} labelled with {said}."
+        return Sentence((Part(first), Part(rest)))
+    times, low, high = place.hundred
+    about = "" if times.startswith(("fewer", "almost")) else "about "
+    was = "was" if times in {"1", "fewer than 1"} else "were"
+    return Sentence(
+        (
+            Part(f"{first} Of 100 films that it scores between {between}, {about}{times} "),
+            Part(f"({low} to {high})", "quiet"),
+            Part(f" {was} labelled with {said}."),
+        )
+    )
+
+
+def _films(n: int) -> str:
+    return "1 film" if n == 1 else f"{count(n)} films"
+
+
+def care(scored: Scored, index: int, known: Reference | None) -> tuple[str, ...]:
+    """Return what must be read beside a score, a paragraph each."""
+    if known is None:
+        return (
+            "A score is the model’s own number, not a frequency: how often films of such a score "
+            "carry the finding has to be counted on films with known labels.",
+        )
+    place, source = known.at(index, scored.scores[index]), known.source
+    found = []
+    if not place.few:
+        found.append(
+            f"Here the model says {in_hundred(float(place.bands.mean[place.i]))} and "
+            f"{place.hundred[0]} were found: it {place.reading}."
+        )
+    found.append(_counts(source, known.prevalence[index]))
+    if 0 < place.n < MANY:
+        _, low, high = place.hundred
+        found.append(
+            f"Only {_films(place.n)} {'lies' if place.n == 1 else 'lie'} in this band, so the "
+            f"count is known only to within {low} to {high}."
+        )
+    return tuple(found)
+
+
+def _counts(source: Source, prevalence: float) -> str:
+    carried = f"{in_hundred(prevalence)} in 100 carried the label"
+    if source.synthetic:
+        return (
+            f"This counts {source.where}, drawn by a program, where {carried}. Of films of "
+            "people it says nothing."
+        )
+    return f"This counts {source.where}, where {carried}. Another clinic will see other counts."
+
+
+def icons(scored: Scored, index: int, known: Reference) -> tuple[Hundred | None, str, Key]:
+    """Return 100 films like this one as icons, how many were counted, and the key."""
+    place = known.at(index, scored.scores[index])
+    times, low, high = place.hundred
+    note = f"{_films(place.n)} scored {place.range} in {known.source.where}"
+    key = (
+        f"labelled with the finding: {times}",
+        f"could be chance: {low} to {high}",
+        "not labelled with it",
+    )
+    return hundred(place.bands, place.i), note, key
+
+
+def rows(
+    scored: Scored, chosen: int, known: Reference | None, *, plain: bool
+) -> tuple[ScoreRow, ...]:
+    """Return the findings of a film by falling score, each with its own band."""
+    return tuple(_row(scored, k, known, plain=plain, shaded=k == chosen) for k in scored.order)
+
+
+def _row(
+    scored: Scored, index: int, known: Reference | None, *, plain: bool, shaded: bool
+) -> ScoreRow:
+    name = scored.findings[index]
+    label = plain_finding(name) if plain else finding(name)
+    label = label[:1].upper() + label[1:]
+    score = CellWords(score_words(scored.scores[index]))
+    if known is None:
+        return ScoreRow(label, (score,), shaded=shaded)
+    place = known.at(index, scored.scores[index])
+    times, low, high = place.hundred
+    cells = (
+        score,
+        CellWords(place.range),
+        CellWords(MISSING, reason="too few films")
+        if place.few
+        else CellWords(times, f"{low} to {high}"),
+        CellWords(count(place.n)),
+        CellWords(place.reading),
+    )
+    return ScoreRow(label, cells, shaded=shaded)
+
+
+def table(scored: Scored, known: Reference | None, note: str) -> Table:
+    """Return the findings for a file: fractions, and in every row what it may not be used for."""
+    return Table(COLUMNS, tuple(_cells(scored, k, known, note) for k in scored.order))
+
+
+def _cells(scored: Scored, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
+    score = scored.scores[index]
+    start = (scored.model, scored.findings[index], score)
+    if known is None:
+        return (*start, *(None,) * 7, None, note)
+    place = known.at(index, score)
+    found, i = place.bands, place.i
+    ends = (float(found.low[i]), float(found.high[i]), place.n, int(found.events[i]))
+    shares = map(_known, (found.share[i], found.ci_low[i], found.ci_high[i]))
+    return (*start, *ends, *shares, place.reading, note)
+
+
+def bands_card(scored: Scored, index: int, known: Reference) -> FigureCard:
+    """Return what was found in every band of scores, with the film's own band marked."""
+    found = known.bands[index]
+    dots = [_dot(found, i) for i in range(len(found.low))]
+    at = known.at(index, scored.scores[index]).i
+    said = "; ".join(
+        f"scored {band_words(dot.low, dot.high)}: {_films(dot.n)}, {in_hundred(dot.rate)} of 100 "
+        f"({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+        for dot in dots
+        if dot.n
+    )
+    marked = band_words(dots[at].low, dots[at].high)
+    return FigureCard(
+        "film_bands",
+        "Score against what was found",
+        "this film’s band is the large one",
+        partial(draw_bands, dots, at),
+        f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
+        f"model’s score: {said}. This film’s band: {marked}.",
+        Table(
+            DOT_COLUMNS,
+            tuple(
+                (
+                    dot.low,
+                    dot.high,
+                    dot.n,
+                    *map(_known, (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
+                )
+                for dot in dots
+            ),
+        ),
+        known.source.caption,
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _dot(found: Bands, i: int) -> BandDot:
+    ends, shares = (found.low, found.high), (found.mean, found.share, found.ci_low, found.ci_high)
+    low, high = (float(part[i]) for part in ends)
+    says, rate, ci_low, ci_high = (float(part[i]) for part in shares)
+    n = int(found.count[i])
+    tone: Tone = band_tone(found, i) if n >= FEW_FILMS else "few"
+    return BandDot(low, high, n, says, rate, ci_low, ci_high, tone)
+
+
+def threshold_of(known: Reference | None, index: int) -> float:
+    """Return below which score heat is hidden at first: the finding's frequency, else a half."""
+    return HALF if known is None else known.prevalence[index]
+
+
+def threshold_words(known: Reference | None, index: int) -> str:
+    """Say where that threshold comes from."""
+    if known is None:
+        return f"50{THIN}%: how frequent the finding is among such films is not known."
+    return f"{percent(known.prevalence[index])}: its frequency in {known.source.where}."
+
+
+def place_of(findings: Sequence[str], name: str) -> int | None:
+    """Return the number of a finding among others, spelled alike; None where it is not there."""
+    names = [spelled(one) for one in findings]
+    return names.index(spelled(name)) if spelled(name) in names else None
+
+
+def names_match(findings: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether the labels of a run are those of a model, spelled alike, in the same order."""
+    return [spelled(one) for one in findings] == [spelled(one) for one in others]
+
+
+def spelled(name: str) -> str:
+    """Return a name as it is compared: small letters, blanks for underscores."""
+    return name.replace("_", " ").strip().lower()
+
+
+def strange(model: str, model_synthetic: bool, film_synthetic: bool) -> str:
+    """Say that a model saw no film of this kind; empty where it did."""
+    if model_synthetic == film_synthetic:
+        return ""
+    if model_synthetic:
+        return (
+            f"{model} was trained on synthetic films alone. What it scores a real film, and where "
+            "the heat lies, means nothing."
+        )
+    return (
+        f"{model} was trained on films of people. What it scores a synthetic film, and where the "
+        "heat lies, means nothing."
+    )

@@ -1,0 +1,140 @@
+"""The words beside a heatmap: what it shows, what it does not, its scale, and its alt text."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from core.figures.numbers import percent, three
+from core.views.clinic_words import finding
+from core.views.xray_film import score_words
+from core.xray import heat
+from core.xray.heat import Frame, Map
+from core.xray.methods import METHODS
+
+LOOKS: Final = {"film": "Film", "overlay": "Overlay", "contour": "Contour"}
+FINDINGS, FILMS, OWN = "findings", "films", "own"
+SCALES: Final = {
+    FINDINGS: "The findings of this film",
+    FILMS: "This finding on all films here",
+    OWN: "This picture alone",
+}
+LEGENDS: Final = {
+    FINDINGS: "strong influence, one scale for this film’s findings",
+    FILMS: "strong influence, one scale for all films here",
+    OWN: "strongest in this picture alone",
+}
+ALONE: Final = (
+    "Each picture has its own scale, so a weak influence looks as strong as a strong one. Do not "
+    "compare pictures."
+)
+CAPTION: Final = (
+    "The colours show where the picture influenced the score. They are not the outline of a "
+    "disease, miss small and multiple findings, and can follow drains, text or the device that "
+    "took the film."
+)
+MORE: Final = (
+    (
+        "What it is",
+        "How much each place of the last maps of the network speaks for the finding, in units of "
+        "the logit. It is coarse: one cell of the map covers many pixels, and what is drawn "
+        "between the cells is interpolated.",
+    ),
+    (
+        "What it is not",
+        "Not the outline of a lesion, and no proof that the score is right. Compared with "
+        "radiologists, such maps were worst for small, multiple and irregular findings (Saporta "
+        "et al. 2022), and all of eight methods failed at least one of four tests of trust (Arun "
+        "et al. 2021).",
+    ),
+    (
+        "What it can follow instead",
+        "A chest drain for pneumothorax, a pacemaker, text or markers, the edge of the film, or "
+        "what tells one hospital or device from another (Zech et al. 2018, DeGrave et al. 2021).",
+    ),
+    (
+        "What helps",
+        "The sanity check below: a map that does not change when the weights are drawn anew says "
+        "nothing of what was learnt (Adebayo et al. 2018).",
+    ),
+)
+BLANK: Final = (
+    "No place of the film speaks for this finding in this layer: the map is empty. That happens "
+    "where the score is near 0, or so near 1 that nothing more would raise it. Another finding, "
+    "layer or method may show something."
+)
+
+
+def legend_end(top: float) -> str:
+    """Return the strong end of a scale, in units of the logit."""
+    return f"scale 0 to {three(top)}, in units of the logit"
+
+
+def provenance(method: str, layer: str, top: float | None) -> str:
+    """Return how a map came about."""
+    end = "" if top is None else f", {legend_end(top)}"
+    return f"{METHODS[method].label} on the logit, layer {layer}{end}."
+
+
+def hidden(score: float, threshold: float) -> str:
+    """Say why heat is not shown at first."""
+    return (
+        f"Heat is hidden: the score, {score_words(score)}, is below {percent(threshold)}, the "
+        "threshold of this finding. Where the model sees next to nothing, colours would only "
+        "suggest something."
+    )
+
+
+def title(model: str, score: float | None) -> str:
+    """Return what stands over one of several pictures."""
+    return model if score is None else f"{model}: {score_words(score)}"
+
+
+def alt(
+    film: str,
+    name: str,
+    found: Map | None,
+    frame: Frame,
+    boxes: Sequence[Frame],
+) -> str:
+    """Return a picture of a film in words: where heat is strongest, how much lies in the box.
+
+    Parameters
+    ----------
+    film, name : str
+        What film and finding are called.
+    found : (h, w) float32 or None
+        The map that is shown, if any.
+    frame : Frame
+        What of the film it covers.
+    boxes : sequence of Frame
+        Where the finding is, as far as that is known.
+    """
+    text = f"{film}."
+    if boxes:
+        text += f" {len(boxes)} box{'' if len(boxes) == 1 else 'es'} where {finding(name)} is."
+    if found is None or heat.blank(found):
+        return f"{text} No heat is shown."
+    large = heat.on_film(found, frame, (100, 100))
+    row, column = np.unravel_index(int(large.argmax()), large.shape)
+    text += (
+        f" Heat for {finding(name)} is strongest {column}{_PERCENT} from the left and {row}"
+        f"{_PERCENT} from the top"
+    )
+    if not boxes:
+        return f"{text}."
+    return f"{text}; {percent(inside(large, boxes))} of it lies in the box."
+
+
+_PERCENT: Final = "\u202f%"
+
+
+def inside(large: Map, boxes: Sequence[Frame]) -> float:
+    """Return the share of a map of a whole film that lies in boxes, given as fractions."""
+    height, width = large.shape
+    x, y = (np.arange(width) + 0.5) / width, (np.arange(height) + 0.5) / height
+    within = np.zeros(large.shape, bool)
+    for left, top, right, bottom in boxes:
+        within |= ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))[None, :]
+    total = float(large.sum(dtype=np.float64))
+    return float(large[within].sum(dtype=np.float64)) / total if total > 0 else 0.0

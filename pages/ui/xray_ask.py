@@ -1,0 +1,118 @@
+"""What models say of a film, asked of the warm process: scores, maps, and the layers there are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.inference.client import Answer
+from core.views.xray_film import Scored
+from core.xray.heat import Frame, Map
+from core.xray.methods import DEFAULT, METHODS
+from pages.ui import evaluate_ask as asking
+from pages.ui import frame
+from pages.ui.cache_xray import Model
+from pages.ui.escape import esc
+from pages.ui.xray_films import Film
+
+HEAT: Final = "heat"
+LOOK_S: Final = 0.4
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What one model says of one film.
+
+    Attributes
+    ----------
+    model : Model
+    scored : Scored
+    layers : tuple of str
+        That maps can be taken from.
+    maps : dict of int to Map
+        By finding; empty until a map that was not asked for yet is there.
+    frame : Frame
+    layer, method : str
+        Of the maps.
+    """
+
+    model: Model
+    scored: Scored
+    layers: tuple[str, ...]
+    maps: Mapping[int, Map]
+    frame: Frame
+    layer: str
+    method: str
+
+
+def question(
+    model: Model, film: Film, method: str = DEFAULT, layer: str = "", finding: int | None = None
+) -> Json:
+    """Return what is asked; all findings at once where the method can."""
+    return {
+        "model": model.asked,
+        "film": film.asked,
+        "findings": None if METHODS[method].at_once or finding is None else [finding],
+        "method": method,
+        "layer": layer or None,
+    }
+
+
+def look(model: Model, film: Film) -> Looked | None:
+    """Return the scores of a film and Grad-CAM of its findings; None while that is awaited."""
+    answer = _answer(question(model, film))
+    return None if answer is None else _looked(model, answer, None)
+
+
+def look_as(seen: Looked, film: Film, method: str, layer: str, finding: int) -> Looked | None:
+    """Return what a model says with maps of another method or layer; None while it is awaited."""
+    if layer not in seen.layers:
+        layer = ""
+    if method == seen.method and layer in ("", seen.layer):
+        return seen
+    answer = _answer(question(seen.model, film, method, layer, finding))
+    if answer is None:
+        return None
+    return _looked(seen.model, answer, None if METHODS[method].at_once else finding)
+
+
+def _answer(asked: Json) -> Answer | None:
+    """Return an answer, asking first; what was refused is said, and can be asked again."""
+    found = asking.ask(HEAT, asked)
+    if isinstance(found, AuditError):
+        frame.refusal(found)
+        key = f"xray.again.{asking.key(HEAT, asked).__hash__()}"
+        st.button("Look again", key=key, on_click=asking.forget, args=(HEAT, asked))
+        return None
+    return found
+
+
+def awaits(model: Model, film: Film) -> bool:
+    """Whether the answer of a model has not come."""
+    return asking.waits(HEAT, question(model, film))
+
+
+def _looked(model: Model, answer: Answer, finding: int | None) -> Looked:
+    maps = answer.arrays["maps"]
+    places = range(len(maps)) if finding is None else [finding]
+    scores = tuple(float(p) for p in answer.arrays["probabilities"])
+    return Looked(
+        model,
+        Scored(model.name, model.findings, scores),
+        tuple(answer.found["layers"]),
+        dict(zip(places, maps, strict=True)),
+        cast(Frame, tuple(answer.found["frame"])),
+        answer.found["layer"],
+        answer.found["method"],
+    )
+
+
+@st.fragment(run_every=LOOK_S)
+def wait(said: str, pending: int) -> None:
+    """Say what is awaited; draw the page anew when an answer has come."""
+    if asking.awaited() < pending:
+        st.rerun()
+    st.markdown(f":material/hourglass_empty: {esc(said)}")

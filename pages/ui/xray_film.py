@@ -1,0 +1,209 @@
+"""The view Film: films and models, what is said of one finding, its heat, and all findings."""
+
+from typing import Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.errors import LibraryError
+from core.views import xray_film as views
+from core.views.clinic_plain import RISK
+from core.views.clinic_words import MINED, plain_finding
+from core.views.clinic_words import finding as finding_label
+from core.views.xray_film import Reference
+from pages.ui import (
+    cache,
+    cache_xray,
+    clinic,
+    evaluate_ask,
+    frame,
+    state,
+    widgets,
+    xray_ask,
+    xray_boxes,
+    xray_films,
+    xray_models,
+    xray_pictures,
+    xray_save,
+    xray_sources,
+    xray_trust,
+)
+from pages.ui.cache_xray import Model
+from pages.ui.xray_ask import Looked
+from pages.ui.xray_films import Film
+from pages.ui.xray_pictures import Drawn, Settings
+from pages.ui.xray_study import Study
+
+TOP: Final = "top"
+LEFT_WIDTH: Final = 470
+LOOKING: Final = "The model looks at the film."
+NO_ANSWER: Final = "The model says nothing of this film."
+TITLE: Final = '<h1 class="c-sentence">{}</h1>'
+
+
+def draw(*, plain: bool) -> str:
+    """Draw the view; return what is known of the labels that it speaks of."""
+    xray_films.settle()
+    xray_boxes.settle()
+    xray_models.take_in()
+    films, models = xray_films.offered(), xray_models.offered()
+    top = st.container()
+    film = xray_sources.films(films)
+    if not models:
+        _no_model(top)
+        return MINED
+    said = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        picked = xray_sources.models(models)
+        with said:
+            seen = _looked([models[one] for one in picked], film)
+        if seen:
+            index = _finding(seen[0], plain=plain)
+            known = reference(seen[0].model)
+            settings = xray_pictures.controls(seen[0], index, known, plain=plain)
+    if not seen:
+        with top:
+            widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
+            waits = any(xray_ask.awaits(models[one], film) for one in picked)
+            st.html(TITLE.format(LOOKING if waits else NO_ANSWER))
+        with st.container(width=LEFT_WIDTH, key="xray_left"):
+            xray_pictures.film_alone(film)
+        return MINED
+    study = Study(film, seen, index, known)
+    with top:
+        _said(study, plain=plain)
+    _strange(study)
+    _body(study, settings, plain=plain)
+    return study.noise
+
+
+def _chip(film: Film) -> str:
+    return "Synthetic film" if film.synthetic else ""
+
+
+def _no_model(top: DeltaGenerator) -> None:
+    with top:
+        widgets.eyebrow("Chest X-ray")
+        st.html(TITLE.format("No model is here to look at films: add one."))
+
+
+def _looked(models: list[Model], film: Film) -> tuple[Looked, ...]:
+    """Return what the models say, one after another as answers come; refusals are said."""
+    found = []
+    for model in models:
+        seen = xray_ask.look(model, film)
+        if seen is not None:
+            found.append(seen)
+        elif xray_ask.awaits(model, film):
+            xray_ask.wait(f"{model.name} looks at the film.", evaluate_ask.awaited())
+            break  # one thing is asked at a time
+    return tuple(found)
+
+
+def _finding(seen: Looked, *, plain: bool) -> int:
+    """Draw the choice of the finding, by falling score; the highest one unless one is chosen."""
+    scored = seen.scored
+    options = [TOP, *map(str, scored.order)]
+    chosen = state.choice(clinic.FINDING, options, TOP)
+    said = plain_finding if plain else finding_label
+
+    def label(option: str) -> str:
+        k = scored.order[0] if option == TOP else int(option)
+        text = f"{said(scored.findings[k])}, {views.score_words(scored.scores[k])}"
+        return f"Highest: {text}" if option == TOP else text[:1].upper() + text[1:]
+
+    st.selectbox(
+        "Finding",
+        options,
+        format_func=label,
+        key=f"widget.{clinic.FINDING}",
+        on_change=state.pick,
+        args=(clinic.FINDING, TOP),
+        width=215,
+    )
+    return scored.order[0] if chosen == TOP else int(chosen)
+
+
+def reference(model: Model) -> Reference | None:
+    """Return what a model's scores were worth: on its own run, else on the one picked for it."""
+    run_id = model.run or xray_sources.counted_on(model)
+    if not run_id:
+        return None
+    try:
+        run = cache.find(run_id)
+    except LibraryError:  # deleted meanwhile
+        return None
+    rows = cache.predictions(run, run.split)
+    if not views.names_match(model.findings, rows.class_names):
+        return None
+    return cache_xray.reference(run, run.split, clinic.source(run, rows, run.split))
+
+
+def _said(study: Study, *, plain: bool) -> None:
+    name = plain_finding(study.name) if plain else finding_label(study.name)
+    start = "Chest X-ray, in plain words" if plain else "Chest X-ray"
+    parts = (start, study.main.model.name, name, study.film.title)
+    widgets.eyebrow(" · ".join(parts), _chip(study.film))
+    widgets.sentence(views.sentence(study.main.scored, study.index, study.known, plain=plain))
+    frame.notices(study.film.notices)
+
+
+def _strange(study: Study) -> None:
+    """Say where a model is shown films of a kind that it was never trained on."""
+    for seen in study.seen:
+        text = views.strange(seen.model.name, seen.model.synthetic, study.film.synthetic)
+        if text:
+            widgets.caveat("This says nothing here", text)
+
+
+def _body(study: Study, settings: Settings, *, plain: bool) -> None:
+    """Draw the pictures with what stands beside them, every finding, what to save, and checks."""
+    alone = len(study.seen) == 1
+    if not alone:
+        drawn = _pictures(study, settings)
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        left = st.container(width=LEFT_WIDTH, key="xray_left")
+        right = st.container(key="beside")
+    with left:
+        if alone:
+            drawn = _pictures(study, settings)
+        else:
+            _hundred(study)
+    with right:
+        if alone:
+            _hundred(study)
+        _worth(study)
+    _findings(study, plain=plain)
+    xray_save.draw(study, drawn)
+    if not plain and drawn[0].scene.heat is not None:
+        xray_trust.draw(study.film, drawn[0].seen, study.index)
+
+
+def _pictures(study: Study, settings: Settings) -> list[Drawn]:
+    return xray_pictures.draw(study.film, study.seen, study.name, study.known, settings)
+
+
+def _hundred(study: Study) -> None:
+    """Draw 100 films of such a score as icons, with what must be read beside them."""
+    scored, known = study.main.scored, study.known
+    if known is not None:
+        icons, note, key = views.icons(scored, study.index, known)
+        if icons is not None:
+            widgets.title("100 films like this one, by the model’s score", note)
+            clinic.hundred(icons, key)
+    clinic.care(views.care(scored, study.index, known), RISK)
+
+
+def _worth(study: Study) -> None:
+    """Draw what films of every score were labelled with; without any, the choice of a run."""
+    if study.known is None:
+        xray_sources.count_on(study.main.model)
+    else:
+        widgets.figure(views.bands_card(study.main.scored, study.index, study.known))
+
+
+def _findings(study: Study, *, plain: bool) -> None:
+    widgets.title("The findings of this film", "each with its own reference: films of that score")
+    heads = views.HEADS if study.known is not None else views.HEADS[:2]
+    rows = views.rows(study.main.scored, study.index, study.known, plain=plain)
+    widgets.scores("The findings of this film", heads, rows)

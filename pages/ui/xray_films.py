@@ -1,0 +1,231 @@
+"""The films of a session: synthetic ones that come with Candor, and those that were dropped.
+
+A dropped film has a number and no name: what its file is called may name a person. Its pixels lie
+in the session's folder, are in no cache that sessions share, and go with the session.
+"""
+
+import secrets
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+import numpy as np
+import streamlit as st
+
+from core.errors import AuditError, LostWorker, Notice, Refused
+from core.readers import sandbox
+from core.readers.film import Film as ReadFilm
+from core.xray import phantom
+from core.xray.heat import Pixels
+from pages.ui import cache_xray, session, xray_boxes, xray_names
+from pages.ui.cache_xray import HELD_OUT
+from pages.ui.xray_boxes import Boxes
+
+FILMS, READING, REFUSED = "xray.films", "xray.reading", "xray.refused"
+REMOVED, COUNT = "xray.removed", "xray.count"
+MOST: Final = 24  # films of a session
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """One film that can be shown to a model.
+
+    Attributes
+    ----------
+    id : str
+        In the link of synthetic films, of this session alone otherwise.
+    title : str
+    pixels : (H, W) uint8
+    asked : dict
+        How the process that holds torch is told of it.
+    digest : str
+        Of what is seen.
+    notices : tuple of Notice
+        Of the reading.
+    boxes : mapping
+        Where findings are, in fractions, as far as that is known.
+    synthetic : bool
+    """
+
+    id: str
+    title: str
+    pixels: Pixels
+    asked: dict[str, Any]  # plain JSON
+    digest: str
+    notices: tuple[Notice, ...]
+    boxes: Boxes
+    synthetic: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A film that is being read."""
+
+    number: int
+    stored: Path
+    named: str
+    future: "Future[ReadFilm]"
+    cancel: Event
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A dropped film: what was read, where its pixels lie, and its name beyond recognition."""
+
+    film: Film
+    file: Path
+    named: str
+
+
+def offered() -> dict[str, Film]:
+    """Return all films by id: the dropped ones first, then the synthetic ones."""
+    own = {
+        one.film.id: replace(one.film, boxes=xray_boxes.of(one.named))
+        for one in held_films().values()
+    }
+    return own | {film.id: film for film in map(_synthetic, range(len(cache_xray.EXAMPLES)))}
+
+
+def held_films() -> dict[str, Held]:
+    """Return the dropped films of this session by id."""
+    found: dict[str, Held] = st.session_state.setdefault(FILMS, {})
+    return found
+
+
+def readings() -> list[Reading]:
+    """Return the films that are being read."""
+    found: list[Reading] = st.session_state.setdefault(READING, [])
+    return found
+
+
+def refusals() -> list[AuditError]:
+    """Return why films of the last drop were refused."""
+    found: list[AuditError] = st.session_state.setdefault(REFUSED, [])
+    return found
+
+
+def _synthetic(place: int) -> Film:
+    index = cache_xray.EXAMPLES[place]
+    drawn = cache_xray.drawn(HELD_OUT, index)
+    side = phantom.SIDE
+    boxes = {
+        name: ((box[0] / side, box[1] / side, box[2] / side, box[3] / side),)
+        for name, box in drawn.boxes.items()
+    }
+    return Film(
+        f"s{place + 1}",
+        f"Synthetic film {place + 1}",
+        drawn.pixels,
+        {"phantom": [HELD_OUT, index]},
+        f"phantom-{HELD_OUT}-{index}",
+        (),
+        boxes,
+        synthetic=True,
+    )
+
+
+def take(files: list[tuple[str, memoryview]]) -> None:
+    """Read dropped films in sealed processes, each by itself."""
+    refusals().clear()
+    for name, data in files:
+        if len(held_films()) + len(readings()) >= MOST:
+            what = f"a session holds {MOST} films, and more were dropped"
+            refusals().append(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
+            return
+        number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
+        try:
+            stored = session.store(data)
+        except OSError as error:
+            what = f"film {number} could not be stored ({error.strerror})"
+            refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
+            return
+        cancel = Event()
+        session.room().works.add(cancel)
+        future = session.in_thread(_read, stored, f"film {number}", cancel)
+        readings().append(Reading(number, stored, xray_names.disguised(name), future, cancel))
+
+
+def _read(path: Path, name: str, cancel: Event) -> ReadFilm:
+    """Read in a sealed process and remove the bytes; runs in a thread, without Streamlit."""
+    try:
+        return sandbox.read_film(path, name=name, cancel=cancel)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def settle() -> bool:
+    """Take in films that were read or refused; return whether there were any."""
+    done = [one for one in readings() if one.future.done()]
+    for one in done:
+        readings().remove(one)
+        session.room().works.discard(one.cancel)
+        try:
+            _hold(one, one.future.result())
+        except AuditError as error:
+            error.where = f"film {one.number}"
+            if error.code != "CANCELLED":
+                refusals().append(error)
+        except OSError as error:
+            what = f"film {one.number} could not be kept ({error.strerror})"
+            refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
+    return bool(done)
+
+
+def _hold(one: Reading, read: ReadFilm) -> None:
+    """Keep a film that was read, and show it."""
+    file = session.room().folder / f"film-{secrets.token_hex(8)}.npy"
+    file.touch(mode=0o600)
+    np.save(file, read.pixels)
+    film = Film(
+        f"f{one.number}",
+        f"Film {one.number}",
+        read.pixels,
+        {"file": str(file)},
+        read.digest,
+        read.notices,
+        {},
+    )
+    held_films()[film.id] = Held(film, file, one.named)
+    choose(film.id)
+
+
+def choose(film_id: str) -> None:
+    """Show a film; elsewhere the link of a film of this session leads to the first one."""
+    st.query_params["film"] = film_id
+
+
+def stop() -> None:
+    """Stop reading; what was read stays."""
+    for one in readings():
+        one.cancel.set()
+
+
+def remove(film_id: str) -> None:
+    """Take a film out of the session; it can be brought back until another is removed."""
+    forget_removed()
+    st.session_state[REMOVED] = held_films().pop(film_id, None)
+
+
+def removed() -> Held | None:
+    """Return the film that was removed last."""
+    found: Held | None = st.session_state.get(REMOVED)
+    return found
+
+
+def bring_back() -> None:
+    """Undo the last removal."""
+    held = removed()
+    if held is not None:
+        held_films()[held.film.id] = held
+        st.session_state[REMOVED] = None
+        choose(held.film.id)
+
+
+def forget_removed() -> None:
+    """Remove the bytes of the film that was removed last."""
+    held = removed()
+    if held is not None:
+        held.file.unlink(missing_ok=True)
+    st.session_state[REMOVED] = None

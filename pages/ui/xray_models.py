@@ -1,0 +1,182 @@
+"""Which models look at a film: the small ones that come with Candor, and those of this session."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from core.checkpoints.guess import Candidate
+from core.datasets.findings import FINDINGS
+from core.errors import UsageError
+from core.inference.config import EvaluationConfig
+from core.inference.film_model import FilmModel
+from core.inference.preprocessing import MOMENTS, Preprocessing
+from core.training.config import TrainConfig
+from core.training.estimate import SHAPES
+from core.xray import phantom
+from pages.ui import cache_xray, evaluate_source
+from pages.ui.cache_xray import Model
+from pages.ui.evaluate_source import Opened
+
+SLOT: Final = "xray.model"
+OWN, NEXT = "xray.models", "xray.next_model"
+CHOSEN: Final = "xray.chosen"
+MOST: Final = 3  # beside one another
+SCALED: Final = 0.875  # 224 of 256, as in the released CheXNet code
+TEN: Final = 10
+
+
+def offered() -> dict[str, Model]:
+    """Return all models by id: those of this session first."""
+    return own() | {one.id: one for one in cache_xray.samples()}
+
+
+def own() -> dict[str, Model]:
+    """Return the models of this session by id."""
+    found: dict[str, Model] = st.session_state.setdefault(OWN, {})
+    return found
+
+
+def chosen(models: Mapping[str, Model]) -> list[str]:
+    """Return the models that the link names, with those of this session that were picked."""
+    kept: list[str] = st.session_state.get(CHOSEN, [])
+    linked = [one for one in st.query_params.get("models", "").split(",") if one in models]
+    if linked and linked != [one for one in kept if one not in own()]:
+        kept = linked
+    kept = [one for one in kept if one in models][:MOST] or list(models)[:1]
+    choose(kept, models)
+    return kept
+
+
+def choose(ids: list[str], models: Mapping[str, Model]) -> None:
+    """Show films to these models from now on; those of this session stay out of the link."""
+    st.session_state[CHOSEN] = ids
+    linked = [one for one in ids if one not in own()]
+    if linked and ids != list(models)[:1]:
+        st.query_params["models"] = ",".join(linked)
+    else:
+        st.query_params.pop("models", None)
+
+
+def take_in() -> None:
+    """Make the weights that were read a model of this session; or remember why not."""
+    evaluate_source.settle(SLOT)
+    opened = evaluate_source.take_out(SLOT)
+    if opened is None:
+        return
+    try:
+        model = _model(opened)
+    except UsageError as error:
+        evaluate_source.refuse(error, SLOT)
+        return
+    own()[model.id] = model
+    choose([model.id, *st.session_state.get(CHOSEN, [])][:1], offered())
+
+
+def remove(model_id: str) -> None:
+    """Take a model out of the session."""
+    model = own().pop(model_id, None)
+    if model is not None:
+        Path(model.film_model.weights).unlink(missing_ok=True)
+
+
+def change(model_id: str, how: Preprocessing) -> None:
+    """Show films to a model in another way from now on."""
+    model = own()[model_id]
+    own()[model_id] = replace(model, film_model=replace(model.film_model, preprocessing=how))
+
+
+def _model(opened: Opened) -> Model:
+    """Return what was opened as a model; Refused or UsageError where no film can be shown to it."""
+    group = opened.file.groups[0]
+    network = _network(opened)
+    spec = opened.spec
+    data = spec.data if spec is not None else ""
+    how = _preprocessing(spec, network.channels, network.size)
+    found = FilmModel(
+        network.model, network.n_outputs, network.channels, how, str(opened.path(group))
+    )
+    number = st.session_state[NEXT] = st.session_state.get(NEXT, 0) + 1
+    return Model(
+        f"own-{number}-{secrets.token_hex(2)}",
+        opened.file.name,
+        found,
+        names(network.n_outputs, data),
+        data == "phantom",
+        opened.run,
+    )
+
+
+def _network(opened: Opened) -> Candidate:
+    """Return the network that the weights are of: what a job says, else the likeliest that fits."""
+    fitting = [one for one in opened.looks_like[opened.file.groups[0].key] if one.fits]
+    if opened.spec is not None:
+        fitting = [one for one in fitting if one.model == opened.spec.model] or fitting
+    if not fitting:
+        raise UsageError(
+            "STATE_DICT",
+            "no known network has tensors of these names and shapes",
+            "open the file on the page Evaluate, which says what is missing or unexpected",
+        )
+    return fitting[0]
+
+
+def names(n_outputs: int, data: str) -> tuple[str, ...]:
+    """Return what a model's outputs are called: NIH's 14 in their published order."""
+    if data == "phantom":
+        return phantom.FINDINGS
+    if n_outputs == len(FINDINGS):
+        return FINDINGS
+    return tuple(f"Output {k + 1}" for k in range(n_outputs))
+
+
+def _preprocessing(
+    spec: TrainConfig | EvaluationConfig | None, channels: int, size: tuple[int, int] | None
+) -> Preprocessing:
+    """Return how a film is made ready: as a job says, else as for CheXNet."""
+    if spec is None:
+        return with_moments(
+            Preprocessing(size or (224, 224), crop=SCALED, cover=True), "imagenet", channels
+        )
+    if isinstance(spec, EvaluationConfig):
+        how = spec.preprocessing
+    else:
+        side = SHAPES[spec.data][1]
+        how = Preprocessing((side, side))
+    if how.mean:
+        return how
+    if spec.data == "phantom":
+        return replace(how, mean=(phantom.MEAN,), std=(phantom.STD,))
+    return with_moments(how, "imagenet", channels)
+
+
+def with_moments(how: Preprocessing, named: str, channels: int) -> Preprocessing:
+    """Return a preprocessing with moments of MOMENTS, averaged where the network sees greys."""
+    mean, std = MOMENTS[named]
+    if channels != len(mean):
+        mean, std = ((sum(one) / len(one),) * channels for one in (mean, std))
+    return replace(how, mean=mean, std=std)
+
+
+def prepared(model: FilmModel, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
+    """Return how films are made ready, as the few settings of a model say.
+
+    Parameters
+    ----------
+    model : FilmModel
+    side : int
+        Of what the network is shown, in pixels.
+    ten : bool
+        Ten crops, and the mean of their probabilities.
+    moments : str or None
+        A key of MOMENTS; None keeps what there is.
+    """
+    how = replace(model.preprocessing, size=(side, side))
+    if ten != (how.crops == TEN):
+        how = replace(how, crops=TEN, average="probabilities") if ten else replace(how, crops=1)
+    if ten and how.crop == 1.0:
+        how = replace(how, crop=SCALED)
+    return how if moments is None else with_moments(how, moments, model.channels)

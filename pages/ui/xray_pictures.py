@@ -1,0 +1,297 @@
+"""Films with their heat: the controls, the pictures, their legend, and when heat is hidden."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.views import xray_film as views
+from core.views import xray_heat as words
+from core.views.xray_film import Reference
+from core.xray import heat
+from core.xray.methods import DEFAULT, METHODS
+from core.xray.picture import Heat, Look, Mark
+from pages.ui import audit, cache_xray, evaluate_ask, frame, state, widgets, xray_ask
+from pages.ui.cache_xray import Scene
+from pages.ui.xray_ask import Looked
+from pages.ui.xray_films import Film, offered
+
+OPACITY: Final = 60
+TAG: Final = "SYNTHETIC"
+HEATS: Final = "heats"
+OVERLAY: Final = "overlay"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How heat is drawn."""
+
+    look: str
+    opacity: float
+    method: str = DEFAULT
+    layer: str = ""
+    scale: str = words.FINDINGS
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A picture as it stands on the page, for what is saved as well.
+
+    Attributes
+    ----------
+    seen : Looked
+        With the maps that are drawn.
+    scene : Scene
+    index : int or None
+        Of the finding in this model.
+    scale : str
+        What shares its scale, a key of SCALES.
+    why_not : str
+        Why no heat is drawn, or empty.
+    """
+
+    seen: Looked
+    scene: Scene
+    index: int | None
+    scale: str
+    why_not: str = ""
+
+    @property
+    def score(self) -> float | None:
+        """The finding's score, where the model has the finding."""
+        return None if self.index is None else self.seen.scored.scores[self.index]
+
+
+def controls(seen: Looked, index: int, known: Reference | None, *, plain: bool) -> Settings:
+    """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
+    look = audit.segments("Show", "heat", list(words.LOOKS), OVERLAY, words.LOOKS)
+    opacity = st.slider(
+        "Opacity, %",
+        10,
+        100,
+        OPACITY,
+        step=10,
+        key="opacity",
+        bind="query-params",
+        persist_state="session",
+        disabled=look != OVERLAY,
+        width=120,
+    )
+    found = Settings(look, opacity / 100.0)
+    if plain:
+        return found
+    with st.popover("Method", icon=":material/tune:", key="xray.how"):
+        _threshold_box(known, index, seen.scored.findings[index])
+        return _how(seen, found)
+
+
+def _how(seen: Looked, found: Settings) -> Settings:
+    labels = {key: one.label for key, one in METHODS.items()}
+    method = audit.segments("Method", "method", list(METHODS), DEFAULT, labels)
+    about = METHODS[method]
+    widgets.caption(f"{about.plain} {about.source}.")
+    layer = audit.segments(
+        "Layer",
+        "layer",
+        list(reversed(seen.layers)),
+        seen.layers[-1],
+        {},
+        "From coarse to fine. The last one with a plane is what most papers take.",
+    )
+    offered_scales = list(words.SCALES) if about.at_once else [words.OWN]
+    scale = audit.segments(
+        "One scale for", "scale", offered_scales, offered_scales[0], words.SCALES
+    )
+    if scale == words.OWN:
+        widgets.caveat("Scaled to itself", words.ALONE)
+    return Settings(found.look, found.opacity, method, layer, scale)
+
+
+def film_alone(film: Film) -> None:
+    """Draw a film without heat."""
+    scene = _scene(film, None, Settings("film", 0.0), ())
+    st.image(cache_xray.png(scene), alt=f"{film.title}.", width="stretch")
+
+
+def draw(
+    film: Film,
+    seen: Sequence[Looked],
+    name: str,
+    known: Reference | None,
+    settings: Settings,
+) -> list[Drawn]:
+    """Draw the film as each model sees it, side by side where there are several."""
+    places = st.columns(len(seen), gap="medium") if len(seen) > 1 else [st.container()]
+    found = []
+    for place, one in zip(places, seen, strict=True):
+        with place:
+            shown = _picture(film, one, name, known, settings)
+            if len(seen) > 1:
+                widgets.title(words.title(one.model.name, shown.score))
+            _draw(film, shown, name)
+            found.append(shown)
+    widgets.caption(words.CAPTION)
+    with st.popover("What heat is, and is not", type="tertiary", key="xray.limits"):
+        for head, text in words.MORE:
+            st.markdown(f"**{head}.** {text}")
+    return found
+
+
+def _picture(
+    film: Film,
+    seen: Looked,
+    name: str,
+    known: Reference | None,
+    settings: Settings,
+) -> Drawn:
+    """Return the picture of one model; where its heat is not shown, why."""
+    marks = _marks(film, name)
+    bare = _scene(film, None, settings, marks)
+    index = views.place_of(seen.scored.findings, name)
+    scale = settings.scale if METHODS[settings.method].at_once else words.OWN
+    if index is None:
+        return Drawn(
+            seen, bare, None, scale, f"This model has no finding {name.replace('_', ' ')}."
+        )
+    if settings.look == "film":
+        return Drawn(seen, bare, index, scale)
+    score = seen.scored.scores[index]
+    threshold = _threshold(known, index, name)
+    if score < threshold and not _shown_anyway(film, seen, name):
+        return Drawn(seen, bare, index, scale, words.hidden(score, threshold))
+    mapped = xray_ask.look_as(seen, film, settings.method, settings.layer, index)
+    if mapped is None:
+        return Drawn(seen, bare, index, scale)
+    if heat.blank(mapped.maps[index]):
+        return Drawn(mapped, bare, index, scale, words.BLANK)
+    top = _top(mapped, index, scale)
+    if top is None:
+        return Drawn(mapped, bare, index, scale)
+    drawn = Heat(mapped.maps[index], mapped.frame, top)
+    return Drawn(mapped, _scene(film, drawn, settings, marks), index, scale)
+
+
+def _marks(film: Film, name: str) -> tuple[Mark, ...]:
+    who = "where it was drawn" if film.synthetic else "box drawn by a radiologist"
+    found = {views.spelled(key): boxes for key, boxes in film.boxes.items()}
+    return tuple(Mark(box, who) for box in found.get(views.spelled(name), ()))
+
+
+def _scene(film: Film, found: Heat | None, settings: Settings, marks: tuple[Mark, ...]) -> Scene:
+    look = Look(settings.look, settings.opacity)
+    of_map = None if found is None else (found.coarse.tobytes().hex(), found.frame, found.top)
+    key = repr((film.digest, of_map, look if found else None, marks))
+    return Scene(key, film.pixels, found, look, marks, TAG if film.synthetic else "")
+
+
+def _top(seen: Looked, index: int, scale: str) -> float | None:
+    """Return the end of the scale; None while other films are awaited."""
+    if scale == words.OWN:
+        return heat.top_of([seen.maps[index]])
+    if scale == words.FINDINGS:
+        return heat.top_of(seen.maps.values())
+    found = evaluate_ask.ask(HEATS, films_question(seen, index))
+    if found is None:
+        xray_ask.wait("The other films are looked at, for one scale.", evaluate_ask.awaited())
+        return None
+    if isinstance(found, AuditError):
+        frame.refusal(found)
+        return None
+    return heat.top_of(found.arrays["maps"])
+
+
+def films_question(seen: Looked, index: int) -> dict[str, Any]:  # Any: plain JSON values
+    """Return what is asked for one scale over all films: the finding's map on each."""
+    films = [film for film in offered().values() if film.synthetic == seen.model.synthetic]
+    return {
+        "model": seen.model.asked,
+        "films": [film.asked for film in films],
+        "pairs": [[place, index] for place in range(len(films))],
+        "method": seen.method,
+        "layer": seen.layer,
+        "shuffled": None,
+    }
+
+
+def _threshold(known: Reference | None, index: int, name: str) -> float:
+    """Return below which score heat is hidden."""
+    kept = st.session_state.get(_threshold_key(name))
+    return views.threshold_of(known, index) if kept is None else float(kept) / 100.0
+
+
+def _threshold_key(name: str) -> str:
+    return f"xray.threshold.{views.spelled(name)}"
+
+
+def _threshold_box(known: Reference | None, index: int, name: str) -> None:
+    """Draw the threshold of a finding."""
+    key, box = _threshold_key(name), "xray.threshold"
+    default = round(100.0 * views.threshold_of(known, index), 1)
+    st.session_state[box] = float(st.session_state.get(key, default))
+    st.number_input(
+        "Hide heat below a score of, %",
+        0.0,
+        100.0,
+        step=1.0,
+        format="%.1f",
+        key=box,
+        on_change=_keep_threshold,
+        args=(key, box),
+        help=f"At first {views.threshold_words(known, index)}",
+    )
+
+
+def _keep_threshold(key: str, box: str) -> None:
+    st.session_state[key] = st.session_state[box]
+
+
+def _anyway(film: Film, seen: Looked, name: str) -> str:
+    return f"xray.anyway.{film.digest}.{seen.model.id}.{views.spelled(name)}"
+
+
+def _shown_anyway(film: Film, seen: Looked, name: str) -> bool:
+    return bool(st.session_state.get(_anyway(film, seen, name)))
+
+
+def _draw(film: Film, shown: Drawn, name: str) -> None:
+    seen, scene = shown.seen, shown.scene
+    coarse = None if scene.heat is None else scene.heat.coarse
+    boxes = [mark.box for mark in scene.marks]
+    st.image(
+        cache_xray.png(scene),
+        alt=words.alt(film.title, name, coarse, seen.frame, boxes),
+        width="stretch",
+    )
+    if scene.heat is not None:
+        legend(words.LEGENDS[shown.scale])
+        if shown.scale == words.OWN:
+            widgets.caption(words.ALONE)
+        if not state.plain():
+            widgets.caption(words.provenance(seen.method, seen.layer, scene.heat.top))
+    elif shown.why_not:
+        _why_not(film, shown, name)
+
+
+def _why_not(film: Film, shown: Drawn, name: str) -> None:
+    """Say why there is no heat; what is hidden can be shown."""
+    with st.container(key=f"xray.hidden.{shown.seen.model.id}"):
+        st.html(f'<p class="c-hidden">{escape(shown.why_not)}</p>')
+        if shown.index is not None and shown.why_not != words.BLANK:
+            key = _anyway(film, shown.seen, name)
+            st.button("Show anyway", key=f"{key}.button", on_click=_show_anyway, args=(key,))
+
+
+def _show_anyway(key: str) -> None:
+    st.session_state[key] = True
+
+
+def legend(text: str) -> None:
+    """Draw the scale of the colours with its words."""
+    ramp = f"background:linear-gradient(to right,{','.join(heat.STOPS)})"
+    st.html(
+        f'<p class="c-heat"><span>weak</span><i style="{ramp}" aria-hidden="true"></i>'
+        f"<span>{escape(text)}</span></p>"
+    )

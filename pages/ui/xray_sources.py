@@ -1,0 +1,361 @@
+"""Where films and models come from: the strip of films, the drop zones, and what is counted on."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.datasets.catalogue import DATASETS
+from core.errors import AuditError, LibraryError
+from core.inference.preprocessing import MOMENTS, Preprocessing
+from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.records import Job
+from core.predictions import Task
+from core.views.training_words import EVALUATE
+from core.views.xray_film import names_match
+from pages.ui import (
+    cache,
+    cache_xray,
+    evaluate_source,
+    frame,
+    session,
+    state,
+    widgets,
+    xray_boxes,
+    xray_films,
+    xray_models,
+)
+from pages.ui.cache_xray import Model
+from pages.ui.escape import esc
+from pages.ui.xray_films import Film
+
+READING_S = 0.4
+FIRST = "s1"
+DROPS, MODEL_DROPS, BOX_DROPS = "xray.drops", "xray.model_drops", "xray.box_drops"
+MAX_MB = 128
+MAX_WEIGHTS_MB = 1024
+LISTED = 50
+COUNTED = "xray.counted"
+KEPT = (
+    "Only the pixels of a film are kept, for this session: its name, its tags and everything else "
+    "in the file are dropped. Text that is burnt into the picture stays in it."
+)
+
+
+def films(offered: Mapping[str, Film]) -> Film:
+    """Draw the films to choose from, with the ways to add and remove; return the chosen one."""
+    chosen = state.choice("film", list(offered), FIRST)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="xray_strip"):
+        with st.container(horizontal=True, gap="small", key="xray_films"):
+            for film in offered.values():
+                _thumb(film, chosen=film.id == chosen)
+        with st.container(width=160, gap="xsmall", key="xray_add"):
+            _add()
+            with st.popover("Add a model", icon=":material/add:", key="xray.add_model"):
+                add_model()
+            if not offered[chosen].synthetic:
+                st.button(
+                    "Remove film",
+                    key="xray.remove",
+                    icon=":material/delete:",
+                    type="tertiary",
+                    on_click=_remove,
+                    args=(chosen,),
+                )
+    st.session_state["widget.film"] = chosen
+    _reading()
+    _refused()
+    _undo()
+    return offered[chosen]
+
+
+def _thumb(film: Film, *, chosen: bool) -> None:
+    with st.container(
+        width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
+    ):
+        st.image(cache_xray.thumb(film.digest, film.pixels), alt="", width=80)
+        st.button(
+            film.title.replace("Synthetic film", "Synthetic"),
+            key=f"xray.pick.{film.id}",
+            type="secondary" if chosen else "tertiary",
+            on_click=xray_films.choose,
+            args=(film.id,),
+            width="stretch",
+        )
+
+
+def _add() -> None:
+    with st.popover("Add films", icon=":material/add_photo_alternate:", key="xray.add"):
+        dropped = st.file_uploader(
+            "Films: PNG, JPEG or DICOM, several at once",
+            accept_multiple_files=True,
+            key=f"xray.drop.{st.session_state.get(DROPS, 0)}",
+            max_upload_size=MAX_MB,
+        )
+        widgets.caption(KEPT)
+        if not session.sealed():
+            widgets.caption("On this system films are read under a time limit only.")
+        _boxes()
+    if dropped:
+        st.session_state[DROPS] = st.session_state.get(DROPS, 0) + 1
+        xray_films.take([(file.name, file.getbuffer()) for file in dropped])
+        st.rerun()
+
+
+def _boxes() -> None:
+    """Draw where a list of lesions is dropped, and say what came of it."""
+    dropped = st.file_uploader(
+        "Boxes of lesions on them: NIH’s list, or columns image, finding, x, y, w, h",
+        key=f"xray.boxes.{st.session_state.get(BOX_DROPS, 0)}",
+        max_upload_size=MAX_MB,
+    )
+    if dropped is not None:
+        st.session_state[BOX_DROPS] = st.session_state.get(BOX_DROPS, 0) + 1
+        xray_boxes.take(dropped.getbuffer())
+        st.rerun()
+    error = xray_boxes.refused()
+    if error is not None:
+        frame.refusal(error)
+    if xray_boxes.listed():
+        own = xray_films.held_films().values()
+        with_box = sum(one.named in xray_boxes.listed() for one in own)
+        widgets.caption(
+            f"The list has boxes for {with_box} of the {len(own)} films of this session, and for "
+            f"{len(xray_boxes.listed()) - with_box} others."
+        )
+
+
+def _reading() -> None:
+    now = xray_films.readings()
+    if xray_boxes.reading() is not None:
+        _boxes_progress()
+    if now:
+        _progress(len(now))
+
+
+@st.fragment(run_every=READING_S)
+def _boxes_progress() -> None:
+    now = xray_boxes.reading()
+    if now is None or now.future.done():
+        st.rerun()
+    st.markdown(":material/hourglass_empty: Reading the list of boxes in a sealed process.")
+
+
+@st.fragment(run_every=READING_S)
+def _progress(left: int) -> None:
+    """Say how many films are being read; draw the page anew when one is done."""
+    if sum(not one.future.done() for one in xray_films.readings()) < left:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center", key="xray.reading"):
+        noun = "film" if left == 1 else "films"
+        st.markdown(f":material/hourglass_empty: Reading {left} {noun} in sealed processes.")
+        st.button("Stop", key="xray.stop", on_click=xray_films.stop)
+
+
+def _refused() -> None:
+    found = xray_films.refusals()
+    for error in found:
+        frame.refusal(error)
+    if found:
+        st.button("Close", key="xray.refused.close", type="tertiary", on_click=found.clear)
+
+
+def _remove(film_id: str) -> None:
+    xray_films.remove(film_id)
+
+
+def _undo() -> None:
+    held = xray_films.removed()
+    if held is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="xray.removed"):
+        st.markdown(f"{esc(held.film.title)} was removed from this session.")
+        st.button("Undo", key="xray.undo", on_click=xray_films.bring_back)
+        st.button(
+            "Forget it now",
+            key="xray.forget",
+            type="tertiary",
+            on_click=xray_films.forget_removed,
+        )
+
+
+def models(offered: Mapping[str, Model]) -> list[str]:
+    """Draw the choice of up to three models."""
+    chosen = xray_models.chosen(offered)
+    names = state.apart({one.id: one.name for one in offered.values()})
+    st.session_state["widget.xray_models"] = chosen
+    st.multiselect(
+        "Models, side by side",
+        list(offered),
+        key="widget.xray_models",
+        format_func=lambda one: names.get(one, one),
+        max_selections=xray_models.MOST,
+        on_change=_choose,
+        args=(offered,),
+        width=240,
+    )
+    return chosen
+
+
+def _choose(offered: Mapping[str, Model]) -> None:
+    xray_models.choose(list(st.session_state["widget.xray_models"]), offered)
+
+
+def add_model() -> None:
+    """Draw where a model may come from: a file of weights, or a job on films."""
+    error = evaluate_source.refused(xray_models.SLOT)
+    if error is not None:
+        frame.refusal(error)
+    if evaluate_source.opening(xray_models.SLOT) is not None:
+        _opening()
+        return
+    dropped = st.file_uploader(
+        "Weights of CheXNet or of another network for films: PT, PTH, PTH.TAR, CKPT, safetensors",
+        key=f"xray.weights.{st.session_state.get(MODEL_DROPS, 0)}",
+        max_upload_size=MAX_WEIGHTS_MB,
+    )
+    if dropped is not None:
+        st.session_state[MODEL_DROPS] = st.session_state.get(MODEL_DROPS, 0) + 1
+        evaluate_source.take_upload(dropped.name, dropped.getbuffer(), xray_models.SLOT)
+        st.rerun()
+    widgets.caption(
+        "Read in a sealed process and loaded whole or not at all. Fourteen outputs are taken for "
+        "NIH’s fourteen findings in their published order."
+    )
+    _jobs(open_jobs())
+    for model in xray_models.own().values():
+        _settings(model)
+
+
+@st.fragment(run_every=READING_S)
+def _opening() -> None:
+    now = evaluate_source.opening(xray_models.SLOT)
+    if now is None or now.future.done():
+        st.rerun()
+    st.markdown(":material/hourglass_empty: Reading the weights in a sealed process.")
+    st.button("Stop", key="xray.weights.stop", on_click=_stop_opening)
+
+
+def _stop_opening() -> None:
+    evaluate_source.stop(xray_models.SLOT)
+
+
+def _jobs(jobs: LocalJobs) -> None:
+    """Offer finished jobs on data with many labels, whose weights are still there."""
+    found = {job.id: job for job in jobs.list()[:LISTED] if _of_films(jobs, job)}
+    if not found:
+        return
+    names = state.apart({one.id: one.name for one in found.values()})
+    st.selectbox(
+        "Or a model that was trained or evaluated here",
+        list(found),
+        index=None,
+        format_func=lambda one: names.get(one, one),
+        placeholder="Pick one",
+        key="xray.job",
+        on_change=_take_job,
+    )
+
+
+def _of_films(jobs: LocalJobs, job: Job) -> bool:
+    try:
+        if job.kind != EVALUATE and not job.run:
+            return False
+        evaluate_source.weights_of(jobs, job)
+        return DATASETS[jobs.spec(job.id).data].task is Task.MULTILABEL
+    except AuditError:
+        return False
+
+
+def _take_job() -> None:
+    job_id = st.session_state.get("xray.job")
+    if job_id:
+        evaluate_source.take_job(job_id, xray_models.SLOT)
+        st.session_state["xray.job"] = None
+
+
+def _settings(model: Model) -> None:
+    """Draw the few settings of a model of this session, and the way to remove it."""
+    how = model.film_model.preprocessing
+    with st.expander(esc(model.name), key=f"xray.settings.{model.id}"):
+        side = st.number_input(
+            "Side of what it is shown, pixels", 32, 1024, how.size[0], 32, key=f"{model.id}.side"
+        )
+        ten = st.toggle(
+            "Ten crops, as in the paper",
+            how.crops == xray_models.TEN,
+            key=f"{model.id}.ten",
+            help="Four corners and the middle, each also mirrored; their probabilities are "
+            "averaged. Heat is of the middle.",
+        )
+        named = next((n for n, found in MOMENTS.items() if found == (how.mean, how.std)), None)
+        moments = st.selectbox(
+            "Mean and standard deviation",
+            list(MOMENTS),
+            index=None if named is None else list(MOMENTS).index(named),
+            placeholder="Its own",
+            key=f"{model.id}.moments",
+        )
+        changed = _changed(model, int(side), ten=ten, moments=moments)
+        if changed != how:
+            xray_models.change(model.id, changed)
+            st.rerun()
+        st.button(
+            "Remove this model",
+            key=f"{model.id}.remove",
+            type="tertiary",
+            on_click=xray_models.remove,
+            args=(model.id,),
+        )
+
+
+def _changed(model: Model, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
+    return xray_models.prepared(model.film_model, side, ten=ten, moments=moments)
+
+
+def counted_on(model: Model) -> str:
+    """Return the run that the scores of a model are counted on, as picked; empty where none is."""
+    picked: Mapping[str, str] = st.session_state.get(COUNTED, {})
+    return picked.get(model.id, "")
+
+
+def count_on(model: Model) -> None:
+    """Draw the choice of a run with scores of the same findings on labelled films."""
+    found = _candidates(model)
+    widgets.title("What is such a score worth?", "counted on films with labels")
+    if not found:
+        st.markdown(
+            "Drop a file of this model’s scores on labelled films on the page Runs. Then this page "
+            "counts how many films of a score carried the label."
+        )
+        return
+    names = state.apart({run.id: run.name for run in found})
+    st.selectbox(
+        "Scores of this model on labelled films",
+        list(names),
+        index=None,
+        format_func=lambda one: names.get(one, one),
+        placeholder="Pick the run that this model made",
+        key=f"xray.counted.{model.id}",
+        on_change=_count_on,
+        args=(model.id,),
+        help="Another model’s scores say nothing of this one’s.",
+    )
+
+
+def _count_on(model_id: str) -> None:
+    picked: dict[str, str] = st.session_state.setdefault(COUNTED, {})
+    picked[model_id] = st.session_state.get(f"xray.counted.{model_id}") or ""
+
+
+def _candidates(model: Model) -> list[cache.Run]:
+    """Return runs with the same findings in the same order, drafts first."""
+    ids = [*session.drafts(), *(row.id for row in cache.openable(LISTED))]
+    found = []
+    for run_id in ids:
+        try:
+            run = cache.find(run_id)
+        except LibraryError:
+            continue
+        if names_match(model.findings, run.class_names):
+            found.append(run)
+    return found

@@ -1,0 +1,183 @@
+"""The view Film of the page Chest X-ray through app.py, with real films and a real warm process."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, PngImagePlugin
+from safetensors.torch import save_file
+from streamlit.testing.v1 import AppTest
+
+from core.models.build import build
+from core.xray import phantom
+from pages.ui.cache_xray import EXAMPLES, HELD_OUT
+from tests.pages.test_evaluate_page import home, page, said, until  # noqa: F401  fixtures
+from tests.pages.test_train_page import fine
+
+NAME = "DOE_JANE_19500101.png"
+CHEST = "densenet_small"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """A network for 14 findings, as a file; its weights are random."""
+    torch.manual_seed(0)
+    state = build(CHEST, n_outputs=14, channels=1, size=(128, 128)).state_dict()
+    path = tmp_path_factory.mktemp("weights") / "chest.safetensors"
+    save_file({name: one.contiguous() for name, one in state.items()}, path)
+    return path
+
+
+@pytest.fixture
+def xray(page):  # noqa: F811
+    return lambda **query: page("xray", **query)
+
+
+def film(seed: int = 0, side: int = 200) -> bytes:
+    """A PNG with noise, and with a name in its text."""
+    noise = np.random.default_rng(seed).normal(110, 40, (side, side)).clip(0, 255)
+    texts = PngImagePlugin.PngInfo()
+    texts.add_text("PatientName", "DOE^JANE")
+    out = io.BytesIO()
+    Image.fromarray(noise.astype(np.uint8)).save(out, "PNG", pnginfo=texts)
+    return out.getvalue()
+
+
+def uploader(test: AppTest, words: str):
+    return next(one for one in test.file_uploader if words in one.label)
+
+
+def button(test: AppTest, label: str):
+    return next(one for one in test.button if one.label == label)
+
+
+def labels(test: AppTest) -> list[str]:
+    return [one.label for one in test.button]
+
+
+def drop(test: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    uploader(test, "Films:").set_value([(name, data, "image/png") for name, data in files])
+    return until(test.run(), lambda: "Reading" not in said(test))
+
+
+def with_model(test: AppTest, path) -> AppTest:
+    uploader(test, "Weights of").set_value((path.name, path.read_bytes(), "application/octet"))
+    return until(test.run(), lambda: "The findings of this film" in said(test))
+
+
+def test_the_examples_are_what_they_are_said_to_be():
+    found = [list(phantom.draw(HELD_OUT, index).boxes) for index in EXAMPLES]
+    assert found[:4] == [["Nodule"], ["Consolidation"], ["Effusion"], ["Cardiomegaly"]]
+    assert len(found[4]) > 1
+    assert found[5] == []
+
+
+def test_the_page_opens_with_its_banner_and_films_before_anything_is_dropped(xray):
+    test = fine(xray())
+    assert "Research use, not a medical device." in said(test)
+    assert [one for one in labels(test) if one.startswith("Synthetic")] == [
+        f"Synthetic {i}" for i in range(1, 7)
+    ]
+    assert uploader(test, "Films:")
+    assert uploader(test, "Weights of")
+
+
+def test_a_dropped_film_is_kept_by_number_and_nothing_of_its_file(xray):
+    test = fine(drop(xray(), (NAME, film())))
+    assert "Film 1" in labels(test)
+    assert test.query_params["film"] == "f1"
+    everything = said(test) + repr(test.session_state) + repr(test.query_params)
+    for secret in ("DOE", "JANE", "1950"):
+        assert secret not in everything
+    held = test.session_state["xray.films"]["f1"]
+    assert (held.file.stat().st_mode & 0o777) == 0o600
+    np.testing.assert_array_equal(np.load(held.file), held.film.pixels)
+    assert [one.name for one in held.file.parent.iterdir()] == [held.file.name]
+
+
+def test_bad_films_are_refused_in_words_and_good_ones_kept(xray):
+    test = drop(xray(), ("a.png", film(1)), ("b.png", film(2)[:900]), ("c.pdf", b"%PDF-1.4 x"))
+    assert "Film 1" in labels(test)
+    assert "Film 2" not in labels(test)
+    text = said(test)
+    assert "IMAGE_TRUNCATED" in text
+    assert "FORMAT_UNKNOWN" in text
+    assert "film 2" in text
+    assert not test.exception
+    button(test, "Close").click()
+    assert "IMAGE_TRUNCATED" not in said(test.run())
+
+
+def test_a_film_is_removed_brought_back_and_forgotten(xray):
+    test = drop(xray(), ("a.png", film()))
+    file = test.session_state["xray.films"]["f1"].file
+    button(test, "Remove film").click()
+    fine(test.run())
+    assert "Film 1" not in labels(test)
+    button(test, "Undo").click()
+    fine(test.run())
+    assert "Film 1" in labels(test)
+    button(test, "Remove film").click()
+    test.run()
+    button(test, "Forget it now").click()
+    fine(test.run())
+    assert not file.exists()
+    assert "Undo" not in labels(test)
+
+
+def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_test_set(
+    xray, weights
+):
+    test = fine(with_model(drop(xray(), ("a.png", film())), weights))
+    text = said(test)
+    assert "Pleural Thickening" in text
+    assert "no test set of this model is loaded" in text
+    assert "is not a frequency" in text or "not a frequency" in text
+    assert "This is not the patient’s risk." in text
+    assert "Of 100 films" not in text
+    (finding,) = [one for one in test.selectbox if one.label == "Finding"]
+    scores = [float(one.rsplit(" ", 1)[1]) for one in finding.options[1:]]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 14
+
+
+def test_a_model_of_real_films_says_that_synthetic_ones_mean_nothing(xray, weights):
+    test = fine(with_model(xray(film="s1"), weights))
+    assert "synthetic film, and where the heat lies, means nothing" in said(test)
+
+
+def test_heat_below_the_threshold_is_hidden_until_it_is_asked_for(xray, weights):
+    test = with_model(drop(xray(), ("a.png", film())), weights)
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    assert box.value == 50.0  # nothing is known of its frequency
+    box.set_value(100.0)
+    fine(test.run())
+    assert "Heat is hidden" in said(test)
+    assert "strong influence" not in said(test)
+    button(test, "Show anyway").click()
+    fine(test.run())
+    assert "Heat is hidden" not in said(test)
+    assert "strong influence" in said(test)
+
+
+def test_a_sanity_check_shows_how_the_map_changes(xray, weights):
+    test = with_model(drop(xray(), ("a.png", film())), weights)
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    box.set_value(0.0)
+    test.run()
+    button(test, "Sanity check of this map").click()
+    until(test.run(), lambda: "all weights drawn anew" in said(test))
+    fine(test)
+    assert "as trained: 1.00" in said(test)
+
+
+def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):
+    test = with_model(drop(xray(), ("a.png", film())), weights)
+    (ten,) = [one for one in test.toggle if "Ten crops" in one.label]
+    ten.set_value(True)
+    until(test.run(), lambda: "The findings of this film" in said(test))
+    (model,) = test.session_state["xray.models"].values()
+    how = model.film_model.preprocessing
+    assert (how.crops, how.average, how.crop) == (10, "probabilities", 0.875)
+    assert len(how.mean) == 1
