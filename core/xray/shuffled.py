@@ -11,7 +11,7 @@ from typing import Final
 import torch
 from torch import nn
 
-FEWEST: Final = 0.5  # of the weighted modules: a part that holds more is told apart further
+MOST: Final = 0.75  # of the weighted modules: a part that holds more is told apart further
 
 
 def shuffled(model: nn.Module, seed: int) -> nn.Module:
@@ -53,7 +53,7 @@ def _parts(model: nn.Module) -> list[tuple[str, list[nn.Module]]]:
     depth = 1
     names = [name.split(".") for name in weighted]
     heads = [name[0] for name in names]
-    if names and max(heads.count(head) for head in heads) > FEWEST * len(names):
+    if names and max(heads.count(head) for head in heads) > MOST * len(names):
         depth = 2
     parts: dict[str, list[nn.Module]] = {}
     for name, module in weighted.items():
