@@ -171,11 +171,12 @@ class Scored:
 
 def score_words(score: float) -> str:
     """Return a score of 100, never 0 or 100 where it is not."""
-    if 0.0 < score < 0.005:
+    times = round(100.0 * score)
+    if times == 0 and score > 0.0:
         return "under 1"
-    if 0.995 <= score < 1.0:
+    if times == 100 and score < 1.0:
         return "over 99"
-    return str(round(100.0 * score))
+    return str(times)
 
 
 def band_words(low: float, high: float) -> str:

@@ -119,7 +119,7 @@ def _finding(seen: Looked, *, plain: bool) -> int:
         key=f"widget.{clinic.FINDING}",
         on_change=state.pick,
         args=(clinic.FINDING, TOP),
-        width=215,
+        width=290 if plain else 215,
     )
     return scored.order[0] if chosen == TOP else int(chosen)
 

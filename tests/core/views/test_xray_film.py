@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.predictions import Predictions, ScoreKind, Task
+from core.reports.table import csv_text
+from core.views import xray_film as views
+from core.views.clinic_words import Source
+from core.views.xray_film import Reference, Scored
+from core.xray.phantom import FINDINGS
+
+NAMES = ("Effusion", "Pleural_Thickening")
+NOTE = "Research use, not a medical device."
+
+
+def reference(p, y, synthetic=False):
+    """A test set of one finding with these scores, beside one that is never there."""
+    p, y = np.asarray(p, float), np.asarray(y)
+    scores = np.stack([p, np.full(p.size, 0.01)], axis=1)
+    labels = np.stack([y, np.zeros_like(y)], axis=1).astype(np.int64)
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, scores, labels, NAMES)
+    return Reference.of(rows, Source("run", "test", "d" * 32, NAMES, p.size, synthetic))
+
+
+def known():
+    """48 films between 70 and 80, 29 of them labelled; 52 others at 5 %, none of them."""
+    p = [0.75] * 48 + [0.05] * 52
+    return reference(p, [1] * 29 + [0] * 71)
+
+
+def film(score, other=0.01):
+    return Scored("CheXNet", NAMES, (score, other))
+
+
+def test_the_sentence_counts_films_of_such_a_score():
+    found = views.sentence(film(0.74), 0, known(), plain=False)
+    # 29 of 48 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
+    assert found.text == (
+        "The model scores this film 74. Of 100 films that it scores between 70 and 80, about 60 "
+        "(46 to 73) were labelled with effusion."
+    )
+    assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), plain=True).text
+
+
+def test_few_films_are_counted_and_none_is_said():
+    few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
+    text = views.sentence(film(0.74), 0, few, plain=False).text
+    assert "Only 3 films of this test set of 100 films scored between 70 and 80" in text
+    assert "1 of them was labelled with effusion" in text
+    assert "Of 100 films" not in text
+    assert (
+        "No film of this test set of 100 films"
+        in views.sentence(film(0.55), 0, few, plain=False).text
+    )
+
+
+def test_without_a_test_set_no_number_is_given():
+    text = views.sentence(film(0.74), 0, None, plain=False).text
+    assert "no test set of this model is loaded" in text
+    assert "74" in text
+    assert len(views.rows(film(0.74), 0, None, plain=False)[0].cells) == 1
+    assert views.threshold_of(None, 0) == 0.5
+    assert views.threshold_of(known(), 0) == pytest.approx(0.29)
+
+
+@given(st.floats(0, 1))
+def test_a_score_lies_in_its_band(score):
+    place = known().at(0, score)
+    low, high = float(place.bands.low[place.i]), float(place.bands.high[place.i])
+    assert low <= score <= high
+    assert score > low or low == 0.0
+
+
+def test_scores_are_never_rounded_to_certainty():
+    assert [views.score_words(p) for p in (0.0, 0.001, 0.005, 0.742, 0.996, 1.0)] == [
+        "0", "under 1", "under 1", "74", "over 99", "100",
+    ]  # fmt: skip
+
+
+def test_what_must_be_read_beside_a_score():
+    text = " ".join(views.care(film(0.74), 0, known()))
+    assert "Here the model says 75 and 60 were found: it says more than it should." in text
+    assert "this test set of 100 films, where 29 in 100 carried the label" in text
+    assert "Only 48 films lie in this band, so the count is known only to within 46 to 73." in text
+    drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
+    assert "Of films of people it says nothing" in " ".join(views.care(film(0.74), 0, drawn))
+
+
+def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
+    found = views.rows(film(0.2, 0.9), 0, known(), plain=False)
+    assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
+    assert [row.shaded for row in found] == [False, True]
+    assert found[1].cells[4].value == "cannot be told"  # no film of 10 to 20
+
+
+def test_the_file_says_in_every_row_what_it_is_not_for():
+    text = csv_text(views.table(film(0.74), known(), NOTE))
+    head, *lines = text.splitlines()
+    assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
+    assert all(line.endswith(f'"{NOTE}"') for line in lines)
+    assert "CheXNet,Effusion,0.74," in lines[0]
+    assert ",48,29," in lines[0]
+    empty = views.table(film(0.74), None, NOTE).rows[0]
+    assert len(empty) == len(views.COLUMNS)
+    assert empty[3:11] == (None,) * 8
+
+
+def test_the_icons_are_the_numbers_of_the_sentence():
+    icons, note, key = views.icons(film(0.74), 0, known())
+    assert (icons.low, icons.found, icons.high) == (46, 60, 73)
+    assert note == "48 films scored 70 to 80 in this test set of 100 films"
+    assert key[0].endswith("60")
+
+
+def test_the_alt_text_of_the_bands_names_the_films_own():
+    card = views.bands_card(film(0.74), 0, known())
+    assert card.alt.endswith("This film’s band: 70 to 80.")
+    assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
+    assert card.table.rows[7][2] == 48
+
+
+def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
+    assert views.strange("A", True, True) == views.strange("A", False, False) == ""
+    assert "real film" in views.strange("A", True, False)
+    assert "synthetic film" in views.strange("A", False, True)
+
+
+def test_findings_match_by_name_whatever_their_spelling():
+    assert views.names_match(("Pleural_Thickening",), ("pleural thickening",))
+    assert not views.names_match(("Effusion", "Mass"), ("Mass", "Effusion"))
+    assert views.place_of(FINDINGS, "effusion") == 2
+    assert views.place_of(FINDINGS, "Hernia") is None

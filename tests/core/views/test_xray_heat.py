@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from core.views import xray_heat as words
+from core.xray import heat
+
+
+def spot(row, column, side=10):
+    found = np.zeros((side, side), np.float32)
+    found[row, column] = 2.0
+    return found
+
+
+def test_the_alt_text_says_where_heat_is_and_how_much_lies_in_the_box():
+    found = words.alt("Film 3", "Pleural_Thickening", spot(2, 7), heat.WHOLE, [(0.6, 0, 1, 0.5)])
+    assert found.startswith("Film 3. 1 box where Pleural Thickening is.")
+    column, row = (
+        int(part.split("\u202f")[0].rsplit(" ", 1)[1]) for part in found.split(" from the ")[:2]
+    )
+    assert (column, row) == (pytest.approx(75, abs=2), pytest.approx(25, abs=2))
+    assert "100.0\u202f% of it lies in the box" in found
+
+
+def test_a_blank_map_and_none_are_said():
+    for found in (None, np.zeros((3, 3), np.float32)):
+        assert words.alt("Film 1", "Mass", found, heat.WHOLE, []) == "Film 1. No heat is shown."
+
+
+def test_the_share_in_boxes_counts_overlaps_once():
+    flat = np.ones((100, 100), np.float32)
+    boxes = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.5, 0.5)]
+    assert words.inside(flat, boxes) == pytest.approx(0.25)
+    assert words.inside(np.zeros((9, 9), np.float32), boxes) == 0.0
+
+
+def test_every_scale_has_a_legend_and_only_one_warns():
+    assert set(words.SCALES) == set(words.LEGENDS)
+    assert "Do not compare" in words.ALONE
+
+
+def test_what_is_hidden_names_score_and_threshold():
+    assert "the score, 3, is below 12.4\u202f%" in words.hidden(0.03, 0.124)
+    assert words.provenance("gradcam", "relu", 1.234) == (
+        "Grad-CAM on the logit, layer relu, scale 0 to 1.23, in units of the logit."
+    )
