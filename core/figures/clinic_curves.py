@@ -15,7 +15,7 @@ from core.metrics.clinical import Curve, NetBenefit
 from core.metrics.records import BinTable
 
 STEPS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
-OUTER = (0.0001, 0.999)
+HALF = 0.5
 SQUARE_PX = 430
 LOW_PX = 260
 DECISION_PX = 330
@@ -41,9 +41,11 @@ def score_axis(theme: Theme, title: str, ends: tuple[float, float]) -> dict[str,
 def reach(values: Float) -> tuple[float, float]:
     """Return the steps of the axis that hold these shares, within its outer ends."""
     known = values[np.isfinite(values)]
-    low = max([s for s in STEPS if s <= known.min(initial=0.5)], default=OUTER[0])
-    high = min([s for s in STEPS if s >= known.max(initial=0.5)], default=OUTER[1])
-    return low, high
+    low, high = known.min(initial=HALF), known.max(initial=0.0)
+    first = int(np.searchsorted(STEPS, low, side="right")) - 1
+    first = min(max(first, 0), len(STEPS) - 2)
+    last = min(int(np.searchsorted(STEPS, high)), len(STEPS) - 1)
+    return STEPS[first], STEPS[max(last, first + 1)]
 
 
 def flexible(curve: Curve | None, bins: BinTable, theme: Theme, *, few: bool) -> go.Figure:

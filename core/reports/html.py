@@ -1,6 +1,7 @@
 """One self-contained HTML file of an audit, made from the same view as the page."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 
 from core.errors import Notice
@@ -13,7 +14,57 @@ from core.views.plain import PlainView, plain_view
 from core.views.records import FigureCard, Sentence, Table, Tile
 from core.views.reliability import ReliabilityView, Subject, audited_view, pictured
 
-SQUARE = {"reliability"}
+SQUARE = {"reliability", "clinic_curve", "clinic_bands"}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One view of a page, to be saved as a file.
+
+    Attributes
+    ----------
+    eyebrow, sentence, numbers
+        As of the view.
+    banners : tuple of str
+        What must be read first, in every copy.
+    said : tuple of str
+        Paragraphs under the numbers.
+    cards : tuple of FigureCard
+        Its figures.
+    tables : tuple of (str, Table)
+        Titles and tables.
+    caption : str
+        n, split, digest.
+    """
+
+    eyebrow: str
+    banners: tuple[str, ...]
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    said: tuple[str, ...]
+    cards: tuple[FigureCard, ...]
+    tables: tuple[tuple[str, Table], ...]
+    caption: str
+
+
+def sheet_html(sheet: Sheet) -> str:
+    """Return a view as one HTML file that works offline, its banners first and last."""
+    banners = "".join(f"<p><strong>{_text(one)}</strong></p>" for one in sheet.banners)
+    body = "\n".join(
+        [
+            banners,
+            f'<p class="eyebrow">{_text(sheet.eyebrow)}</p>',
+            _sentence(sheet.sentence, "h1"),
+            _numbers(sheet.numbers) if sheet.numbers else "",
+            *(f"<p>{_text(one)}</p>" for one in sheet.said),
+            f'<div class="figures">{"".join(map(_figure, sheet.cards))}</div>',
+            *(_section(_text(title), _table(table)) for title, table in sheet.tables),
+            f'<p class="quiet">{_text(sheet.caption)}</p>',
+            banners,
+        ]
+    )
+    figures = {card.key: _json(card) for card in sheet.cards}
+    return page(f"Candor: {_text(sheet.eyebrow)}", f"<main>\n{body}\n</main>", figures)
 
 
 def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:

@@ -1,6 +1,5 @@
 """One finding in full: sentence, badge, numbers, curve, scores by outcome, decision curve."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +12,7 @@ from core.figures.numbers import MINUS, THIN, count, percent, points, span, thre
 from core.metrics.clinical_groups import too_few
 from core.metrics.records import Score
 from core.views.cards import bin_table
-from core.views.clinic_study import CURVE, THRESHOLDS, Error, OneFinding
+from core.views.clinic_study import CURVE, Error, OneFinding
 from core.views.clinic_words import TOO_FEW, Source, finding
 from core.views.posthoc_words import TOLD
 from core.views.records import (
@@ -68,12 +67,6 @@ NUMBER_COLUMNS = (
     Column("source", "source"),
 )
 FEW_TEXT = "no verdict on the curve below 200 events or non-events"
-BENEFIT = (
-    "Benefit: true alarms minus false ones, of 100 films, false ones weighed by the preference: at "
-    "a threshold of 20 % a true alarm is worth four false ones. The threshold comes from the "
-    "clinic, not from the data. The model beats treating none where the share labelled with it "
-    "among the flagged exceeds the threshold."
-)
 
 
 @dataclass(frozen=True)
@@ -211,14 +204,16 @@ def _with_floor(error: Error) -> str:
     return f"{points(error.score.value)}{THIN}% (floor {points(error.floor.q95)})"
 
 
-def _signed(value: float, digits: int = 2) -> str:
-    return f"{value:+.{digits}f}".replace("-", MINUS)
+def signed_two(value: float) -> str:
+    """Return a number with its sign and two decimals; what rounds to zero has none."""
+    text = f"{value:+.2f}"
+    return text.replace("-", MINUS) if text.strip("+-0.") else text.lstrip("+-")
 
 
 def _fit_tile(label: str, score: Score, note: str, meaning: str, *, signed: bool) -> Tile:
     if score.value is None or score.low is None or score.high is None:
         return Tile(label, "–", note=score.reason, help=meaning)
-    write = _signed if signed else "{:.2f}".format
+    write = signed_two if signed else "{:.2f}".format
     ends = f"{write(score.low)} to {write(score.high)}"
     return Tile(label, write(score.value), interval=ends, note=note, help=meaning)
 
@@ -364,7 +359,7 @@ def _written(score: Score) -> CellWords:
     if score.metric == "spiegelhalter_z":
         chance = score.settings.get("p_value")
         said = "" if not isinstance(chance, float) else _chance(chance)
-        return CellWords(_signed(score.value), said)
+        return CellWords(signed_two(score.value), said)
     return CellWords(three(score.value), three_span(score.value, score.low, score.high))
 
 
@@ -397,89 +392,6 @@ def _note(metric: str) -> str:
         "intercept": "intercept fitted with the slope",
         "brier": "summed over both outcomes: twice the Brier score of the page",
     }.get(metric, "")
-
-
-def decision_card(
-    source: Source, name: str, found: OneFinding, ends: tuple[float, float]
-) -> FigureCard:
-    """Return the decision curve over a range of thresholds, fractions."""
-    net = found.net
-    spoken = [_at(found, i, source.films) for i in range(net.thresholds.size)]
-    kept = [i for i, t in enumerate(THRESHOLDS) if ends[0] - 1e-9 <= t <= ends[1] + 1e-9]
-    columns = (
-        Column("threshold", "threshold", "share"),
-        Column("net_benefit", "net benefit", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
-        Column("treat_all", "treat all", "number"),
-        Column("flagged", "flagged", "count"),
-        Column("flagged_with_it", "labelled with it among them", "count"),
-    )
-    parts = (net.thresholds, net.model, net.low, net.high, net.treat_all)
-    rows = tuple(
-        (*(float(part[i]) for part in parts), int(found.flagged[i]), int(found.flagged_events[i]))
-        for i in kept
-    )
-    said = benefit_words(found, ends)
-    return FigureCard(
-        "clinic_decision",
-        "Is it better to follow the model?",
-        f"net benefit, {percent(ends[0])} to {percent(ends[1])}, bootstrap band",
-        partial(figures.decision, net, spoken, ends),
-        f"{finding(name)}: net benefit of following the model against treating all and none. "
-        f"{said}",
-        Table(columns, rows),
-        f"{net.n_resamples} resamples, seed {net.seed}. {source.caption}",
-    )
-
-
-def _at(found: OneFinding, i: int, films: str) -> str:
-    net, flagged = found.net, int(found.flagged[i])
-    t = float(net.thresholds[i])
-    ends = (float(net.low[i]), float(net.high[i]))
-    said = f"<b>At {percent(t)}</b>: benefit {points(float(net.model[i]))} ({span(*ends)})"
-    if not flagged:
-        return f"{said}<br>no {films} flagged"
-    share = int(found.flagged_events[i]) / flagged
-    side = "above" if share > t else "not above"
-    return (
-        f"{said}<br>flagged {count(flagged)}, {percent(share)} of them labelled with it:"
-        f"<br>{side} the threshold, so {'better' if share > t else 'no better'} than treating none"
-        f"<br>treat all: {points(float(net.treat_all[i]))}"
-    )
-
-
-def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:
-    """Return where, in a range of thresholds, following the model is the better way."""
-    net = found.net
-    inside = (net.thresholds >= ends[0] - 1e-9) & (net.thresholds <= ends[1] + 1e-9)
-    spans = _spans(inside & (net.gain_low > 0.0), inside)
-    if not spans:
-        return (
-            "At no threshold of this range is following the model better, beyond chance, than both "
-            "treating all and treating none."
-        )
-    where = " and ".join(
-        f"at {percent(float(net.thresholds[a]))}"
-        if a == b
-        else f"from {percent(float(net.thresholds[a]))} to {percent(float(net.thresholds[b]))}"
-        for a, b in spans
-    )
-    return (
-        f"Following the model is better, beyond chance, than treating all and treating none "
-        f"{where}."
-    )
-
-
-def _spans(told: np.ndarray, inside: np.ndarray) -> Sequence[tuple[int, int]]:
-    """Return first and last position of each run of thresholds that are told."""
-    found: list[tuple[int, int]] = []
-    for i in np.flatnonzero(told & inside).tolist():
-        if found and found[-1][1] == i - 1:
-            found[-1] = (found[-1][0], i)
-        else:
-            found.append((i, i))
-    return found
 
 
 def waiting(name: str) -> Sentence:

@@ -272,7 +272,7 @@ def _care(
     source: Source, share: float, found: Bands, i: int, prevalence: float | None
 ) -> tuple[str, ...]:
     counts = (
-        f"This counts {source.where}, where {in_hundred(share)} in 100 carried the label. "
+        f"These counts are of {source.where}, where {in_hundred(share)} in 100 carried the label. "
         "Another clinic will see other counts."
     )
     if prevalence is not None:

@@ -12,6 +12,7 @@ from core.configs import AuditConfig, BinRule
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
 from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Subgroup
+from core.metrics.clinical_groups import too_few
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
 from core.predictions import Predictions, Task
@@ -41,6 +42,10 @@ class Findings:
     audit: Audit
     bins: tuple[BinTable, ...]
     events: tuple[int, ...]
+
+    def few(self, k: int) -> bool:
+        """Whether a finding has too few events or non-events for a verdict on its curve."""
+        return too_few(self.audit.n, self.events[k])
 
 
 def findings(rows: Predictions) -> Findings:

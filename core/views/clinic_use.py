@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.figures.numbers import MINUS, THIN, count, in_hundred, percent, points, span
+from core.figures.numbers import THIN, count, in_hundred, percent, points, span
 from core.metrics.clinical import Classified, HosmerLemeshow, Subgroup
 from core.metrics.records import Score
-from core.views.clinic_finding import outside
+from core.views.clinic_finding import outside, signed_two
 from core.views.clinic_words import TOO_FEW, Source
 from core.views.records import Cell, CellWords, Column, ScoreRow, Table
 
@@ -81,7 +81,7 @@ def at_threshold(source: Source, here: Classified, there: Classified | None) -> 
             name,
             (
                 _percent(score),
-                CellWords(count(score.n) if score.value is not None else ""),
+                CellWords(count(score.n) if score.settings.get("interval") == "Wilson" else ""),
             ),
             (f"{in_hundred(score.value, score.low, score.high)} {words}",),
         )
@@ -154,9 +154,7 @@ def _two(score: Score, *, signed: bool) -> CellWords:
     if score.value is None or score.low is None or score.high is None:
         return CellWords("–", reason=score.reason)
 
-    def write(value: float) -> str:
-        return f"{value:{'+' if signed else ''}.2f}".replace("-", MINUS)
-
+    write = signed_two if signed else "{:.2f}".format
     return CellWords(write(score.value), f"{write(score.low)} to {write(score.high)}")
 
 

@@ -1,18 +1,21 @@
 """The cached part of the clinical views, question by question; keys and scopes as in `cache`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from core import defaults
+from core.arrays import Int
 from core.calibrators import posthoc
 from core.calibrators.posthoc import CUT, SHARE, Parts, fit_default
-from core.predictions import Predictions
+from core.predictions import Predictions, ScoreKind, Task
 from core.views import clinic_study
 from pages.ui import cache, steps
 from pages.ui.cache_posthoc import Results
+from pages.ui.escape import esc
 
 HEAVY_CELLS = 20_000  # scores whose resampling would keep a page waiting
 Call = tuple[Callable[..., Any], tuple[object, ...]]
@@ -45,6 +48,23 @@ def parts(run: cache.Run, split: str) -> Parts:
     return posthoc.parts(splits, fit_on, split, share=SHARE, seed=defaults.SEED)
 
 
+def shown_rows(run: cache.Run, split: str, *, recalibrated: bool) -> Int:
+    """Return which rows of a split are shown: all, or those that were not fitted on."""
+    n = rows(run, split).n
+    if not recalibrated or fit_default(run.splits, split) != CUT:
+        return np.arange(n)
+    empty = np.zeros(n, dtype=np.int64)
+    numbered = Predictions(
+        Task.BINARY,
+        ScoreKind.SIGMOID,
+        empty.astype(np.float64),
+        empty,
+        row_ids=tuple(map(str, range(n))),
+    )
+    _, rest = posthoc.cut(numbered, SHARE, defaults.SEED)
+    return np.array([int(row) for row in rest.row_ids])
+
+
 def _findings(ask: Ask) -> Call:
     return clinic_study.findings, (rows(ask.run, ask.split),)
 
@@ -66,15 +86,24 @@ def _one(ask: Ask) -> Call:
     return clinic_study.one_finding, (test, fit, *ask.detail)
 
 
+def _groups(ask: Ask) -> Call:
+    """Return what computes subgroups; the detail ends with the grouping of the rows shown."""
+    *method, grouping = ask.detail
+    found = known(replace(ask, what="one", detail=tuple(method)))
+    return clinic_study.groups, (found.p, found.y, grouping)
+
+
 MAKERS: dict[str, Callable[[Ask], Call]] = {
     "findings": _findings,
     "heated": _heated,
     "one": _one,
+    "groups": _groups,
 }
 NAMES = {
     "findings": "Intervals and the noise floor of every finding",
-    "heated": "Temperatures of a finding",
-    "one": "Intervals, curve and decision curve of this finding",
+    "heated": "Temperatures",
+    "one": "Intervals, curve and decision curve",
+    "groups": "Subgroups",
 }
 
 
@@ -88,9 +117,10 @@ def _draft_results() -> Results[Ask, Any]:
     return Results(64)
 
 
-def results(run: cache.Run) -> Results[Ask, Any]:
-    """Return where answers are kept; those of a draft belong to its session."""
-    return _draft_results() if run.draft else _library_results()
+def results(ask: Ask) -> Results[Ask, Any]:
+    """Return where answers are kept; of a draft, and by a table that was dropped, for a session."""
+    own = ask.run.draft or ask.what == "groups"
+    return _draft_results() if own else _library_results()
 
 
 def heavy(ask: Ask) -> bool:
@@ -99,10 +129,16 @@ def heavy(ask: Ask) -> bool:
     return found.n * (1 if ask.label is not None else found.n_classes) > HEAVY_CELLS
 
 
+def _name(ask: Ask) -> str:
+    if ask.label is None or ask.label >= len(ask.run.class_names):
+        return NAMES[ask.what]
+    return f"{NAMES[ask.what]}: {esc(ask.run.class_names[ask.label])}"
+
+
 KIND: steps.Kind[Ask, Any] = steps.Kind(
-    name=lambda ask: NAMES[ask.what],
-    known=lambda ask: results(ask.run).get(ask),
-    keep=lambda ask, found: results(ask.run).put(ask, found),
+    name=_name,
+    known=lambda ask: results(ask).get(ask),
+    keep=lambda ask, found: results(ask).put(ask, found),
     heavy=heavy,
     call=lambda ask: MAKERS[ask.what](ask),
 )
@@ -113,6 +149,11 @@ def known(ask: Ask) -> Any:  # noqa: ANN401  whatever its maker's function retur
     return KIND.known(ask)
 
 
+def answers(asked: Sequence[Ask]) -> dict[Ask, Any]:
+    """Return the answers that are there; the others are computed one after another, and shown."""
+    return steps.computed(asked, KIND)
+
+
 def answer(ask: Ask) -> Any:  # noqa: ANN401  whatever its maker's function returns
     """Return one answer, or None while it is computed or stopped, which the page then says."""
-    return steps.computed([ask], KIND).get(ask)
+    return answers([ask]).get(ask)

@@ -7,9 +7,11 @@ import streamlit as st
 from core.calibrators.posthoc import Parts
 from core.figures.numbers import count
 from core.predictions import Predictions, Task
+from core.reports.html import Sheet, sheet_html
 from core.views.clinic_plain import Hundred
 from core.views.clinic_words import Source
-from pages.ui import audit, cache, state
+from pages.ui import audit, cache, site, state
+from pages.ui.escape import esc
 
 VIEW = "show"  # of the page Chest X-ray, in the link
 FILM, ALL, ONE = "film", "findings", "finding"
@@ -18,12 +20,10 @@ FINDING = "of"  # in the link, as on the page Reliability
 RECALIBRATE = "recal"
 
 
-def split_of(run: cache.Run) -> str:
-    """Draw the choice of the split where there are several, and return it."""
-    split = audit.split_of(run)
+def splits(run: cache.Run) -> None:
+    """Draw the choice of the split where there are several."""
     if len(run.splits) > 1:
         audit.segments("Split", "split", run.splits, run.split, audit.SPLIT_NAMES)
-    return split
 
 
 def source(run: cache.Run, rows: Predictions, split: str, parts: Parts | None = None) -> Source:
@@ -42,6 +42,39 @@ def open_finding(index: int) -> None:
         st.session_state[f"set.{name}"] = value
         st.query_params[name] = value
     state.next_generation()
+
+
+def nothing(why: str) -> None:
+    """Say that a run holds no findings, and offer those that do."""
+    st.html('<h1 class="c-sentence">This run holds no findings.</h1>')
+    st.markdown(why)
+    with st.container(horizontal=True, key="clinic_samples"):
+        for row in cache.rows(kind="sample", sort="name", descending=False):
+            if row.task == Task.MULTILABEL:
+                st.button(
+                    esc(row.name),
+                    icon=":material/play_arrow:",
+                    key=f"clinic.sample.{row.id}",
+                    on_click=_open,
+                    args=(row.id,),
+                )
+    st.page_link(site.HOME.script, label="Pick or drop a run", icon=site.HOME.icon)
+
+
+def _open(run_id: str) -> None:
+    state.open_run(cache.find(run_id))
+
+
+def export(sheet: Sheet) -> None:
+    """Offer a view as one HTML file, with what must be read first in it."""
+    st.download_button(
+        "This view, one HTML file",
+        lambda: sheet_html(sheet),
+        "candor_clinic.html",
+        "text/html",
+        key="clinic.html",
+        on_click="ignore",
+    )
 
 
 def hundred(icons: Hundred, key: tuple[str, str, str]) -> None:

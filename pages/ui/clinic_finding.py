@@ -1,20 +1,28 @@
 """One finding of a run: drawn in full or in plain words."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.configs import AuditConfig
-from core.errors import Refused
 from core.metrics import clinical
 from core.predictions import Task
+from core.reports.html import Sheet
 from core.views import clinic_finding as views
 from core.views import clinic_use
-from core.views.clinic_finding import Badge
+from core.views.clinic_decision import BENEFIT, benefit_words, decision_card
+from core.views.clinic_finding import Badge, FindingView
 from core.views.clinic_plain import RISK, plain_view, telling
 from core.views.clinic_study import THRESHOLDS, OneFinding
-from core.views.clinic_words import Source, finding, plain_finding
+from core.views.clinic_use import Use
+from core.views.clinic_words import BANNER, Source, finding, plain_finding
+from core.views.records import FigureCard
 from pages.ui import audit, cache, cache_clinic, clinic, clinic_groups, drafts, state, widgets
 from pages.ui.cache_clinic import Ask
 
+NO_FINDING = (
+    "This run has one answer among several classes, not findings. Open a run with many labels, or "
+    "one with two classes."
+)
 AS_READ = "none"
 METHODS = {AS_READ: "As read", "beta": "Beta", "isotonic": "Isotonic"}
 FIRST = "beta"
@@ -25,17 +33,22 @@ LEFT = 470
 
 def draw(run: cache.Run) -> None:
     """Draw the view of one finding of the open run."""
+    split = audit.split_of(run)
+    rows = cache_clinic.rows(run, split)
+    if rows.task not in {Task.MULTILABEL, Task.BINARY}:
+        clinic.nothing(NO_FINDING)
+        return
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        split = clinic.split_of(run)
-        rows = cache_clinic.rows(run, split)
+        clinic.splits(run)
         index = _finding(rows.task, rows.class_names)
         method = _method()
     parts = cache_clinic.parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     detail = () if method == AS_READ else (method,)
-    found: OneFinding | None = cache_clinic.answer(Ask(run, split, "one", index, detail))
+    ask = Ask(run, split, "one", index, detail)
+    found: OneFinding | None = cache_clinic.answer(ask)
     if found is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
@@ -45,19 +58,13 @@ def draw(run: cache.Run) -> None:
     if state.plain():
         _plain(run, source, name, found, top)
     else:
-        _full(run, source, name, found, top)
+        _full(ask, source, name, found, top)
 
 
 def _finding(task: Task, names: tuple[str, ...]) -> int:
     """Draw the choice of the finding; two classes have one, the second."""
     if task is Task.BINARY:
         return 1
-    if task is not Task.MULTILABEL:
-        raise Refused(
-            "CLASSES",
-            "this run has one answer among several classes, not findings",
-            "open a run with many labels, or one with two classes",
-        )
     options = [str(k) for k in range(len(names))]
     of = state.choice(clinic.FINDING, options, "0")
     words = plain_finding if state.plain() else finding
@@ -121,17 +128,17 @@ def _badge(found: Badge | None) -> None:
 
 
 def _full(
-    run: cache.Run,
+    ask: Ask,
     source: Source,
     name: str,
     found: OneFinding,
-    top: st.delta_generator.DeltaGenerator,
+    top: DeltaGenerator,
 ) -> None:
     view = views.finding_view(source, name, found)
     with top:
-        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.eyebrow(view.eyebrow, audit.chip(ask.run))
         widgets.sentence(view.sentence)
-        drafts.bar(run)
+        drafts.bar(ask.run)
         _badge(view.badge)
         widgets.strip(view.numbers)
     with st.container(horizontal=True, gap="medium", key="clinic_pair"):
@@ -142,17 +149,32 @@ def _full(
         widgets.key(view.key)
         widgets.figure(view.outcomes)
     with right:
-        _decision(source, name, found)
+        decision = _decision(source, name, found)
         widgets.title("How far off", "with intervals and what a perfect model would show")
         widgets.scores("How far off", views.HEADS, view.rows)
         widgets.save(view.table, "finding", "All numbers, CSV")
-    _threshold(source, found)
-    clinic_groups.draw(run, source, found)
+    use = _threshold(source, found)
+    clinic_groups.draw(ask.run, source, ask)
     _test(found)
     widgets.caption(view.caption)
+    clinic.export(_sheet(source, view, decision, use))
 
 
-def _decision(source: Source, name: str, found: OneFinding) -> None:
+def _sheet(source: Source, view: FindingView, decision: FigureCard, use: Use) -> Sheet:
+    said = (f"{view.badge.title}. {view.badge.text}",) if view.badge else ()
+    return Sheet(
+        view.eyebrow,
+        (BANNER, source.noise),
+        view.sentence,
+        view.numbers,
+        (*said, use.text),
+        (view.curve, decision, view.outcomes),
+        (("All numbers", view.table), ("At a threshold", use.table)),
+        view.caption,
+    )
+
+
+def _decision(source: Source, name: str, found: OneFinding) -> FigureCard:
     """Draw the decision curve with the range of thresholds that matter to the reader."""
     place = st.container()
     low, high = st.select_slider(
@@ -163,16 +185,18 @@ def _decision(source: Source, name: str, found: OneFinding) -> None:
         key="clinic.range",
         on_change=state.next_generation,
         persist_state="session",
-        help=views.BENEFIT,
+        help=BENEFIT,
     )
     if low == high:
         low, high = RANGE
+    card = decision_card(source, name, found, (low, high))
     with place:
-        widgets.figure(views.decision_card(source, name, found, (low, high)))
-    widgets.second(views.benefit_words(found, (low, high)))
+        widgets.figure(card)
+    widgets.second(benefit_words(found, (low, high)))
+    return card
 
 
-def _threshold(source: Source, found: OneFinding) -> None:
+def _threshold(source: Source, found: OneFinding) -> Use:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
@@ -197,6 +221,7 @@ def _threshold(source: Source, found: OneFinding) -> None:
     widgets.second(use.text)
     widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
     widgets.save(use.table, "threshold", "Threshold, CSV")
+    return use
 
 
 def _prevalence() -> float | None:
@@ -232,7 +257,7 @@ def _plain(
     source: Source,
     name: str,
     found: OneFinding,
-    top: st.delta_generator.DeltaGenerator,
+    top: DeltaGenerator,
 ) -> None:
     counted = clinical.bands(found.p, found.y, level=AuditConfig().level)
     options = [str(k) for k in range(len(counted.count))]
@@ -265,3 +290,15 @@ def _plain(
         widgets.figure(view.card)
         widgets.key(view.swatches)
     widgets.caption(view.caption)
+    clinic.export(
+        Sheet(
+            view.eyebrow,
+            (BANNER, source.noise),
+            view.sentence,
+            (),
+            (*view.care, RISK),
+            (view.card,),
+            (),
+            view.caption,
+        )
+    )

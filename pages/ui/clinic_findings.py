@@ -3,26 +3,40 @@
 import streamlit as st
 
 from core import published
-from core.errors import Refused
 from core.predictions import Task
-from core.views.clinic_findings import EDGE, KEY, TITLE, FindingsView, explanation, findings_view
+from core.reports.html import Sheet
+from core.views import clinic_heat as heat
+from core.views.clinic_findings import (
+    EDGE,
+    KEY,
+    TITLE,
+    FindingsView,
+    explanation,
+    findings_view,
+    order,
+)
+from core.views.clinic_words import BANNER, Source
 from pages.ui import audit, cache, cache_clinic, clinic, drafts, frame, state, widgets
 from pages.ui.cache_clinic import Ask
+from pages.ui.escape import esc
 
-SMALL_WIDTH = 222
+NO_FINDINGS = (
+    "This run has one answer a row, not findings that can be present together. Open a run with "
+    "many labels; a run with two classes can be looked at as one finding."
+)
+SMALL_WIDTH = 192
+HEAT = "heat"  # whether temperatures are fitted, in the link
 
 
 def draw(run: cache.Run) -> None:
     """Draw the view of all findings of the open run."""
-    top = st.container()
-    split = clinic.split_of(run)
+    split = audit.split_of(run)
     rows = cache_clinic.rows(run, split)
     if rows.task is not Task.MULTILABEL:
-        raise Refused(
-            "CLASSES",
-            "this run has one answer a row, not findings that can be present together",
-            "open a run with many labels, or the view One finding for two classes",
-        )
+        clinic.nothing(NO_FINDINGS)
+        return
+    top = st.container()
+    clinic.splits(run)
     source = clinic.source(run, rows, split)
     found = cache_clinic.answer(Ask(run, split, "findings"))
     if found is None:
@@ -48,24 +62,66 @@ def draw(run: cache.Run) -> None:
     for note in view.notes:
         widgets.caption(note)
     widgets.caption(view.caption)
+    if not state.plain():
+        _temperatures(run, split, source, order(found))
+    clinic.export(_sheet(source, view))
+
+
+def _sheet(source: Source, view: FindingsView) -> Sheet:
+    return Sheet(
+        view.eyebrow,
+        (BANNER, source.noise),
+        view.sentence,
+        view.numbers,
+        view.notes,
+        tuple(one.card for one in view.small),
+        (("Every finding", view.table),),
+        view.caption,
+    )
+
+
+def _temperatures(run: cache.Run, split: str, source: Source, ranked: tuple[int, ...]) -> None:
+    """Fit both temperatures of every finding when asked, and show what they change."""
+    widgets.title(
+        "A temperature for each finding",
+        "fitted on some films, reported on others, ECE before and after",
+    )
+    asked = [Ask(run, split, "heated", k) for k in ranked]
+    if state.choice(HEAT, ["no", "yes"], "no") == "no" and not all(map(cache_clinic.known, asked)):
+        st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
+        return
+    heated = {
+        ask.label: found
+        for ask, found in cache_clinic.answers(asked).items()
+        if ask.label is not None
+    }
+    if not heated:
+        return
+    widgets.second(heat.summary(heated))
+    widgets.scores("Temperatures", heat.HEADS, heat.rows(source, heated))
+    widgets.save(heat.table(source, heated), "temperatures", "Temperatures, CSV")
+    widgets.caption(heat.caption(source, cache_clinic.parts(run, split)))
+
+
+def _fit() -> None:
+    st.session_state[f"set.{HEAT}"] = st.query_params[HEAT] = "yes"
 
 
 def _small(view: FindingsView) -> None:
     if not view.small:
         return
     widgets.title(TITLE, explanation())
-    with st.container(horizontal=True, key="clinic_small"):
+    with st.container(horizontal=True, gap="small", key="clinic_small"):
         for one in view.small:
             with st.container(key=f"clinic_small.{one.index}", width=SMALL_WIDTH, gap="xxsmall"):
                 st.button(
-                    one.name,
+                    f"**{esc(one.name)}** {one.note}",
                     type="tertiary",
                     key=f"clinic.open.{one.index}",
                     help="Show this finding alone",
                     on_click=clinic.open_finding,
                     args=(one.index,),
                 )
-                widgets.caption(one.note)
                 widgets.figure(one.card, titled=False, more=False)
     widgets.key(KEY)
     widgets.caption(EDGE)

@@ -1,9 +1,145 @@
 """Subgroups of one finding by any column of a table that the user drops."""
 
-from core.views.clinic_study import OneFinding
+from dataclasses import dataclass, replace
+from threading import Event
+
+import streamlit as st
+
+from core.errors import AuditError, LostWorker
+from core.metrics.clinical import grouping
+from core.readers import sandbox
+from core.readers.columns import Columns, Matched, match
+from core.views import clinic_use
 from core.views.clinic_words import Source
-from pages.ui import cache
+from pages.ui import cache, cache_clinic, frame, session, widgets
+from pages.ui.cache_clinic import Ask
+
+TABLE, DROPS, REFUSED = "clinic.table", "clinic.drops", "clinic.refused"
+IN_ORDER = "clinic.in_order"
+NAME = "the table"  # what a file is called may name a person
 
 
-def draw(run: cache.Run, source: Source, found: OneFinding) -> None:
-    """Draw the door for a table and the subgroups by one of its columns."""
+@dataclass(frozen=True)
+class Held:
+    """A table that was dropped, as it fits the rows of one split."""
+
+    table: Columns
+    of: tuple[str, str]
+    matched: Matched | None = None
+
+
+def draw(run: cache.Run, source: Source, one: Ask) -> None:
+    """Draw the door for a table and the subgroups by one of its columns.
+
+    Parameters
+    ----------
+    run : Run
+        The open run.
+    source : Source
+        Where the numbers come from.
+    one : Ask
+        What was asked for the finding that is shown.
+    """
+    widgets.title("Subgroups", "by any column of a table that names the rows of this run")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
+        _door()
+        matched = _matched(run, one.split)
+        column = _column(matched)
+    refused: AuditError | None = st.session_state.get(REFUSED)
+    if refused is not None:
+        frame.refusal(refused)
+    if matched is None or column is None:
+        return
+    rows = cache_clinic.shown_rows(run, one.split, recalibrated=bool(one.detail))
+    values = matched.columns[column]
+    groups = grouping([values[row] for row in rows])
+    ask = replace(one, what="groups", detail=(*one.detail, groups))
+    found = cache_clinic.answer(ask)
+    if found is None:
+        return
+    widgets.scores("Subgroups", clinic_use.GROUP_HEADS, clinic_use.group_rows(found))
+    widgets.save(clinic_use.group_table(source, column, found), "subgroups", "Subgroups, CSV")
+    cut = " Numbers were cut into quartiles." if groups.edges else ""
+    widgets.caption(
+        f"{matched.said[:1].upper()}{matched.said[1:]}.{cut} Strong: the interval excludes the "
+        f"ideal, or ECE exceeds what a perfect model would show. Differences between groups can be chance. {source.caption}"
+    )
+
+
+def _door() -> None:
+    """Draw the drop zone behind a button."""
+    drops = int(st.session_state.get(DROPS, 0))
+    with st.popover("Drop a table", key=f"clinic.drop.{drops}"):
+        uploaded = st.file_uploader(
+            "Table", key=f"clinic.file.{drops}", label_visibility="collapsed"
+        )
+        widgets.caption(
+            "CSV or TSV with a header: one column names the rows as this run does, the others say "
+            "what is known of them, such as age, sex or view. It stays in this session."
+        )
+        st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
+    if uploaded is not None:
+        st.session_state[DROPS] = drops + 1  # its bytes leave the memory
+        _read(uploaded.getbuffer())
+        st.rerun()
+
+
+def _read(data: memoryview) -> None:
+    """Read a table in a sealed process and keep it for this session."""
+    st.session_state.pop(TABLE, None)
+    st.session_state[REFUSED] = None
+    cancel = Event()
+    works = session.room().works
+    works.add(cancel)
+    path = None
+    try:
+        path = session.store(data)
+        with st.spinner("Reading the table"):
+            table = sandbox.read_columns(path, name=NAME, cancel=cancel)
+        st.session_state[TABLE] = Held(table, ("", ""))
+    except AuditError as refused:
+        st.session_state[REFUSED] = refused
+    except OSError as error:
+        what = f"the table could not be stored or read ({error.strerror})"
+        st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space")
+    finally:
+        works.discard(cancel)
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+
+def _matched(run: cache.Run, split: str) -> Matched | None:
+    """Return what the table says of each row of the split; matched once."""
+    held: Held | None = st.session_state.get(TABLE)
+    if held is None:
+        return None
+    in_order = bool(st.session_state.get(IN_ORDER))
+    of = (run.digest(split), str(in_order))
+    if held.of != of:
+        rows = cache_clinic.rows(run, split)
+        matched = None
+        st.session_state[REFUSED] = None
+        try:
+            matched = match(held.table, rows.row_ids, rows.n, in_order=in_order)
+        except AuditError as refused:
+            st.session_state[REFUSED] = refused
+        held = replace(held, of=of, matched=matched)
+        st.session_state[TABLE] = held
+    return held.matched
+
+
+def _column(matched: Matched | None) -> str | None:
+    """Draw the choice of the column."""
+    if matched is None:
+        return None
+    names = list(matched.columns)
+    column = st.selectbox(
+        "Groups by", names, index=None, placeholder="Choose a column", key="clinic.by", width=260
+    )
+    st.button("Forget the table", type="tertiary", key="clinic.forget", on_click=_forget)
+    return column
+
+
+def _forget() -> None:
+    st.session_state.pop(TABLE, None)
+    st.session_state[REFUSED] = None

@@ -1,0 +1,103 @@
+"""The decision curve of one finding: its figure, its words, and where it is worth following."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Bool
+from core.figures import clinic_curves as figures
+from core.figures.numbers import count, percent, points, span
+from core.views.clinic_study import THRESHOLDS, OneFinding
+from core.views.clinic_words import Source, finding
+from core.views.records import Column, FigureCard, Table
+
+BENEFIT = (
+    "Benefit: true alarms minus false ones, of 100 films, false ones weighed by the preference: at "
+    "a threshold of 20 % a true alarm is worth four false ones. The threshold comes from the "
+    "clinic, not from the data. The model beats treating none where the share labelled with it "
+    "among the flagged exceeds the threshold."
+)
+
+
+def decision_card(
+    source: Source, name: str, found: OneFinding, ends: tuple[float, float]
+) -> FigureCard:
+    """Return the decision curve over a range of thresholds, fractions."""
+    net = found.net
+    spoken = [_at(found, i, source.films) for i in range(net.thresholds.size)]
+    kept = [i for i, t in enumerate(THRESHOLDS) if ends[0] - 1e-9 <= t <= ends[1] + 1e-9]
+    columns = (
+        Column("threshold", "threshold", "share"),
+        Column("net_benefit", "net benefit", "number"),
+        Column("low", "low", "number"),
+        Column("high", "high", "number"),
+        Column("treat_all", "treat all", "number"),
+        Column("flagged", "flagged", "count"),
+        Column("flagged_with_it", "labelled with it among them", "count"),
+    )
+    parts = (net.thresholds, net.model, net.low, net.high, net.treat_all)
+    rows = tuple(
+        (*(float(part[i]) for part in parts), int(found.flagged[i]), int(found.flagged_events[i]))
+        for i in kept
+    )
+    said = benefit_words(found, ends)
+    return FigureCard(
+        "clinic_decision",
+        "Is it better to follow the model?",
+        f"net benefit, {percent(ends[0])} to {percent(ends[1])}, bootstrap band",
+        partial(figures.decision, net, spoken, ends),
+        f"{finding(name)}: net benefit of following the model against treating all and none. "
+        f"{said}",
+        Table(columns, rows),
+        f"{net.n_resamples} resamples, seed {net.seed}. {source.caption}",
+    )
+
+
+def _at(found: OneFinding, i: int, films: str) -> str:
+    net, flagged = found.net, int(found.flagged[i])
+    t = float(net.thresholds[i])
+    ends = (float(net.low[i]), float(net.high[i]))
+    said = f"<b>At {percent(t)}</b>: benefit {points(float(net.model[i]))} ({span(*ends)})"
+    if not flagged:
+        return f"{said}<br>no {films} flagged"
+    share = int(found.flagged_events[i]) / flagged
+    side = "above" if share > t else "not above"
+    return (
+        f"{said}<br>flagged {count(flagged)}, {percent(share)} of them labelled with it:"
+        f"<br>{side} the threshold, so {'better' if share > t else 'no better'} than treating none"
+        f"<br>treat all: {points(float(net.treat_all[i]))}"
+    )
+
+
+def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:
+    """Return where, in a range of thresholds, following the model is the better way."""
+    net = found.net
+    inside = (net.thresholds >= ends[0] - 1e-9) & (net.thresholds <= ends[1] + 1e-9)
+    spans = _spans(inside & (net.gain_low > 0.0), inside)
+    if not spans:
+        return (
+            "At no threshold of this range is following the model better, beyond chance, than both "
+            "treating all and treating none."
+        )
+    where = " and ".join(
+        f"at {percent(float(net.thresholds[a]))}"
+        if a == b
+        else f"from {percent(float(net.thresholds[a]))} to {percent(float(net.thresholds[b]))}"
+        for a, b in spans
+    )
+    return (
+        f"Following the model is better, beyond chance, than treating all and treating none "
+        f"{where}."
+    )
+
+
+def _spans(told: Bool, inside: Bool) -> Sequence[tuple[int, int]]:
+    """Return first and last position of each run of thresholds that are told."""
+    found: list[tuple[int, int]] = []
+    for i in np.flatnonzero(told & inside).tolist():
+        if found and found[-1][1] == i - 1:
+            found[-1] = (found[-1][0], i)
+        else:
+            found.append((i, i))
+    return found

@@ -1,0 +1,422 @@
+"""Findings for the clinic: the sentences, tables and badges say what the numbers say."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from core import published
+from core.arrays import log_sigmoid
+from core.calibrators.posthoc import NONE
+from core.metrics import clinical
+from core.metrics.clinical import Bands, bands
+from core.metrics.intervals import wilson
+from core.predictions import Predictions, ScoreKind, Task
+from core.reports.html import Sheet, sheet_html
+from core.views import clinic_decision, clinic_heat, clinic_study, clinic_table, clinic_use
+from core.views.clinic_finding import badge, finding_view
+from core.views.clinic_findings import findings_view, order
+from core.views.clinic_plain import band_sentence, elsewhere, hundred, plain_view, telling
+from core.views.clinic_words import BANNER, MINED, SYNTHETIC, Source
+
+NAMES = ("Effusion", "Nodule", "Hernia")
+N = 4000
+
+
+def sigmoid(z):
+    return np.exp(log_sigmoid(z))
+
+
+def made(n=N, seed=5, stretch=2.0):
+    """Three findings: stretched log-odds, honest ones, and a rare one."""
+    rng = np.random.default_rng(seed)
+    true = np.column_stack(
+        [rng.normal(-1.5, 1.2, n), rng.normal(-1.0, 1.0, n), rng.normal(-5.0, 0.8, n)]
+    )
+    labels = (rng.random((n, 3)) < sigmoid(true)).astype(np.int64)
+    said = sigmoid(true * np.array([stretch, 1.0, 1.0]))
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, said, labels, NAMES)
+
+
+def source(n=N, names=NAMES, **more):
+    return Source("the run", "test", "a1b2c3d4e5", names, n, **more)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return made()
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return clinic_study.findings(rows)
+
+
+@pytest.fixture(scope="module")
+def stretched(rows):
+    return clinic_study.one_finding(clinic_study.one(rows, 0))
+
+
+@pytest.fixture(scope="module")
+def honest(rows):
+    return clinic_study.one_finding(clinic_study.one(rows, 1))
+
+
+@pytest.fixture(scope="module")
+def rare(rows):
+    return clinic_study.one_finding(clinic_study.one(rows, 2))
+
+
+def view(found, plain=False, **more):
+    printed = published.published(dataset="chestxray14")
+    return findings_view(source(**more), found, printed, plain=plain)
+
+
+def numbers_of(table):
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, row, strict=True)) for row in table.rows]
+
+
+def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
+    lines = numbers_of(view(found).table)
+    events = [line["events"] for line in lines]
+    assert events == sorted(rows.labels.sum(axis=0).tolist(), reverse=True)
+    for line in lines:
+        k = NAMES.index(line["finding"])
+        y, p = rows.labels[:, k], rows.scores[:, k]
+        assert line["auroc"] == pytest.approx(roc_auc_score(y, p), abs=1e-12)
+        assert line["auprc"] == pytest.approx(average_precision_score(y, p), abs=1e-12)
+        assert line["prevalence"] == y.mean()
+        assert line["source"].count(BANNER) == 1
+
+
+def test_sentence_counts_what_the_highest_scores_say(found):
+    assert view(found).sentence.text == (
+        "In 1 of 3 findings the films with the highest scores carry the label less often than the "
+        "model says; in the rest it keeps its word or cannot be told."
+    )
+    over = found.bins[0]
+    under = replace(over, band_low=over.accuracy - 0.2, band_high=over.accuracy - 0.1)
+    turned = replace(found, bins=(under, *found.bins[1:]))
+    assert "carry the label more often than" in view(turned).sentence.text
+    both = replace(found, bins=(over, under, found.bins[2]))
+    assert "in 1 of 3" in view(both).sentence.text.lower()
+    assert ", in 1 more often; in the rest" in view(both).sentence.text
+
+
+def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
+    assert rows.labels[:, 2].sum() < 200
+    small = {one.name: one for one in view(found).small}
+    tones = {name: {t.name for t in one.card.figure("light").data} for name, one in small.items()}
+    assert tones["Hernia"] == {"keeps its word", "few"}
+    assert "over" in tones["Effusion"]
+    assert small["Hernia"].note.endswith("too few events")
+    plain = {row.name: row.cells[-1].value for row in view(found, plain=True).rows}
+    assert plain == {
+        "Fluid around the lung (Effusion)": "says more than it should",
+        "A small spot (Nodule)": plain["A small spot (Nodule)"],
+        "A hernia of the diaphragm (Hernia)": "too few to tell",
+    }
+    assert plain["A small spot (Nodule)"] in {"keeps its word", "keeps its word, or cannot be told"}
+
+
+def test_printed_numbers_stand_beside_findings_of_the_same_name_only(found):
+    shown = view(found)
+    assert shown.heads[3:5] == ("CheXNet (BCE), published", "FCL, published")
+    effusion = next(row for row in shown.rows if row.name == "Effusion")
+    assert [cell.value for cell in effusion.cells[2:4]] == ["0.864", "0.886"]
+    mean = shown.rows[-1]
+    assert mean.cells[2].value == f"{np.mean([0.8638, 0.7802, 0.9164]):.3f}"
+    assert "do not match its columns" in shown.notes[0]
+    renamed = view(found, names=("cat", "dog", "bird"))
+    assert "published" not in " ".join(renamed.heads)
+    assert not renamed.notes
+    assert not view(found, synthetic=True).notes
+    assert len(renamed.rows[0].cells) == len(renamed.heads) - 1
+
+
+def test_bins_hold_every_film_once(found, rows):
+    table = numbers_of(view(found).together.table)
+    for k, name in enumerate(NAMES):
+        mine = [line for line in table if line["finding"] == name]
+        assert sum(line["count"] for line in mine) == N
+        seen = sum(line["count"] * line["labelled"] for line in mine)
+        assert seen == pytest.approx(rows.labels[:, k].sum())
+
+
+def test_plain_words_of_findings_hold_no_jargon(found):
+    shown = view(found, plain=True)
+    tiles = [(tile.label, tile.value, tile.interval, tile.note) for tile in shown.numbers]
+    cells = [(row.name, [(cell.value, cell.interval) for cell in row.cells]) for row in shown.rows]
+    said = json.dumps([shown.heads, tiles, cells, shown.sentence.text])
+    assert not re.search("AUROC|Wilson|slope|quantile|interval", said)
+    assert not shown.small
+
+
+def band(count, events, mean=0.25, i=2):
+    """Ten bands of which one holds films."""
+    n, k = (np.zeros(10, dtype=np.int64) for _ in range(2))
+    n[i], k[i] = count, events
+    low, high = wilson(k, n, 0.95)
+    nan = np.full(10, np.nan)
+    said, share = nan.copy(), nan.copy()
+    said[i], share[i] = mean, events / count
+    ends = np.arange(11) / 10
+    return Bands(ends[:-1], ends[1:], n, k, said, share, low, high)
+
+
+def test_the_plain_sentence_is_the_one_that_was_agreed():
+    said = band_sentence(source(22433), "Effusion", band(400, 68), 2)
+    flat = said.text.replace("\u202f", " ")
+    assert flat == (
+        "Of 100 films that the model scores between 20 and 30 %, about 17 (14 to 21) were labelled "
+        "with effusion in this test set of 22 433 films."
+    )
+    assert said.second == "The model says 25: it overstates here."
+
+
+@given(st.integers(1, 3000), st.data(), st.floats(0.2, 0.3))
+def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
+    events = data.draw(st.integers(0, n))
+    said = band_sentence(source(), "Effusion", band(n, events, mean), 2)
+    text = f"{said.text} {said.second}"
+    assert not re.search(r"\b1 in \d", text)
+    value = re.search(r"%, (?:about )?(fewer than 1|almost 100|[\d.]+)", text)[1]
+    share = 100 * events / n
+    if value == "fewer than 1":
+        assert 0 < share <= 0.5
+    elif value == "almost 100":
+        assert 99.5 <= share < 100
+    else:
+        assert float(value) == round(share) or abs(float(value) - share) <= 0.05
+    low, high = (100 * float(end[0]) for end in wilson(np.array([events]), np.array([n]), 0.95))
+    overstates, understates = 100 * mean > high, 100 * mean < low
+    assert ("overstates" in text) == overstates
+    assert ("understates" in text) == understates
+
+
+def test_icons_are_the_interval_and_few_films_have_none():
+    icons = hundred(band(400, 68), 2)
+    assert (icons.low, icons.found, icons.high) == (14, 17, 21)
+    assert hundred(band(19, 3), 2) is None
+    none = band_sentence(source(), "Effusion", band(19, 3), 4)
+    assert none.text.startswith("None of this test set")
+
+
+def test_another_prevalence_moves_the_odds_of_what_was_found():
+    there = elsewhere(band(400, 68), 0.10, 0.02)
+    odds = 0.17 / 0.83 * (0.02 / 0.98) / (0.10 / 0.90)
+    assert there.share[2] == pytest.approx(odds / (1 + odds))
+    assert there.mean[2] == 0.25
+    said = band_sentence(source(), "Effusion", there, 2, 0.02)
+    assert said.text.startswith("Where 2 in 100 films carry the label, of 100 that the model")
+    assert "if only the prevalence differs from this test set" in said.text
+
+
+def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
+    at = telling(bands(stretched.p, stretched.y))
+    shown = plain_view(source(), "Effusion", stretched.p, stretched.y, band=at)
+    assert "this test set of 4 000 films" in shown.sentence.text.replace("\u202f", " ")
+    assert BANNER in shown.caption
+    assert any("carried the label" in text for text in shown.care)
+    held = bands(stretched.p, stretched.y)
+    lines = numbers_of(shown.card.table)
+    assert [line["events"] for line in lines] == held.events.tolist()
+    marked = [t for t in shown.card.figure("light").data if t.name and t.marker.size == 15]
+    assert [t.customdata[0] for t in marked] == [at]
+
+
+def test_words_for_what_the_labels_are_worth():
+    nih = tuple(row.metric.removeprefix("auroc_") for row in published.published(method="bce"))
+    chest = Source("r", "test", "0" * 8, nih, 5)
+    assert MINED in chest.caption
+    assert MINED not in source().caption
+    assert source(synthetic=True).noise == SYNTHETIC
+    assert source(names=("cat",)).films == "images"
+
+
+@pytest.mark.slow
+def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest):
+    assert badge(source(), honest) is None
+    weak = badge(source(), stretched)
+    assert weak.title == "This score is not a probability"
+    assert not weak.alarm
+    rng = np.random.default_rng(1)
+    p = sigmoid(rng.normal(-4.5, 1.6, N))
+    y = (rng.random(N) < p).astype(np.int64)
+    at = 0.024  # the operating point, which is moved to one half
+    odd = np.where(p < at, p / (2 * at), 1 - (1 - p) / (2 * (1 - at)))
+    strong = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, odd, y, ("no", "Effusion"))
+    )
+    said = badge(source(), strong)
+    assert said.alarm
+    assert f"{100 * odd.mean():.1f}" in said.text
+    assert f"{100 * y.mean():.1f}" in said.text
+
+
+@pytest.mark.slow
+def test_recalibration_speaks_of_the_other_rows(rows, stretched):
+    half = np.arange(N) % 2 == 0
+    one = clinic_study.one(rows, 0)
+    fit, test = (
+        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        for side in (half, ~half)
+    )
+    found = clinic_study.one_finding(test, fit, "beta")
+    changed = found.recalibrated
+    assert (changed.rows, found.fit.n) == (N // 2, N // 2)
+    assert changed.before.score.value == clinic_study.error(test).score.value
+    assert changed.difference.value == pytest.approx(
+        found.audit.metrics["ece"].value - changed.before.score.value
+    )
+    assert changed.difference.high < 0
+    assert abs(found.fit.slope.value - 1) < abs(stretched.fit.slope.value - 1) / 3
+    said = badge(source(N // 2), found)
+    assert said.title == "Recalibrated by beta calibration"
+    assert "beyond chance" in said.text
+
+
+def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
+    shown = finding_view(source(), "Effusion", stretched)
+    labels = [tile.label for tile in shown.numbers[:3]]
+    assert labels == ["Calibration in the large", "Calibration slope", "Calibration intercept"]
+    assert shown.numbers[0].note == "slope held at 1; ideal 0"
+    assert shown.numbers[2].note == "fitted with the slope; ideal 0"
+    assert "too extreme" in shown.sentence.text
+    lines = {line["number"]: line for line in numbers_of(shown.table)}
+    fit = clinical.recalibration(stretched.p, stretched.y)
+    assert lines["slope"]["value"] == fit.slope.value
+    assert lines["citl"]["value"] == fit.in_the_large.value != lines["intercept"]["value"]
+    mean = float(np.mean((stretched.p - stretched.y) ** 2))
+    assert float(shown.numbers[4].value) == pytest.approx(mean, rel=0.005)
+    few = finding_view(source(), "Hernia", rare)
+    assert "too few events to judge its curve" in few.sentence.text
+    assert few.numbers[1].value != "–"  # weak calibration is still shown
+    assert {t.name for t in few.curve.figure("light").data} >= {"flexible curve", "bins"}
+    assert few.curve.explanation.startswith("too few events")
+
+
+def test_decision_words_follow_the_numbers(stretched):
+    net = stretched.net
+    for i in (5, 20, 60):
+        t = net.thresholds[i]
+        called = stretched.p >= t
+        hits, false = (called & stretched.y).sum(), (called & ~stretched.y).sum()
+        assert net.model[i] == pytest.approx((hits - false * t / (1 - t)) / N)
+        assert stretched.flagged[i] == called.sum()
+        assert stretched.flagged_events[i] == hits
+    card = clinic_decision.decision_card(source(), "Effusion", stretched, (0.05, 0.4))
+    figure = card.figure("light")
+    model = next(t for t in figure.data if t.name == "the model")
+    assert (model.x[0], model.x[-1]) == pytest.approx((5, 40))
+    for text, t, value in zip(model.hovertext, model.x, model.y, strict=True):
+        i = int(np.argmin(np.abs(net.thresholds - t / 100)))
+        share = stretched.flagged_events[i] / stretched.flagged[i]
+        assert ("so better than treating none" in text) == (share > t / 100)
+        assert (value > 0) == (share > t / 100)
+    said = clinic_decision.benefit_words(stretched, (0.05, 0.4))
+    inside = (net.thresholds >= 0.0499) & (net.thresholds <= 0.4001)
+    assert (net.gain_low[inside] > 0).any() == ("is better" in said)
+    useless = replace(stretched, net=replace(net, gain_low=np.full_like(net.gain_low, -1.0)))
+    assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith("At no threshold")
+
+
+def test_a_threshold_in_this_set_and_elsewhere(stretched):
+    here = clinical.classified(stretched.p, stretched.y, 0.2)
+    there = clinical.classified(stretched.p, stretched.y, 0.2, prevalence=0.02)
+    use = clinic_use.at_threshold(source(), here, there)
+    rows = {line["number"]: line["value"] for line in numbers_of(use.table)}
+    se, sp = rows["Sensitivity"], rows["Specificity"]
+    ppv = next(v for k, v in rows.items() if k.startswith("PPV, prev"))
+    assert ppv == pytest.approx(se * 0.02 / (se * 0.02 + (1 - sp) * 0.98))
+    assert clinic_use.ASSUMED in repr(use.rows)
+    assert clinic_use.at_threshold(source(), here, None).rows == use.rows[:4]
+
+
+def test_subgroups_with_few_events_have_no_verdict(stretched):
+    groups = clinical.grouping(["AP" if i % 40 else "PA" for i in range(N)])
+    found = clinic_study.groups(stretched.p, stretched.y, groups)
+    rows = {row.name: row for row in clinic_use.group_rows(found)}
+    assert rows["PA"].notes == ("too few events: no verdict",)
+    assert not rows["PA"].told
+    assert rows["AP"].told
+    lines = {
+        line["group"]: line for line in numbers_of(clinic_use.group_table(source(), "v", found))
+    }
+    assert lines["AP"]["n"] + lines["PA"]["n"] == N
+    assert lines["AP"]["slope"] == pytest.approx(stretched.fit.slope.value, abs=0.05)
+
+
+@pytest.mark.slow
+def test_temperatures_of_a_stretched_finding(rows):
+    half = np.arange(N) % 2 == 0
+    one = clinic_study.one(rows, 0)
+    fit, test = (
+        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        for side in (half, ~half)
+    )
+    heated = clinic_study.heated(fit, test)
+    assert heated.fits[0].calibrator.parameters()["temperature"] == pytest.approx(2.0, abs=0.25)
+    assert heated.errors[NONE].score.value == clinic_study.error(test).score.value
+    assert heated.differences["ts"].high < 0
+    line = clinic_heat.rows(source(), {0: heated})[0]
+    assert line.name == "Effusion"
+    assert line.told >= {3}
+    assert clinic_heat.summary({0: heated}).startswith(
+        "A temperature of its own lowers the calibration error beyond chance in 1 of 1 findings."
+    )
+    table = numbers_of(clinic_heat.table(source(), {0: heated}))
+    assert [line["method"] for line in table] == [NONE, "ts", "focal_ts"]
+
+
+def test_one_outcome_only_is_said_and_drawn():
+    rng = np.random.default_rng(0)
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        rng.random((60, 2)),
+        np.column_stack([np.zeros(60, dtype=np.int64), np.arange(60) % 2]),
+        ("Effusion", "Mass"),
+    )
+    found = clinic_study.findings(rows)
+    shown = findings_view(source(60, rows.class_names), found, ())
+    assert {row.name: row.cells[1].value for row in shown.rows}["Effusion"] == "–"
+    one = clinic_study.one_finding(clinic_study.one(rows, 0))
+    full = finding_view(source(60, rows.class_names), "Effusion", one)
+    assert one.curve is None
+    assert full.numbers[1].value == "–"
+    full.curve.figure("light")
+    full.outcomes.figure("dark")
+    clinic_decision.decision_card(source(60), "Effusion", one, (0.01, 0.5)).figure("light")
+
+
+def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
+    hostile = Source("<script>x</script>", "test", "0" * 8, ("<b>x</b>",), N)
+    shown = finding_view(hostile, "<b>x</b>", stretched)
+    html = sheet_html(
+        Sheet(
+            shown.eyebrow,
+            (BANNER, MINED),
+            shown.sentence,
+            shown.numbers,
+            ("said",),
+            (shown.curve,),
+            (("All numbers", shown.table),),
+            shown.caption,
+        )
+    )
+    body = html.split("<main>")[1].split("</main>")[0]
+    assert body.count(f"<strong>{BANNER}</strong>") == body.count(f"<strong>{MINED}</strong>") == 2
+    assert "<script>x" not in html
+    assert "<b>x</b>" not in body
+
+
+def test_order_and_table_names_are_stable(found):
+    assert order(found) == tuple(sorted(range(3), key=lambda k: -found.events[k]))
+    assert clinic_table.top_tone(found.bins[0]) == "over"
