@@ -1,0 +1,254 @@
+"""The views All findings and One finding through app.py: links, choices, tables, refusals."""
+
+import html as text_of
+import io
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from core.library import SAMPLES, Library, Source
+from core.metrics.clinical import bands, recalibration
+from core.predictions import Predictions, ScoreKind, Task
+from pages.ui import cache_clinic, clinic
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("Effusion", "Mass", "Hernia")
+N = 900
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
+    st.cache_resource.clear()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def page(home):
+    def opened(**query: str) -> AppTest:
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+        for name, value in query.items():
+            test.query_params[name] = value
+        return test.switch_page("pages/xray.py").run()
+
+    return opened
+
+
+def films(seed=0, n=N, ids=True):
+    rng = np.random.default_rng(seed)
+    true = rng.normal([-0.5, -1.0, -3.5], [1.2, 1.0, 0.8], size=(n, 3))
+    labels = (rng.random((n, 3)) < 1 / (1 + np.exp(-true))).astype(np.int64)
+    said = 1 / (1 + np.exp(-2.0 * true))
+    names = tuple(f"{k:05}.png" for k in range(n)) if ids else ()
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, said, labels, NAMES, row_ids=names)
+
+
+@pytest.fixture
+def keep(home):
+    def kept(name="the run", **splits):
+        library = Library(home, SAMPLES)
+        source = Source("file.npz", "0" * 64, None)
+        return library.keep(name, splits or {"test": films()}, source=source, summary={}).id
+
+    return kept
+
+
+def html(test: AppTest) -> str:
+    def walk(block):
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                yield from walk(child)
+            elif child.type == "html":
+                yield child.proto.body
+
+    bodies = (body for root in test._tree.children.values() for body in walk(root))
+    text = " ".join(body for body in bodies if not body.lstrip().startswith("<style"))
+    return text_of.unescape(text).replace("\u202f", " ")
+
+
+def table(test: AppTest, label: str) -> str:
+    return html(test).split(f'aria-label="{label}"')[1].split("</table>")[0]
+
+
+def fine(test: AppTest) -> AppTest:
+    assert not test.exception
+    assert not test.error, test.error[0].value
+    return test
+
+
+def test_all_findings_and_from_there_to_one(page, keep):
+    test = fine(page(run=keep(), show=clinic.ALL))
+    assert "findings the films with the highest scores carry the label" in html(test)
+    assert table(test, "Every finding").count('<th scope="row">') == 4
+    assert "Research use, not a medical device." in html(test)
+    fine(test.button(key="clinic.open.1").click().run())
+    assert test.query_params[clinic.VIEW] == clinic.ONE
+    assert test.query_params[clinic.FINDING] == "1"
+    assert "Mass: on average it says" in html(test)
+
+
+def test_a_finding_is_chosen_from_the_list(page, keep):
+    test = fine(page(run=keep(), show=clinic.ALL, plain="true"))
+    assert "Fluid around the lung (Effusion)" in table(test, "Every finding")
+    fine(test.selectbox(key="clinic.choose").select(2).run())
+    assert "labelled with hernia in this test set of 900 films" in html(test)
+
+
+def test_one_finding_shows_the_numbers_of_the_run(page, keep):
+    run = films()
+    test = fine(page(run=keep(), show=clinic.ONE, of="0"))
+    fit = recalibration(run.column(0), run.labels[:, 0] == 1)
+    assert f"{fit.slope.value:.2f}" in html(test)
+    assert "This score is not a probability" in html(test)
+    assert "Hosmer-Lemeshow over" not in html(test)
+    fine(test.toggle(key="clinic.hosmer").set_value(True).run())
+    assert "Hosmer-Lemeshow over" in html(test)
+    assert "Guidelines advise against it" in html(test)
+
+
+def test_one_click_recalibrates_and_one_undoes_it(page, keep):
+    test = fine(page(run=keep(), show=clinic.ONE, of="0"))
+    fine(test.button(key="clinic.recalibrate").click().run())
+    assert test.query_params[clinic.RECALIBRATE] == "beta"
+    assert "Recalibrated by beta calibration" in html(test)
+    assert "450 films of test · recalibrated" in html(test)
+    assert "the rows not fitted on (450, seed 0)" in html(test)
+    assert "this test set of 450 films are flagged" in html(test)
+    fine(test.button(key="clinic.recalibrate").click().run())
+    assert clinic.RECALIBRATE not in test.query_params
+    assert "900 films of test" in html(test)
+
+
+def test_recalibration_is_fitted_on_the_validation_part(page, keep):
+    run = keep(val=films(1, 600), test=films(2, 500))
+    test = fine(page(run=run, show=clinic.ONE, of="0", recal="isotonic"))
+    assert "fitted on 600 other films" in html(test)
+    assert "500 films of test · recalibrated" in html(test)
+    fine(test.selectbox(key="widget.of").select("1").run())
+    assert clinic.RECALIBRATE not in test.query_params
+
+
+def test_plain_words_count_the_events_of_the_band(page, keep):
+    run = films()
+    found = bands(run.column(0), run.labels[:, 0] == 1)
+    test = fine(page(run=keep(), show=clinic.ONE, of="0", plain="true", band="7"))
+    text = re.sub("<[^>]+>", "", html(test))
+    value = re.search(r"between 70 and 80 %, about (\d+) ", text)[1]
+    assert int(value) == round(100 * found.events[7] / found.count[7])
+    assert "This is not the patient’s risk." in text
+    assert "in this test set of 900 films" in text
+    test.number_input(key="prevalence").set_value(2.0)
+    text = re.sub("<[^>]+>", "", html(fine(test.run())))
+    assert "Where 2 in 100 films carry the label" in text
+    assert "only the prevalence" in text
+
+
+def test_two_classes_are_one_finding(page, keep):
+    rows = films()
+    two = Predictions(
+        Task.BINARY, rows.kind, rows.scores[:, 0], rows.labels[:, 0], ("healthy", "Effusion")
+    )
+    test = fine(page(run=keep(test=two), show=clinic.ONE))
+    assert "Effusion: on average it says" in html(test)
+    assert "holds no findings" in html(fine(page(run=keep("b", test=two), show=clinic.ALL)))
+
+
+def test_a_run_without_findings_says_what_to_do(page, keep):
+    rng = np.random.default_rng(0)
+    many = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(60, 4)), np.arange(60) % 4
+    )
+    for view in (clinic.ALL, clinic.ONE):
+        test = fine(page(run=keep(view, test=many), show=view))
+        assert "This run holds no findings." in html(test)
+        samples = [b for b in test.button if b.key and b.key.startswith("clinic.sample.")]
+        assert samples
+    fine(samples[0].click().run())
+    assert "on average it says" in html(test)
+
+
+def drop(test: AppTest, text: str) -> AppTest:
+    (uploader,) = test.file_uploader
+    return uploader.set_value(("secret name.csv", text.encode(), "text/csv")).run()
+
+
+def described(n=N, shuffled=True):
+    order = np.random.default_rng(3).permutation(n) if shuffled else range(n)
+    out = io.StringIO("Image Index,View,Age\n")
+    out.seek(0, io.SEEK_END)
+    for k in order:
+        out.write(f"{k:05}.png,{'AP' if k % 3 else 'PA'},{20 + k % 60}\n")
+    return out.getvalue()
+
+
+@pytest.mark.slow
+def test_subgroups_by_a_column_of_a_table_in_any_order(page, keep):
+    test = drop(fine(page(run=keep(), show=clinic.ONE, of="0")), described())
+    fine(test.selectbox(key="clinic.by").select("View").run())
+    run = films()
+    here = np.arange(N) % 3 == 0
+    fit = recalibration(run.column(0)[here], run.labels[here, 0] == 1)
+    row = table(test, "Subgroups").split("<span>PA")[1]
+    assert f">{fit.slope.value:.2f}<" in row
+    assert "too few events: no verdict" in row
+    assert "secret" not in html(test)
+    fine(test.selectbox(key="clinic.by").select("Age").run())
+    assert "Numbers were cut into quartiles" in html(test)
+    fine(test.button(key="clinic.recalibrate").click().run())
+    groups = table(test, "Subgroups")
+    counts = [
+        int(n.replace(" ", "")) for n in re.findall(r'</th><td class="[a-z]*">([\d ]+)<', groups)
+    ]
+    assert sum(counts) == N // 2
+    fine(test.button(key="clinic.forget").click().run())
+    assert 'aria-label="Subgroups"' not in html(test)
+
+
+@pytest.mark.slow
+def test_a_table_that_does_not_fit_is_refused_in_words(page, keep):
+    run = keep(test=films(ids=False))
+    test = drop(fine(page(run=run, show=clinic.ONE, of="0")), described(N - 1))
+    assert "LENGTH_MISMATCH" in test.error[0].value
+    test = drop(test, described(shuffled=False))
+    fine(test.selectbox(key="clinic.by").select("View").run())
+    assert "in the table's order" in html(test)
+
+
+def until(test: AppTest, reached, seconds=300) -> AppTest:
+    end = time.monotonic() + seconds
+    while not reached(test):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        test.run()
+    return test
+
+
+@pytest.mark.slow
+def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
+    run = keep()
+    here = fine(page(run=run, show=clinic.ONE, of="1"))
+    expected = table(here, "How far off")
+    monkeypatch.setattr(cache_clinic, "HEAVY_CELLS", 0)
+    st.cache_resource.clear()
+    test = page(run=run, show=clinic.ONE, of="1")
+    assert "Looking at Mass." in html(test)
+    assert test.button(key="fitting.stop")
+    until(test, lambda one: "How far off" in html(one))
+    assert table(fine(test), "How far off") == expected
+
+
+@pytest.mark.slow
+def test_temperatures_are_fitted_when_asked(page, keep):
+    test = fine(page(run=keep(), show=clinic.ALL))
+    assert 'aria-label="Temperatures"' not in html(test)
+    fine(test.button(key="clinic.heat").click().run())
+    found = table(test, "Temperatures")
+    assert found.count('<th scope="row">') == 3
+    assert found.count("T = ") == 6
+    assert "reported on the other half" in html(test)
