@@ -93,6 +93,10 @@ class Lowess:
             the reach of the fits; 0 comes back where no row has weight.
         """
         flat, slope, square = self.kernels
+        rows, events = (
+            rows.astype(np.float64),
+            events.astype(np.float64),
+        )  # integers multiply slowly
         total = rows @ flat.T
         mass = np.where(total > 0.0, total, 1.0)
         mean, share = (rows @ slope.T) / mass, (events @ flat.T) / mass

@@ -45,6 +45,7 @@ def test_curve_is_the_lowess_of_statsmodels_ties_or_not(n, decimals):
     assert curve.settings["exact"] == "yes"
 
 
+@pytest.mark.slow
 def test_neighbours_merged_beyond_2000_distinct_risks_stay_close_and_say_so():
     p, y = rows(1, 6_000)
     curve = clinical.flexible(p, y)
@@ -153,6 +154,7 @@ def prepared(p, y, n_resamples=400):
 METRICS = ("ici", "e50", "e90", "emax")
 
 
+@pytest.mark.slow
 def test_resampled_errors_are_those_of_resampled_rows():
     """The cells and the reach kept from the sample, against smoothing every resample anew."""
     p, y = rows(6, 800, power=2.0)
