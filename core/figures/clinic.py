@@ -193,12 +193,13 @@ def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Sca
 def _pointer(dot: BandDot, theme: Theme) -> dict[str, object]:
     """Name the chosen band from the side where there is room."""
     left = dot.says > 0.5
+    below = (-46 if dot.rate < 0.75 else 46) if left else 34
     return {
         "x": 100 * dot.says,
         "y": 100 * dot.rate,
         "text": "this band",
-        "ax": -52 if left else 46,
-        "ay": -46 if dot.rate < 0.75 else 46,
+        "ax": -52 if left else 58,
+        "ay": below if dot.rate > 0.15 else -1,
         "xanchor": "right" if left else "left",
         "standoff": 9,
         "arrowhead": 0,

@@ -35,7 +35,7 @@ KEY = (
     Swatch("within chance", "sound", "ring"),
     Swatch("too few to tell", "few", "ring"),
 )
-EDGE = "▾ on an edge: 0.1 % or less."
+EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 TITLE = "Labelled with the finding (up) against the model’s score (across), %"
 BIN_COLUMNS = (
     Column("finding", "finding"),
@@ -222,19 +222,20 @@ def _small(source: Source, found: Findings, k: int) -> Small:
     auroc = found.audit.labels[k].metrics["auroc"]
     note = count(found.events[k])
     if auroc.value is not None:
-        note += f" · AUROC {auroc.value:.2f}"
+        note += f" · {auroc.value:.2f}"
     note += f" · {TOO_FEW}" if few else ""
     spoken = "; ".join(
         f"says {percent(float(bins.confidence[i]))}, labelled {percent(float(bins.accuracy[i]))}"
         for i in filled(bins)
     )
+    spoken_auroc = "" if auroc.value is None else f", AUROC {auroc.value:.2f}"
     card = FigureCard(
         f"finding.{k}",
         name,
         note,
         partial(draw_finding, bins, few),
         f"{name}, {count(found.events[k])} {source.films} of {count(source.n)} labelled with it"
-        f"{', ' + TOO_FEW if few else ''}. {len(filled(bins))} bins: {spoken}.",
+        f"{spoken_auroc}{', ' + TOO_FEW if few else ''}. {len(filled(bins))} bins: {spoken}.",
         _bin_rows(source, found, (k,)),
         source.caption,
     )

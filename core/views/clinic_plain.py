@@ -103,12 +103,12 @@ def plain_view(
     share = float(np.count_nonzero(y) / y.size)
     moved = here if prevalence is None else elsewhere(here, share, prevalence)
     dots = [_dot(moved, i) for i in range(len(moved.count))]
-    where = f"scored {band_name(dots[band].low, dots[band].high)} in {source.where}"
+    scored = band_name(dots[band].low, dots[band].high)
     return PlainFinding(
         eyebrow=f"Chest X-ray, in plain words · {source.run} · {plain_finding(name)}",
         sentence=band_sentence(source, name, moved, band, prevalence),
         title=f"100 {source.films} like these, by the model’s score",
-        note=f"{count(dots[band].n)} {source.films} {where}",
+        note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}",
         icons=hundred(moved, band),
         key=_key(moved, band),
         card=_card(source, name, moved, dots, band),
