@@ -1,5 +1,6 @@
 """One self-contained HTML file of an audit, made from the same view as the page."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -35,6 +36,8 @@ class Sheet:
         Titles and tables.
     caption : str
         n, split, digest.
+    pictures : tuple of (str, bytes)
+        What each shows, in words, and the PNG; over the figures.
     """
 
     eyebrow: str
@@ -45,6 +48,7 @@ class Sheet:
     cards: tuple[FigureCard, ...]
     tables: tuple[tuple[str, Table], ...]
     caption: str
+    pictures: tuple[tuple[str, bytes], ...] = ()
 
 
 def sheet_html(sheet: Sheet) -> str:
@@ -57,6 +61,7 @@ def sheet_html(sheet: Sheet) -> str:
             _sentence(sheet.sentence, "h1"),
             _numbers(sheet.numbers) if sheet.numbers else "",
             *(f"<p>{_text(one)}</p>" for one in sheet.said),
+            *(_picture(alt, data) for alt, data in sheet.pictures),
             f'<div class="figures">{"".join(map(_figure, sheet.cards))}</div>',
             *(_section(_text(title), _table(table)) for title, table in sheet.tables),
             f'<p class="quiet">{_text(sheet.caption)}</p>',
@@ -120,6 +125,11 @@ def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, 
     )
     figures = {card.key: _json(card) for card in cards}
     return page(f"Candor: {_text(view.eyebrow)}", f"<main>\n{body}\n</main>", figures)
+
+
+def _picture(alt: str, data: bytes) -> str:
+    inline = b64encode(data).decode()
+    return f'<p><img alt="{_text(alt)}" src="data:image/png;base64,{inline}"></p>'
 
 
 def _text(text: str) -> str:

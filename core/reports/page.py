@@ -47,6 +47,7 @@ summary { cursor: pointer; font-size: 13px; color: var(--accent); }
   sans-serif; text-align: center; }
 .icons i[class] { border-color: currentcolor; }
 li { margin: .2rem 0; }
+img { max-width: 100%; }
 """
 
 SCRIPT = """

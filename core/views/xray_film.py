@@ -1,17 +1,12 @@
 """One film: what a model scores it, what films of such a score were labelled with, in words."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
 
-from core.figures.clinic import BandDot
-from core.figures.clinic import bands as draw_bands
-from core.figures.numbers import MISSING, THIN, count, in_hundred, percent
-from core.figures.theme import Tone
+from core.figures.numbers import THIN, count, in_hundred, percent
 from core.metrics.clinical import Bands, bands
 from core.predictions import Predictions
 from core.views.clinic_plain import FEW_FILMS, Hundred, band_tone, hundred, of_hundred
@@ -19,54 +14,15 @@ from core.views.clinic_words import (
     PLAIN,
     TONES,
     Source,
-    finding,
     labelled_with,
-    plain_finding,
 )
 from core.views.records import (
-    Cell,
-    CellWords,
-    Column,
-    FigureCard,
     Part,
-    ScoreRow,
     Sentence,
-    Table,
 )
 
 MANY: Final = 200  # films in a band from which nothing is said of their number
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
-HEADS: Final = (
-    "Finding",
-    "Score",
-    "Band",
-    "Labelled with it, of 100",
-    "Films in the band",
-    "In this band the model",
-)
-COLUMNS: Final = (
-    Column("model", "model"),
-    Column("finding", "finding"),
-    Column("score", "score", "share"),
-    Column("band_low", "band from", "share"),
-    Column("band_high", "band to", "share"),
-    Column("films", "films in the band", "count"),
-    Column("labelled", "of these labelled with it", "count"),
-    Column("share", "share labelled", "share"),
-    Column("low", "low", "share"),
-    Column("high", "high", "share"),
-    Column("reading", "in this band the model"),
-    Column("note", "note"),
-)
-DOT_COLUMNS: Final = (
-    Column("low", "scored from", "share"),
-    Column("high", "to", "share"),
-    Column("n", "films", "count"),
-    Column("says", "mean score", "share"),
-    Column("share", "labelled with it", "share"),
-    Column("ci_low", "low", "share"),
-    Column("ci_high", "high", "share"),
-)
 Key = tuple[str, str, str]
 
 
@@ -206,7 +162,9 @@ def sentence(scored: Scored, index: int, known: Reference | None, *, plain: bool
         return Sentence((Part(first), Part(rest)))
     if place.few:
         labelled = int(place.bands.events[place.i])
-        rest = f" Only {_films(place.n)} of {where} scored between {between}, too few to tell: "
+        rest = (
+            f" Only {films_words(place.n)} of {where} scored between {between}, too few to tell: "
+        )
         rest += f"{labelled} of them {'was' if labelled == 1 else 'were'} labelled with {said}."
         return Sentence((Part(first), Part(rest)))
     times, low, high = place.hundred
@@ -221,7 +179,8 @@ def sentence(scored: Scored, index: int, known: Reference | None, *, plain: bool
     )
 
 
-def _films(n: int) -> str:
+def films_words(n: int) -> str:
+    """Return a number of films in words."""
     return "1 film" if n == 1 else f"{count(n)} films"
 
 
@@ -243,7 +202,7 @@ def care(scored: Scored, index: int, known: Reference | None) -> tuple[str, ...]
     if 0 < place.n < MANY:
         _, low, high = place.hundred
         found.append(
-            f"Only {_films(place.n)} {'lies' if place.n == 1 else 'lie'} in this band, so the "
+            f"Only {films_words(place.n)} {'lies' if place.n == 1 else 'lie'} in this band, so the "
             f"count is known only to within {low} to {high}."
         )
     return tuple(found)
@@ -263,108 +222,13 @@ def icons(scored: Scored, index: int, known: Reference) -> tuple[Hundred | None,
     """Return 100 films like this one as icons, how many were counted, and the key."""
     place = known.at(index, scored.scores[index])
     times, low, high = place.hundred
-    note = f"{_films(place.n)} scored {place.range} in {known.source.where}"
+    note = f"{films_words(place.n)} scored {place.range} in {known.source.where}"
     key = (
         f"labelled with the finding: {times}",
         f"could be chance: {low} to {high}",
         "not labelled with it",
     )
     return hundred(place.bands, place.i), note, key
-
-
-def rows(
-    scored: Scored, chosen: int, known: Reference | None, *, plain: bool
-) -> tuple[ScoreRow, ...]:
-    """Return the findings of a film by falling score, each with its own band."""
-    return tuple(_row(scored, k, known, plain=plain, shaded=k == chosen) for k in scored.order)
-
-
-def _row(
-    scored: Scored, index: int, known: Reference | None, *, plain: bool, shaded: bool
-) -> ScoreRow:
-    name = scored.findings[index]
-    label = plain_finding(name) if plain else finding(name)
-    label = label[:1].upper() + label[1:]
-    score = CellWords(score_words(scored.scores[index]))
-    if known is None:
-        return ScoreRow(label, (score,), shaded=shaded)
-    place = known.at(index, scored.scores[index])
-    times, low, high = place.hundred
-    cells = (
-        score,
-        CellWords(place.range),
-        CellWords(MISSING, reason="too few films")
-        if place.few
-        else CellWords(times, f"{low} to {high}"),
-        CellWords(count(place.n)),
-        CellWords(place.reading),
-    )
-    return ScoreRow(label, cells, shaded=shaded)
-
-
-def table(scored: Scored, known: Reference | None, note: str) -> Table:
-    """Return the findings for a file: fractions, and in every row what it may not be used for."""
-    return Table(COLUMNS, tuple(_cells(scored, k, known, note) for k in scored.order))
-
-
-def _cells(scored: Scored, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
-    score = scored.scores[index]
-    start = (scored.model, scored.findings[index], score)
-    if known is None:
-        return (*start, *(None,) * 7, None, note)
-    place = known.at(index, score)
-    found, i = place.bands, place.i
-    ends = (float(found.low[i]), float(found.high[i]), place.n, int(found.events[i]))
-    shares = map(_known, (found.share[i], found.ci_low[i], found.ci_high[i]))
-    return (*start, *ends, *shares, place.reading, note)
-
-
-def bands_card(scored: Scored, index: int, known: Reference) -> FigureCard:
-    """Return what was found in every band of scores, with the film's own band marked."""
-    found = known.bands[index]
-    dots = [_dot(found, i) for i in range(len(found.low))]
-    at = known.at(index, scored.scores[index]).i
-    said = "; ".join(
-        f"scored {band_words(dot.low, dot.high)}: {_films(dot.n)}, {in_hundred(dot.rate)} of 100 "
-        f"({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
-        for dot in dots
-        if dot.n
-    )
-    marked = band_words(dots[at].low, dots[at].high)
-    return FigureCard(
-        "film_bands",
-        "Score against what was found",
-        "this film’s band is the large one",
-        partial(draw_bands, dots, at),
-        f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
-        f"model’s score: {said}. This film’s band: {marked}.",
-        Table(
-            DOT_COLUMNS,
-            tuple(
-                (
-                    dot.low,
-                    dot.high,
-                    dot.n,
-                    *map(_known, (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
-                )
-                for dot in dots
-            ),
-        ),
-        known.source.caption,
-    )
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
-
-
-def _dot(found: Bands, i: int) -> BandDot:
-    ends, shares = (found.low, found.high), (found.mean, found.share, found.ci_low, found.ci_high)
-    low, high = (float(part[i]) for part in ends)
-    says, rate, ci_low, ci_high = (float(part[i]) for part in shares)
-    n = int(found.count[i])
-    tone: Tone = band_tone(found, i) if n >= FEW_FILMS else "few"
-    return BandDot(low, high, n, says, rate, ci_low, ci_high, tone)
 
 
 def threshold_of(known: Reference | None, index: int) -> float:
@@ -395,16 +259,24 @@ def spelled(name: str) -> str:
     return name.replace("_", " ").strip().lower()
 
 
-def strange(model: str, model_synthetic: bool, film_synthetic: bool) -> str:
+def strange(model: str, *, model_synthetic: bool, film_synthetic: bool) -> str:
     """Say that a model saw no film of this kind; empty where it did."""
     if model_synthetic == film_synthetic:
         return ""
-    if model_synthetic:
-        return (
-            f"{model} was trained on synthetic films alone. What it scores a real film, and where "
-            "the heat lies, means nothing."
-        )
+    trained, film = ("on", "real") if model_synthetic else ("on no", "synthetic")
     return (
-        f"{model} was trained on films of people. What it scores a synthetic film, and where the "
-        "heat lies, means nothing."
+        f"{model} was trained {trained} synthetic films{' alone' if model_synthetic else ''}. What "
+        f"it scores a {film} film, and where the heat lies, means nothing."
+    )
+
+
+def strange_sentence(scored: Scored, index: int, *, model_synthetic: bool) -> Sentence:
+    """Return the sentence over a film of a kind that the model never saw."""
+    why = "on synthetic films alone" if model_synthetic else "on no synthetic films"
+    score = score_words(scored.scores[index])
+    return Sentence(
+        (
+            Part(f"The model scores this film {score}, and that means nothing"),
+            Part(f": it was trained {why}."),
+        )
     )

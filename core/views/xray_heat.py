@@ -70,10 +70,11 @@ def legend_end(top: float) -> str:
     return f"scale 0 to {three(top)}, in units of the logit"
 
 
-def provenance(method: str, layer: str, top: float | None) -> str:
-    """Return how a map came about."""
+def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.WHOLE) -> str:
+    """Return how a map came about, and what of the film the network saw."""
     end = "" if top is None else f", {legend_end(top)}"
-    return f"{METHODS[method].label} on the logit, layer {layer}{end}."
+    seen = "" if frame == heat.WHOLE else " The network was shown the part within the map’s edges."
+    return f"{METHODS[method].label} on the logit, layer {layer}{end}.{seen}"
 
 
 def hidden(score: float, threshold: float) -> str:

@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from core.xray import heat
 from core.xray.heat import Frame, Map, Pixels, colours
 
-SIDE: Final = 768  # pixels of a film's longer side on a page
+SIDE: Final = 640  # pixels of a film's longer side on a page
 THUMB: Final = 200
 SHEET: Final = 1_200  # width of a sheet
 INK, PAPER, QUIET, LINE, ALARM = "#1B1F24", "#FFFFFF", "#667080", "#E5E7EB", "#B3261E"
@@ -139,8 +139,8 @@ def marked(pixels: Pixels, marks: Sequence[Mark], tag: str = "") -> Pixels:
 
 
 def png(pixels: Pixels) -> bytes:
-    """Return a picture as PNG, without any metadata."""
-    return _png(Image.fromarray(pixels))
+    """Return a picture as PNG, without any metadata, packed quickly."""
+    return _png(Image.fromarray(pixels), 1)
 
 
 def sheet(found: Sheet) -> bytes:
@@ -154,12 +154,12 @@ def sheet(found: Sheet) -> bytes:
     y = _panels(image, draw, found.panels, y)
     for line in found.lines:
         y = _text(draw, line, (EDGE, y + 10), _font(19), INK, inner)
-    return _png(image.crop((0, 0, SHEET, y + EDGE)))
+    return _png(image.crop((0, 0, SHEET, y + EDGE)), 6)
 
 
-def _png(image: Image.Image) -> bytes:
+def _png(image: Image.Image, level: int) -> bytes:
     out = io.BytesIO()
-    image.save(out, "PNG", compress_level=3)
+    image.save(out, "PNG", compress_level=level)
     return out.getvalue()
 
 

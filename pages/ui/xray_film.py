@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import LibraryError
 from core.views import xray_film as views
+from core.views import xray_tables as tables
 from core.views.clinic_plain import RISK
 from core.views.clinic_words import MINED, plain_finding
 from core.views.clinic_words import finding as finding_label
@@ -59,7 +60,7 @@ def draw(*, plain: bool) -> str:
             seen = _looked([models[one] for one in picked], film)
         if seen:
             index = _finding(seen[0], plain=plain)
-            known = reference(seen[0].model)
+            known = _reference(seen[0].model, film)
             settings = xray_pictures.controls(seen[0], index, known, plain=plain)
     if not seen:
         with top:
@@ -124,8 +125,13 @@ def _finding(seen: Looked, *, plain: bool) -> int:
     return scored.order[0] if chosen == TOP else int(chosen)
 
 
-def reference(model: Model) -> Reference | None:
-    """Return what a model's scores were worth: on its own run, else on the one picked for it."""
+def _reference(model: Model, film: Film) -> Reference | None:
+    """Return what a model's scores were worth: on its own run, else on the one picked for it.
+
+    None also where it never saw a film of this kind: then its scores are worth nothing.
+    """
+    if model.synthetic != film.synthetic:
+        return None
     run_id = model.run or xray_sources.counted_on(model)
     if not run_id:
         return None
@@ -144,16 +150,14 @@ def _said(study: Study, *, plain: bool) -> None:
     start = "Chest X-ray, in plain words" if plain else "Chest X-ray"
     parts = (start, study.main.model.name, name, study.film.title)
     widgets.eyebrow(" · ".join(parts), _chip(study.film))
-    widgets.sentence(views.sentence(study.main.scored, study.index, study.known, plain=plain))
+    widgets.sentence(study.said(plain=plain))
     frame.notices(study.film.notices)
 
 
 def _strange(study: Study) -> None:
     """Say where a model is shown films of a kind that it was never trained on."""
-    for seen in study.seen:
-        text = views.strange(seen.model.name, seen.model.synthetic, study.film.synthetic)
-        if text:
-            widgets.caveat("This says nothing here", text)
+    for text in filter(None, map(study.strange_to, study.seen)):
+        widgets.caveat("This says nothing here", text)
 
 
 def _body(study: Study, settings: Settings, *, plain: bool) -> None:
@@ -191,19 +195,20 @@ def _hundred(study: Study) -> None:
         if icons is not None:
             widgets.title("100 films like this one, by the model’s score", note)
             clinic.hundred(icons, key)
-    clinic.care(views.care(scored, study.index, known), RISK)
+    if not study.strange:
+        clinic.care(views.care(scored, study.index, known), RISK)
 
 
 def _worth(study: Study) -> None:
     """Draw what films of every score were labelled with; without any, the choice of a run."""
-    if study.known is None:
+    if study.known is None and not study.strange:
         xray_sources.count_on(study.main.model)
-    else:
-        widgets.figure(views.bands_card(study.main.scored, study.index, study.known))
+    elif study.known is not None:
+        widgets.figure(tables.bands_card(study.main.scored, study.index, study.known))
 
 
 def _findings(study: Study, *, plain: bool) -> None:
     widgets.title("The findings of this film", "each with its own reference: films of that score")
-    heads = views.HEADS if study.known is not None else views.HEADS[:2]
-    rows = views.rows(study.main.scored, study.index, study.known, plain=plain)
+    heads = tables.HEADS if study.known is not None else tables.HEADS[:2]
+    rows = tables.rows(study.main.scored, study.index, study.known, plain=plain)
     widgets.scores("The findings of this film", heads, rows)

@@ -270,7 +270,7 @@ def _draw(film: Film, shown: Drawn, name: str) -> None:
         if shown.scale == words.OWN:
             widgets.caption(words.ALONE)
         if not state.plain():
-            widgets.caption(words.provenance(seen.method, seen.layer, scene.heat.top))
+            widgets.caption(words.provenance(seen.method, seen.layer, scene.heat.top, seen.frame))
     elif shown.why_not:
         _why_not(film, shown, name)
 

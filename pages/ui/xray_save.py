@@ -2,8 +2,12 @@
 
 import streamlit as st
 
+from core.reports.html import Sheet as PageSheet
+from core.reports.html import sheet_html
 from core.views import xray_film as views
 from core.views import xray_heat as words
+from core.views import xray_tables as tables
+from core.views.clinic_plain import RISK
 from core.views.clinic_words import BANNER, finding
 from core.xray import picture
 from core.xray.picture import Panel, Sheet
@@ -24,26 +28,53 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
             key="xray.save.png",
             on_click="ignore",
         )
-        widgets.save(views.table(study.main.scored, study.known, note), "film", "Table, CSV")
+        widgets.save(tables.table(study.main.scored, study.known, note), "film", "Table, CSV")
+        st.download_button(
+            "All of it, one HTML file",
+            lambda: sheet_html(_page(study, drawn)),
+            "candor_film.html",
+            "text/html",
+            key="xray.save.html",
+            on_click="ignore",
+        )
+
+
+def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
+    """Return the view as one file: the picture to save, the bands, the findings."""
+    scored, known = study.main.scored, study.known
+    note = f"{BANNER} {study.noise}"
+    care = () if study.strange else (*views.care(scored, study.index, known), RISK)
+    cards = () if known is None else (tables.bands_card(scored, study.index, known),)
+    alt = f"{study.film.title} as the models see it; the text below says the same."
+    return PageSheet(
+        f"Chest X-ray · {study.main.model.name} · {finding(study.name)} · {study.film.title}",
+        (BANNER, study.noise),
+        study.sentence,
+        (),
+        care,
+        cards,
+        (("The findings of this film", tables.table(scored, known, note)),),
+        words.CAPTION,
+        ((alt, picture.sheet(_sheet(study, drawn))),),
+    )
 
 
 def _sheet(study: Study, drawn: list[Drawn]) -> Sheet:
     """Return the picture to save: with banner, scores, scale, method and what heat is not."""
     score = study.main.scored.scores[study.index]
-    said = views.sentence(study.main.scored, study.index, study.known, plain=False).text
     how = [
         f"{one.seen.model.name}: "
-        f"{words.provenance(one.seen.method, one.seen.layer, one.scene.heat.top)}"
+        f"{words.provenance(one.seen.method, one.seen.layer, one.scene.heat.top, one.seen.frame)}"
         for one in drawn
         if one.scene.heat is not None
     ]
-    worth = () if study.known is None else (study.known.source.where,)
-    counted = tuple(f"Counted on {where}." for where in worth)
+    counted = () if study.known is None else (f"Counted on {study.known.source.where}.",)
+    strange = filter(None, map(study.strange_to, study.seen))
     return Sheet(
         (BANNER, study.noise),
         f"{finding(study.name)}, score {views.score_words(score)}. {study.film.title}",
         tuple(map(_panel, drawn)),
-        (said, *counted, words.CAPTION, *how),
+        (study.sentence.text, *counted, *strange, words.CAPTION, *how),
     )
 
 

@@ -18,6 +18,7 @@ from pages.ui import (
     evaluate_source,
     frame,
     session,
+    site,
     state,
     widgets,
     xray_boxes,
@@ -118,9 +119,10 @@ def _boxes() -> None:
     if xray_boxes.listed():
         own = xray_films.held_films().values()
         with_box = sum(one.named in xray_boxes.listed() for one in own)
+        rest = len(xray_boxes.listed()) - with_box
         widgets.caption(
             f"The list has boxes for {with_box} of the {len(own)} films of this session, and for "
-            f"{len(xray_boxes.listed()) - with_box} others."
+            f"{rest} {'film' if rest == 1 else 'films'} that are not here."
         )
 
 
@@ -327,6 +329,7 @@ def count_on(model: Model) -> None:
             "Drop a file of this model’s scores on labelled films on the page Runs. Then this page "
             "counts how many films of a score carried the label."
         )
+        st.page_link(site.HOME.script, label="Drop scores on labelled films", icon=site.HOME.icon)
         return
     names = state.apart({run.id: run.name for run in found})
     st.selectbox(

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from core.views import xray_film as views
 from core.views.clinic_words import MINED
+from core.views.records import Sentence
 from core.views.xray_film import Reference
 from pages.ui.xray_ask import Looked
 from pages.ui.xray_films import Film
@@ -32,6 +34,32 @@ class Study:
     def main(self) -> Looked:
         """What the first model says."""
         return self.seen[0]
+
+    @property
+    def strange(self) -> str:
+        """Why nothing that the first model says of this film means anything, or empty."""
+        return self.strange_to(self.main)
+
+    def strange_to(self, seen: Looked) -> str:
+        """Why nothing that a model says of this film means anything, or empty."""
+        kinds = {
+            "model_synthetic": seen.model.synthetic,
+            "film_synthetic": self.film.synthetic,
+        }
+        return views.strange(seen.model.name, **kinds)
+
+    @property
+    def sentence(self) -> Sentence:
+        """What is said first, in the finding's own name."""
+        return self.said(plain=False)
+
+    def said(self, *, plain: bool) -> Sentence:
+        """Return what is said first."""
+        scored = self.main.scored
+        if self.strange:
+            kind = self.main.model.synthetic
+            return views.strange_sentence(scored, self.index, model_synthetic=kind)
+        return views.sentence(scored, self.index, self.known, plain=plain)
 
     @property
     def noise(self) -> str:

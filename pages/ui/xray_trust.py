@@ -1,6 +1,6 @@
 """Whether a map can be trusted: the sanity check of one map, and where maps point on many films."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Event
@@ -20,7 +20,7 @@ from core.xray.heat import Frame, Map
 from core.xray.localisation import Box, Localisation, localise
 from core.xray.methods import METHODS
 from core.xray.picture import Heat, Look
-from pages.ui import cache_xray, evaluate_ask, frame, session, widgets, xray_ask
+from pages.ui import cache_xray, evaluate_ask, frame, session, widgets, xray_ask, xray_films
 from pages.ui.cache_xray import HELD_OUT, Scene
 from pages.ui.xray_ask import Looked
 from pages.ui.xray_films import Film
@@ -32,8 +32,9 @@ HALF_WIDTH: Final = 560
 SMALL: Final = 112  # pixels of a small map
 FILMS: Final = 60  # synthetic films with the finding
 STEP: Final = 20  # asked for at once
+MOST_CASES: Final = 200
 FIRST: Final = 1_000  # number of the first such film: none of those that can be picked
-SIDE: Final = 256  # pixels that maps are compared on
+SIDE: Final = phantom.SIDE  # pixels that maps are compared on
 Json = dict[str, Any]  # Any: plain JSON values
 
 
@@ -95,6 +96,19 @@ def _small(film: Film, of_film: Frame, coarse: Map) -> bytes:
     return cache_xray.small(scene)
 
 
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A film with a box: how it is asked for, the finding's number, and where it is.
+
+    `lungs` are known of synthetic films.
+    """
+
+    asked: Json
+    index: int
+    box: Frame
+    lungs: Bool | None = None
+
+
 @dataclass
 class Pointing:
     """A comparison under way: what it is of, and the means to watch and stop it."""
@@ -106,50 +120,59 @@ class Pointing:
 
 
 def _pointing(seen: Looked, index: int) -> None:
-    """Compare where maps point with where the lesions are, on films that no model was shown."""
+    """Compare where maps point with where lesions are: on synthetic films, or on one's own."""
     name = seen.scored.findings[index]
-    if not seen.model.synthetic or xray_film.place_of(phantom.FINDINGS, name) is None:
+    cases = None if seen.model.synthetic else _own_cases(seen)
+    if cases is None and xray_film.place_of(phantom.FINDINGS, name) is None:
+        return
+    if cases is not None and not cases:
         widgets.caption(
-            "Where boxes of lesions are known, maps can be compared with them. Of this model’s "
-            "findings none are known here."
+            "Where radiologists drew boxes of lesions, maps can be compared with them: drop films "
+            "and a list of boxes under Add films."
         )
         return
-    widgets.caption(
-        f"On {FILMS} synthetic films that no model was trained on, each with this finding: does "
-        "the strongest place lie in its box, more often than by chance?"
-    )
+    if cases is None:
+        of, label = f"{FILMS} synthetic films that no model was trained on", f"{FILMS} films"
+    else:
+        label = f"{len(cases)} {'box' if len(cases) == 1 else 'boxes'}"
+        of = f"{label} on films of this session, of any finding"
+    widgets.caption(f"On {of}: does the strongest place lie in the box, more often than by chance?")
     if not METHODS[seen.method].at_once:
         widgets.caption(f"{METHODS[seen.method].label} is too slow for so many films.")
         return
     now: Pointing | None = st.session_state.get(POINTING)
-    key = repr((seen.model.asked, name, seen.method, seen.layer))
+    key = repr((seen.model.asked, name, seen.method, seen.layer, cases and len(cases)))
     if now is None or now.key != key or now.future is None:
         st.button(
-            f"Compare on {FILMS} films",
+            f"Compare on {label}",
             key="xray.pointing.start",
             on_click=_start,
-            args=(key, seen, index),
+            args=(key, seen, name, index, cases),
         )
     elif not now.future.done():
         _watch()
     else:
-        _pointed(now.future, name, seen)
+        said = xray_film.name_of(name, plain=False) if cases is None else "a box"
+        _pointed(now.future, said, of, seen)
 
 
-def _start(key: str, seen: Looked, index: int) -> None:
+def _own_cases(seen: Looked) -> list[Case]:
+    """Return every box on a film of this session, of a finding that the model has."""
+    found = []
+    for held in xray_films.offered().values():
+        for name, boxes in held.boxes.items() if not held.synthetic else ():
+            k = xray_film.place_of(seen.scored.findings, name)
+            found += [Case(held.asked, k, box) for box in boxes if k is not None]
+    return found[:MOST_CASES]
+
+
+def _start(key: str, seen: Looked, name: str, index: int, cases: list[Case] | None) -> None:
     _stop()
     cancel, works = Event(), session.room().works
     works.add(cancel)
     now = Pointing(key, cancel)
-    asked = {
-        "model": seen.model.asked,
-        "method": seen.method,
-        "layer": seen.layer,
-        "shuffled": None,
-    }
-    now.future = session.in_thread(
-        compare, asked, seen.scored.findings[index], index, now.done, cancel
-    )
+    asked = {"model": seen.model.asked, "method": seen.method, "layer": seen.layer}
+    now.future = session.in_thread(compare, asked, cases, name, index, now.done, cancel)
     now.future.add_done_callback(lambda _: works.discard(cancel))
     st.session_state[POINTING] = now
 
@@ -166,24 +189,24 @@ def _watch() -> None:
     if now is None or now.future is None or now.future.done():
         st.rerun()
     assert now is not None
-    share = len(now.done) / (2 * FILMS // STEP + 1)
+    steps = 2 * -(-(now.done or [FILMS])[0] // STEP) + 1
+    share = len(now.done) / steps
     st.progress(min(1.0, share), text="Drawing films and asking the model for its maps.")
     if st.button("Stop", key="xray.pointing.stop", on_click=_stop):
         st.rerun()
 
 
-def _pointed(future: "Future[dict[str, Localisation]]", name: str, seen: Looked) -> None:
+def _pointed(future: "Future[dict[str, Localisation]]", said: str, of: str, seen: Looked) -> None:
     try:
         found = future.result()
     except AuditError as error:
         frame.refusal(error)
         st.button("Compare again", key="xray.pointing.again", on_click=_stop)
         return
-    said = xray_film.name_of(name, plain=False)
     st.markdown(views.pointing_text(found, said))
     caption = (
-        f"{FILMS} synthetic films of seed {HELD_OUT}. {METHODS[seen.method].label}, layer "
-        f"{seen.layer}. IoU: of the box and what reaches half of a map’s largest value."
+        f"On {of}. {METHODS[seen.method].label}, layer {seen.layer}. IoU: of the box and what "
+        "reaches half of a map’s largest value."
     )
     left, right = st.columns(2, gap="medium")
     with left:
@@ -194,16 +217,22 @@ def _pointed(future: "Future[dict[str, Localisation]]", name: str, seen: Looked)
 
 
 def compare(
-    asked: Json, finding: str, index: int, done: list[int], cancel: Event
+    asked: Json,
+    cases: list[Case] | None,
+    finding: str,
+    index: int,
+    done: list[int],
+    cancel: Event,
 ) -> dict[str, Localisation]:
-    """Return how well maps point at the boxes of a finding; runs in a thread, without Streamlit.
+    """Return how well maps point at boxes; runs in a thread, without Streamlit.
 
     Parameters
     ----------
     asked : dict
         Model, method and layer, as `heats` takes them.
+    cases : list of Case or None
+        None: synthetic films with the finding, drawn here.
     finding : str
-        Of the synthetic films.
     index : int
         Its number in the model.
     done : list of int
@@ -211,50 +240,56 @@ def compare(
     cancel : Event
         Stops it.
     """
-    numbers, boxes, lungs = _films(finding, cancel)
-    done.append(len(numbers))
-    maps: dict[str, list[Map]] = {}
+    if cases is None:
+        cases = _drawn_cases(finding, index, cancel)
+    done.append(len(cases))
+    maps: dict[str, list[Map]] = {views.MODEL: [], views.SHUFFLED: []}
     for key, seed in ((views.MODEL, None), (views.SHUFFLED, SEED)):
-        maps[key] = []
-        for start in range(0, len(numbers), STEP):
-            part = numbers[start : start + STEP]
+        for start in range(0, len(cases), STEP):
+            part = cases[start : start + STEP]
             question = {
                 **asked,
-                "films": [{"phantom": [HELD_OUT, number]} for number in part],
-                "pairs": [[place, index] for place in range(len(part))],
+                "films": [case.asked for case in part],
+                "pairs": [[place, case.index] for place, case in enumerate(part)],
                 "shuffled": seed,
             }
             answer = shared().call("heats", question, cancel=cancel)
             maps[key] += [
-                heat.on_film(one, cast(Frame, tuple(frame_of)), (phantom.SIDE, phantom.SIDE))
-                for one, frame_of in zip(answer.arrays["maps"], answer.found["frames"], strict=True)
+                heat.on_film(one, cast(Frame, tuple(of_film)), (SIDE, SIDE))
+                for one, of_film in zip(answer.arrays["maps"], answer.found["frames"], strict=True)
             ]
             done.append(start)
-    maps.update(_priors(lungs))
+    maps.update(_priors(cases))
+    boxes = [_pixels(case.box) for case in cases]
     return {key: localise(found, boxes) for key, found in maps.items()}
 
 
-def _films(finding: str, cancel: Event) -> tuple[list[int], list[Box], list[Bool]]:
-    """Return numbers, boxes and lungs of the first films with a finding."""
-    numbers: list[int] = []
-    boxes: list[Box] = []
-    lungs: list[Bool] = []
+def _pixels(box: Frame) -> Box:
+    left, top, right, bottom = (SIDE * end for end in box)
+    return left, top, right, bottom
+
+
+def _drawn_cases(finding: str, index: int, cancel: Event) -> list[Case]:
+    """Return the first synthetic films with a finding."""
+    found: list[Case] = []
     number = FIRST
-    while len(numbers) < FILMS and not cancel.is_set():
+    while len(found) < FILMS and not cancel.is_set():
         drawn = phantom.draw(HELD_OUT, number)
         if finding in drawn.boxes:
-            numbers.append(number)
-            boxes.append(drawn.boxes[finding])
-            lungs.append(drawn.lungs)
+            left, top, right, bottom = (end / phantom.SIDE for end in drawn.boxes[finding])
+            asked = {"phantom": [HELD_OUT, number]}
+            found.append(Case(asked, index, (left, top, right, bottom), drawn.lungs))
         number += 1
-    return numbers, boxes, lungs
+    return found
 
 
-def _priors(lungs: Sequence[Bool]) -> Mapping[str, list[Map]]:
+def _priors(cases: Sequence[Case]) -> dict[str, list[Map]]:
     """Return maps that know nothing of a film: its centre, and where lungs are on average."""
-    side = phantom.SIDE
-    centre = np.zeros((side, side), np.float32)
-    centre[side // 2, side // 2] = 1.0
-    centre = ndimage.gaussian_filter(centre, side / 8)
-    mean = ndimage.gaussian_filter(np.mean(lungs, axis=0).astype(np.float32), 2.0)
-    return {views.CENTRE: [centre] * len(lungs), views.LUNGS: [mean] * len(lungs)}
+    centre = np.zeros((SIDE, SIDE), np.float32)
+    centre[SIDE // 2, SIDE // 2] = 1.0
+    found = {views.CENTRE: ndimage.gaussian_filter(centre, SIDE / 8)}
+    lungs = [case.lungs for case in cases if case.lungs is not None]
+    if lungs:
+        mean = np.mean(lungs, axis=0).astype(np.float32)
+        found[views.LUNGS] = ndimage.gaussian_filter(mean, 2.0)
+    return {key: [one] * len(cases) for key, one in found.items()}

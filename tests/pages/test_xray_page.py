@@ -172,6 +172,28 @@ def test_a_sanity_check_shows_how_the_map_changes(xray, weights):
     assert "as trained: 1.00" in said(test)
 
 
+def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xray, weights):
+    test = with_model(drop(xray(), (NAME, film()), ("other.png", film(1))), weights)
+    rows = ["image,finding,x,y,w,h", f"{NAME},Effusion,102.4,512,204.8,256", "x.png,Mass,1,1,9,9"]
+    uploader(test, "Boxes of").set_value(("boxes.csv", "\n".join(rows).encode(), "text/csv"))
+    until(test.run(), lambda: "list of boxes in a sealed" not in said(test))
+    assert "boxes for 1 of the 2 films of this session, and for 1 film that" in said(test)
+    assert "DOE" not in said(test) + repr(test.session_state)
+    test.query_params["of"] = "2"
+    test.query_params["film"] = "f1"
+    until(test.run(), lambda: "The findings of this film" in said(test))
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    box.set_value(0.0)
+    fine(test.run())
+    alts = [one.proto.imgs[0].alt for one in test.get("image")]
+    (effusion,) = [alt for alt in alts if "Effusion" in alt]
+    assert effusion.startswith("Film 1. 1 box where Effusion is.")
+    assert "of it lies in the box" in effusion
+    button(test, "Compare on 1 box").click()
+    until(test.run(), lambda: "On so few films" in said(test))
+    fine(test)
+
+
 def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
     (ten,) = [one for one in test.toggle if "Ten crops" in one.label]

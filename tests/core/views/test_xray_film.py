@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.table import csv_text
 from core.views import xray_film as views
+from core.views import xray_tables as tables
 from core.views.clinic_words import Source
 from core.views.xray_film import Reference, Scored
 from core.xray.phantom import FINDINGS
@@ -59,7 +60,7 @@ def test_without_a_test_set_no_number_is_given():
     text = views.sentence(film(0.74), 0, None, plain=False).text
     assert "no test set of this model is loaded" in text
     assert "74" in text
-    assert len(views.rows(film(0.74), 0, None, plain=False)[0].cells) == 1
+    assert len(tables.rows(film(0.74), 0, None, plain=False)[0].cells) == 1
     assert views.threshold_of(None, 0) == 0.5
     assert views.threshold_of(known(), 0) == pytest.approx(0.29)
 
@@ -88,21 +89,21 @@ def test_what_must_be_read_beside_a_score():
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
-    found = views.rows(film(0.2, 0.9), 0, known(), plain=False)
+    found = tables.rows(film(0.2, 0.9), 0, known(), plain=False)
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
     assert found[1].cells[4].value == "cannot be told"  # no film of 10 to 20
 
 
 def test_the_file_says_in_every_row_what_it_is_not_for():
-    text = csv_text(views.table(film(0.74), known(), NOTE))
+    text = csv_text(tables.table(film(0.74), known(), NOTE))
     head, *lines = text.splitlines()
     assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
     assert all(line.endswith(f'"{NOTE}"') for line in lines)
     assert "CheXNet,Effusion,0.74," in lines[0]
     assert ",48,29," in lines[0]
-    empty = views.table(film(0.74), None, NOTE).rows[0]
-    assert len(empty) == len(views.COLUMNS)
+    empty = tables.table(film(0.74), None, NOTE).rows[0]
+    assert len(empty) == len(tables.COLUMNS)
     assert empty[3:11] == (None,) * 8
 
 
@@ -114,16 +115,26 @@ def test_the_icons_are_the_numbers_of_the_sentence():
 
 
 def test_the_alt_text_of_the_bands_names_the_films_own():
-    card = views.bands_card(film(0.74), 0, known())
+    card = tables.bands_card(film(0.74), 0, known())
     assert card.alt.endswith("This film’s band: 70 to 80.")
     assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
     assert card.table.rows[7][2] == 48
 
 
 def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
-    assert views.strange("A", True, True) == views.strange("A", False, False) == ""
-    assert "real film" in views.strange("A", True, False)
-    assert "synthetic film" in views.strange("A", False, True)
+    for kind in (True, False):
+        assert views.strange("A", model_synthetic=kind, film_synthetic=kind) == ""
+    assert views.strange("A", model_synthetic=True, film_synthetic=False) == (
+        "A was trained on synthetic films alone. What it scores a real film, and where the heat "
+        "lies, means nothing."
+    )
+    found = views.strange("A", model_synthetic=False, film_synthetic=True)
+    assert found.startswith("A was trained on no synthetic films. What it scores a synthetic film")
+    said = views.strange_sentence(film(0.74), 0, model_synthetic=True).text
+    assert said == (
+        "The model scores this film 74, and that means nothing: it was trained on synthetic films "
+        "alone."
+    )
 
 
 def test_findings_match_by_name_whatever_their_spelling():
