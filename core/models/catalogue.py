@@ -76,7 +76,7 @@ MODELS: Final[dict[str, ModelEntry]] = {
         "Two short stages in which every layer sees all before it: trains on CPUs, for films and "
         "other images from 64 x 64 on.",
         "Candor; Huang et al. 2017",
-        0.09,
+        0.05,
     ),
     "small_cnn": ModelEntry(
         "Small CNN",

@@ -11,7 +11,7 @@ from core.models.layers import convolution, draw_he_normal
 GROWTH: Final = 32
 DEPTHS: Final = (6, 12, 24, 16)
 SMALL_GROWTH: Final = 12
-SMALL_DEPTHS: Final = (4, 6)
+SMALL_DEPTHS: Final = (3, 3)
 
 
 class Dense(nn.Module):
@@ -61,7 +61,7 @@ def densenet121(channels: int, n_outputs: int) -> nn.Sequential:
 
 
 def densenet_small(channels: int, n_outputs: int) -> nn.Sequential:
-    """Return a DenseNet of two short stages for grey films: growth 12, 4 and 6 blocks.
+    """Return a DenseNet of two short stages for grey films: growth 12, three blocks each.
 
     Stem, pooling and transition each halve both sides: films of 128 x 128 end in maps of 16 x 16.
 

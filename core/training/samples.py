@@ -96,7 +96,7 @@ SMALL: Final[Json] = {
 FILMS: Final[Json] = {
     "data": "phantom",
     "model": "densenet_small",
-    "epochs": 16,
+    "epochs": 14,
     "batch_size": 64,
     "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
     "schedule": {"name": "cosine"},
