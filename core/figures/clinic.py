@@ -12,12 +12,32 @@ from core.figures.numbers import THIN, count, in_hundred
 from core.figures.theme import Theme, Tone, axis, layout
 from core.metrics.records import BinTable
 
+RESEARCH = "Research use, not a medical device."
 TICKS = (0.002, 0.01, 0.05, 0.20, 0.50, 0.80, 0.95)
 TICK_TEXT = ("0.2", "1", "5", "20", "50", "80", "95")
 LOWEST, HIGHEST = 0.001, 0.98  # ends of a small diagram; what lies beyond sits on the edge
 SMALL_PX = 196
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")
 BANDS_PX = 330
+
+
+def signed(figure: go.Figure, theme: Theme) -> go.Figure:
+    """Write into a figure what every copy of it must say, and make room for it; returns it."""
+    below = int(figure.layout.margin.b)
+    figure.update_layout(margin={"b": below + 14}, height=figure.layout.height + 14)
+    figure.add_annotation(
+        x=1,
+        y=0,
+        xref="paper",
+        yref="paper",
+        yshift=-below - 2,
+        text=RESEARCH,
+        showarrow=False,
+        xanchor="right",
+        yanchor="top",
+        font={"size": 11, "color": theme.quiet},
+    )
+    return figure
 
 
 def log_odds(p: Float | float) -> Float:
@@ -157,7 +177,7 @@ def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
             figure.add_trace(_band_dot(dot, theme, index=i, chosen=i == chosen))
     if dots[chosen].n:
         figure.add_annotation(_pointer(dots[chosen], theme))
-    return figure
+    return signed(figure, theme)
 
 
 def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Scatter:

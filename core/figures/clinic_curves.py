@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
-from core.figures.clinic import TONES, diagonal, log_odds, reading
+from core.figures.clinic import TONES, diagonal, log_odds, reading, signed
 from core.figures.marks import PRESENCE, filled, hover
 from core.figures.numbers import THIN, count, percent
 from core.figures.theme import Theme, axis, faded, layout
@@ -83,7 +83,7 @@ def flexible(curve: Curve | None, bins: BinTable, theme: Theme, *, few: bool) ->
         of_tone = [i for i in at if reading(bins, i, few=few) == tone]
         if of_tone:
             figure.add_trace(_dots(bins, of_tone, theme.mark(tone), inside, theme))
-    return figure
+    return signed(figure, theme)
 
 
 def _curve(curve: Curve, ends: Float, theme: Theme, *, few: bool) -> list[go.Scatter]:
@@ -220,7 +220,7 @@ def distributions(found: ByOutcome, films: str, theme: Theme) -> go.Figure:
             xanchor="right",
             font={"size": 13, "color": colour},
         )
-    return figure
+    return signed(figure, theme)
 
 
 def decision(
@@ -291,7 +291,7 @@ def decision(
         )
     )
     _name_lines(figure, (x, model, everyone), (bottom, top), theme)
-    return figure
+    return signed(figure, theme)
 
 
 def _name_lines(

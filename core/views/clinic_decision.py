@@ -9,7 +9,7 @@ from core.arrays import Bool
 from core.figures import clinic_curves as figures
 from core.figures.numbers import count, percent, points, span
 from core.views.clinic_study import THRESHOLDS, OneFinding
-from core.views.clinic_words import Source, finding
+from core.views.clinic_words import Source, finding, sourced
 from core.views.records import Column, FigureCard, Table
 
 BENEFIT = (
@@ -49,7 +49,7 @@ def decision_card(
         partial(figures.decision, net, spoken, ends),
         f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{said}",
-        Table(columns, rows),
+        sourced(Table(columns, rows), source),
         f"{net.n_resamples} resamples, seed {net.seed}. {source.caption}",
     )
 

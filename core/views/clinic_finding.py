@@ -13,7 +13,7 @@ from core.metrics.clinical_groups import too_few
 from core.metrics.records import Score
 from core.views.cards import bin_table
 from core.views.clinic_study import CURVE, Error, OneFinding
-from core.views.clinic_words import TOO_FEW, Source, finding
+from core.views.clinic_words import TOO_FEW, Source, finding, sourced
 from core.views.posthoc_words import TOLD
 from core.views.records import (
     CellWords,
@@ -301,7 +301,7 @@ def _curve_card(source: Source, label: str, found: OneFinding) -> FigureCard:
         f"{label}: flexible calibration curve with its band over {len(filled(found.bins))} bins"
         f"{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score (ICI) "
         f"{points(ici.value)} points, a perfect model up to {points(floor.q95)}.",
-        bin_table(found.bins),
+        sourced(bin_table(found.bins), source),
         smoother + source.caption,
     )
 
@@ -326,7 +326,10 @@ def _outcomes_card(source: Source, label: str, found: OneFinding) -> FigureCard:
         partial(figures.distributions, drawn, source.films),
         f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half of "
         f"the others above {halves[1]}.",
-        Table(columns, tuple((float(a), float(b), int(n), int(m)) for a, b, n, m in rows)),
+        sourced(
+            Table(columns, tuple((float(a), float(b), int(n), int(m)) for a, b, n, m in rows)),
+            source,
+        ),
         source.caption,
     )
 

@@ -14,7 +14,7 @@ from core.metrics.records import Score
 from core.published import Printed
 from core.views import clinic_table as tables
 from core.views.clinic_study import MASS_BINS, Findings
-from core.views.clinic_words import TONES, TOO_FEW, Source, finding
+from core.views.clinic_words import TONES, TOO_FEW, Source, finding, sourced
 from core.views.records import (
     Cell,
     Column,
@@ -273,7 +273,7 @@ def _bin_rows(source: Source, found: Findings, which: Sequence[int]) -> Table:
                     TOO_FEW if few else TONES[reading(bins, i, few=False)],
                 )
             )
-    return Table(BIN_COLUMNS, tuple(rows))
+    return sourced(Table(BIN_COLUMNS, tuple(rows)), source)
 
 
 def explanation() -> str:

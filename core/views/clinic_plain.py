@@ -11,7 +11,14 @@ from core.figures.clinic import bands as draw_bands
 from core.figures.numbers import THIN, count, in_hundred, known, points
 from core.figures.theme import Tone
 from core.metrics.clinical import Bands, bands, shifted
-from core.views.clinic_words import TONES, Source, finding, labelled_with, plain_finding
+from core.views.clinic_words import (
+    TONES,
+    Source,
+    finding,
+    labelled_with,
+    plain_finding,
+    sourced,
+)
 from core.views.records import Column, FigureCard, Part, Sentence, Swatch, Table
 
 FEW_FILMS = 20  # in a band: below it no picture of 100 is made from it
@@ -259,7 +266,7 @@ def _card(source: Source, name: str, found: Bands, dots: list[BandDot], chosen: 
         "",
         partial(draw_bands, dots, chosen),
         f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}.",
-        Table(COLUMNS, rows),
+        sourced(Table(COLUMNS, rows), source),
         source.caption,
     )
 

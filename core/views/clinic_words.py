@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from core.figures.clinic import RESEARCH
 from core.figures.numbers import count
 from core.figures.theme import Tone
+from core.views.records import Column, Table
 
-BANNER: Final = "Research use, not a medical device."
+BANNER: Final = RESEARCH
 MINED: Final = "Its reference labels were mined from reports by a program and are often wrong."
 LABELS_MAY_ERR: Final = "Reference labels can be wrong, too, and then these numbers are."
 SYNTHETIC: Final = "Films, findings and labels are synthetic."
@@ -90,6 +92,12 @@ class Source:
             f"n = {count(self.n)} {self.films}, {self.split} split{rest}, file digest "
             f"{self.digest[:8]}. {BANNER} {self.noise}"
         )
+
+
+def sourced(table: Table, source: Source) -> Table:
+    """Return a table whose every row says where it comes from and what it must not be used for."""
+    column = Column("source", "source")
+    return Table((*table.columns, column), tuple((*row, source.caption) for row in table.rows))
 
 
 def _key(name: str) -> str:

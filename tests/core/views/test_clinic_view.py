@@ -246,6 +246,8 @@ def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest
     weak = badge(source(), stretched)
     assert weak.title == "This score is not a probability"
     assert not weak.alarm
+    assert badge(source(), replace(stretched, fit=honest.fit)) is None  # both hold their ideals
+    assert badge(source(), replace(stretched, audit=honest.audit)) is None  # within the floor
     rng = np.random.default_rng(1)
     p = sigmoid(rng.normal(-4.5, 1.6, N))
     y = (rng.random(N) < p).astype(np.int64)
@@ -319,6 +321,7 @@ def test_decision_words_follow_the_numbers(stretched):
         i = int(np.argmin(np.abs(net.thresholds - t / 100)))
         share = stretched.flagged_events[i] / stretched.flagged[i]
         assert ("so better than treating none" in text) == (share > t / 100)
+        assert ("not above the threshold" in text) == (share <= t / 100)
         assert (value > 0) == (share > t / 100)
     said = clinic_decision.benefit_words(stretched, (0.05, 0.4))
     inside = (net.thresholds >= 0.0499) & (net.thresholds <= 0.4001)
@@ -415,6 +418,19 @@ def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
     assert body.count(f"<strong>{BANNER}</strong>") == body.count(f"<strong>{MINED}</strong>") == 2
     assert "<script>x" not in html
     assert "<b>x</b>" not in body
+
+
+def test_every_copy_says_what_it_is(found, stretched):
+    plain = plain_view(source(), "Effusion", stretched.p, stretched.y, band=1)
+    full = finding_view(source(), "Effusion", stretched)
+    decision = clinic_decision.decision_card(source(), "Effusion", stretched, (0.1, 0.4))
+    for card in (plain.card, full.curve, full.outcomes, decision):
+        notes = [note.text for note in card.figure("dark").layout.annotations]
+        assert BANNER in notes
+        assert BANNER in card.caption
+        assert all(BANNER in line["source"] for line in numbers_of(card.table))
+    for table in (view(found).table, view(found).together.table, full.table):
+        assert all(BANNER in line["source"] for line in numbers_of(table))
 
 
 def test_order_and_table_names_are_stable(found):
