@@ -116,7 +116,8 @@ def contours(film: Pixels, share: Map, levels: tuple[float, ...] = LEVELS) -> Pi
 
 def _edge(inside: Bool, width: int) -> Bool:
     """Return the pixels of a region within `width` of its end; the film's end is none."""
-    return inside & ~ndimage.binary_erosion(inside, iterations=width, border_value=1)
+    least = ndimage.minimum_filter(inside.astype(np.uint8), size=2 * width + 1, mode="nearest")
+    return np.asarray(inside & (least == 0))
 
 
 def _table() -> Pixels:

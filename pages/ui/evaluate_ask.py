@@ -61,15 +61,18 @@ def key(name: str, question: Json) -> str:
     return f"{name} {json.dumps(question, sort_keys=True)}"
 
 
-def ask(name: str, question: Json) -> Outcome | None:
+def ask(name: str, question: Json, *, patient: bool = False) -> Outcome | None:
     """Return the answer to a question, putting it first where that was not done.
 
     A question of the same name that still waits is taken back: one thing is asked at a time.
+    `patient` leaves the one that is being answered alone, for ending it would end the process,
+    which then has to load torch anew.
     """
     asked, wanted = _asked(), key(name, question)
     if wanted not in asked:
         for other in [k for k, one in asked.items() if one.name == name and _waits(one)]:
-            asked.pop(other).stop()
+            if not patient or asked[other].future.cancel():
+                asked.pop(other).stop()
         asked[wanted] = _put(name, question)
         while len(asked) > KEPT:
             asked.pop(next(iter(asked)))

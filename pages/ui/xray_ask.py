@@ -81,7 +81,7 @@ def look_as(seen: Looked, film: Film, method: str, layer: str, finding: int) -> 
 
 def _answer(asked: Json) -> Answer | None:
     """Return an answer, asking first; what was refused is said, and can be asked again."""
-    found = asking.ask(HEAT, asked)
+    found = asking.ask(HEAT, asked, patient=True)
     if isinstance(found, AuditError):
         frame.refusal(found)
         key = f"xray.again.{asking.key(HEAT, asked).__hash__()}"

@@ -193,7 +193,7 @@ def _top(seen: Looked, index: int, scale: str) -> float | None:
         return heat.top_of([seen.maps[index]])
     if scale == words.FINDINGS:
         return heat.top_of(seen.maps.values())
-    found = evaluate_ask.ask(HEATS, films_question(seen, index))
+    found = evaluate_ask.ask(HEATS, films_question(seen, index), patient=True)
     if found is None:
         xray_ask.wait("The other films are looked at, for one scale.", evaluate_ask.awaited())
         return None

@@ -9,6 +9,8 @@ from PIL import Image, PngImagePlugin
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
+from core.inference.film_model import FilmModel
+from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from core.xray import phantom
 from pages.ui.cache_xray import EXAMPLES, HELD_OUT
@@ -192,6 +194,24 @@ def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xr
     button(test, "Compare on 1 box").click()
     until(test.run(), lambda: "On so few films" in said(test))
     fine(test)
+
+
+def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weights, tmp_path):  # noqa: F811
+    model = FilmModel(CHEST, 14, 1, Preprocessing((128, 128), (0.5,), (0.25,)), str(weights))
+    base = {"model": model.to_json(), "findings": [0], "layer": None}
+    slow = base | {"film": {"phantom": [3, 0]}, "method": "scorecam"}
+    then = base | {"film": {"phantom": [3, 1]}, "method": "gradcam"}
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import streamlit as st\nfrom pages.ui import evaluate_ask\n"
+        f"for one in ({slow!r}, {then!r}):\n"
+        "    evaluate_ask.ask('heat', one, patient=True)\n"
+        f"st.write('both' if all(evaluate_ask.answered('heat', one) is not None and not "
+        f"isinstance(evaluate_ask.answered('heat', one), Exception) for one in ({slow!r}, "
+        f"{then!r})) else 'not yet')\n"
+    )
+    test = AppTest.from_file(str(script), default_timeout=600).run()
+    until(test, lambda: "both" in said(test))
 
 
 def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):

@@ -1,14 +1,19 @@
+import base64
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.predictions import Predictions, ScoreKind, Task
+from core.reports.html import Sheet, sheet_html
 from core.reports.table import csv_text
 from core.views import xray_film as views
 from core.views import xray_tables as tables
 from core.views.clinic_words import Source
 from core.views.xray_film import Reference, Scored
+from core.xray import picture
 from core.xray.phantom import FINDINGS
 
 NAMES = ("Effusion", "Pleural_Thickening")
@@ -142,3 +147,25 @@ def test_findings_match_by_name_whatever_their_spelling():
     assert not views.names_match(("Effusion", "Mass"), ("Mass", "Effusion"))
     assert views.place_of(FINDINGS, "effusion") == 2
     assert views.place_of(FINDINGS, "Hernia") is None
+
+
+def test_a_saved_film_is_one_file_with_its_picture_inside():
+    drawn = picture.png(picture.coloured(np.full((40, 40), 90, np.uint8)))
+    html = sheet_html(
+        Sheet(
+            "Chest X-ray",
+            (NOTE,),
+            views.sentence(film(0.74), 0, known(), plain=False),
+            (),
+            views.care(film(0.74), 0, known()),
+            (tables.bands_card(film(0.74), 0, known()),),
+            (("Findings", tables.table(film(0.74), known(), NOTE)),),
+            "caption",
+            (("<Film> 1", drawn),),
+        )
+    )
+    (inline,) = re.findall(r'alt="&lt;Film&gt; 1" src="data:image/png;base64,([^"]+)"', html)
+    assert base64.b64decode(inline) == drawn
+    assert "img-src data:" in html
+    assert html.count(f"<strong>{NOTE}</strong>") == 2
+    assert "about 60 " in html
