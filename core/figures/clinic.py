@@ -17,24 +17,26 @@ TICKS = (0.002, 0.01, 0.05, 0.20, 0.50, 0.80, 0.95)
 TICK_TEXT = ("0.2", "1", "5", "20", "50", "80", "95")
 LOWEST, HIGHEST = 0.001, 0.98  # ends of a small diagram; what lies beyond sits on the edge
 SMALL_PX = 196
+LINE_PX = 18
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")
 BANDS_PX = 330
 
 
 def signed(figure: go.Figure, theme: Theme) -> go.Figure:
     """Write into a figure what every copy of it must say, and make room for it; returns it."""
-    below = int(figure.layout.margin.b)
-    figure.update_layout(margin={"b": below + 14}, height=figure.layout.height + 14)
+    below = int(figure.layout.margin.b) + LINE_PX
+    figure.update_layout(margin={"b": below}, height=figure.layout.height + LINE_PX)
+    figure.update_xaxes(title={"standoff": 4})
     figure.add_annotation(
         x=1,
         y=0,
         xref="paper",
         yref="paper",
-        yshift=-below - 2,
+        yshift=3 - below,
         text=RESEARCH,
         showarrow=False,
         xanchor="right",
-        yanchor="top",
+        yanchor="bottom",
         font={"size": 11, "color": theme.quiet},
     )
     return figure

@@ -299,22 +299,20 @@ def _name_lines(
 ) -> None:
     """Write what each line is beside it."""
     x, model, everyone = lines
-    middle = x.size // 2
-    seen = np.flatnonzero(everyone > ends[0] * 0.6)
-    at = int(seen[-1]) if seen.size else 0
+    falls = np.interp(-0.7 * ends[0], -everyone, x)  # where treating all leaves the picture
     for place, y, text, colour, shift in (
-        (x[middle], model[middle], "follow the model", theme.ink, 16),
-        (x[-1], 0.0, "treat none", theme.quiet, -10),
-        (x[at], everyone[at], "treat all", theme.quiet, 0),
+        (x[x.size // 2], model[x.size // 2], "follow the model", theme.ink, 16),
+        (x[(2 * x.size) // 5], 0.0, "treat none", theme.quiet, -10),
+        (min(falls, x[-1]), max(0.7 * ends[0], everyone[-1]), "treat all", theme.quiet, 0),
     ):
-        last = text == "treat none"
+        beside = text == "treat all"
         figure.add_annotation(
             x=float(place),
             y=float(y),
             text=text,
             showarrow=False,
-            xanchor="right" if last else "left",
-            xshift=8 if text == "treat all" else 0,
+            xanchor="right" if beside and place > x.mean() else "left",
+            xshift=0 if not beside else -8 if place > x.mean() else 8,
             yshift=shift,
             font={"size": 13, "color": colour},
         )

@@ -85,15 +85,15 @@ def _harmed(found: Difference) -> bool:
 
 def caption(source: Source, parts: Parts) -> str:
     """Return which rows were fitted on and which are reported."""
+    fitted, reported = count(parts.fit.n), count(parts.test.n)
     where = (
-        f"half of them, drawn with seed {parts.cut[1]}; reported on the other half"
+        f"half of the {source.films} ({fitted}, drawn with seed {parts.cut[1]}), reported on the "
+        f"other half ({reported})"
         if parts.cut is not None
-        else f"the {parts.fit_name} split; reported on {parts.test_name}"
+        else f"{parts.fit_name} ({fitted} {source.films}), reported on {parts.test_name} "
+        f"({reported})"
     )
-    return (
-        f"Fitted by log-loss on {count(parts.fit.n)} {source.films}, {where} "
-        f"({count(parts.test.n)}). Differences are paired. {source.caption}"
-    )
+    return f"Fitted by log-loss on {where}. Differences are paired. {source.caption}"
 
 
 def table(source: Source, found: Mapping[int, Heated]) -> Table:
