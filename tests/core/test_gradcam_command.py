@@ -16,18 +16,28 @@ from core.xray.heat import on_film
 pytestmark = pytest.mark.slow
 
 
+DRAWN = [phantom.draw(4, index).pixels for index in range(40)]
+
+
+def shown(films):
+    return (torch.from_numpy(np.stack(films))[:, None] / 255 - phantom.MEAN) / phantom.STD
+
+
 @pytest.fixture(scope="module")
 def network():
+    """A random network whose outputs are alike on average, so that films differ in the highest."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        return build("densenet_small", n_outputs=4, channels=1, size=(128, 128)).eval()
+        net = build("densenet_small", n_outputs=4, channels=1, size=(128, 128)).eval()
+    with torch.no_grad():
+        net.linear.bias -= net(shown(DRAWN)).mean(0)
+    return net
 
 
 @pytest.fixture
 def files(tmp_path, network):
     save_file(network.state_dict(), tmp_path / "net.safetensors")
-    film = phantom.draw(4, 0).pixels
-    Image.fromarray(film).save(tmp_path / "DOE JANE.png")
+    Image.fromarray(DRAWN[0]).save(tmp_path / "DOE JANE.png")
     (tmp_path / "out").mkdir()
     return [str(tmp_path / "net.safetensors"), str(tmp_path / "DOE JANE.png")], tmp_path / "out"
 
@@ -44,9 +54,8 @@ def test_maps_lie_on_the_film_with_their_scores(files, capsys, network):
     code, found = said(capsys, *arguments, "--finding", "Effusion", "--finding", "Nodule")
     assert code == 0
     assert [one["finding"] for one in found] == ["Effusion", "Nodule"]
-    pixels = torch.from_numpy(phantom.draw(4, 0).pixels)[None, None].float() / 255
-    shown = (pixels - phantom.MEAN) / phantom.STD
-    by_hand = gradcam.heat(network, shown, [(0, 2), (0, 0)], method="gradcam", layer="relu")
+    pairs = [(0, 2), (0, 0)]
+    by_hand = gradcam.heat(network, shown(DRAWN[:1]), pairs, method="gradcam", layer="relu")
     for place, one in enumerate(found):
         whole = np.load(out / one["map"])
         assert whole.dtype == np.float32
@@ -68,6 +77,20 @@ def test_without_a_finding_the_highest_score_is_shown_and_no_file_name(files, ca
     _, found = said(capsys, checkpoint, film, "--out", str(out), "--finding", "all")
     highest = max(found, key=lambda one: one["probability"])
     assert f"film 1: {highest['finding']}" in text
+
+
+def test_each_film_has_its_own_highest_finding(files, capsys, network, tmp_path):
+    (checkpoint, _), out = files
+    with torch.no_grad():
+        highest = network(shown(DRAWN)).argmax(1).tolist()
+    other = next(index for index, finding in enumerate(highest) if finding != highest[0])
+    paths = [str(tmp_path / f"{index}.png") for index in (0, other)]
+    for index, path in zip((0, other), paths, strict=True):
+        Image.fromarray(DRAWN[index]).save(path)
+    names = ("--names", ",".join(phantom.FINDINGS))
+    _, found = said(capsys, checkpoint, *paths, "--out", str(out), *names)
+    expected = [phantom.FINDINGS[highest[index]] for index in (0, other)]
+    assert [one["finding"] for one in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,21 @@ def test_the_frame_agrees_with_what_prepare_cuts_out():
     assert seen.mean() > 0.98
 
 
+def test_maps_of_a_wide_film_lie_where_the_network_looked(tmp_path):
+    np.save(tmp_path / "wide.npy", np.pad(phantom.draw(2, 1).pixels, ((0, 0), (64, 64))))
+    film = {"file": str(tmp_path / "wide.npy")}
+    how = Preprocessing((128, 128), HOW.mean, HOW.std, cover=True)
+    about = model(tmp_path, 0, how)
+    said, arrays = films.heat(question(about, film))
+    assert said["frame"] == [0.25, 0.0, 0.75, 1.0]
+    asked = {"films": [film], "pairs": [[0, 2]], "method": "gradcam", "layer": None}
+    many = films.heats({"model": about, "shuffled": None, **asked})
+    assert many[0]["frames"] == [said["frame"]]
+    np.testing.assert_allclose(many[1]["maps"][0], arrays["maps"][2], atol=1e-5)
+    plain = films.heat(question(about, {"phantom": [2, 1]}))[1]
+    np.testing.assert_allclose(arrays["maps"], plain["maps"], atol=1e-5)
+
+
 def test_ten_crops_average_sigmoids_and_maps_are_of_the_middle(tmp_path):
     ten = Preprocessing(
         (112, 112), HOW.mean, HOW.std, crop=0.875, crops=10, average="probabilities"

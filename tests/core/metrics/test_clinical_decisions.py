@@ -200,6 +200,23 @@ def test_predictive_values_at_the_same_prevalence_are_those_of_the_rows():
     assert rare.npv.value == pytest.approx(kept / (kept + missed))
 
 
+def test_predictive_values_elsewhere_span_the_corners_of_both_intervals():
+    p, y = rows(6)
+    (tn, fp), (fn, tp) = confusion_matrix(y, p >= 0.3)
+    corner = {"alpha": 1 - np.sqrt(0.95), "method": "wilson"}
+    sensitivity = proportion_confint(tp, tp + fn, **corner)
+    specificity = proportion_confint(tn, tn + fp, **corner)
+    found = clinical.classified(p, y, 0.3, prevalence=0.1)
+    ppv = [
+        a * 0.1 / (a * 0.1 + (1 - b) * 0.9) for a, b in zip(sensitivity, specificity, strict=True)
+    ]
+    npv = [
+        b * 0.9 / (b * 0.9 + (1 - a) * 0.1) for a, b in zip(sensitivity, specificity, strict=True)
+    ]
+    assert (found.ppv.low, found.ppv.high) == pytest.approx(tuple(ppv))
+    assert (found.npv.low, found.npv.high) == pytest.approx(tuple(npv))
+
+
 @pytest.mark.parametrize(("threshold", "named"), [(0.0, "npv"), (1.0, "ppv")])
 def test_values_without_rows_say_why(threshold, named):
     p, y = np.array([0.2, 0.4]), np.array([True, False])

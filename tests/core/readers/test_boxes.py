@@ -52,6 +52,10 @@ def test_the_plain_form_is_read_in_any_order_and_case() -> None:
 def test_a_film_of_another_size_says_so() -> None:
     data = b"image,finding,x,y,w,h,image_width,image_height\na,Mass,1500,20,400,30,2000,60\n"
     assert (read(data).boxes[0].width, read(data).boxes[0].height) == (2000, 60)
+    assert refusal(data.replace(b",20,400,30,", b",20,400,70,")).code == "BOX_RANGE"  # to 90 of 60
+    tall = data.replace(b"1500,20,400,30,2000,60", b"20,1000,30,500,60,2000")
+    assert read(tall).boxes[0].h == 500
+    assert refusal(tall.replace(b"20,1000,30,", b"20,1000,70,")).code == "BOX_RANGE"
 
 
 @pytest.mark.parametrize(

@@ -342,12 +342,42 @@ def test_a_threshold_in_this_set_and_elsewhere(stretched):
     assert clinic_use.at_threshold(source(), here, None).rows == use.rows[:4]
 
 
+def some_bands(counts, means, shares):
+    """Bands of tenths with these films, promises and observed shares."""
+    n, edges = np.array(counts), np.arange(0, 11) / 10
+    events = np.rint(n * np.array(shares)).astype(np.int64)
+    low, high = wilson(events, n, 0.95)
+    return Bands(edges[:-1], edges[1:], n, events, np.array(means), events / n, low, high)
+
+
+def test_the_band_to_speak_of_is_the_one_that_was_missed_most():
+    means = np.arange(10) / 10 + 0.05
+    shares = means.copy()
+    shares[3], shares[6] = means[3] - 0.1, means[6] + 0.3  # over and, by more, understated
+    assert telling(some_bands([2000] * 10, means, shares)) == 6
+    assert telling(some_bands([2000] * 6 + [19] + [2000] * 3, means, shares)) == 3  # few films
+    assert telling(some_bands([500] * 8 + [900, 500], means, means)) == 8  # the fullest
+
+
+def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched):
+    groups = clinical.grouping(["AP" if i % 2 else "PA" for i in range(N)])
+    found = clinic_study.groups(stretched.p, stretched.y, groups)
+    ideals = ("observed_expected", 1.0), ("in_the_large", 0.0), ("slope", 1.0), ("intercept", 0.0)
+    for one, row in zip(found, clinic_use.group_rows(found), strict=True):
+        scores = [(getattr(one.fit, name), ideal) for name, ideal in ideals]
+        away = {2 + i for i, (s, ideal) in enumerate(scores) if not s.low <= ideal <= s.high}
+        assert 4 in away  # log-odds are stretched: the slope is off
+        assert row.told == away | ({6} if one.ece.value > one.floor.q95 else set())
+        assert row.ties == frozenset()
+
+
 def test_subgroups_with_few_events_have_no_verdict(stretched):
     groups = clinical.grouping(["AP" if i % 40 else "PA" for i in range(N)])
     found = clinic_study.groups(stretched.p, stretched.y, groups)
     rows = {row.name: row for row in clinic_use.group_rows(found)}
     assert rows["PA"].notes == ("too few events: no verdict",)
     assert not rows["PA"].told
+    assert rows["PA"].ties == frozenset(range(7))
     assert rows["AP"].told
     lines = {
         line["group"]: line for line in numbers_of(clinic_use.group_table(source(), "v", found))

@@ -58,6 +58,8 @@ def test_means_over_films_with_intervals():
     assert (found.pointing.low, found.pointing.high) == pytest.approx(
         (0.300642, 0.954413), abs=1e-5
     )
+    narrow = localise([right] * 3 + [wrong], [BOX] * 4, level=0.8).pointing  # z = 1.281552
+    assert (narrow.low, narrow.high) == pytest.approx((0.432541, 0.921919), abs=1e-5)
     assert found.iou.value == pytest.approx(0.75 / 6)
     assert found.energy.value == 0.75
     assert found.energy.low <= 0.75 <= found.energy.high <= 1
