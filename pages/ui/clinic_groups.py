@@ -62,7 +62,8 @@ def draw(run: cache.Run, source: Source, one: Ask) -> None:
     cut = " Numbers were cut into quartiles." if groups.edges else ""
     widgets.caption(
         f"{matched.said[:1].upper()}{matched.said[1:]}.{cut} Strong: the interval excludes the "
-        f"ideal, or ECE exceeds what a perfect model would show. Differences between groups can be chance. {source.caption}"
+        "ideal, or ECE exceeds what a perfect model would show. Differences between groups can be "
+        f"chance. {source.caption}"
     )
 
 
