@@ -278,5 +278,6 @@ def strange_sentence(scored: Scored, index: int, *, model_synthetic: bool) -> Se
         (
             Part(f"The model scores this film {score}, and that means nothing"),
             Part(f": it was trained {why}."),
-        )
+        ),
+        "Where the heat lies means nothing either.",
     )

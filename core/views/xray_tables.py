@@ -89,6 +89,11 @@ def table(scored: Scored, known: Reference | None, note: str) -> Table:
     return Table(COLUMNS, tuple(_cells(scored, k, known, note) for k in scored.order))
 
 
+def bare(found: Table) -> Table:
+    """Return the table without its notes, where what it may not be used for stands around it."""
+    return Table(found.columns[:-1], tuple(row[:-1] for row in found.rows))
+
+
 def _cells(scored: Scored, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
     score = scored.scores[index]
     start = (scored.model, scored.findings[index], score)

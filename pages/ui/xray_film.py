@@ -155,8 +155,8 @@ def _said(study: Study, *, plain: bool) -> None:
 
 
 def _strange(study: Study) -> None:
-    """Say where a model is shown films of a kind that it was never trained on."""
-    for text in filter(None, map(study.strange_to, study.seen)):
+    """Say where a model beside the first is shown films of a kind that it was never trained on."""
+    for text in filter(None, map(study.strange_to, study.seen[1:])):
         widgets.caveat("This says nothing here", text)
 
 

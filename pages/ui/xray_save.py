@@ -42,7 +42,6 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
 def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
     """Return the view as one file: the picture to save, the bands, the findings."""
     scored, known = study.main.scored, study.known
-    note = f"{BANNER} {study.noise}"
     care = () if study.strange else (*views.care(scored, study.index, known), RISK)
     cards = () if known is None else (tables.bands_card(scored, study.index, known),)
     alt = f"{study.film.title} as the models see it; the text below says the same."
@@ -53,7 +52,7 @@ def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
         (),
         care,
         cards,
-        (("The findings of this film", tables.table(scored, known, note)),),
+        (("The findings of this film", tables.bare(tables.table(scored, known, ""))),),
         words.CAPTION,
         ((alt, picture.sheet(_sheet(study, drawn))),),
     )

@@ -9,11 +9,15 @@ from PIL import Image, PngImagePlugin
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
+from core.inference.config import EvaluationConfig, Weights
 from core.inference.film_model import FilmModel
+from core.inference.folder import WEIGHTS
 from core.inference.preprocessing import Preprocessing
+from core.jobs.records import State
 from core.models.build import build
 from core.xray import phantom
 from pages.ui.cache_xray import EXAMPLES, HELD_OUT
+from tests.pages.evaluate_cases import keep_job
 from tests.pages.test_evaluate_page import home, page, said, until  # noqa: F401  fixtures
 from tests.pages.test_train_page import fine
 
@@ -144,9 +148,30 @@ def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_te
     assert len(scores) == 14
 
 
+def test_a_job_on_synthetic_films_is_one_click_away(xray, home):  # noqa: F811
+    wanted = Weights("net.pt", "d" * 32, "state_dict")
+    config = EvaluationConfig(CHEST, 4, 1, wanted, Preprocessing((128, 128)), "phantom")
+    keep_job(home, "chestfims234", State.SUCCEEDED, config)
+    state = build(CHEST, n_outputs=4, channels=1, size=(128, 128)).state_dict()
+    save_file(
+        {name: one.contiguous() for name, one in state.items()},
+        home / "jobs" / "chestfims234" / WEIGHTS,
+    )
+    test = xray()
+    (jobs,) = [one for one in test.selectbox if "trained or evaluated here" in one.label]
+    jobs.select("chestfims234")
+    until(test.run(), lambda: "The findings of this film" in said(test))
+    (model,) = fine(test).session_state["xray.models"].values()
+    assert model.findings == phantom.FINDINGS
+    assert model.synthetic
+    assert model.film_model.preprocessing.mean == (phantom.MEAN,)
+    assert "means nothing" not in said(test)
+
+
 def test_a_model_of_real_films_says_that_synthetic_ones_mean_nothing(xray, weights):
     test = fine(with_model(xray(film="s1"), weights))
-    assert "synthetic film, and where the heat lies, means nothing" in said(test)
+    assert "that means nothing: it was trained on no synthetic films" in said(test)
+    assert "This is not the patient" not in said(test)
 
 
 def test_heat_below_the_threshold_is_hidden_until_it_is_asked_for(xray, weights):
