@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -67,6 +68,8 @@ NUMBER_COLUMNS = (
     Column("source", "source"),
 )
 FEW_TEXT = "no verdict on the curve below 200 events or non-events"
+
+LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def badge(source: Source, found: OneFinding) -> Badge | None:
         return _recalibrated(source, found)
     error, floor = found.audit.metrics["ece"], found.audit.noise_floor["ece"]
     odd = outside(found.fit.in_the_large, 0.0) or outside(found.fit.slope, 1.0)
-    if not odd or error.value is None or error.value <= floor.q95:
+    if not odd or error.value is None or error.value <= max(floor.q95, LEAST_OFF):
         return None
     said, came = float(found.p.mean()), found.fit.events / found.fit.n
     if "NOT_PROBABILITY" in {note.code for note in found.notices}:

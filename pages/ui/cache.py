@@ -35,6 +35,7 @@ class Run:
     class_names: tuple[str, ...]
     notices: tuple[Notice, ...]
     outside: tuple[str, ...] = ()
+    data: str = ""  # key of the data set that a training or evaluation names
 
     @property
     def draft(self) -> bool:
@@ -105,6 +106,7 @@ def _stored(run_id: str) -> Run:
         file_digest=manifest.source.digest,
         class_names=manifest.class_names,
         notices=manifest.notices,
+        data=str((manifest.config or {}).get("data", "")),
     )
 
 

@@ -33,7 +33,7 @@ def source(run: cache.Run, rows: Predictions, split: str, parts: Parts | None = 
         rest = f"the rows not fitted on ({count(parts.test.n)}, seed {parts.cut[1]})"
     names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
     n = rows.n if parts is None else parts.test.n
-    return Source(run.name, split, run.file_digest, names, n, run.id.startswith("phantom-"), rest)
+    return Source(run.name, split, run.file_digest, names, n, run.data == "phantom", rest)
 
 
 def open_finding(index: int) -> None:

@@ -31,6 +31,14 @@ SHOTS = {
     "gamma": ("/gamma?run=cifar10-adafocal", 1420),
     "gamma_plain": ("/gamma?run=cifar10-adafocal&plain=true", 1080),
 }
+# Models look at a film in another process, and the numbers of the clinic take a while.
+CLINIC = {
+    "xray": ("/xray", 1300),
+    "xray_plain": ("/xray?plain=true", 1300),
+    "xray_findings": ("/xray?show=findings&run=phantom-ce", 1240),
+    "xray_finding": ("/xray?show=finding&run=phantom-ce", 1900),
+}
+CLINIC_S = 30
 # A training while it runs and once it has ended; jobs go on while the pictures are taken.
 TRAINING = FIRST | {"device": "cpu"}
 DURING_EPOCHS = 40
@@ -131,6 +139,8 @@ def main() -> None:
         try:
             for name, (path, height) in SHOTS.items():
                 take(browser, server.url + path, height, target / name)
+            for name, (path, height) in CLINIC.items():
+                take(browser, server.url + path, height, target / name, wait_s=CLINIC_S)
             training = take_training(browser, server, target)
             take_evaluation(browser, server, training, target)
         finally:

@@ -248,6 +248,12 @@ def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest
     assert not weak.alarm
     assert badge(source(), replace(stretched, fit=honest.fit)) is None  # both hold their ideals
     assert badge(source(), replace(stretched, audit=honest.audit)) is None  # within the floor
+    audit = stretched.audit
+    for value, told in ((0.0101, True), (0.0099, False)):  # beyond a tiny floor, by a point or less
+        metrics = {**audit.metrics, "ece": replace(audit.metrics["ece"], value=value)}
+        floors = {**audit.noise_floor, "ece": replace(audit.noise_floor["ece"], q95=0.001)}
+        slight = replace(stretched, audit=replace(audit, metrics=metrics, noise_floor=floors))
+        assert (badge(source(), slight) is not None) == told
     rng = np.random.default_rng(1)
     p = sigmoid(rng.normal(-4.5, 1.6, N))
     y = (rng.random(N) < p).astype(np.int64)
