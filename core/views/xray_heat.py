@@ -58,6 +58,9 @@ MORE: Final = (
         "nothing of what was learnt (Adebayo et al. 2018).",
     ),
 )
+SLOW: Final = (
+    "This method looks at one finding at a time and takes longer, up to minutes for large networks."
+)
 BLANK: Final = (
     "No place of the film speaks for this finding in this layer: the map is empty. That happens "
     "where the score is near 0, or so near 1 that nothing more would raise it. Another finding, "

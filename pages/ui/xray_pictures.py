@@ -51,6 +51,8 @@ class Drawn:
         What shares its scale, a key of SCALES.
     why_not : str
         Why no heat is drawn, or empty.
+    offer : (str, str) or None
+        Label of the button that draws it after all, and what it sets in the session.
     """
 
     seen: Looked
@@ -58,6 +60,7 @@ class Drawn:
     index: int | None
     scale: str
     why_not: str = ""
+    offer: tuple[str, str] | None = None
 
     @property
     def score(self) -> float | None:
@@ -160,8 +163,15 @@ def _picture(
         return Drawn(seen, bare, index, scale)
     score = seen.scored.scores[index]
     threshold = _threshold(known, index, name)
-    if score < threshold and not _shown_anyway(film, seen, name):
-        return Drawn(seen, bare, index, scale, words.hidden(score, threshold))
+    place = f"{film.digest}.{seen.model.id}.{views.spelled(name)}"
+    anyway = f"xray.anyway.{place}"
+    if score < threshold and not st.session_state.get(anyway):
+        why = words.hidden(score, threshold)
+        return Drawn(seen, bare, index, scale, why, ("Show anyway", anyway))
+    compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
+    if not METHODS[settings.method].at_once and not st.session_state.get(compute):
+        label = f"Compute {METHODS[settings.method].label}"
+        return Drawn(seen, bare, index, scale, words.SLOW, (label, compute))
     mapped = xray_ask.look_as(seen, film, settings.method, settings.layer, index)
     if mapped is None:
         return Drawn(seen, bare, index, scale)
@@ -248,14 +258,6 @@ def _keep_threshold(key: str, box: str) -> None:
     st.session_state[key] = st.session_state[box]
 
 
-def _anyway(film: Film, seen: Looked, name: str) -> str:
-    return f"xray.anyway.{film.digest}.{seen.model.id}.{views.spelled(name)}"
-
-
-def _shown_anyway(film: Film, seen: Looked, name: str) -> bool:
-    return bool(st.session_state.get(_anyway(film, seen, name)))
-
-
 def _draw(film: Film, shown: Drawn, name: str) -> None:
     seen, scene = shown.seen, shown.scene
     coarse = None if scene.heat is None else scene.heat.coarse
@@ -272,19 +274,19 @@ def _draw(film: Film, shown: Drawn, name: str) -> None:
         if not state.plain():
             widgets.caption(words.provenance(seen.method, seen.layer, scene.heat.top, seen.frame))
     elif shown.why_not:
-        _why_not(film, shown, name)
+        _why_not(shown)
 
 
-def _why_not(film: Film, shown: Drawn, name: str) -> None:
-    """Say why there is no heat; what is hidden can be shown."""
+def _why_not(shown: Drawn) -> None:
+    """Say why there is no heat; what is hidden or slow can be asked for."""
     with st.container(key=f"xray.hidden.{shown.seen.model.id}"):
         st.html(f'<p class="c-hidden">{escape(shown.why_not)}</p>')
-        if shown.index is not None and shown.why_not != words.BLANK:
-            key = _anyway(film, shown.seen, name)
-            st.button("Show anyway", key=f"{key}.button", on_click=_show_anyway, args=(key,))
+        if shown.offer is not None:
+            label, key = shown.offer
+            st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
 
 
-def _show_anyway(key: str) -> None:
+def _take_up(key: str) -> None:
     st.session_state[key] = True
 
 

@@ -132,6 +132,7 @@ def test_a_film_is_removed_brought_back_and_forgotten(xray):
     assert "Undo" not in labels(test)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_test_set(
     xray, weights
 ):
@@ -148,6 +149,7 @@ def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_te
     assert len(scores) == 14
 
 
+@pytest.mark.slow
 def test_a_job_on_synthetic_films_is_one_click_away(xray, home):  # noqa: F811
     wanted = Weights("net.pt", "d" * 32, "state_dict")
     config = EvaluationConfig(CHEST, 4, 1, wanted, Preprocessing((128, 128)), "phantom")
@@ -168,12 +170,14 @@ def test_a_job_on_synthetic_films_is_one_click_away(xray, home):  # noqa: F811
     assert "means nothing" not in said(test)
 
 
+@pytest.mark.slow
 def test_a_model_of_real_films_says_that_synthetic_ones_mean_nothing(xray, weights):
     test = fine(with_model(xray(film="s1"), weights))
     assert "that means nothing: it was trained on no synthetic films" in said(test)
     assert "This is not the patient" not in said(test)
 
 
+@pytest.mark.slow
 def test_heat_below_the_threshold_is_hidden_until_it_is_asked_for(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
@@ -188,6 +192,21 @@ def test_heat_below_the_threshold_is_hidden_until_it_is_asked_for(xray, weights)
     assert "strong influence" in said(test)
 
 
+@pytest.mark.slow
+def test_slow_methods_are_computed_on_request_and_scaled_to_themselves(xray, weights):
+    test = with_model(drop(xray(), ("a.png", film())), weights)
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    box.set_value(0.0)
+    test.query_params["method"] = "scorecam"
+    fine(test.run())
+    assert "takes longer" in said(test)
+    button(test, "Compute ScoreCAM").click()
+    until(test.run(), lambda: "ScoreCAM on the logit" in said(test))
+    assert "strongest in this picture alone" in said(fine(test))
+    assert "Do not compare pictures" in said(test)
+
+
+@pytest.mark.slow
 def test_a_sanity_check_shows_how_the_map_changes(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
@@ -199,6 +218,7 @@ def test_a_sanity_check_shows_how_the_map_changes(xray, weights):
     assert "as trained: 1.00" in said(test)
 
 
+@pytest.mark.slow
 def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xray, weights):
     test = with_model(drop(xray(), (NAME, film()), ("other.png", film(1))), weights)
     rows = ["image,finding,x,y,w,h", f"{NAME},Effusion,102.4,512,204.8,256", "x.png,Mass,1,1,9,9"]
@@ -221,6 +241,7 @@ def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xr
     fine(test)
 
 
+@pytest.mark.slow
 def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weights, tmp_path):  # noqa: F811
     model = FilmModel(CHEST, 14, 1, Preprocessing((128, 128), (0.5,), (0.25,)), str(weights))
     base = {"model": model.to_json(), "findings": [0], "layer": None}
@@ -239,6 +260,7 @@ def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weight
     until(test, lambda: "both" in said(test))
 
 
+@pytest.mark.slow
 def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
     (ten,) = [one for one in test.toggle if "Ten crops" in one.label]
