@@ -50,7 +50,7 @@ class Heat:
     ----------
     logits : (n, L) float32
     maps : (P, h, w) float32
-        One a pair, at least 0, as large as the layer's maps and in units of the logit: not scaled.
+        One a pair, at least 0, as large as the layer's maps, not scaled; in the unit of the method.
     """
 
     logits: npt.NDArray[np.float32]
@@ -75,24 +75,24 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
     Raises
     ------
     Refused
-        NO_MAPS: no layer keeps the plane of the film, as in transformers.
+        NO_MAPS: the plane of the film is left before the network's second half, as by transformers
+        that cut it into patches.
     """
-    found: dict[str, tuple[int, int]] = {}
+    planes: dict[str, tuple[int, int]] = {}
     called: list[str] = []
 
     def note(name: str) -> Any:  # noqa: ANN401  a hook of torch
         def hook(_module: nn.Module, _inputs: object, output: object) -> None:
             called.append(name)
             if isinstance(output, Tensor) and _is_plane(output, film):
-                found.pop(name, None)
-                found[name] = (output.shape[2], output.shape[3])
+                planes[name] = (output.shape[2], output.shape[3])
 
         return hook
 
     handles = [
         module.register_forward_hook(note(name))
         for name, module in model.named_modules()
-        if name and not isinstance(module, nn.Dropout | nn.Identity)
+        if name and not _beside(name, module)
     ]
     try:
         with torch.no_grad():
@@ -100,23 +100,37 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
     finally:
         for handle in handles:
             handle.remove()
-    once = {name: size for name, size in found.items() if called.count(name) == 1}
-    last = {size: name for name, size in once.items()}
-    if not last:
+    order = [name for name in called if name in planes and called.count(name) == 1]
+    # A plane that is left early, as behind the patches of a transformer, is not what is classified.
+    if not order or called.index(order[-1]) < len(called) / 2:
         raise Refused(
             "NO_MAPS",
-            "no layer of this network keeps the plane of the film",
+            "this network does not keep the plane of the film to its end",
             "use a convolutional network, such as DenseNet-121",
         )
-    return tuple(last[size] for size in sorted(last, reverse=True))
+    chosen: dict[tuple[int, int], str] = {}
+    for name in order:
+        before = chosen.get(planes[name])
+        if before is None or name.count(".") <= before.count("."):  # whole stages before parts
+            chosen[planes[name]] = name
+    return tuple(chosen[size] for size in sorted(chosen, reverse=True))
+
+
+def _beside(name: str, module: nn.Module) -> bool:
+    """Whether a module's output is no map of the film: what changes nothing, or attention."""
+    attends = isinstance(module, nn.Softmax) or "attn" in name or "attention" in name
+    return attends or isinstance(module, nn.Dropout | nn.Identity)
 
 
 def _is_plane(output: Tensor, film: Tensor) -> bool:
-    """Whether a layer's output are maps (n, C, h, w) of the film's proportions."""
+    """Whether a layer's output are maps (n, C, h, w) of the film's proportions, but for rounding.
+
+    Maps that hold their channels last have others.
+    """
     if output.ndim != 4 or min(output.shape[2:]) < 2:
         return False
     (height, width), (h, w) = film.shape[2:], output.shape[2:]
-    return 0.5 < (height / width) / (h / w) < 2.0
+    return abs(h * width - w * height) <= max(height, width)
 
 
 def heat(

@@ -18,12 +18,15 @@ class Method:
         The paper.
     at_once : bool
         All findings of a film come from one forward pass; else one finding is asked for.
+    unit : str
+        What a map's values are: the ``logit``, or the method's ``own`` weights.
     """
 
     label: str
     plain: str
     source: str
     at_once: bool = True
+    unit: str = "logit"
 
 
 METHODS: Final[dict[str, Method]] = {
@@ -36,6 +39,7 @@ METHODS: Final[dict[str, Method]] = {
         "Grad-CAM++",
         "As Grad-CAM, but places with a strong gradient count more: for several lesions.",
         "Chattopadhay et al. 2018",
+        unit="own",
     ),
     "hirescam": Method(
         "HiResCAM",
@@ -52,12 +56,14 @@ METHODS: Final[dict[str, Method]] = {
         "The strongest pattern of the layer, whatever the finding is; its sign is arbitrary.",
         "Muhammad and Yeasin 2020",
         at_once=False,
+        unit="own",
     ),
     "scorecam": Method(
         "ScoreCAM",
         "Each map counts by the logit of the film seen through it: one pass for every map, slow.",
         "Wang et al. 2020",
         at_once=False,
+        unit="own",
     ),
 }
 DEFAULT: Final = "gradcam"

@@ -140,10 +140,33 @@ def test_layers_are_one_a_resolution_and_shared_modules_are_left_out():
     assert offered == ("relu", "layer1", "layer2", "layer3", "layer4")
 
 
+def test_layers_are_whole_stages_where_these_are_modules():
+    model = network("torchvision:densenet121", 224)
+    stages = ("features.relu0", *(f"features.denseblock{k}" for k in (1, 2, 3)), "features")
+    assert layers(model, films(1, 3, 224)) == stages
+
+
 def test_what_has_no_maps_is_refused():
     flat = nn.Sequential(nn.Flatten(), nn.Linear(64 * 64, 3)).eval()
     with pytest.raises(Refused, match="NO_MAPS"):
         layers(flat, films(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["timm:vit_tiny_patch16_224", "timm:swin_tiny_patch4_window7_224"])
+def test_patches_and_attention_are_no_maps(name):
+    """The patches of a ViT come first; Swin holds channels last and attends in 49 x 49."""
+    with pytest.raises(Refused, match="NO_MAPS"):
+        layers(network(name, 224), films(1, 3, 224))
+
+
+@pytest.mark.slow
+def test_channels_that_come_last_are_no_plane():
+    offered = layers(network("torchvision:swin_t", 224), films(1, 3, 224))
+    assert offered[-1] == "permute"  # back to maps before pooling
+    offered = layers(network("torchvision:convnext_tiny", 224), films(1, 3, 224))
+    assert offered[-1] == "features"
+    assert not any("block" in name for name in offered)
 
 
 def test_unknown_names_and_numbers_that_are_none_are_refused(small):
