@@ -1,13 +1,21 @@
 """FilmModel: the network that a film is shown to, as plain values; no torch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from core.datasets.findings import FINDINGS
 from core.errors import UsageError
 from core.inference import preprocessing
-from core.inference.preprocessing import Preprocessing
+from core.inference.config import EvaluationConfig
+from core.inference.preprocessing import MOMENTS, Preprocessing
 from core.models.catalogue import checked_model
+from core.training.config import TrainConfig
+from core.training.estimate import SHAPES
+from core.xray import phantom
+
+SCALED: Final = 0.875  # 224 of 256, as in the released CheXNet code
+Spec = TrainConfig | EvaluationConfig
 
 
 @dataclass(frozen=True)
@@ -58,3 +66,46 @@ class FilmModel:
 def from_json(data: Mapping[str, Any]) -> FilmModel:
     """Return the model in plain JSON; UsageError SETTING where a value is out of range."""
     return FilmModel(**{**data, "preprocessing": preprocessing.from_json(data["preprocessing"])})
+
+
+def output_names(n_outputs: int, data: str = "") -> tuple[str, ...]:
+    """Return what a model's outputs are called: NIH's 14 in their published order."""
+    if data == "phantom":
+        return phantom.FINDINGS
+    if n_outputs == len(FINDINGS):
+        return FINDINGS
+    return tuple(f"Output {k + 1}" for k in range(n_outputs))
+
+
+def shown_to(spec: Spec | None, channels: int, size: tuple[int, int] | None) -> Preprocessing:
+    """Return how a film is made ready for a network.
+
+    Parameters
+    ----------
+    spec : TrainConfig or EvaluationConfig, optional
+        Of the job that the weights come from: as it says. Without one, as for CheXNet.
+    channels : int
+    size : (int, int), optional
+        Height and width that the network takes, where it takes no other; else 224 x 224.
+    """
+    if spec is None:
+        how = Preprocessing(size or (224, 224), crop=SCALED, cover=True)
+        return with_moments(how, "imagenet", channels)
+    if isinstance(spec, EvaluationConfig):
+        how = spec.preprocessing
+    else:
+        side = SHAPES[spec.data][1]
+        how = Preprocessing((side, side))
+    if how.mean:
+        return how
+    if spec.data == "phantom":
+        return replace(how, mean=(phantom.MEAN,), std=(phantom.STD,))
+    return with_moments(how, "imagenet", channels)
+
+
+def with_moments(how: Preprocessing, named: str, channels: int) -> Preprocessing:
+    """Return a preprocessing with moments of MOMENTS, averaged where the network sees greys."""
+    mean, std = MOMENTS[named]
+    if channels != len(mean):
+        mean, std = ((sum(one) / len(one),) * channels for one in (mean, std))
+    return replace(how, mean=mean, std=std)

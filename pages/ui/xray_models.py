@@ -9,14 +9,9 @@ from typing import Final
 import streamlit as st
 
 from core.checkpoints.guess import Candidate
-from core.datasets.findings import FINDINGS
 from core.errors import UsageError
-from core.inference.config import EvaluationConfig
-from core.inference.film_model import FilmModel
-from core.inference.preprocessing import MOMENTS, Preprocessing
-from core.training.config import TrainConfig
-from core.training.estimate import SHAPES
-from core.xray import phantom
+from core.inference.film_model import SCALED, FilmModel, output_names, shown_to, with_moments
+from core.inference.preprocessing import Preprocessing
 from pages.ui import cache_xray, evaluate_source
 from pages.ui.cache_xray import Model
 from pages.ui.evaluate_source import Opened
@@ -25,7 +20,6 @@ SLOT: Final = "xray.model"
 OWN, NEXT = "xray.models", "xray.next_model"
 CHOSEN: Final = "xray.chosen"
 MOST: Final = 3  # beside one another
-SCALED: Final = 0.875  # 224 of 256, as in the released CheXNet code
 TEN: Final = 10
 
 
@@ -95,7 +89,7 @@ def _model(opened: Opened) -> Model:
     network = _network(opened)
     spec = opened.spec
     data = spec.data if spec is not None else ""
-    how = _preprocessing(spec, network.channels, network.size)
+    how = shown_to(spec, network.channels, network.size)
     found = FilmModel(
         network.model, network.n_outputs, network.channels, how, str(opened.path(group))
     )
@@ -104,7 +98,7 @@ def _model(opened: Opened) -> Model:
         f"own-{number}-{secrets.token_hex(2)}",
         opened.file.name,
         found,
-        names(network.n_outputs, data),
+        output_names(network.n_outputs, data),
         data == "phantom",
         opened.run,
     )
@@ -122,43 +116,6 @@ def _network(opened: Opened) -> Candidate:
             "open the file on the page Evaluate, which says what is missing or unexpected",
         )
     return fitting[0]
-
-
-def names(n_outputs: int, data: str) -> tuple[str, ...]:
-    """Return what a model's outputs are called: NIH's 14 in their published order."""
-    if data == "phantom":
-        return phantom.FINDINGS
-    if n_outputs == len(FINDINGS):
-        return FINDINGS
-    return tuple(f"Output {k + 1}" for k in range(n_outputs))
-
-
-def _preprocessing(
-    spec: TrainConfig | EvaluationConfig | None, channels: int, size: tuple[int, int] | None
-) -> Preprocessing:
-    """Return how a film is made ready: as a job says, else as for CheXNet."""
-    if spec is None:
-        return with_moments(
-            Preprocessing(size or (224, 224), crop=SCALED, cover=True), "imagenet", channels
-        )
-    if isinstance(spec, EvaluationConfig):
-        how = spec.preprocessing
-    else:
-        side = SHAPES[spec.data][1]
-        how = Preprocessing((side, side))
-    if how.mean:
-        return how
-    if spec.data == "phantom":
-        return replace(how, mean=(phantom.MEAN,), std=(phantom.STD,))
-    return with_moments(how, "imagenet", channels)
-
-
-def with_moments(how: Preprocessing, named: str, channels: int) -> Preprocessing:
-    """Return a preprocessing with moments of MOMENTS, averaged where the network sees greys."""
-    mean, std = MOMENTS[named]
-    if channels != len(mean):
-        mean, std = ((sum(one) / len(one),) * channels for one in (mean, std))
-    return replace(how, mean=mean, std=std)
 
 
 def prepared(model: FilmModel, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
