@@ -1,7 +1,6 @@
 """``python -m core gradcam``: where on a film a network's score of a finding comes from."""
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -9,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from core.commands import checkpoint
-from core.commands.shared import Json, Parser, emit, need_file, printable
+from core.commands.shared import Json, Parser, emit, printable
 from core.errors import UsageError
 from core.xray.methods import DEFAULT, METHODS
 
 if TYPE_CHECKING:
     from core.checkpoints.guess import Candidate
-    from core.inference.film_model import FilmModel
+    from core.inference.film_model import FilmModel, Spec
     from core.readers.film import Film
 
 ALL: Final = "all"
@@ -37,20 +36,22 @@ def add_gradcam(verb: Parser) -> None:
 
 
 def _gradcam(arguments: argparse.Namespace) -> int:
+    from core.jobs.local import open_jobs
     from core.readers.sandbox import read_film
 
     checkpoint.check(arguments)
-    for image in arguments.image:
-        need_file(image)
+    for number, image in enumerate(arguments.image, 1):
+        _need_film(image, number)
     if not arguments.out.is_dir():
         raise UsageError("OUTPUT", f"there is no folder {arguments.out.name}", "make it")
-    path, _ = checkpoint.source(arguments.checkpoint)
+    path, job = checkpoint.source(arguments.checkpoint)
     found: list[Json] = []
     with TemporaryDirectory(prefix="candor-gradcam-") as folder:
         file, group = checkpoint.read(path, Path(folder), arguments.group)
         candidate = checkpoint.candidate_of(arguments.model, file, group)
-        model = _model(arguments, candidate, Path(folder) / group.file)
-        names = _names(arguments, model.n_outputs)
+        spec = open_jobs().spec(job) if job else None
+        model = _model(arguments, candidate, spec, Path(folder) / group.file)
+        names = _names(arguments.names, model.n_outputs, "" if spec is None else spec.data)
         wanted = _wanted(arguments.finding or [], names)
         for number, image in enumerate(arguments.image, 1):
             title = f"film {number}"  # what a file is called may name a person
@@ -70,44 +71,45 @@ def _gradcam(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _model(arguments: argparse.Namespace, candidate: "Candidate", weights: Path) -> "FilmModel":
-    """Return the network with what films go through: its own settings, or those of phantoms."""
-    from core.inference.film_model import FilmModel
-    from core.inference.settings import settings_of
-    from core.models.catalogue import MODELS
-    from core.xray.phantom import MEAN, SIDE, STD
+def _need_film(path: Path, number: int) -> None:
+    """Refuse a path that is no file; its name is not repeated, for it may name a person."""
+    try:
+        if path.is_file():
+            return
+    except OSError:
+        pass
+    raise UsageError("FILE", f"there is no file for film {number}", "check the path")
 
-    if candidate.model in MODELS:
-        settings = replace(settings_of(candidate.model, (SIDE, SIDE)), mean=(MEAN,), std=(STD,))
-    else:
-        settings = settings_of(candidate.model, candidate.size)
-    how = checkpoint.looked_at(arguments, settings)
+
+def _model(
+    arguments: argparse.Namespace, candidate: "Candidate", spec: "Spec | None", weights: Path
+) -> "FilmModel":
+    """Return the network with what films go through: as its job says, else as for CheXNet."""
+    from core.inference.film_model import FilmModel, shown_to, with_moments
+    from core.models.catalogue import MODELS
+
+    if spec is None and candidate.model in MODELS and not (arguments.size and arguments.moments):
+        what = f"{candidate.model} takes films of any size, and its file does not say which"
+        raise UsageError("SETTING", what, "give --size and --moments, or the id of its training")
     channels = arguments.channels or candidate.channels or 3
-    if len(how.mean) == 1:
-        how = replace(how, mean=how.mean * channels, std=how.std * channels)
-    elif len(how.mean) != channels:
-        how = replace(
-            how,
-            mean=(float(np.mean(how.mean)),) * channels,
-            std=(float(np.mean(how.std)),) * channels,
-        )
+    how = checkpoint.looked_at(arguments, shown_to(spec, channels, candidate.size))
+    if arguments.moments == checkpoint.MOMENTS_OF_DATA:
+        raise UsageError("SETTING", "a film brings no moments", "name others with --moments")
+    if arguments.moments is not None:
+        how = with_moments(how, arguments.moments, channels)
     n_outputs = arguments.classes or candidate.n_outputs
     return FilmModel(candidate.model, n_outputs, channels, how, str(weights))
 
 
-def _names(arguments: argparse.Namespace, n_outputs: int) -> tuple[str, ...]:
+def _names(given: str, n_outputs: int, data: str) -> tuple[str, ...]:
     """Return what the outputs are called."""
-    from core.datasets.findings import FINDINGS
+    from core.inference.film_model import output_names
 
-    named = tuple(name for name in arguments.names.split(",") if name)
+    named = tuple(name for name in given.split(",") if name)
     if named and len(named) != n_outputs:
         what = f"{len(named)} names for {n_outputs} outputs"
         raise UsageError("SETTING", what, "give one for each output, in order")
-    if named:
-        return named
-    if n_outputs == len(FINDINGS):
-        return FINDINGS
-    return tuple(f"output {k}" for k in range(n_outputs))
+    return named or output_names(n_outputs, data)
 
 
 def _wanted(findings: list[str], names: tuple[str, ...]) -> list[int] | None:
@@ -160,6 +162,9 @@ def _entries(
 
 
 def _save(path: Path, whole: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
+    if path.exists():
+        what = f"{path.name} is there already"
+        raise UsageError("OUTPUT", what, "name an empty folder: nothing is written over")
     try:
         np.save(path, whole)
     except OSError as error:

@@ -16,11 +16,12 @@ from core.xray.heat import on_film
 pytestmark = pytest.mark.slow
 
 
+LOOKS = ("--size", "128", "--crop", "1", "--moments", "half")  # as its file does not say
 DRAWN = [phantom.draw(4, index).pixels for index in range(40)]
 
 
 def shown(films):
-    return (torch.from_numpy(np.stack(films))[:, None] / 255 - phantom.MEAN) / phantom.STD
+    return (torch.from_numpy(np.stack(films))[:, None] / 255 - 0.5) / 0.5
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def files(tmp_path, network):
 
 
 def said(capsys, *arguments):
-    code = main(["gradcam", *arguments, "--json", "-"])
+    code = main(["gradcam", *LOOKS, *arguments, "--json", "-"])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -69,11 +70,15 @@ def test_maps_lie_on_the_film_with_their_scores(files, capsys, network):
 
 def test_without_a_finding_the_highest_score_is_shown_and_no_file_name(files, capsys):
     (checkpoint, film), out = files
-    code = main(["gradcam", checkpoint, film, film, "--out", str(out)])
+    code = main(["gradcam", checkpoint, film, film, "--out", str(out), *LOOKS])
     text = capsys.readouterr().out
     assert code == 0
     assert text.count("map in film-") == 2
     assert "DOE" not in text + " ".join(path.name for path in out.iterdir())
+    code, found = said(capsys, checkpoint, film, "--out", str(out), "--finding", "all")
+    assert (code, found["error"]["code"]) == (3, "OUTPUT")  # nothing is written over
+    for path in out.iterdir():
+        path.unlink()
     _, found = said(capsys, checkpoint, film, "--out", str(out), "--finding", "all")
     highest = max(found, key=lambda one: one["probability"])
     assert f"film 1: {highest['finding']}" in text
@@ -100,6 +105,7 @@ def test_each_film_has_its_own_highest_finding(files, capsys, network, tmp_path)
         (["--names", "a,b"], "SETTING"),
         (["--layer", "nowhere"], "SETTING"),
         (["--out", "/nowhere/at/all"], "OUTPUT"),
+        (["--moments", "data"], "SETTING"),
     ],
 )
 def test_what_cannot_be_done_is_said(files, capsys, more, code):
@@ -107,6 +113,45 @@ def test_what_cannot_be_done_is_said(files, capsys, more, code):
     exit_code, found = said(capsys, checkpoint, film, "--out", str(out), *more)
     assert exit_code == 3
     assert found["error"]["code"] == code
+
+
+def test_a_network_of_any_size_needs_what_it_was_shown(files, capsys):
+    (checkpoint, film), out = files
+    assert main(["gradcam", checkpoint, film, "--out", str(out)]) == 3
+    assert "--size and --moments" in capsys.readouterr().err
+
+
+def test_a_missing_film_is_not_named(files, capsys):
+    (checkpoint, _), out = files
+    assert main(["gradcam", checkpoint, "/nowhere/DOE JANE.png", "--out", str(out)]) == 3
+    error = capsys.readouterr().err
+    assert "film 1" in error
+    assert "DOE" not in error
+
+
+def test_a_training_says_what_it_was_shown(capsys, tmp_path, monkeypatch, network):
+    """The job's config decides size, moments and names; here one of phantoms."""
+    from core.jobs.local import LocalJobs
+    from core.training.config import from_json
+
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    jobs = LocalJobs(tmp_path / "home")
+    config = {"data": "phantom", "model": "densenet_small", "loss": {"name": "ce"}}
+    jobs.pause()
+    (job,) = jobs.submit([from_json(config)])
+    jobs.cancel(job.id)
+    saved = jobs.folder(job.id).checkpoints
+    saved.mkdir(parents=True, exist_ok=True)
+    torch.save({"state": {"net": network.state_dict()}}, saved / "epoch-00001.pt")
+    Image.fromarray(DRAWN[0]).save(tmp_path / "film.png")
+    (tmp_path / "out").mkdir()
+    arguments = [job.id, str(tmp_path / "film.png"), "--out", str(tmp_path / "out")]
+    assert main(["gradcam", *arguments, "--finding", "Effusion", "--json", "-"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    film = (torch.from_numpy(DRAWN[0])[None, None] / 255 - phantom.MEAN) / phantom.STD
+    with torch.no_grad():
+        expected = network(film).sigmoid()[0, 2]
+    assert found["probability"] == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_a_file_that_is_no_film_is_refused(files, capsys, tmp_path):
