@@ -94,27 +94,27 @@ def answers(
     return heats, arrays["probabilities"][np.arange(len(found)), finding]
 
 
-def boxes(found: list[Case]) -> list[phantom.Box]:
-    """Return the box of each case's lesion."""
-    return [case.drawn.boxes[case.finding] for case in found]
+def boxes(found: list[Case]) -> list[tuple[phantom.Box]]:
+    """Return the one box of each case's lesion."""
+    return [(case.drawn.boxes[case.finding],) for case in found]
 
 
 def middle_hits(found: list[Case]) -> np.ndarray:
     """Whether the middle of the film lies in each box."""
     point = np.zeros(SHAPE, np.float32)
     point[SHAPE[0] // 2, SHAPE[1] // 2] = 1.0
-    return np.array([hit(point, box) for box in boxes(found)])
+    return np.array([hit(point, at) for at in boxes(found)])
 
 
 def lung_hits(found: list[Case]) -> np.ndarray:
     """Whether a point that is uniform over the film's lungs lies in each box."""
     rng = np.random.default_rng(SEED)
     hits = []
-    for case, box in zip(found, boxes(found), strict=True):
+    for case, at in zip(found, boxes(found), strict=True):
         point = np.zeros(SHAPE, np.float32)
         places = np.argwhere(case.drawn.lungs)
         point[tuple(places[rng.integers(len(places))])] = 1.0
-        hits.append(hit(point, box))
+        hits.append(hit(point, at))
     return np.array(hits)
 
 
@@ -131,8 +131,9 @@ def main() -> None:
         for method in METHODS if sample == MODELS[0] else METHODS[:1]:
             heats, _ = answers(sample, found, method=method)
             line(f"{sample}, {method}", heats, found)
-        heats, _ = answers(sample, found, shuffled=0)
-        line(f"{sample}, shuffled weights", heats, found)
+    for seed in range(3):  # all three networks have the same form
+        heats, _ = answers(MODELS[0], found, shuffled=seed)
+        line(f"weights drawn anew, seed {seed}", heats, found)
     print("\n| network | probability, lesion there | left out | falls in | heat in box falls in |")
     print("|---|---|---|---|---|")
     for sample in MODELS:
@@ -162,7 +163,7 @@ def falls(sample: str, found: list[Case]) -> tuple[np.ndarray, np.ndarray, np.nd
 def in_box(heats: list[np.ndarray], found: list[Case]) -> np.ndarray:
     """Return the mean raw heat in each case's box."""
     means = []
-    for heat, box in zip(heats, boxes(found), strict=True):
+    for heat, (box,) in zip(heats, boxes(found), strict=True):
         left, top, right, bottom = (round(side) for side in box)
         means.append(heat[top:bottom, left:right].mean())
     return np.array(means)
