@@ -19,6 +19,7 @@ JPEG: Final = b"\xff\xd8\xff"
 PNG_KEPT: Final = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
 PNG_TEXTS: Final = {b"zTXt", b"iTXt", b"iCCP"}
 MAX_TEXT: Final = 2**20  # bytes that a packed text may have; it is not read, but it shows a bomb
+MAX_TEXTS: Final = 16 * MAX_TEXT  # of all packed texts together, which bounds the time they take
 # JFIF and Adobe's mark say which colours are stored; the other applications' parts are dropped.
 JPEG_DROPPED: Final = {0xFE, *(set(range(0xE1, 0xF0)) - {0xEE})}
 JPEG_FRAMES: Final = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -63,6 +64,7 @@ def png_skeleton(data: memoryview) -> Skeleton:
     """
     kept: Parts = [PNG]
     depth, colour, key, orientation, at, kind = 0, 0, None, 1, len(PNG), b""
+    texts = 0  # bytes that they unpack to
     while kind != b"IEND":
         if at + 12 > data.nbytes:
             raise damaged()
@@ -78,7 +80,7 @@ def png_skeleton(data: memoryview) -> Skeleton:
         elif kind == b"eXIf":
             orientation = _orientation(bytes(body))
         elif kind in PNG_TEXTS:
-            _check_text(kind, bytes(body))
+            texts = _with_text(texts, kind, bytes(body))
         elif kind == b"tRNS" and colour == 0 and depth == 16:
             key = int.from_bytes(body[:2], "big")
         if kind in PNG_KEPT:
@@ -96,8 +98,16 @@ def _png_header(body: memoryview) -> tuple[int, int]:
     return depth, colour
 
 
-def _check_text(kind: bytes, body: bytes) -> None:
-    """Refuse a text or profile that unpacks to absurd lengths, without unpacking it further."""
+def _with_text(before: int, kind: bytes, body: bytes) -> int:
+    """Return how long all texts are unpacked, with one more; too many are refused."""
+    size = before + _text_size(kind, body)
+    if size > MAX_TEXTS:
+        raise _texts("the texts in the picture unpack", MAX_TEXTS)
+    return size
+
+
+def _text_size(kind: bytes, body: bytes) -> int:
+    """Return how long a text or profile is unpacked; an absurd one is refused at MAX_TEXT."""
     _, _, rest = body.partition(b"\0")
     packed = rest[1:]
     if kind == b"iTXt":
@@ -105,10 +115,17 @@ def _check_text(kind: bytes, body: bytes) -> None:
     try:
         size = len(zlib.decompressobj().decompress(packed, MAX_TEXT + 1))
     except zlib.error:
-        return  # it is dropped unread, so its damage matters to nobody
+        # It is dropped unread, so its damage matters to nobody, but finding it may have taken as
+        # long as the longest text does.
+        return MAX_TEXT
     if size > MAX_TEXT:
-        what = f"a text in the picture unpacks to more than {MAX_TEXT:,} bytes"
-        raise Refused("IMAGE_TEXT", what, "save the picture again without texts")
+        raise _texts("a text in the picture unpacks", MAX_TEXT)
+    return size
+
+
+def _texts(what: str, most: int) -> Refused:
+    text = f"{what} to more than {most:,} bytes"
+    return Refused("IMAGE_TEXT", text, "save the picture again without texts")
 
 
 def jpeg_skeleton(data: bytes) -> Skeleton:

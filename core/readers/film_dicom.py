@@ -6,6 +6,7 @@ where it stands and never becomes a value.
 
 import codecs
 import io
+import math
 import struct
 import zlib
 from typing import Any, Final
@@ -290,11 +291,20 @@ def _warn(tags: FileDataset, said: list[Notice]) -> None:
         text = f"the file {does} burnt into the pixels; such text stays, and may name a patient"
         said.append(Notice("BURNED_IN", text))
     for keyword in ("PixelAspectRatio", "PixelSpacing", "ImagerPixelSpacing"):
-        sides: Value = tags.get(keyword)
-        if not sides or len(sides) != 2:
+        ratio = _ratio(tags, keyword)
+        if ratio is None:
             continue
-        ratio = float(sides[0]) / float(sides[1])
         if abs(ratio - 1) > SQUARE:
             text = f"pixels are {ratio:.3g} times as high as wide; they are shown as squares"
             said.append(Notice("PIXEL_ASPECT", text))
         return
+
+
+def _ratio(tags: FileDataset, keyword: str) -> float | None:
+    """Return how often a pixel is as high as wide; None where the tag does not say so."""
+    try:
+        high, wide = (float(side) for side in tags.get(keyword) or ())
+    except (ValueError, TypeError, OverflowError):
+        return None  # the pixels are good even where this tag is not
+    ratio = high / wide if high > 0 and wide > 0 else math.nan
+    return ratio if math.isfinite(ratio) and ratio > 0 else None

@@ -290,6 +290,22 @@ def test_pixels_that_are_not_square_are_said() -> None:
     assert "PIXEL_ASPECT" not in codes(dataset(SMALL, PixelSpacing=["0.143", "0.143"]))
 
 
+@pytest.mark.parametrize(
+    "sides", [b"0.00\\0.00", b"0.10\\0.00", b"0.10\\-0.2", b"0.10\\DOE ", b"1e99\\nan "]
+)
+def test_a_film_with_an_odd_spacing_is_a_film(sides: bytes) -> None:
+    good = written(dataset(SMALL, PixelSpacing=["0.10", "0.20"]))
+    assert good.count(b"0.10\\0.20") == 1
+    odd = read(good.replace(b"0.10\\0.20", sides))
+    assert odd.digest == read(good).digest
+    assert "PIXEL_ASPECT" not in {notice.code for notice in odd.notices}
+
+
+def test_the_next_tag_speaks_where_one_is_odd() -> None:
+    tags = {"PixelSpacing": ["0", "0"], "ImagerPixelSpacing": ["0.2", "0.1"]}
+    assert "PIXEL_ASPECT" in codes(dataset(SMALL, **tags))
+
+
 # What is refused ---------------------------------------------------------------------------------
 
 

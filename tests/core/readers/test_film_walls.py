@@ -53,6 +53,9 @@ def named() -> dict[str, bytes]:
         "jpeg": saved("JPEG", comment=b"DOE^JANE ID-12345", exif=exif),
         "dicom": DICOM,
         "bare": written(dataset(DEEP, 12), bare=True),
+        "spacing": written(dataset(DEEP, 12, PixelSpacing=["0.1", "0.2"])).replace(
+            b"0.2 ", b"DOE "
+        ),
     }
     broken = {
         "png cut": whole["png"][:-40],
@@ -61,9 +64,6 @@ def named() -> dict[str, bytes]:
         "dicom cut": DICOM[:-40],
         "dicom followed": DICOM + b"DOE^JANE ID-12345",
         "dicom of rows": DICOM.replace(b"US\2\0\x14\0", b"DS\2\0DO", 1),
-        "dicom of bits": written(dataset(DEEP, 12, PixelSpacing=["0.1", "0.2"])).replace(
-            b"0.2 ", b"DOE "
-        ),
         "dicom of a name": written(dataset(DEEP, 12, PhotometricInterpretation="DOE 12345")),
         "dicom of a syntax": DICOM.replace(b"1.2.840.10008.1.2.1\0", b"1.2.12345.12345.12\0"),
         "no film": b"DOE^JANE, ID-12345",
