@@ -1,6 +1,7 @@
 """Calibration in subgroups: rows by the values of any column of a table; numpy only."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ from core.predictions import Outcomes
 
 MOST: Final = 12  # groups that are shown
 REST: Final = "all others"
-MISSING: Final = "not given"
+MISSING: Final = "missing"
+ABSENT: Final = frozenset({"", "?", "na", "n/a", "nan", "none", "null"})  # in any case
+AGE: Final = re.compile(r"(\d{1,3})([DWMY])")  # DICOM PS3.5, 6.2, age string
+IN_YEAR: Final = {"D": 365.25, "W": 365.25 / 7, "M": 12.0, "Y": 1.0}
 
 
 @dataclass(frozen=True)
@@ -77,16 +81,19 @@ def grouping(values: Sequence[str]) -> Grouping:
     Parameters
     ----------
     values : (N,) sequence of str
-        A column of a table as it was read; empty cells are a group of their own.
+        A column of a table as it was read. Cells that are empty or hold NA, NaN, null, none or ?
+        are a group of their own, "missing".
 
     Returns
     -------
     Grouping
-        More than 12 different numbers are cut into quartiles, whose edges are in their names.
+        More than 12 different numbers, or ages such as 058Y (in years, 006M is half of one), are
+        cut into quartiles, whose edges are in their names.
         Otherwise values are groups, the most frequent ones first; beyond 12 groups the rest
         becomes one.
     """
-    cells = [value.strip() or MISSING for value in values]
+    stripped = [value.strip() for value in values]
+    cells = [MISSING if cell.lower() in ABSENT else cell for cell in stripped]
     given = {cell for cell in cells if cell != MISSING}
     numbers = {cell: _number(cell) for cell in given}
     if len(given) > MOST and all(number is not None for number in numbers.values()):
@@ -101,6 +108,9 @@ def grouping(values: Sequence[str]) -> Grouping:
 
 
 def _number(cell: str) -> float | None:
+    age = AGE.fullmatch(cell)
+    if age is not None:
+        return int(age[1]) / IN_YEAR[age[2]]
     try:
         number = float(cell)
     except ValueError:

@@ -45,7 +45,25 @@ def test_beyond_twelve_groups_the_rest_is_one():
     assert found.groups.count(REST) == sum(30 - k for k in range(MOST - 1, 20))
 
 
-@pytest.mark.parametrize("odd", ["nan", "inf", "about 40"])
+@pytest.mark.parametrize("cell", ["NA", "n/a", "NaN", "null", "None", " ? ", ""])
+def test_one_missing_cell_leaves_numbers_numbers(cell):
+    found = clinical.grouping([*(str(age) for age in range(20, 60)), cell])
+    assert found.edges == (29.0, 39.0, 49.0)
+    assert found.groups[-1] == found.order[-1] == "missing"
+
+
+def test_ages_with_their_unit_are_years():
+    ages = [f"{age:03d}Y" for age in range(20, 60)]
+    plain = clinical.grouping([str(age) for age in range(20, 60)])
+    assert clinical.grouping(ages) == plain
+    young = clinical.grouping([*ages, "018M", "364D", "052W", "NA"])
+    assert young.groups[-4:] == ("up to 27", "up to 27", "up to 27", "missing")
+    for age, years in (("018M", 1.5), ("364D", 364 / 365.25), ("052W", 364 / 365.25)):
+        column = [age, *(str(k) for k in range(100, 130))]
+        assert clinical.grouping([age] * 90 + column).edges[0] == pytest.approx(years)
+
+
+@pytest.mark.parametrize("odd", ["inf", "about 40", "058X"])
 def test_what_is_no_number_leaves_values_as_they_are(odd):
     found = clinical.grouping([*(str(k) for k in range(30)), odd])
     assert found.edges == ()
