@@ -18,6 +18,7 @@ from core.metrics.records import Score, Setting
 from core.predictions import Outcomes
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
+EXTREME: Final = 1e-6  # rows nearer to 0 or 1 can decide a slope by themselves
 STEPS: Final = 200
 CLOSE: Final = 1e-10  # a step in standardised logits that ends the search
 SAME: Final = 1e-9  # logits closer than this state the same risk
@@ -46,6 +47,9 @@ class Recalibration:
         Rows and events.
     clipped : int
         Rows whose p is exactly 0 or 1 and was moved by 1e-12 to have a logit.
+    extreme : int
+        Rows whose p is less than 1e-6 from 0 or 1, the clipped ones included: their logits lie so
+        far out that a handful can decide the slope.
 
     Notes
     -----
@@ -60,6 +64,7 @@ class Recalibration:
     n: int
     events: int
     clipped: int
+    extreme: int
 
 
 def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
@@ -99,6 +104,7 @@ def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
         n,
         events,
         claims.clipped,
+        int(np.count_nonzero((p < EXTREME) | (p > 1.0 - EXTREME))),
     )
 
 

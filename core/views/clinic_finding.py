@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import numpy as np
 
@@ -10,12 +9,11 @@ from core.figures import clinic_curves as figures
 from core.figures.clinic import reading
 from core.figures.marks import filled
 from core.figures.numbers import MINUS, THIN, count, percent, points, span, three, three_span
-from core.metrics.clinical_groups import too_few
 from core.metrics.records import Score
 from core.views.cards import bin_table
-from core.views.clinic_study import CURVE, Error, OneFinding
+from core.views.clinic_study import CURVE, OneFinding
+from core.views.clinic_verdict import Badge, after, badge, extremes, few, hanging, sentence
 from core.views.clinic_words import TOO_FEW, Source, finding, sourced
-from core.views.posthoc_words import TOLD
 from core.views.records import (
     CellWords,
     Column,
@@ -69,17 +67,6 @@ NUMBER_COLUMNS = (
 )
 FEW_TEXT = "no verdict on the curve below 200 events or non-events"
 
-LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
-
-
-@dataclass(frozen=True)
-class Badge:
-    """What must be said over the numbers: a heading and its text; `alarm` for the strongest."""
-
-    title: str
-    text: str
-    alarm: bool = False
-
 
 @dataclass(frozen=True)
 class FindingView:
@@ -99,12 +86,12 @@ class FindingView:
 
 def finding_view(source: Source, name: str, found: OneFinding) -> FindingView:
     """Return the view of one finding, as read or recalibrated."""
-    label = finding(name)
-    after = "" if found.recalibrated is None else " · recalibrated"
+    label, said = finding(name), hanging(source, found)
+    rest = "" if found.recalibrated is None else " · recalibrated"
     return FindingView(
         eyebrow=f"Chest X-ray · {source.run} · {label} · {count(source.n)} {source.films} of "
-        f"{source.split}{after}",
-        sentence=_sentence(source, label, found),
+        f"{source.split}{rest}",
+        sentence=sentence(source, label, found),
         badge=badge(source, found),
         numbers=_tiles(source, found),
         curve=_curve_card(source, label, found),
@@ -112,99 +99,8 @@ def finding_view(source: Source, name: str, found: OneFinding) -> FindingView:
         outcomes=_outcomes_card(source, label, found),
         rows=_rows(found),
         table=_table(source, found),
-        caption=source.caption,
+        caption=f"{said[:1].upper()}{said[1:]}. {source.caption}" if said else source.caption,
     )
-
-
-def few(found: OneFinding) -> bool:
-    """Whether there are too few events or non-events for a verdict on the curve."""
-    return too_few(found.fit.n, found.fit.events)
-
-
-def _sentence(source: Source, label: str, found: OneFinding) -> Sentence:
-    said, came = float(found.p.mean()), found.fit.events / found.fit.n
-    first = f"{label}: on average it says {percent(said)}, and {percent(came)} are labelled with it"
-    if few(found):
-        return Sentence(
-            (
-                Part(f"{first}; "),
-                Part(TOO_FEW, "quiet"),
-                Part(f" to judge its curve ({count(found.fit.events)} of {count(found.fit.n)})."),
-            )
-        )
-    slope = found.fit.slope
-    if slope.value is None or slope.low is None or slope.high is None:
-        return Sentence((Part(f"{first}; {slope.reason}."),))
-    interval = Part(f" (slope {slope.value:.2f}, {slope.low:.2f} to {slope.high:.2f})", "quiet")
-    if slope.high < 1:
-        return Sentence((Part(f"{first}; "), Part("its scores are too extreme", "over"), interval))
-    if slope.low > 1:
-        words = Part("its scores are not spread enough", "under")
-        return Sentence((Part(f"{first}; "), words, interval))
-    many = f"as far as {count(source.n)} {source.films} can show"
-    return Sentence((Part(f"{first}; the spread of its scores fits, {many}"), interval))
-
-
-def outside(score: Score, ideal: float) -> bool:
-    """Whether the interval of a score excludes its ideal."""
-    if score.low is None or score.high is None:
-        return False
-    return not score.low <= ideal <= score.high
-
-
-def badge(source: Source, found: OneFinding) -> Badge | None:
-    """Return what must be said of scores that are no probabilities, or of a recalibration."""
-    changed = found.recalibrated
-    if changed is not None:
-        return _recalibrated(source, found)
-    error, floor = found.audit.metrics["ece"], found.audit.noise_floor["ece"]
-    odd = outside(found.fit.in_the_large, 0.0) or outside(found.fit.slope, 1.0)
-    if not odd or error.value is None or error.value <= max(floor.q95, LEAST_OFF):
-        return None
-    said, came = float(found.p.mean()), found.fit.events / found.fit.n
-    if "NOT_PROBABILITY" in {note.code for note in found.notices}:
-        return Badge(
-            "This score is not a probability",
-            f"On average it says {percent(said)}, and {percent(came)} of {source.where} are "
-            "labelled with it, though it ranks them well: it looks rescaled to an operating "
-            "point. Do not read 50 % as an even chance. Recalibrate it first.",
-            alarm=True,
-        )
-    return Badge(
-        "This score is not a probability",
-        f"It is off by {points(error.value)} points on average; a perfect model would look off by "
-        f"up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
-        "probability it needs recalibration.",
-    )
-
-
-def _recalibrated(source: Source, found: OneFinding) -> Badge:
-    changed = found.recalibrated
-    assert changed is not None
-    method = changed.fit.method
-    difference = changed.difference
-    verdict = "a difference within chance" if difference.tie else "beyond chance"
-    why = {
-        "beta": "a curve of three numbers that keeps the order of films and needs few events",
-        "isotonic": "a rising staircase of any form, which needs many events",
-    }[method]
-    return Badge(
-        f"Recalibrated by {TOLD[method]}",
-        f"{why.capitalize()}; fitted on {count(changed.rows)} other {source.films}. Every number "
-        f"and picture here speaks of the {count(source.n)} that were not fitted on. There ECE "
-        f"goes from {_with_floor(changed.before)} to {_with_floor(after(found))}: "
-        f"{points(difference.value, signed=True)} points "
-        f"({span(difference.low, difference.high, signed=True)}), {verdict}.",
-    )
-
-
-def after(found: OneFinding) -> Error:
-    """Return the calibration error of the scores as they are shown."""
-    return Error(found.audit.metrics["ece"], found.audit.noise_floor["ece"])
-
-
-def _with_floor(error: Error) -> str:
-    return f"{points(error.score.value)}{THIN}% (floor {points(error.floor.q95)})"
 
 
 def signed_two(value: float) -> str:
@@ -221,12 +117,16 @@ def _fit_tile(label: str, score: Score, note: str, meaning: str, *, signed: bool
     return Tile(label, write(score.value), interval=ends, note=note, help=meaning)
 
 
+def _noted(note: str, said: str) -> str:
+    return "; ".join(part for part in (note, said) if part)
+
+
 def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
     fit, error, metrics = found.fit, after(found), found.audit.metrics
     skill = metrics["brier_skill"]
     share = fit.events / fit.n
     brier = None if metrics["brier"].value is None else metrics["brier"].value / 2
-    gained = ""
+    gained, said = "", extremes(source, found)
     if skill.value is not None:
         gained = f"skill {points(skill.value, skill.low, skill.high)}{THIN}% "
         gained += f"({span(skill.low, skill.high)})"
@@ -234,7 +134,7 @@ def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
         _fit_tile(
             "Calibration in the large",
             fit.in_the_large,
-            "slope held at 1; ideal 0",
+            _noted("slope held at 1; ideal 0", said),
             "The intercept of a logistic regression whose slope is held at 1: above 0 there are "
             "more events than stated.",
             signed=True,
@@ -242,14 +142,14 @@ def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
         _fit_tile(
             "Calibration slope",
             fit.slope,
-            "ideal 1",
+            _noted("ideal 1", said),
             "Below 1 the scores are too extreme, above 1 they are not spread enough.",
             signed=False,
         ),
         _fit_tile(
             "Calibration intercept",
             fit.intercept,
-            "fitted with the slope; ideal 0",
+            _noted("fitted with the slope; ideal 0", said),
             "The intercept of the regression that fits the slope as well: another number than "
             "calibration in the large.",
             signed=True,
@@ -376,7 +276,7 @@ def _chance(p_value: float) -> str:
 def _table(source: Source, found: OneFinding) -> Table:
     fits = (found.fit.in_the_large, found.fit.slope, found.fit.intercept)
     scores = (*fits, found.fit.observed_expected, *found.audit.metrics.values())
-    floors = found.audit.noise_floor
+    floors, said = found.audit.noise_floor, extremes(source, found)
     rows = tuple(
         (
             score.metric,
@@ -384,7 +284,7 @@ def _table(source: Source, found: OneFinding) -> Table:
             score.low,
             score.high,
             floors[score.metric].q95 if score.metric in floors else None,
-            score.reason or _note(score.metric),
+            score.reason or _noted(_note(score.metric), said if score in fits else ""),
             source.caption,
         )
         for score in scores

@@ -8,7 +8,7 @@ import numpy as np
 from core.arrays import Bool, Float
 from core.figures.clinic import BandDot, band_name
 from core.figures.clinic import bands as draw_bands
-from core.figures.numbers import THIN, count, in_hundred, known, points
+from core.figures.numbers import THIN, count, in_hundred, known, percent, points
 from core.figures.theme import Tone
 from core.metrics.clinical import Bands, bands, shifted
 from core.views.clinic_words import (
@@ -118,7 +118,7 @@ def plain_view(
         note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}",
         icons=hundred(moved, band),
         key=_key(moved, band),
-        card=_card(source, name, moved, dots, band),
+        card=_card(source, name, moved, dots, band, _carried(source, share, prevalence)),
         swatches=(
             Swatch("says more than it should", "over", "dot"),
             Swatch("says less", "under", "dot"),
@@ -241,7 +241,19 @@ def _key(found: Bands, i: int) -> tuple[str, str, str]:
     )
 
 
-def _card(source: Source, name: str, found: Bands, dots: list[BandDot], chosen: int) -> FigureCard:
+def _carried(source: Source, here: float, prevalence: float | None) -> str:
+    """Return that the numbers are of another prevalence, and what that assumes; else nothing."""
+    if prevalence is None:
+        return ""
+    return (
+        f"Carried over from {percent(here)} labelled in {source.where} to a prevalence of "
+        f"{percent(prevalence)}; that assumes that only the prevalence changes."
+    )
+
+
+def _card(
+    source: Source, name: str, found: Bands, dots: list[BandDot], chosen: int, carried: str
+) -> FigureCard:
     spoken = "; ".join(
         f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
         f"{in_hundred(dot.says)}, found {in_hundred(dot.rate)} of 100 "
@@ -254,7 +266,7 @@ def _card(source: Source, name: str, found: Bands, dots: list[BandDot], chosen: 
             dot.low,
             dot.high,
             dot.n,
-            int(found.events[i]),
+            None if carried else int(found.events[i]),  # none were counted at that prevalence
             *(_cell(v) for v in (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
             TONES[dot.tone] if dot.n else "",
         )
@@ -265,9 +277,10 @@ def _card(source: Source, name: str, found: Bands, dots: list[BandDot], chosen: 
         "Score against what was found",
         "",
         partial(draw_bands, dots, chosen),
-        f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}.",
-        sourced(Table(COLUMNS, rows), source),
-        source.caption,
+        f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}."
+        + (f" {carried}" if carried else ""),
+        sourced(Table(COLUMNS, rows), source, carried),
+        f"{carried} {source.caption}".strip(),
     )
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from core.figures.numbers import THIN, count, in_hundred, percent, points, span
 from core.metrics.clinical import Classified, HosmerLemeshow, Subgroup
 from core.metrics.records import Score
-from core.views.clinic_finding import outside, signed_two
+from core.views.clinic_finding import signed_two
+from core.views.clinic_verdict import outside
 from core.views.clinic_words import TOO_FEW, Source
 from core.views.records import Cell, CellWords, Column, ScoreRow, Table
 
@@ -137,7 +138,8 @@ def _group_row(one: Subgroup) -> ScoreRow:
             f"{span(one.ece.low, one.ece.high)}; floor {points(one.floor.q95)}",
         ),
     ]
-    away = {i + 2 for i, (score, ideal) in enumerate(ideals) if outside(score, ideal)}
+    judged = ideals[:2] if fit.extreme else ideals  # a few rows next to 0 or 1 decide the slope
+    away = {i + 2 for i, (score, ideal) in enumerate(judged) if outside(score, ideal)}
     if one.ece.value is not None and one.ece.value > one.floor.q95:
         away.add(len(cells) - 1)
     every = frozenset(range(len(cells)))

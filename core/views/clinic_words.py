@@ -94,10 +94,13 @@ class Source:
         )
 
 
-def sourced(table: Table, source: Source) -> Table:
-    """Return a table whose every row says where it comes from and what it must not be used for."""
-    column = Column("source", "source")
-    return Table((*table.columns, column), tuple((*row, source.caption) for row in table.rows))
+def sourced(table: Table, source: Source, told: str = "") -> Table:
+    """Return a table whose every row says where it comes from and what it must not be used for.
+
+    What is `told` of the numbers comes first.
+    """
+    column, said = Column("source", "source"), f"{told} {source.caption}".strip()
+    return Table((*table.columns, column), tuple((*row, said) for row in table.rows))
 
 
 def _key(name: str) -> str:

@@ -10,10 +10,11 @@ from core.reports.html import Sheet
 from core.views import clinic_finding as views
 from core.views import clinic_use
 from core.views.clinic_decision import BENEFIT, benefit_words, decision_card
-from core.views.clinic_finding import Badge, FindingView
+from core.views.clinic_finding import FindingView
 from core.views.clinic_plain import RISK, plain_view, telling
 from core.views.clinic_study import THRESHOLDS, OneFinding
 from core.views.clinic_use import Use
+from core.views.clinic_verdict import Badge, badge
 from core.views.clinic_words import BANNER, Source, finding, plain_finding
 from core.views.records import FigureCard
 from pages.ui import audit, cache, cache_clinic, clinic, clinic_groups, drafts, state, widgets
@@ -285,7 +286,7 @@ def _plain(
             widgets.title(view.title, view.note)
             clinic.hundred(view.icons, view.key)
         clinic.care(view.care, RISK)
-        _badge(views.badge(source, found))
+        _badge(badge(source, found))
     with right:
         widgets.figure(view.card)
         widgets.key(view.swatches)

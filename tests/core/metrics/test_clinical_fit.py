@@ -147,6 +147,7 @@ def test_exact_0_and_1_are_moved_and_counted():
     p[:3], y[:3] = [0.0, 1.0, 1.0], [True, True, False]
     found = clinical.recalibration(p, y)
     assert found.clipped == found.slope.settings["clipped"] == 3
+    assert found.extreme == 3
     inside = np.clip(p, 1e-12, 1 - 1e-12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -201,3 +202,14 @@ def test_the_chest_predictions_are_fitted_like_statsmodels_finding_by_finding():
         fixed = sm.GLM(y, np.ones(y.size), sm.families.Binomial(), offset=logit(p)).fit(tol=1e-13)
         expected = (fixed.params[0], *fixed.conf_int()[0])
         assert bounds(found.in_the_large) == pytest.approx(expected, abs=1e-6)
+
+
+def test_rows_within_a_millionth_of_the_ends_are_counted_and_stay_as_they_are():
+    p, y = drawn(n=2000)
+    p = np.clip(p, 1e-6, 1 - 1e-6)
+    near = np.array([9e-7, 4e-13, 1e-12, 1 - 9e-7, 0.0])
+    whole = np.concatenate([p, near]), np.concatenate([y, near < 0.5])
+    assert clinical.recalibration(p, y).extreme == 0
+    found = clinical.recalibration(*whole)
+    assert (found.extreme, found.clipped) == (5, 2 - 1)
+    assert found.slope.high < clinical.recalibration(p, y).slope.low  # five rows decide it

@@ -19,9 +19,10 @@ from core.metrics.intervals import wilson
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.html import Sheet, sheet_html
 from core.views import clinic_decision, clinic_heat, clinic_study, clinic_table, clinic_use
-from core.views.clinic_finding import badge, finding_view
+from core.views.clinic_finding import finding_view
 from core.views.clinic_findings import findings_view, order
 from core.views.clinic_plain import band_sentence, elsewhere, hundred, plain_view, telling
+from core.views.clinic_verdict import badge
 from core.views.clinic_words import BANNER, MINED, SYNTHETIC, Source
 
 NAMES = ("Effusion", "Nodule", "Hernia")
@@ -218,6 +219,20 @@ def test_another_prevalence_moves_the_odds_of_what_was_found():
     assert "if only the prevalence differs from this test set" in said.text
 
 
+def test_what_is_carried_over_says_so_in_every_copy(stretched):
+    there = plain_view(source(), "Effusion", stretched.p, stretched.y, band=1, prevalence=0.02)
+    here = plain_view(source(), "Effusion", stretched.p, stretched.y, band=1)
+    lines = numbers_of(there.card.table)
+    copies = [there.card.caption, there.card.alt, *(line["source"] for line in lines)]
+    share = f"{100 * stretched.y.mean():.1f}"
+    for text in copies:
+        flat = text.replace("\u202f", " ")
+        assert f"from {share} % labelled in this test set of 4 000 films" in flat
+        assert "to a prevalence of 2.0 %; that assumes that only the prevalence changes." in flat
+    assert {line["events"] for line in lines} == {None}
+    assert "Carried over" not in repr((here.card.caption, here.card.alt, here.card.table))
+
+
 def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
     at = telling(bands(stretched.p, stretched.y))
     shown = plain_view(source(), "Effusion", stretched.p, stretched.y, band=at)
@@ -288,6 +303,69 @@ def test_recalibration_speaks_of_the_other_rows(rows, stretched):
     said = badge(source(N // 2), found)
     assert said.title == "Recalibrated by beta calibration"
     assert "beyond chance" in said.text
+
+
+def near_zero(n=6, seed=3):
+    """Scores that keep their word, but for a few events that were scored next to 0."""
+    rng = np.random.default_rng(seed)
+    p = sigmoid(rng.normal(-1.0, 1.0, N))
+    y = (rng.random(N) < p).astype(np.int64)
+    p[:n], y[:n] = 4e-13, 1
+    return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, ("no", "Effusion")), n
+
+
+def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_spread():
+    rows, n = near_zero()
+    found = clinic_study.one_finding(rows)
+    rest = clinical.recalibration(found.p[n:], found.y[n:])
+    assert rest.slope.low < 1 < rest.slope.high
+    assert found.fit.slope.high < 1
+    shown = finding_view(source(), "Effusion", found)
+    assert "too extreme" not in shown.sentence.text
+    assert "no verdict on the spread of its scores" in shown.sentence.text
+    assert "on average it says" in shown.sentence.text
+    said = "6 films scored within a millionth of 0 or 1"
+    assert all(said in tile.note for tile in shown.numbers[:3])
+    assert said in shown.caption
+    assert f"hangs on {said}" in shown.sentence.text
+    lines = {line["number"]: line["reason"] for line in numbers_of(shown.table)}
+    assert {k for k, note in lines.items() if said in note} == {"citl", "slope", "intercept"}
+    assert shown.badge is None
+    group = clinic_use.group_rows(
+        clinic_study.groups(found.p, found.y, clinical.grouping(["PA"] * N))
+    )
+    assert not group[0].told & {4, 5}
+    single = clinic_study.one_finding(near_zero(1)[0])
+    assert "1 film scored" in finding_view(source(), "Effusion", single).caption
+
+
+def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
+    rng = np.random.default_rng(2)
+    true = rng.normal(0.0, 3.0, N // 2)
+    y = (rng.random(N // 2) < sigmoid(true)).astype(np.int64)
+    true, y = np.append(true, -true), np.append(y, 1 - y)  # on average it is right
+    said = sigmoid(3.0 * true)
+    found = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+    )
+    assert found.fit.extreme
+    assert found.fit.in_the_large.low < 0 < found.fit.in_the_large.high
+    assert badge(source(), found).title == "This score is not a probability"
+
+
+def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
+    one = clinic_study.one(made(), 0)
+    half = np.arange(N) % 2 == 0
+    fit, test = (
+        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        for side in (half, ~half)
+    )
+    found = clinic_study.one_finding(test, fit, "isotonic")
+    for fit_ in (found.fit, replace(found.fit, extreme=0)):
+        shown = finding_view(source(N // 2), "Effusion", replace(found, fit=fit_))
+        assert "no verdict on the spread of its scores" in shown.sentence.text
+        assert "isotonic regression leaves few steps" in shown.sentence.text
+        assert ("millionth" in shown.sentence.text) == (fit_.extreme > 0)
 
 
 def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):

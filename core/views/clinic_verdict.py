@@ -1,0 +1,154 @@
+"""What is said of one finding: its sentence, and the badge over its numbers."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from core.figures.numbers import THIN, count, percent, points, span
+from core.metrics.clinical_groups import too_few
+from core.metrics.intervals import quantile
+from core.metrics.records import Score
+from core.views.clinic_study import Error, OneFinding
+from core.views.clinic_words import TOO_FEW, Source
+from core.views.posthoc_words import TOLD
+from core.views.records import Part, Sentence
+
+LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What must be said over the numbers: a heading and its text; `alarm` for the strongest."""
+
+    title: str
+    text: str
+    alarm: bool = False
+
+
+def few(found: OneFinding) -> bool:
+    """Whether there are too few events or non-events for a verdict on the curve."""
+    return too_few(found.fit.n, found.fit.events)
+
+
+def extremes(source: Source, found: OneFinding) -> str:
+    """Return how many films have scores next to 0 or 1; empty without any."""
+    n = found.fit.extreme
+    films = source.films if n > 1 else source.films[:-1]
+    return f"{count(n)} {films} scored within a millionth of 0 or 1" if n else ""
+
+
+def hanging(source: Source, found: OneFinding) -> str:
+    """Return what films with scores next to 0 or 1 do to the slope; empty without any."""
+    said = extremes(source, found)
+    return f"much of the slope hangs on {said}" if said else ""
+
+
+def _unjudged(source: Source, found: OneFinding) -> str:
+    """Return why the slope says nothing of the spread; empty where it does."""
+    hangs, changed = hanging(source, found), found.recalibrated
+    if changed is None or changed.fit.method != "isotonic":
+        return hangs
+    steps = "isotonic regression leaves few steps, which a slope does not describe"
+    return f"{steps}; {hangs}" if hangs else steps
+
+
+def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
+    """Return what one finding says on average and what came of it, and how its scores spread."""
+    said, came = float(found.p.mean()), found.fit.events / found.fit.n
+    first = f"{label}: on average it says {percent(said)}, and {percent(came)} are labelled with it"
+    if few(found):
+        return Sentence(
+            (
+                Part(f"{first}; "),
+                Part(TOO_FEW, "quiet"),
+                Part(f" to judge its curve ({count(found.fit.events)} of {count(found.fit.n)})."),
+            )
+        )
+    slope = found.fit.slope
+    if slope.value is None or slope.low is None or slope.high is None:
+        return Sentence((Part(f"{first}; {slope.reason}."),))
+    unjudged = _unjudged(source, found)
+    interval = Part(f" (slope {slope.value:.2f}, {slope.low:.2f} to {slope.high:.2f})", "quiet")
+    if unjudged:
+        none = Part("no verdict on the spread of its scores", "quiet")
+        return Sentence((Part(f"{first}; "), none, interval, Part(f": {unjudged}.")))
+    if slope.high < 1:
+        return Sentence((Part(f"{first}; "), Part("its scores are too extreme", "over"), interval))
+    if slope.low > 1:
+        words = Part("its scores are not spread enough", "under")
+        return Sentence((Part(f"{first}; "), words, interval))
+    many = f"as far as {count(source.n)} {source.films} can show"
+    return Sentence((Part(f"{first}; the spread of its scores fits, {many}"), interval))
+
+
+def outside(score: Score, ideal: float) -> bool:
+    """Whether the interval of a score excludes its ideal."""
+    if score.low is None or score.high is None:
+        return False
+    return not score.low <= ideal <= score.high
+
+
+def _off(found: OneFinding) -> bool:
+    """Whether calibration in the large or the slope misses its ideal beyond chance.
+
+    Where scores next to 0 or 1 decide the slope, Spiegelhalter's test speaks, which they do not.
+    """
+    if outside(found.fit.in_the_large, 0.0):
+        return True
+    if not found.fit.extreme:
+        return outside(found.fit.slope, 1.0)
+    z = found.audit.metrics["spiegelhalter_z"]
+    return z.value is not None and abs(z.value) > quantile(z.level)
+
+
+def badge(source: Source, found: OneFinding) -> Badge | None:
+    """Return what must be said of scores that are no probabilities, or of a recalibration."""
+    changed = found.recalibrated
+    if changed is not None:
+        return _recalibrated(source, found)
+    error, floor = found.audit.metrics["ece"], found.audit.noise_floor["ece"]
+    if not _off(found) or error.value is None or error.value <= max(floor.q95, LEAST_OFF):
+        return None
+    said, came = float(found.p.mean()), found.fit.events / found.fit.n
+    if "NOT_PROBABILITY" in {note.code for note in found.notices}:
+        return Badge(
+            "This score is not a probability",
+            f"On average it says {percent(said)}, and {percent(came)} of {source.where} are "
+            "labelled with it, though it ranks them well: it looks rescaled to an operating "
+            "point. Do not read 50 % as an even chance. Recalibrate it first.",
+            alarm=True,
+        )
+    return Badge(
+        "This score is not a probability",
+        f"It is off by {points(error.value)} points on average; a perfect model would look off by "
+        f"up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
+        "probability it needs recalibration.",
+    )
+
+
+def _recalibrated(source: Source, found: OneFinding) -> Badge:
+    changed = found.recalibrated
+    assert changed is not None
+    method = changed.fit.method
+    difference = changed.difference
+    verdict = "a difference within chance" if difference.tie else "beyond chance"
+    why = {
+        "beta": "a curve of three numbers that keeps the order of films and needs few events",
+        "isotonic": "a rising staircase of any form, which needs many events",
+    }[method]
+    return Badge(
+        f"Recalibrated by {TOLD[method]}",
+        f"{why.capitalize()}; fitted on {count(changed.rows)} other {source.films}. Every number "
+        f"and picture here speaks of the {count(source.n)} that were not fitted on. There ECE "
+        f"goes from {_with_floor(changed.before)} to {_with_floor(after(found))}: "
+        f"{points(difference.value, signed=True)} points "
+        f"({span(difference.low, difference.high, signed=True)}), {verdict}.",
+    )
+
+
+def after(found: OneFinding) -> Error:
+    """Return the calibration error of the scores as they are shown."""
+    return Error(found.audit.metrics["ece"], found.audit.noise_floor["ece"])
+
+
+def _with_floor(error: Error) -> str:
+    return f"{points(error.score.value)}{THIN}% (floor {points(error.floor.q95)})"
