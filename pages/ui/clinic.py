@@ -18,6 +18,7 @@ FILM, ALL, ONE = "film", "findings", "finding"
 VIEW_NAMES = {FILM: "Film", ALL: "All findings", ONE: "One finding"}
 FINDING = "of"  # in the link, as on the page Reliability
 RECALIBRATE = "recal"
+FIRST_SAMPLE = "phantom-ce"
 
 
 def splits(run: cache.Run) -> None:
@@ -59,6 +60,24 @@ def nothing(why: str) -> None:
                     args=(row.id,),
                 )
     st.page_link(site.HOME.script, label="Pick or drop a run", icon=site.HOME.icon)
+
+
+def first_sample() -> None:
+    """Offer the sample that shows most of these views, which stays where it was asked for."""
+    st.markdown(
+        "To see it at once, open the sample: films drawn by a program, of no person, with four "
+        "findings. A file of your own, with one column of scores for each finding, is read on the "
+        "page Runs."
+    )
+    if any(row.id == FIRST_SAMPLE for row in cache.rows(kind="sample")):
+        st.button(
+            "Open the sample Phantom films",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="clinic.first",
+            on_click=_open,
+            args=(FIRST_SAMPLE,),
+        )
 
 
 def _open(run_id: str) -> None:

@@ -1,6 +1,6 @@
 """The Runs page: search, the table, what can be done with the chosen runs, and undo."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -50,29 +50,6 @@ KINDS = {
 }
 
 
-def open_run(why: str) -> cache.Run:
-    """Return the run that a page speaks of; without one, say what to do and stop the page."""
-    try:
-        run = state.current_run()
-    except LibraryError as gone:
-        frame.refusal(gone)
-        state.open_run(None)
-        run = None
-    if run is None:
-        _nothing_open(why)
-        st.stop()
-    assert run is not None
-    return run
-
-
-def _nothing_open(why: str) -> None:
-    """Say what to do on a page that needs a run, with buttons that do it."""
-    st.html('<h1 class="c-sentence">No run is open yet.</h1>')
-    st.markdown(why)
-    samples()
-    st.page_link(site.HOME.script, label="Drop a file of your own", icon=site.HOME.icon)
-
-
 def samples() -> None:
     """Offer a few sample runs, one button each; the list below has all of them."""
     found = {row.id: row for row in cache.rows(kind="sample", sort="name", descending=False)}
@@ -80,6 +57,32 @@ def samples() -> None:
         for row in (found[name] for name in OFFERED if name in found):
             if st.button(esc(row.name), icon=":material/play_arrow:", key=f"sample.{row.id}"):
                 open_in_reliability(row.id)
+
+
+def open_run(why: str, offer: Callable[[], None] = samples) -> cache.Run:
+    """Return the run that a page speaks of; without one, say what to do and stop the page.
+
+    What runs are offered then is drawn by `offer`.
+    """
+    try:
+        run = state.current_run()
+    except LibraryError as gone:
+        frame.refusal(gone)
+        state.open_run(None)
+        run = None
+    if run is None:
+        _nothing_open(why, offer)
+        st.stop()
+    assert run is not None
+    return run
+
+
+def _nothing_open(why: str, offer: Callable[[], None]) -> None:
+    """Say what to do on a page that needs a run, with buttons that do it."""
+    st.html('<h1 class="c-sentence">No run is open yet.</h1>')
+    st.markdown(why)
+    offer()
+    st.page_link(site.HOME.script, label="Drop a file of your own", icon=site.HOME.icon)
 
 
 def open_in_reliability(run_id: str) -> None:

@@ -3,7 +3,7 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.views.clinic_words import BANNER, MINED
+from core.views.clinic_words import BANNER, LABELS_MAY_ERR, MINED
 from pages.ui import (
     audit,
     cache,
@@ -34,7 +34,8 @@ def draw() -> None:
     if view == clinic.FILM:
         _banner(place, xray_film.draw(plain=state.plain()))
         return
-    run = library.open_run(WHY)
+    _banner(place, LABELS_MAY_ERR)  # until it is known whose labels these are
+    run = library.open_run(WHY, clinic.first_sample)
     rows = cache.predictions(run, run.split)
     _banner(place, clinic.source(run, rows, run.split).noise)
     VIEWS[view](run)

@@ -15,6 +15,7 @@ from core.calibrators.posthoc import CUT, SHARE, parts
 from core.library import SAMPLES, Library, Source
 from core.metrics.clinical import bands, recalibration
 from core.predictions import Predictions, ScoreKind, Task
+from core.views.clinic_words import MINED, SYNTHETIC
 from pages.ui import cache_clinic, clinic
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +82,25 @@ def fine(test: AppTest) -> AppTest:
     assert not test.exception
     assert not test.error, test.error[0].value
     return test
+
+
+@pytest.mark.parametrize("view", [clinic.ALL, clinic.ONE])
+def test_a_first_visit_is_led_to_films_and_stays_on_its_view(page, view):
+    test = fine(page(show=view))
+    assert "No run is open yet" in html(test)
+    assert MINED not in html(test)
+    assert [b.key for b in test.button if str(b.key).startswith(("sample.", "clinic."))] == [
+        "clinic.first"
+    ]
+    assert any("A file of your own" in text.value for text in test.markdown)
+    fine(test.button(key="clinic.first").click().run())
+    assert test.query_params["run"] == "phantom-ce"
+    assert test.query_params[clinic.VIEW] == view
+    assert "No run is open yet" not in html(test)
+    assert "Phantom films" in html(test)
+    said = html(test) + " ".join(text.value for text in test.markdown)
+    assert SYNTHETIC in said
+    assert MINED not in said
 
 
 def test_all_findings_and_from_there_to_one(page, keep):
