@@ -231,16 +231,27 @@ def icons(scored: Scored, index: int, known: Reference) -> tuple[Hundred | None,
     return hundred(place.bands, place.i), note, key
 
 
-def threshold_of(known: Reference | None, index: int) -> float:
-    """Return below which score heat is hidden at first: the finding's frequency, else a half."""
-    return HALF if known is None else known.prevalence[index]
+def threshold_of(known: Reference | None, name: str) -> float:
+    """Return below which score heat is hidden at first: the finding's frequency, else a half.
+
+    The finding is looked up by its name: models side by side may number it differently.
+    """
+    found = _frequency(known, name)
+    return HALF if found is None else found
 
 
-def threshold_words(known: Reference | None, index: int) -> str:
+def threshold_words(known: Reference | None, name: str) -> str:
     """Say where that threshold comes from."""
-    if known is None:
+    found = _frequency(known, name)
+    if known is None or found is None:
         return f"50{THIN}%: how frequent the finding is among such films is not known."
-    return f"{percent(known.prevalence[index])}: its frequency in {known.source.where}."
+    return f"{percent(found)}: its frequency in {known.source.where}."
+
+
+def _frequency(known: Reference | None, name: str) -> float | None:
+    """Return the share of a reference's films with a finding; None where it is not known."""
+    index = None if known is None else place_of(known.source.findings, name)
+    return None if known is None or index is None else known.prevalence[index]
 
 
 def place_of(findings: Sequence[str], name: str) -> int | None:

@@ -28,6 +28,8 @@ ALONE: Final = (
     "Each picture has its own scale, so a weak influence looks as strong as a strong one. Do not "
     "compare pictures."
 )
+BESIDE: Final = "Each model has its own scale: compare where the heat lies, not how strong it is."
+BURNT_IN: Final = "Text in the picture stays, and may name a patient."
 CAPTION: Final = (
     "The colours show where the picture influenced the score. They are not the outline of a "
     "disease, miss small and multiple findings, and can follow drains, text or the device that "
@@ -36,9 +38,10 @@ CAPTION: Final = (
 MORE: Final = (
     (
         "What it is",
-        "How much each place of the last maps of the network speaks for the finding, in units of "
-        "the logit. It is coarse: one cell of the map covers many pixels, and what is drawn "
-        "between the cells is interpolated.",
+        "How much each place of the last maps of the network speaks for the finding: with "
+        "Grad-CAM, HiResCAM and XGrad-CAM in units of the logit, with other methods in arbitrary "
+        "units. It is coarse: one cell of the map covers many pixels, and what is drawn between "
+        "the cells is interpolated.",
     ),
     (
         "What it is not",
@@ -58,9 +61,7 @@ MORE: Final = (
         "nothing of what was learnt (Adebayo et al. 2018).",
     ),
 )
-SLOW: Final = (
-    "This method looks at one finding at a time and takes longer, up to minutes for large networks."
-)
+MINUTES: Final = frozenset({"scorecam"})  # methods with a pass for every map of the layer
 BLANK: Final = (
     "No place of the film speaks for this finding in this layer: the map is empty. That happens "
     "where the score is near 0, or so near 1 that nothing more would raise it. Another finding, "
@@ -68,14 +69,31 @@ BLANK: Final = (
 )
 
 
-def legend_end(top: float) -> str:
-    """Return the strong end of a scale, in units of the logit."""
-    return f"scale 0 to {three(top)}, in units of the logit"
+def slow(method: str) -> str:
+    """Say before a map is asked for how long it takes, and whom that keeps waiting."""
+    if method in MINUTES:
+        return (
+            f"{METHODS[method].label} shows the film to the network once for every map of the "
+            "layer. On a large network that takes minutes, about four on DenseNet-121, and what "
+            "others ask of models here waits until it is done."
+        )
+    return "This method looks at one finding at a time, so it is computed when it is asked for."
+
+
+def too_slow(method: str, what: str) -> str:
+    """Say that a method is not offered for what needs many maps."""
+    return f"{METHODS[method].label} looks at one map at a time and is too slow {what}."
+
+
+def legend_end(method: str, top: float) -> str:
+    """Return the strong end of a scale with its unit."""
+    unit = "units of the logit" if METHODS[method].unit == "logit" else "arbitrary units"
+    return f"scale 0 to {three(top)}, in {unit}"
 
 
 def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.WHOLE) -> str:
     """Return how a map came about, and what of the film the network saw."""
-    end = "" if top is None else f", {legend_end(top)}"
+    end = "" if top is None else f", {legend_end(method, top)}"
     seen = "" if frame == heat.WHOLE else " The network was shown the part within the map’s edges."
     return f"{METHODS[method].label} on the logit, layer {layer}{end}.{seen}"
 

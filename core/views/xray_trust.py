@@ -21,7 +21,7 @@ KINDS: Final = {
     MODEL: "The model",
     SHUFFLED: "Weights drawn anew",
     CENTRE: "Always the centre",
-    LUNGS: "Anywhere in the lungs",
+    LUNGS: "Anywhere in the lungs",  # a point uniform over each film's own lungs
 }
 HEADS: Final = ("Map", "Points into the box, of 100 films", "Overlap (IoU), %", "Energy in box, %")
 FEWEST: Final = 20  # films below which no comparison is made in words

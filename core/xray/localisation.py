@@ -1,6 +1,6 @@
 """Whether heatmaps point at lesions: pointing game, overlap and energy, with intervals; numpy."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,15 +17,15 @@ N_RESAMPLES: Final = 1_000
 Heat = npt.NDArray[np.floating]
 
 
-def hit(heat: Heat, box: Box) -> bool:
-    """Whether the strongest place of a map lies in the box: the pointing game.
+def hit(heat: Heat, boxes: Sequence[Box]) -> bool:
+    """Whether the strongest place of a map lies in one of the boxes: the pointing game.
 
     Parameters
     ----------
     heat : (H, W) float
         At film size, at least 0.
-    box : (left, top, right, bottom)
-        In pixels; a pixel lies inside when its middle does.
+    boxes : sequence of (left, top, right, bottom)
+        Of one finding, in pixels; a pixel lies inside when its middle does.
 
     Returns
     -------
@@ -42,34 +42,34 @@ def hit(heat: Heat, box: Box) -> bool:
         return False
     places = np.argwhere(heat == top)
     row, column = places[len(places) // 2]
-    return bool(inside(heat.shape, box)[row, column])
+    return bool(inside(heat.shape, boxes)[row, column])
 
 
-def iou(heat: Heat, box: Box, threshold: float = HALF) -> float:
-    """Return intersection over union of the box and what reaches a share of the largest value."""
+def iou(heat: Heat, boxes: Sequence[Box], threshold: float = HALF) -> float:
+    """Return intersection over union of the boxes and what reaches a share of the largest value."""
     top = heat.max()
     if top <= 0:
         return 0.0
-    hot, within = heat >= threshold * top, inside(heat.shape, box)
+    hot, within = heat >= threshold * top, inside(heat.shape, boxes)
     either = int((hot | within).sum())
     return float((hot & within).sum() / either) if either else 0.0
 
 
-def energy(heat: Heat, box: Box) -> float:
-    """Return the share of a map's sum that lies in the box; 0 for a blank map."""
+def energy(heat: Heat, boxes: Sequence[Box]) -> float:
+    """Return the share of a map's sum that lies in the boxes; 0 for a blank map."""
     total = float(heat.sum(dtype=np.float64))
     if total <= 0:
         return 0.0
-    return float(heat[inside(heat.shape, box)].sum(dtype=np.float64) / total)
+    return float(heat[inside(heat.shape, boxes)].sum(dtype=np.float64) / total)
 
 
-def inside(shape: tuple[int, ...], box: Box) -> Bool:
-    """Return the pixels, (H, W) bool, whose middles lie in a box."""
-    left, top, right, bottom = box
+def inside(shape: tuple[int, ...], boxes: Sequence[Box]) -> Bool:
+    """Return the pixels, (H, W) bool, whose middles lie in at least one of the boxes."""
     x, y = np.arange(shape[1]) + 0.5, np.arange(shape[0]) + 0.5
-    return np.asarray(
-        ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))[None, :], dtype=bool
-    )
+    found = np.zeros(shape, bool)
+    for left, top, right, bottom in boxes:
+        found |= ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))[None, :]
+    return found
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Localisation:
     Attributes
     ----------
     n : int
-        Maps.
+        Films.
     pointing : Share
         Pointing game, with Wilson's interval.
     iou, energy : Share
@@ -103,19 +103,24 @@ class Localisation:
 
 def localise(
     heats: Sequence[Heat],
-    boxes: Sequence[Box],
+    boxes: Sequence[Sequence[Box]],
     *,
+    films: Sequence[Hashable] | None = None,
     threshold: float = HALF,
     level: float = LEVEL,
     seed: int = 0,
 ) -> Localisation:
-    """Return how well maps, each at its film's size, point at one box each.
+    """Return how well maps, each at its film's size, point at the boxes of a finding each.
 
     Parameters
     ----------
     heats : sequence of (H, W) float
-    boxes : sequence of (left, top, right, bottom)
-        As many, in pixels.
+    boxes : sequence of sequence of (left, top, right, bottom)
+        As many, in pixels; those of one map count as one place.
+    films : sequence of hashable, optional
+        Which film each map is of, where a film has maps of several findings: a film then counts
+        once, with the mean over its maps, and intervals are over films. By default every map is
+        of its own film.
     threshold : float
         Of `iou`, a share of each map's largest value.
     level : float
@@ -124,16 +129,29 @@ def localise(
         Of the resamples.
     """
     pairs = list(zip(heats, boxes, strict=True))
-    hits = np.array([hit(heat, box) for heat, box in pairs])
-    overlaps = np.array([iou(heat, box, threshold) for heat, box in pairs])
-    shares = np.array([energy(heat, box) for heat, box in pairs])
+    of = range(len(pairs)) if films is None else films
+    hits = _by_film([hit(heat, at) for heat, at in pairs], of)
+    overlaps = _by_film([iou(heat, at, threshold) for heat, at in pairs], of)
+    shares = _by_film([energy(heat, at) for heat, at in pairs], of)
     return Localisation(
-        len(pairs), pointed(hits, level), _mean(overlaps, level, seed), _mean(shares, level, seed)
+        hits.size, pointed(hits, level), _mean(overlaps, level, seed), _mean(shares, level, seed)
     )
 
 
-def pointed(hits: Bool, level: float = LEVEL) -> Share:
-    """Return the share of hits with Wilson's interval."""
+def _by_film(values: Sequence[float], films: Sequence[Hashable]) -> Float:
+    """Return the mean value of each film."""
+    found: dict[Hashable, list[float]] = {}
+    for film, value in zip(films, values, strict=True):
+        found.setdefault(film, []).append(value)
+    return np.array([np.mean(of_film) for of_film in found.values()], dtype=np.float64)
+
+
+def pointed(hits: Bool | Float, level: float = LEVEL) -> Share:
+    """Return the share of hits with Wilson's interval.
+
+    A film's share of hits may lie between 0 and 1; it varies less than hits of the same mean, so
+    the interval is then too wide rather than too narrow.
+    """
     low, high = wilson(np.array(hits.sum()), np.array(hits.size), level)
     return Share(float(hits.mean()), float(low), float(high))
 

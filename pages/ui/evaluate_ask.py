@@ -61,19 +61,21 @@ def key(name: str, question: Json) -> str:
     return f"{name} {json.dumps(question, sort_keys=True)}"
 
 
-def ask(name: str, question: Json, *, patient: bool = False) -> Outcome | None:
+def ask(
+    name: str, question: Json, *, patient: bool = False, timeout_s: float = TIMEOUT_S
+) -> Outcome | None:
     """Return the answer to a question, putting it first where that was not done.
 
     A question of the same name that still waits is taken back: one thing is asked at a time.
     `patient` leaves the one that is being answered alone, for ending it would end the process,
-    which then has to load torch anew.
+    which then has to load torch anew. `timeout_s` is how long the answer may take once it is at it.
     """
     asked, wanted = _asked(), key(name, question)
     if wanted not in asked:
         for other in [k for k, one in asked.items() if one.name == name and _waits(one)]:
             if not patient or asked[other].future.cancel():
                 asked.pop(other).stop()
-        asked[wanted] = _put(name, question)
+        asked[wanted] = _put(name, question, timeout_s)
         while len(asked) > KEPT:
             asked.pop(next(iter(asked)))
     return asked[wanted].outcome()
@@ -112,17 +114,17 @@ def _asked() -> dict[str, Asked]:
     return found
 
 
-def _put(name: str, question: Json) -> Asked:
+def _put(name: str, question: Json, timeout_s: float) -> Asked:
     cancel, works = Event(), session.room().works
     works.add(cancel)
-    future = _pool().submit(_call, name, question, cancel)
+    future = _pool().submit(_call, name, question, timeout_s, cancel)
     future.add_done_callback(lambda _: works.discard(cancel))
     return Asked(name, future, cancel)
 
 
-def _call(name: str, question: Json, cancel: Event) -> Answer:
+def _call(name: str, question: Json, timeout_s: float, cancel: Event) -> Answer:
     try:
-        return shared().call(name, question, timeout_s=TIMEOUT_S, cancel=cancel)
+        return shared().call(name, question, timeout_s=timeout_s, cancel=cancel)
     except OSError as error:  # no memory or no process left
         what = f"the process that holds torch could not be started ({error.strerror})"
         raise LostWorker("LOST_WORKER", what, "try again in a moment") from error

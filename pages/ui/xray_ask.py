@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.errors import AuditError
 from core.inference.client import Answer
+from core.views import xray_heat as words
 from core.views.xray_film import Scored
 from core.xray.heat import Frame, Map
 from core.xray.methods import DEFAULT, METHODS
@@ -19,6 +20,7 @@ from pages.ui.xray_films import Film
 
 HEAT: Final = "heat"
 LOOK_S: Final = 0.4
+MINUTES_S: Final = 400.0  # a ScoreCAM map of DenseNet-121 takes 130 to 260 s
 Json = dict[str, Any]  # Any: plain JSON values
 
 
@@ -81,7 +83,8 @@ def look_as(seen: Looked, film: Film, method: str, layer: str, finding: int) -> 
 
 def _answer(asked: Json) -> Answer | None:
     """Return an answer, asking first; what was refused is said, and can be asked again."""
-    found = asking.ask(HEAT, asked, patient=True)
+    limit = MINUTES_S if asked["method"] in words.MINUTES else asking.TIMEOUT_S
+    found = asking.ask(HEAT, asked, patient=True, timeout_s=limit)
     if isinstance(found, AuditError):
         frame.refusal(found)
         key = f"xray.again.{asking.key(HEAT, asked).__hash__()}"

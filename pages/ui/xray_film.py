@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import LibraryError
 from core.views import xray_film as views
+from core.views import xray_heat as words
 from core.views import xray_tables as tables
 from core.views.clinic_plain import RISK
 from core.views.clinic_words import MINED, plain_finding
@@ -132,7 +133,7 @@ def _reference(model: Model, film: Film) -> Reference | None:
     """
     if model.synthetic != film.synthetic:
         return None
-    run_id = model.run or xray_sources.counted_on(model)
+    run_id = model.run or xray_models.counted_on(model.id)
     if not run_id:
         return None
     try:
@@ -152,6 +153,9 @@ def _said(study: Study, *, plain: bool) -> None:
     widgets.eyebrow(" · ".join(parts), _chip(study.film))
     widgets.sentence(study.said(plain=plain))
     frame.notices(study.film.notices)
+    told = any(one.code == "BURNED_IN" for one in study.film.notices)
+    if not study.film.synthetic and not told:
+        widgets.caption(words.BURNT_IN)
 
 
 def _strange(study: Study) -> None:

@@ -19,6 +19,7 @@ from pages.ui.evaluate_source import Opened
 SLOT: Final = "xray.model"
 OWN, NEXT = "xray.models", "xray.next_model"
 CHOSEN: Final = "xray.chosen"
+COUNTED: Final = "xray.counted"  # run by model
 MOST: Final = 3  # beside one another
 TEN: Final = 10
 
@@ -78,9 +79,26 @@ def remove(model_id: str) -> None:
 
 
 def change(model_id: str, how: Preprocessing) -> None:
-    """Show films to a model in another way from now on."""
+    """Show films to a model in another way from now on.
+
+    What its scores were counted on was scored in the earlier way, so it is dropped.
+    """
     model = own()[model_id]
-    own()[model_id] = replace(model, film_model=replace(model.film_model, preprocessing=how))
+    changed = replace(model.film_model, preprocessing=how)
+    own()[model_id] = replace(model, film_model=changed, run="")
+    count_on(model_id, "")
+
+
+def counted_on(model_id: str) -> str:
+    """Return the run that the scores of a model are counted on, as picked; empty where none is."""
+    picked: Mapping[str, str] = st.session_state.get(COUNTED, {})
+    return picked.get(model_id, "")
+
+
+def count_on(model_id: str, run_id: str) -> None:
+    """Count the scores of a model on a run from now on; on none where it is empty."""
+    picked: dict[str, str] = st.session_state.setdefault(COUNTED, {})
+    picked[model_id] = run_id
 
 
 def _model(opened: Opened) -> Model:

@@ -87,7 +87,7 @@ def controls(seen: Looked, index: int, known: Reference | None, *, plain: bool) 
     if plain:
         return found
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
-        _threshold_box(known, index, seen.scored.findings[index])
+        _threshold_box(known, seen.scored.findings[index])
         return _how(seen, found)
 
 
@@ -136,11 +136,18 @@ def draw(
                 widgets.title(words.title(one.model.name, shown.score))
             _draw(film, shown, name)
             found.append(shown)
+    if together(found):
+        widgets.caption(words.BESIDE)
     widgets.caption(words.CAPTION)
     with st.popover("What heat is, and is not", type="tertiary", key="xray.limits"):
         for head, text in words.MORE:
             st.markdown(f"**{head}.** {text}")
     return found
+
+
+def together(drawn: Sequence[Drawn]) -> bool:
+    """Whether several pictures have heat: each model's has its own scale."""
+    return sum(one.scene.heat is not None for one in drawn) > 1
 
 
 def _picture(
@@ -162,7 +169,7 @@ def _picture(
     if settings.look == "film":
         return Drawn(seen, bare, index, scale)
     score = seen.scored.scores[index]
-    threshold = _threshold(known, index, name)
+    threshold = _threshold(known, name)
     place = f"{film.digest}.{seen.model.id}.{views.spelled(name)}"
     anyway = f"xray.anyway.{place}"
     if score < threshold and not st.session_state.get(anyway):
@@ -171,13 +178,13 @@ def _picture(
     compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
     if not METHODS[settings.method].at_once and not st.session_state.get(compute):
         label = f"Compute {METHODS[settings.method].label}"
-        return Drawn(seen, bare, index, scale, words.SLOW, (label, compute))
+        return Drawn(seen, bare, index, scale, words.slow(settings.method), (label, compute))
     mapped = xray_ask.look_as(seen, film, settings.method, settings.layer, index)
     if mapped is None:
         return Drawn(seen, bare, index, scale)
     if heat.blank(mapped.maps[index]):
         return Drawn(mapped, bare, index, scale, words.BLANK)
-    top = _top(mapped, index, scale)
+    top = _top(film, mapped, index, scale)
     if top is None:
         return Drawn(mapped, bare, index, scale)
     drawn = Heat(mapped.maps[index], mapped.frame, top)
@@ -197,13 +204,13 @@ def _scene(film: Film, found: Heat | None, settings: Settings, marks: tuple[Mark
     return Scene(key, film.pixels, found, look, marks, TAG if film.synthetic else "")
 
 
-def _top(seen: Looked, index: int, scale: str) -> float | None:
+def _top(film: Film, seen: Looked, index: int, scale: str) -> float | None:
     """Return the end of the scale; None while other films are awaited."""
     if scale == words.OWN:
         return heat.top_of([seen.maps[index]])
     if scale == words.FINDINGS:
         return heat.top_of(seen.maps.values())
-    found = evaluate_ask.ask(HEATS, films_question(seen, index), patient=True)
+    found = evaluate_ask.ask(HEATS, films_question(film, seen, index), patient=True)
     if found is None:
         xray_ask.wait("The other films are looked at, for one scale.", evaluate_ask.awaited())
         return None
@@ -213,9 +220,13 @@ def _top(seen: Looked, index: int, scale: str) -> float | None:
     return heat.top_of(found.arrays["maps"])
 
 
-def films_question(seen: Looked, index: int) -> dict[str, Any]:  # Any: plain JSON values
-    """Return what is asked for one scale over all films: the finding's map on each."""
-    films = [film for film in offered().values() if film.synthetic == seen.model.synthetic]
+def films_question(film: Film, seen: Looked, index: int) -> dict[str, Any]:  # plain JSON values
+    """Return what is asked for one scale over all films: the finding's map on each.
+
+    They are the films of the kind that the model was trained on, and the one that is shown.
+    """
+    kind = bool(seen.model.synthetic)
+    films = [one for one in offered().values() if one.synthetic == kind or one.id == film.id]
     return {
         "model": seen.model.asked,
         "films": [film.asked for film in films],
@@ -226,20 +237,20 @@ def films_question(seen: Looked, index: int) -> dict[str, Any]:  # Any: plain JS
     }
 
 
-def _threshold(known: Reference | None, index: int, name: str) -> float:
+def _threshold(known: Reference | None, name: str) -> float:
     """Return below which score heat is hidden."""
     kept = st.session_state.get(_threshold_key(name))
-    return views.threshold_of(known, index) if kept is None else float(kept) / 100.0
+    return views.threshold_of(known, name) if kept is None else float(kept) / 100.0
 
 
 def _threshold_key(name: str) -> str:
     return f"xray.threshold.{views.spelled(name)}"
 
 
-def _threshold_box(known: Reference | None, index: int, name: str) -> None:
+def _threshold_box(known: Reference | None, name: str) -> None:
     """Draw the threshold of a finding."""
     key, box = _threshold_key(name), "xray.threshold"
-    default = round(100.0 * views.threshold_of(known, index), 1)
+    default = round(100.0 * views.threshold_of(known, name), 1)
     st.session_state[box] = float(st.session_state.get(key, default))
     st.number_input(
         "Hide heat below a score of, %",
@@ -250,7 +261,7 @@ def _threshold_box(known: Reference | None, index: int, name: str) -> None:
         key=box,
         on_change=_keep_threshold,
         args=(key, box),
-        help=f"At first {views.threshold_words(known, index)}",
+        help=f"At first {views.threshold_words(known, name)}",
     )
 
 

@@ -11,14 +11,13 @@ from core.views.clinic_plain import RISK
 from core.views.clinic_words import BANNER, finding
 from core.xray import picture
 from core.xray.picture import Panel, Sheet
-from pages.ui import widgets
+from pages.ui import widgets, xray_pictures
 from pages.ui.xray_pictures import Drawn
 from pages.ui.xray_study import Study
 
 
 def draw(study: Study, drawn: list[Drawn]) -> None:
     """Draw the downloads; no name of a file is part of any."""
-    note = f"{BANNER} {study.noise}"
     with st.container(horizontal=True, key="xray.save"):
         st.download_button(
             "Picture, PNG",
@@ -28,7 +27,7 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
             key="xray.save.png",
             on_click="ignore",
         )
-        widgets.save(tables.table(study.main.scored, study.known, note), "film", "Table, CSV")
+        widgets.save(tables.table(study.main.scored, study.known, study.note), "film", "Table, CSV")
         st.download_button(
             "All of it, one HTML file",
             lambda: sheet_html(_page(study, drawn)),
@@ -37,6 +36,8 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
             key="xray.save.html",
             on_click="ignore",
         )
+    if not study.film.synthetic:
+        widgets.caption(words.BURNT_IN)
 
 
 def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
@@ -69,11 +70,12 @@ def _sheet(study: Study, drawn: list[Drawn]) -> Sheet:
     ]
     counted = () if study.known is None else (f"Counted on {study.known.source.where}.",)
     strange = filter(None, map(study.strange_to, study.seen))
+    beside = (words.BESIDE,) if xray_pictures.together(drawn) else ()
     return Sheet(
         (BANNER, study.noise),
         f"{finding(study.name)}, score {views.score_words(score)}. {study.film.title}",
         tuple(map(_panel, drawn)),
-        (study.sentence.text, *counted, *strange, words.CAPTION, *how),
+        (study.sentence.text, *counted, *strange, *beside, words.CAPTION, *how),
     )
 
 

@@ -35,10 +35,14 @@ DROPS, MODEL_DROPS, BOX_DROPS = "xray.drops", "xray.model_drops", "xray.box_drop
 MAX_MB = 128
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
-COUNTED = "xray.counted"
 KEPT = (
     "Only the pixels of a film are kept, for this session: its name, its tags and everything else "
     "in the file are dropped. Text that is burnt into the picture stays in it."
+)
+
+CHANGED = (
+    "Changing any of these drops the test set that its scores are counted on: that was scored with "
+    "the earlier settings."
 )
 
 
@@ -297,6 +301,7 @@ def _settings(model: Model) -> None:
             placeholder="Its own",
             key=f"{model.id}.moments",
         )
+        widgets.caption(CHANGED)
         changed = _changed(model, int(side), ten=ten, moments=moments)
         if changed != how:
             xray_models.change(model.id, changed)
@@ -312,12 +317,6 @@ def _settings(model: Model) -> None:
 
 def _changed(model: Model, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
     return xray_models.prepared(model.film_model, side, ten=ten, moments=moments)
-
-
-def counted_on(model: Model) -> str:
-    """Return the run that the scores of a model are counted on, as picked; empty where none is."""
-    picked: Mapping[str, str] = st.session_state.get(COUNTED, {})
-    return picked.get(model.id, "")
 
 
 def count_on(model: Model) -> None:
@@ -346,8 +345,7 @@ def count_on(model: Model) -> None:
 
 
 def _count_on(model_id: str) -> None:
-    picked: dict[str, str] = st.session_state.setdefault(COUNTED, {})
-    picked[model_id] = st.session_state.get(f"xray.counted.{model_id}") or ""
+    xray_models.count_on(model_id, st.session_state.get(f"xray.counted.{model_id}") or "")
 
 
 def _candidates(model: Model) -> list[cache.Run]:

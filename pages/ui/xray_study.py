@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.views import xray_film as views
-from core.views.clinic_words import MINED
+from core.views.clinic_words import BANNER, MINED
 from core.views.records import Sentence
 from core.views.xray_film import Reference
 from pages.ui.xray_ask import Looked
@@ -65,6 +65,11 @@ class Study:
     def noise(self) -> str:
         """What is known of the labels."""
         return MINED if self.known is None else self.known.source.noise
+
+    @property
+    def note(self) -> str:
+        """What a table may not be used for, for each of its rows."""
+        return " ".join(filter(None, (BANNER, self.noise, self.strange)))
 
     @property
     def name(self) -> str:

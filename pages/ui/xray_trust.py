@@ -1,8 +1,8 @@
 """Whether a map can be trusted: the sanity check of one map, and where maps point on many films."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any, Final, cast
 
@@ -14,6 +14,7 @@ from core.arrays import Bool
 from core.errors import AuditError
 from core.inference.client import Answer, shared
 from core.views import xray_film
+from core.views import xray_heat as words
 from core.views import xray_trust as views
 from core.xray import heat, phantom
 from core.xray.heat import Frame, Map
@@ -41,7 +42,10 @@ Json = dict[str, Any]  # Any: plain JSON values
 def draw(film: Film, seen: Looked, index: int) -> None:
     """Draw both checks of the map that is shown."""
     widgets.title("Does this map depend on what was learnt?", views.NEEDED)
-    _sanity(film, seen, index)
+    if seen.method in words.MINUTES:
+        widgets.caption(words.too_slow(seen.method, "to draw it anew layer by layer"))
+    else:
+        _sanity(film, seen, index)
     widgets.title("Do such maps point at lesions?", "more often than maps that know nothing")
     _pointing(seen, index)
 
@@ -98,14 +102,15 @@ def _small(film: Film, of_film: Frame, coarse: Map) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A film with a box: how it is asked for, the finding's number, and where it is.
+    """A finding on a film: how the film is asked for, the finding's number, and where it is.
 
-    `lungs` are known of synthetic films.
+    `film` is the film's digest. Several boxes are one case; `lungs` are known of synthetic films.
     """
 
+    film: str
     asked: Json
     index: int
-    box: Frame
+    boxes: tuple[Frame, ...]
     lungs: Bool | None = None
 
 
@@ -122,7 +127,9 @@ class Pointing:
 def _pointing(seen: Looked, index: int) -> None:
     """Compare where maps point with where lesions are: on synthetic films, or on one's own."""
     name = seen.scored.findings[index]
-    cases = None if seen.model.synthetic else _own_cases(seen)
+    cases = None
+    if not seen.model.synthetic:
+        cases = boxed(xray_films.offered().values(), seen.scored.findings)
     if cases is None and xray_film.place_of(phantom.FINDINGS, name) is None:
         return
     if cases is not None and not cases:
@@ -134,14 +141,14 @@ def _pointing(seen: Looked, index: int) -> None:
     if cases is None:
         of, label = f"{FILMS} synthetic films that no model was trained on", f"{FILMS} films"
     else:
-        label = f"{len(cases)} {'box' if len(cases) == 1 else 'boxes'}"
-        of = f"{label} on films of this session, of any finding"
-    widgets.caption(f"On {of}: does the strongest place lie in the box, more often than by chance?")
+        label = xray_film.films_words(len({case.film for case in cases}))
+        of = f"{label} of this session with boxes, of any finding"
+    widgets.caption(f"On {of}: does the strongest place lie in a box, more often than by chance?")
     if not METHODS[seen.method].at_once:
-        widgets.caption(f"{METHODS[seen.method].label} is too slow for so many films.")
+        widgets.caption(words.too_slow(seen.method, "for so many films"))
         return
     now: Pointing | None = st.session_state.get(POINTING)
-    key = repr((seen.model.asked, name, seen.method, seen.layer, cases and len(cases)))
+    key = _key(seen, name, cases)
     if now is None or now.key != key or now.future is None:
         st.button(
             f"Compare on {label}",
@@ -156,14 +163,23 @@ def _pointing(seen: Looked, index: int) -> None:
         _pointed(now.future, said, of, seen)
 
 
-def _own_cases(seen: Looked) -> list[Case]:
-    """Return every box on a film of this session, of a finding that the model has."""
-    found = []
-    for held in xray_films.offered().values():
+def boxed(films: Iterable[Film], findings: Sequence[str]) -> list[Case]:
+    """Return the findings of a model with boxes on films that are not synthetic."""
+    found: list[Case] = []
+    for held in films:
+        named: dict[int, tuple[Frame, ...]] = {}  # a list may spell one finding in two ways
         for name, boxes in held.boxes.items() if not held.synthetic else ():
-            k = xray_film.place_of(seen.scored.findings, name)
-            found += [Case(held.asked, k, box) for box in boxes if k is not None]
+            k = xray_film.place_of(findings, name)
+            if k is not None:
+                named[k] = (*named.get(k, ()), *boxes)
+        found += [Case(held.digest, held.asked, k, boxes) for k, boxes in named.items()]
     return found[:MOST_CASES]
+
+
+def _key(seen: Looked, name: str, cases: list[Case] | None) -> str:
+    """Return what is equal for the same comparison: of model, maps, films and boxes."""
+    of = name if cases is None else [(one.film, one.index, one.boxes) for one in cases]
+    return repr((seen.model.asked, seen.method, seen.layer, of))
 
 
 def _start(key: str, seen: Looked, name: str, index: int, cases: list[Case] | None) -> None:
@@ -259,9 +275,11 @@ def compare(
                 for one, of_film in zip(answer.arrays["maps"], answer.found["frames"], strict=True)
             ]
             done.append(start)
-    maps.update(_priors(cases))
-    boxes = [_pixels(case.box) for case in cases]
-    return {key: localise(found, boxes) for key, found in maps.items()}
+    maps[views.CENTRE] = [_centre()] * len(cases)
+    boxes = [tuple(map(_pixels, case.boxes)) for case in cases]
+    films = [case.film for case in cases]
+    found = {key: localise(drawn, boxes, films=films) for key, drawn in maps.items()}
+    return found if any(case.lungs is None for case in cases) else found | _lungs(cases, boxes)
 
 
 def _pixels(box: Frame) -> Box:
@@ -278,18 +296,25 @@ def _drawn_cases(finding: str, index: int, cancel: Event) -> list[Case]:
         if finding in drawn.boxes:
             left, top, right, bottom = (end / phantom.SIDE for end in drawn.boxes[finding])
             asked = {"phantom": [HELD_OUT, number]}
-            found.append(Case(asked, index, (left, top, right, bottom), drawn.lungs))
+            film = f"phantom-{HELD_OUT}-{number}"
+            found.append(Case(film, asked, index, ((left, top, right, bottom),), drawn.lungs))
         number += 1
     return found
 
 
-def _priors(cases: Sequence[Case]) -> dict[str, list[Map]]:
-    """Return maps that know nothing of a film: its centre, and where lungs are on average."""
-    centre = np.zeros((SIDE, SIDE), np.float32)
-    centre[SIDE // 2, SIDE // 2] = 1.0
-    found = {views.CENTRE: ndimage.gaussian_filter(centre, SIDE / 8)}
-    lungs = [case.lungs for case in cases if case.lungs is not None]
-    if lungs:
-        mean = np.mean(lungs, axis=0).astype(np.float32)
-        found[views.LUNGS] = ndimage.gaussian_filter(mean, 2.0)
-    return {key: [one] * len(cases) for key, one in found.items()}
+def _centre() -> Map:
+    """Return a map that knows nothing of a film but its centre."""
+    found = np.zeros((SIDE, SIDE), np.float32)
+    found[SIDE // 2, SIDE // 2] = 1.0
+    return cast(Map, ndimage.gaussian_filter(found, SIDE / 8))
+
+
+def _lungs(cases: Sequence[Case], boxes: Sequence[tuple[Box, ...]]) -> dict[str, Localisation]:
+    """Return how a point does that is uniform over each film's own lungs.
+
+    It hits as often as it is expected to: by the share of the lungs that lies in the boxes, which
+    is the energy of a flat map of the lungs.
+    """
+    flat = [np.asarray(case.lungs, np.float32) for case in cases]
+    found = localise(flat, boxes, films=[case.film for case in cases])
+    return {views.LUNGS: replace(found, pointing=found.energy)}

@@ -1,6 +1,7 @@
 """The view Film of the page Chest X-ray through app.py, with real films and a real warm process."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -199,7 +200,9 @@ def test_slow_methods_are_computed_on_request_and_scaled_to_themselves(xray, wei
     box.set_value(0.0)
     test.query_params["method"] = "scorecam"
     fine(test.run())
-    assert "takes longer" in said(test)
+    text = said(test)
+    assert "takes minutes" in text
+    assert "waits until it is done" in text
     button(test, "Compute ScoreCAM").click()
     until(test.run(), lambda: "ScoreCAM on the logit" in said(test))
     assert "strongest in this picture alone" in said(fine(test))
@@ -236,7 +239,7 @@ def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xr
     (effusion,) = [alt for alt in alts if "Effusion" in alt]
     assert effusion.startswith("Film 1. 1 box where Effusion is.")
     assert "of it lies in the box" in effusion
-    button(test, "Compare on 1 box").click()
+    button(test, "Compare on 1 film").click()
     until(test.run(), lambda: "On so few films" in said(test))
     fine(test)
 
@@ -270,3 +273,36 @@ def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):
     how = model.film_model.preprocessing
     assert (how.crops, how.average, how.crop) == (10, "probabilities", 0.875)
     assert len(how.mean) == 1
+
+
+@pytest.mark.slow
+def test_models_side_by_side_look_findings_up_by_name_each_on_its_own_scale(xray, weights):
+    """A nodule is 1 of 4 outputs there and 6 of 14 here: the threshold is of its name."""
+    test = with_model(xray(film="s1"), weights)
+    (own,) = test.session_state["xray.models"]
+    (picked,) = [one for one in test.multiselect if "side by side" in one.label]
+    picked.set_value(["phantom-ce", own])
+    until(test.run(), lambda: "This says nothing here" in said(test))
+    test.query_params["of"] = str(phantom.FINDINGS.index("Nodule"))
+    fine(test.run())
+    assert said(test).count("strong influence") == 2
+    assert "compare where the heat lies, not how strong" in said(test)
+    test.query_params["scale"] = "films"  # of films of people there is none; the one shown counts
+    until(test.run(), lambda: said(test).count("one scale for all films here") == 2)
+    fine(test)
+
+
+@pytest.mark.slow
+def test_other_settings_drop_what_scores_were_counted_on(xray, weights):
+    test = with_model(drop(xray(), ("a.png", film())), weights)
+    assert said(test).count("Text in the picture stays") == 2  # at the film and at the downloads
+    (own,) = test.session_state["xray.models"]
+    models = test.session_state["xray.models"]
+    models[own] = replace(models[own], run="some-run")
+    test.session_state["xray.counted"] = {own: "other-run"}
+    (ten,) = [one for one in test.toggle if "Ten crops" in one.label]
+    ten.set_value(True)
+    until(test.run(), lambda: "The findings of this film" in said(test))
+    assert test.session_state["xray.models"][own].run == ""
+    assert test.session_state["xray.counted"] == {own: ""}
+    assert "no test set of this model is loaded" in said(test)

@@ -66,8 +66,12 @@ def test_without_a_test_set_no_number_is_given():
     assert "no test set of this model is loaded" in text
     assert "74" in text
     assert len(tables.rows(film(0.74), 0, None, plain=False)[0].cells) == 1
-    assert views.threshold_of(None, 0) == 0.5
-    assert views.threshold_of(known(), 0) == pytest.approx(0.29)
+    assert views.threshold_of(None, "Effusion") == 0.5
+    assert views.threshold_of(known(), "Effusion") == pytest.approx(0.29)
+    assert views.threshold_of(known(), "pleural thickening") == 0.0
+    assert views.threshold_of(known(), "Nodule") == 0.5  # of a model beside the reference's
+    assert "is not known" in views.threshold_words(known(), "Nodule")
+    assert "29.0" in views.threshold_words(known(), "Effusion")
 
 
 @given(st.floats(0, 1))

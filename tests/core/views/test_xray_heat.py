@@ -3,6 +3,7 @@ import pytest
 
 from core.views import xray_heat as words
 from core.xray import heat
+from core.xray.methods import METHODS
 
 
 def spot(row, column, side=10):
@@ -43,3 +44,17 @@ def test_what_is_hidden_names_score_and_threshold():
     assert words.provenance("gradcam", "relu", 1.234) == (
         "Grad-CAM on the logit, layer relu, scale 0 to 1.23, in units of the logit."
     )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_only_maps_in_units_of_the_logit_are_said_to_be(method):
+    logit = method in {"gradcam", "hirescam", "xgradcam"}
+    said = words.provenance(method, "relu", 2.0)
+    assert ("in units of the logit" in said) == logit
+    assert ("in arbitrary units" in said) != logit
+
+
+def test_who_asks_for_minutes_is_told_before():
+    for text in ("minutes", "others", "waits"):
+        assert text in words.slow("scorecam")
+        assert text not in words.slow("eigencam")

@@ -5,7 +5,7 @@ import pytest
 
 from core.xray.localisation import energy, hit, inside, iou, localise
 
-BOX = (2.0, 1.0, 5.0, 3.0)  # columns 2 to 4, rows 1 and 2: six pixels
+BOX = ((2.0, 1.0, 5.0, 3.0),)  # columns 2 to 4, rows 1 and 2: six pixels
 
 
 def heat(values):
@@ -18,8 +18,8 @@ def heat(values):
 def test_a_pixel_lies_in_the_box_when_its_middle_does():
     np.testing.assert_array_equal(np.argwhere(inside((6, 8), BOX))[[0, -1]], [[1, 2], [2, 4]])
     assert inside((6, 8), BOX).sum() == 6
-    assert inside((6, 8), (2.6, 1.0, 5.0, 3.0)).sum() == 4  # the middle of column 2 is 2.5
-    assert inside((6, 8), (2.5, 1.0, 4.5, 3.0)).sum() == 4  # left edge in, right edge out
+    assert inside((6, 8), [(2.6, 1.0, 5.0, 3.0)]).sum() == 4  # the middle of column 2 is 2.5
+    assert inside((6, 8), [(2.5, 1.0, 4.5, 3.0)]).sum() == 4  # left edge in, right edge out
 
 
 def test_hits_are_of_the_strongest_place():
@@ -65,3 +65,27 @@ def test_means_over_films_with_intervals():
     assert found.energy.low <= 0.75 <= found.energy.high <= 1
     with pytest.raises(ValueError, match="longer"):
         localise([right], [BOX, BOX])
+
+
+def test_the_boxes_of_one_map_are_one_place():
+    boxes = ((0.0, 0.0, 2.0, 2.0), (1.0, 0.0, 4.0, 2.0))  # four and six pixels, two in both
+    values = heat({(1, 3): 4, (1, 1): 2, (5, 5): 2})
+    assert inside((6, 8), boxes).sum() == 8
+    assert inside((6, 8), ()).sum() == 0
+    assert hit(values, boxes)
+    assert not hit(values, boxes[:1])
+    assert iou(values, boxes) == pytest.approx(2 / 9)
+    assert energy(values, boxes) == pytest.approx(6 / 8)
+
+
+def test_a_film_with_several_findings_counts_once():
+    right, wrong = heat({(1, 2): 1}), heat({(5, 5): 1})
+    maps = [right, wrong, right, wrong]
+    found = localise(maps, [BOX] * 4, films=["a", "a", "b", "c"])
+    assert found.n == 3
+    # (1/2 + 1 + 0) / 3; Wilson's interval of 1.5 in 3, from its formula
+    assert found.pointing.value == found.energy.value == 0.5
+    assert (found.pointing.low, found.pointing.high) == pytest.approx((0.12534, 0.87466), abs=1e-4)
+    assert found.iou.value == pytest.approx(0.5 / 6)
+    with pytest.raises(ValueError, match="longer"):
+        localise(maps, [BOX] * 4, films=["a"])

@@ -36,6 +36,6 @@ def test_probability_and_heat_fall_where_the_lesion_is_left_out(sample, held_out
 
 
 def test_cases_are_small_lesions_anywhere_in_the_lungs(held_out):
-    areas = [(right - left) * (bottom - top) for left, top, right, bottom in boxes(held_out)]
+    areas = [(right - left) * (bottom - top) for ((left, top, right, bottom),) in boxes(held_out)]
     assert max(areas) <= 0.04 * phantom.SIDE**2
     assert len(held_out) == 200

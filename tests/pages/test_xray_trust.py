@@ -1,0 +1,106 @@
+"""What maps are compared with, and what is saved with them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.inference.film_model import FilmModel
+from core.inference.preprocessing import Preprocessing
+from core.views import xray_heat as words
+from core.views import xray_tables as tables
+from core.views.xray_film import Scored
+from core.xray import heat
+from core.xray.phantom import SIDE
+from core.xray.picture import Heat, Look
+from pages.ui import xray_save, xray_trust
+from pages.ui.cache_xray import Model, Scene
+from pages.ui.xray_ask import Looked
+from pages.ui.xray_films import Film
+from pages.ui.xray_pictures import Drawn
+from pages.ui.xray_study import Study
+from pages.ui.xray_trust import Case, boxed
+
+LEFT, RIGHT = (0.0, 0.0, 0.5, 0.5), (0.5, 0.5, 1.0, 1.0)
+FINDINGS = ("Effusion", "Pleural_Thickening")
+
+
+def film(digest="a", **boxes):
+    pixels = np.zeros((20, 20), np.uint8)
+    return Film(digest, "Film", pixels, {"file": digest}, digest, (), boxes)
+
+
+def test_a_finding_on_a_film_is_one_case_with_all_its_boxes():
+    films = [
+        film("a", Effusion=(LEFT, RIGHT), Mass=(LEFT,)),
+        film("b", **{"Pleural_Thickening": (LEFT,), "pleural thickening": (RIGHT,)}),
+        film("c", Effusion=(LEFT,), Pleural_Thickening=(RIGHT,)),
+        film("d"),
+        replace(film("e", Effusion=(LEFT,)), synthetic=True),
+    ]
+    found = boxed(films, FINDINGS)
+    assert [(one.film, one.index, one.boxes) for one in found] == [
+        ("a", 0, (LEFT, RIGHT)),
+        ("b", 1, (LEFT, RIGHT)),
+        ("c", 0, (LEFT,)),
+        ("c", 1, (RIGHT,)),
+    ]
+
+
+def looked():
+    how = Preprocessing((64, 64), (0.5,), (0.25,))
+    network = FilmModel("densenet_small", 2, 1, how, "w.safetensors")
+    model = Model("m", "Net", network, FINDINGS, synthetic=False)
+    scored = Scored("Net", FINDINGS, (0.1, 0.2))
+    return Looked(model, scored, ("l",), {}, heat.WHOLE, "l", "gradcam")
+
+
+def test_a_comparison_is_of_its_films_findings_and_boxes():
+    seen = looked()
+    cases = [
+        [Case("a", {}, 0, (LEFT,))],
+        [Case("a", {}, 0, (RIGHT,))],
+        [Case("b", {}, 0, (LEFT,))],
+        [Case("a", {}, 1, (LEFT,))],
+        [Case("a", {}, 0, (LEFT, RIGHT))],
+        None,
+    ]
+    keys = {xray_trust._key(seen, "Effusion", one) for one in cases}
+    assert len(keys) == len(cases)
+    again = [Case("a", {"file": "elsewhere"}, 0, (LEFT,))]
+    assert xray_trust._key(seen, "Effusion", again) in keys
+    assert xray_trust._key(replace(seen, method="hirescam"), "Effusion", cases[0]) not in keys
+
+
+def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
+    lungs = np.zeros((2, SIDE, SIDE), bool)
+    lungs[0, : SIDE // 2, : SIDE // 4] = True  # all of it in the left upper quarter
+    lungs[1, :, :] = True  # a quarter of it
+    cases = [Case(str(k), {}, 0, (LEFT,), one) for k, one in enumerate(lungs)]
+    boxes = [((0.0, 0.0, SIDE / 2, SIDE / 2),)] * 2
+    (found,) = xray_trust._lungs(cases, boxes).values()
+    assert found.n == 2
+    assert found.pointing.value == pytest.approx((1 + 0.25) / 2)
+    assert found.iou.value == pytest.approx((0.5 + 0.25) / 2)
+
+
+def test_every_row_of_a_table_says_where_scores_mean_nothing():
+    fits = Study(film(), (looked(),), 0, None)
+    assert "means nothing" not in fits.note
+    strange = replace(fits, film=replace(fits.film, synthetic=True))
+    assert (
+        "What it scores a synthetic film, and where the heat lies, means nothing." in strange.note
+    )
+    rows = tables.table(strange.main.scored, None, strange.note).rows
+    assert all("means nothing" in row[-1] for row in rows)
+
+
+def test_a_sheet_of_several_models_says_that_scales_differ():
+    study = Study(film(), (looked(), looked()), 0, None)
+    found = Heat(np.ones((2, 2), np.float32), heat.WHOLE, 1.0)
+    hot, bare = (
+        Scene("", study.film.pixels, one, Look("overlay"), (), "") for one in (found, None)
+    )
+    for scenes, said in (((hot, hot), True), ((hot, bare), False), ((hot,), False)):
+        drawn = [Drawn(study.main, scene, 0, words.FINDINGS) for scene in scenes]
+        assert (words.BESIDE in xray_save._sheet(study, drawn).lines) == said
