@@ -197,10 +197,10 @@ def test_a_text_that_unpacks_to_much_is_refused(extra: bytes) -> None:
     assert refused(with_chunk(saved(Image.fromarray(GREYS)), extra)) == "IMAGE_TEXT"
 
 
-@pytest.mark.parametrize("damage", [b"", b"\xff" * 8], ids=["whole", "damaged"])
+@pytest.mark.parametrize("damage", [b"", bytes(4)], ids=["whole", "damaged"])
 def test_many_texts_take_no_more_time_than_a_few(damage: bytes) -> None:
     packed = zlib.compress(bytes(2**20))
-    packed = packed[:-8] + damage if damage else packed
+    packed = packed[: len(packed) - len(damage)] + damage  # a checksum that is wrong
     one = chunk(b"zTXt", b"k\0\0" + packed)
     picture = saved(Image.fromarray(GREYS))
     assert read(with_chunk(picture, 16 * one)).digest == read(picture).digest
