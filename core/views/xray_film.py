@@ -23,6 +23,14 @@ from core.views.records import (
 
 MANY: Final = 200  # films in a band from which nothing is said of their number
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
+ROUNDING: Final = 1e-4  # of 100: what single precision leaves of a score at a band's edge
+SMALL_SIDE: Final = 224  # pixels: what networks for films are commonly shown
+LONG: Final = 2.5  # a film's longer side against its shorter one
+UNJUDGED: Final = "cannot be told"
+NO_LABELS: Final = "No labels were used here."
+TOO_FEW: Final = "too few films for a picture of 100"
+UNKNOWN: Final = "nothing is known of what this model was trained on"
+BLANK: Final = "IMAGE_BLANK"  # a notice of the reading
 Key = tuple[str, str, str]
 
 
@@ -38,11 +46,14 @@ class Reference:
         Of each finding, in tens.
     prevalence : tuple of float
         Share of films labelled with each finding.
+    named : bool
+        Whether a user said that these are the model's scores; nothing shows that they are.
     """
 
     source: Source
     bands: tuple[Bands, ...]
     prevalence: tuple[float, ...]
+    named: bool = False
 
     @classmethod
     def of(cls, rows: Predictions, source: Source) -> "Reference":
@@ -58,7 +69,7 @@ class Reference:
         """Return the band (low, high] of a finding that a score falls into."""
         found = self.bands[index]
         i = int(np.searchsorted(found.high, score))
-        return Place(found, min(i, len(found.high) - 1))
+        return Place(found, min(i, len(found.high) - 1), score)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +82,13 @@ class Place:
         Of the finding.
     i : int
         Which of them.
+    score : float
+        Of the film.
     """
 
     bands: Bands
     i: int
+    score: float
 
     @property
     def n(self) -> int:
@@ -98,8 +112,18 @@ class Place:
 
     @property
     def reading(self) -> str:
-        """What the model does in this band, in words."""
-        return "cannot be told" if self.few else TONES[band_tone(self.bands, self.i)]
+        """What the model does in this band, in words; none where it fits not this film's score.
+
+        A verdict is of the band's mean score. Where the film's own lies elsewhere against the
+        interval of what was found, the verdict would contradict the film's own numbers.
+        """
+        if self.few or self._side(float(self.bands.mean[self.i])) != self._side(self.score):
+            return UNJUDGED
+        return TONES[band_tone(self.bands, self.i)]
+
+    def _side(self, score: float) -> int:
+        """Whether a score is below (-1), within (0) or above (1) the interval of what was found."""
+        return int(score > self.bands.ci_high[self.i]) - int(score < self.bands.ci_low[self.i])
 
 
 @dataclass(frozen=True)
@@ -126,12 +150,14 @@ class Scored:
 
 
 def score_words(score: float) -> str:
-    """Return a score of 100, never 0 or 100 where it is not."""
+    """Return a score of 100, never 0 or 100 where it is not, nor rounded up to a band's edge."""
     times = round(100.0 * score)
     if times == 0 and score > 0.0:
         return "under 1"
     if times == 100 and score < 1.0:
         return "over 99"
+    if times % 10 == 0 and 100.0 * score < times - ROUNDING:
+        return str(times - 1)
     return str(times)
 
 
@@ -146,13 +172,17 @@ def name_of(name: str, *, plain: bool) -> str:
     return PLAIN.get(key, labelled_with(name)) if plain else labelled_with(name)
 
 
-def sentence(scored: Scored, index: int, known: Reference | None, *, plain: bool) -> Sentence:
-    """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
-    score = scored.scores[index]
-    first, name = f"The model scores this film {score_words(score)}.", scored.findings[index]
-    said = name_of(name, plain=plain)
+def sentence(
+    scored: Scored, index: int, known: Reference | None, *, plain: bool, several: bool = False
+) -> Sentence:
+    """Return the sentence that opens the page: the score, and what it was worth elsewhere.
+
+    With `several` models on the page the sentence names its own.
+    """
+    score, said = scored.scores[index], name_of(scored.findings[index], plain=plain)
+    scores = f"{scored.model if several else 'The model'} scores this film {score_words(score)}"
+    first = f"{scores} of 100 for {said}."
     if known is None:
-        first = f"The model scores this film {score_words(score)} of 100 for {said}."
         rest = " What such a score is worth is not known: no test set of this model is loaded."
         return Sentence((Part(first), Part(rest)))
     place, where = known.at(index, score), known.source.where
@@ -167,6 +197,7 @@ def sentence(scored: Scored, index: int, known: Reference | None, *, plain: bool
         )
         rest += f"{labelled} of them {'was' if labelled == 1 else 'were'} labelled with {said}."
         return Sentence((Part(first), Part(rest)))
+    first = f"{scores}."
     times, low, high = place.hundred
     about = "" if times.startswith(("fewer", "almost")) else "about "
     was = "was" if times in {"1", "fewer than 1"} else "were"
@@ -194,10 +225,13 @@ def care(scored: Scored, index: int, known: Reference | None) -> tuple[str, ...]
     place, source = known.at(index, scored.scores[index]), known.source
     found = []
     if not place.few:
+        verdict = "" if place.reading == UNJUDGED else f": it {place.reading}"
         found.append(
             f"Here the model says {in_hundred(float(place.bands.mean[place.i]))} and "
-            f"{place.hundred[0]} were found: it {place.reading}."
+            f"{place.hundred[0]} were found{verdict}."
         )
+    if known.named:
+        found.append(counted(known))
     found.append(_counts(source, known.prevalence[index]))
     if 0 < place.n < MANY:
         _, low, high = place.hundred
@@ -206,6 +240,13 @@ def care(scored: Scored, index: int, known: Reference | None) -> tuple[str, ...]
             f"count is known only to within {low} to {high}."
         )
     return tuple(found)
+
+
+def counted(known: Reference) -> str:
+    """Say what a score was counted on, and by whose word."""
+    if known.named:
+        return f"Counted on {known.source.run}, which you named as this model’s scores."
+    return f"Counted on {known.source.where}."
 
 
 def _counts(source: Source, prevalence: float) -> str:
@@ -270,25 +311,63 @@ def spelled(name: str) -> str:
     return name.replace("_", " ").strip().lower()
 
 
-def strange(model: str, *, model_synthetic: bool, film_synthetic: bool) -> str:
-    """Say that a model saw no film of this kind; empty where it did."""
-    if model_synthetic == film_synthetic:
+def strange(model: str, *, model_synthetic: bool | None, film_synthetic: bool) -> str:
+    """Say that a model saw no film of this kind, or may not have; empty where it did.
+
+    `model_synthetic` is None where it is not known what the model was trained on.
+    """
+    if bool(model_synthetic) == film_synthetic:
         return ""
+    if model_synthetic is None:
+        return f"{model}: {UNKNOWN}. {_MEANS.format('synthetic', 'may mean')}"
     trained, film = ("on", "real") if model_synthetic else ("on no", "synthetic")
     return (
-        f"{model} was trained {trained} synthetic films{' alone' if model_synthetic else ''}. What "
-        f"it scores a {film} film, and where the heat lies, means nothing."
+        f"{model} was trained {trained} synthetic films{' alone' if model_synthetic else ''}. "
+        f"{_MEANS.format(film, 'means')}"
     )
 
 
-def strange_sentence(scored: Scored, index: int, *, model_synthetic: bool) -> Sentence:
-    """Return the sentence over a film of a kind that the model never saw."""
-    why = "on synthetic films alone" if model_synthetic else "on no synthetic films"
+_MEANS: Final = "What it scores a {} film, and where the heat lies, {} nothing."
+
+
+def strange_sentence(
+    scored: Scored,
+    index: int,
+    *,
+    model_synthetic: bool | None,
+    plain: bool = False,
+    several: bool = False,
+) -> Sentence:
+    """Return the sentence over a film of a kind that the model never saw, or may not have."""
+    why = "it was trained on synthetic films alone"
+    if not model_synthetic:
+        why = UNKNOWN if model_synthetic is None else "it was trained on no synthetic films"
+    means = "may mean" if model_synthetic is None else "means"
+    who = scored.model if several else "The model"
+    said = name_of(scored.findings[index], plain=plain)
     score = score_words(scored.scores[index])
     return Sentence(
         (
-            Part(f"The model scores this film {score}, and that means nothing"),
-            Part(f": it was trained {why}."),
+            Part(f"{who} scores this film {score} of 100 for {said}, and that {means} nothing"),
+            Part(f": {why}."),
         ),
-        "Where the heat lies means nothing either.",
+        f"Where the heat lies {means} nothing either.",
     )
+
+
+def blank_sentence() -> Sentence:
+    """Return the sentence over a film that shows nothing."""
+    return Sentence(
+        (Part("Nothing is on this film."),),
+        "Every pixel has the same grey, so no model is asked about it.",
+    )
+
+
+def unusual(height: int, width: int) -> str:
+    """Say that a film is very small or very long, in pixels a side; empty where it is not."""
+    found = []
+    if min(height, width) < SMALL_SIDE:
+        found.append(f"has {width} by {height} pixels, fewer than {SMALL_SIDE} on a side")
+    if max(height, width) > LONG * min(height, width):
+        found.append("is more than two and a half times as long as it is wide, or as wide as long")
+    return f"This film {' and '.join(found)}: small findings may be lost." if found else ""

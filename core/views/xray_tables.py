@@ -11,7 +11,7 @@ from core.figures.theme import Tone
 from core.metrics.clinical import Bands
 from core.views.clinic_plain import FEW_FILMS, band_tone
 from core.views.clinic_words import finding, plain_finding
-from core.views.records import Cell, CellWords, Column, FigureCard, ScoreRow, Table
+from core.views.records import Cell, CellWords, Column, FigureCard, ScoreRow, Swatch, Table
 from core.views.xray_film import (
     Reference,
     Scored,
@@ -42,6 +42,11 @@ COLUMNS: Final = (
     Column("high", "high", "share"),
     Column("reading", "in this band the model"),
     Column("note", "note"),
+)
+KEY: Final = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("keeps its word, or cannot be told", "few", "ring"),
 )
 DOT_COLUMNS: Final = (
     Column("low", "scored from", "share"),
@@ -121,7 +126,7 @@ def bands_card(scored: Scored, index: int, known: Reference) -> FigureCard:
     return FigureCard(
         "film_bands",
         "Score against what was found",
-        "this film’s band is the large one",
+        "this film’s band is the large one" if dots[at].n else "",
         partial(draw_bands, dots, at),
         f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
         f"model’s score: {said}. This film’s band: {marked}.",

@@ -41,8 +41,8 @@ class Model:
     film_model : FilmModel
     findings : tuple of str
         Names of its outputs.
-    synthetic : bool
-        Whether it was trained on synthetic films.
+    synthetic : bool or None
+        Whether it was trained on synthetic films; None where nothing is known of that.
     run : str
         Id of the run with its scores on labelled films, or empty.
     """
@@ -51,7 +51,7 @@ class Model:
     name: str
     film_model: FilmModel
     findings: tuple[str, ...]
-    synthetic: bool
+    synthetic: bool | None
     run: str = ""
 
     @property

@@ -3,7 +3,8 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.views.clinic_words import BANNER, LABELS_MAY_ERR, MINED
+from core.views.clinic_words import BANNER, LABELS_MAY_ERR
+from core.views.xray_film import NO_LABELS
 from pages.ui import (
     audit,
     cache,
@@ -26,7 +27,7 @@ VIEWS = {clinic.ALL: clinic_findings.draw, clinic.ONE: clinic_finding.draw}
 def draw() -> None:
     """Draw the page; the banner names the labels that the view speaks of."""
     place = st.empty()
-    _banner(place, MINED)
+    _banner(place, NO_LABELS)
     with st.container(key="xray_view"):
         view = audit.segments(
             "View", clinic.VIEW, list(clinic.VIEW_NAMES), clinic.FILM, clinic.VIEW_NAMES

@@ -1,5 +1,6 @@
 """The view Film: films and models, what is said of one finding, its heat, and all findings."""
 
+from dataclasses import replace
 from typing import Final
 
 import streamlit as st
@@ -10,8 +11,8 @@ from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views import xray_tables as tables
 from core.views.clinic_plain import RISK
-from core.views.clinic_words import MINED, plain_finding
 from core.views.clinic_words import finding as finding_label
+from core.views.clinic_words import plain_finding
 from core.views.xray_film import Reference
 from pages.ui import (
     cache,
@@ -53,7 +54,10 @@ def draw(*, plain: bool) -> str:
     film = xray_sources.films(films)
     if not models:
         _no_model(top)
-        return MINED
+        return views.NO_LABELS
+    if any(notice.code == views.BLANK for notice in film.notices):
+        _blank(top, film)
+        return views.NO_LABELS
     said = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         picked = xray_sources.models(models)
@@ -70,13 +74,23 @@ def draw(*, plain: bool) -> str:
             st.html(TITLE.format(LOOKING if waits else NO_ANSWER))
         with st.container(width=LEFT_WIDTH, key="xray_left"):
             xray_pictures.film_alone(film)
-        return MINED
+        return views.NO_LABELS
     study = Study(film, seen, index, known)
     with top:
         _said(study, plain=plain)
     _strange(study)
     _body(study, settings, plain=plain)
     return study.noise
+
+
+def _blank(top: DeltaGenerator, film: Film) -> None:
+    """Draw a film that shows nothing: no model is asked about it."""
+    with top:
+        widgets.eyebrow(f"Chest X-ray · {film.title}")
+        widgets.sentence(views.blank_sentence())
+        frame.notices(film.notices)
+    with st.container(width=LEFT_WIDTH, key="xray_left"):
+        xray_pictures.film_alone(film)
 
 
 def _chip(film: Film) -> str:
@@ -131,7 +145,7 @@ def _reference(model: Model, film: Film) -> Reference | None:
 
     None also where it never saw a film of this kind: then its scores are worth nothing.
     """
-    if model.synthetic != film.synthetic:
+    if views.strange(model.name, model_synthetic=model.synthetic, film_synthetic=film.synthetic):
         return None
     run_id = model.run or xray_models.counted_on(model.id)
     if not run_id:
@@ -143,7 +157,8 @@ def _reference(model: Model, film: Film) -> Reference | None:
     rows = cache.predictions(run, run.split)
     if not views.names_match(model.findings, rows.class_names):
         return None
-    return cache_xray.reference(run, run.split, clinic.source(run, rows, run.split))
+    known = cache_xray.reference(run, run.split, clinic.source(run, rows, run.split))
+    return known if model.run else replace(known, named=True)
 
 
 def _said(study: Study, *, plain: bool) -> None:
@@ -156,6 +171,8 @@ def _said(study: Study, *, plain: bool) -> None:
     told = any(one.code == "BURNED_IN" for one in study.film.notices)
     if not study.film.synthetic and not told:
         widgets.caption(words.BURNT_IN)
+    if study.unusual:
+        widgets.caveat("Not a film of the usual size", study.unusual)
 
 
 def _strange(study: Study) -> None:
@@ -199,16 +216,20 @@ def _hundred(study: Study) -> None:
         if icons is not None:
             widgets.title("100 films like this one, by the model’s score", note)
             clinic.hundred(icons, key)
+        else:
+            widgets.title("Films like this one, by the model’s score", note)
+            widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")
     if not study.strange:
-        clinic.care(views.care(scored, study.index, known), RISK)
+        clinic.care(study.care, RISK)
 
 
 def _worth(study: Study) -> None:
-    """Draw what films of every score were labelled with; without any, the choice of a run."""
-    if study.known is None and not study.strange:
-        xray_sources.count_on(study.main.model)
-    elif study.known is not None:
+    """Draw what films of every score were labelled with, and which run that is where one picks."""
+    if study.known is not None:
         widgets.figure(tables.bands_card(study.main.scored, study.index, study.known))
+        widgets.key(tables.KEY)
+    if not study.strange and not study.main.model.run:
+        xray_sources.count_on(study.main.model)
 
 
 def _findings(study: Study, *, plain: bool) -> None:

@@ -117,7 +117,7 @@ def _model(opened: Opened) -> Model:
         opened.file.name,
         found,
         output_names(network.n_outputs, data),
-        data == "phantom",
+        data == "phantom" if data else None,
         opened.run,
     )
 

@@ -43,7 +43,7 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
 def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
     """Return the view as one file: the picture to save, the bands, the findings."""
     scored, known = study.main.scored, study.known
-    care = () if study.strange else (*views.care(scored, study.index, known), RISK)
+    care = () if study.strange else (*study.care, RISK)
     cards = () if known is None else (tables.bands_card(scored, study.index, known),)
     alt = f"{study.film.title} as the models see it; the text below says the same."
     return PageSheet(
@@ -51,7 +51,7 @@ def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
         (BANNER, study.noise),
         study.sentence,
         (),
-        care,
+        (*study.notes, *care),
         cards,
         (("The findings of this film", tables.bare(tables.table(scored, known, ""))),),
         words.CAPTION,
@@ -68,14 +68,26 @@ def _sheet(study: Study, drawn: list[Drawn]) -> Sheet:
         for one in drawn
         if one.scene.heat is not None
     ]
-    counted = () if study.known is None else (f"Counted on {study.known.source.where}.",)
+    why_not = [f"{one.seen.model.name}: {one.why_not}" for one in drawn if one.why_not]
+    counted = () if study.known is None else (views.counted(study.known),)
+    risk = () if study.strange else (RISK,)
     strange = filter(None, map(study.strange_to, study.seen))
     beside = (words.BESIDE,) if xray_pictures.together(drawn) else ()
     return Sheet(
         (BANNER, study.noise),
         f"{finding(study.name)}, score {views.score_words(score)}. {study.film.title}",
         tuple(map(_panel, drawn)),
-        (study.sentence.text, *counted, *strange, *beside, words.CAPTION, *how),
+        (
+            study.sentence.text,
+            *risk,
+            *counted,
+            *study.notes,
+            *strange,
+            *beside,
+            *why_not,
+            words.CAPTION,
+            *how,
+        ),
     )
 
 

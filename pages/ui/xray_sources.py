@@ -35,6 +35,7 @@ DROPS, MODEL_DROPS, BOX_DROPS = "xray.drops", "xray.model_drops", "xray.box_drop
 MAX_MB = 128
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
+NO_RUN = "None: pick the run that this model made"
 KEPT = (
     "Only the pixels of a film are kept, for this session: its name, its tags and everything else "
     "in the file are dropped. Text that is burnt into the picture stays in it."
@@ -330,14 +331,14 @@ def count_on(model: Model) -> None:
         )
         st.page_link(site.HOME.script, label="Drop scores on labelled films", icon=site.HOME.icon)
         return
-    names = state.apart({run.id: run.name for run in found})
+    names = {"": NO_RUN} | state.apart({run.id: run.name for run in found})
+    key, picked = f"xray.counted.{model.id}", xray_models.counted_on(model.id)
+    st.session_state[key] = picked if picked in names else ""
     st.selectbox(
         "Scores of this model on labelled films",
         list(names),
-        index=None,
         format_func=lambda one: names.get(one, one),
-        placeholder="Pick the run that this model made",
-        key=f"xray.counted.{model.id}",
+        key=key,
         on_change=_count_on,
         args=(model.id,),
         help="Another model’s scores say nothing of this one’s.",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.views import xray_film as views
-from core.views.clinic_words import BANNER, MINED
+from core.views.clinic_words import BANNER
 from core.views.records import Sentence
 from core.views.xray_film import Reference
 from pages.ui.xray_ask import Looked
@@ -42,11 +42,26 @@ class Study:
 
     def strange_to(self, seen: Looked) -> str:
         """Why nothing that a model says of this film means anything, or empty."""
-        kinds = {
-            "model_synthetic": seen.model.synthetic,
-            "film_synthetic": self.film.synthetic,
-        }
-        return views.strange(seen.model.name, **kinds)
+        model = seen.model
+        return views.strange(
+            model.name, model_synthetic=model.synthetic, film_synthetic=self.film.synthetic
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said of the film itself, in every copy."""
+        return (*(notice.text for notice in self.film.notices), *filter(None, (self.unusual,)))
+
+    @property
+    def unusual(self) -> str:
+        """Say that the film is very small or very long, or empty; synthetic films are small."""
+        height, width = self.film.pixels.shape
+        return "" if self.film.synthetic else views.unusual(height, width)
+
+    @property
+    def care(self) -> tuple[str, ...]:
+        """What must be read beside a score; nothing where the score says nothing."""
+        return () if self.strange else views.care(self.main.scored, self.index, self.known)
 
     @property
     def sentence(self) -> Sentence:
@@ -55,16 +70,18 @@ class Study:
 
     def said(self, *, plain: bool) -> Sentence:
         """Return what is said first."""
-        scored = self.main.scored
+        scored, several = self.main.scored, len(self.seen) > 1
         if self.strange:
             kind = self.main.model.synthetic
-            return views.strange_sentence(scored, self.index, model_synthetic=kind)
-        return views.sentence(scored, self.index, self.known, plain=plain)
+            return views.strange_sentence(
+                scored, self.index, model_synthetic=kind, plain=plain, several=several
+            )
+        return views.sentence(scored, self.index, self.known, plain=plain, several=several)
 
     @property
     def noise(self) -> str:
         """What is known of the labels."""
-        return MINED if self.known is None else self.known.source.noise
+        return views.NO_LABELS if self.known is None else self.known.source.noise
 
     @property
     def note(self) -> str:

@@ -1,5 +1,6 @@
 import base64
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,9 +57,11 @@ def test_few_films_are_counted_and_none_is_said():
     assert "1 of them was labelled with effusion" in text
     assert "Of 100 films" not in text
     assert (
-        "No film of this test set of 100 films"
+        "The model scores this film 55 of 100 for effusion. No film of this test set of 100 films"
         in views.sentence(film(0.55), 0, few, plain=False).text
     )
+    several = views.sentence(film(0.55), 0, few, plain=False, several=True).text
+    assert several.startswith("CheXNet scores this film 55 of 100 for effusion.")
 
 
 def test_without_a_test_set_no_number_is_given():
@@ -86,6 +89,37 @@ def test_scores_are_never_rounded_to_certainty():
     assert [views.score_words(p) for p in (0.0, 0.001, 0.005, 0.742, 0.996, 1.0)] == [
         "0", "under 1", "under 1", "74", "over 99", "100",
     ]  # fmt: skip
+
+
+def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
+    for score, said in ((0.498, "49"), (0.5, "50"), (0.502, "50"), (0.0996, "9"), (0.448, "45")):
+        assert views.score_words(score) == said
+    assert views.score_words(float(np.float32(0.7))) == "70"  # one step of float32 below
+    row = tables.rows(film(0.498), 0, known(), plain=False)[0]
+    assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
+
+
+def test_no_verdict_where_the_films_own_score_lies_elsewhere_than_the_bands_mean():
+    # 2 of 400 are 0.5 %; Wilson's interval is 0.14 to 1.8 %; the band's mean of 5 % is above it.
+    low = reference([0.05] * 400, [1] * 2 + [0] * 398)
+    assert low.at(0, 0.05).reading == "says more than it should"
+    for score in (0.0005, 0.01):  # below and within
+        assert low.at(0, score).reading == "cannot be told"
+        assert "were found." in " ".join(views.care(film(score), 0, low))
+
+
+def test_a_run_that_was_only_named_is_said_to_be():
+    named = replace(known(), named=True)
+    said = "Counted on run, which you named as this model’s scores."
+    assert views.counted(named) == said
+    assert said in views.care(film(0.74), 0, named)
+    assert views.counted(known()) == "Counted on this test set of 100 films."
+
+
+def test_small_and_long_films_are_named():
+    assert views.unusual(224, 560) == ""
+    assert "fewer than 224 on a side" in views.unusual(223, 500)
+    assert "two and a half times" in views.unusual(1000, 300)
 
 
 def test_what_must_be_read_beside_a_score():
@@ -128,6 +162,8 @@ def test_the_alt_text_of_the_bands_names_the_films_own():
     assert card.alt.endswith("This film’s band: 70 to 80.")
     assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
     assert card.table.rows[7][2] == 48
+    assert card.explanation == "this film’s band is the large one"
+    assert tables.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
 
 
 def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
@@ -137,12 +173,15 @@ def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
         "A was trained on synthetic films alone. What it scores a real film, and where the heat "
         "lies, means nothing."
     )
+    assert views.strange("A", model_synthetic=None, film_synthetic=False) == ""
+    found = views.strange("A", model_synthetic=None, film_synthetic=True)
+    assert found.startswith("A: nothing is known of what this model was trained on.")
     found = views.strange("A", model_synthetic=False, film_synthetic=True)
     assert found.startswith("A was trained on no synthetic films. What it scores a synthetic film")
     said = views.strange_sentence(film(0.74), 0, model_synthetic=True).text
     assert said == (
-        "The model scores this film 74, and that means nothing: it was trained on synthetic films "
-        "alone."
+        "The model scores this film 74 of 100 for effusion, and that means nothing: it was trained "
+        "on synthetic films alone."
     )
 
 
