@@ -17,6 +17,8 @@ VIEW = "show"  # of the page Chest X-ray, in the link
 FILM, ALL, ONE = "film", "findings", "finding"
 VIEW_NAMES = {FILM: "Film", ALL: "All findings", ONE: "One finding"}
 FINDING = "of"  # in the link, as on the page Reliability
+NAME = "finding"  # of the view Film, in the link: models number their findings differently
+SHOWN = "xray.shown"  # the finding that the view Film shows, spelled for comparing
 RECALIBRATE = "recal"
 FIRST_SAMPLE = "phantom-ce"
 

@@ -104,7 +104,8 @@ def _gauge(found: Strip) -> str:
 
 def title(text: str, explanation: str = "") -> None:
     """Draw the title of a figure or table, its explanation quiet beside it."""
-    st.html(f'<h2 class="c-title">{escape(text)}<small>{escape(explanation)}</small></h2>')
+    quiet = f" <small>{escape(explanation)}</small>" if explanation else ""
+    st.html(f'<h2 class="c-title">{escape(text)}{quiet}</h2>')
 
 
 def key(swatches: tuple[Swatch, ...]) -> None:

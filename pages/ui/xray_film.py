@@ -119,12 +119,13 @@ def _looked(models: list[Model], film: Film) -> tuple[Looked, ...]:
 def _finding(seen: Looked, *, plain: bool) -> int:
     """Draw the choice of the finding, by falling score; the highest one unless one is chosen."""
     scored = seen.scored
-    options = [TOP, *map(str, scored.order)]
-    chosen = state.choice(clinic.FINDING, options, TOP)
+    names = [views.spelled(name) for name in scored.findings]
+    options = [TOP, *(names[k] for k in scored.order)]
+    chosen = state.choice(clinic.NAME, options, TOP)
     said = plain_finding if plain else finding_label
 
     def label(option: str) -> str:
-        k = scored.order[0] if option == TOP else int(option)
+        k = scored.order[0] if option == TOP else names.index(option)
         text = f"{said(scored.findings[k])}, {views.score_words(scored.scores[k])}"
         return f"Highest: {text}" if option == TOP else text[:1].upper() + text[1:]
 
@@ -132,12 +133,14 @@ def _finding(seen: Looked, *, plain: bool) -> int:
         "Finding",
         options,
         format_func=label,
-        key=f"widget.{clinic.FINDING}",
+        key=f"widget.{clinic.NAME}",
         on_change=state.pick,
-        args=(clinic.FINDING, TOP),
+        args=(clinic.NAME, TOP),
         width=290 if plain else 215,
     )
-    return scored.order[0] if chosen == TOP else int(chosen)
+    index = scored.order[0] if chosen == TOP else names.index(chosen)
+    st.session_state[clinic.SHOWN] = names[index]
+    return index
 
 
 def _reference(model: Model, film: Film) -> Reference | None:

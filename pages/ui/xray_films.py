@@ -24,7 +24,9 @@ from pages.ui.cache_xray import HELD_OUT
 from pages.ui.xray_boxes import Boxes
 
 FILMS, READING, REFUSED = "xray.films", "xray.reading", "xray.refused"
-REMOVED, COUNT = "xray.removed", "xray.count"
+REMOVED, COUNT, DROPPED = "xray.removed", "xray.count", "xray.dropped"
+ELSEWHERE: Final = "xray.elsewhere"  # the link led to a film that is not here
+FIRST: Final = "s1"
 MOST: Final = 24  # films of a session
 
 
@@ -61,9 +63,10 @@ class Film:
 
 @dataclass(frozen=True)
 class Reading:
-    """A film that is being read."""
+    """A film that is being read; `where` says which of those dropped it is."""
 
     number: int
+    where: str
     stored: Path
     named: str
     future: "Future[ReadFilm]"
@@ -82,10 +85,15 @@ class Held:
 def offered() -> dict[str, Film]:
     """Return all films by id: the dropped ones first, then the synthetic ones."""
     own = {
-        one.film.id: replace(one.film, boxes=xray_boxes.of(one.named))
-        for one in held_films().values()
+        one: replace(held_films()[one].film, boxes=xray_boxes.of(held_films()[one].named))
+        for one in _in_order()
     }
     return own | {film.id: film for film in map(_synthetic, range(len(cache_xray.EXAMPLES)))}
+
+
+def _in_order() -> list[str]:
+    """Return the ids of the dropped films by number, in whatever order they were read."""
+    return sorted(held_films(), key=lambda one: int(one.removeprefix("f")))
 
 
 def held_films() -> dict[str, Held]:
@@ -129,9 +137,12 @@ def _synthetic(place: int) -> Film:
 def take(files: list[tuple[str, memoryview]]) -> None:
     """Read dropped films in sealed processes, each by itself."""
     refusals().clear()
-    for name, data in files:
+    st.session_state[DROPPED] = len(files) + len(readings())
+    for place, (name, data) in enumerate(files, 1):
         if len(held_films()) + len(readings()) >= MOST:
-            what = f"a session holds {MOST} films, and more were dropped"
+            left = len(files) - place + 1
+            what = f"a session holds {MOST} films; {left} of those dropped were not read"
+            st.session_state[DROPPED] -= left
             refusals().append(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
             return
         number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
@@ -144,7 +155,15 @@ def take(files: list[tuple[str, memoryview]]) -> None:
         cancel = Event()
         session.room().works.add(cancel)
         future = session.in_thread(_read, stored, f"film {number}", cancel)
-        readings().append(Reading(number, stored, xray_names.disguised(name), future, cancel))
+        where = f"film {number}" if len(files) == 1 else f"the {nth(place)} of those dropped"
+        named = xray_names.disguised(name)
+        readings().append(Reading(number, where, stored, named, future, cancel))
+
+
+def nth(place: int) -> str:
+    """Return a place in words: 2nd, 11th."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{'th' if place % 100 in {11, 12, 13} else ending}"
 
 
 def _read(path: Path, name: str, cancel: Event) -> ReadFilm:
@@ -164,7 +183,7 @@ def settle() -> bool:
         try:
             _hold(one, one.future.result())
         except AuditError as error:
-            error.where = f"film {one.number}"
+            error.where = one.where
             if error.code != "CANCELLED":
                 refusals().append(error)
         except OSError as error:
@@ -194,6 +213,7 @@ def _hold(one: Reading, read: ReadFilm) -> None:
 def choose(film_id: str) -> None:
     """Show a film; elsewhere the link of a film of this session leads to the first one."""
     st.query_params["film"] = film_id
+    st.session_state.pop(ELSEWHERE, None)
 
 
 def stop() -> None:
@@ -203,9 +223,12 @@ def stop() -> None:
 
 
 def remove(film_id: str) -> None:
-    """Take a film out of the session; it can be brought back until another is removed."""
+    """Take a film out and show its neighbour; it can be brought back until another is removed."""
     forget_removed()
-    st.session_state[REMOVED] = held_films().pop(film_id, None)
+    place = _in_order().index(film_id)
+    st.session_state[REMOVED] = held_films().pop(film_id)
+    rest = _in_order()
+    choose(rest[min(place, len(rest) - 1)] if rest else FIRST)
 
 
 def removed() -> Held | None:

@@ -1,5 +1,6 @@
 """Where films and models come from: the strip of films, the drop zones, and what is counted on."""
 
+import base64
 from collections.abc import Mapping
 
 import streamlit as st
@@ -27,10 +28,9 @@ from pages.ui import (
 )
 from pages.ui.cache_xray import Model
 from pages.ui.escape import esc
-from pages.ui.xray_films import Film
+from pages.ui.xray_films import FIRST, Film
 
 READING_S = 0.4
-FIRST = "s1"
 DROPS, MODEL_DROPS, BOX_DROPS = "xray.drops", "xray.model_drops", "xray.box_drops"
 MAX_MB = 128
 MAX_WEIGHTS_MB = 1024
@@ -49,6 +49,8 @@ CHANGED = (
 
 def films(offered: Mapping[str, Film]) -> Film:
     """Draw the films to choose from, with the ways to add and remove; return the chosen one."""
+    if st.query_params.get("film", FIRST) not in offered:
+        st.session_state[xray_films.ELSEWHERE] = True
     chosen = state.choice("film", list(offered), FIRST)
     with st.container(horizontal=True, vertical_alignment="bottom", key="xray_strip"):
         with st.container(horizontal=True, gap="small", key="xray_films"):
@@ -68,6 +70,9 @@ def films(offered: Mapping[str, Film]) -> Film:
                     args=(chosen,),
                 )
     st.session_state["widget.film"] = chosen
+    if st.session_state.get(xray_films.ELSEWHERE):
+        told = "That film was of another session, or was removed: films are kept for one session."
+        widgets.caption(f"{told} This is {offered[chosen].title}.")
     _reading()
     _refused()
     _undo()
@@ -78,9 +83,11 @@ def _thumb(film: Film, *, chosen: bool) -> None:
     with st.container(
         width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
     ):
-        st.image(cache_xray.thumb(film.digest, film.pixels), alt="", width=80)
+        shown = base64.b64encode(cache_xray.thumb(film.digest, film.pixels)).decode()
+        st.html(f'<img class="c-thumb" alt="" src="data:image/png;base64,{shown}">')
+        label = film.title.replace("Synthetic film", "Synthetic")
         st.button(
-            film.title.replace("Synthetic film", "Synthetic"),
+            f"{label}, shown" if chosen else label,
             key=f"xray.pick.{film.id}",
             type="secondary" if chosen else "tertiary",
             on_click=xray_films.choose,
@@ -160,8 +167,13 @@ def _progress(left: int) -> None:
 
 def _refused() -> None:
     found = xray_films.refusals()
-    for error in found:
-        frame.refusal(error)
+    if len(found) > 1:
+        n = sum(error.code != "LIMIT_FILMS" for error in found)
+        with st.expander(f"{n} of {st.session_state[xray_films.DROPPED]} were refused"):
+            for error in found:
+                frame.refusal(error)
+    elif found:
+        frame.refusal(found[0])
     if found:
         st.button("Close", key="xray.refused.close", type="tertiary", on_click=found.clear)
 

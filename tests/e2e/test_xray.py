@@ -82,7 +82,7 @@ def test_a_film_is_looked_at_checked_and_saved(visit, film, file):
     looked_at(page)
     expect(page.locator(".c-banner")).to_contain_text("Research use, not a medical device.")
     drop(page, file)
-    expect(page.get_by_role("button", name="Film 1", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Film 1, shown", exact=True)).to_be_visible()
     looked_at(page)
     assert NAME not in page.content()
     pick(
@@ -153,7 +153,7 @@ def test_a_bad_film_is_refused_in_words_and_the_good_one_stays(visit, file, tmp_
     refusal = page.locator(".st-key-refusal")
     expect(refusal).to_contain_text("cut short or damaged")
     expect(refusal).to_contain_text("film 2")
-    expect(page.get_by_role("button", name="Film 1", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Film 1, shown", exact=True)).to_be_visible()
     assert NAME not in page.content()
 
 

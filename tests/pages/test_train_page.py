@@ -525,7 +525,7 @@ def test_a_running_job_shows_numbers_and_curves(page, keep):
     assert "Training “AdaFocal, small_cnn on digits”." in text
     assert "about 40 s" in text
     for title in ("Error", "ECE"):
-        assert f'<h2 class="c-title">{title}<small>validation' in text
+        assert f'<h2 class="c-title">{title} <small>validation' in text
     test.button(key="job.stop").click().run()
     assert open_jobs().get("running").asked == "cancel"
     assert "Stopping" in html(test)
