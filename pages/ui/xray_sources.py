@@ -169,7 +169,8 @@ def _refused() -> None:
     found = xray_films.refusals()
     if len(found) > 1:
         n = sum(error.code != "LIMIT_FILMS" for error in found)
-        with st.expander(f"{n} of {st.session_state[xray_films.DROPPED]} were refused"):
+        title = f"{n} of {st.session_state[xray_films.DROPPED]} were refused"
+        with st.expander(title, key="xray.refused.list"):
             for error in found:
                 frame.refusal(error)
     elif found:
