@@ -252,7 +252,8 @@ def test_a_damaged_run_is_named_and_the_rest_still_listed(app, hostile_run, home
     test = app()
     assert not test.exception
     assert "holds no readable run" in test.error[0].value
-    assert "3 runs" in text_of(test)
+    samples = sum(path.is_dir() for path in SAMPLES.iterdir())
+    assert f"{samples} runs" in text_of(test)
 
 
 def test_without_samples_the_first_screen_still_works(app, monkeypatch, tmp_path):
