@@ -83,7 +83,7 @@ def finding(bins: BinTable, few: bool, theme: Theme) -> go.Figure:
     for of_tone in TONES:
         at = [i for i in filled(bins) if reading(bins, i, few=few) == of_tone]
         if at:
-            figure.add_trace(_dots(bins, at, of_tone, theme))
+            figure.add_trace(dots(bins, at, of_tone, (LOWEST, HIGHEST), theme, 8))
     return figure
 
 
@@ -104,31 +104,37 @@ def diagonal(ends: Float, theme: Theme) -> go.Scatter:
     )
 
 
-def _dots(bins: BinTable, at: list[int], of_tone: Tone, theme: Theme) -> go.Scatter:
-    low, high = (float(end) for end in log_odds(np.array([LOWEST, HIGHEST])))
-    rate = bins.accuracy[at]
-    y = np.clip(log_odds(rate), low, high)
-    above = np.clip(log_odds(bins.ci_high[at]), low, high) - y
-    below = y - np.clip(log_odds(bins.ci_low[at]), low, high)
-    edge = rate <= LOWEST
+def dots(
+    bins: BinTable, at: list[int], of_tone: Tone, ends: tuple[float, float], theme: Theme, size: int
+) -> go.Scatter:
+    """Return the dots of bins of one tone, with their intervals, on log-odds axes.
+
+    What lies beyond the ends of the axes sits on the edge; a rate at the lower end is a triangle.
+    """
+    x, y, low, high = (
+        log_odds(np.clip(part[at], *ends))
+        for part in (bins.confidence, bins.accuracy, bins.ci_low, bins.ci_high)
+    )
     colour, ring = theme.mark(of_tone), of_tone in {"few", "sound"}
     return go.Scatter(
-        x=np.clip(log_odds(bins.confidence[at]), low, high),
+        x=x,
         y=y,
         name=of_tone,
         mode="markers",
         marker={
-            "size": 8,
-            "symbol": ["triangle-down" if under else "circle" for under in edge],
+            "size": size,
+            "symbol": [
+                "triangle-down" if rate <= ends[0] else "circle" for rate in bins.accuracy[at]
+            ],
             "color": theme.paper if ring else colour,
-            "line": {"color": colour, "width": 1.6 if ring else 0},
+            "line": {"color": colour, "width": 1.7 if ring else 0},
         },
         error_y={
             "type": "data",
-            "array": above,
-            "arrayminus": below,
+            "array": high - y,
+            "arrayminus": y - low,
             "color": colour,
-            "thickness": 1.3,
+            "thickness": 1.4,
             "width": 0,
         },
         customdata=at,

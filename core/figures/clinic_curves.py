@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
-from core.figures.clinic import TONES, diagonal, log_odds, reading, signed
-from core.figures.marks import PRESENCE, filled, hover
+from core.figures.clinic import TONES, diagonal, dots, log_odds, reading, signed
+from core.figures.marks import filled
 from core.figures.numbers import THIN, count, percent
 from core.figures.theme import Theme, axis, faded, layout
 from core.metrics.clinical import Curve, NetBenefit
@@ -82,7 +82,7 @@ def flexible(curve: Curve | None, bins: BinTable, theme: Theme, *, few: bool) ->
     for tone in TONES:
         of_tone = [i for i in at if reading(bins, i, few=few) == tone]
         if of_tone:
-            figure.add_trace(_dots(bins, of_tone, theme.mark(tone), inside, theme))
+            figure.add_trace(dots(bins, of_tone, tone, (inside[0], inside[1]), theme, 10))
     return signed(figure, theme)
 
 
@@ -116,34 +116,6 @@ def _curve(curve: Curve, ends: Float, theme: Theme, *, few: bool) -> list[go.Sca
         "(%{customdata[2]:.2f} to %{customdata[3]:.2f})<extra></extra>",
     )
     return [band, line]
-
-
-def _dots(bins: BinTable, at: list[int], colour: str, ends: Float, theme: Theme) -> go.Scatter:
-    y = log_odds(np.clip(bins.accuracy[at], *ends))
-    ring = colour in {theme.quiet, theme.sound}
-    return go.Scatter(
-        x=log_odds(np.clip(bins.confidence[at], *ends)),
-        y=y,
-        name="bins",
-        mode="markers",
-        marker={
-            "size": 10,
-            "color": theme.paper if ring else colour,
-            "line": {"color": colour, "width": 1.8 if ring else 0},
-        },
-        error_y={
-            "type": "data",
-            "array": log_odds(np.clip(bins.ci_high[at], *ends)) - y,
-            "arrayminus": y - log_odds(np.clip(bins.ci_low[at], *ends)),
-            "color": colour,
-            "thickness": 1.5,
-            "width": 0,
-        },
-        customdata=at,
-        hovertext=[hover(bins, i, PRESENCE) for i in at],
-        hovertemplate="%{hovertext}<extra></extra>",
-        cliponaxis=False,
-    )
 
 
 @dataclass(frozen=True)

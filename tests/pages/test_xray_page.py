@@ -301,6 +301,7 @@ def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weight
     )
     test = AppTest.from_file(str(script), default_timeout=600).run()
     until(test, lambda: "both" in said(test))
+    assert "both" in said(test)
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_flexible_curve_and_its_band_lie_where_they_were_computed(outcomes, bins
     assert line.line.dash == "solid"
     grey = flexible(curve, bins, LIGHT, few=True)
     assert trace(grey, "flexible curve").line.color == LIGHT.quiet
-    assert {t.marker.line.color for t in grey.data if t.name == "bins"} == {LIGHT.quiet}
+    assert {t.marker.line.color for t in grey.data if t.mode == "markers"} == {LIGHT.quiet}
     assert "flexible curve" not in {t.name for t in flexible(None, bins, DARK, few=True).data}
 
 
