@@ -384,7 +384,7 @@ def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
     few = finding_view(source(), "Hernia", rare)
     assert "too few events to judge its curve" in few.sentence.text
     assert few.numbers[1].value != "–"  # weak calibration is still shown
-    assert {t.name for t in few.curve.figure("light").data} >= {"flexible curve", "bins"}
+    assert {t.name for t in few.curve.figure("light").data} >= {"flexible curve", "few"}
     assert few.curve.explanation.startswith("too few events")
 
 
