@@ -122,7 +122,7 @@ def plain_view(
         swatches=(
             Swatch("says more than it should", "over", "dot"),
             Swatch("says less", "under", "dot"),
-            Swatch("keeps its word, or cannot be told", "few", "ring"),
+            Swatch("may keep its word; too few to tell", "few", "ring"),
         ),
         care=_care(source, share, moved, band, prevalence),
         caption=source.caption,

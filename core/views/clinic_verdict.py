@@ -6,7 +6,7 @@ from typing import Final
 from core.figures.numbers import THIN, count, percent, points, span
 from core.metrics.clinical_groups import too_few
 from core.metrics.intervals import quantile
-from core.metrics.records import Score
+from core.metrics.records import Floor, Score
 from core.views.clinic_study import Error, OneFinding
 from core.views.clinic_words import TOO_FEW, Source
 from core.views.posthoc_words import TOLD
@@ -76,6 +76,10 @@ def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
     if slope.low > 1:
         words = Part("its scores are not spread enough", "under")
         return Sentence((Part(f"{first}; "), words, interval))
+    if _curved(found):
+        off = points(found.audit.metrics["ici"].value or 0.0)
+        bent = f"its slope fits, but along its curve it is off by {off} points on average"
+        return Sentence((Part(f"{first}; {bent}"), interval))
     many = f"as far as {count(source.n)} {source.films} can show"
     return Sentence((Part(f"{first}; the spread of its scores fits, {many}"), interval))
 
@@ -87,12 +91,22 @@ def outside(score: Score, ideal: float) -> bool:
     return not score.low <= ideal <= score.high
 
 
+def _beyond(error: Score, floor: Floor) -> bool:
+    """Whether an error is larger than a perfect model's would look, and large enough to matter."""
+    return error.value is not None and error.value > max(floor.q95, LEAST_OFF)
+
+
+def _curved(found: OneFinding) -> bool:
+    """Whether the flexible curve leaves the diagonal beyond chance, which a slope may not show."""
+    return _beyond(found.audit.metrics["ici"], found.audit.noise_floor["ici"])
+
+
 def _off(found: OneFinding) -> bool:
-    """Whether calibration in the large or the slope misses its ideal beyond chance.
+    """Whether calibration in the large, the slope or the curve misses its ideal beyond chance.
 
     Where scores next to 0 or 1 decide the slope, Spiegelhalter's test speaks, which they do not.
     """
-    if outside(found.fit.in_the_large, 0.0):
+    if outside(found.fit.in_the_large, 0.0) or _curved(found):
         return True
     if not found.fit.extreme:
         return outside(found.fit.slope, 1.0)
@@ -106,7 +120,7 @@ def badge(source: Source, found: OneFinding) -> Badge | None:
     if changed is not None:
         return _recalibrated(source, found)
     error, floor = found.audit.metrics["ece"], found.audit.noise_floor["ece"]
-    if not _off(found) or error.value is None or error.value <= max(floor.q95, LEAST_OFF):
+    if not (_off(found) and _beyond(error, floor)):
         return None
     said, came = float(found.p.mean()), found.fit.events / found.fit.n
     if "NOT_PROBABILITY" in {note.code for note in found.notices}:

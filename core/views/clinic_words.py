@@ -35,7 +35,7 @@ TONES: Final[dict[Tone, str]] = {
     "over": "says more than it should",
     "under": "says less than it should",
     "sound": "keeps its word",
-    "few": "keeps its word, or cannot be told",
+    "few": "may keep its word; too few to tell",
 }
 
 

@@ -46,7 +46,7 @@ COLUMNS: Final = (
 KEY: Final = (
     Swatch("says more than it should", "over", "dot"),
     Swatch("says less", "under", "dot"),
-    Swatch("keeps its word, or cannot be told", "few", "ring"),
+    Swatch("may keep its word; too few to tell", "few", "ring"),
 )
 DOT_COLUMNS: Final = (
     Column("low", "scored from", "share"),

@@ -99,7 +99,7 @@ def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
 def test_sentence_counts_what_the_highest_scores_say(found):
     assert view(found).sentence.text == (
         "In 1 of 3 findings the films with the highest scores carry the label less often than the "
-        "model says; in the rest it keeps its word or cannot be told."
+        "model says; in the rest it keeps its word, or there are too few films to tell."
     )
     over = found.bins[0]
     under = replace(over, band_low=over.accuracy - 0.2, band_high=over.accuracy - 0.1)
@@ -123,7 +123,10 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
         "A small spot (Nodule)": plain["A small spot (Nodule)"],
         "A hernia of the diaphragm (Hernia)": "too few to tell",
     }
-    assert plain["A small spot (Nodule)"] in {"keeps its word", "keeps its word, or cannot be told"}
+    assert plain["A small spot (Nodule)"] in {
+        "keeps its word",
+        "may keep its word; too few to tell",
+    }
 
 
 def test_printed_numbers_stand_beside_findings_of_the_same_name_only(found):
@@ -261,7 +264,9 @@ def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest
     weak = badge(source(), stretched)
     assert weak.title == "This score is not a probability"
     assert not weak.alarm
-    assert badge(source(), replace(stretched, fit=honest.fit)) is None  # both hold their ideals
+    straight = {**stretched.audit.metrics, "ici": honest.audit.metrics["ici"]}
+    held = replace(stretched, fit=honest.fit, audit=replace(stretched.audit, metrics=straight))
+    assert badge(source(), held) is None  # mean, slope and curve hold their ideals
     assert badge(source(), replace(stretched, audit=honest.audit)) is None  # within the floor
     audit = stretched.audit
     for value, told in ((0.0101, True), (0.0099, False)):  # beyond a tiny floor, by a point or less
@@ -281,6 +286,22 @@ def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest
     assert said.alarm
     assert f"{100 * odd.mean():.1f}" in said.text
     assert f"{100 * y.mean():.1f}" in said.text
+
+
+def test_a_bent_curve_is_told_though_mean_and_slope_fit(honest):
+    """Of scores of 20, 40, 60 and 80 % the inner two overdo what the outer two underdo."""
+    said, came = np.repeat([0.2, 0.4, 0.6, 0.8], 1000), np.repeat([0.25, 0.22, 0.78, 0.75], 1000)
+    y = (np.tile(np.arange(1000) / 1000, 4) < came).astype(np.int64)
+    bent = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+    )
+    assert bent.fit.in_the_large.low < 0 < bent.fit.in_the_large.high
+    assert bent.fit.slope.low < 1 < bent.fit.slope.high
+    text = finding_view(source(), "Effusion", bent).sentence.text
+    off = 100 * bent.audit.metrics["ici"].value
+    assert f"its slope fits, but along its curve it is off by {off:.1f} points on average" in text
+    assert "off by 11.5 points" in badge(source(), bent).text  # (5 + 18 + 18 + 5) / 4
+    assert "the spread of its scores fits" in finding_view(source(), "Edema", honest).sentence.text
 
 
 @pytest.mark.slow
