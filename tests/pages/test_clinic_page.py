@@ -1,10 +1,10 @@
 """The views All findings and One finding through app.py: links, choices, tables, refusals."""
 
-import html as text_of
 import io
 import re
 import time
-from pathlib import Path
+from functools import partial
+from html import unescape
 
 import numpy as np
 import pytest
@@ -17,29 +17,22 @@ from core.metrics.clinical import bands, recalibration
 from core.predictions import Predictions, ScoreKind, Task
 from core.views.clinic_words import MINED, SYNTHETIC
 from pages.ui import cache_clinic, clinic
+from tests.pages import seen
+from tests.pages.seen import opened
 
-ROOT = Path(__file__).parents[2]
 NAMES = ("Effusion", "Mass", "Hernia")
 N = 900
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
+def home(home):
     st.cache_resource.clear()
-    return tmp_path / "home"
+    return home
 
 
 @pytest.fixture
 def page(home):
-    def opened(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        for name, value in query.items():
-            test.query_params[name] = value
-        return test.switch_page("pages/xray.py").run()
-
-    return opened
+    return partial(opened, "xray")
 
 
 def films(seed=0, n=N, ids=True):
@@ -62,16 +55,7 @@ def keep(home):
 
 
 def html(test: AppTest) -> str:
-    def walk(block):
-        for child in block.children.values():
-            if hasattr(child, "children"):
-                yield from walk(child)
-            elif child.type == "html":
-                yield child.proto.body
-
-    bodies = (body for root in test._tree.children.values() for body in walk(root))
-    text = " ".join(body for body in bodies if not body.lstrip().startswith("<style"))
-    return text_of.unescape(text).replace("\u202f", " ")
+    return unescape(seen.html(test)).replace("\u202f", " ")
 
 
 def table(test: AppTest, label: str) -> str:

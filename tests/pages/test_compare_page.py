@@ -1,6 +1,7 @@
 """The compare page through app.py: links, drafts, refusals, and hostile names as text."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,43 +11,15 @@ from streamlit.testing.v1 import AppTest
 from core.library import SAMPLES, Library, Source, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from tests.pages.seen import html, opened
 
-ROOT = Path(__file__).parents[2]
 HOSTILE = "<b>**x**</b> ![x](http://x/y) :red[r]"
 PAIR = "digits-fair,digits-overconfident"
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def page(home):
-    def opened(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        for name, value in query.items():
-            test.query_params[name] = value
-        return test.switch_page("pages/compare.py").run()
-
-    return opened
-
-
-def html(test: AppTest) -> str:
-    found = []
-
-    def walk(block):
-        for child in block.children.values():
-            if hasattr(child, "children"):
-                walk(child)
-            elif child.type == "html":
-                found.append(child.proto.body)
-
-    for root in test._tree.children.values():
-        walk(root)
-    return " ".join(found)
+    return partial(opened, "compare")
 
 
 def names_in_table(test: AppTest) -> list[str]:

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from pathlib import Path
 
@@ -21,34 +22,25 @@ from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
 from tests.pages.evaluate_cases import CONFIG, checkpoint, harmful, keep_job, keep_run
-from tests.pages.test_train_page import buttons, fine, html, links
+from tests.pages.seen import PATIENCE_S, html, opened
+from tests.pages.test_train_page import buttons, fine, links
 
-ROOT = Path(__file__).parents[2]
 HOSTILE = "**b** ![x](http://x/y) <script> :red[r]"
-PATIENCE_S = 600
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def home(home, monkeypatch):
     """A library whose queue is paused: the page's jobs wait, and nothing is evaluated."""
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CANDOR_DEVICES", "cpu")
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
     st.cache_resource.clear()
     st.cache_data.clear()
     open_jobs().pause()
-    return tmp_path / "home"
+    return home
 
 
 @pytest.fixture
 def page(home):
-    def opened(script: str = "evaluate", **query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE_S)
-        for name, value in query.items():
-            test.query_params[name] = value
-        return test.switch_page(f"pages/{script}.py").run()
-
-    return opened
+    return partial(opened, "evaluate")
 
 
 @pytest.fixture
@@ -307,17 +299,17 @@ def test_a_job_that_is_not_there_is_said(page):
 
 def test_the_train_page_lists_evaluations_and_leaves_them_to_their_page(page, home):
     keep_job(home, "first", State.QUEUED)
-    test = fine(page("train"))
+    test = fine(opened("train"))
     assert "Trainings and evaluations" in said(test)
     assert "small_cnn on Digits" in links(test)
-    other = fine(page("train", job="first"))
+    other = fine(opened("train", job="first"))
     assert "“small_cnn on Digits” is waiting" in said(other)
     assert "Evaluate ·" in said(other)
 
 
 def test_the_gamma_page_knows_no_evaluations(page, home):
     keep_job(home, "first", State.QUEUED)
-    test = page("gamma", run="first")
+    test = opened("gamma", run="first")
     assert not test.exception
     assert "No run with gammas is open yet." in said(test)
 
@@ -325,14 +317,14 @@ def test_the_gamma_page_knows_no_evaluations(page, home):
 def test_a_training_is_compared_with_trainings_only(page, home):
     keep_job(home, "first", State.CANCELLED)
     (job,) = open_jobs().submit([from_json(FIRST)])
-    test = fine(page("train", job=job.id))
+    test = fine(opened("train", job=job.id))
     assert "first" not in test.selectbox(key="widget.against").options
-    back = fine(page("evaluate", job=job.id))
+    back = fine(opened("evaluate", job=job.id))
     assert "Train ·" in said(back)
 
 
 def test_weights_dropped_on_runs_are_opened_here(page, tmp_path):
-    test = page("library")
+    test = opened("library")
     upload(test, checkpoint(tmp_path))
     until(test, lambda: "STATE_DICT" in said(test))
     test.button(key="import.weights").click().run()

@@ -3,11 +3,9 @@
 import os
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.figures.numbers import three
 from core.histories import COLUMNS
@@ -24,68 +22,53 @@ from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
 from pages.ui import cache_gamma
 from tests.core.library.builders import small_bins, small_history
-from tests.pages.test_pages import elements, html_of
+from tests.pages.seen import bodies, html, opened
 
-ROOT = Path(__file__).parents[2]
 SAMPLE = "digits-adafocal"
 
 
 @pytest.fixture
-def library(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
-    return Library(tmp_path / "home", SAMPLES)
-
-
-def opened(**query: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.switch_page("pages/gamma.py")
-    return test.run()
-
-
-def text_of(test: AppTest) -> str:
-    return " ".join(body for body in html_of(test) if "<style>" not in body)
+def library(home):
+    return Library(home, SAMPLES)
 
 
 def test_without_a_run_a_button_opens_the_sample(library):
-    test = opened()
+    test = opened("gamma")
     assert not test.exception
     test.button(key="gamma.open.digits-adafocal").click().run()
     assert not test.exception
-    assert "At epoch 40 training holds bin" in text_of(test)
+    assert "At epoch 40 training holds bin" in html(test)
     assert test.query_params["run"] in (SAMPLE, [SAMPLE])
 
 
 def test_the_numbers_are_those_of_the_run(library):
     bins = library.bins(SAMPLE)
     gamma = bins.gamma.reshape(40, 15)[11]
-    test = opened(run=SAMPLE, epoch="12")
+    test = opened("gamma", run=SAMPLE, epoch="12")
     assert not test.exception
-    text = text_of(test)
+    text = html(test)
     assert f"At epoch 12 training holds bin {gamma.argmax() + 1} back hardest" in text
     assert f">{gamma.max():.3f}<" in text
     assert f">{gamma.min():.3f}<" in text
 
 
 def test_the_slider_moves_sentence_and_link(library):
-    test = opened(run=SAMPLE)
+    test = opened("gamma", run=SAMPLE)
     test.select_slider(key="widget.epoch").set_value(4).run()
     assert not test.exception
-    assert "At epoch 5 training" in text_of(test)
+    assert "At epoch 5 training" in html(test)
     assert test.query_params["epoch"] in ("5", ["5"])
     test.select_slider(key="widget.epoch").set_value(39).run()
     assert "epoch" not in test.query_params  # the newest epoch is the default
 
 
 def test_a_bin_is_chosen_and_its_update_written_out(library):
-    test = opened(run=SAMPLE, epoch="2")
+    test = opened("gamma", run=SAMPLE, epoch="2")
     test.selectbox(key="widget.bin").set_value(14).run()
     assert not test.exception
-    assert "The update here, bin 15" in text_of(test)
+    assert "The update here, bin 15" in html(test)
     before, after = library.bins(SAMPLE).gamma.reshape(40, 15)[:2, 14]
-    said = next(e.proto.body for e in elements(test) if "c-update" in getattr(e.proto, "body", ""))
+    said = next(body for body in bodies(test) if "c-update" in body)
     assert f"{before:.3f}"[:5] in said
     assert f"= {after:.3f}" in said
 
@@ -95,62 +78,62 @@ def test_a_bin_is_chosen_and_its_update_written_out(library):
     [("0", "99"), ("-1", "0"), ("1e9", "x"), ("<script>", "²"), ("9" * 99, "16")],
 )
 def test_an_odd_link_shows_the_newest_epoch(library, epoch, place):
-    test = opened(run=SAMPLE, epoch=epoch, bin=place)
+    test = opened("gamma", run=SAMPLE, epoch=epoch, bin=place)
     assert not test.exception
     assert not test.error
-    assert "At epoch 40" in text_of(test)
+    assert "At epoch 40" in html(test)
 
 
 def test_a_history_from_elsewhere_is_shown_and_says_what_is_not_known(library):
     kept = library.keep_history("gammas *of* <b>another", small_bins(), source=Source("g.csv", "1"))
-    test = opened(run=kept.id, epoch="2")
+    test = opened("gamma", run=kept.id, epoch="2")
     assert not test.exception
     assert not test.error
-    text = text_of(test)
+    text = html(test)
     assert "gammas *of* &lt;b&gt;another" in text
     assert "The rule is not known" in text
     assert np.isfinite(library.bins(kept.id).gamma).all()
 
 
 def test_plain_words_have_no_terms(library):
-    text = text_of(opened(run=SAMPLE, plain="true"))
+    text = html(opened("gamma", run=SAMPLE, plain="true"))
     assert "In round 40 of training" in text
     for term in ("γ", "λ", "gamma", "Gamma ", "epoch", "bin "):
         assert term not in text
 
 
 def test_a_run_without_gammas_says_so_and_offers_those_with(library):
-    test = opened(run="digits-ce")
+    test = opened("gamma", run="digits-ce")
     assert not test.exception
-    assert "“Digits, Cross-entropy” keeps no gammas by bin" in text_of(test)
+    assert "“Digits, Cross-entropy” keeps no gammas by bin" in html(test)
     test.button(key="gamma.open.cifar10-adafocal").click().run()
-    assert "At epoch 30 training" in text_of(test)
+    assert "At epoch 30 training" in html(test)
 
 
 def test_an_unknown_run_is_refused_in_words(library):
-    test = opened(run="nosuchrun")
+    test = opened("gamma", run="nosuchrun")
     assert not test.exception
     assert "there is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
     assert any(button.key == f"gamma.open.{SAMPLE}" for button in test.button)
 
 
 def test_a_replay_under_the_same_rule_asks_for_the_same_gammas(library):
-    test = opened(run=SAMPLE, against="replay")
+    test = opened("gamma", run=SAMPLE, against="replay")
     assert not test.exception
     assert not test.error
-    text = text_of(test)
+    text = html(test)
     assert "the training itself would have gone otherwise" in text
     assert "the same γ in every bin; the gaps are the same" in text
 
 
 def test_a_replay_with_another_lambda_differs_and_can_be_looked_at(library):
-    test = opened(run=SAMPLE, against="replay")
+    test = opened("gamma", run=SAMPLE, against="replay")
     test.number_input(key="lambda").set_value(3.0).run()
     assert not test.exception
-    assert "(replay, AdaFocal, λ = 3): γ from" in text_of(test)
+    assert "(replay, AdaFocal, λ = 3): γ from" in html(test)
     test.segmented_control(key="widget.look").set_value("replay").run()
     assert not test.exception
-    text = text_of(test)
+    text = html(test)
     assert "Replay: not what it was trained with" in text
     rows = library.load(SAMPLE, "val")
     again = replay(
@@ -164,20 +147,20 @@ def test_a_replay_with_another_lambda_differs_and_can_be_looked_at(library):
 
 
 def test_another_number_of_bins_is_not_drawn_over(library):
-    test = opened(run=SAMPLE, against="replay", n_bins="10")
+    test = opened("gamma", run=SAMPLE, against="replay", n_bins="10")
     assert not test.exception
-    assert "has 10 bins where this history has 15" in text_of(test)
+    assert "has 10 bins where this history has 15" in html(test)
 
 
 def test_another_run_is_laid_over_the_panels(library):
-    test = opened(run=SAMPLE, against="cifar10-adafocal", epoch="30")
+    test = opened("gamma", run=SAMPLE, against="cifar10-adafocal", epoch="30")
     assert not test.exception
-    assert "CIFAR-10 (JPEG), AdaFocal (AdaFocal, λ = 1): γ from" in text_of(test)
+    assert "CIFAR-10 (JPEG), AdaFocal (AdaFocal, λ = 1): γ from" in html(test)
 
 
 def test_a_replay_that_cannot_be_made_is_refused_once(library):
     kept = keep_with_logits(library, np.full((3, 90, 3), np.nan))
-    test = opened(run=kept, look="replay")
+    test = opened("gamma", run=kept, look="replay")
     assert not test.exception
     assert "NONFINITE" in test.error[0].value
 
@@ -202,10 +185,10 @@ def keep_with_logits(library, logits):
 
 def test_a_run_of_another_loss_is_replayed(library):
     logits = np.random.default_rng(1).normal(size=(3, 90, 3)) * 2
-    test = opened(run=keep_with_logits(library, logits))
+    test = opened("gamma", run=keep_with_logits(library, logits))
     assert not test.exception
     assert not test.error
-    text = text_of(test)
+    text = html(test)
     assert "At epoch 3 the rule would hold" in text
     assert "Replay: not what it was trained with" in text
     assert text.count("would have gone otherwise") == 1
@@ -219,33 +202,33 @@ def left_and_entered_again(test):
 
 
 def test_entering_again_restores_the_link_so_that_a_bin_leaves_the_epoch(library):
-    test = opened(run=SAMPLE, epoch="5")
+    test = opened("gamma", run=SAMPLE, epoch="5")
     test.selectbox(key="widget.bin").set_value(3).run()
     test = left_and_entered_again(test)
-    assert "At epoch 5 training" in text_of(test)
+    assert "At epoch 5 training" in html(test)
     assert test.query_params["epoch"] in ("5", ["5"])
     assert test.query_params["bin"] in ("4", ["4"])
     test.selectbox(key="widget.bin").set_value(6).run()
-    assert "At epoch 5 training" in text_of(test)
-    assert "The update here, bin 7" in text_of(test)
+    assert "At epoch 5 training" in html(test)
+    assert "The update here, bin 7" in html(test)
 
 
 def test_a_run_beyond_the_newest_and_the_samples_are_found(library, monkeypatch):
     kept = library.keep_history("oldest", small_bins(), source=Source("g.csv", "1"))
     library.keep_history("newest", small_bins(), source=Source("h.csv", "2"))
     monkeypatch.setattr("pages.ui.cache_gamma.LISTED", 1)
-    test = opened(run=kept.id)
-    assert "keeps no gammas" not in text_of(test)
-    assert "oldest" in text_of(test)
+    test = opened("gamma", run=kept.id)
+    assert "keeps no gammas" not in html(test)
+    assert "oldest" in html(test)
     assert any("AdaFocal" in option for option in test.selectbox(key="widget.source").options)
 
 
 def test_a_job_never_becomes_the_run_of_other_pages(library, running):
     folder, job = running
     write_epochs(folder, 0, 3)
-    test = opened()
+    test = opened("gamma")
     test.button(key=f"gamma.open.{job}").click().run()
-    assert "At epoch 3 training" in text_of(test)
+    assert "At epoch 3 training" in html(test)
     assert test.session_state["app.run"] is None
     assert "run" not in test.query_params
     test.query_params.clear()
@@ -254,18 +237,18 @@ def test_a_job_never_becomes_the_run_of_other_pages(library, running):
     assert not test.error
     test.query_params.clear()
     test.switch_page("pages/gamma.py").run()
-    assert "At epoch 3 training" in text_of(test)  # the job is remembered here
-    test = opened(run=job)  # a link that calls it a run
-    assert "At epoch 3 training" in text_of(test)
+    assert "At epoch 3 training" in html(test)  # the job is remembered here
+    test = opened("gamma", run=job)  # a link that calls it a run
+    assert "At epoch 3 training" in html(test)
     assert test.session_state["app.run"] is None
 
 
 def test_a_queued_job_is_not_live(library, queued):
     _, job = queued
-    assert not any(button.key == f"gamma.open.{job}" for button in opened().button)
-    test = opened(job=job)
-    assert "No epoch is finished yet" in text_of(test)
-    assert "raining now" not in text_of(test)
+    assert not any(button.key == f"gamma.open.{job}" for button in opened("gamma").button)
+    test = opened("gamma", job=job)
+    assert "No epoch is finished yet" in html(test)
+    assert "raining now" not in html(test)
 
 
 def test_events_are_read_again_only_when_they_have_grown(library, running):
@@ -294,21 +277,21 @@ def running(library):
 @pytest.mark.slow
 def test_a_training_under_way_is_followed_and_stays_where_it_was_scrubbed_to(library, running):
     folder, job = running
-    test = opened(run=job)
+    test = opened("gamma", run=job)
     assert not test.exception
-    assert "No epoch is finished yet" in text_of(test)
+    assert "No epoch is finished yet" in html(test)
     write_epochs(folder, 0, 3)
     test.run()
-    assert "At epoch 3 training" in text_of(test)
-    assert "Training now" in text_of(test)
+    assert "At epoch 3 training" in html(test)
+    assert "Training now" in html(test)
     write_epochs(folder, 3, 5)
     test.run()
-    assert "At epoch 5 training" in text_of(test)
+    assert "At epoch 5 training" in html(test)
     # A slider of its own for each number of epochs: an old place of it is no choice.
     test.select_slider(key="widget.epoch.5").set_value(1).run()
     write_epochs(folder, 5, 7)
     test.run()
-    assert "At epoch 2 training" in text_of(test)
+    assert "At epoch 2 training" in html(test)
 
 
 @pytest.fixture
@@ -338,22 +321,22 @@ def write_epochs(folder, first: int, last: int) -> None:
 @pytest.mark.slow
 def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
     monkeypatch.setattr("pages.ui.cache_gamma.HEAVY_CELLS", 0)
-    test = opened(run=SAMPLE, look="replay", **{"lambda": "2.75"})
+    test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.75"})
     assert not test.exception
-    assert "The replay is not there yet" in text_of(test)
+    assert "The replay is not there yet" in html(test)
     until = time.monotonic() + 180
-    while "At epoch 40" not in text_of(test) and time.monotonic() < until:
+    while "At epoch 40" not in html(test) and time.monotonic() < until:
         time.sleep(0.2)
         test.run()
     assert not test.exception
     assert not test.error
-    assert "replay, AdaFocal, λ = 2.75" in text_of(test)
+    assert "replay, AdaFocal, λ = 2.75" in html(test)
 
 
 @pytest.mark.slow
 def test_a_long_replay_is_stopped_and_goes_on(library, monkeypatch):
     monkeypatch.setattr("pages.ui.cache_gamma.HEAVY_CELLS", 0)
-    test = opened(run=SAMPLE, look="replay", **{"lambda": "2.25"})
+    test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.25"})
     test.button(key="gamma.stop").click().run()
     assert not test.exception
     test.run()

@@ -3,7 +3,7 @@
 import html as text_of
 import io
 import re
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,28 +15,15 @@ from core.ood.detection import Separation, auroc, counts_at, threshold_at
 from core.ood.scores import ood_scores
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui.state import apart
+from tests.pages.seen import html, opened, table
 
-ROOT = Path(__file__).parents[2]
 K = 4
 NAMES = ("cat", "dog", "ship", "truck")
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def page(home):
-    def opened(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        for name, value in query.items():
-            test.query_params[name] = value
-        return test.switch_page("pages/ood.py").run()
-
-    return opened
+    return partial(opened, "ood")
 
 
 def logits(seed, n, skill):
@@ -77,22 +64,6 @@ def keep(home):
         ).id
 
     return kept
-
-
-def html(test: AppTest) -> str:
-    def walk(block):
-        for child in block.children.values():
-            if hasattr(child, "children"):
-                yield from walk(child)
-            elif child.type == "html":
-                yield child.proto.body
-
-    bodies = (body for root in test._tree.children.values() for body in walk(root))
-    return " ".join(body for body in bodies if not body.lstrip().startswith("<style"))
-
-
-def table(test: AppTest, label: str) -> str:
-    return html(test).split(f'aria-label="{label}"')[1].split("</table>")[0]
 
 
 def upload(test: AppTest, name: str, **arrays) -> AppTest:

@@ -1,31 +1,30 @@
 """Every page through app.py: frame, states, values on the screen, and hostile names as text."""
 
-import html
 import shutil
-from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.errors import Notice
 from core.library import SAMPLES, Library, Source, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from tests.pages.seen import bodies, html, opened
 
-ROOT = Path(__file__).parents[2]
 HOSTILE = "**b** ![x](http://x/y) [c](javascript:1) <script> $a$ :red[r]"
 PAGES = (
-    "pages/library.py",
-    "pages/evaluate.py",
-    "pages/reliability.py",
-    "pages/posthoc.py",
-    "pages/ood.py",
-    "pages/compare.py",
-    "pages/train.py",
-    "pages/gamma.py",
-    "pages/theory.py",
+    "library",
+    "evaluate",
+    "reliability",
+    "posthoc",
+    "ood",
+    "compare",
+    "xray",
+    "train",
+    "gamma",
+    "theory",
 )
 MARKUP = (
     "markdown",
@@ -41,81 +40,41 @@ MARKUP = (
 LABELLED = ("button", "toggle", "selectbox", "slider", "text_input", "expander", "radio")
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def app(home):
-    def opened(script: str = "", **query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        for name, value in query.items():
-            test.query_params[name] = value
-        if script:
-            test.switch_page(script)
-        return test.run()
-
-    return opened
-
-
-def html_of(test: AppTest) -> list[str]:
-    """Return the bodies of every st.html on the page."""
-    return [element.proto.body for element in elements(test) if element.type == "html"]
-
-
-def elements(test: AppTest) -> Iterator:
-    def walk(block):
-        for child in block.children.values():
-            if hasattr(child, "children"):
-                yield from walk(child)
-            yield child
-
-    for root in test._tree.children.values():
-        yield from walk(root)
-
-
-def text_of(test: AppTest) -> str:
-    return " ".join(html_of(test))
-
-
-def test_the_first_screen_teaches_and_offers_the_samples(app):
-    test = app()
+def test_the_first_screen_teaches_and_offers_the_samples(home):
+    test = opened()
     assert not test.exception
-    assert "Drop a file of logits or probabilities" in text_of(test)
+    assert "Drop a file of logits or probabilities" in html(test)
     offered = [button.label for button in test.button if button.key.startswith("sample.")]
     assert offered[:3] == ["Fair digits", "Over&#45;confident digits", "Traits of digits"]
-    assert [html.unescape(label) for label in offered[3:]] == [
+    assert [unescape(label) for label in offered[3:]] == [
         "CIFAR-10 (JPEG), Cross-entropy",
         "CIFAR-10 (JPEG), AdaFocal",
     ]
 
 
 @pytest.mark.parametrize("script", PAGES)
-def test_a_page_opened_before_the_router_gets_the_whole_frame(app, script):
-    test = app(script)
+def test_a_page_opened_before_the_router_gets_the_whole_frame(home, script):
+    test = opened(script)
     assert not test.exception
     assert [toggle.label for toggle in test.sidebar.toggle] == ["Plain words"]
-    assert any("c-brand" in body for body in html_of(test))
+    assert any("c-brand" in body for body in bodies(test))
 
 
-def test_without_a_run_the_page_says_what_to_do(app):
-    test = app("pages/reliability.py")
-    assert "No run is open yet" in text_of(test)
+def test_without_a_run_the_page_says_what_to_do(home):
+    test = opened("reliability")
+    assert "No run is open yet" in html(test)
     assert any(button.key == "sample.digits-fair" for button in test.button)
 
 
-def test_an_unknown_run_is_refused_in_words(app):
-    test = app("pages/reliability.py", run="nosuchrun")
+def test_an_unknown_run_is_refused_in_words(home):
+    test = opened("reliability", run="nosuchrun")
     assert not test.exception
     assert "there is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
 
 
-def test_a_link_restores_run_split_bins_and_rule(app):
-    test = app(
-        "pages/reliability.py",
+def test_a_link_restores_run_split_bins_and_rule(home):
+    test = opened(
+        "reliability",
         run="digits-overconfident",
         split="val",
         bins="20",
@@ -123,79 +82,79 @@ def test_a_link_restores_run_split_bins_and_rule(app):
     )
     assert not test.exception
     assert test.slider(key="bins").value == 20
-    text = text_of(test)
+    text = html(test)
     assert "20 equal-mass bins" in text
     assert "val split" in text
 
 
 @pytest.mark.slow
-def test_a_slider_move_changes_the_picture_and_survives_leaving_the_page(app):
-    test = app("pages/reliability.py", run="digits-overconfident")
-    assert "15 equal-width bins" in text_of(test)
+def test_a_slider_move_changes_the_picture_and_survives_leaving_the_page(home):
+    test = opened("reliability", run="digits-overconfident")
+    assert "15 equal-width bins" in html(test)
     test.slider(key="bins").set_value(10).run()
-    assert "10 equal-width bins" in text_of(test)
+    assert "10 equal-width bins" in html(test)
     test.switch_page("pages/library.py").run()
     test.switch_page("pages/reliability.py").run()
-    assert "10 equal-width bins" in text_of(test)
+    assert "10 equal-width bins" in html(test)
 
 
 @pytest.mark.slow
-def test_a_choice_of_rule_survives_leaving_the_page_and_back_means_the_default(app):
-    test = app("pages/reliability.py", run="digits-overconfident", rule="equal_mass")
+def test_a_choice_of_rule_survives_leaving_the_page_and_back_means_the_default(home):
+    test = opened("reliability", run="digits-overconfident", rule="equal_mass")
     test.switch_page("pages/library.py").run()
     del test.query_params["rule"]
     test.switch_page("pages/reliability.py").run()
-    assert "15 equal-mass bins" in text_of(test)
+    assert "15 equal-mass bins" in html(test)
     del test.query_params["rule"]  # what the browser's Back button does
     test.run()
-    assert "15 equal-width bins" in text_of(test)
+    assert "15 equal-width bins" in html(test)
 
 
 @pytest.mark.slow
-def test_a_run_that_vanished_is_said_and_another_can_be_opened(app, hostile_run, home):
-    test = app("pages/reliability.py", run=hostile_run)
+def test_a_run_that_vanished_is_said_and_another_can_be_opened(home, hostile_run):
+    test = opened("reliability", run=hostile_run)
     assert not test.exception
     Library(home, SAMPLES).delete(hostile_run)
     test.selectbox(key="app.picked").set_value("digits-fair").run()
     assert not test.exception
-    assert "Fair digits" in text_of(test)
-    gone = app("pages/reliability.py", run=hostile_run)
+    assert "Fair digits" in html(test)
+    gone = opened("reliability", run=hostile_run)
     assert not gone.exception
     assert "there is no run" in gone.error[0].value
     assert any(button.key == "sample.digits-fair" for button in gone.button)
 
 
 @pytest.mark.slow
-def test_picking_a_run_that_was_deleted_meanwhile_is_no_crash(app, hostile_run, home):
-    test = app("pages/reliability.py", run="digits-fair")
+def test_picking_a_run_that_was_deleted_meanwhile_is_no_crash(home, hostile_run):
+    test = opened("reliability", run="digits-fair")
     Library(home, SAMPLES).delete(hostile_run)
     test.selectbox(key="app.picked").set_value(hostile_run).run()
     assert not test.exception
-    assert "No run is open yet" in text_of(test)
+    assert "No run is open yet" in html(test)
 
 
-def test_the_numbers_on_the_page_are_the_audits(app):
-    test = app("pages/reliability.py", run="digits-overconfident")
+def test_the_numbers_on_the_page_are_the_audits(home):
+    test = opened("reliability", run="digits-overconfident")
     found = audit(Library(Path("unused"), SAMPLES).load("digits-overconfident", "test")).main
-    assert f"Over-confident by {100 * found.direction.gap:.1f} points" in text_of(test)
-    assert f">{100 * found.metrics['ece'].value:.1f}<" in text_of(test)
-    assert f">{100 * found.metrics['accuracy'].value:.1f}<" in text_of(test)
+    assert f"Over-confident by {100 * found.direction.gap:.1f} points" in html(test)
+    assert f">{100 * found.metrics['ece'].value:.1f}<" in html(test)
+    assert f">{100 * found.metrics['accuracy'].value:.1f}<" in html(test)
 
 
-def test_plain_words_have_no_jargon(app):
-    test = app("pages/reliability.py", run="digits-overconfident", plain="true")
-    text = text_of(test)
+def test_plain_words_have_no_jargon(home):
+    test = opened("reliability", run="digits-overconfident", plain="true")
+    text = html(test)
     assert "surer of itself than it should be" in text
     assert "in 100" in text
     assert "ECE" not in text
 
 
 @pytest.mark.slow
-def test_labels_are_picked_by_name(app):
-    test = app("pages/reliability.py", run="digits-traits", of="1")
+def test_labels_are_picked_by_name(home):
+    test = opened("reliability", run="digits-traits", of="1")
     names = Library(Path("unused"), SAMPLES).get("digits-traits").class_names
     assert not test.exception
-    assert names[1] in text_of(test)
+    assert names[1] in html(test)
 
 
 @pytest.fixture
@@ -225,41 +184,38 @@ def hostile_run(home):
     "script",
     [pytest.param(p, marks=pytest.mark.slow if "posthoc" in p else ()) for p in PAGES],
 )
-def test_no_markup_element_holds_a_hostile_name_unescaped(app, hostile_run, script, plain):
-    test = app(script, run=hostile_run, of="0", plain=plain)
+def test_no_markup_element_holds_a_hostile_name_unescaped(home, hostile_run, script, plain):
+    test = opened(script, run=hostile_run, of="0", plain=plain)
     assert not test.exception
-    bodies = [element.value for kind in MARKUP for element in getattr(test, kind)]
-    bodies += [element.label for kind in LABELLED for element in getattr(test, kind)]
-    bodies += html_of(test)
+    texts = [element.value for kind in MARKUP for element in getattr(test, kind)]
+    texts += [element.label for kind in LABELLED for element in getattr(test, kind)]
     for mark in ("![x]", "[c](", "<script>", ":red[r]", "**b**", "$a$"):
-        found = [body for body in bodies if body and mark in body]
-        if mark in {"![x]", "[c](", ":red[r]", "**b**", "$a$"}:  # no Markdown in st.html
-            found = [body for body in found if body not in html_of(test)]
-        assert not found
+        assert not [text for text in texts if text and mark in text]
+    assert "<script>" not in html(test)  # where Markdown is not read
 
 
-def test_a_deleted_run_comes_back_by_undo(app, hostile_run, home):
+def test_a_deleted_run_comes_back_by_undo(home, hostile_run):
     library = Library(home, SAMPLES)
     library.delete(hostile_run)
-    test = app()
+    test = opened()
     test.button(key=f"restore.{hostile_run}").click().run()
     assert not test.exception
     assert library.get(hostile_run).name == HOSTILE
 
 
-def test_a_damaged_run_is_named_and_the_rest_still_listed(app, hostile_run, home):
+def test_a_damaged_run_is_named_and_the_rest_still_listed(home, hostile_run):
     (home / "runs" / hostile_run / "manifest.json").write_text("{")
-    test = app()
+    test = opened()
     assert not test.exception
     assert "holds no readable run" in test.error[0].value
     samples = sum(path.is_dir() for path in SAMPLES.iterdir())
-    assert f"{samples} runs" in text_of(test)
+    assert f"{samples} runs" in html(test)
 
 
-def test_without_samples_the_first_screen_still_works(app, monkeypatch, tmp_path):
+def test_without_samples_the_first_screen_still_works(home, monkeypatch, tmp_path):
     empty = tmp_path / "none"
     shutil.rmtree(empty, ignore_errors=True)
     monkeypatch.setattr("core.library.store.SAMPLES", empty)
-    test = app()
+    test = opened()
     assert not test.exception
     assert any("No run" in element.value for element in test.markdown)

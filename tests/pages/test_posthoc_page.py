@@ -2,6 +2,7 @@
 
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,27 +14,14 @@ from core.calibrators.posthoc import cut, fit
 from core.library import SAMPLES, Library, Source
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui import cache_posthoc, steps
+from tests.pages.seen import html, opened
 
-ROOT = Path(__file__).parents[2]
 OVER = "digits-overconfident"
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def page(home):
-    def opened(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        for name, value in query.items():
-            test.query_params[name] = value
-        return test.switch_page("pages/posthoc.py").run()
-
-    return opened
+    return partial(opened, "posthoc")
 
 
 @pytest.fixture
@@ -51,17 +39,6 @@ def rows(n=300, seed=0, scale=2.0):
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     labels = np.array([rng.choice(3, p=row) for row in p])
     return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scale * z, labels)
-
-
-def html(test: AppTest) -> str:
-    def walk(block):
-        for child in block.children.values():
-            if hasattr(child, "children"):
-                yield from walk(child)
-            elif child.type == "html":
-                yield child.proto.body
-
-    return " ".join(body for root in test._tree.children.values() for body in walk(root))
 
 
 def methods(test: AppTest) -> list[str]:

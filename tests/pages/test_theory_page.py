@@ -1,39 +1,16 @@
 """The theory page through app.py: its parts, its sliders, and what a link restores."""
 
-from pathlib import Path
+from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.theory import PARTS
-
-ROOT = Path(__file__).parents[2]
+from tests.pages.seen import html, opened
 
 
 @pytest.fixture
-def opened(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])
-
-    def visit(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        for name, value in query.items():
-            test.query_params[name] = value
-        test.switch_page("pages/theory.py")
-        return test.run()
-
-    return visit
-
-
-def text_of(test: AppTest) -> str:
-    def walk(block):
-        for child in block.children.values():
-            if hasattr(child, "children"):
-                yield from walk(child)
-            yield child
-
-    found = [e for root in test._tree.children.values() for e in walk(root)]
-    return " ".join(e.proto.body for e in found if e.type == "html")
+def page(home):
+    return partial(opened, "theory")
 
 
 SAID = {  # one thing that only this part says
@@ -49,19 +26,19 @@ SAID = {  # one thing that only this part says
 @pytest.mark.parametrize(
     "part", ["map", *(pytest.param(p, marks=pytest.mark.slow) for p in PARTS if p != "map")]
 )
-def test_every_part_draws_its_figures_with_their_source(opened, part):
-    test = opened(part=part)
+def test_every_part_draws_its_figures_with_their_source(page, part):
+    test = page(part=part)
     assert not test.exception
     assert not test.error
-    text = text_of(test)
+    text = html(test)
     assert SAID[part] in text
     assert text.count("Source: ") >= 2
 
 
-def test_a_link_restores_knob_example_and_part(opened):
-    test = opened(knob="4", share="0.9", part="gradient", p0="0.25")
+def test_a_link_restores_knob_example_and_part(page):
+    test = page(knob="4", share="0.9", part="gradient", p0="0.25")
     assert not test.exception
-    text = text_of(test)
+    text = html(test)
     assert "With the knob γ at 4" in text
     assert "the truth is 90.0\u202f%" in text
     assert "proved: 0.200 to 0.238" in text  # Komisarenko and Kull 2024, section 3.2
@@ -70,31 +47,31 @@ def test_a_link_restores_knob_example_and_part(opened):
 
 
 @pytest.mark.parametrize("knob", ["0", "-3", "1e9", "nan", "x", "%3Cscript%3E"])
-def test_a_link_out_of_range_shows_the_page_all_the_same(opened, knob):
-    test = opened(knob=knob, part="nosuch", also="99")
+def test_a_link_out_of_range_shows_the_page_all_the_same(page, knob):
+    test = page(knob=knob, part="nosuch", also="99")
     assert not test.exception
     assert not test.error
-    assert "With the knob γ at" in text_of(test)
+    assert "With the knob γ at" in html(test)
 
 
-def test_a_slider_changes_the_sentence_and_the_figures(opened):
-    test = opened()
-    assert "saying 62.7\u202f%" in text_of(test)  # 0.6266 in Komisarenko and Kull's example
+def test_a_slider_changes_the_sentence_and_the_figures(page):
+    test = page()
+    assert "saying 62.7\u202f%" in html(test)  # 0.6266 in Komisarenko and Kull's example
     test.slider(key="knob").set_value(3.0).run()
-    text = text_of(test)
+    text = html(test)
     assert "With the knob γ at 3" in text
     assert "γ = 3 between two temperatures" in text
 
 
 @pytest.mark.slow
-def test_lambda_moves_the_counter_example(opened):
-    test = opened(part="print", weight="4.5", knob="5")
-    assert "smallest at 76.2\u202f% where the truth is 80.0\u202f%" in text_of(test)
+def test_lambda_moves_the_counter_example(page):
+    test = page(part="print", weight="4.5", knob="5")
+    assert "smallest at 76.2\u202f% where the truth is 80.0\u202f%" in html(test)
 
 
-def test_plain_words_keep_to_one_knob(opened):
-    test = opened(plain="true")
-    text = text_of(test)
+def test_plain_words_keep_to_one_knob(page):
+    test = page(plain="true")
+    text = html(test)
     assert "say 63 in 100 where it is right 80 times in 100" in text
     assert "What the knob does" in text
     assert "γ" not in text

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from core.training.progress import Progress
 from core.training.submission import FIRST
 from pages.ui import cache_train
 from tests.core.library.builders import small_bins, small_history
+from tests.pages.seen import html, opened
 
 ROOT = Path(__file__).parents[2]
 CONFIG = from_json(FIRST)
@@ -39,26 +41,18 @@ EVENT = {"event": "epoch", "metrics": {"val_error": 0.021, "val_ece": 0.034, "va
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def home(home, monkeypatch):
     """A library whose queue is paused: the page's jobs wait, and nothing is trained."""
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CANDOR_DEVICES", "cpu")
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
     st.cache_resource.clear()
     st.cache_data.clear()
     open_jobs().pause()
-    return tmp_path / "home"
+    return home
 
 
 @pytest.fixture
 def page(home):
-    def opened(**query: str) -> AppTest:
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        for name, value in query.items():
-            test.query_params[name] = value
-        return test.switch_page("pages/train.py").run()
-
-    return opened
+    return partial(opened, "train")
 
 
 @pytest.fixture
@@ -99,18 +93,6 @@ def keep_run(library, run_id):
         bins=small_bins(),
         run_id=run_id,
     )
-
-
-def html(test: AppTest) -> str:
-    def walk(block):
-        for child in block.children.values():
-            if hasattr(child, "children"):
-                yield from walk(child)
-            elif child.type == "html":
-                yield child.proto.body
-
-    bodies = (body for root in test._tree.children.values() for body in walk(root))
-    return " ".join(body for body in bodies if "<style>" not in body)
 
 
 def buttons(test: AppTest) -> list[str]:

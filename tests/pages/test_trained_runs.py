@@ -1,26 +1,22 @@
 """Trained runs and gamma histories on the pages: listed, opened, or refused in one sentence."""
 
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from core.library import SAMPLES, Library, Source, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from tests.core.library.builders import small_bins, small_history
+from tests.pages.seen import opened
 
-ROOT = Path(__file__).parents[2]
 SOURCE = Source("digits", "0" * 32)
 
 
 @pytest.fixture
-def library(tmp_path, monkeypatch):
-    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
-    return Library(tmp_path / "home", SAMPLES)
+def library(home):
+    return Library(home, SAMPLES)
 
 
 @pytest.fixture
@@ -47,17 +43,8 @@ def trained(library):
     ).id
 
 
-def page(script: str = "", **query: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    for name, value in query.items():
-        test.query_params[name] = value
-    if script:
-        test.switch_page(script)
-    return test.run()
-
-
 def test_the_runs_page_lists_both_beside_the_samples(trained, history):
-    test = page()
+    test = opened()
     assert not test.exception
     shown = test.dataframe[0].value.set_index("Run")
     assert shown.loc["adafocal, seed 0", "n"] == 90
@@ -67,7 +54,7 @@ def test_the_runs_page_lists_both_beside_the_samples(trained, history):
 
 
 def test_kinds_are_told_apart(trained, history):
-    test = page()
+    test = opened()
     for kind, name in (("train", "adafocal, seed 0"), ("history", "gammas *of* another")):
         test.segmented_control(key="library.kind").set_value(kind).run()
         assert test.dataframe[0].value["Run"].tolist() == [name]
@@ -75,10 +62,10 @@ def test_kinds_are_told_apart(trained, history):
 
 @pytest.mark.parametrize(
     ("script", "key"),
-    [("pages/reliability.py", "run"), ("pages/posthoc.py", "run"), ("pages/compare.py", "runs")],
+    [("reliability", "run"), ("posthoc", "run"), ("compare", "runs")],
 )
 def test_a_page_that_needs_predictions_says_so_in_one_sentence(history, script, key):
-    test = page(script, **{key: history})
+    test = opened(script, **{key: history})
     assert not test.exception
     (said,) = [error.value for error in test.error]
     assert "*of*" not in said
@@ -88,7 +75,7 @@ def test_a_page_that_needs_predictions_says_so_in_one_sentence(history, script, 
 
 @pytest.mark.parametrize("run", ["history", "nosuchrun"])
 def test_compare_goes_on_without_a_run_that_it_cannot_show(run, history):
-    test = page("pages/compare.py", runs=f"{history if run == 'history' else run},cifar10-ce")
+    test = opened("compare", runs=f"{history if run == 'history' else run},cifar10-ce")
     assert len(test.error) == 1
     test.button(key="compare.samples").click().run()
     assert not test.exception
@@ -96,14 +83,14 @@ def test_compare_goes_on_without_a_run_that_it_cannot_show(run, history):
 
 
 def test_a_gamma_history_is_not_offered_where_predictions_are_needed(trained, history):
-    test = page()
+    test = opened()
     names = test.selectbox(key="app.picked").options
     assert "adafocal, seed 0" in names
     assert "gammas *of* another" not in names
 
 
 def test_a_trained_run_opens_like_an_uploaded_one(trained):
-    test = page("pages/reliability.py", run=trained)
+    test = opened("reliability", run=trained)
     assert not test.exception
     assert not test.error
     assert test.selectbox(key="app.picked").value == trained

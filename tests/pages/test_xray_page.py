@@ -3,6 +3,7 @@
 import io
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from core.models.build import build
 from core.xray import phantom
 from pages.ui.cache_xray import EXAMPLES, HELD_OUT
 from tests.pages.evaluate_cases import keep_job
-from tests.pages.test_evaluate_page import home, page, said, until  # noqa: F401  fixtures
+from tests.pages.seen import opened
+from tests.pages.test_evaluate_page import home, said, until  # noqa: F401  fixture
 from tests.pages.test_train_page import fine
 
 NAME = "DOE_JANE_19500101.png"
@@ -38,8 +40,8 @@ def weights(tmp_path_factory):
 
 
 @pytest.fixture
-def xray(page):  # noqa: F811
-    return lambda **query: page("xray", **query)
+def xray(home):  # noqa: F811
+    return partial(opened, "xray")
 
 
 def film(seed: int = 0, side: int = 200) -> bytes:
@@ -318,19 +320,99 @@ def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):
 
 @pytest.mark.slow
 def test_models_side_by_side_look_findings_up_by_name_each_on_its_own_scale(xray, weights):
-    """A nodule is 1 of 4 outputs there and 6 of 14 here: the threshold is of its name."""
+    """A nodule is 1 of 4 outputs there and 6 of 14 here."""
     test = with_model(xray(film="s1"), weights)
     (own,) = test.session_state["xray.models"]
     (picked,) = [one for one in test.multiselect if "side by side" in one.label]
     picked.set_value(["phantom-ce", own])
     until(test.run(), lambda: "This says nothing here" in said(test))
-    test.query_params["of"] = str(phantom.FINDINGS.index("Nodule"))
+    assert "Heat is hidden" in said(fine(test))  # below 50 %: no test set of this model is known
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    box.set_value(0.0)
     fine(test.run())
     assert said(test).count("strong influence") == 2
     assert "compare where the heat lies, not how strong" in said(test)
     test.query_params["scale"] = "films"  # of films of people there is none; the one shown counts
     until(test.run(), lambda: said(test).count("one scale for all films here") == 2)
     fine(test)
+
+
+def table(test: AppTest, label: str) -> list[list[str]]:
+    """The rows of a table of scores as text; words under a number behind a bar."""
+    found = next(one.body for one in test.get("html") if f'aria-label="{label}"' in one.body)
+    rows = re.findall(r"<tr.*?</tr>", found)
+    told = [re.findall(r"<t[hd].*?</t[hd]>", row) for row in rows]
+    return [[re.sub("<small>", "|", cell) for cell in row] for row in told]
+
+
+def texts(row: list[str]) -> list[str]:
+    return [re.sub("<[^>]*>", "", cell) for cell in row]
+
+
+@pytest.mark.slow
+def test_three_models_are_compared_and_the_one_picked_is_checked(xray):
+    test = xray(film="s4", models="phantom-ce,phantom-focal-3,phantom-fcl")
+    names = ["Cross-entropy", "Focal γ = 3", "FCL"]
+    until(test, lambda: "FCL</span></th>" in said(test))
+    fine(test)
+    text = said(test)
+    assert "For cardiomegaly this film scores" in text
+    assert text.count("compare where the heat lies, not how strong") == 1
+    head, *models = map(texts, table(test, "Cardiomegaly, model by model"))
+    assert head[-2:] == ["Strongest place", "Heat in the box"]
+    assert [row[0][1:] for row in models] == names  # behind their badges
+    assert all(row[2].endswith(("|reached", "|silent")) for row in models)
+    badges = [
+        re.findall("c-run-[0-9]", "".join(row)) for row in table(test, "The findings of this film")
+    ]
+    assert len(badges[0]) == 3  # of the columns, as of the rows above
+    assert badges[0] == [
+        re.findall("c-run-[0-9]", row[0])[0]
+        for row in table(test, "Cardiomegaly, model by model")[1:]
+    ]
+    head, *findings = map(texts, table(test, "The findings of this film"))
+    assert [one[1:] for one in head[1:4]] == names
+    assert len(findings) == len(phantom.FINDINGS)
+    heart = next(row for row in findings if row[0] == "Cardiomegaly")
+    assert [one.split("|")[0] for one in heart[1:4]] == [row[1] for row in models]
+    check_one_of_three(test)
+
+
+def check_one_of_three(test: AppTest) -> None:
+    assert "Cross-entropy: does this map depend" in said(test)
+    test.segmented_control(key="widget.closer").set_value("phantom-fcl")
+    fine(test.run())
+    assert test.query_params["closer"] == "phantom-fcl"
+    assert "FCL: does this map depend" in said(test)
+    assert "Cross-entropy: does this map depend" not in said(test)
+    button(test, "Sanity check of this map").click()
+    until(test.run(), lambda: "all weights drawn anew" in said(test))
+    (asked,) = [one for one in test.session_state["evaluate.asked"] if one.startswith("sanity")]
+    assert "phantom-fcl/weights" in asked
+
+
+@pytest.mark.slow
+def test_a_silent_model_has_no_heat_and_nothing_to_check(xray):
+    """The large heart of the film is no nodule, and the threshold is set beyond one model."""
+    test = xray(film="s4", models="phantom-ce,phantom-fcl", finding="nodule")
+    until(test, lambda: "FCL</span></th>" in said(test))
+    rows = [texts(row) for row in table(test, "Nodule, model by model")[1:]]
+    scores = [int(row[1]) for row in rows]
+    assert len(rows[0]) == 6  # no box of a nodule is known
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    box.set_value(sum(scores) / 2)
+    fine(test.run())
+    silent, loud = np.argsort(scores)
+    rows = [texts(row) for row in table(test, "Nodule, model by model")[1:]]
+    assert rows[silent][2].endswith("|silent")
+    assert rows[loud][2].endswith("|reached")
+    assert said(test).count("Heat is hidden") == 1
+    test.query_params["closer"] = ["phantom-ce", "phantom-fcl"][silent]
+    fine(test.run())
+    assert "is shown, so there is none to check" in said(test)
+    assert "Sanity check of this map" not in labels(test)
+    test.session_state["plain"] = True
+    assert "For a small spot this film scores" in said(fine(test.run()))
 
 
 @pytest.mark.slow

@@ -1,0 +1,34 @@
+"""What a test does with a page: open it through app.py, and read what it shows."""
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).parents[2] / "app.py"
+PATIENCE_S = 600
+
+
+def opened(script: str = "", **query: str) -> AppTest:
+    """Open the page of that name as its link does; the first page without a name."""
+    test = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for name, value in query.items():
+        test.query_params[name] = value
+    if script:
+        test.switch_page(f"pages/{script}.py")
+    return test.run()
+
+
+def bodies(test: AppTest) -> list[str]:
+    """Return the body of every st.html on the page, style sheets left out."""
+    found = [one.proto.body for one in test.get("html")]
+    return [body for body in found if not body.lstrip().startswith("<style")]
+
+
+def html(test: AppTest) -> str:
+    """Return what every st.html on the page holds."""
+    return " ".join(bodies(test))
+
+
+def table(test: AppTest, label: str) -> str:
+    """Return the HTML of the table of that label."""
+    return html(test).split(f'aria-label="{label}"')[1].split("</table>")[0]
