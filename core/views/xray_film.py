@@ -172,15 +172,10 @@ def name_of(name: str, *, plain: bool) -> str:
     return PLAIN.get(key, labelled_with(name)) if plain else labelled_with(name)
 
 
-def sentence(
-    scored: Scored, index: int, known: Reference | None, *, plain: bool, several: bool = False
-) -> Sentence:
-    """Return the sentence that opens the page: the score, and what it was worth elsewhere.
-
-    With `several` models on the page the sentence names its own.
-    """
+def sentence(scored: Scored, index: int, known: Reference | None, *, plain: bool) -> Sentence:
+    """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
     score, said = scored.scores[index], name_of(scored.findings[index], plain=plain)
-    scores = f"{scored.model if several else 'The model'} scores this film {score_words(score)}"
+    scores = f"The model scores this film {score_words(score)}"
     first = f"{scores} of 100 for {said}."
     if known is None:
         rest = " What such a score is worth is not known: no test set of this model is loaded."
@@ -277,19 +272,19 @@ def threshold_of(known: Reference | None, name: str) -> float:
 
     The finding is looked up by its name: models side by side may number it differently.
     """
-    found = _frequency(known, name)
+    found = frequency(known, name)
     return HALF if found is None else found
 
 
 def threshold_words(known: Reference | None, name: str) -> str:
     """Say where that threshold comes from."""
-    found = _frequency(known, name)
+    found = frequency(known, name)
     if known is None or found is None:
         return f"50{THIN}%: how frequent the finding is among such films is not known."
     return f"{percent(found)}: its frequency in {known.source.where}."
 
 
-def _frequency(known: Reference | None, name: str) -> float | None:
+def frequency(known: Reference | None, name: str) -> float | None:
     """Return the share of a reference's films with a finding; None where it is not known."""
     index = None if known is None else place_of(known.source.findings, name)
     return None if known is None or index is None else known.prevalence[index]
@@ -331,24 +326,18 @@ _MEANS: Final = "What it scores a {} film, and where the heat lies, {} nothing."
 
 
 def strange_sentence(
-    scored: Scored,
-    index: int,
-    *,
-    model_synthetic: bool | None,
-    plain: bool = False,
-    several: bool = False,
+    scored: Scored, index: int, *, model_synthetic: bool | None, plain: bool = False
 ) -> Sentence:
     """Return the sentence over a film of a kind that the model never saw, or may not have."""
     why = "it was trained on synthetic films alone"
     if not model_synthetic:
         why = UNKNOWN if model_synthetic is None else "it was trained on no synthetic films"
     means = "may mean" if model_synthetic is None else "means"
-    who = scored.model if several else "The model"
     said = name_of(scored.findings[index], plain=plain)
     score = score_words(scored.scores[index])
     return Sentence(
         (
-            Part(f"{who} scores this film {score} of 100 for {said}, and that {means} nothing"),
+            Part(f"The model scores this film {score} of 100 for {said}, and that {means} nothing"),
             Part(f": {why}."),
         ),
         f"Where the heat lies {means} nothing either.",

@@ -1,6 +1,7 @@
 """The words beside a heatmap: what it shows, what it does not, its scale, and its alt text."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -8,10 +9,11 @@ import numpy as np
 from core.figures.numbers import percent, three
 from core.views.clinic_words import finding
 from core.views.xray_film import score_words
-from core.xray import heat
+from core.xray import heat, localisation
 from core.xray.heat import Frame, Map
 from core.xray.methods import METHODS
 
+GRID: Final = 100  # pixels a side that heat is measured on
 LOOKS: Final = {"film": "Film", "overlay": "Overlay", "contour": "Contour"}
 FINDINGS, FILMS, OWN = "findings", "films", "own"
 SCALES: Final = {
@@ -29,6 +31,10 @@ ALONE: Final = (
     "compare pictures."
 )
 BESIDE: Final = "Each model has its own scale: compare where the heat lies, not how strong it is."
+EACH_ITS_OWN: Final = (
+    "At first each model’s own: how frequent the finding is in its test set, 50\u202f% where that "
+    "is not known. A number that is set here is the threshold of all models."
+)
 BURNT_IN: Final = "Text in the picture stays, and may name a patient."
 CAPTION: Final = (
     "The colours show where the picture influenced the score. They are not the outline of a "
@@ -107,6 +113,19 @@ def hidden(score: float, threshold: float) -> str:
     )
 
 
+def beside(scales: Sequence[str]) -> str:
+    """Say that pictures of several models cannot be compared in strength; empty for fewer.
+
+    Parameters
+    ----------
+    scales : sequence of str
+        What shares the scale of each picture with heat, keys of SCALES.
+    """
+    if len(scales) < 2:
+        return ""
+    return ALONE if OWN in scales else BESIDE
+
+
 def title(model: str, score: float | None) -> str:
     """Return what stands over one of several pictures."""
     return model if score is None else f"{model}: {score_words(score)}"
@@ -137,26 +156,43 @@ def alt(
         text += f" {len(boxes)} box{'' if len(boxes) == 1 else 'es'} where {finding(name)} is."
     if found is None or heat.blank(found):
         return f"{text} No heat is shown."
-    large = heat.on_film(found, frame, (100, 100))
+    large = _large(found, frame)
     row, column = np.unravel_index(int(large.argmax()), large.shape)
     text += (
         f" Heat for {finding(name)} is strongest {column}{_PERCENT} from the left and {row}"
         f"{_PERCENT} from the top"
     )
-    if not boxes:
-        return f"{text}."
-    return f"{text}; {percent(inside(large, boxes))} of it lies in the box."
+    at = aim(found, frame, boxes)
+    return f"{text}." if at is None else f"{text}; {percent(at.energy)} of it lies in the box."
 
 
 _PERCENT: Final = "\u202f%"
 
 
-def inside(large: Map, boxes: Sequence[Frame]) -> float:
-    """Return the share of a map of a whole film that lies in boxes, given as fractions."""
-    height, width = large.shape
-    x, y = (np.arange(width) + 0.5) / width, (np.arange(height) + 0.5) / height
-    within = np.zeros(large.shape, bool)
-    for left, top, right, bottom in boxes:
-        within |= ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))[None, :]
-    total = float(large.sum(dtype=np.float64))
-    return float(large[within].sum(dtype=np.float64)) / total if total > 0 else 0.0
+@dataclass(frozen=True)
+class Aim:
+    """Where the heat of one map points.
+
+    Attributes
+    ----------
+    hit : bool
+        Whether its strongest place lies where the finding is.
+    energy : float
+        The share of it that does, in [0, 1].
+    """
+
+    hit: bool
+    energy: float
+
+
+def aim(found: Map, frame: Frame, boxes: Sequence[Frame]) -> Aim | None:
+    """Return where a map points; None where it is blank, or no box of the finding is known."""
+    if not boxes or heat.blank(found):
+        return None
+    large = _large(found, frame)
+    at = [(GRID * x0, GRID * y0, GRID * x1, GRID * y1) for x0, y0, x1, y1 in boxes]
+    return Aim(localisation.hit(large, at), localisation.energy(large, at))
+
+
+def _large(found: Map, frame: Frame) -> Map:
+    return heat.on_film(found, frame, (GRID, GRID))

@@ -91,7 +91,7 @@ def _row(
 
 def table(scored: Scored, known: Reference | None, note: str) -> Table:
     """Return the findings for a file: fractions, and in every row what it may not be used for."""
-    return Table(COLUMNS, tuple(_cells(scored, k, known, note) for k in scored.order))
+    return Table(COLUMNS, tuple(cells(scored, k, known, note) for k in scored.order))
 
 
 def bare(found: Table) -> Table:
@@ -99,7 +99,8 @@ def bare(found: Table) -> Table:
     return Table(found.columns[:-1], tuple(row[:-1] for row in found.rows))
 
 
-def _cells(scored: Scored, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
+def cells(scored: Scored, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
+    """Return a row of that file: one finding of one model."""
     score = scored.scores[index]
     start = (scored.model, scored.findings[index], score)
     if known is None:

@@ -21,6 +21,8 @@ SHEET: Final = 1_200  # width of a sheet
 INK, PAPER, QUIET, LINE, ALARM = "#1B1F24", "#FFFFFF", "#667080", "#E5E7EB", "#B3261E"
 DASH: Final = 10
 EDGE: Final = 36  # of a sheet
+RAMP: Final = 180  # pixels of the scale of the colours, where a panel is wide
+WRITTEN: Final = str.maketrans({"\u202f": " ", "γ": "gamma"})  # what the font does not have
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
@@ -239,12 +241,14 @@ def _legend(
     x, y = at
     if not text:
         return y
-    ramp = colours(np.tile(np.linspace(0, 1, 180, dtype=np.float32), (14, 1)))
+    long = min(RAMP, width // 4)
+    ramp = colours(np.tile(np.linspace(0, 1, long, dtype=np.float32), (14, 1)))
     small = _font(19)
     draw.text((x, y), "weak", fill=QUIET, font=small)
     start = x + round(draw.textlength("weak", small)) + 10
     image.paste(Image.fromarray(ramp), (start, y + 5))
-    return _text(draw, text, (start + 190, y), small, QUIET, width - (start + 190 - x))
+    after = start + long + 10
+    return _text(draw, text, (after, y), small, QUIET, width - (after - x))
 
 
 def _text(
@@ -266,7 +270,7 @@ def _text(
 
 def _lines(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> list[str]:
     lines = [""]
-    for word in text.replace("\u202f", " ").split():
+    for word in text.translate(WRITTEN).split():
         longer = f"{lines[-1]} {word}".strip()
         if lines[-1] and draw.textlength(longer, font) > width:
             lines.append(word)

@@ -102,10 +102,10 @@ def _gauge(found: Strip) -> str:
     return f'<div class="c-gauge" aria-hidden="true"><i class="axis"></i>{floor}{span}{dot}</div>'
 
 
-def title(text: str, explanation: str = "") -> None:
-    """Draw the title of a figure or table, its explanation quiet beside it."""
+def title(text: str, explanation: str = "", mark: Mark | None = None) -> None:
+    """Draw the title of a figure or table, its explanation quiet beside it, a run's badge first."""
     quiet = f" <small>{escape(explanation)}</small>" if explanation else ""
-    st.html(f'<h2 class="c-title">{escape(text)}{quiet}</h2>')
+    st.html(f'<h2 class="c-title">{badge(mark) if mark else ""}{escape(text)}{quiet}</h2>')
 
 
 def key(swatches: tuple[Swatch, ...]) -> None:
@@ -235,9 +235,18 @@ def table(found: Table, key: str, limit: int | None = None) -> None:
     st.dataframe(rows, hide_index=True, key=key, width="stretch")
 
 
-def scores(label: str, heads: Sequence[str], rows: Sequence[ScoreRow]) -> None:
-    """Draw a table of scores, intervals quiet under their numbers; it scrolls by itself."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+def scores(
+    label: str, heads: Sequence[str], rows: Sequence[ScoreRow], marks: Sequence[Mark] = ()
+) -> None:
+    """Draw a table of scores, intervals quiet under their numbers; it scrolls by itself.
+
+    `marks` are the badges of the columns after the first, where each is of a run.
+    """
+    badges = ["", *map(badge, marks), *[""] * (len(heads) - 1 - len(marks))]
+    head = "".join(
+        f'<th scope="col">{mark}{escape(text)}</th>'
+        for mark, text in zip(badges, heads, strict=True)
+    )
     body = "".join(_score_row(row) for row in rows)
     st.html(
         f'<div class="c-scroll" role="region" tabindex="0" aria-label="{escape(label)}">'

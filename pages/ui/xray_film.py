@@ -10,7 +10,6 @@ from core.errors import LibraryError
 from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views import xray_tables as tables
-from core.views.clinic_plain import RISK
 from core.views.clinic_words import finding as finding_label
 from core.views.clinic_words import plain_finding
 from core.views.xray_film import Reference
@@ -23,6 +22,7 @@ from pages.ui import (
     state,
     widgets,
     xray_ask,
+    xray_beside,
     xray_boxes,
     xray_films,
     xray_models,
@@ -30,15 +30,15 @@ from pages.ui import (
     xray_save,
     xray_sources,
     xray_trust,
+    xray_worth,
 )
 from pages.ui.cache_xray import Model
 from pages.ui.xray_ask import Looked
 from pages.ui.xray_films import Film
-from pages.ui.xray_pictures import Drawn, Settings
+from pages.ui.xray_pictures import Settings
 from pages.ui.xray_study import Study
 
 TOP: Final = "top"
-LEFT_WIDTH: Final = 470
 LOOKING: Final = "The model looks at the film."
 NO_ANSWER: Final = "The model says nothing of this film."
 TITLE: Final = '<h1 class="c-sentence">{}</h1>'
@@ -64,22 +64,22 @@ def draw(*, plain: bool) -> str:
         with said:
             seen = _looked([models[one] for one in picked], film)
         if seen:
-            index = _finding(seen[0], plain=plain)
-            known = _reference(seen[0].model, film)
-            settings = xray_pictures.controls(seen[0], index, known, plain=plain)
+            study = _study(film, seen, _finding(seen, plain=plain))
+            settings = xray_pictures.controls(study, plain=plain)
     if not seen:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
             waits = any(xray_ask.awaits(models[one], film) for one in picked)
             st.html(TITLE.format(LOOKING if waits else NO_ANSWER))
-        with st.container(width=LEFT_WIDTH, key="xray_left"):
+        with st.container(width=xray_pictures.WIDTH, key="xray_left"):
             xray_pictures.film_alone(film)
         return views.NO_LABELS
-    study = Study(film, seen, index, known)
     with top:
         _said(study, plain=plain)
-    _strange(study)
-    _body(study, settings, plain=plain)
+    if study.several:
+        xray_beside.draw(study, settings, [models[one] for one in picked], plain=plain)
+    else:
+        _alone(study, settings, plain=plain)
     return study.noise
 
 
@@ -89,7 +89,7 @@ def _blank(top: DeltaGenerator, film: Film) -> None:
         widgets.eyebrow(f"Chest X-ray · {film.title}")
         widgets.sentence(views.blank_sentence())
         frame.notices(film.notices)
-    with st.container(width=LEFT_WIDTH, key="xray_left"):
+    with st.container(width=xray_pictures.WIDTH, key="xray_left"):
         xray_pictures.film_alone(film)
 
 
@@ -116,9 +116,18 @@ def _looked(models: list[Model], film: Film) -> tuple[Looked, ...]:
     return tuple(found)
 
 
-def _finding(seen: Looked, *, plain: bool) -> int:
-    """Draw the choice of the finding, by falling score; the highest one unless one is chosen."""
-    scored = seen.scored
+def _study(film: Film, seen: tuple[Looked, ...], index: int) -> Study:
+    references = tuple(_reference(one.model, film) for one in seen)
+    names = {name for one in seen for name in one.scored.findings}
+    return Study(film, seen, index, references, xray_pictures.thresholds(names))
+
+
+def _finding(seen: tuple[Looked, ...], *, plain: bool) -> int:
+    """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
+
+    Of several models it is the first one's order, and no score: the table has all of them.
+    """
+    scored, several = seen[0].scored, len(seen) > 1
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
     chosen = state.choice(clinic.NAME, options, TOP)
@@ -126,7 +135,8 @@ def _finding(seen: Looked, *, plain: bool) -> int:
 
     def label(option: str) -> str:
         k = scored.order[0] if option == TOP else names.index(option)
-        text = f"{said(scored.findings[k])}, {views.score_words(scored.scores[k])}"
+        score = "" if several else f", {views.score_words(scored.scores[k])}"
+        text = f"{said(scored.findings[k])}{score}"
         return f"Highest: {text}" if option == TOP else text[:1].upper() + text[1:]
 
     st.selectbox(
@@ -167,7 +177,7 @@ def _reference(model: Model, film: Film) -> Reference | None:
 def _said(study: Study, *, plain: bool) -> None:
     name = plain_finding(study.name) if plain else finding_label(study.name)
     start = "Chest X-ray, in plain words" if plain else "Chest X-ray"
-    parts = (start, study.main.model.name, name, study.film.title)
+    parts = (start, study.who, name, study.film.title)
     widgets.eyebrow(" · ".join(parts), _chip(study.film))
     widgets.sentence(study.said(plain=plain))
     frame.notices(study.film.notices)
@@ -178,61 +188,20 @@ def _said(study: Study, *, plain: bool) -> None:
         widgets.caveat("Not a film of the usual size", study.unusual)
 
 
-def _strange(study: Study) -> None:
-    """Say where a model beside the first is shown films of a kind that it was never trained on."""
-    for text in filter(None, map(study.strange_to, study.seen[1:])):
-        widgets.caveat("This says nothing here", text)
-
-
-def _body(study: Study, settings: Settings, *, plain: bool) -> None:
-    """Draw the pictures with what stands beside them, every finding, what to save, and checks."""
-    alone = len(study.seen) == 1
-    if not alone:
-        drawn = _pictures(study, settings)
+def _alone(study: Study, settings: Settings, *, plain: bool) -> None:
+    """Draw what one model says: picture, what its score was worth, every finding, checks."""
     with st.container(horizontal=True, gap="medium", key="figures"):
-        left = st.container(width=LEFT_WIDTH, key="xray_left")
+        left = st.container(width=xray_pictures.WIDTH, key="xray_left")
         right = st.container(key="beside")
     with left:
-        if alone:
-            drawn = _pictures(study, settings)
-        else:
-            _hundred(study)
+        (drawn,) = xray_pictures.draw(study, settings)
     with right:
-        if alone:
-            _hundred(study)
-        _worth(study)
+        xray_worth.hundred(study)
+        xray_worth.bands(study)
     _findings(study, plain=plain)
-    xray_save.draw(study, drawn)
-    if not plain and drawn[0].scene.heat is not None:
-        xray_trust.draw(study.film, drawn[0].seen, study.index)
-
-
-def _pictures(study: Study, settings: Settings) -> list[Drawn]:
-    return xray_pictures.draw(study.film, study.seen, study.name, study.known, settings)
-
-
-def _hundred(study: Study) -> None:
-    """Draw 100 films of such a score as icons, with what must be read beside them."""
-    scored, known = study.main.scored, study.known
-    if known is not None:
-        icons, note, key = views.icons(scored, study.index, known)
-        if icons is not None:
-            widgets.title("100 films like this one, by the model’s score", note)
-            clinic.hundred(icons, key)
-        else:
-            widgets.title("Films like this one, by the model’s score", note)
-            widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")
-    if not study.strange:
-        clinic.care(study.care, RISK)
-
-
-def _worth(study: Study) -> None:
-    """Draw what films of every score were labelled with, and which run that is where one picks."""
-    if study.known is not None:
-        widgets.figure(tables.bands_card(study.main.scored, study.index, study.known))
-        widgets.key(tables.KEY)
-    if not study.strange and not study.main.model.run:
-        xray_sources.count_on(study.main.model)
+    xray_save.draw(study, [drawn])
+    if not plain and drawn.scene.heat is not None:
+        xray_trust.draw(study.film, drawn.seen, study.index)
 
 
 def _findings(study: Study, *, plain: bool) -> None:

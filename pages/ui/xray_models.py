@@ -12,7 +12,7 @@ from core.checkpoints.guess import Candidate
 from core.errors import UsageError
 from core.inference.film_model import SCALED, FilmModel, output_names, shown_to, with_moments
 from core.inference.preprocessing import Preprocessing
-from pages.ui import cache_xray, evaluate_source
+from pages.ui import cache_xray, evaluate_source, state
 from pages.ui.cache_xray import Model
 from pages.ui.evaluate_source import Opened
 
@@ -25,8 +25,10 @@ TEN: Final = 10
 
 
 def offered() -> dict[str, Model]:
-    """Return all models by id: those of this session first."""
-    return own() | {one.id: one for one in cache_xray.samples()}
+    """Return all models by id, those of this session first; no two have the same name."""
+    found = own() | {one.id: one for one in cache_xray.samples()}
+    names = state.apart({one.id: one.name for one in found.values()})
+    return {one.id: replace(one, name=names[one.id]) for one in found.values()}
 
 
 def own() -> dict[str, Model]:

@@ -1,6 +1,6 @@
 """Films with their heat: the controls, the pictures, their legend, and when heat is hidden."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
@@ -11,6 +11,7 @@ from core.errors import AuditError
 from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views.xray_film import Reference
+from core.views.xray_heat import Aim
 from core.xray import heat
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import Heat, Look, Mark
@@ -18,8 +19,10 @@ from pages.ui import audit, cache_xray, evaluate_ask, frame, state, widgets, xra
 from pages.ui.cache_xray import Scene
 from pages.ui.xray_ask import Looked
 from pages.ui.xray_films import Film, offered
+from pages.ui.xray_study import Study
 
 OPACITY: Final = 60
+WIDTH: Final = 470  # of the left column, pixels
 TAG: Final = "SYNTHETIC"
 HEATS: Final = "heats"
 OVERLAY: Final = "overlay"
@@ -53,6 +56,8 @@ class Drawn:
         Why no heat is drawn, or empty.
     offer : (str, str) or None
         Label of the button that draws it after all, and what it sets in the session.
+    aim : Aim or None
+        Where the heat points, where it is drawn and the finding's box is known.
     """
 
     seen: Looked
@@ -61,6 +66,7 @@ class Drawn:
     scale: str
     why_not: str = ""
     offer: tuple[str, str] | None = None
+    aim: Aim | None = None
 
     @property
     def score(self) -> float | None:
@@ -68,7 +74,7 @@ class Drawn:
         return None if self.index is None else self.seen.scored.scores[self.index]
 
 
-def controls(seen: Looked, index: int, known: Reference | None, *, plain: bool) -> Settings:
+def controls(study: Study, *, plain: bool) -> Settings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
     look = audit.segments("Show", "heat", list(words.LOOKS), OVERLAY, words.LOOKS)
     opacity = st.slider(
@@ -87,8 +93,8 @@ def controls(seen: Looked, index: int, known: Reference | None, *, plain: bool) 
     if plain:
         return found
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
-        _threshold_box(known, seen.scored.findings[index])
-        return _how(seen, found)
+        _threshold_box(study)
+        return _how(study.main, found)
 
 
 def _how(seen: Looked, found: Settings) -> Settings:
@@ -119,35 +125,27 @@ def film_alone(film: Film) -> None:
     st.image(cache_xray.png(scene), alt=f"{film.title}.", width="stretch")
 
 
-def draw(
-    film: Film,
-    seen: Sequence[Looked],
-    name: str,
-    known: Reference | None,
-    settings: Settings,
-) -> list[Drawn]:
+def draw(study: Study, settings: Settings) -> list[Drawn]:
     """Draw the film as each model sees it, side by side where there are several."""
-    places = st.columns(len(seen), gap="medium") if len(seen) > 1 else [st.container()]
+    places = st.columns(len(study.seen), gap="medium") if study.several else [st.container()]
     found = []
-    for place, one in zip(places, seen, strict=True):
+    for place, one, known, mark in zip(
+        places, study.seen, study.references, study.marks, strict=True
+    ):
         with place:
-            shown = _picture(film, one, name, known, settings)
-            if len(seen) > 1:
-                widgets.title(words.title(one.model.name, shown.score))
-            _draw(film, shown, name)
+            shown = _picture(study.film, one, study.name, known, settings)
+            if study.several:
+                widgets.title(words.title(one.model.name, shown.score), mark=mark)
+            _draw(study, shown)
             found.append(shown)
-    if together(found):
-        widgets.caption(words.BESIDE)
+    beside = words.beside([shown.scale for shown in found if shown.scene.heat is not None])
+    if beside:
+        widgets.caption(beside)
     widgets.caption(words.CAPTION)
     with st.popover("What heat is, and is not", type="tertiary", key="xray.limits"):
         for head, text in words.MORE:
             st.markdown(f"**{head}.** {text}")
     return found
-
-
-def together(drawn: Sequence[Drawn]) -> bool:
-    """Whether several pictures have heat: each model's has its own scale."""
-    return sum(one.scene.heat is not None for one in drawn) > 1
 
 
 def _picture(
@@ -188,7 +186,8 @@ def _picture(
     if top is None:
         return Drawn(mapped, bare, index, scale)
     drawn = Heat(mapped.maps[index], mapped.frame, top)
-    return Drawn(mapped, _scene(film, drawn, settings, marks), index, scale)
+    aim = words.aim(drawn.coarse, drawn.frame, [mark.box for mark in marks])
+    return Drawn(mapped, _scene(film, drawn, settings, marks), index, scale, aim=aim)
 
 
 def _marks(film: Film, name: str) -> tuple[Mark, ...]:
@@ -247,8 +246,19 @@ def _threshold_key(name: str) -> str:
     return f"xray.threshold.{views.spelled(name)}"
 
 
-def _threshold_box(known: Reference | None, name: str) -> None:
+def thresholds(names: Iterable[str]) -> dict[str, float]:
+    """Return the thresholds that were set, in [0, 1], by spelled finding."""
+    found = {}
+    for name in names:
+        kept = st.session_state.get(_threshold_key(name))
+        if kept is not None:
+            found[views.spelled(name)] = float(kept) / 100.0
+    return found
+
+
+def _threshold_box(study: Study) -> None:
     """Draw the threshold of a finding."""
+    known, name = study.known, study.name
     key, box = _threshold_key(name), "xray.threshold"
     default = round(100.0 * views.threshold_of(known, name), 1)
     st.session_state[box] = float(st.session_state.get(key, default))
@@ -261,7 +271,9 @@ def _threshold_box(known: Reference | None, name: str) -> None:
         key=box,
         on_change=_keep_threshold,
         args=(key, box),
-        help=f"At first {views.threshold_words(known, name)}",
+        help=words.EACH_ITS_OWN
+        if study.several
+        else f"At first {views.threshold_words(known, name)}",
     )
 
 
@@ -269,18 +281,18 @@ def _keep_threshold(key: str, box: str) -> None:
     st.session_state[key] = st.session_state[box]
 
 
-def _draw(film: Film, shown: Drawn, name: str) -> None:
+def _draw(study: Study, shown: Drawn) -> None:
     seen, scene = shown.seen, shown.scene
     coarse = None if scene.heat is None else scene.heat.coarse
     boxes = [mark.box for mark in scene.marks]
     st.image(
         cache_xray.png(scene),
-        alt=words.alt(film.title, name, coarse, seen.frame, boxes),
+        alt=words.alt(study.film.title, study.name, coarse, seen.frame, boxes),
         width="stretch",
     )
     if scene.heat is not None:
         legend(words.LEGENDS[shown.scale])
-        if shown.scale == words.OWN:
+        if shown.scale == words.OWN and not study.several:
             widgets.caption(words.ALONE)
         if not state.plain():
             widgets.caption(words.provenance(seen.method, seen.layer, scene.heat.top, seen.frame))

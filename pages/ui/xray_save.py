@@ -1,17 +1,22 @@
 """What can be saved of a film: the picture with all that belongs to it, and the table."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from core.reports.html import Sheet as PageSheet
 from core.reports.html import sheet_html
+from core.views import xray_beside as beside
 from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views import xray_tables as tables
 from core.views.clinic_plain import RISK
 from core.views.clinic_words import BANNER, finding
+from core.views.records import FigureCard, Table
+from core.views.xray_beside import Opinion
 from core.xray import picture
 from core.xray.picture import Panel, Sheet
-from pages.ui import widgets, xray_pictures
+from pages.ui import widgets
 from pages.ui.xray_pictures import Drawn
 from pages.ui.xray_study import Study
 
@@ -27,7 +32,15 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
             key="xray.save.png",
             on_click="ignore",
         )
-        widgets.save(tables.table(study.main.scored, study.known, study.note), "film", "Table, CSV")
+        if study.several:
+            found = _opinions(study, drawn)
+            findings = beside.finding_table(found, study.note)
+            widgets.save(findings, "film_findings", "Findings, CSV")
+            models = beside.model_table(found, study.name, study.note)
+            widgets.save(models, "film_models", "Models, CSV")
+        else:
+            table = tables.table(study.main.scored, study.known, study.note)
+            widgets.save(table, "film", "Table, CSV")
         st.download_button(
             "All of it, one HTML file",
             lambda: sheet_html(_page(study, drawn)),
@@ -40,51 +53,95 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
         widgets.caption(words.BURNT_IN)
 
 
+def _opinions(study: Study, drawn: list[Drawn]) -> tuple[Opinion, ...]:
+    return study.opinions([one.aim for one in drawn])
+
+
 def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
     """Return the view as one file: the picture to save, the bands, the findings."""
-    scored, known = study.main.scored, study.known
-    care = () if study.strange else (*study.care, RISK)
-    cards = () if known is None else (tables.bands_card(scored, study.index, known),)
     alt = f"{study.film.title} as the models see it; the text below says the same."
     return PageSheet(
-        f"Chest X-ray · {study.main.model.name} · {finding(study.name)} · {study.film.title}",
+        f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
         (BANNER, study.noise),
         study.sentence,
         (),
-        (*study.notes, *care),
-        cards,
-        (("The findings of this film", tables.bare(tables.table(scored, known, ""))),),
+        (*study.notes, *_care(study)),
+        _cards(study),
+        _tables(study, drawn),
         words.CAPTION,
         ((alt, picture.sheet(_sheet(study, drawn))),),
     )
 
 
+def _care(study: Study) -> tuple[str, ...]:
+    """Return what must be read beside scores; of models side by side, what they differ in."""
+    if study.strange:
+        return ()
+    if not study.several:
+        return (*study.care, RISK)
+    return (*filter(None, study.stranges), beside.DIFFER, RISK)
+
+
+def _cards(study: Study) -> tuple[FigureCard, ...]:
+    """Return the bands of each model that has a test set, named where there are several."""
+    found = []
+    for place, seen in enumerate(study.seen):
+        one = study.alone(place)
+        if one is None or one.known is None:
+            continue
+        card = tables.bands_card(seen.scored, one.index, one.known)
+        if study.several:
+            title = f"{seen.model.name}: {card.title[:1].lower()}{card.title[1:]}"
+            card = replace(card, key=f"{card.key}_{place + 1}", title=title)
+        found.append(card)
+    return tuple(found)
+
+
+def _tables(study: Study, drawn: list[Drawn]) -> tuple[tuple[str, Table], ...]:
+    if not study.several:
+        table = tables.table(study.main.scored, study.known, "")
+        return (("The findings of this film", tables.bare(table)),)
+    found = _opinions(study, drawn)
+    models = beside.model_table(found, study.name, "")
+    return (
+        (f"{finding(study.name)}, model by model", tables.bare(models)),
+        ("The findings of this film", tables.bare(beside.finding_table(found, ""))),
+    )
+
+
 def _sheet(study: Study, drawn: list[Drawn]) -> Sheet:
     """Return the picture to save: with banner, scores, scale, method and what heat is not."""
-    score = study.main.scored.scores[study.index]
+    heading = f"{finding(study.name)}. {study.film.title}"
+    counted: tuple[str, ...] = ()
+    aims: list[str] = []
+    if study.several:
+        found = _opinions(study, drawn)
+        counted = beside.sources(found)
+        aims = [beside.aim_words(one.name, one.aim) for one in found if one.aim is not None]
+    else:
+        score = views.score_words(study.main.scored.scores[study.index])
+        heading = f"{finding(study.name)}, score {score}. {study.film.title}"
+        counted = () if study.known is None else (views.counted(study.known),)
+    shown = [one for one in drawn if one.scene.heat is not None]
     how = [
         f"{one.seen.model.name}: "
         f"{words.provenance(one.seen.method, one.seen.layer, one.scene.heat.top, one.seen.frame)}"
-        for one in drawn
+        for one in shown
         if one.scene.heat is not None
     ]
-    why_not = [f"{one.seen.model.name}: {one.why_not}" for one in drawn if one.why_not]
-    counted = () if study.known is None else (views.counted(study.known),)
-    risk = () if study.strange else (RISK,)
-    strange = filter(None, map(study.strange_to, study.seen))
-    beside = (words.BESIDE,) if xray_pictures.together(drawn) else ()
     return Sheet(
         (BANNER, study.noise),
-        f"{finding(study.name)}, score {views.score_words(score)}. {study.film.title}",
+        heading,
         tuple(map(_panel, drawn)),
         (
             study.sentence.text,
-            *risk,
+            *(() if study.strange else (RISK,)),
             *counted,
             *study.notes,
-            *strange,
-            *beside,
-            *why_not,
+            *filter(None, study.stranges),
+            *aims,
+            *filter(None, [words.beside([one.scale for one in shown])]),
+            *(f"{one.seen.model.name}: {one.why_not}" for one in drawn if one.why_not),
             words.CAPTION,
             *how,
         ),

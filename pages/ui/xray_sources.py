@@ -201,13 +201,12 @@ def _undo() -> None:
 def models(offered: Mapping[str, Model]) -> list[str]:
     """Draw the choice of up to three models."""
     chosen = xray_models.chosen(offered)
-    names = state.apart({one.id: one.name for one in offered.values()})
     st.session_state["widget.xray_models"] = chosen
     st.multiselect(
         "Models, side by side",
         list(offered),
         key="widget.xray_models",
-        format_func=lambda one: names.get(one, one),
+        format_func=lambda one: offered[one].name,
         max_selections=xray_models.MOST,
         on_change=_choose,
         args=(offered,),
@@ -242,8 +241,9 @@ def add_model() -> None:
         "NIH’s fourteen findings in their published order."
     )
     _jobs(open_jobs())
-    for model in xray_models.own().values():
-        _settings(model)
+    offered = xray_models.offered()
+    for one in xray_models.own():
+        _settings(offered[one])
 
 
 @st.fragment(run_every=READING_S)

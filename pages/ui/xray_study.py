@@ -1,11 +1,16 @@
 """What the view Film speaks of, put together once for what is drawn and what is saved."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from core.figures.runs import Mark, marks
+from core.views import xray_beside
 from core.views import xray_film as views
-from core.views.clinic_words import BANNER
+from core.views.clinic_words import BANNER, listed
 from core.views.records import Sentence
+from core.views.xray_beside import Opinion
 from core.views.xray_film import Reference
+from core.views.xray_heat import Aim
 from pages.ui.xray_ask import Looked
 from pages.ui.xray_films import Film
 
@@ -18,17 +23,20 @@ class Study:
     ----------
     film : Film
     seen : tuple of Looked
-        One a model; the first is the one that words speak of.
+        One a model; the first is the one that findings are named after.
     index : int
         Of the finding, in the first model.
-    known : Reference or None
-        What scores of the first model were worth on labelled films.
+    references : tuple of (Reference or None)
+        What scores of each model were worth on labelled films.
+    chosen : mapping of str to float
+        Thresholds that a user set, by spelled finding; in [0, 1].
     """
 
     film: Film
     seen: tuple[Looked, ...]
     index: int
-    known: Reference | None
+    references: tuple[Reference | None, ...]
+    chosen: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def main(self) -> Looked:
@@ -36,16 +44,63 @@ class Study:
         return self.seen[0]
 
     @property
-    def strange(self) -> str:
-        """Why nothing that the first model says of this film means anything, or empty."""
-        return self.strange_to(self.main)
+    def known(self) -> Reference | None:
+        """What scores of the first model were worth."""
+        return self.references[0]
 
-    def strange_to(self, seen: Looked) -> str:
-        """Why nothing that a model says of this film means anything, or empty."""
-        model = seen.model
-        return views.strange(
-            model.name, model_synthetic=model.synthetic, film_synthetic=self.film.synthetic
+    @property
+    def several(self) -> bool:
+        """Whether models are compared."""
+        return len(self.seen) > 1
+
+    @property
+    def who(self) -> str:
+        """The models, within a line."""
+        return listed([one.model.name for one in self.seen])
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The models' badges: where a model has a run, that of the run."""
+        return marks([one.model.run or one.model.id for one in self.seen])
+
+    def alone(self, place: int) -> "Study | None":
+        """Return the study of one of the models; None where it does not have the finding."""
+        seen = self.seen[place]
+        index = views.place_of(seen.scored.findings, self.name)
+        if index is None:
+            return None
+        return Study(self.film, (seen,), index, (self.references[place],), self.chosen)
+
+    def opinions(self, aims: Sequence[Aim | None] = ()) -> tuple[Opinion, ...]:
+        """Return what each model says, with where its heat points as far as that is given."""
+        return tuple(
+            Opinion(one.scored, mark, known, strange, self.chosen, aim)
+            for one, mark, known, strange, aim in zip(
+                self.seen,
+                self.marks,
+                self.references,
+                self.stranges,
+                aims or [None] * len(self.seen),
+                strict=True,
+            )
         )
+
+    @property
+    def stranges(self) -> tuple[str, ...]:
+        """Of each model, why nothing that it says of this film means anything, or empty."""
+        return tuple(
+            views.strange(
+                one.model.name,
+                model_synthetic=one.model.synthetic,
+                film_synthetic=self.film.synthetic,
+            )
+            for one in self.seen
+        )
+
+    @property
+    def strange(self) -> str:
+        """Why nothing that any model says of this film means anything, or empty."""
+        return " ".join(self.stranges) if all(self.stranges) else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -70,23 +125,24 @@ class Study:
 
     def said(self, *, plain: bool) -> Sentence:
         """Return what is said first."""
-        scored, several = self.main.scored, len(self.seen) > 1
+        if self.several:
+            return xray_beside.sentence(self.opinions(), self.name, plain=plain)
+        scored = self.main.scored
         if self.strange:
             kind = self.main.model.synthetic
-            return views.strange_sentence(
-                scored, self.index, model_synthetic=kind, plain=plain, several=several
-            )
-        return views.sentence(scored, self.index, self.known, plain=plain, several=several)
+            return views.strange_sentence(scored, self.index, model_synthetic=kind, plain=plain)
+        return views.sentence(scored, self.index, self.known, plain=plain)
 
     @property
     def noise(self) -> str:
-        """What is known of the labels."""
-        return views.NO_LABELS if self.known is None else self.known.source.noise
+        """What is known of the labels, of all sets that scores are counted on."""
+        known = [one.source.noise for one in self.references if one is not None]
+        return " ".join(dict.fromkeys(known)) or views.NO_LABELS
 
     @property
     def note(self) -> str:
         """What a table may not be used for, for each of its rows."""
-        return " ".join(filter(None, (BANNER, self.noise, self.strange)))
+        return " ".join(filter(None, (BANNER, self.noise, *self.stranges)))
 
     @property
     def name(self) -> str:

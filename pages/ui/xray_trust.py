@@ -39,14 +39,16 @@ SIDE: Final = phantom.SIDE  # pixels that maps are compared on
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-def draw(film: Film, seen: Looked, index: int) -> None:
-    """Draw both checks of the map that is shown."""
-    widgets.title("Does this map depend on what was learnt?", views.NEEDED)
+def draw(film: Film, seen: Looked, index: int, *, of: str = "") -> None:
+    """Draw both checks of the map that is shown, `of` which model where there are several."""
+    whose = f"{of}: does this map" if of else "Does this map"
+    widgets.title(f"{whose} depend on what was learnt?", views.NEEDED)
     if seen.method in words.MINUTES:
         widgets.caption(words.too_slow(seen.method, "to draw it anew layer by layer"))
     else:
         _sanity(film, seen, index)
-    widgets.title("Do such maps point at lesions?", "more often than maps that know nothing")
+    whose = f"{of}: do such maps" if of else "Do such maps"
+    widgets.title(f"{whose} point at lesions?", "more often than maps that know nothing")
     _pointing(seen, index)
 
 
@@ -86,7 +88,8 @@ def _stages(film: Film, seen: Looked, found: Answer) -> None:
                 st.image(_small(film, seen.frame, coarse), alt="", width=SMALL)
                 widgets.caption(f"{sanity.stages[i]}: {sanity.similarity[i]:.2f}")
     widgets.caption("Each small map has its own scale: their form is compared, not their strength.")
-    caption = f"{METHODS[seen.method].label}, layer {found.found['layer']}, seed {SEED}."
+    how = f"{METHODS[seen.method].label}, layer {found.found['layer']}, seed {SEED}"
+    caption = f"{seen.model.name}: {how}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):
         widgets.figure(views.similarity_card(sanity, caption))
 
@@ -221,8 +224,8 @@ def _pointed(future: "Future[dict[str, Localisation]]", said: str, of: str, seen
         return
     st.markdown(views.pointing_text(found, said))
     caption = (
-        f"On {of}. {METHODS[seen.method].label}, layer {seen.layer}. IoU: of the box and what "
-        "reaches half of a map’s largest value."
+        f"{seen.model.name}, on {of}. {METHODS[seen.method].label}, layer {seen.layer}. IoU: of "
+        "the box and what reaches half of a map’s largest value."
     )
     left, right = st.columns(2, gap="medium")
     with left:

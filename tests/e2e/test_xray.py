@@ -166,7 +166,14 @@ def test_the_page_never_scrolls_sideways(visit, width):
 
 def test_three_models_look_at_one_film(visit):
     page = visit("/xray?film=s4&models=phantom-ce,phantom-focal-3,phantom-fcl")
-    expect(page.locator("h2", has_text="FCL:")).to_be_visible()
-    expect(page.locator("h2", has_text="Cross-entropy:")).to_be_visible()
+    table = page.get_by_role("region", name="Cardiomegaly, model by model")
+    expect(table.locator("tbody tr")).to_have_count(3)
+    expect(table).to_contain_text("in the box")
+    expect(page.locator("h1.c-sentence")).to_contain_text("with Focal γ = 3")
     settled(page)
     check_axe(page)
+    page.set_viewport_size({"width": 390, "height": 900})
+    check_no_sideways_scroll(page)
+    names = ("Cross-entropy:", "Focal γ = 3:", "FCL:")
+    tops = [page.locator("h2", has_text=one).first.bounding_box()["y"] for one in names]
+    assert min(np.diff(tops)) > 300  # one below the other

@@ -85,7 +85,7 @@ def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
 
 
 def test_every_row_of_a_table_says_where_scores_mean_nothing():
-    fits = Study(film(), (looked(),), 0, None)
+    fits = Study(film(), (looked(),), 0, (None,))
     assert "means nothing" not in fits.note
     strange = replace(fits, film=replace(fits.film, synthetic=True))
     assert (
@@ -96,11 +96,11 @@ def test_every_row_of_a_table_says_where_scores_mean_nothing():
 
 
 def test_a_sheet_of_several_models_says_that_scales_differ():
-    study = Study(film(), (looked(), looked()), 0, None)
+    study = Study(film(), (looked(), looked()), 0, (None, None))
     found = Heat(np.ones((2, 2), np.float32), heat.WHOLE, 1.0)
     hot, bare = (
         Scene("", study.film.pixels, one, Look("overlay"), (), "") for one in (found, None)
     )
-    for scenes, said in (((hot, hot), True), ((hot, bare), False), ((hot,), False)):
+    for scenes, said in (((hot, hot), True), ((hot, bare), False)):
         drawn = [Drawn(study.main, scene, 0, words.FINDINGS) for scene in scenes]
         assert (words.BESIDE in xray_save._sheet(study, drawn).lines) == said

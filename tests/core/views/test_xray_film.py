@@ -60,8 +60,6 @@ def test_few_films_are_counted_and_none_is_said():
         "The model scores this film 55 of 100 for effusion. No film of this test set of 100 films"
         in views.sentence(film(0.55), 0, few, plain=False).text
     )
-    several = views.sentence(film(0.55), 0, few, plain=False, several=True).text
-    assert several.startswith("CheXNet scores this film 55 of 100 for effusion.")
 
 
 def test_without_a_test_set_no_number_is_given():

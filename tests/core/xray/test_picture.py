@@ -64,6 +64,15 @@ def test_a_picture_has_no_metadata():
     assert image.info == {}
 
 
+def test_a_sheet_spells_the_letter_that_its_font_does_not_have():
+    film = picture.coloured(GREY)
+    signed, spelled = (
+        picture.sheet(Sheet(BANNER, "", (Panel(film, name),), ()))
+        for name in ("Focal γ = 3", "Focal gamma = 3")
+    )
+    assert signed == spelled
+
+
 def test_a_sheet_holds_panels_of_their_proportions_and_grows_with_its_words():
     panels = (Panel(picture.coloured(GREY), "One", "strong"), Panel(picture.coloured(GREY), "Two"))
     short = opened(picture.sheet(Sheet(BANNER, "Nodule", panels, ("A line.",))))

@@ -1,0 +1,31 @@
+"""What the score of one model was worth: 100 films like this one, and films of every score."""
+
+from core.views import xray_film as views
+from core.views import xray_tables as tables
+from core.views.clinic_plain import RISK
+from pages.ui import clinic, widgets, xray_sources
+from pages.ui.xray_study import Study
+
+
+def hundred(study: Study) -> None:
+    """Draw 100 films of such a score as icons, with what must be read beside them."""
+    scored, known = study.main.scored, study.known
+    if known is not None:
+        icons, note, key = views.icons(scored, study.index, known)
+        if icons is not None:
+            widgets.title("100 films like this one, by the model’s score", note)
+            clinic.hundred(icons, key)
+        else:
+            widgets.title("Films like this one, by the model’s score", note)
+            widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")
+    if not study.strange:
+        clinic.care(study.care, RISK)
+
+
+def bands(study: Study) -> None:
+    """Draw what films of every score were labelled with, and which run that is where one picks."""
+    if study.known is not None:
+        widgets.figure(tables.bands_card(study.main.scored, study.index, study.known))
+        widgets.key(tables.KEY)
+    if not study.strange and not study.main.model.run:
+        xray_sources.count_on(study.main.model)
