@@ -21,6 +21,7 @@ from pages.ui import (
     frame,
     state,
     widgets,
+    xray_add,
     xray_ask,
     xray_beside,
     xray_boxes,
@@ -48,6 +49,7 @@ def draw(*, plain: bool) -> str:
     """Draw the view; return what is known of the labels that it speaks of."""
     xray_films.settle()
     xray_boxes.settle()
+    xray_add.follow_run()
     xray_models.take_in()
     films, models = xray_films.offered(), xray_models.offered()
     top = st.container()
@@ -60,7 +62,7 @@ def draw(*, plain: bool) -> str:
         return views.NO_LABELS
     said = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        picked = xray_sources.models(models)
+        picked = xray_add.models(models)
         with said:
             seen = _looked([models[one] for one in picked], film)
         if seen:

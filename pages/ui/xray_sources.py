@@ -5,13 +5,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.datasets.catalogue import DATASETS
-from core.errors import AuditError, LibraryError
-from core.inference.preprocessing import MOMENTS, Preprocessing
-from core.jobs.local import LocalJobs, open_jobs
-from core.jobs.records import Job
-from core.predictions import Task
-from core.views.training_words import EVALUATE
+from core.errors import LibraryError
 from core.views.xray_film import names_match
 from pages.ui import (
     cache,
@@ -22,6 +16,7 @@ from pages.ui import (
     site,
     state,
     widgets,
+    xray_add,
     xray_boxes,
     xray_films,
     xray_models,
@@ -31,19 +26,13 @@ from pages.ui.escape import esc
 from pages.ui.xray_films import FIRST, Film
 
 READING_S = 0.4
-DROPS, MODEL_DROPS, BOX_DROPS = "xray.drops", "xray.model_drops", "xray.box_drops"
+DROPS, BOX_DROPS = "xray.drops", "xray.box_drops"
 MAX_MB = 128
-MAX_WEIGHTS_MB = 1024
 LISTED = 50
 NO_RUN = "None: pick the run that this model made"
 KEPT = (
     "Only the pixels of a film are kept, for this session: its name, its tags and everything else "
     "in the file are dropped. Text that is burnt into the picture stays in it."
-)
-
-CHANGED = (
-    "Changing any of these drops the test set that its scores are counted on: that was scored with "
-    "the earlier settings."
 )
 
 
@@ -59,7 +48,7 @@ def films(offered: Mapping[str, Film]) -> Film:
         with st.container(width=160, gap="xsmall", key="xray_add"):
             _add()
             with st.popover("Add a model", icon=":material/add:", key="xray.add_model"):
-                add_model()
+                xray_add.add_model()
             if not offered[chosen].synthetic:
                 st.button(
                     "Remove film",
@@ -140,6 +129,8 @@ def _boxes() -> None:
 
 def _reading() -> None:
     now = xray_films.readings()
+    if evaluate_source.opening(xray_models.SLOT) is not None:
+        xray_add.opening()
     if xray_boxes.reading() is not None:
         _boxes_progress()
     if now:
@@ -166,6 +157,9 @@ def _progress(left: int) -> None:
 
 
 def _refused() -> None:
+    weights = evaluate_source.refused(xray_models.SLOT)
+    if weights is not None:
+        frame.refusal(weights)
     found = xray_films.refusals()
     if len(found) > 1:
         n = sum(error.code != "LIMIT_FILMS" for error in found)
@@ -196,141 +190,6 @@ def _undo() -> None:
             type="tertiary",
             on_click=xray_films.forget_removed,
         )
-
-
-def models(offered: Mapping[str, Model]) -> list[str]:
-    """Draw the choice of up to three models."""
-    chosen = xray_models.chosen(offered)
-    st.session_state["widget.xray_models"] = chosen
-    st.multiselect(
-        "Models, side by side",
-        list(offered),
-        key="widget.xray_models",
-        format_func=lambda one: offered[one].name,
-        max_selections=xray_models.MOST,
-        on_change=_choose,
-        args=(offered,),
-        width=240,
-    )
-    return chosen
-
-
-def _choose(offered: Mapping[str, Model]) -> None:
-    xray_models.choose(list(st.session_state["widget.xray_models"]), offered)
-
-
-def add_model() -> None:
-    """Draw where a model may come from: a file of weights, or a job on films."""
-    error = evaluate_source.refused(xray_models.SLOT)
-    if error is not None:
-        frame.refusal(error)
-    if evaluate_source.opening(xray_models.SLOT) is not None:
-        _opening()
-        return
-    dropped = st.file_uploader(
-        "Weights of CheXNet or of another network for films: PT, PTH, PTH.TAR, CKPT, safetensors",
-        key=f"xray.weights.{st.session_state.get(MODEL_DROPS, 0)}",
-        max_upload_size=MAX_WEIGHTS_MB,
-    )
-    if dropped is not None:
-        st.session_state[MODEL_DROPS] = st.session_state.get(MODEL_DROPS, 0) + 1
-        evaluate_source.take_upload(dropped.name, dropped.getbuffer(), xray_models.SLOT)
-        st.rerun()
-    widgets.caption(
-        "Read in a sealed process and loaded whole or not at all. Fourteen outputs are taken for "
-        "NIH’s fourteen findings in their published order."
-    )
-    _jobs(open_jobs())
-    offered = xray_models.offered()
-    for one in xray_models.own():
-        _settings(offered[one])
-
-
-@st.fragment(run_every=READING_S)
-def _opening() -> None:
-    now = evaluate_source.opening(xray_models.SLOT)
-    if now is None or now.future.done():
-        st.rerun()
-    st.markdown(":material/hourglass_empty: Reading the weights in a sealed process.")
-    st.button("Stop", key="xray.weights.stop", on_click=_stop_opening)
-
-
-def _stop_opening() -> None:
-    evaluate_source.stop(xray_models.SLOT)
-
-
-def _jobs(jobs: LocalJobs) -> None:
-    """Offer finished jobs on data with many labels, whose weights are still there."""
-    found = {job.id: job for job in jobs.list()[:LISTED] if _of_films(jobs, job)}
-    if not found:
-        return
-    names = state.apart({one.id: one.name for one in found.values()})
-    st.selectbox(
-        "Or a model that was trained or evaluated here",
-        list(found),
-        index=None,
-        format_func=lambda one: names.get(one, one),
-        placeholder="Pick one",
-        key="xray.job",
-        on_change=_take_job,
-    )
-
-
-def _of_films(jobs: LocalJobs, job: Job) -> bool:
-    try:
-        if job.kind != EVALUATE and not job.run:
-            return False
-        evaluate_source.weights_of(jobs, job)
-        return DATASETS[jobs.spec(job.id).data].task is Task.MULTILABEL
-    except AuditError:
-        return False
-
-
-def _take_job() -> None:
-    job_id = st.session_state.get("xray.job")
-    if job_id:
-        evaluate_source.take_job(job_id, xray_models.SLOT)
-        st.session_state["xray.job"] = None
-
-
-def _settings(model: Model) -> None:
-    """Draw the few settings of a model of this session, and the way to remove it."""
-    how = model.film_model.preprocessing
-    with st.expander(esc(model.name), key=f"xray.settings.{model.id}"):
-        side = st.number_input(
-            "Side of what it is shown, pixels", 32, 1024, how.size[0], 32, key=f"{model.id}.side"
-        )
-        ten = st.toggle(
-            "Ten crops, as in the paper",
-            how.crops == xray_models.TEN,
-            key=f"{model.id}.ten",
-            help="Four corners and the middle, each also mirrored; their probabilities are "
-            "averaged. Heat is of the middle.",
-        )
-        named = next((n for n, found in MOMENTS.items() if found == (how.mean, how.std)), None)
-        moments = st.selectbox(
-            "Mean and standard deviation",
-            list(MOMENTS),
-            index=None if named is None else list(MOMENTS).index(named),
-            placeholder="Its own",
-            key=f"{model.id}.moments",
-        )
-        widgets.caption(CHANGED)
-        changed = _changed(model, int(side), ten=ten, moments=moments)
-        if changed != how:
-            xray_models.change(model.id, changed)
-            st.rerun()
-        st.button(
-            "Remove this model",
-            key=f"{model.id}.remove",
-            type="tertiary",
-            on_click=xray_models.remove,
-            args=(model.id,),
-        )
-
-
-def _changed(model: Model, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
-    return xray_models.prepared(model.film_model, side, ten=ten, moments=moments)
 
 
 def count_on(model: Model) -> None:

@@ -191,8 +191,9 @@ def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_te
     assert len(scores) == 14
 
 
-@pytest.mark.slow
-def test_a_job_on_synthetic_films_is_one_click_away(xray, home):  # noqa: F811
+@pytest.fixture
+def job(home):  # noqa: F811
+    """The id of an evaluation of a network on synthetic films."""
     wanted = Weights("net.pt", "d" * 32, "state_dict")
     config = EvaluationConfig(CHEST, 4, 1, wanted, Preprocessing((128, 128)), "phantom")
     keep_job(home, "chestfims234", State.SUCCEEDED, config)
@@ -201,9 +202,44 @@ def test_a_job_on_synthetic_films_is_one_click_away(xray, home):  # noqa: F811
         {name: one.contiguous() for name, one in state.items()},
         home / "jobs" / "chestfims234" / WEIGHTS,
     )
+    return "chestfims234"
+
+
+@pytest.mark.slow
+def test_the_model_of_the_open_run_looks_at_the_films(xray, job):
+    test = xray(run=job)
+    until(
+        test,
+        lambda: "xray.models" in test.session_state and "The findings of this film" in said(test),
+    )
+    (model,) = fine(test).session_state["xray.models"]
+    assert test.multiselect(key="widget.xray_models").value == [model]
+    test.multiselect(key="widget.xray_models").set_value(["phantom-fcl"]).run()
+    until(test, lambda: "The findings of this film" in said(test))
+    assert test.multiselect(key="widget.xray_models").value == ["phantom-fcl"]  # not taken back
+    assert len(test.session_state["xray.models"]) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ({"run": "phantom-focal-3"}, "phantom-focal-3"),
+        ({"run": "phantom-focal-3", "models": "phantom-fcl"}, "phantom-fcl"),
+        ({"run": "digits-fair"}, "phantom-ce"),
+        ({"run": "nosuchrun"}, "phantom-ce"),
+    ],
+)
+def test_a_link_to_a_sample_run_or_to_models_shows_theirs(xray, query, shown):
+    test = fine(xray(**query))
+    assert test.multiselect(key="widget.xray_models").value == [shown]
+
+
+@pytest.mark.slow
+def test_a_job_on_synthetic_films_is_one_click_away(xray, job):
     test = xray()
     (jobs,) = [one for one in test.selectbox if "trained or evaluated here" in one.label]
-    jobs.select("chestfims234")
+    jobs.select(job)
     until(test.run(), lambda: "The findings of this film" in said(test))
     (model,) = fine(test).session_state["xray.models"].values()
     assert model.findings == phantom.FINDINGS
