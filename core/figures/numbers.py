@@ -89,6 +89,16 @@ def three_span(value: float | None, low: float | None, high: float | None) -> st
     return f"{three(low, value)} to {three(high, value)}"
 
 
+def two(value: float, *, signed: bool = False) -> str:
+    """Return a number with two decimals: 0.99, or +0.99 when signed."""
+    return _unsigned_zero(f"{value:{'+' if signed else ''}.2f}").replace("-", MINUS)
+
+
+def two_span(low: float, high: float, *, signed: bool = False) -> str:
+    """Return an interval with two decimals: 0.90 to 1.08."""
+    return f"{two(low, signed=signed)} to {two(high, signed=signed)}"
+
+
 def in_hundred(value: float | None, low: float | None = None, high: float | None = None) -> str:
     """Return a fraction as times in 100, whole unless that would leave its own interval.
 

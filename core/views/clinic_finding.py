@@ -8,7 +8,17 @@ import numpy as np
 from core.figures import clinic_curves as figures
 from core.figures.clinic import reading
 from core.figures.marks import filled
-from core.figures.numbers import MINUS, THIN, count, percent, points, span, three, three_span
+from core.figures.numbers import (
+    THIN,
+    count,
+    percent,
+    points,
+    span,
+    three,
+    three_span,
+    two,
+    two_span,
+)
 from core.metrics.records import Score
 from core.views.cards import bin_table
 from core.views.clinic_study import CURVE, OneFinding
@@ -103,18 +113,11 @@ def finding_view(source: Source, name: str, found: OneFinding) -> FindingView:
     )
 
 
-def signed_two(value: float) -> str:
-    """Return a number with its sign and two decimals; what rounds to zero has none."""
-    text = f"{value:+.2f}"
-    return text.replace("-", MINUS) if text.strip("+-0.") else text.lstrip("+-")
-
-
 def _fit_tile(label: str, score: Score, note: str, meaning: str, *, signed: bool) -> Tile:
     if score.value is None or score.low is None or score.high is None:
         return Tile(label, "–", note=score.reason, help=meaning)
-    write = signed_two if signed else "{:.2f}".format
-    ends = f"{write(score.low)} to {write(score.high)}"
-    return Tile(label, write(score.value), interval=ends, note=note, help=meaning)
+    ends = two_span(score.low, score.high, signed=signed)
+    return Tile(label, two(score.value, signed=signed), interval=ends, note=note, help=meaning)
 
 
 def _noted(note: str, said: str) -> str:
@@ -265,7 +268,7 @@ def _written(score: Score) -> CellWords:
     if score.metric == "spiegelhalter_z":
         chance = score.settings.get("p_value")
         said = "" if not isinstance(chance, float) else _chance(chance)
-        return CellWords(signed_two(score.value), said)
+        return CellWords(two(score.value, signed=True), said)
     return CellWords(three(score.value), three_span(score.value, score.low, score.high))
 
 

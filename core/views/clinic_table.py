@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 from core.figures.clinic import reading
 from core.figures.marks import filled
-from core.figures.numbers import count, in_hundred, percent, points, span, three, three_span
+from core.figures.numbers import (
+    count,
+    in_hundred,
+    percent,
+    points,
+    span,
+    three,
+    three_span,
+    two,
+    two_span,
+)
 from core.figures.theme import Tone
 from core.metrics.records import BinTable, Score, TargetAudit
 from core.published import Printed
@@ -151,9 +161,9 @@ def _error(label: TargetAudit) -> CellWords:
 
 def _slope(label: TargetAudit) -> CellWords:
     score = label.metrics["slope"]
-    if score.value is None:
+    if score.value is None or score.low is None or score.high is None:
         return CellWords("–", reason=score.reason)
-    return CellWords(f"{score.value:.2f}", f"{score.low:.2f} to {score.high:.2f}")
+    return CellWords(two(score.value), two_span(score.low, score.high))
 
 
 def _plain_row(source: Source, found: Findings, k: int) -> ScoreRow:

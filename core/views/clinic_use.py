@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.figures.numbers import THIN, count, in_hundred, percent, points, span
+from core.figures.numbers import THIN, count, in_hundred, percent, points, span, two, two_span
 from core.metrics.clinical import Classified, HosmerLemeshow, Subgroup
 from core.metrics.records import Score
-from core.views.clinic_finding import signed_two
 from core.views.clinic_verdict import outside
 from core.views.clinic_words import TOO_FEW, Source
 from core.views.records import Cell, CellWords, Column, ScoreRow, Table
@@ -155,9 +154,8 @@ def _group_row(one: Subgroup) -> ScoreRow:
 def _two(score: Score, *, signed: bool) -> CellWords:
     if score.value is None or score.low is None or score.high is None:
         return CellWords("–", reason=score.reason)
-
-    write = signed_two if signed else "{:.2f}".format
-    return CellWords(write(score.value), f"{write(score.low)} to {write(score.high)}")
+    ends = two_span(score.low, score.high, signed=signed)
+    return CellWords(two(score.value, signed=signed), ends)
 
 
 def group_table(source: Source, column: str, found: Sequence[Subgroup]) -> Table:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from core.figures.numbers import THIN, count, percent, points, span
+from core.figures.numbers import THIN, count, percent, points, span, two, two_span
 from core.metrics.clinical_groups import too_few
 from core.metrics.intervals import quantile
 from core.metrics.records import Floor, Score
@@ -67,7 +67,7 @@ def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
     if slope.value is None or slope.low is None or slope.high is None:
         return Sentence((Part(f"{first}; {slope.reason}."),))
     unjudged = _unjudged(source, found)
-    interval = Part(f" (slope {slope.value:.2f}, {slope.low:.2f} to {slope.high:.2f})", "quiet")
+    interval = Part(f" (slope {two(slope.value)}, {two_span(slope.low, slope.high)})", "quiet")
     if unjudged:
         none = Part("no verdict on the spread of its scores", "quiet")
         return Sentence((Part(f"{first}; "), none, interval, Part(f": {unjudged}.")))
