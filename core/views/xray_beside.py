@@ -48,6 +48,7 @@ EXTRA: Final = (
     Column("peak", "strongest place"),
     Column("energy", "heat in the box", "share"),
 )
+LEFT_OUT: Final = frozenset({"finding", "band_low", "band_high", "labelled", "note"})  # of a page
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,6 +324,13 @@ def _model(one: Opinion, name: str, note: str) -> tuple[Cell, ...]:
         return (one.name, name, None, *extra, *(None,) * (len(COLUMNS) - 4), note)
     row = cells(one.scored, index, one.known, note)
     return (*row[:3], *extra, *row[3:])
+
+
+def brief(found: Table) -> Table:
+    """Return the file of models with the columns that a page has room for."""
+    kept = [i for i, column in enumerate(found.columns) if column.key not in LEFT_OUT]
+    rows = tuple(tuple(row[i] for i in kept) for row in found.rows)
+    return Table(tuple(found.columns[i] for i in kept), rows)
 
 
 def finding_table(found: Sequence[Opinion], note: str) -> Table:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +20,17 @@ SLOT: Final = "xray.model"
 OWN, NEXT = "xray.models", "xray.next_model"
 CHOSEN: Final = "xray.chosen"
 COUNTED: Final = "xray.counted"  # run by model
+REMOVED: Final = "xray.removed_model"
 MOST: Final = 3  # beside one another
 TEN: Final = 10
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A model that was removed, and the ids of those that films were shown to."""
+
+    model: Model
+    shown: list[str]
 
 
 def offered() -> dict[str, Model]:
@@ -74,10 +83,35 @@ def take_in() -> None:
 
 
 def remove(model_id: str) -> None:
-    """Take a model out of the session."""
+    """Take a model out of the session; it can be brought back until another is removed."""
     model = own().pop(model_id, None)
     if model is not None:
+        forget_removed()
+        st.session_state[REMOVED] = Removed(model, list(st.session_state.get(CHOSEN, [])))
+
+
+def removed() -> Model | None:
+    """Return the model that was removed last."""
+    held: Removed | None = st.session_state.get(REMOVED)
+    return None if held is None else held.model
+
+
+def bring_back() -> None:
+    """Undo the last removal: films are shown to the models that they were shown to."""
+    held: Removed | None = st.session_state.get(REMOVED)
+    if held is not None:
+        own()[held.model.id] = held.model
+        st.session_state[REMOVED] = None
+        models = offered()
+        choose([one for one in held.shown if one in models], models)
+
+
+def forget_removed() -> None:
+    """Remove the weights of the model that was removed last."""
+    model = removed()
+    if model is not None:
         Path(model.film_model.weights).unlink(missing_ok=True)
+    st.session_state[REMOVED] = None
 
 
 def change(model_id: str, how: Preprocessing) -> None:

@@ -102,9 +102,9 @@ def _tables(study: Study, drawn: list[Drawn]) -> tuple[tuple[str, Table], ...]:
         table = tables.table(study.main.scored, study.known, "")
         return (("The findings of this film", tables.bare(table)),)
     found = _opinions(study, drawn)
-    models = beside.model_table(found, study.name, "")
+    models = beside.brief(beside.model_table(found, study.name, ""))
     return (
-        (f"{finding(study.name)}, model by model", tables.bare(models)),
+        (f"{finding(study.name)}, model by model", models),
         ("The findings of this film", tables.bare(beside.finding_table(found, ""))),
     )
 

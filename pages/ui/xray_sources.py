@@ -1,7 +1,7 @@
 """Where films and models come from: the strip of films, the drop zones, and what is counted on."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
@@ -178,18 +178,21 @@ def _remove(film_id: str) -> None:
 
 
 def _undo() -> None:
-    held = xray_films.removed()
-    if held is None:
-        return
-    with st.container(horizontal=True, vertical_alignment="center", key="xray.removed"):
-        st.markdown(f"{esc(held.film.title)} was removed from this session.")
-        st.button("Undo", key="xray.undo", on_click=xray_films.bring_back)
-        st.button(
-            "Forget it now",
-            key="xray.forget",
-            type="tertiary",
-            on_click=xray_films.forget_removed,
-        )
+    """Say which film and which model were removed last, and offer to bring them back."""
+    held, model = xray_films.removed(), xray_models.removed()
+    if held is not None:
+        _removed("", held.film.title, xray_films.bring_back, xray_films.forget_removed)
+    if model is not None:
+        _removed("_model", model.name, xray_models.bring_back, xray_models.forget_removed)
+
+
+def _removed(
+    kind: str, name: str, bring_back: Callable[[], None], forget: Callable[[], None]
+) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"xray.removed{kind}"):
+        st.markdown(f"{esc(name)} was removed from this session.")
+        st.button("Undo", key=f"xray.undo{kind}", on_click=bring_back)
+        st.button("Forget it now", key=f"xray.forget{kind}", type="tertiary", on_click=forget)
 
 
 def count_on(model: Model) -> None:

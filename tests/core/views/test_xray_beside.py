@@ -162,6 +162,25 @@ def test_the_files_have_names_thresholds_and_what_they_are_not_for():
     assert lines[1].startswith("B,Effusion,0.2,0.29,not reached: silent,,,0.1")
     assert lines[2].startswith("'=E,Effusion,,,,,,")
     assert {line.count(",") for line in lines} == {head.count(",") + NOTE.count(",")}
+    brief = views.brief(views.model_table(aimed, NAME, NOTE))
+    assert [column.key for column in brief.columns] == (
+        [
+            "model",
+            "score",
+            "threshold",
+            "verdict",
+            "peak",
+            "energy",
+            "films",
+            "share",
+            "low",
+            "high",
+            "reading",
+        ]
+    )
+    assert brief.written()[0][:6] == [
+        "A", "74.0\u202f%", "29.0\u202f%", "reached", "in the box", "62.5\u202f%",
+    ]  # fmt: skip
 
 
 def test_strength_is_not_to_be_compared_between_models():
