@@ -73,7 +73,12 @@ def drop(test: AppTest, *files: tuple[str, bytes]) -> AppTest:
 
 def with_model(test: AppTest, path) -> AppTest:
     uploader(test, "Weights of").set_value((path.name, path.read_bytes(), "application/octet"))
-    return until(test.run(), lambda: "The findings of this film" in said(test))
+    return until(test.run(), lambda: own_has_looked(test))
+
+
+def own_has_looked(test: AppTest) -> bool:
+    """Whether a model of the session is there, which is then the one shown, and has answered."""
+    return bool(test.session_state["xray.models"]) and "The findings of this film" in said(test)
 
 
 def test_the_examples_are_what_they_are_said_to_be():
@@ -240,7 +245,7 @@ def test_a_job_on_synthetic_films_is_one_click_away(xray, job):
     test = xray()
     (jobs,) = [one for one in test.selectbox if "trained or evaluated here" in one.label]
     jobs.select(job)
-    until(test.run(), lambda: "The findings of this film" in said(test))
+    until(test.run(), lambda: own_has_looked(test))
     (model,) = fine(test).session_state["xray.models"].values()
     assert model.findings == phantom.FINDINGS
     assert model.synthetic
