@@ -139,7 +139,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
     kept: Parts = [data[:2]]
     at, marker, orientation, depth, colours = 2, SOI, 1, 0, 0
     while True:
-        at, marker = _next_marker(data, at)
+        at, marker = next_marker(data, at)
         if marker == EOI:
             break
         length = int.from_bytes(data[at : at + 2], "big")
@@ -162,8 +162,14 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
     return Skeleton(b"".join([*kept, b"\xff\xd9"]), depth, colours > 1, None, orientation)
 
 
-def _next_marker(data: bytes, at: int) -> tuple[int, int]:
-    """Return where a segment's length stands and which segment it is; 0xFF may be repeated."""
+def next_marker(data: bytes, at: int) -> tuple[int, int]:
+    """Return where a segment's length stands and which segment it is; 0xFF may be repeated.
+
+    Raises
+    ------
+    Refused
+        IMAGE_TRUNCATED: there is no marker.
+    """
     start = at
     while at < len(data) and data[at] == 0xFF:
         at += 1

@@ -24,10 +24,10 @@ from pydicom.uid import (
     ExplicitVRBigEndian,
     ExplicitVRLittleEndian,
     ImplicitVRLittleEndian,
-    JPEGExtended12Bit,
 )
 
 from core.errors import Notice, Refused
+from core.readers import film_codestream
 from core.readers.film import (
     EXPECTED,
     MAX_PIXELS,
@@ -61,6 +61,7 @@ MAX_UNPACKED: Final = 6 * MAX_PIXELS + 2**26  # pixels, and 64 MiB for all else
 SQUARE: Final = 0.02  # sides of a pixel that differ by less count as equal
 OTHER_KINDS: Final = (*PICTURES, *OTHERS, b"PK", b"<", b"#!")
 Value = Any  # what pydicom makes of a tag
+film_codestream.offer()
 
 
 def import_early() -> None:
@@ -161,12 +162,12 @@ def _stored(tags: FileDataset, *, grey: bool) -> Stored:
     syntax = _syntax(tags)
     try:
         decoder = get_decoder(syntax)
-        usable = decoder.is_available and (syntax != JPEGExtended12Bit or bits == 8)
     except NotImplementedError:
-        usable = False
-    if not usable:
+        raise _compressed(syntax) from None
+    if not decoder.is_available:
         raise _compressed(syntax)
-    decoded = decoder.as_array(tags, index=0)
+    plugin = film_codestream.PLUGIN if syntax in film_codestream.SYNTAXES else ""
+    decoded = decoder.as_array(tags, index=0, decoding_plugin=plugin)
     pixels: Stored = decoded[0]
     if not grey:
         if decoded[1]["photometric_interpretation"] != "RGB" or pixels.dtype != np.uint8:

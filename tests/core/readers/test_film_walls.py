@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from imagecodecs import jpeg8_encode, jpegls_encode
 from PIL import Image, PngImagePlugin
 
 from core.errors import LostWorker, Refused
@@ -19,6 +20,7 @@ from core.readers.contents import Source
 from core.readers.film import Film
 from core.readers.film_chunks import jpeg_skeleton, png_skeleton
 from core.readers.film_file import read_film_file
+from tests.codestreams import flat_blocks, holding, lossless, segment
 from tests.core.readers.test_mutations import changed
 from tests.film_files import CANARIES, dataset, written
 
@@ -33,6 +35,7 @@ absent = pytest.mark.skipif(not CASES, reason="needs the shared folder (CANDOR_S
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
 DEEP = np.random.default_rng(5).integers(0, 4096, (20, 30), np.uint16)
 DICOM = written(dataset(DEEP, 12))
+EXTENDED, LOSSLESS, JPEG_LS = (f"1.2.840.10008.1.2.4.{n}" for n in (51, 70, 80))
 MUTATIONS = 150
 
 
@@ -48,6 +51,8 @@ def named() -> dict[str, bytes]:
     exif[0x010E], exif[0x013B], exif[0x0112] = "DOE^JANE", "TEST HOSPITAL", 6
     texts = PngImagePlugin.PngInfo()
     texts.add_text("Patient DOE^JANE", "ID-12345", zip=True)
+    stream = lossless(DEEP, 12)
+    told = stream[:2] + segment(0xFE, b"DOE^JANE") + segment(0xE1, b"ID-12345") + stream[2:]
     whole = {
         "png": saved("PNG", pnginfo=texts, exif=exif),
         "jpeg": saved("JPEG", comment=b"DOE^JANE ID-12345", exif=exif),
@@ -56,12 +61,14 @@ def named() -> dict[str, bytes]:
         "spacing": written(dataset(DEEP, 12, PixelSpacing=["0.1", "0.2"])).replace(
             b"0.2 ", b"DOE "
         ),
+        "lossless": holding(dataset(DEEP, 12), told, LOSSLESS),
     }
     broken = {
         "png cut": whole["png"][:-40],
         "png followed": whole["png"] + b"DOE^JANE",
         "jpeg cut": whole["jpeg"][:-40],
         "dicom cut": DICOM[:-40],
+        "lossless cut": holding(dataset(DEEP, 12), told[:-40] + b"\xff\xd9", LOSSLESS),
         "dicom followed": DICOM + b"DOE^JANE ID-12345",
         "dicom of rows": DICOM.replace(b"US\2\0\x14\0", b"DS\2\0DO", 1),
         "dicom of a name": written(dataset(DEEP, 12, PhotometricInterpretation="DOE 12345")),
@@ -74,7 +81,7 @@ def named() -> dict[str, bytes]:
 NAMED = named()
 
 
-FAST = ("dicom", "jpeg", "dicom of a name", "png followed")
+FAST = ("dicom", "jpeg", "lossless", "dicom of a name", "png followed")
 
 
 @pytest.mark.parametrize(
@@ -180,13 +187,16 @@ def test_real_films_agree_with_pillow() -> None:
 
 @linux
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["grey 16", "colour", "dicom"])
+@pytest.mark.parametrize("form", ["grey 16", "colour", "dicom", "lossless"])
 def test_the_largest_film_fits_into_the_memory_that_is_given(form: str, tmp_path: Path) -> None:
     side = 7_000
     rows = np.add.outer(np.arange(side, dtype=np.uint16), np.arange(side, dtype=np.uint16))
     path = tmp_path / "film"
     if form == "dicom":
         path.write_bytes(written(dataset(rows, 16)))
+    elif form == "lossless":
+        stream = jpeg8_encode(rows, lossless=True, bitspersample=16)
+        path.write_bytes(holding(dataset(rows, 16), stream, LOSSLESS))
     elif form == "grey 16":
         Image.fromarray(rows).save(path, "PNG", compress_level=1)
     else:
@@ -241,6 +251,7 @@ def test_no_module_is_imported_once_privileges_are_dropped(
         "eight": written(jpeg, "1.2.840.10008.1.2.5"),
         "deflated": written(dataset(DEEP, 12), "1.2.840.10008.1.2.1.99"),
         "greek": written(greek),
+        **{name: SEEDS[name] for name in ("lossless", "colours", "twelve", "ls")},
         "window": written(dataset(DEEP, 12, WindowCenter="20", WindowWidth="40")),
         "gif": saved("GIF"), "tiff": saved("TIFF"), "progressive": saved("JPEG", progressive=True),
     }  # fmt: skip
@@ -265,12 +276,17 @@ def written_meta(made: object) -> object:
 # Films changed at random -------------------------------------------------------------------------
 
 
+COLOURS = np.stack([DEEP >> 4, DEEP % 256, DEEP % 251], 2).astype(np.uint8)
 WINDOW = {"WindowCenter": "200", "WindowWidth": "400", "PixelSpacing": ["0.1", "0.1"]}
 SEEDS = {
     "png": saved("PNG"),
     "jpeg": saved("JPEG", progressive=True),
     "dicom": written(dataset(DEEP, 12, **WINDOW)),
     "deflated": written(dataset(DEEP, 12, **WINDOW), "1.2.840.10008.1.2.1.99"),
+    "lossless": holding(dataset(DEEP, 12, **WINDOW), lossless(DEEP, 12, restart=4), LOSSLESS),
+    "colours": holding(dataset(COLOURS), lossless(COLOURS, 8), LOSSLESS),
+    "twelve": holding(dataset(DEEP[:16, :16], 12), flat_blocks(DEEP[:2, :2]), EXTENDED),
+    "ls": holding(dataset(DEEP, 12), jpegls_encode(DEEP), JPEG_LS),
 }
 
 
