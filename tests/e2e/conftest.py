@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-PATIENCE_S = 180  # no test may depend on speed
+PATIENCE_S = 600  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]

@@ -1,5 +1,8 @@
 """What a test does with a page: open it through app.py, and read what it shows."""
 
+import time
+from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -18,6 +21,23 @@ def opened(script: str = "", **query: str) -> AppTest:
     return test.run()
 
 
+def until(test: AppTest, there: Callable[[], object]) -> AppTest:
+    """Draw the page anew, as its fragments do, until something is there."""
+    end = time.monotonic() + PATIENCE_S
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        test.run()
+    return test
+
+
+def fine(test: AppTest) -> AppTest:
+    """Return a page on which nothing failed and nothing is refused."""
+    assert not test.exception
+    assert not test.error, test.error[0].value
+    return test
+
+
 def bodies(test: AppTest) -> list[str]:
     """Return the body of every st.html on the page, style sheets left out."""
     found = [one.proto.body for one in test.get("html")]
@@ -32,3 +52,9 @@ def html(test: AppTest) -> str:
 def table(test: AppTest, label: str) -> str:
     """Return the HTML of the table of that label."""
     return html(test).split(f'aria-label="{label}"')[1].split("</table>")[0]
+
+
+def said(test: AppTest) -> str:
+    """Return all that the page says in words."""
+    texts = [one.value for kind in ("markdown", "error", "info") for one in getattr(test, kind)]
+    return unescape(" ".join([html(test), *texts])).replace("\u2060", "")

@@ -2,7 +2,6 @@
 
 import io
 import re
-import time
 from functools import partial
 from html import unescape
 
@@ -18,7 +17,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.views.clinic_words import MINED, SYNTHETIC
 from pages.ui import cache_clinic, clinic
 from tests.pages import seen
-from tests.pages.seen import opened
+from tests.pages.seen import fine, opened, until
 
 NAMES = ("Effusion", "Mass", "Hernia")
 N = 900
@@ -60,12 +59,6 @@ def html(test: AppTest) -> str:
 
 def table(test: AppTest, label: str) -> str:
     return html(test).split(f'aria-label="{label}"')[1].split("</table>")[0]
-
-
-def fine(test: AppTest) -> AppTest:
-    assert not test.exception
-    assert not test.error, test.error[0].value
-    return test
 
 
 @pytest.mark.parametrize("view", [clinic.ALL, clinic.ONE])
@@ -227,15 +220,6 @@ def test_a_table_that_does_not_fit_is_refused_in_words(page, keep):
     assert "in the table's order" in html(test)
 
 
-def until(test: AppTest, reached, seconds=300) -> AppTest:
-    end = time.monotonic() + seconds
-    while not reached(test):
-        assert time.monotonic() < end
-        time.sleep(0.2)
-        test.run()
-    return test
-
-
 @pytest.mark.slow
 def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     run = keep()
@@ -246,7 +230,7 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     test = page(run=run, show=clinic.ONE, of="1")
     assert "Looking at Mass." in html(test)
     assert test.button(key="fitting.stop")
-    until(test, lambda one: "How far off" in html(one))
+    until(test, lambda: "How far off" in html(test))
     assert table(fine(test), "How far off") == expected
 
 

@@ -1,13 +1,11 @@
 """The Evaluate page through app.py: sources, refusals, the form, and jobs in every state."""
 
-import time
 from dataclasses import replace
 from functools import partial
 from html import unescape
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.datasets.shifts import OutsideSet
@@ -22,20 +20,11 @@ from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
 from tests.pages.evaluate_cases import CONFIG, checkpoint, harmful, keep_job, keep_run
-from tests.pages.seen import PATIENCE_S, html, opened
-from tests.pages.test_train_page import buttons, fine, links
+from tests.pages.seen import fine, html, opened, said, until
+from tests.pages.test_train_page import buttons, links
 
+pytestmark = pytest.mark.usefixtures("paused")
 HOSTILE = "**b** ![x](http://x/y) <script> :red[r]"
-
-
-@pytest.fixture
-def home(home, monkeypatch):
-    """A library whose queue is paused: the page's jobs wait, and nothing is evaluated."""
-    monkeypatch.setenv("CANDOR_DEVICES", "cpu")
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    open_jobs().pause()
-    return home
 
 
 @pytest.fixture
@@ -48,26 +37,10 @@ def library(home):
     return Library(home, SAMPLES)
 
 
-def said(test: AppTest) -> str:
-    """Return all that the page says in words."""
-    texts = [one.value for kind in ("markdown", "error", "info") for one in getattr(test, kind)]
-    return unescape(" ".join([html(test), *texts])).replace("\u2060", "")
-
-
 def upload(test: AppTest, path: Path) -> AppTest:
     (uploader,) = test.file_uploader
     uploader.set_value((path.name, path.read_bytes(), "application/octet-stream"))
     return until(test.run(), lambda: "Reading" not in said(test))
-
-
-def until(test: AppTest, there) -> AppTest:
-    """Draw the page anew, as its fragments do, until something is there."""
-    end = time.monotonic() + PATIENCE_S
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.2)
-        test.run()
-    return test
 
 
 def keys(test: AppTest) -> list[str]:

@@ -22,7 +22,7 @@ from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
 from pages.ui import cache_gamma
 from tests.core.library.builders import small_bins, small_history
-from tests.pages.seen import bodies, html, opened
+from tests.pages.seen import PATIENCE_S, bodies, html, opened
 
 SAMPLE = "digits-adafocal"
 
@@ -324,7 +324,7 @@ def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.75"})
     assert not test.exception
     assert "The replay is not there yet" in html(test)
-    until = time.monotonic() + 180
+    until = time.monotonic() + PATIENCE_S
     while "At epoch 40" not in html(test) and time.monotonic() < until:
         time.sleep(0.2)
         test.run()

@@ -13,7 +13,7 @@ from core.inference.config import EvaluationConfig, Weights
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library, Source
 from core.predictions import Predictions, ScoreKind, Task
-from tests.pages.seen import html, opened
+from tests.pages.seen import PATIENCE_S, html, opened
 
 N_TEST, N_OUT = 500, 5
 IDS = tuple(f"{number}.png" for number in range(N_OUT))
@@ -59,7 +59,7 @@ def run(home, leaves):
 
 def pictured(run: str) -> AppTest:
     test = opened("ood", run=run)
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + PATIENCE_S
     while "Opening the pictures" in html(test) and time.monotonic() < deadline:
         time.sleep(0.5)
         test.run()

@@ -1,7 +1,6 @@
 """The post-hoc page through app.py: its choices, its links, drafts and refusals."""
 
 import re
-import time
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from core.calibrators.posthoc import cut, fit
 from core.library import SAMPLES, Library, Source
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui import cache_posthoc, steps
-from tests.pages.seen import html, opened
+from tests.pages.seen import html, opened, until
 
 OVER = "digits-overconfident"
 
@@ -221,16 +220,6 @@ def test_score_that_is_no_probability_is_recalibrated_with_one_click(page, keep)
     assert float(said[2]) < 1
 
 
-def until(test: AppTest, happens, seconds=120):
-    """Draw the page again, as its fragment does, until something happens."""
-    end = time.monotonic() + seconds
-    while not happens(test):
-        assert time.monotonic() < end
-        time.sleep(0.2)
-        test.run()
-    return test
-
-
 def has_table(test: AppTest) -> bool:
     return "Scores of the methods" in html(test)
 
@@ -245,7 +234,7 @@ def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypat
     test = page(run=run, methods="ts,vector")
     assert not has_table(test)
     assert test.button(key="fitting.stop")
-    until(test, lambda one: has_table(one) and len(methods(one)) == 3)
+    until(test, lambda: has_table(test) and len(methods(test)) == 3)
     assert methods(test) == expected
     assert not test.exception
     assert not test.error
@@ -262,7 +251,7 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     assert any("Stopped" in one.value for one in test.markdown)
     assert not has_table(test)
     test.button(key="fitting.go_on").click().run()
-    until(test, lambda one: has_table(one) and len(methods(one)) == 2)
+    until(test, lambda: has_table(test) and len(methods(test)) == 2)
 
 
 @pytest.mark.slow
@@ -270,7 +259,7 @@ def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=5), test=rows(seed=6)), methods="ts")
     test.session_state[steps.AT_WORK].work.cancel.set()
-    until(test, lambda one: len(one.error) > 0)
+    until(test, lambda: len(test.error) > 0)
     assert "LOST_WORKER" in test.error[0].value
     test.button(key="fitting.go_on").click().run()
-    until(test, lambda one: has_table(one) and len(methods(one)) == 2)
+    until(test, lambda: has_table(test) and len(methods(test)) == 2)

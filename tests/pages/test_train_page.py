@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.errors import LostWorker
@@ -32,22 +31,13 @@ from core.training.progress import Progress
 from core.training.submission import FIRST
 from pages.ui import cache_train
 from tests.core.library.builders import small_bins, small_history
-from tests.pages.seen import html, opened
+from tests.pages.seen import fine, html, opened
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("paused")
 CONFIG = from_json(FIRST)
 HOSTILE = "**b** ![x](http://x/y) <script> :red[r]"
 EVENT = {"event": "epoch", "metrics": {"val_error": 0.021, "val_ece": 0.034, "val_nll": None}}
-
-
-@pytest.fixture
-def home(home, monkeypatch):
-    """A library whose queue is paused: the page's jobs wait, and nothing is trained."""
-    monkeypatch.setenv("CANDOR_DEVICES", "cpu")
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    open_jobs().pause()
-    return home
 
 
 @pytest.fixture
@@ -102,12 +92,6 @@ def buttons(test: AppTest) -> list[str]:
 def links(test: AppTest) -> dict[str, str]:
     """Return what the links on the page itself say, and the query they carry."""
     return {unescape(link.label): link.proto.query_string for link in test.main.page_link}
-
-
-def fine(test: AppTest) -> AppTest:
-    assert not test.exception
-    assert not test.error
-    return test
 
 
 def test_the_first_visit_offers_one_click_and_the_form(page):

@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.xray import phantom
 from tests.pages import seen
-from tests.pages.test_evaluate_page import home, said, until  # noqa: F401  fixture
-from tests.pages.test_train_page import fine
+from tests.pages.seen import fine, said, until
 from tests.pages.test_xray_page import (  # noqa: F401  fixtures
     button,
     drop,

@@ -21,10 +21,9 @@ from core.models.build import build
 from core.xray import phantom
 from pages.ui.cache_xray import EXAMPLES, HELD_OUT
 from tests.pages.evaluate_cases import keep_job
-from tests.pages.seen import opened
-from tests.pages.test_evaluate_page import home, said, until  # noqa: F401  fixture
-from tests.pages.test_train_page import fine
+from tests.pages.seen import fine, opened, said, until
 
+pytestmark = pytest.mark.usefixtures("paused")
 NAME = "DOE_JANE_19500101.png"
 CHEST = "densenet_small"
 
@@ -40,7 +39,7 @@ def weights(tmp_path_factory):
 
 
 @pytest.fixture
-def xray(home):  # noqa: F811
+def xray(paused):
     return partial(opened, "xray")
 
 
@@ -197,7 +196,7 @@ def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_te
 
 
 @pytest.fixture
-def job(home):  # noqa: F811
+def job(home):
     """The id of an evaluation of a network on synthetic films."""
     wanted = Weights("net.pt", "d" * 32, "state_dict")
     config = EvaluationConfig(CHEST, 4, 1, wanted, Preprocessing((128, 128)), "phantom")
@@ -328,7 +327,7 @@ def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xr
 
 
 @pytest.mark.slow
-def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weights, tmp_path):  # noqa: F811
+def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weights, tmp_path):
     model = FilmModel(CHEST, 14, 1, Preprocessing((128, 128), (0.5,), (0.25,)), str(weights))
     base = {"model": model.to_json(), "findings": [0], "layer": None}
     slow = base | {"film": {"phantom": [3, 0]}, "method": "scorecam"}

@@ -273,7 +273,7 @@ def test_a_process_whose_batch_takes_too_long_is_ended(job):
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder.path)],
-        cwd=ROOT, timeout=100, capture_output=True, text=True,
+        cwd=ROOT, timeout=600, capture_output=True, text=True,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "still here\n")
     assert folder.result()["error"]["code"] == "HANG"
