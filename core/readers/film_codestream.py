@@ -39,7 +39,9 @@ BARE: Final = {0x00, 0x01, *range(0xD0, 0xD9)}  # no segment follows; none belon
 JPEG_END: Final = re.compile(rb"(?<!\xff)\xff++[^\x00\xd0-\xd7]", re.DOTALL)
 LS_END: Final = re.compile(rb"(?<!\xff)\xff++[\x80-\xcf\xd8-\xfe]", re.DOTALL)
 RESTART: Final = re.compile(rb"(?<!\xff)\xff++[\xd0-\xd7]", re.DOTALL)
-FILLING: Final = bytes(range(1, 255))  # any bytes that are no marker's beginning
+FILLING: Final = bytes(range(254, 0, -1))  # begins with ones: libjpeg itself fills with zeros
+ADOBE: Final = re.compile(rb"Adobe.{6}(.)", re.DOTALL)  # of APP14, up to its transform
+ADOBE_MARKER, YCBCR = 0xEE, b"\x01"
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,15 @@ class Codestream:
         Rows, columns, samples a pixel.
     scans : tuple of (int, int)
         Where compressed bytes begin and end.
+    ycbcr : bool
+        Whether an Adobe marker says that colours are luminance and differences.
     """
 
     data: bytes
     depth: int
     shape: tuple[int, int, int]
     scans: tuple[tuple[int, int], ...]
+    ycbcr: bool
 
 
 def offer() -> None:
@@ -83,7 +88,7 @@ def decode(source: bytes, runner: DecodeRunner) -> bytes:
     source : bytes
         The codestream, padded or not.
     runner : DecodeRunner
-        Holds the tags; is told how many bits a decoded sample takes, and how colours lie.
+        Holds the tags; is told how colours lie, and what they are where an Adobe marker knows.
 
     Raises
     ------
@@ -99,13 +104,14 @@ def decode(source: bytes, runner: DecodeRunner) -> bytes:
     size = 1 if frame.depth <= 8 else 2
     if pixels.shape != (shape if shape[2] > 1 else shape[:2]) or pixels.itemsize != size:
         raise damaged()
-    runner.set_option("bits_allocated", 8 * size)
     if shape[2] > 1:
         runner.set_option("planar_configuration", 0)
+    if frame.ycbcr and runner.photometric_interpretation == "RGB":
+        runner.set_option("photometric_interpretation", "YBR_FULL")
     # Which bits are used say the tags, for JPEG-LS too, whose samples are often deeper than that.
     runner.set_option("apply_jls_sign_correction", False)
     runner.set_option("correct_unused_bits", True)
-    return pixels.tobytes()
+    return pixels.astype(f"u{runner.bits_allocated // 8}").tobytes()
 
 
 def survey(source: bytes, *, ls: bool) -> Codestream:
@@ -118,7 +124,7 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
         more scans than colours.
     """
     frames = {LS_FRAME} if ls else JPEG_FRAMES
-    header, scans, at = b"", [], 2
+    header, scans, ycbcr, at = b"", [], False, 2
     while True:
         at, marker = next_marker(source, at)
         if marker == EOI:
@@ -130,6 +136,9 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
             if header or marker not in frames:
                 raise damaged()
             header = source[at + 2 : end]
+        if marker == ADOBE_MARKER:
+            told = ADOBE.match(source, at + 2, end)
+            ycbcr = ycbcr or (told is not None and told[1] == YCBCR)
         if marker == SOS:
             begin, end = end, _scan_end(source, end, ls=ls)
             scans.append((begin, end))
@@ -139,7 +148,7 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
     depth, rows, columns, samples = struct.unpack_from(">BHHB", header)
     if not 1 <= len(scans) <= samples:
         raise damaged()
-    return Codestream(source[:at], depth, (rows, columns, samples), tuple(scans))
+    return Codestream(source[:at], depth, (rows, columns, samples), tuple(scans), ycbcr)
 
 
 def _scan_end(source: bytes, at: int, *, ls: bool) -> int:

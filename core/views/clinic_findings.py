@@ -152,7 +152,7 @@ def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
     if counts[second]:
         parts += [Part(f", in {counts[second]} "), Part(words[second], tone_of[second])]
     left = n - over - under
-    rest = "; in the rest it keeps its word, or there are too few films to tell."
+    rest = f"; in the rest it keeps its word, or there are too few {source.films} to tell."
     parts.append(Part(rest if left else "."))
     return Sentence(tuple(parts))
 

@@ -76,9 +76,9 @@ def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
     if slope.low > 1:
         words = Part("its scores are not spread enough", "under")
         return Sentence((Part(f"{first}; "), words, interval))
-    if _curved(found):
+    if _curved(found) and not outside(found.fit.in_the_large, 0.0):
         off = points(found.audit.metrics["ici"].value or 0.0)
-        bent = f"its slope fits, but along its curve it is off by {off} points on average"
+        bent = f"mean and slope fit, but its curve is off by {off} points on average (ICI)"
         return Sentence((Part(f"{first}; {bent}"), interval))
     many = f"as far as {count(source.n)} {source.films} can show"
     return Sentence((Part(f"{first}; the spread of its scores fits, {many}"), interval))
@@ -98,7 +98,7 @@ def _beyond(error: Score, floor: Floor) -> bool:
 
 def _curved(found: OneFinding) -> bool:
     """Whether the flexible curve leaves the diagonal beyond chance, which a slope may not show."""
-    return _beyond(found.audit.metrics["ici"], found.audit.noise_floor["ici"])
+    return not few(found) and _beyond(found.audit.metrics["ici"], found.audit.noise_floor["ici"])
 
 
 def _off(found: OneFinding) -> bool:
@@ -120,7 +120,8 @@ def badge(source: Source, found: OneFinding) -> Badge | None:
     if changed is not None:
         return _recalibrated(source, found)
     error, floor = found.audit.metrics["ece"], found.audit.noise_floor["ece"]
-    if not (_off(found) and _beyond(error, floor)):
+    one_sided = found.fit.events in (0, found.fit.n)  # nothing is ranked, or can be fitted
+    if one_sided or not (_off(found) and _beyond(error, floor)):
         return None
     said, came = float(found.p.mean()), found.fit.events / found.fit.n
     if "NOT_PROBABILITY" in {note.code for note in found.notices}:
@@ -133,8 +134,8 @@ def badge(source: Source, found: OneFinding) -> Badge | None:
         )
     return Badge(
         "This score is not a probability",
-        f"It is off by {points(error.value)} points on average; a perfect model would look off by "
-        f"up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
+        f"It is off by {points(error.value)} points on average (ECE); a perfect model would look "
+        f"off by up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
         "probability it needs recalibration.",
     )
 

@@ -152,6 +152,35 @@ def test_a_film_of_few_bits_in_wide_pixels() -> None:
         assert found.digest == plain.digest
 
 
+@pytest.mark.parametrize("bits", [9, 12, 16])
+def test_signed_tags_of_unsigned_samples_of_eight_bits(bits: int) -> None:
+    """Samples of 8 bits have no sign among the more bits that the tags give to a pixel."""
+    window = {"WindowCenter": "128", "WindowWidth": "256"}
+    plain = read(written(dataset(SMALL.astype(np.int16), bits, **window)))
+    for syntax, stream in ((FIRST_ORDER, lossless(SMALL, 8)), (LS, jpegls_encode(SMALL))):
+        made = dataset(SMALL.astype(np.int16), bits, **window)
+        assert read(holding(made, stream, syntax)).digest == plain.digest
+
+
+@pytest.mark.parametrize("kind", ["RGB", "YBR_FULL"])
+def test_an_adobe_marker_tells_what_colours_are(kind: str) -> None:
+    """Pillow goes by the marker alone; the tags of many files say RGB where it says YCbCr."""
+    ramp = np.add.outer(np.arange(64), np.arange(64)).astype(np.uint8)
+    Image.fromarray(np.stack([ramp, ramp // 2, 255 - ramp], 2)).save(
+        out := io.BytesIO(), "JPEG", quality=90, subsampling=0
+    )
+    plain = out.getvalue()
+    jfif = plain.index(b"\xff\xe0")
+    end = jfif + 2 + struct.unpack_from(">H", plain, jfif + 2)[0]
+    adobe = segment(0xEE, b"Adobe" + bytes((0, 100, 0, 0, 0, 0, 1)))
+    marked = plain[:jfif] + adobe + plain[end:]
+    expected = np.asarray(Image.open(io.BytesIO(marked)).convert("L")).astype(int)
+    colours = np.zeros((64, 64, 3), np.uint8)
+    made = dataset(colours, PhotometricInterpretation=kind)
+    found = read(holding(made, marked, EXTENDED)).pixels.astype(int)
+    np.testing.assert_allclose(found, expected, atol=3)
+
+
 def test_colours_without_loss() -> None:
     colours = RNG.integers(0, 256, (20, 30, 3), np.uint8)
     plain = read(written(dataset(colours))).pixels
@@ -197,11 +226,22 @@ def test_a_codestream_cut_anywhere_is_refused(syntax: str) -> None:
         + 2
         + struct.unpack_from(">H", stream, stream.index(b"\xff\xda") + 2)[0]
     )
-    for length in [*range(4, scan, 7), *np.linspace(scan, len(stream) - 8, 25).astype(int)]:
+    for length in [*range(4, scan, 7), *np.linspace(scan, len(stream) - 3, 25).astype(int)]:
         kept = stream[:length]
         assert refused(holding(dataset(values, 12), kept, syntax))
         kept = kept[:-1] if kept.endswith(b"\xff") else kept
         assert refused(holding(dataset(values, 12), kept + b"\xff\xd9", syntax))
+
+
+@pytest.mark.parametrize("syntax", [FIRST_ORDER, PROCESS_14])
+def test_the_last_byte_is_missed(syntax: str) -> None:
+    """Where what the decoder fills in itself is not by chance what was cut off."""
+    for seed in range(40):
+        values = np.random.default_rng(seed).integers(0, 4096, (16, 17), np.uint16)
+        stream = lossless(values, 12, 1 if syntax == FIRST_ORDER else 5)
+        if stream[-3] == 0xFF or stream[-4] == 0xFF:
+            continue
+        assert refused(holding(dataset(values, 12), stream[:-3] + b"\xff\xd9", syntax))
 
 
 def test_bytes_missing_before_a_restart_are_noticed() -> None:

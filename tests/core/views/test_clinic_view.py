@@ -299,9 +299,26 @@ def test_a_bent_curve_is_told_though_mean_and_slope_fit(honest):
     assert bent.fit.slope.low < 1 < bent.fit.slope.high
     text = finding_view(source(), "Effusion", bent).sentence.text
     off = 100 * bent.audit.metrics["ici"].value
-    assert f"its slope fits, but along its curve it is off by {off:.1f} points on average" in text
+    assert f"mean and slope fit, but its curve is off by {off:.1f} points on average (ICI)" in text
     assert "off by 11.5 points" in badge(source(), bent).text  # (5 + 18 + 18 + 5) / 4
     assert "the spread of its scores fits" in finding_view(source(), "Edema", honest).sentence.text
+
+
+@pytest.mark.parametrize("events", [0, 121])
+def test_no_badge_from_a_curve_of_too_few_events(events):
+    """What the page says of the curve itself then: too few events."""
+    said = np.repeat([0.2, 0.4, 0.6, 0.8], 60)
+    came = np.repeat([0.25, 0.22, 0.78, 0.75], 60) if events else np.zeros(240)
+    y = (np.tile(np.arange(60) / 60, 4) < came).astype(np.int64)
+    found = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+    )
+    assert found.fit.events == events
+    if events:  # the curve alone would be beyond chance
+        assert found.audit.metrics["ici"].value > found.audit.noise_floor["ici"].q95
+    assert badge(source(), found) is None
+    assert badge(source(), replace(found, fit=replace(found.fit, extreme=1))) is None
+    assert "too few events" in finding_view(source(), "Effusion", found).sentence.text
 
 
 @pytest.mark.slow
