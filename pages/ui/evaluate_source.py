@@ -59,7 +59,7 @@ class Opened:
     spec : TrainConfig, EvaluationConfig or None
         What that job did.
     run : str
-        Id of the run that the training left, or empty.
+        Id of the run that the job left, or empty.
     """
 
     file: WeightsFile
@@ -150,8 +150,7 @@ def take_job(job_id: str, slot: str) -> None:
     except AuditError as error:
         refuse(error, slot)
         return
-    run = job.run if job.kind != EVALUATE else ""
-    _start(path, name, slot, job=job_id, spec=spec, run=run)
+    _start(path, name, slot, job=job_id, spec=spec, run=job.run)
 
 
 def take_path(text: str) -> None:

@@ -105,19 +105,27 @@ def _jobs(jobs: LocalJobs) -> None:
 
 
 def follow_run() -> None:
-    """Show films to the model of the open run from now on, where it has one; once a run."""
+    """Show films to the model of the open run from now on, where it has one; once a run.
+
+    A link that opens a session with models of its own keeps them.
+    """
     run_id = st.query_params.get("run", "")
-    if run_id == st.session_state.get(FOLLOWED, ""):
-        return
+    linked = FOLLOWED not in st.session_state and "models" in st.query_params
+    new = run_id not in {"", st.session_state.get(FOLLOWED)}
     st.session_state[FOLLOWED] = run_id
-    if not run_id or "models" in st.query_params:
+    if not new or linked or evaluate_source.opening(xray_models.SLOT) is not None:
         return
-    models = xray_models.offered()
-    here = [one for one in models if models[one].run == run_id]
-    if here:
-        xray_models.choose(here[:1], models)
-    elif _has_weights(run_id):
-        evaluate_source.take_job(run_id, xray_models.SLOT)
+    if xray_models.of_job(run_id) is not None or _has_weights(run_id):
+        _take(run_id)
+
+
+def _take(job_id: str) -> None:
+    """Show films to the model of a job, reading it where it is not here yet."""
+    here = xray_models.of_job(job_id)
+    if here is None:
+        evaluate_source.take_job(job_id, xray_models.SLOT)
+    else:
+        xray_models.choose([here], xray_models.offered())
 
 
 def _has_weights(run_id: str) -> bool:
@@ -142,7 +150,7 @@ def _of_films(jobs: LocalJobs, job: Job) -> bool:
 def _take_job() -> None:
     job_id = st.session_state.get("xray.job")
     if job_id:
-        evaluate_source.take_job(job_id, xray_models.SLOT)
+        _take(job_id)
         st.session_state["xray.job"] = None
 
 

@@ -49,8 +49,8 @@ def draw(*, plain: bool) -> str:
     """Draw the view; return what is known of the labels that it speaks of."""
     xray_films.settle()
     xray_boxes.settle()
-    xray_add.follow_run()
     xray_models.take_in()
+    xray_add.follow_run()
     films, models = xray_films.offered(), xray_models.offered()
     top = st.container()
     film = xray_sources.films(films)

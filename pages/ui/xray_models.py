@@ -21,16 +21,19 @@ OWN, NEXT = "xray.models", "xray.next_model"
 CHOSEN: Final = "xray.chosen"
 COUNTED: Final = "xray.counted"  # run by model
 REMOVED: Final = "xray.removed_model"
+BY_JOB: Final = "xray.by_job"  # ids of models
 MOST: Final = 3  # beside one another
 TEN: Final = 10
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A model that was removed, and the ids of those that films were shown to."""
+    """A model that was removed, as it was called, and those shown before and after."""
 
     model: Model
+    name: str
     shown: list[str]
+    left: list[str]
 
 
 def offered() -> dict[str, Model]:
@@ -49,7 +52,8 @@ def own() -> dict[str, Model]:
 def chosen(models: Mapping[str, Model]) -> list[str]:
     """Return the models that the link names, with those of this session that were picked."""
     kept: list[str] = st.session_state.get(CHOSEN, [])
-    linked = [one for one in st.query_params.get("models", "").split(",") if one in models]
+    named = dict.fromkeys(st.query_params.get("models", "").split(","))
+    linked = [one for one in named if one in models]
     if linked and linked != [one for one in kept if one not in own()]:
         kept = linked
     kept = [one for one in kept if one in models][:MOST] or list(models)[:1]
@@ -79,38 +83,55 @@ def take_in() -> None:
         evaluate_source.refuse(error, SLOT)
         return
     own()[model.id] = model
-    choose([model.id, *st.session_state.get(CHOSEN, [])][:1], offered())
+    if opened.job:
+        _by_job()[opened.job] = model.id
+    choose([model.id], offered())
+
+
+def of_job(job_id: str) -> str | None:
+    """Return the model that came with Candor or was read from a job, or None."""
+    found = _by_job().get(job_id, job_id)
+    return found if found in offered() else None
+
+
+def _by_job() -> dict[str, str]:
+    found: dict[str, str] = st.session_state.setdefault(BY_JOB, {})
+    return found
 
 
 def remove(model_id: str) -> None:
     """Take a model out of the session; it can be brought back until another is removed."""
-    model = own().pop(model_id, None)
-    if model is not None:
-        forget_removed()
-        st.session_state[REMOVED] = Removed(model, list(st.session_state.get(CHOSEN, [])))
+    if model_id not in own():
+        return
+    forget_removed()
+    name, shown = offered()[model_id].name, list(st.session_state.get(CHOSEN, []))
+    model = own().pop(model_id)
+    st.session_state[REMOVED] = Removed(model, name, shown, chosen(offered()))
 
 
-def removed() -> Model | None:
+def removed() -> Removed | None:
     """Return the model that was removed last."""
     held: Removed | None = st.session_state.get(REMOVED)
-    return None if held is None else held.model
+    return held
 
 
 def bring_back() -> None:
-    """Undo the last removal: films are shown to the models that they were shown to."""
-    held: Removed | None = st.session_state.get(REMOVED)
-    if held is not None:
-        own()[held.model.id] = held.model
-        st.session_state[REMOVED] = None
-        models = offered()
+    """Undo the last removal; films are shown to it again, unless others were picked since."""
+    held = removed()
+    if held is None:
+        return
+    own()[held.model.id] = held.model
+    st.session_state[REMOVED] = None
+    models = offered()
+    if st.session_state.get(CHOSEN) == held.left:
         choose([one for one in held.shown if one in models], models)
 
 
 def forget_removed() -> None:
     """Remove the weights of the model that was removed last."""
-    model = removed()
-    if model is not None:
-        Path(model.film_model.weights).unlink(missing_ok=True)
+    held = removed()
+    if held is not None:
+        Path(held.model.film_model.weights).unlink(missing_ok=True)
     st.session_state[REMOVED] = None
 
 

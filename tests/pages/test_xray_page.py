@@ -200,7 +200,7 @@ def job(home):
     """The id of an evaluation of a network on synthetic films."""
     wanted = Weights("net.pt", "d" * 32, "state_dict")
     config = EvaluationConfig(CHEST, 4, 1, wanted, Preprocessing((128, 128)), "phantom")
-    keep_job(home, "chestfims234", State.SUCCEEDED, config)
+    keep_job(home, "chestfims234", State.SUCCEEDED, config, run="chestfims234")
     state = build(CHEST, n_outputs=4, channels=1, size=(128, 128)).state_dict()
     save_file(
         {name: one.contiguous() for name, one in state.items()},
@@ -209,34 +209,67 @@ def job(home):
     return "chestfims234"
 
 
+def shown(test: AppTest) -> list[str]:
+    return test.multiselect(key="widget.xray_models").value
+
+
+def open_beside(test: AppTest, run_id: str) -> AppTest:
+    """Open another run, as the choice beside the page does."""
+    test.query_params["run"] = run_id
+    return fine(test.run())
+
+
 @pytest.mark.slow
 def test_the_model_of_the_open_run_looks_at_the_films(xray, job):
     test = xray(run=job)
-    until(
-        test,
-        lambda: "xray.models" in test.session_state and "The findings of this film" in said(test),
-    )
+    until(test, lambda: test.session_state["xray.models"] and "The findings of" in said(test))
     (model,) = fine(test).session_state["xray.models"]
-    assert test.multiselect(key="widget.xray_models").value == [model]
+    assert shown(test) == [model]
+    assert test.session_state["xray.models"][model].run == job
     test.multiselect(key="widget.xray_models").set_value(["phantom-fcl"]).run()
     until(test, lambda: "The findings of this film" in said(test))
-    assert test.multiselect(key="widget.xray_models").value == ["phantom-fcl"]  # not taken back
-    assert len(test.session_state["xray.models"]) == 1
+    assert shown(test) == ["phantom-fcl"]  # not taken back
+    assert shown(open_beside(test, "phantom-focal-3")) == ["phantom-focal-3"]
+    assert shown(open_beside(test, job)) == [model]
+    assert len(test.session_state["xray.models"]) == 1  # read once
+
+
+@pytest.mark.slow
+def test_undo_brings_a_model_back_and_leaves_what_was_picked_since(xray, weights):
+    test = with_model(drop(xray(), ("a.png", film())), weights)
+    (own,) = test.session_state["xray.models"]
+    button(test, "Remove this model").click()
+    fine(test.run())
+    test.multiselect(key="widget.xray_models").set_value(["phantom-fcl"]).run()
+    button(test, "Undo").click()
+    fine(test.run())
+    assert list(test.session_state["xray.models"]) == [own]
+    assert shown(test) == ["phantom-fcl"]
+
+
+@pytest.mark.slow
+def test_a_run_opened_later_leads_whatever_was_picked_before(xray):
+    test = xray()
+    test.multiselect(key="widget.xray_models").set_value(["phantom-fcl", "phantom-ce"]).run()
+    assert test.query_params["models"] in ("phantom-fcl,phantom-ce", ["phantom-fcl,phantom-ce"])
+    assert shown(open_beside(test, "phantom-focal-3")) == ["phantom-focal-3"]
+    assert shown(open_beside(test, "phantom-fcl")) == ["phantom-fcl"]
+    assert shown(open_beside(test, "digits-fair")) == ["phantom-fcl"]  # it has no model for films
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("query", "shown"),
+    ("query", "expected"),
     [
+        ({"models": "phantom-fcl,phantom-fcl,nosuch"}, "phantom-fcl"),
         ({"run": "phantom-focal-3"}, "phantom-focal-3"),
         ({"run": "phantom-focal-3", "models": "phantom-fcl"}, "phantom-fcl"),
         ({"run": "digits-fair"}, "phantom-ce"),
         ({"run": "nosuchrun"}, "phantom-ce"),
     ],
 )
-def test_a_link_to_a_sample_run_or_to_models_shows_theirs(xray, query, shown):
-    test = fine(xray(**query))
-    assert test.multiselect(key="widget.xray_models").value == [shown]
+def test_a_link_to_a_sample_run_or_to_models_shows_theirs(xray, query, expected):
+    assert shown(fine(xray(**query))) == [expected]
 
 
 @pytest.mark.slow
