@@ -24,6 +24,12 @@ from core.views.records import Column, FigureCard, Part, Sentence, Swatch, Table
 FEW_FILMS = 20  # in a band: below it no picture of 100 is made from it
 NARROW = 0.10
 RISK = "This is not the patient’s risk."
+KEY = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("keeps its word", "sound", "ring"),
+    Swatch("may keep its word; too few to tell", "few", "ring"),
+)
 COLUMNS = (
     Column("low", "score from", "share"),
     Column("high", "to", "share"),
@@ -119,11 +125,7 @@ def plain_view(
         icons=hundred(moved, band),
         key=_key(moved, band),
         card=_card(source, name, moved, dots, band, _carried(source, share, prevalence)),
-        swatches=(
-            Swatch("says more than it should", "over", "dot"),
-            Swatch("says less", "under", "dot"),
-            Swatch("may keep its word; too few to tell", "few", "ring"),
-        ),
+        swatches=KEY,
         care=_care(source, share, moved, band, prevalence),
         caption=source.caption,
     )

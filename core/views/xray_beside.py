@@ -22,7 +22,7 @@ from core.views.xray_film import (
 from core.views.xray_heat import Aim
 from core.views.xray_tables import COLUMNS, cells
 
-NOTHING: Final = "means nothing here"
+NOTHING, DOUBTFUL = "means nothing here", "may mean nothing here"
 NO_FINDING: Final = "has no such finding"
 NO_HEAT: Final = "no heat is shown"
 REACHED, SILENT = "reached", "silent"
@@ -63,7 +63,9 @@ class Opinion:
     known : Reference or None
         What its scores were worth on labelled films.
     strange : str
-        Why what it says means nothing, or empty.
+        Why what it says means nothing, or may mean nothing, or empty.
+    doubtful : bool
+        Whether it only may: it is not known what the model was trained on.
     chosen : mapping of str to float
         Thresholds that a user set, by spelled finding; in [0, 1].
     aim : Aim or None
@@ -74,6 +76,7 @@ class Opinion:
     mark: Mark
     known: Reference | None = None
     strange: str = ""
+    doubtful: bool = False
     chosen: Mapping[str, float] = field(default_factory=dict)
     aim: Aim | None = None
 
@@ -81,6 +84,11 @@ class Opinion:
     def name(self) -> str:
         """The model, as it is called everywhere."""
         return self.scored.model
+
+    @property
+    def worth(self) -> str:
+        """What its score means, where that is nothing, or may be; empty otherwise."""
+        return "" if not self.strange else DOUBTFUL if self.doubtful else NOTHING
 
     def score(self, name: str) -> float | None:
         """Return the score of a finding; None where the model does not have it."""
@@ -132,7 +140,7 @@ def _verdict(found: Sequence[Opinion], name: str) -> list[Part]:
     """Say which models reach their thresholds, and which are silent."""
     loud = [one.name for one in found if one.reaches(name) is True]
     mute = [one.name for one in found if one.reaches(name) is False]
-    common = _common(found, name)
+    common = _common([one for one in found if one.reaches(name) is not None], name)
     own = "its own threshold" if len(loud or mute) == 1 else "their own thresholds"
     threshold = [Part(own)]
     if common is not None:
@@ -158,22 +166,27 @@ def _rest(found: Sequence[Opinion], name: str) -> list[str]:
     """Say of which models nothing can be said."""
     missing = [one.name for one in found if one.score(name) is None]
     there = [one for one in found if one.score(name) is not None]
-    strange = [one.name for one in there if one.strange]
     unknown = [one.name for one in there if not one.strange and one.threshold(name) is None]
     told = []
     if missing:
         told.append(f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} no such finding.")
-    if strange:
-        told.append(f"The score of {listed(strange)} means nothing here.")
+    for worth in (NOTHING, DOUBTFUL):
+        strange = [one.name for one in there if one.worth == worth]
+        told += [f"The score of {listed(strange)} {worth}."] if strange else []
     if unknown:
         told.append(f"No threshold of {listed(unknown)} is known.")
     return told
 
 
 def _common(found: Iterable[Opinion], name: str) -> float | None:
-    """Return the threshold of a finding where all models that have one have the same."""
-    all_of = {one.threshold(name) for one in found if one.score(name) is not None} - {None}
+    """Return the threshold of a finding where all models that it is asked of have the same."""
+    all_of = {one.threshold(name) for one in _judges(found, name)}
     return all_of.pop() if len(all_of) == 1 else None
+
+
+def _judges(found: Iterable[Opinion], name: str) -> list[Opinion]:
+    """Return the models that have a finding and whose score of it may mean something."""
+    return [one for one in found if one.score(name) is not None and not one.strange]
 
 
 def _threshold_from(found: Sequence[Opinion], name: str) -> str:
@@ -182,7 +195,7 @@ def _threshold_from(found: Sequence[Opinion], name: str) -> str:
     if not judged:
         return ""
     if any(spelled(name) in one.chosen for one in judged):
-        return "The threshold is the one set under Method."
+        return "The threshold is the one that was set."
     wheres = {one.known.source.where for one in judged if one.known is not None}
     if len(wheres) == 1 and _common(judged, name) is not None:
         return f"The threshold is how frequent the finding is in {wheres.pop()}."
@@ -229,7 +242,7 @@ def _worth(one: Opinion, name: str) -> tuple[CellWords, ...]:
     score, threshold, place = one.score(name), one.threshold(name), one.place(name)
     if score is None:
         return (CellWords(MISSING, NO_FINDING), *(CellWords(MISSING),) * 4)
-    limit = CellWords(MISSING, NOTHING if one.strange else "not known")
+    limit = CellWords(MISSING, one.worth or "not known")
     if threshold is not None:
         limit = CellWords(percent(threshold), REACHED if one.reaches(name) else SILENT)
     start = (CellWords(score_words(score)), limit)
@@ -270,26 +283,27 @@ def finding_rows(found: Sequence[Opinion], name: str, *, plain: bool) -> tuple[S
 
 def _row(found: Sequence[Opinion], name: str, label: str, *, shaded: bool) -> ScoreRow:
     common = _common(found, name)
-    limits = {one.threshold(name) for one in found if one.score(name) is not None} - {None}
-    last = CellWords(percent(common) if common is not None else OWN if limits else MISSING)
+    own = common is None and any(one.threshold(name) is not None for one in _judges(found, name))
+    last = CellWords(OWN if own else MISSING if common is None else percent(common))
     return ScoreRow(
         label[:1].upper() + label[1:],
-        (*(_score(one, name, common) for one in found), last),
+        (*(_score(one, name, own=own) for one in found), last),
         told=frozenset(i for i, one in enumerate(found) if one.reaches(name)),
         ties=frozenset(i for i, one in enumerate(found) if one.reaches(name) is False),
         shaded=shaded,
     )
 
 
-def _score(one: Opinion, name: str, common: float | None) -> CellWords:
-    """Return a score; under it that it is silent, and its threshold where that is its own."""
+def _score(one: Opinion, name: str, *, own: bool) -> CellWords:
+    """Return a score; under it that it is silent, and its threshold where each has its own."""
     score, threshold = one.score(name), one.threshold(name)
     if score is None:
         return CellWords(MISSING, reason=NO_FINDING)
-    under = [SILENT] if one.reaches(name) is False else [NOTHING] if one.strange else []
-    if threshold is not None and common is None:
-        under.append(f"threshold {percent(threshold)}")
-    return CellWords(score_words(score), ", ".join(under))
+    under = [SILENT if one.reaches(name) is False else one.worth]
+    if own and not one.strange:
+        limit = "not known" if threshold is None else percent(threshold)
+        under.append(f"threshold {limit}")
+    return CellWords(score_words(score), ", ".join(filter(None, under)))
 
 
 def _findings(found: Sequence[Opinion]) -> list[str]:

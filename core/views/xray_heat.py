@@ -8,7 +8,7 @@ import numpy as np
 
 from core.figures.numbers import percent, three
 from core.views.clinic_words import finding
-from core.views.xray_film import score_words
+from core.views.xray_film import HALF, score_words
 from core.xray import heat, localisation
 from core.xray.heat import Frame, Map
 from core.xray.methods import METHODS
@@ -104,26 +104,30 @@ def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.W
     return f"{METHODS[method].label} on the logit, layer {layer}{end}.{seen}"
 
 
-def hidden(score: float, threshold: float) -> str:
-    """Say why heat is not shown at first."""
+def hidden(score: float, threshold: float | None) -> str:
+    """Say why heat is not shown at first; where no threshold is known, a half stands for it."""
+    limit = f"{percent(HALF)}, taken because no threshold of this model is known"
+    if threshold is not None:
+        limit = f"{percent(threshold)}, the threshold of this finding"
     return (
-        f"Heat is hidden: the score, {score_words(score)}, is below {percent(threshold)}, the "
-        "threshold of this finding. Where the model sees next to nothing, colours would only "
-        "suggest something."
+        f"Heat is hidden: the score, {score_words(score)}, is below {limit}. Where the model sees "
+        "next to nothing, colours would only suggest something."
     )
 
 
 def beside(scales: Sequence[str]) -> str:
-    """Say that pictures of several models cannot be compared in strength; empty for fewer.
+    """Say which pictures cannot be compared in strength; empty where all can.
+
+    One with its own scale can be compared with no other, those of several models with theirs not.
 
     Parameters
     ----------
     scales : sequence of str
         What shares the scale of each picture with heat, keys of SCALES.
     """
-    if len(scales) < 2:
-        return ""
-    return ALONE if OWN in scales else BESIDE
+    if OWN in scales:
+        return ALONE
+    return BESIDE if len(scales) > 1 else ""
 
 
 def title(model: str, score: float | None) -> str:

@@ -11,7 +11,7 @@ from core.figures.theme import Tone
 from core.metrics.clinical import Bands
 from core.views.clinic_plain import FEW_FILMS, band_tone
 from core.views.clinic_words import finding, plain_finding
-from core.views.records import Cell, CellWords, Column, FigureCard, ScoreRow, Swatch, Table
+from core.views.records import Cell, CellWords, Column, FigureCard, ScoreRow, Table
 from core.views.xray_film import (
     Reference,
     Scored,
@@ -42,11 +42,6 @@ COLUMNS: Final = (
     Column("high", "high", "share"),
     Column("reading", "in this band the model"),
     Column("note", "note"),
-)
-KEY: Final = (
-    Swatch("says more than it should", "over", "dot"),
-    Swatch("says less", "under", "dot"),
-    Swatch("may keep its word; too few to tell", "few", "ring"),
 )
 DOT_COLUMNS: Final = (
     Column("low", "scored from", "share"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
+from unicodedata import combining, normalize
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -22,7 +23,8 @@ INK, PAPER, QUIET, LINE, ALARM = "#1B1F24", "#FFFFFF", "#667080", "#E5E7EB", "#B
 DASH: Final = 10
 EDGE: Final = 36  # of a sheet
 RAMP: Final = 180  # pixels of the scale of the colours, where a panel is wide
-WRITTEN: Final = str.maketrans({"\u202f": " ", "γ": "gamma"})  # what the font does not have
+WRITTEN: Final = str.maketrans({"γ": "gamma", "λ": "lambda", "−": "-", "–": "-", "×": "x"})
+MISSING: Final = "\uffff"  # no font has it, so it is drawn as what a font lacks is
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
@@ -269,11 +271,31 @@ def _text(
 
 
 def _lines(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> list[str]:
+    """Return words in lines of a width; a word that is wider than one goes on in the next."""
     lines = [""]
-    for word in text.translate(WRITTEN).split():
+    for word in _written(text).split():
         longer = f"{lines[-1]} {word}".strip()
         if lines[-1] and draw.textlength(longer, font) > width:
             lines.append(word)
         else:
             lines[-1] = longer
+        while len(lines[-1]) > 1 and draw.textlength(lines[-1], font) > width:
+            line = lines[-1]
+            fits = [n for n in range(1, len(line)) if draw.textlength(line[:n], font) <= width]
+            n = max(fits, default=1)
+            lines[-1:] = [line[:n], line[n:]]
     return lines
+
+
+def _written(text: str) -> str:
+    """Return words in letters that the font has: spelled, without accents, or as "?"."""
+    plain = "".join(c if _has(c) else normalize("NFKD", c) for c in text.translate(WRITTEN))
+    return "".join(c if _has(c) or c.isspace() else "?" for c in plain if not combining(c))
+
+
+@cache
+def _has(letter: str) -> bool:
+    """Whether the font has a letter."""
+    font = _font(19)
+    lacking, drawn = font.getmask(MISSING), font.getmask(letter)
+    return drawn.size != lacking.size or bytes(drawn) != bytes(lacking)

@@ -52,7 +52,7 @@ def _models(study: Study, drawn: list[Drawn], *, plain: bool) -> None:
     for text in views.sources(found):
         widgets.caption(text)
     if not study.strange:
-        clinic.care((views.DIFFER,), RISK)
+        clinic.care(study.care, RISK)
 
 
 def _findings(study: Study, *, plain: bool) -> None:

@@ -168,9 +168,10 @@ def _picture(
         return Drawn(seen, bare, index, scale)
     score = seen.scored.scores[index]
     threshold = _threshold(known, name)
+    least = views.HALF if threshold is None else threshold
     place = f"{film.digest}.{seen.model.id}.{views.spelled(name)}"
     anyway = f"xray.anyway.{place}"
-    if score < threshold and not st.session_state.get(anyway):
+    if score < least and not st.session_state.get(anyway):
         why = words.hidden(score, threshold)
         return Drawn(seen, bare, index, scale, why, ("Show anyway", anyway))
     compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
@@ -236,10 +237,9 @@ def films_question(film: Film, seen: Looked, index: int) -> dict[str, Any]:  # p
     }
 
 
-def _threshold(known: Reference | None, name: str) -> float:
-    """Return below which score heat is hidden."""
-    kept = st.session_state.get(_threshold_key(name))
-    return views.threshold_of(known, name) if kept is None else float(kept) / 100.0
+def _threshold(known: Reference | None, name: str) -> float | None:
+    """Return the threshold of a finding: the one set, else its frequency, else none."""
+    return thresholds([name]).get(views.spelled(name), views.frequency(known, name))
 
 
 def _threshold_key(name: str) -> str:
@@ -275,10 +275,17 @@ def _threshold_box(study: Study) -> None:
         if study.several
         else f"At first {views.threshold_words(known, name)}",
     )
+    if key in st.session_state:
+        label = "Back to each model’s own" if study.several else "Back to the model’s own"
+        st.button(label, key=f"{box}.own", on_click=_take_back, args=(key,))
 
 
 def _keep_threshold(key: str, box: str) -> None:
     st.session_state[key] = st.session_state[box]
+
+
+def _take_back(key: str) -> None:
+    st.session_state.pop(key, None)
 
 
 def _draw(study: Study, shown: Drawn) -> None:
@@ -292,8 +299,6 @@ def _draw(study: Study, shown: Drawn) -> None:
     )
     if scene.heat is not None:
         legend(words.LEGENDS[shown.scale])
-        if shown.scale == words.OWN and not study.several:
-            widgets.caption(words.ALONE)
         if not state.plain():
             widgets.caption(words.provenance(seen.method, seen.layer, scene.heat.top, seen.frame))
     elif shown.why_not:

@@ -22,11 +22,11 @@ from pages.ui.xray_study import Study
 
 
 def draw(study: Study, drawn: list[Drawn]) -> None:
-    """Draw the downloads; no name of a file is part of any."""
+    """Draw the downloads; no name of a film’s file is part of any."""
     with st.container(horizontal=True, key="xray.save"):
         st.download_button(
             "Picture, PNG",
-            lambda: picture.sheet(_sheet(study, drawn)),
+            lambda: picture.sheet(sheet(study, drawn)),
             "candor_film.png",
             "image/png",
             key="xray.save.png",
@@ -43,7 +43,7 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
             widgets.save(table, "film", "Table, CSV")
         st.download_button(
             "All of it, one HTML file",
-            lambda: sheet_html(_page(study, drawn)),
+            lambda: sheet_html(page(study, drawn)),
             "candor_film.html",
             "text/html",
             key="xray.save.html",
@@ -57,7 +57,7 @@ def _opinions(study: Study, drawn: list[Drawn]) -> tuple[Opinion, ...]:
     return study.opinions([one.aim for one in drawn])
 
 
-def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
+def page(study: Study, drawn: list[Drawn]) -> PageSheet:
     """Return the view as one file: the picture to save, the bands, the findings."""
     alt = f"{study.film.title} as the models see it; the text below says the same."
     return PageSheet(
@@ -69,17 +69,14 @@ def _page(study: Study, drawn: list[Drawn]) -> PageSheet:
         _cards(study),
         _tables(study, drawn),
         words.CAPTION,
-        ((alt, picture.sheet(_sheet(study, drawn))),),
+        ((alt, picture.sheet(sheet(study, drawn))),),
     )
 
 
 def _care(study: Study) -> tuple[str, ...]:
-    """Return what must be read beside scores; of models side by side, what they differ in."""
-    if study.strange:
-        return ()
-    if not study.several:
-        return (*study.care, RISK)
-    return (*filter(None, study.stranges), beside.DIFFER, RISK)
+    """Return what must be read beside scores; of one model the sentence says why it is strange."""
+    why = tuple(filter(None, study.stranges)) if study.several else ()
+    return why if study.strange else (*why, *study.care, RISK)
 
 
 def _cards(study: Study) -> tuple[FigureCard, ...]:
@@ -109,7 +106,7 @@ def _tables(study: Study, drawn: list[Drawn]) -> tuple[tuple[str, Table], ...]:
     )
 
 
-def _sheet(study: Study, drawn: list[Drawn]) -> Sheet:
+def sheet(study: Study, drawn: list[Drawn]) -> Sheet:
     """Return the picture to save: with banner, scores, scale, method and what heat is not."""
     heading = f"{finding(study.name)}. {study.film.title}"
     counted: tuple[str, ...] = ()

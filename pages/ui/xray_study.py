@@ -74,7 +74,7 @@ class Study:
     def opinions(self, aims: Sequence[Aim | None] = ()) -> tuple[Opinion, ...]:
         """Return what each model says, with where its heat points as far as that is given."""
         return tuple(
-            Opinion(one.scored, mark, known, strange, self.chosen, aim)
+            Opinion(one.scored, mark, known, strange, one.model.synthetic is None, self.chosen, aim)
             for one, mark, known, strange, aim in zip(
                 self.seen,
                 self.marks,
@@ -115,8 +115,12 @@ class Study:
 
     @property
     def care(self) -> tuple[str, ...]:
-        """What must be read beside a score; nothing where the score says nothing."""
-        return () if self.strange else views.care(self.main.scored, self.index, self.known)
+        """What must be read beside scores; nothing where they say nothing."""
+        if self.strange:
+            return ()
+        if self.several and any(one.place(self.name) for one in self.opinions()):
+            return (xray_beside.DIFFER,)
+        return views.care(self.main.scored, self.index, self.known)
 
     @property
     def sentence(self) -> Sentence:

@@ -2,7 +2,7 @@
 
 from core.views import xray_film as views
 from core.views import xray_tables as tables
-from core.views.clinic_plain import RISK
+from core.views.clinic_plain import KEY, RISK
 from pages.ui import clinic, widgets, xray_sources
 from pages.ui.xray_study import Study
 
@@ -26,6 +26,6 @@ def bands(study: Study) -> None:
     """Draw what films of every score were labelled with, and which run that is where one picks."""
     if study.known is not None:
         widgets.figure(tables.bands_card(study.main.scored, study.index, study.known))
-        widgets.key(tables.KEY)
+        widgets.key(KEY)
     if not study.strange and not study.main.model.run:
         xray_sources.count_on(study.main.model)

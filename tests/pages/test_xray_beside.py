@@ -1,13 +1,32 @@
 """Several models on one film, on the page Chest X-ray with a real warm process."""
 
+import io
 import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from core.xray import phantom
+from core.figures.runs import marks
+from core.inference.film_model import FilmModel
+from core.inference.preprocessing import Preprocessing
+from core.reports.html import sheet_html
+from core.views.clinic_plain import RISK
+from core.views.xray_beside import DIFFER
+from core.views.xray_film import Scored
+from core.views.xray_heat import ALONE, OWN, Aim
+from core.xray import heat, phantom, picture
+from core.xray.picture import Heat, Look
+from pages.ui import xray_save
+from pages.ui.cache_xray import Model, Scene
+from pages.ui.xray_ask import Looked
+from pages.ui.xray_films import Film
+from pages.ui.xray_pictures import Drawn
+from pages.ui.xray_study import Study
+from tests.core.views.test_xray_film import NAMES, known
 from tests.pages import seen
 from tests.pages.seen import fine, said, until
 from tests.pages.test_xray_page import (  # noqa: F401  fixtures
@@ -28,8 +47,107 @@ def table(test: AppTest, label: str) -> list[list[str]]:
     return [[re.sub("<small>", "|", cell) for cell in row] for row in told]
 
 
+def saved(test: AppTest) -> set[str]:
+    """What the page offers to save."""
+    return {one.proto.label for one in test.get("download_button")}
+
+
 def texts(row: list[str]) -> list[str]:
     return [re.sub("<[^>]*>", "", cell) for cell in row]
+
+
+FILM = Film("f1", "Film 1", np.full((300, 300), 90, np.uint8), {}, "d" * 32, (), {})
+HOW = FilmModel("densenet_small", 2, 1, Preprocessing((64, 64), (0.5,), (0.25,)), "w")
+WHY = "Ours was trained on synthetic films alone."
+
+
+def looked(name: str, synthetic: bool | None, score: float = 0.74, run: str = "") -> Looked:
+    model = Model(f"own-{name}", name, HOW, NAMES, synthetic, run)
+    return Looked(
+        model, Scored(name, NAMES, (score, 0.01)), ("relu",), {}, heat.WHOLE, "relu", "gradcam"
+    )
+
+
+def study(*of: Looked, counted: bool = True) -> Study:
+    """A film of a person; models that saw such films know 100 of them."""
+    references = [known() if counted and not one.model.synthetic else None for one in of]
+    return Study(FILM, of, 0, tuple(references))
+
+
+def drawn(of: Study, scale: str = "findings", *, hot: tuple[bool, ...]) -> list[Drawn]:
+    """Pictures, some of them with heat that points into a box."""
+    spot = Heat(np.eye(4, dtype=np.float32), heat.WHOLE, 1.0)
+    return [
+        Drawn(
+            seen,
+            Scene("k", FILM.pixels, spot if warm else None, Look("overlay"), (), ""),
+            0,
+            scale,
+            aim=Aim(True, 0.625) if warm else None,
+        )
+        for seen, warm in zip(of.seen, hot, strict=True)
+    ]
+
+
+def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
+    of = study(looked("Theirs", None), looked("Other", None, 0.1), looked("Ours", True))
+    pictures = drawn(of, hot=(True, False, True))
+    page = xray_save.page(of, pictures)
+    assert [one.startswith(WHY) for one in page.said] == [True, False, False]
+    assert page.said[1:] == (DIFFER, RISK)
+    assert [card.title for card in page.cards] == [
+        "Theirs: score against what was found",
+        "Other: score against what was found",
+    ]
+    assert len({card.key for card in page.cards}) == 2
+    told = unescape(re.sub("<[^>]*>", " ", sheet_html(page)))
+    for words in (WHY, DIFFER, RISK, "Theirs: score against", "Other: score against"):
+        assert words in told
+    (models, findings) = page.tables
+    assert [row[0] for row in models[1].rows] == ["Theirs", "Other", "Ours"]
+    assert len(findings[1].rows) == len(NAMES)
+    sheet = xray_save.sheet(of, pictures)
+    aim = "the strongest place lies in the box, with 62.5\u202f% of the heat in it."
+    assert [one for one in sheet.lines if one.endswith(aim)] == [f"Theirs: {aim}", f"Ours: {aim}"]
+    assert any(one.startswith(WHY) for one in sheet.lines)
+    assert RISK in sheet.lines
+    assert [one.title for one in sheet.panels] == ["Theirs: 74", "Other: 10", "Ours: 74"]
+    assert Image.open(io.BytesIO(picture.sheet(sheet))).width == picture.SHEET
+
+
+def test_a_file_of_models_that_are_all_strange_says_why_and_warns_of_no_score():
+    of = study(looked("Ours", True), looked("Mine", True))
+    page = xray_save.page(of, drawn(of, hot=(True, True)))
+    assert [one.split(" was ")[0] for one in page.said] == ["Ours", "Mine"]
+    assert of.strange == " ".join(page.said)
+    assert page.cards == ()
+    assert study(looked("Ours", True), looked("Theirs", None)).strange == ""
+    alone = study(looked("Ours", True))
+    assert xray_save.page(alone, drawn(alone, hot=(True,))).said == ()  # the sentence says it
+
+
+def test_what_models_without_a_test_set_score_is_said_to_be_no_frequency():
+    of = study(looked("Theirs", None), looked("Other", None), counted=False)
+    (care, risk) = xray_save.page(of, drawn(of, hot=(False, False))).said
+    assert care.startswith("A score is the model’s own number, not a frequency")
+    assert risk == RISK
+    assert study(looked("Theirs", None), looked("Ours", True)).care == (DIFFER,)
+
+
+@pytest.mark.parametrize("hot", [(True, False), (True,)])
+def test_a_picture_with_its_own_scale_says_so_where_it_is_saved(hot):
+    of = study(*(looked(name, None) for name in ("Theirs", "Other")[: len(hot)]))
+    assert ALONE in xray_save.sheet(of, drawn(of, OWN, hot=hot)).lines
+    assert ALONE not in xray_save.sheet(of, drawn(of, hot=hot)).lines
+
+
+def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not_known():
+    of = study(looked("Theirs", None, run="run-1"), looked("Other", False))
+    assert of.marks == marks(["run-1", "own-Other"])
+    assert [one.mark for one in of.opinions()] == list(of.marks)
+    drawn_film = Film("s1", "Synthetic film 1", FILM.pixels, {}, "e" * 32, (), {}, synthetic=True)
+    found = Study(drawn_film, of.seen, 0, (None, None)).sentence.text
+    assert "The score of Other means nothing here. The score of Theirs may mean nothing" in found
 
 
 @pytest.mark.slow
@@ -90,12 +208,47 @@ def test_a_silent_model_has_no_heat_and_nothing_to_check(xray):  # noqa: F811
     assert rows[silent][2].endswith("|silent")
     assert rows[loud][2].endswith("|reached")
     assert said(test).count("Heat is hidden") == 1
+    assert {"Findings, CSV", "Models, CSV", "All of it, one HTML file"} <= saved(test)
     test.query_params["closer"] = ["phantom-ce", "phantom-fcl"][silent]
     fine(test.run())
     assert "is shown, so there is none to check" in said(test)
     assert "Sanity check of this map" not in labels(test)
     test.session_state["plain"] = True
     assert "For a small spot this film scores" in said(fine(test.run()))
+    assert "The threshold is the one that was set." in said(test)
+    test.session_state["plain"] = False
+    fine(test.run())
+    button(test, "Back to each model’s own").click()
+    fine(test.run())
+    assert "the one that was set" not in said(test)
+    assert "The threshold is how frequent the finding is in" in said(test)
+    assert "Back to each model’s own" not in labels(test)
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    assert box.value < 50.0  # the finding's frequency in the first one's test set
+
+
+@pytest.mark.slow
+def test_an_assumed_threshold_is_called_one_and_what_was_set_is_taken_back(xray, weights):  # noqa: F811
+    test = with_model(drop(xray(), ("a.png", film())), weights)
+    assert "Back to the model’s own" not in labels(test)
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    box.set_value(100.0)
+    fine(test.run())
+    assert "the threshold of this finding" in said(test)
+    button(test, "Back to the model’s own").click()
+    fine(test.run())
+    assert "the threshold of this finding" not in said(test)
+    (box,) = [one for one in test.number_input if "Hide heat" in one.label]
+    assert box.value == 50.0
+    test.query_params["finding"] = "hernia"
+    fine(test.run())
+    hidden = "taken because no threshold of this model is known" in said(test)
+    assert hidden != ("strong influence" in said(test))
+    box.set_value(0.0)
+    test.query_params["scale"] = "own"
+    text = said(fine(test.run()))
+    assert "strongest in this picture alone" in text
+    assert text.count(ALONE) == 2  # under the picture, and where the scale is chosen
 
 
 @pytest.mark.slow

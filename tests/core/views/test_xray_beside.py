@@ -74,7 +74,7 @@ def test_a_threshold_that_was_set_is_that_of_all():
     found = tuple(replace(one, chosen={"effusion": 0.6}) for one in three())
     assert text(found).endswith(" A reaches the threshold (60.0\u202f%), B and C stay silent.")
     said = views.sentence(found, NAME, plain=False).second
-    assert said == "The threshold is the one set under Method."
+    assert said == "The threshold is the one that was set."
 
 
 def test_nothing_is_said_of_whom_nothing_is_known():
@@ -88,6 +88,10 @@ def test_nothing_is_said_of_whom_nothing_is_known():
     assert text((strange, strange)) == (
         "For effusion this film scores 90 of 100 with D and 90 with D. The score of D and D means "
         "nothing here."
+    )
+    perhaps = replace(strange, doubtful=True)
+    assert text((strange, perhaps)).endswith(
+        " The score of D means nothing here. The score of D may mean nothing here."
     )
     assert strange.reaches(NAME) is None
     assert views.sentence((strange, strange), NAME, plain=False).second == ""
@@ -109,7 +113,8 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         ("in the box", ""),
         ("62.5\u202f%", ""),
     ]
-    assert rows[1].cells[1].interval == "silent"
+    assert [row.cells[1].interval for row in rows] == ["reached", "silent", "reached"]
+    assert [(row.told, row.ties) for row in rows] == [({0}, set()), (set(), {0}), ({0}, set())]
     assert [one.value for one in rows[1].cells[5:]] == ["outside it", "25.0\u202f%"]
     assert rows[2].cells[5].interval == "no heat is shown"
     assert all(
@@ -127,6 +132,9 @@ def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
     rows = views.model_rows(found, NAME, boxes=False)
     assert [row.cells[1].interval for row in rows[:2]] == ["not known", "means nothing here"]
     assert rows[2].cells[0].interval == "has no such finding"
+    perhaps = replace(found[1], doubtful=True)
+    (row,) = views.model_rows((perhaps,), NAME, boxes=False)
+    assert row.cells[1].interval == "may mean nothing here"
     assert views.sources(found) == ()
 
 
@@ -145,6 +153,21 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
     assert (rows[1].told, rows[1].ties) == ({1}, {0})
     assert [cell.value for cell in rows[0].cells[:3]] == ["90", "1", "30"]
     assert views.finding_rows(found, NAME, plain=True)[1].name == "Fluid around the lung (Effusion)"
+
+
+@pytest.mark.parametrize(
+    ("other", "last", "under"),
+    [
+        ({}, "each its own", ["threshold 29.0\u202f%", "threshold not known"]),
+        ({"strange": "D saw none."}, "29.0\u202f%", ["", "means nothing here"]),
+        ({"strange": "D?", "doubtful": True}, "29.0\u202f%", ["", "may mean nothing here"]),
+    ],
+)
+def test_a_threshold_is_that_of_a_row_only_where_every_model_of_it_has_it(other, last, under):
+    found = (opinion("A", 0.74, known=known()), opinion("D", 0.5, mark=D, **other))
+    (row,) = [one for one in views.finding_rows(found, NAME, plain=False) if one.shaded]
+    assert row.cells[-1].value == last
+    assert [cell.interval for cell in row.cells[:-1]] == under
 
 
 def test_the_files_have_names_thresholds_and_what_they_are_not_for():
@@ -186,4 +209,4 @@ def test_the_files_have_names_thresholds_and_what_they_are_not_for():
 def test_strength_is_not_to_be_compared_between_models():
     assert beside([FINDINGS]) == beside([]) == ""
     assert beside([FINDINGS, FILMS]) == BESIDE
-    assert beside([OWN, OWN, OWN]) == ALONE
+    assert beside([OWN, OWN, OWN]) == beside([OWN]) == ALONE

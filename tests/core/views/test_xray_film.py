@@ -12,7 +12,8 @@ from core.reports.html import Sheet, sheet_html
 from core.reports.table import csv_text
 from core.views import xray_film as views
 from core.views import xray_tables as tables
-from core.views.clinic_words import Source
+from core.views.clinic_plain import KEY, band_tone
+from core.views.clinic_words import TONES, Source
 from core.views.xray_film import Reference, Scored
 from core.xray import picture
 from core.xray.phantom import FINDINGS
@@ -162,6 +163,18 @@ def test_the_alt_text_of_the_bands_names_the_films_own():
     assert card.table.rows[7][2] == 48
     assert card.explanation == "this film’s band is the large one"
     assert tables.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
+
+
+def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
+    """Of 2,000 films each: 200 labelled at 5 %, 10 at 5 %, 100 at 5 %; and 30 films too few."""
+    tones = set()
+    for labelled, n in ((200, 2000), (10, 2000), (100, 2000), (2, 30)):
+        of = reference([0.05] * n, [1] * labelled + [0] * (n - labelled))
+        tones.add(band_tone(of.bands[0], 0))
+    assert tones == {"over", "under", "sound", "few"}
+    assert {swatch.tone for swatch in KEY} == tones
+    (sound,) = [swatch for swatch in KEY if swatch.tone == "sound"]
+    assert (sound.text, sound.shape) == (TONES["sound"], "ring")
 
 
 def test_models_and_films_of_different_kinds_say_that_it_means_nothing():

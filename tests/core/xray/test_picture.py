@@ -66,11 +66,30 @@ def test_a_picture_has_no_metadata():
 
 def test_a_sheet_spells_the_letter_that_its_font_does_not_have():
     film = picture.coloured(GREY)
-    signed, spelled = (
-        picture.sheet(Sheet(BANNER, "", (Panel(film, name),), ()))
-        for name in ("Focal γ = 3", "Focal gamma = 3")
-    )
-    assert signed == spelled
+    for name, plain in (
+        ("Focal γ = 3, λ = \u22121", "Focal gamma = 3, lambda = -1"),
+        ("e\u0301té, Zürich,\u00a0\u202ffilm \uff21", "ete, Zurich, film A"),
+        ("胸部 net", "?? net"),
+    ):
+        found, spelled = (
+            picture.sheet(Sheet(BANNER, one, (Panel(film, one),), (one,))) for one in (name, plain)
+        )
+        assert found == spelled
+
+
+def test_a_name_without_blanks_stays_within_its_panel():
+    """What stands over a panel is drawn between its edges, and all of it is."""
+    name = "densenet121-res224-all-chexnet_epoch_07.pth.tar:"
+    panels = tuple(Panel(picture.coloured(GREY), one) for one in (f"{name} 74", "B", "C"))
+    drawn = np.asarray(opened(picture.sheet(Sheet(("",), "", panels, ()))))
+    film_from = int(np.flatnonzero((drawn == 90).all(axis=2).any(axis=1))[0])
+    width = (picture.SHEET - 2 * picture.EDGE - 2 * 24) // 3
+    ink = (drawn[:film_from] < 128).all(axis=2)
+    assert ink[:, picture.EDGE : picture.EDGE + width].sum() > 200
+    gap = picture.EDGE + width
+    assert not ink[:, gap : gap + 24].any()
+    two = opened(picture.sheet(Sheet(("",), "", (Panel(picture.coloured(GREY), "A"),) * 3, ())))
+    assert drawn.shape[0] > two.height  # the rest of it is in lines below
 
 
 def test_a_sheet_holds_panels_of_their_proportions_and_grows_with_its_words():
