@@ -159,6 +159,7 @@ def test_three_models_are_compared_and_the_one_picked_is_checked(xray):  # noqa:
     text = said(test)
     assert "For cardiomegaly this film scores" in text
     assert text.count("compare where the heat lies, not how strong") == 1
+    assert text.count(DIFFER) == 1
     head, *models = map(texts, table(test, "Cardiomegaly, model by model"))
     assert head[-2:] == ["Strongest place", "Heat in the box"]
     assert [row[0][1:] for row in models] == names  # behind their badges
