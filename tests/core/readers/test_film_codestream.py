@@ -263,6 +263,19 @@ def test_a_frame_that_lies_about_its_size_is_refused(
     assert refused(holding(dataset(values, 12), lying, syntax))
 
 
+@pytest.mark.parametrize("syntax", STREAMS)
+def test_no_decoder_sees_a_codestream_of_another_size(
+    syntax: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take memory for what the codestream says, not for what the tags say."""
+    seen: list[bytes] = []
+    for name in ("jpeg8_decode", "jpegls_decode"):
+        monkeypatch.setattr(film_codestream, name, lambda data, **_: seen.append(data))
+    values, stream = STREAMS[syntax]
+    assert refused(holding(dataset(values.repeat(2, 0), 12), stream, syntax))
+    assert not seen
+
+
 @pytest.mark.parametrize("syntax", [FIRST_ORDER, LS])
 def test_a_frame_that_differs_from_its_tags_is_refused(syntax: str) -> None:
     stream = STREAMS[syntax][1]
