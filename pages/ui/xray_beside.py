@@ -33,7 +33,7 @@ def draw(study: Study, settings: Settings, picked: Sequence[Model], *, plain: bo
     `picked` are the models asked for, some of which may not have answered.
     """
     for text in filter(None, study.stranges):
-        widgets.caveat("This says nothing here", text)
+        widgets.caveat("Not its kind of film", text)
     drawn = xray_pictures.draw(study, settings)
     _models(study, drawn, plain=plain)
     _findings(study, plain=plain)

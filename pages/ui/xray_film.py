@@ -66,7 +66,7 @@ def draw(*, plain: bool) -> str:
         with said:
             seen = _looked([models[one] for one in picked], film)
         if seen:
-            study = _study(film, seen, _finding(seen, plain=plain))
+            study = _study(film, seen, _finding(seen, alone=len(picked) == 1, plain=plain))
             settings = xray_pictures.controls(study, plain=plain)
     if not seen:
         with top:
@@ -124,12 +124,13 @@ def _study(film: Film, seen: tuple[Looked, ...], index: int) -> Study:
     return Study(film, seen, index, references, xray_pictures.thresholds(names))
 
 
-def _finding(seen: tuple[Looked, ...], *, plain: bool) -> int:
+def _finding(seen: tuple[Looked, ...], *, alone: bool, plain: bool) -> int:
     """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
 
-    Of several models it is the first one's order, and no score: the table has all of them.
+    Of several models it is the first one's order, and no score: the table has all of them. What
+    the options are called must not change when another model answers, or the choice is lost.
     """
-    scored, several = seen[0].scored, len(seen) > 1
+    scored = seen[0].scored
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
     chosen = state.choice(clinic.NAME, options, TOP)
@@ -137,7 +138,7 @@ def _finding(seen: tuple[Looked, ...], *, plain: bool) -> int:
 
     def label(option: str) -> str:
         k = scored.order[0] if option == TOP else names.index(option)
-        score = "" if several else f", {views.score_words(scored.scores[k])}"
+        score = f", {views.score_words(scored.scores[k])}" if alone else ""
         text = f"{said(scored.findings[k])}{score}"
         return f"Highest: {text}" if option == TOP else text[:1].upper() + text[1:]
 

@@ -177,3 +177,10 @@ def test_three_models_look_at_one_film(visit):
     names = ("Cross-entropy:", "Focal γ = 3:", "FCL:")
     tops = [page.locator("h2", has_text=one).first.bounding_box()["y"] for one in names]
     assert min(np.diff(tops)) > 300  # one below the other
+
+
+def test_a_link_keeps_its_finding_while_models_answer(visit):
+    page = visit("/xray?film=s4&finding=nodule&models=phantom-ce,phantom-focal-3,phantom-fcl")
+    table = page.get_by_role("region", name="Nodule, model by model")
+    expect(table.locator("tbody tr")).to_have_count(3)
+    expect(page).to_have_url(re.compile("finding=nodule"))

@@ -398,7 +398,7 @@ def test_models_side_by_side_look_findings_up_by_name_each_on_its_own_scale(xray
     (own,) = test.session_state["xray.models"]
     (picked,) = [one for one in test.multiselect if "side by side" in one.label]
     picked.set_value(["phantom-ce", own])
-    until(test.run(), lambda: "This says nothing here" in said(test))
+    until(test.run(), lambda: "Not its kind of film" in said(test))
     assert "Heat is hidden" in said(fine(test))  # below 50 %: no test set of this model is known
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
     box.set_value(0.0)
