@@ -103,4 +103,4 @@ def test_a_sheet_of_several_models_says_that_scales_differ():
     )
     for scenes, said in (((hot, hot), True), ((hot, bare), False)):
         drawn = [Drawn(study.main, scene, 0, words.FINDINGS) for scene in scenes]
-        assert (words.BESIDE in xray_save._sheet(study, drawn).lines) == said
+        assert (words.BESIDE in xray_save.sheet(study, drawn).lines) == said
