@@ -112,7 +112,7 @@ def main() -> int:
     options = parser.parse_args()
     images = pictures(options.pictures, options.n)
     source = "smooth made images" if options.pictures is None else "pictures"
-    streaks = "OpenCV's filter" if peers.Magick is None else "ImageMagick"
+    streaks = "OpenCV's filter" if peers.blur_along is peers.plain_blur else "ImageMagick"
     print(
         f"{len(images)} {source}; streaks of motion blur and snow by {streaks}; frost has no peer\n"
     )

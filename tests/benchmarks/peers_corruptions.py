@@ -248,8 +248,8 @@ def jpeg_compression(image, severity, rng):
 
 def pixelate(image, severity, rng):
     side = int(32 * of(severity, 0.95, 0.9, 0.85, 0.75, 0.65))
-    small = Image.fromarray(image).resize((side, side), Image.BOX)
-    return np.asarray(small.resize((32, 32), Image.BOX)).astype(float)
+    small = Image.fromarray(image).resize((side, side), Image.Resampling.BOX)
+    return np.asarray(small.resize((32, 32), Image.Resampling.BOX)).astype(float)
 
 
 def elastic_transform(image, severity, rng):

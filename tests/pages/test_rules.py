@@ -65,7 +65,7 @@ def test_no_cached_function_hides_an_argument_from_its_key(path):
 @pytest.mark.parametrize("path", FILES, ids=id_of)
 def test_every_widget_and_figure_has_a_key(path):
     for call in calls(parsed(path), KEYED):
-        if isinstance(call.func.value, ast.Name) and call.func.value.id == "st":
+        if ast.unparse(call.func).startswith("st."):
             assert "key" in {keyword.arg for keyword in call.keywords}, ast.unparse(call)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -126,7 +127,7 @@ def spline_row(z, found):
 
 def pool_adjacent_violators(x, y):
     """Means of the least-squares rising map at each distinct x, by merging neighbours."""
-    blocks = []
+    blocks: list[list[Any]] = []
     for place in sorted(set(x)):
         own = [b for a, b in zip(x, y, strict=True) if a == place]
         blocks.append([math.fsum(own), len(own), [place]])

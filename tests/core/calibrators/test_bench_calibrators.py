@@ -5,9 +5,10 @@ import pytest
 
 from core.calibrators.focal_map import focal_map
 from tests.benchmarks import bench_calibrators
+from tests.benchmarks.bench_metrics import Data
 from tests.core.calibrators.cases import drawn
 
-DATA = bench_calibrators.Data(*drawn(120, 4, scale=4.0))
+DATA = Data(*drawn(120, 4, scale=4.0))
 WORKLOADS = bench_calibrators.workloads(DATA)
 
 

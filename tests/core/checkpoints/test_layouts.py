@@ -192,7 +192,8 @@ def tiny(torch, filled):
 
 
 def test_timms_saver_with_averages_arguments_and_optimizer(torch, through, tiny, tmp_path):
-    from timm.utils import CheckpointSaver, ModelEmaV3
+    from timm.utils.checkpoint_saver import CheckpointSaver
+    from timm.utils.model_ema import ModelEmaV3
 
     ema = ModelEmaV3(tiny, decay=0.5)
     adam = torch.optim.AdamW(tiny.parameters(), lr=0.01)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.datasets.base import Data
-from core.datasets.films import FINDINGS
+from core.datasets.findings import FINDINGS
 from core.datasets.load import load
 from core.datasets.stream import StreamedPart
 from core.errors import Refused

@@ -1,7 +1,7 @@
 """One picture: its pixels as stored, or one clear refusal that names it; and many, streamed."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -212,6 +212,7 @@ def test_a_broken_picture_stops_the_stream_at_its_batch(streamed: StreamedPart) 
 
 def test_a_stream_left_early_leaves_no_thread(streamed: StreamedPart) -> None:
     stream = streamed.images(torch.arange(40).split(2), CPU)
+    assert isinstance(stream, Generator)
     next(stream)
     stream.close()
     assert [t.name for t in threading.enumerate() if t.name.startswith("pictures")] == []

@@ -14,6 +14,7 @@ from core.jobs.local import LocalJobs
 from core.jobs.processes import marked
 from core.jobs.records import State
 from core.library import Library
+from core.training.progress import Progress
 from tests.core.inference.test_calls import small
 from tests.core.inference.test_job import CONFIG
 from tests.core.jobs.conftest import ended, until
@@ -65,6 +66,7 @@ def test_an_evaluation_says_how_far_it_is_and_stops_when_told(jobs, weights):
     )
     (job,) = jobs.submit([slow], weights=weights)
     progress = until(lambda: jobs.progress(job.id))
+    assert isinstance(progress, Progress)
     assert (progress.epoch, progress.n_epochs, progress.n_batches) == (0, 2, 997)
     assert progress.batch % 4 == 0
     assert np.isfinite(progress.left)

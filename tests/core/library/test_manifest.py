@@ -47,7 +47,7 @@ def test_manifest_comes_back_equal_through_json_text(name):
     assert from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
 
 
-WRONG = {
+WRONG: dict[tuple[str, ...], list[object]] = {
     ("n_classes",): [0, -1, True, 2.0, "3", None],
     ("name",): ["", 7, None],
     ("id",): ["../x", "", 3],

@@ -2,6 +2,8 @@
 
 import pytest
 
+from core.metrics import METRICS
+from core.metrics.ranked import Ranked
 from tests.benchmarks import bench_metrics
 
 
@@ -17,13 +19,12 @@ def test_peers_measure_the_same_quantity():
     data = bench_metrics.make("S")
     confidence, correct = bench_metrics.peer_top(data)
     rows = data.predictions()
-    ranked = bench_metrics.Ranked.of(rows.outcomes(None))
-    metrics = bench_metrics.METRICS
+    ranked = Ranked.of(rows.outcomes(None))
     top = (confidence, correct)
     for ours, peer, tolerance in (
-        (metrics["ece"].function(ranked), bench_metrics.peer_ece(*top), 1e-6),
-        (metrics["ece_em"].function(ranked), bench_metrics.peer_equal_mass(*top), 1e-6),
-        (metrics["classwise_ece"].function(rows), bench_metrics.peer_classwise(data), 1e-6),
-        (metrics["smece"].function(ranked), bench_metrics.peer_smece(*top), 1e-2),
+        (METRICS["ece"].function(ranked), bench_metrics.peer_ece(*top), 1e-6),
+        (METRICS["ece_em"].function(ranked), bench_metrics.peer_equal_mass(*top), 1e-6),
+        (METRICS["classwise_ece"].function(rows), bench_metrics.peer_classwise(data), 1e-6),
+        (METRICS["smece"].function(ranked), bench_metrics.peer_smece(*top), 1e-2),
     ):
         assert abs(ours - peer) < tolerance

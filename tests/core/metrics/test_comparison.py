@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.metrics import comparison
 from core.metrics.comparison import Rows, compare, compared, why_not
+from core.metrics.paired import PAIRED
 from core.predictions import Predictions, ScoreKind, Task
 
 RNG = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def test_every_run_is_compared_with_the_reference_at_the_shared_level(three):
             values = [three[k].audit.main.metrics[metric].value for k in (i, 1)]
             assert one.value == pytest.approx(values[0] - values[1], abs=1e-15)
             assert one.level == found.level
-    assert set(found.differences[0]) == set(comparison.PAIRED)
+    assert set(found.differences[0]) == set(PAIRED)
 
 
 def test_two_runs_keep_the_full_level(three):

@@ -13,6 +13,7 @@ from core.configs import AuditConfig, BinRule
 from core.errors import UsageError
 from core.metrics import METRICS, clinical, suite
 from core.metrics.notices import notices
+from core.metrics.ranked import Ranked
 from core.metrics.records import BinTable, Floor, Gap
 from core.metrics.verdict import fullest_bin, points, share, verdict
 from core.predictions import Predictions, ScoreKind, Task
@@ -99,7 +100,7 @@ def test_every_number_is_a_plain_python_number(task):
 def test_values_are_those_of_the_registry():
     rows = multiclass()
     found = suite.audit(rows, QUICK).main.metrics
-    ranked = suite.Ranked.of(rows.outcomes(None))
+    ranked = Ranked.of(rows.outcomes(None))
     for name, score in found.items():
         metric = METRICS[name]
         assert score.value == metric.function(rows if metric.needs == "scores" else ranked), name
@@ -385,7 +386,7 @@ def test_chest_aurocs_agree_with_scikit_learn():
     y = np.array([row[1:] for row in truth if row[0] in stated], dtype=np.int64)
     rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, y)
     for index in range(14):
-        ranked = suite.Ranked.of(rows.outcomes(index))
+        ranked = Ranked.of(rows.outcomes(index))
         expected = roc_auc_score(y[:, index], p[:, index])
         assert METRICS["auroc"].function(ranked) == pytest.approx(expected, abs=1e-12)
 

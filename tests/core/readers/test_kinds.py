@@ -1,5 +1,7 @@
 """What the scores are: the written rule, tolerances by dtype and digits, notices that say it."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -157,8 +159,8 @@ def test_readings_of_binary_and_multilabel_scores() -> None:
 
 def test_an_inspection_survives_json() -> None:
     seen = read(p).inspection
-    text = made.json.dumps(seen.to_json())
-    assert Inspection.from_json(made.json.loads(text)) == seen
+    text = json.dumps(seen.to_json())
+    assert Inspection.from_json(json.loads(text)) == seen
     assert seen.layout == "60 rows, 4 columns of probabilities, labels 0..3"
 
 

@@ -1,5 +1,7 @@
 """Files changed at random places are read or refused; nothing else ever leaves a reader."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ VALID = {
     "file.csv": b"\n".join(made.CSV.splitlines()[:13]),
     "file.parquet": made.parquet({**dict(zip(made.NAMES, z.T, strict=True)), "label": y}),
     "file.safetensors": made.safetensors(HEADER, z.tobytes() + y.tobytes()),
-    "file.json": made.json.dumps({"logits": z.tolist(), "labels": y.tolist()}).encode(),
+    "file.json": json.dumps({"logits": z.tolist(), "labels": y.tolist()}).encode(),
     "two.pkl": made.pickled(((z, y), (z, y)), 2),
     "five.pkl": made.pickled({"logits": z, "labels": y}, 5),
     "packed.zip": made.archive({"a.csv": b"\n".join(made.CSV.splitlines()[:13])}),

@@ -9,6 +9,7 @@ import zipfile
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def keys(found: FoundWeights) -> list[str]:
     return [one.group.key for one in found.groups]
 
 
-def state(torch: ModuleType, seed: int = 0) -> dict[str, object]:
+def state(torch: ModuleType, seed: int = 0) -> dict[str, Any]:
     torch.manual_seed(seed)
     layers = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
     return layers.state_dict()

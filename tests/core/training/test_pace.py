@@ -15,7 +15,7 @@ CONFIG = from_json({"data": "digits", "model": "small_cnn", "loss": {"name": "ce
 
 def test_what_is_left_counts_from_where_this_process_began(tmp_path: Path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(pace.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("core.training.pace.time.monotonic", lambda: now[0])
     device = SimpleNamespace(device=torch.device("cpu"))
     parts = SimpleNamespace(config=CONFIG, rows=range(200), epoch=4, fabric=device)
     folder = JobFolder.make(tmp_path / "job", CONFIG)
