@@ -43,6 +43,7 @@ KEY = (
     Swatch("says more than it should", "over", "dot"),
     Swatch("says less", "under", "dot"),
     Swatch("within chance", "sound", "ring"),
+    Swatch("too few to tell", "few", "ring"),
     Swatch("flexible curve and its 95 % band", "ink", "bar"),
 )
 FEW_KEY = (Swatch("too few to tell; the dotted curve has no verdict", "few", "ring"),)

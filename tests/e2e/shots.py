@@ -35,6 +35,7 @@ SHOTS = {
 CLINIC = {
     "xray": ("/xray", 1300),
     "xray_plain": ("/xray?plain=true", 1300),
+    "xray_three": ("/xray?models=phantom-ce,phantom-focal-3,phantom-fcl", 1500),
     "xray_findings": ("/xray?show=findings&run=phantom-ce", 1240),
     "xray_finding": ("/xray?show=finding&run=phantom-ce", 1900),
 }

@@ -426,6 +426,17 @@ def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
     assert few.curve.explanation.startswith("too few events")
 
 
+def test_the_key_names_every_reading_that_is_drawn(honest, stretched, rare):
+    drawn = set()
+    for one in (honest, stretched, rare):
+        shown = finding_view(source(), "Effusion", one)
+        traces = {trace.name for trace in shown.curve.figure("light").data}
+        dots = traces & {"over", "under", "sound", "few"}
+        assert dots <= {swatch.tone for swatch in shown.key}
+        drawn |= dots
+    assert {"few", "over"} <= drawn
+
+
 def test_decision_words_follow_the_numbers(stretched):
     net = stretched.net
     for i in (5, 20, 60):
