@@ -7,9 +7,11 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Event
 from typing import Any
 
@@ -59,10 +61,18 @@ class Work:
         Raises
         ------
         LostWorker
-            The process ended without an answer: it was killed, or memory ran out.
+            The process ended without an answer: it was killed, or memory ran out; or it could not
+            be started.
         """
         session.room().works.discard(self.cancel)
-        code, data = self.answer.result()
+        try:
+            code, data = self.answer.result()
+        except OSError as full:
+            raise LostWorker(
+                "LOST_WORKER",
+                f"the computing process could not be started ({full.strerror})",
+                "free memory or disk space, then try again",
+            ) from full
         if code != 0:
             raise LostWorker(
                 "LOST_WORKER",
@@ -83,20 +93,20 @@ class Work:
 def _run(data: bytes, cancel: Event) -> tuple[int, bytes]:
     """Run one process to its end, or until it is to stop; return its code and what it wrote."""
     # Not multiprocessing: under Streamlit its children would run the page as their main module.
-    with subprocess.Popen(
-        [sys.executable, "-m", "core.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    ) as process:
-        send: bytes | None = data  # once; asked again, it goes on with what is left
-        while True:
-            if cancel.is_set():
-                process.kill()
-            try:
-                out, _ = process.communicate(send, timeout=LOOK_S)
-            except subprocess.TimeoutExpired:
-                send = None
-                continue
-            return process.returncode, out
+    # A file and not a pipe: `communicate` leaves off sending at its first timeout (Python 3.11).
+    with TemporaryFile() as sent:
+        sent.write(data)
+        sent.seek(0)
+        with subprocess.Popen(
+            [sys.executable, "-m", "core.worker"],
+            stdin=sent,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        ) as process:
+            while True:
+                if cancel.is_set():
+                    process.kill()
+                with suppress(subprocess.TimeoutExpired):
+                    out, _ = process.communicate(timeout=LOOK_S)
+                    return process.returncode, out
