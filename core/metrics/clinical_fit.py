@@ -19,6 +19,7 @@ from core.predictions import Outcomes
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
 EXTREME: Final = 1e-6  # rows nearer to 0 or 1 can decide a slope by themselves
+SWAY: Final = 0.1  # of the slope's interval: a move that is larger is told
 STEPS: Final = 200
 CLOSE: Final = 1e-10  # a step in standardised logits that ends the search
 SAME: Final = 1e-9  # logits closer than this state the same risk
@@ -50,6 +51,9 @@ class Recalibration:
     extreme : int
         Rows whose p is less than 1e-6 from 0 or 1, the clipped ones included: their logits lie so
         far out that a handful can decide the slope.
+    swayed : bool
+        Whether they do: without them the slope moves by more than a tenth of its interval, or has
+        none.
 
     Notes
     -----
@@ -65,6 +69,7 @@ class Recalibration:
     events: int
     clipped: int
     extreme: int
+    swayed: bool
 
 
 def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
@@ -105,6 +110,7 @@ def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
         events,
         claims.clipped,
         int(np.count_nonzero((p < EXTREME) | (p > 1.0 - EXTREME))),
+        _swayed(claims, slope, level),
     )
 
 
@@ -127,6 +133,20 @@ def _value(score: Score) -> float:
     return float("nan") if score.value is None else score.value
 
 
+def _swayed(claims: "_Claims", slope: Found, level: float) -> bool:
+    """Whether the slope is another one, or there is none, without rows next to 0 or 1."""
+    inside = (claims.p >= EXTREME) & (claims.p <= 1.0 - EXTREME)
+    if isinstance(slope, str) or inside.all():
+        return False
+    if not inside.any():
+        return True
+    rest = _joint(claims.of_those(inside), level)
+    if isinstance(rest, str) or isinstance(rest[0], str):
+        return True
+    value, low, high = slope
+    return abs(rest[0][0] - value) > SWAY * (high - low)
+
+
 @dataclass(frozen=True)
 class _Claims:
     """Distinct claims (D,) with their logit, rows and events; products of floats are fast."""
@@ -146,6 +166,11 @@ class _Claims:
         clipped = int(rows[(distinct == 0.0) | (distinct == 1.0)].sum())
         logit = np.log(inside) - np.log1p(-inside)
         return cls(distinct, logit, rows.astype(np.float64), events.astype(np.float64), clipped)
+
+    def of_those(self, kept: Bool) -> "_Claims":
+        """Return the claims that are kept."""
+        rows, events = self.rows[kept], self.events[kept]
+        return _Claims(self.p[kept], self.logit[kept], rows, events, self.clipped)
 
 
 def _one_sided(claims: _Claims) -> str:

@@ -137,7 +137,7 @@ def _group_row(one: Subgroup) -> ScoreRow:
             f"{span(one.ece.low, one.ece.high)}; floor {points(one.floor.q95)}",
         ),
     ]
-    judged = ideals[:2] if fit.extreme else ideals  # a few rows next to 0 or 1 decide the slope
+    judged = ideals[:2] if fit.swayed else ideals  # a few rows next to 0 or 1 decide the slope
     away = {i + 2 for i, (score, ideal) in enumerate(judged) if outside(score, ideal)}
     if one.ece.value is not None and one.ece.value > one.floor.q95:
         away.add(len(cells) - 1)

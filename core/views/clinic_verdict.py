@@ -37,9 +37,8 @@ def extremes(source: Source, found: OneFinding) -> str:
 
 
 def hanging(source: Source, found: OneFinding) -> str:
-    """Return what films with scores next to 0 or 1 do to the slope; empty without any."""
-    said = extremes(source, found)
-    return f"much of the slope hangs on {said}" if said else ""
+    """Return that films with scores next to 0 or 1 decide the slope; empty where they do not."""
+    return f"much of the slope hangs on {extremes(source, found)}" if found.fit.swayed else ""
 
 
 def _unjudged(source: Source, found: OneFinding) -> str:
@@ -108,7 +107,7 @@ def _off(found: OneFinding) -> bool:
     """
     if outside(found.fit.in_the_large, 0.0) or _curved(found):
         return True
-    if not found.fit.extreme:
+    if not found.fit.swayed:
         return outside(found.fit.slope, 1.0)
     z = found.audit.metrics["spiegelhalter_z"]
     return z.value is not None and abs(z.value) > quantile(z.level)

@@ -213,3 +213,38 @@ def test_rows_within_a_millionth_of_the_ends_are_counted_and_stay_as_they_are():
     found = clinical.recalibration(*whole)
     assert (found.extreme, found.clipped) == (5, 2 - 1)
     assert found.slope.high < clinical.recalibration(p, y).slope.low  # five rows decide it
+    assert found.swayed
+    assert not clinical.recalibration(p, y).swayed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_next_to_the_ends_sway_a_slope_that_is_another_without_them(seed):
+    rng = np.random.default_rng(seed)
+    p, y = drawn(seed, n=1000)
+    p = np.clip(p, 1e-6, 1 - 1e-6)
+    seen = set()
+    for n in range(1, 7):
+        near = rng.choice([9.9e-7, 1e-8, 4e-13, 1 - 1e-8], n)
+        with_them = np.append(p, near), np.append(y, rng.random(n) < 0.5)
+        few, all_ = clinical.recalibration(p, y).slope, clinical.recalibration(*with_them)
+        moved = abs(all_.slope.value - few.value)
+        swayed = moved > 0.1 * (all_.slope.high - all_.slope.low)
+        assert all_.swayed == swayed
+        seen.add(swayed)
+    fitting = clinical.recalibration(np.append(p, 1e-8), np.append(y, False))
+    assert (fitting.extreme, fitting.swayed) == (1, False)
+    assert True in seen
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "swayed"),
+    [
+        ([1e-8, 1e-7, 1e-8, 1 - 1e-7], [0, 1, 1, 0], True),  # no row is left without them
+        ([0.2, 0.7, 0.8, 1 - 1e-8], [0, 1, 1, 0], True),  # the rest is separated
+        ([0.2, 0.3, 0.7, 1 - 1e-8], [0, 0, 1, 1], False),  # all are: there is no slope
+    ],
+)
+def test_a_slope_that_there_is_with_them_only_is_swayed(p, y, swayed):
+    found = clinical.recalibration(np.array(p), np.array(y, bool))
+    assert (found.slope.value is None) == (not swayed)
+    assert found.swayed == swayed

@@ -317,7 +317,7 @@ def test_no_badge_from_a_curve_of_too_few_events(events):
     if events:  # the curve alone would be beyond chance
         assert found.audit.metrics["ici"].value > found.audit.noise_floor["ici"].q95
     assert badge(source(), found) is None
-    assert badge(source(), replace(found, fit=replace(found.fit, extreme=1))) is None
+    assert badge(source(), replace(found, fit=replace(found.fit, swayed=True))) is None
     assert "too few events" in finding_view(source(), "Effusion", found).sentence.text
 
 
@@ -343,12 +343,12 @@ def test_recalibration_speaks_of_the_other_rows(rows, stretched):
     assert "beyond chance" in said.text
 
 
-def near_zero(n=6, seed=3):
-    """Scores that keep their word, but for a few events that were scored next to 0."""
+def near_zero(n=6, seed=3, event=1):
+    """Scores that keep their word, but for a few films that were scored next to 0."""
     rng = np.random.default_rng(seed)
     p = sigmoid(rng.normal(-1.0, 1.0, N))
     y = (rng.random(N) < p).astype(np.int64)
-    p[:n], y[:n] = 4e-13, 1
+    p[:n], y[:n] = 4e-13, event
     return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, ("no", "Effusion")), n
 
 
@@ -377,6 +377,14 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     assert "1 film scored" in finding_view(source(), "Effusion", single).caption
 
 
+def test_a_film_next_to_zero_that_fits_is_counted_and_nothing_hangs_on_it():
+    rows, _ = near_zero(1, event=0)
+    shown = finding_view(source(), "Effusion", clinic_study.one_finding(rows))
+    assert "1 film scored within a millionth" in shown.numbers[1].note
+    assert "hangs" not in shown.caption + shown.sentence.text
+    assert "no verdict" not in shown.sentence.text
+
+
 def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
     rng = np.random.default_rng(2)
     true = rng.normal(0.0, 3.0, N // 2)
@@ -399,11 +407,11 @@ def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
         for side in (half, ~half)
     )
     found = clinic_study.one_finding(test, fit, "isotonic")
-    for fit_ in (found.fit, replace(found.fit, extreme=0)):
+    for fit_ in (found.fit, replace(found.fit, swayed=False)):
         shown = finding_view(source(N // 2), "Effusion", replace(found, fit=fit_))
         assert "no verdict on the spread of its scores" in shown.sentence.text
         assert "isotonic regression leaves few steps" in shown.sentence.text
-        assert ("millionth" in shown.sentence.text) == (fit_.extreme > 0)
+        assert ("millionth" in shown.sentence.text) == fit_.swayed
 
 
 def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
