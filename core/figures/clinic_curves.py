@@ -120,22 +120,39 @@ def _curve(curve: Curve, ends: Float, theme: Theme, *, few: bool) -> list[go.Sca
 
 @dataclass(frozen=True)
 class ByOutcome:
-    """Scores by outcome: edges (B + 1,) in (0, 1), and rows (B,) with and without the finding."""
+    """Scores by outcome: edges (B + 1,) in (0, 1), and rows (B,) with and without the finding.
+
+    The first and the last bin hold what lies `beyond` the edges too, so many rows in all.
+    """
 
     edges: Float
     with_it: Int
     without: Int
+    beyond: int
+
+    @property
+    def held(self) -> Float:
+        """Edges (B + 1,) of what the bins hold: 0 and 1 at the ends where rows lie beyond."""
+        ends = [0.0, 1.0] if self.beyond else [self.edges[0], self.edges[-1]]
+        return np.concatenate([ends[:1], self.edges[1:-1], ends[1:]])
 
 
 def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
-    """Return the histogram of scores on a log-odds scale; the ends hold what lies beyond."""
-    low, high = reach(np.quantile(p, [0.001, 0.999]))
+    """Return the histogram of scores on a log-odds scale; the ends hold what lies beyond.
+
+    Beyond lies at most one row of a thousand, and one of a hundred of either outcome.
+    """
+    sides = [np.quantile(p[side], [0.01, 0.99]) for side in (y, ~y) if side.any()]
+    low, high = reach(np.concatenate([np.quantile(p, [0.001, 0.999]), *sides]))
     first, last = log_odds(np.array([low, high])).tolist()
     places = np.linspace(first, last, SCORE_BINS + 1)
     edges = 1.0 / (1.0 + np.exp(-places))
     at = np.clip(np.searchsorted(edges, p, side="left") - 1, 0, SCORE_BINS - 1)
-    counts = [np.bincount(at[side], minlength=SCORE_BINS) for side in (y, ~y)]
-    return ByOutcome(edges, *(one.astype(np.int64) for one in counts))
+    with_it, without = (
+        np.bincount(at[side], minlength=SCORE_BINS).astype(np.int64) for side in (y, ~y)
+    )
+    beyond = int(np.count_nonzero((p < edges[0]) | (p > edges[-1])))
+    return ByOutcome(edges, with_it, without, beyond)
 
 
 def distributions(found: ByOutcome, films: str, theme: Theme) -> go.Figure:
@@ -173,7 +190,7 @@ def distributions(found: ByOutcome, films: str, theme: Theme) -> go.Figure:
                 marker={"color": theme.accent if sign > 0 else theme.bars, "line": {"width": 0}},
                 hovertext=[
                     f"{percent(float(a))} to {percent(float(b))}: {count(int(n))} {films} {word}"
-                    for a, b, n in zip(found.edges[:-1], found.edges[1:], rows, strict=True)
+                    for a, b, n in zip(found.held[:-1], found.held[1:], rows, strict=True)
                 ],
                 hovertemplate="%{hovertext}<extra></extra>",
             )

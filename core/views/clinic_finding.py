@@ -225,11 +225,12 @@ def _outcomes_card(source: Source, label: str, found: OneFinding) -> FigureCard:
         Column("with_it", "labelled with it", "count"),
         Column("without", "not labelled with it", "count"),
     )
-    rows = zip(drawn.edges[:-1], drawn.edges[1:], drawn.with_it, drawn.without, strict=True)
+    rows = zip(drawn.held[:-1], drawn.held[1:], drawn.with_it, drawn.without, strict=True)
+    beyond = "; the end bars hold what lies beyond" if drawn.beyond else ""
     return FigureCard(
         "clinic_outcomes",
         "Scores by outcome",
-        "share of each group, log-odds axis",
+        f"share of each group, log-odds axis{beyond}",
         partial(figures.distributions, drawn, source.films),
         f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half of "
         f"the others above {halves[1]}.",

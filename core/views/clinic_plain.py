@@ -1,6 +1,6 @@
 """One finding in plain words: what became of films of a band of scores, as times in 100."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -121,10 +121,14 @@ def plain_view(
         eyebrow=f"Chest X-ray, in plain words · {source.run} · {plain_finding(name)}",
         sentence=band_sentence(source, name, moved, band, prevalence),
         title=f"100 {source.films} like these, by the model’s score",
-        note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}",
+        note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}"
+        + _to(prevalence, "; "),
         icons=hundred(moved, band),
-        key=_key(moved, band),
-        card=_card(source, name, moved, dots, band, _carried(source, share, prevalence)),
+        key=_key(moved, band, counted=prevalence is None),
+        card=replace(
+            _card(source, name, moved, dots, band, _carried(source, share, prevalence)),
+            explanation=_to(prevalence),
+        ),
         swatches=KEY,
         care=_care(source, share, moved, band, prevalence),
         caption=source.caption,
@@ -234,12 +238,18 @@ def hundred(found: Bands, i: int) -> Hundred | None:
     return Hundred(low, value, high)
 
 
-def _key(found: Bands, i: int) -> tuple[str, str, str]:
+def _key(found: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
     times, low, high = of_hundred(found, i)
+    with_it, without = "labelled with the finding", "not labelled with it"
+    if not counted:
+        with_it, without = "would be labelled with the finding", "would not be labelled with it"
+    return f"{with_it}: {times}", f"could be chance: {low} to {high}", without
+
+
+def _to(prevalence: float | None, lead: str = "") -> str:
+    """Return to which prevalence numbers were carried; empty where they were counted."""
     return (
-        f"labelled with the finding: {times}",
-        f"could be chance: {low} to {high}",
-        "not labelled with it",
+        "" if prevalence is None else f"{lead}carried over to a prevalence of {percent(prevalence)}"
     )
 
 

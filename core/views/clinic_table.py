@@ -155,7 +155,7 @@ def _error(label: TargetAudit) -> CellWords:
     score, floor = label.metrics["ece"], label.noise_floor["ece"]
     return CellWords(
         points(score.value, score.low, score.high),
-        f"{span(score.low, score.high)}; floor {points(floor.q95)}",
+        f"{span(score.low, score.high)}; chance: up to {points(floor.q95)}",
     )
 
 

@@ -134,7 +134,7 @@ def _group_row(one: Subgroup) -> ScoreRow:
         *(_two(score, signed=ideal == 0.0) for score, ideal in ideals),
         CellWords(
             points(one.ece.value, one.ece.low, one.ece.high),
-            f"{span(one.ece.low, one.ece.high)}; floor {points(one.floor.q95)}",
+            f"{span(one.ece.low, one.ece.high)}; chance: up to {points(one.floor.q95)}",
         ),
     ]
     judged = ideals[:2] if fit.swayed else ideals  # a few rows next to 0 or 1 decide the slope

@@ -165,4 +165,4 @@ def after(found: OneFinding) -> Error:
 
 
 def _with_floor(error: Error) -> str:
-    return f"{points(error.score.value)}{THIN}% (floor {points(error.floor.q95)})"
+    return f"{points(error.score.value)}{THIN}% (chance: up to {points(error.floor.q95)})"

@@ -222,8 +222,8 @@ def care(scored: Scored, index: int, known: Reference | None) -> tuple[str, ...]
     if not place.few:
         verdict = "" if place.reading == UNJUDGED else f": it {place.reading}"
         found.append(
-            f"Here the model says {in_hundred(float(place.bands.mean[place.i]))} and "
-            f"{place.hundred[0]} were found{verdict}."
+            f"In this band the model says {in_hundred(float(place.bands.mean[place.i]))} on "
+            f"average and {place.hundred[0]} were found{verdict}."
         )
     if known.named:
         found.append(counted(known))

@@ -106,7 +106,7 @@ def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.W
 
 def hidden(score: float, threshold: float | None) -> str:
     """Say why heat is not shown at first; where no threshold is known, a half stands for it."""
-    limit = f"{percent(HALF)}, taken because no threshold of this model is known"
+    limit = f"{percent(HALF)}, taken because no threshold of this model for such films is known"
     if threshold is not None:
         limit = f"{percent(threshold)}, the threshold of this finding"
     return (

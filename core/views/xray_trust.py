@@ -10,7 +10,7 @@ import numpy as np
 from core.figures.film import Pointed
 from core.figures.film import pointing as draw_pointing
 from core.figures.film import similarity as draw_similarity
-from core.figures.numbers import count, in_hundred, points, span
+from core.figures.numbers import count, in_hundred, points, span, two
 from core.views.records import CellWords, Column, FigureCard, ScoreRow, Table
 from core.xray.localisation import Localisation, Share
 
@@ -75,7 +75,7 @@ class Sanity:
     def text(self) -> str:
         """What came out, in words."""
         last = self.similarity[-1]
-        moved = f"With all weights drawn anew its similarity to the trained map is {last:.2f}"
+        moved = f"With all weights drawn anew its similarity to the trained map is {two(last)}"
         if last >= SAME:
             return (
                 f"The map hardly depends on what was learnt. {moved}, where 1 is the same map: it "
@@ -95,7 +95,7 @@ class Sanity:
 def similarity_card(found: Sanity, caption: str) -> FigureCard:
     """Return the similarity of the maps, stage by stage."""
     said = "; ".join(
-        f"{stage} {value:.2f}" for stage, value in zip(found.stages, found.similarity, strict=True)
+        f"{stage} {two(value)}" for stage, value in zip(found.stages, found.similarity, strict=True)
     )
     return FigureCard(
         "similarity",

@@ -16,7 +16,7 @@ from core.views.clinic_study import THRESHOLDS, OneFinding
 from core.views.clinic_use import Use
 from core.views.clinic_verdict import Badge, badge
 from core.views.clinic_words import BANNER, Source, finding, plain_finding
-from core.views.records import FigureCard
+from core.views.records import FigureCard, Table
 from pages.ui import audit, cache, cache_clinic, clinic, clinic_groups, drafts, state, widgets
 from pages.ui.cache_clinic import Ask
 
@@ -55,6 +55,7 @@ def draw(run: cache.Run) -> None:
             widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
             said = plain_finding(name) if state.plain() else finding(name)
             widgets.sentence(views.waiting(said))
+        _boxes()
         return
     if state.plain():
         _plain(run, source, name, found, top)
@@ -155,24 +156,34 @@ def _full(
         widgets.scores("How far off", views.HEADS, view.rows)
         widgets.save(view.table, "finding", "All numbers, CSV")
     use = _threshold(source, found)
-    clinic_groups.draw(ask.run, source, ask)
+    groups = clinic_groups.draw(ask.run, source, ask)
     _test(found)
     widgets.caption(view.caption)
-    clinic.export(_sheet(source, view, decision, use))
+    clinic.export(_sheet(source, view, decision, use, groups))
 
 
-def _sheet(source: Source, view: FindingView, decision: FigureCard, use: Use) -> Sheet:
-    said = (f"{view.badge.title}. {view.badge.text}",) if view.badge else ()
+def _sheet(
+    source: Source,
+    view: FindingView,
+    decision: FigureCard,
+    use: Use,
+    groups: tuple[tuple[str, Table], ...],
+) -> Sheet:
     return Sheet(
         view.eyebrow,
         (BANNER, source.noise),
         view.sentence,
         view.numbers,
-        (*said, use.text),
+        (*_said(view.badge), use.text),
         (view.curve, decision, view.outcomes),
-        (("All numbers", view.table), ("At a threshold", use.table)),
+        (("All numbers", view.table), ("At a threshold", use.table), *groups),
         view.caption,
     )
+
+
+def _said(found: Badge | None) -> tuple[str, ...]:
+    """Return the badge for a file."""
+    return (f"{found.title}. {found.text}",) if found else ()
 
 
 def _decision(source: Source, name: str, found: OneFinding) -> FigureCard:
@@ -200,6 +211,22 @@ def _decision(source: Source, name: str, found: OneFinding) -> FigureCard:
 def _threshold(source: Source, found: OneFinding) -> Use:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
+    at, prevalence = _boxes()
+    here = clinical.classified(found.p, found.y, at / 100)
+    there = None
+    if prevalence is not None:
+        there = clinical.classified(found.p, found.y, at / 100, prevalence=prevalence)
+    use = clinic_use.at_threshold(source, here, there)
+    widgets.second(use.text)
+    widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
+    widgets.save(use.table, "threshold", "Threshold, CSV")
+    return use
+
+
+def _boxes() -> tuple[float, float | None]:
+    """Draw threshold and prevalence, while numbers are computed too: the link keeps them."""
+    if state.plain():
+        return THRESHOLD, _prevalence()
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
         at = st.number_input(
             "Threshold, %",
@@ -213,16 +240,7 @@ def _threshold(source: Source, found: OneFinding) -> Use:
             persist_state="session",
             width=150,
         )
-        prevalence = _prevalence()
-    here = clinical.classified(found.p, found.y, at / 100)
-    there = None
-    if prevalence is not None:
-        there = clinical.classified(found.p, found.y, at / 100, prevalence=prevalence)
-    use = clinic_use.at_threshold(source, here, there)
-    widgets.second(use.text)
-    widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
-    widgets.save(use.table, "threshold", "Threshold, CSV")
-    return use
+        return at, _prevalence()
 
 
 def _prevalence() -> float | None:
@@ -286,7 +304,8 @@ def _plain(
             widgets.title(view.title, view.note)
             clinic.hundred(view.icons, view.key)
         clinic.care(view.care, RISK)
-        _badge(badge(source, found))
+        told = badge(source, found)
+        _badge(told)
     with right:
         widgets.figure(view.card)
         widgets.key(view.swatches)
@@ -297,7 +316,7 @@ def _plain(
             (BANNER, source.noise),
             view.sentence,
             (),
-            (*view.care, RISK),
+            (*view.care, RISK, *_said(told)),
             (view.card,),
             (),
             view.caption,

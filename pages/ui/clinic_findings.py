@@ -16,6 +16,7 @@ from core.views.clinic_findings import (
     order,
 )
 from core.views.clinic_words import BANNER, Source
+from core.views.records import Table
 from pages.ui import audit, cache, cache_clinic, clinic, drafts, frame, state, widgets
 from pages.ui.cache_clinic import Ask
 from pages.ui.escape import esc
@@ -62,12 +63,11 @@ def draw(run: cache.Run) -> None:
     for note in view.notes:
         widgets.caption(note)
     widgets.caption(view.caption)
-    if not state.plain():
-        _temperatures(run, split, source, order(found))
-    clinic.export(_sheet(source, view))
+    more = () if state.plain() else _temperatures(run, split, source, order(found))
+    clinic.export(_sheet(source, view, more))
 
 
-def _sheet(source: Source, view: FindingsView) -> Sheet:
+def _sheet(source: Source, view: FindingsView, more: tuple[tuple[str, Table], ...]) -> Sheet:
     return Sheet(
         view.eyebrow,
         (BANNER, source.noise),
@@ -75,13 +75,15 @@ def _sheet(source: Source, view: FindingsView) -> Sheet:
         view.numbers,
         view.notes,
         tuple(one.card for one in view.small),
-        (("Every finding", view.table),),
+        (("Every finding", view.table), *more),
         view.caption,
     )
 
 
-def _temperatures(run: cache.Run, split: str, source: Source, ranked: tuple[int, ...]) -> None:
-    """Fit both temperatures of every finding when asked, and show what they change."""
+def _temperatures(
+    run: cache.Run, split: str, source: Source, ranked: tuple[int, ...]
+) -> tuple[tuple[str, Table], ...]:
+    """Fit both temperatures of every finding when asked; return what is shown."""
     widgets.title(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
@@ -89,18 +91,20 @@ def _temperatures(run: cache.Run, split: str, source: Source, ranked: tuple[int,
     asked = [Ask(run, split, "heated", k) for k in ranked]
     if state.choice(HEAT, ["no", "yes"], "no") == "no" and not all(map(cache_clinic.known, asked)):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
-        return
+        return ()
     heated = {
         ask.label: found
         for ask, found in cache_clinic.answers(asked).items()
         if ask.label is not None
     }
     if not heated:
-        return
+        return ()
     widgets.second(heat.summary(heated))
     widgets.scores("Temperatures", heat.HEADS, heat.rows(source, heated))
-    widgets.save(heat.table(source, heated), "temperatures", "Temperatures, CSV")
+    table = heat.table(source, heated)
+    widgets.save(table, "temperatures", "Temperatures, CSV")
     widgets.caption(heat.caption(source, cache_clinic.parts(run, split)))
+    return (("Temperatures", table),)
 
 
 def _fit() -> None:

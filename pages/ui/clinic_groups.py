@@ -11,6 +11,7 @@ from core.readers import sandbox
 from core.readers.columns import Columns, Matched, match
 from core.views import clinic_use
 from core.views.clinic_words import Source
+from core.views.records import Table
 from pages.ui import cache, cache_clinic, frame, session, widgets
 from pages.ui.cache_clinic import Ask
 
@@ -28,8 +29,8 @@ class Held:
     matched: Matched | None = None
 
 
-def draw(run: cache.Run, source: Source, one: Ask) -> None:
-    """Draw the door for a table and the subgroups by one of its columns.
+def draw(run: cache.Run, source: Source, one: Ask) -> tuple[tuple[str, Table], ...]:
+    """Draw the door for a table and the subgroups by one of its columns; return what is shown.
 
     Parameters
     ----------
@@ -49,22 +50,24 @@ def draw(run: cache.Run, source: Source, one: Ask) -> None:
     if refused is not None:
         frame.refusal(refused)
     if matched is None or column is None:
-        return
+        return ()
     rows = cache_clinic.shown_rows(run, one.split, recalibrated=bool(one.detail))
     values = matched.columns[column]
     groups = grouping([values[row] for row in rows])
     ask = replace(one, what="groups", detail=(*one.detail, groups))
     found = cache_clinic.answer(ask)
     if found is None:
-        return
+        return ()
     widgets.scores("Subgroups", clinic_use.GROUP_HEADS, clinic_use.group_rows(found))
-    widgets.save(clinic_use.group_table(source, column, found), "subgroups", "Subgroups, CSV")
+    table = clinic_use.group_table(source, column, found)
+    widgets.save(table, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""
     widgets.caption(
         f"{matched.said[:1].upper()}{matched.said[1:]}.{cut} Strong: the interval excludes the "
         "ideal, or ECE exceeds what a perfect model would show. Differences between groups can be "
         f"chance. {source.caption}"
     )
+    return ((f"Subgroups by {column}", table),)
 
 
 def _door() -> None:
@@ -135,7 +138,13 @@ def _column(matched: Matched | None) -> str | None:
         return None
     names = list(matched.columns)
     column = st.selectbox(
-        "Groups by", names, index=None, placeholder="Choose a column", key="clinic.by", width=260
+        "Groups by",
+        names,
+        index=None,
+        placeholder="Choose a column",
+        key=f"clinic.by.{st.session_state.get(DROPS, 0)}",  # another table has other columns
+        persist_state="session",
+        width=260,
     )
     st.button("Forget the table", type="tertiary", key="clinic.forget", on_click=_forget)
     return column

@@ -208,7 +208,9 @@ def _alone(study: Study, settings: Settings, *, plain: bool) -> None:
 
 
 def _findings(study: Study, *, plain: bool) -> None:
-    widgets.title("The findings of this film", "each with its own reference: films of that score")
-    heads = tables.HEADS if study.known is not None else tables.HEADS[:2]
+    known = study.known is not None
+    beside = "each with its own reference: films of that score" if known else ""
+    widgets.title("The findings of this film", beside)
+    heads = tables.HEADS if known else tables.HEADS[:2]
     rows = tables.rows(study.main.scored, study.index, study.known, plain=plain)
     widgets.scores("The findings of this film", heads, rows)

@@ -12,6 +12,7 @@ from scipy import ndimage
 
 from core.arrays import Bool
 from core.errors import AuditError
+from core.figures.numbers import two
 from core.inference.client import Answer, shared
 from core.views import xray_film
 from core.views import xray_heat as words
@@ -86,7 +87,7 @@ def _stages(film: Film, seen: Looked, found: Answer) -> None:
             with st.container(width=SMALL, gap="xxsmall"):
                 coarse = found.arrays["maps"][i]
                 st.image(_small(film, seen.frame, coarse), alt="", width=SMALL)
-                widgets.caption(f"{sanity.stages[i]}: {sanity.similarity[i]:.2f}")
+                widgets.caption(f"{sanity.stages[i]}: {two(sanity.similarity[i])}")
     widgets.caption("Each small map has its own scale: their form is compared, not their strength.")
     how = f"{METHODS[seen.method].label}, layer {found.found['layer']}, seed {SEED}"
     caption = f"{seen.model.name}: {how}."

@@ -185,10 +185,23 @@ def described(n=N, shuffled=True):
     return out.getvalue()
 
 
+def by(test: AppTest):
+    (box,) = [one for one in test.selectbox if one.label == "Groups by"]
+    return box
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """What each run of the page offers as a file."""
+    sheets = []
+    monkeypatch.setattr(clinic, "export", sheets.append)
+    return sheets
+
+
 @pytest.mark.slow
 def test_subgroups_by_a_column_of_a_table_in_any_order(page, keep):
     test = drop(fine(page(run=keep(), show=clinic.ONE, of="0")), described())
-    fine(test.selectbox(key="clinic.by").select("View").run())
+    fine(by(test).select("View").run())
     run = films()
     here = np.arange(N) % 3 == 0
     fit = recalibration(run.column(0)[here], run.labels[here, 0] == 1)
@@ -196,10 +209,10 @@ def test_subgroups_by_a_column_of_a_table_in_any_order(page, keep):
     assert f">{fit.slope.value:.2f}<" in row
     assert "too few events: no verdict" in row
     assert "secret" not in html(test)
-    fine(test.selectbox(key="clinic.by").select("Age").run())
+    fine(by(test).select("Age").run())
     assert "Numbers were cut into quartiles" in html(test)
+    fine(by(test).select("View").run())
     fine(test.button(key="clinic.recalibrate").click().run())
-    fine(test.selectbox(key="clinic.by").select("View").run())
     rest = parts({"test": run}, CUT, "test", share=SHARE, seed=0).test
     shown = sum(int(name[:5]) % 3 == 0 for name in rest.row_ids)
     row = table(test, "Subgroups").split("<span>PA")[1]
@@ -216,7 +229,7 @@ def test_a_table_that_does_not_fit_is_refused_in_words(page, keep):
     test = drop(fine(page(run=run, show=clinic.ONE, of="0")), described(N - 1))
     assert "LENGTH_MISMATCH" in test.error[0].value
     test = drop(test, described(shuffled=False))
-    fine(test.selectbox(key="clinic.by").select("View").run())
+    fine(by(test).select("View").run())
     assert "in the table's order" in html(test)
 
 
@@ -232,6 +245,34 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     assert test.button(key="fitting.stop")
     until(test, lambda: "How far off" in html(test))
     assert table(fine(test), "How far off") == expected
+
+
+@pytest.mark.slow
+def test_choices_outlast_long_work(page, keep, monkeypatch):
+    test = drop(fine(page(run=keep(), show=clinic.ONE, of="0", at="50.0")), described())
+    fine(by(test).select("View").run())
+    monkeypatch.setattr(cache_clinic, "HEAVY_CELLS", 0)
+    test.button(key="clinic.recalibrate").click().run()
+    assert "Looking at Effusion." in html(test)
+    assert test.query_params["at"] == "50.0"
+    until(test, lambda: 'aria-label="Subgroups"' in html(test))
+    assert by(test).value == "View"
+    assert test.number_input(key="at").value == 50.0
+
+
+@pytest.mark.slow
+def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
+    run = keep()
+    test = drop(fine(page(run=run, show=clinic.ONE, of="0")), described())
+    assert [name for name, _ in saved[-1].tables] == ["All numbers", "At a threshold"]
+    fine(by(test).select("View").run())
+    assert saved[-1].tables[-1][0] == "Subgroups by View"
+    fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
+    assert any("This score is not a probability" in text for text in saved[-1].said)
+    test = fine(page(run=run, show=clinic.ALL))
+    assert [name for name, _ in saved[-1].tables] == ["Every finding"]
+    fine(test.button(key="clinic.heat").click().run())
+    assert [name for name, _ in saved[-1].tables] == ["Every finding", "Temperatures"]
 
 
 @pytest.mark.slow

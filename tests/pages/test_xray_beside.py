@@ -245,7 +245,9 @@ def test_an_assumed_threshold_is_called_one_and_what_was_set_is_taken_back(xray,
     lowest, score = finding.options[-1].rsplit(", ", 1)
     assert int(score) < 50
     test.query_params["finding"] = lowest.lower()
-    assert "taken because no threshold of this model is known" in said(fine(test.run()))
+    assert "taken because no threshold of this model for such films is known" in said(
+        fine(test.run())
+    )
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
     box.set_value(0.0)
     test.query_params["scale"] = "own"

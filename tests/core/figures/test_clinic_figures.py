@@ -100,6 +100,22 @@ def test_scores_by_outcome_count_every_row_once(outcomes):
     assert up.hovertext[0].endswith("films labelled with it")
 
 
+def test_end_bars_say_that_they_hold_what_lies_beyond():
+    p = np.concatenate([np.linspace(0.02, 0.04, 5000), [1e-6, 0.9]])
+    rare = np.arange(p.size) >= 4990  # 12 films: the axis reaches what they score
+    found = by_outcome(p, rare)
+    assert found.edges[-1] >= 0.04
+    assert found.beyond == np.sum((p < found.edges[0]) | (p > found.edges[-1]))
+    wide = by_outcome(np.concatenate([p[:-1], np.full(12, 0.9)]), np.arange(p.size + 11) >= 5001)
+    assert wide.edges[-1] >= 0.9
+    assert wide.beyond == 1
+    assert (wide.held[0], wide.held[-1]) == (0, 1)
+    assert distributions(wide, "films", DARK).data[0].hovertext[0].startswith("0.0")
+    inside = by_outcome(np.linspace(0.11, 0.19, 100), np.arange(100) < 50)
+    assert inside.beyond == 0
+    np.testing.assert_array_equal(inside.held, inside.edges)
+
+
 def test_axis_ends_at_steps_that_hold_the_data():
     assert reach(np.array([0.02, 0.4])) == (0.01, 0.5)
     assert reach(np.array([0.0, 1.0])) == (0.0001, 0.999)

@@ -233,6 +233,13 @@ def test_what_is_carried_over_says_so_in_every_copy(stretched):
         assert f"from {share} % labelled in this test set of 4 000 films" in flat
         assert "to a prevalence of 2.0 %; that assumes that only the prevalence changes." in flat
     assert {line["events"] for line in lines} == {None}
+    said = "carried over to a prevalence of 2.0\u202f%"
+    assert there.card.explanation == said
+    assert there.note.endswith(f"; {said}")
+    assert there.key[0].startswith("would be labelled")
+    assert there.key[2] == "would not be labelled with it"
+    assert here.key[0].startswith("labelled")
+    assert "carried over" not in here.note + here.card.explanation
     assert "Carried over" not in repr((here.card.caption, here.card.alt, here.card.table))
 
 

@@ -47,7 +47,7 @@ def test_every_scale_has_a_legend_and_only_one_warns():
 def test_what_is_hidden_names_score_and_threshold():
     assert "the score, 3, is below 12.4\u202f%" in words.hidden(0.03, 0.124)
     text = words.hidden(0.48, None)
-    assert "48, is below 50.0\u202f%, taken because no threshold of this model is known." in text
+    assert "48, is below 50.0\u202f%, taken because no threshold of this model for " in text
     assert "the threshold of this finding" not in text
     assert words.provenance("gradcam", "relu", 1.234) == (
         "Grad-CAM on the logit, layer relu, scale 0 to 1.23, in units of the logit."

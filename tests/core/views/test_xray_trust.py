@@ -66,7 +66,7 @@ def test_tables_and_figures_hold_every_map():
 def test_the_similarity_is_drawn_stage_by_stage():
     sanity = Sanity(("as trained", "head", "conv1"), (1.0, 0.4, -0.1))
     card = views.similarity_card(sanity, "seed 0")
-    assert "head 0.40; conv1 -0.10" in card.alt
+    assert "head 0.40; conv1 −0.10" in card.alt
     for side in ("light", "dark"):
         drawn = card.figure(side)
         assert list(drawn.data[0].y) == [1.0, 0.4, -0.1]
