@@ -140,7 +140,8 @@ class ByOutcome:
 def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
     """Return the histogram of scores on a log-odds scale; the ends hold what lies beyond.
 
-    Beyond lies at most one row of a thousand, and one of a hundred of either outcome.
+    The axis leaves out one row of a thousand at either end, one of a hundred of either outcome,
+    and what lies beyond its outermost steps.
     """
     sides = [np.quantile(p[side], [0.01, 0.99]) for side in (y, ~y) if side.any()]
     low, high = reach(np.concatenate([np.quantile(p, [0.001, 0.999]), *sides]))
