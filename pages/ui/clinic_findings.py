@@ -26,7 +26,7 @@ NO_FINDINGS = (
     "many labels; a run with two classes can be looked at as one finding."
 )
 SMALL_WIDTH = 192
-HEAT = "heat"  # whether temperatures are fitted, in the link
+FITTED = "temperatures"  # whether they are fitted, in the link
 
 
 def draw(run: cache.Run) -> None:
@@ -89,7 +89,8 @@ def _temperatures(
         "fitted on some films, reported on others, ECE before and after",
     )
     asked = [Ask(run, split, "heated", k) for k in ranked]
-    if state.choice(HEAT, ["no", "yes"], "no") == "no" and not all(map(cache_clinic.known, asked)):
+    wanted = state.choice(FITTED, ["no", "yes"], "no") == "yes"
+    if not wanted and not all(map(cache_clinic.known, asked)):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
         return ()
     heated = {
@@ -108,7 +109,7 @@ def _temperatures(
 
 
 def _fit() -> None:
-    st.session_state[f"set.{HEAT}"] = st.query_params[HEAT] = "yes"
+    st.session_state[f"set.{FITTED}"] = st.query_params[FITTED] = "yes"
 
 
 def _small(view: FindingsView) -> None:

@@ -76,7 +76,7 @@ class Drawn:
 
 def controls(study: Study, *, plain: bool) -> Settings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
-    look = audit.segments("Show", "heat", list(words.LOOKS), OVERLAY, words.LOOKS)
+    look = audit.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
     opacity = st.slider(
         "Opacity, %",
         10,

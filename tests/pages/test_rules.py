@@ -79,3 +79,15 @@ def test_the_rules_see_what_they_forbid():
     bad = ast.parse("@st.cache_data()\ndef f(_secret): ...\nst.button('x')")
     assert calls(bad, CACHES)[0].keywords == []
     assert calls(bad, KEYED)[0].keywords == []
+
+
+def test_every_choice_has_a_name_of_its_own_in_links():
+    """Equal names would let the choice of one page undo that of another."""
+    found = [
+        call.args[1].value
+        for path in FILES
+        for call in calls(parsed(path), {"segments"})
+        if isinstance(call.args[1], ast.Constant)
+    ]
+    assert len(found) > 5
+    assert sorted(found) == sorted(set(found))
