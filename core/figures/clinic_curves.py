@@ -122,19 +122,24 @@ def _curve(curve: Curve, ends: Float, theme: Theme, *, few: bool) -> list[go.Sca
 class ByOutcome:
     """Scores by outcome: edges (B + 1,) in (0, 1), and rows (B,) with and without the finding.
 
-    The first and the last bin hold what lies `beyond` the edges too, so many rows in all.
+    The first bin holds so many rows `below` its edge too, the last so many `above`.
     """
 
     edges: Float
     with_it: Int
     without: Int
-    beyond: int
+    below: int
+    above: int
 
     @property
     def held(self) -> Float:
-        """Edges (B + 1,) of what the bins hold: 0 and 1 at the ends where rows lie beyond."""
-        ends = [0.0, 1.0] if self.beyond else [self.edges[0], self.edges[-1]]
-        return np.concatenate([ends[:1], self.edges[1:-1], ends[1:]])
+        """Edges (B + 1,) of what the bins hold: 0 or 1 at an end where rows lie beyond."""
+        held = self.edges.copy()
+        if self.below:
+            held[0] = 0.0
+        if self.above:
+            held[-1] = 1.0
+        return held
 
 
 def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
@@ -152,8 +157,9 @@ def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
     with_it, without = (
         np.bincount(at[side], minlength=SCORE_BINS).astype(np.int64) for side in (y, ~y)
     )
-    beyond = int(np.count_nonzero((p < edges[0]) | (p > edges[-1])))
-    return ByOutcome(edges, with_it, without, beyond)
+    edges[0], edges[-1] = low, high  # log-odds and back they would round
+    below, above = int(np.count_nonzero(p < low)), int(np.count_nonzero(p > high))
+    return ByOutcome(edges, with_it, without, below, above)
 
 
 def distributions(found: ByOutcome, films: str, theme: Theme) -> go.Figure:

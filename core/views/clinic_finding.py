@@ -226,7 +226,7 @@ def _outcomes_card(source: Source, label: str, found: OneFinding) -> FigureCard:
         Column("without", "not labelled with it", "count"),
     )
     rows = zip(drawn.held[:-1], drawn.held[1:], drawn.with_it, drawn.without, strict=True)
-    beyond = "; the end bars hold what lies beyond" if drawn.beyond else ""
+    beyond = "; the end bars hold what lies beyond" if drawn.below or drawn.above else ""
     return FigureCard(
         "clinic_outcomes",
         "Scores by outcome",

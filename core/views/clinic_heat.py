@@ -96,8 +96,8 @@ def caption(source: Source, parts: Parts) -> str:
     return f"Fitted by log-loss on {where}. Differences are paired. {source.caption}"
 
 
-def table(source: Source, found: Mapping[int, Heated]) -> Table:
-    """Return every number of the table, one row a finding and method."""
+def table(source: Source, found: Mapping[int, Heated], said: str) -> Table:
+    """Return every number of the table, one row a finding and method; `said` as `caption` says."""
     lines: list[tuple[Cell, ...]] = []
     for k, heated in found.items():
         fits = {fit.method: fit for fit in heated.fits}
@@ -118,7 +118,7 @@ def table(source: Source, found: Mapping[int, Heated]) -> Table:
                     score.high,
                     error.floor.q95,
                     *ends,
-                    source.caption,
+                    said,
                 )
             )
     return Table(COLUMNS, tuple(lines))

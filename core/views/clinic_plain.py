@@ -114,6 +114,8 @@ def plain_view(
     """
     here = bands(p, y)
     share = float(np.count_nonzero(y) / y.size)
+    if not 0.0 < share < 1.0:
+        prevalence = None  # there are no odds to move
     moved = here if prevalence is None else elsewhere(here, share, prevalence)
     dots = [_dot(moved, i) for i in range(len(moved.count))]
     scored = band_name(dots[band].low, dots[band].high)

@@ -264,7 +264,7 @@ def _prevalence() -> float | None:
 
 def _test(found: OneFinding) -> None:
     """Show the Hosmer-Lemeshow test to those who ask for it, with its caution."""
-    asked = st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer")
+    asked = st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session")
     if asked:
         widgets.caveat("Read with caution", clinic_use.CAUTION)
         words = clinic_use.hosmer_words(clinical.hosmer_lemeshow(found.p, found.y))

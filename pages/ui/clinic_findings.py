@@ -102,9 +102,10 @@ def _temperatures(
         return ()
     widgets.second(heat.summary(heated))
     widgets.scores("Temperatures", heat.HEADS, heat.rows(source, heated))
-    table = heat.table(source, heated)
+    said = heat.caption(source, cache_clinic.parts(run, split))
+    table = heat.table(source, heated, said)
     widgets.save(table, "temperatures", "Temperatures, CSV")
-    widgets.caption(heat.caption(source, cache_clinic.parts(run, split)))
+    widgets.caption(said)
     return (("Temperatures", table),)
 
 

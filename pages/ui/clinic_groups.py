@@ -59,7 +59,7 @@ def draw(run: cache.Run, source: Source, one: Ask) -> tuple[tuple[str, Table], .
     if found is None:
         return ()
     widgets.scores("Subgroups", clinic_use.GROUP_HEADS, clinic_use.group_rows(found))
-    table = clinic_use.group_table(source, column, found)
+    table = clinic_use.group_table(source, f"{column}; {matched.said}", found)
     widgets.save(table, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""
     widgets.caption(

@@ -266,13 +266,16 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     test = drop(fine(page(run=run, show=clinic.ONE, of="0")), described())
     assert [name for name, _ in saved[-1].tables] == ["All numbers", "At a threshold"]
     fine(by(test).select("View").run())
-    assert saved[-1].tables[-1][0] == "Subgroups by View"
+    name, table_ = saved[-1].tables[-1]
+    assert name == "Subgroups by View"
+    assert "View; all 900 rows were found by column Image Index" in table_.rows[0][-1]
     fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
     assert any("This score is not a probability" in text for text in saved[-1].said)
     test = fine(page(run=run, show=clinic.ALL))
     assert [name for name, _ in saved[-1].tables] == ["Every finding"]
     fine(test.button(key="clinic.heat").click().run())
     assert [name for name, _ in saved[-1].tables] == ["Every finding", "Temperatures"]
+    assert "reported on the other half (450)" in saved[-1].tables[1][1].rows[0][-1]
 
 
 @pytest.mark.slow

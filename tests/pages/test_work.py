@@ -48,7 +48,7 @@ def test_a_call_is_ended_when_told():
     ("ended", "said"),
     [
         ((-9, b""), "ended with code -9"),
-        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "space"),
+        (FULL, "No space left"),
     ],
 )
 def test_no_answer_is_a_lost_worker(ended, said, monkeypatch: pytest.MonkeyPatch):

@@ -100,20 +100,24 @@ def test_scores_by_outcome_count_every_row_once(outcomes):
     assert up.hovertext[0].endswith("films labelled with it")
 
 
-def test_end_bars_say_that_they_hold_what_lies_beyond():
+def test_end_bars_hold_what_lies_beyond_and_say_so():
     p = np.concatenate([np.linspace(0.02, 0.04, 5000), [1e-6, 0.9]])
-    rare = np.arange(p.size) >= 4990  # 12 films: the axis reaches what they score
+    rare = np.arange(p.size) >= 4990  # 12 of 5002: one of them scored 0.9
     found = by_outcome(p, rare)
-    assert found.edges[-1] >= 0.04
-    assert found.beyond == np.sum((p < found.edges[0]) | (p > found.edges[-1]))
-    wide = by_outcome(np.concatenate([p[:-1], np.full(12, 0.9)]), np.arange(p.size + 11) >= 5001)
-    assert wide.edges[-1] >= 0.9
-    assert wide.beyond == 1
-    assert (wide.held[0], wide.held[-1]) == (0, 1)
-    assert distributions(wide, "films", DARK).data[0].hovertext[0].startswith("0.0")
-    inside = by_outcome(np.linspace(0.11, 0.19, 100), np.arange(100) < 50)
-    assert inside.beyond == 0
-    np.testing.assert_array_equal(inside.held, inside.edges)
+    assert found.edges[-1] >= 0.9
+    assert (found.below, found.above) == (1, 0)
+    assert (found.held[0], found.held[-1]) == (0.0, found.edges[-1])
+    assert distributions(found, "films", DARK).data[0].hovertext[0].startswith("0.0")
+    many = by_outcome(np.concatenate([np.full(9000, 0.3), [0.97]]), np.arange(9001) < 4500)
+    assert (many.below, many.above, many.held[-1]) == (0, 1, 1.0)
+
+
+def test_scores_on_the_steps_of_the_axis_lie_within_it():
+    p = np.repeat(np.round(np.arange(1, 51) / 100, 2), 4)  # 0.01 to 0.5, both steps
+    found = by_outcome(p, np.arange(p.size) % 2 == 0)
+    assert (found.edges[0], found.edges[-1]) == (0.01, 0.5)
+    assert (found.below, found.above) == (0, 0)
+    np.testing.assert_array_equal(found.held, found.edges)
 
 
 def test_axis_ends_at_steps_that_hold_the_data():

@@ -243,6 +243,15 @@ def test_what_is_carried_over_says_so_in_every_copy(stretched):
     assert "Carried over" not in repr((here.card.caption, here.card.alt, here.card.table))
 
 
+def test_no_events_are_carried_nowhere():
+    p = np.linspace(0.05, 0.95, 100)
+    none = np.zeros(100, bool)
+    there, here = (
+        plain_view(source(), "Effusion", p, none, band=1, prevalence=to) for to in (0.02, None)
+    )
+    assert (there.key, there.note, there.sentence) == (here.key, here.note, here.sentence)
+
+
 def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
     at = telling(bands(stretched.p, stretched.y))
     shown = plain_view(source(), "Effusion", stretched.p, stretched.y, band=at)
@@ -404,6 +413,10 @@ def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
     assert found.fit.extreme
     assert found.fit.in_the_large.low < 0 < found.fit.in_the_large.high
     assert badge(source(), found).title == "This score is not a probability"
+    metrics = found.audit.metrics  # neither slope nor curve speaks: Spiegelhalter's test does
+    straight = replace(found.audit, metrics=metrics | {"ici": replace(metrics["ici"], value=0.0)})
+    found = replace(found, fit=replace(found.fit, swayed=True), audit=straight)
+    assert badge(source(), found).title == "This score is not a probability"
 
 
 def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
@@ -552,8 +565,9 @@ def test_temperatures_of_a_stretched_finding(rows):
     assert clinic_heat.summary({0: heated}).startswith(
         "A temperature of its own lowers the calibration error beyond chance in 1 of 1 findings."
     )
-    table = numbers_of(clinic_heat.table(source(), {0: heated}))
+    table = numbers_of(clinic_heat.table(source(), {0: heated}, "of half"))
     assert [line["method"] for line in table] == [NONE, "ts", "focal_ts"]
+    assert {line["source"] for line in table} == {"of half"}
 
 
 def test_one_outcome_only_is_said_and_drawn():
