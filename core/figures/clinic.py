@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.figures.marks import PRESENCE, filled, hover, tone
 from core.figures.numbers import THIN, count, in_hundred
-from core.figures.theme import Theme, Tone, axis, layout
+from core.figures.theme import Theme, Tone, axis, faded, layout
 from core.metrics.records import BinTable
 
 RESEARCH = "Research use, not a medical device."
@@ -160,9 +160,9 @@ class BandDot:
 
 def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
     """Draw what was found in each band of scores against the score, of 100; one band marked."""
-    right = dots[chosen].n > 0 and dots[chosen].says > 0.5
     settings = layout(theme, BANDS_PX)
-    settings["margin"] = {"l": 56, "r": 22, "t": 14, "b": 46}
+    at, over = _beside_diagonal(dots)
+    settings["margin"] = {"l": 56, "r": 22, "t": 28, "b": 46}
     hundred: dict[str, object] = {"range": [0, 100], "dtick": 20}
     settings["xaxis"] = axis(theme, "The model’s score", constrain="domain", **hundred)
     settings["yaxis"] = axis(
@@ -170,8 +170,8 @@ def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
     )
     settings["annotations"] = [
         {
-            "x": 26 if right else 76,
-            "y": 31 if right else 81,
+            "x": at,
+            "y": at + over,
             "text": "if its word were good",
             "textangle": -45,
             "showarrow": False,
@@ -184,8 +184,25 @@ def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
         if dot.n:
             figure.add_trace(_band_dot(dot, theme, index=i, chosen=i == chosen))
     if dots[chosen].n:
-        figure.add_annotation(_pointer(dots[chosen], theme))
+        shade, name = _band(dots[chosen], theme)
+        figure.add_shape(shade)
+        figure.add_annotation(name)
     return signed(figure, theme)
+
+
+def _beside_diagonal(dots: Sequence[BandDot]) -> tuple[int, int]:
+    """Return where the diagonal's name crosses the fewest intervals, and how far over it."""
+
+    def crossed(place: tuple[int, int]) -> int:
+        at, over = place
+        return sum(
+            abs(100 * dot.says - at) < 17
+            and 100 * dot.ci_low - 4 < 100 * dot.says + over < 100 * dot.ci_high + 4
+            for dot in dots
+            if dot.n
+        )
+
+    return min(((76, 5), (26, 5), (76, -5), (26, -5)), key=crossed)
 
 
 def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Scatter:
@@ -218,23 +235,32 @@ def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Sca
     )
 
 
-def _pointer(dot: BandDot, theme: Theme) -> dict[str, object]:
-    """Name the chosen band from the side where there is room."""
-    left = dot.says > 0.5
-    below = (-46 if dot.rate < 0.75 else 46) if left else 34
-    return {
-        "x": 100 * dot.says,
-        "y": 100 * dot.rate,
+def _band(dot: BandDot, theme: Theme) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the shade of the chosen band, and its name over the plot, where nothing else lies."""
+    low, high = 100 * dot.low, 100 * dot.high
+    shade = {
+        "type": "rect",
+        "x0": low,
+        "x1": high,
+        "y0": 0,
+        "y1": 100,
+        "fillcolor": faded(theme.accent, 0.12),
+        "line": {"width": 0},
+        "layer": "below",
+    }
+    side, x = "center", (low + high) / 2
+    if low < 10 or high > 90:  # a name in the middle would lie over an axis or be cut
+        side, x = ("left", low) if low < 10 else ("right", high)
+    name = {
+        "x": x,
+        "y": 100,
         "text": "this band",
-        "ax": -52 if left else 58,
-        "ay": below if dot.rate > 0.15 else -1,
-        "xanchor": "right" if left else "left",
-        "standoff": 9,
-        "arrowhead": 0,
-        "arrowwidth": 1,
-        "arrowcolor": theme.ink,
+        "xanchor": side,
+        "yanchor": "bottom",
+        "showarrow": False,
         "font": {"size": 13, "color": theme.ink},
     }
+    return shade, name
 
 
 def band_name(low: float, high: float) -> str:

@@ -122,7 +122,7 @@ def bands_card(scored: Scored, index: int, known: Reference) -> FigureCard:
     return FigureCard(
         "film_bands",
         "Score against what was found",
-        "this film’s band is the large one" if dots[at].n else "",
+        "this film’s band is shaded" if dots[at].n else "",
         partial(draw_bands, dots, at),
         f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
         f"model’s score: {said}. This film’s band: {marked}.",

@@ -64,7 +64,32 @@ def test_bands_mark_the_chosen_one_and_leave_empty_ones_out():
     assert drawn[2].error_y.arrayminus[0] == pytest.approx(5)
     words = [note.text for note in figure.layout.annotations]
     assert words == ["if its word were good", "this band", RESEARCH]
-    assert "this band" not in [note.text for note in bands(dots, 1, DARK).layout.annotations]
+    (shade,) = figure.layout.shapes
+    assert (shade.x0, shade.x1) == pytest.approx((20, 30))
+    assert shade.layer == "below"
+    empty = bands(dots, 1, DARK).layout
+    assert "this band" not in [note.text for note in empty.annotations]
+    assert not empty.shapes
+
+
+def test_the_name_of_the_diagonal_gives_way():
+    """Both places over the diagonal are taken, then one under it."""
+    low, high = dot(0.2, 40, 0.25, 0.3, "few"), dot(0.7, 40, 0.75, 0.8, "few")
+    under = dot(0.8, 40, 0.85, 0.8, "few")
+    places = []
+    for dots in ([low], [high], [low, high], [low, high, under]):
+        note = bands(dots, 0, LIGHT).layout.annotations[0]
+        places.append((note.x, note.y))
+    assert places == [(76, 81), (26, 31), (76, 71), (26, 21)]
+
+
+@pytest.mark.parametrize(
+    ("low", "x", "side"), [(0.0, 0, "left"), (0.4, 45, "center"), (0.9, 100, "right")]
+)
+def test_the_name_of_the_band_lies_over_the_plot(low, x, side):
+    note = bands([dot(low, 40, low + 0.05, 0.5, "few")], 0, LIGHT).layout.annotations[1]
+    assert (note.text, note.y, note.yanchor) == ("this band", 100, "bottom")
+    assert (note.x, note.xanchor) == (pytest.approx(x), side)
 
 
 @pytest.fixture(scope="module")
