@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from core.figures.numbers import percent, three
-from core.views.clinic_words import finding
+from core.views.clinic_words import finding, labelled_with
 from core.views.xray_film import HALF, score_words
 from core.xray import heat, localisation
 from core.xray.heat import Frame, Map
@@ -102,6 +102,11 @@ def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.W
     end = "" if top is None else f", {legend_end(method, top)}"
     seen = "" if frame == heat.WHOLE else " The network was shown the part within the map’s edges."
     return f"{METHODS[method].label} on the logit, layer {layer}{end}.{seen}"
+
+
+def no_lesion(name: str) -> str:
+    """Say why a synthetic film has no box of a finding."""
+    return f"This film was drawn without {labelled_with(name)}, so there is no box."
 
 
 def hidden(score: float, threshold: float | None) -> str:

@@ -146,16 +146,16 @@ def take(files: list[tuple[str, memoryview]]) -> None:
             refusals().append(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
             return
         number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
+        where = "the film" if len(files) == 1 else f"the {nth(place)} of those dropped"
         try:
             stored = session.store(data)
         except OSError as error:
-            what = f"film {number} could not be stored ({error.strerror})"
+            what = f"{where} could not be stored ({error.strerror})"
             refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
             return
         cancel = Event()
         session.room().works.add(cancel)
-        future = session.in_thread(_read, stored, f"film {number}", cancel)
-        where = f"film {number}" if len(files) == 1 else f"the {nth(place)} of those dropped"
+        future = session.in_thread(_read, stored, where, cancel)
         named = xray_names.disguised(name)
         readings().append(Reading(number, where, stored, named, future, cancel))
 
@@ -187,7 +187,7 @@ def settle() -> bool:
             if error.code != "CANCELLED":
                 refusals().append(error)
         except OSError as error:
-            what = f"film {one.number} could not be kept ({error.strerror})"
+            what = f"{one.where} could not be kept ({error.strerror})"
             refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
     return bool(done)
 

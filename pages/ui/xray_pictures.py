@@ -12,7 +12,7 @@ from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views.xray_film import Reference
 from core.views.xray_heat import Aim
-from core.xray import heat
+from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import Heat, Look, Mark
 from pages.ui import audit, cache_xray, evaluate_ask, frame, state, widgets, xray_ask
@@ -138,6 +138,8 @@ def draw(study: Study, settings: Settings) -> list[Drawn]:
                 widgets.title(words.title(one.model.name, shown.score), mark=mark)
             _draw(study, shown)
             found.append(shown)
+    if _drawn_without(study):
+        widgets.caption(words.no_lesion(study.name))
     beside = words.beside([shown.scale for shown in found if shown.scene.heat is not None])
     if beside:
         widgets.caption(beside)
@@ -146,6 +148,13 @@ def draw(study: Study, settings: Settings) -> list[Drawn]:
         for head, text in words.MORE:
             st.markdown(f"**{head}.** {text}")
     return found
+
+
+def _drawn_without(study: Study) -> bool:
+    """Whether a synthetic film could have the finding, and does not."""
+    could = {views.spelled(one) for one in phantom.FINDINGS}
+    name = study.name
+    return study.film.synthetic and views.spelled(name) in could and not _marks(study.film, name)
 
 
 def _picture(

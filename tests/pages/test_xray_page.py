@@ -120,10 +120,26 @@ def test_bad_films_are_refused_in_words_and_good_ones_kept(xray):
     assert "IMAGE_TRUNCATED" in text
     assert "FORMAT_UNKNOWN" in text
     assert "the 2nd of those dropped" in text
+    assert "film 2" not in text.lower()  # one way of counting
     assert [one.label for one in test.expander if "refused" in one.label] == ["2 of 3 were refused"]
     assert not test.exception
     button(test, "Close").click()
     assert "IMAGE_TRUNCATED" not in said(test.run())
+
+
+def test_one_bad_film_needs_no_number(xray):
+    text = said(drop(xray(), ("list.csv", b"image,finding,x,y,w,h\n0.png,Mass,1,1,2,2\n")))
+    assert "text: a film is a PNG" in text
+    assert "as boxes of lesions" in text
+    assert "film 1" not in text.lower().replace("synthetic film 1", "")
+
+
+@pytest.mark.parametrize(("film", "told"), [("s1", False), ("s6", True)])
+def test_a_synthetic_film_without_the_finding_says_so(xray, film, told):
+    """The first one was drawn with a nodule, the sixth with nothing."""
+    test = xray(film=film, finding="nodule")
+    until(test, lambda: "The findings of this film" in said(test))
+    assert ("drawn without nodule, so there is no box" in said(fine(test))) == told
 
 
 def test_a_blank_film_gets_no_score(xray):
