@@ -11,6 +11,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.records import Audit
 from core.readers.result import ReadResult
 from core.reports.page import page
+from core.views.clinic_plain import Hundred
 from core.views.plain import PlainView, plain_view
 from core.views.records import FigureCard, Sentence, Table, Tile
 from core.views.reliability import ReliabilityView, Subject, audited_view, pictured
@@ -38,6 +39,8 @@ class Sheet:
         n, split, digest.
     pictures : tuple of (str, bytes)
         What each shows, in words, and the PNG; over the figures.
+    icons : (str, Hundred) or None
+        Title and 100 films, under the sentence.
     """
 
     eyebrow: str
@@ -49,6 +52,7 @@ class Sheet:
     tables: tuple[tuple[str, Table], ...]
     caption: str
     pictures: tuple[tuple[str, bytes], ...] = ()
+    icons: tuple[str, Hundred] | None = None
 
 
 def sheet_html(sheet: Sheet) -> str:
@@ -60,6 +64,7 @@ def sheet_html(sheet: Sheet) -> str:
             f'<p class="eyebrow">{_text(sheet.eyebrow)}</p>',
             _sentence(sheet.sentence, "h1"),
             _numbers(sheet.numbers) if sheet.numbers else "",
+            f"<h3>{_text(sheet.icons[0])}</h3>{films_html(sheet.icons[1])}" if sheet.icons else "",
             *(f"<p>{_text(one)}</p>" for one in sheet.said),
             *(_picture(alt, data) for alt, data in sheet.pictures),
             f'<div class="figures">{"".join(map(_figure, sheet.cards))}</div>',
@@ -70,6 +75,28 @@ def sheet_html(sheet: Sheet) -> str:
     )
     figures = {card.key: _json(card) for card in sheet.cards}
     return page(f"Candor: {_text(sheet.eyebrow)}", f"<main>\n{body}\n</main>", figures)
+
+
+def films_html(icons: Hundred) -> str:
+    """Return 100 films: solid to the lower bound, paler to the estimate, dashed to the upper one.
+
+    The classes are styled alike by the page and by the file.
+    """
+    kinds = (
+        ["sure"] * icons.low
+        + ["found"] * (icons.found - icons.low)
+        + ["might"] * (icons.high - icons.found)
+        + [""] * (100 - icons.high)
+    )
+    cells = "".join(f'<i class="{kind}" aria-hidden="true"></i>' for kind in kinds)
+    sure, chance, without = map(_text, icons.key)
+    return (
+        f'<div class="c-hundred" role="img" aria-label="{_text(icons.text)}">{cells}</div>'
+        f'<p class="c-key"><span><i class="c-film sure" aria-hidden="true"></i>{sure}</span>'
+        '<span><i class="c-film found" aria-hidden="true"></i>'
+        f'<i class="c-film might" aria-hidden="true"></i>{chance}</span>'
+        f'<span><i class="c-film" aria-hidden="true"></i>{without}</span></p>'
+    )
 
 
 def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:

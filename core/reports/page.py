@@ -46,6 +46,18 @@ summary { cursor: pointer; font-size: 13px; color: var(--accent); }
 .icons i { height: 17px; border: 1px solid var(--line); border-radius: 3px; font: 600 13px/15px
   sans-serif; text-align: center; }
 .icons i[class] { border-color: currentcolor; }
+.c-hundred { display: grid; grid-template-columns: repeat(20, 1fr); gap: 5px; max-width: 480px;
+  margin: .4rem 0 .5rem; }
+.c-hundred i, .c-film { aspect-ratio: 1; border-radius: 50%;
+  border: 1.5px solid color-mix(in srgb, var(--quiet) 45%, transparent); }
+.c-film { display: inline-block; width: 12px; vertical-align: -1px; margin-right: 4px;
+  border-color: var(--quiet); }
+.c-hundred .sure, .c-film.sure { background: var(--accent); border-color: var(--accent); }
+.c-hundred .found, .c-film.found { border-color: var(--accent);
+  background: color-mix(in srgb, var(--accent) 45%, transparent); }
+.c-hundred .might, .c-film.might { border: 1.5px dashed var(--accent); }
+.c-key { display: flex; flex-wrap: wrap; gap: 0 1rem; font-size: 13px; color: var(--quiet); }
+@media print { .c-hundred, .c-film { print-color-adjust: exact; } }
 li { margin: .2rem 0; }
 img { max-width: 100%; }
 """

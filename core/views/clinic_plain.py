@@ -45,11 +45,15 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Hundred:
-    """100 films as icons, whole numbers: solid to `low`, paler to `found`, dashed to `high`."""
+    """100 films as icons, whole numbers: solid to `low`, paler to `found`, dashed to `high`.
+
+    The key says what solid, what paler and dashed, and what empty ones are.
+    """
 
     low: int
     found: int
     high: int
+    key: tuple[str, str, str]
 
     @property
     def text(self) -> str:
@@ -69,7 +73,6 @@ class PlainFinding:
     title: str
     note: str
     icons: Hundred | None
-    key: tuple[str, str, str]
     card: FigureCard
     swatches: tuple[Swatch, ...]
     care: tuple[str, ...]
@@ -125,8 +128,7 @@ def plain_view(
         title=f"100 {source.films} like these, by the model’s score",
         note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}"
         + _to(prevalence, "; "),
-        icons=hundred(moved, band),
-        key=_key(moved, band, counted=prevalence is None),
+        icons=hundred(moved, band, counted=prevalence is None),
         card=replace(
             _card(source, name, moved, dots, band, _carried(source, share, prevalence)),
             explanation=_to(prevalence),
@@ -230,14 +232,14 @@ def verdict_words(found: Bands, i: int) -> str:
     return f"The model says {says}: {ending}"
 
 
-def hundred(found: Bands, i: int) -> Hundred | None:
-    """Return the icons of a band; None where it holds too few films."""
+def hundred(found: Bands, i: int, *, counted: bool = True) -> Hundred | None:
+    """Return the icons of a band, counted or carried over; None where it holds too few films."""
     if found.count[i] < FEW_FILMS:
         return None
     value, low, high = (
         round(100 * float(part[i])) for part in (found.share, found.ci_low, found.ci_high)
     )
-    return Hundred(low, value, high)
+    return Hundred(low, value, high, _key(found, i, counted=counted))
 
 
 def _key(found: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:

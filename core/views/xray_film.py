@@ -29,9 +29,9 @@ LONG: Final = 2.5  # a film's longer side against its shorter one
 UNJUDGED: Final = "cannot be told"
 NO_LABELS: Final = "No labels were used here."
 TOO_FEW: Final = "too few films for a picture of 100"
+ICONS: Final = "100 films like this one, by the model’s score"
 UNKNOWN: Final = "nothing is known of what this model was trained on"
 BLANK: Final = "IMAGE_BLANK"  # a notice of the reading
-Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,17 +254,11 @@ def _counts(source: Source, prevalence: float) -> str:
     return f"This counts {source.where}, where {carried}. Another clinic will see other counts."
 
 
-def icons(scored: Scored, index: int, known: Reference) -> tuple[Hundred | None, str, Key]:
-    """Return 100 films like this one as icons, how many were counted, and the key."""
+def icons(scored: Scored, index: int, known: Reference) -> tuple[Hundred | None, str]:
+    """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
-    times, low, high = place.hundred
     note = f"{films_words(place.n)} scored {place.range} in {known.source.where}"
-    key = (
-        f"labelled with the finding: {times}",
-        f"could be chance: {low} to {high}",
-        "not labelled with it",
-    )
-    return hundred(place.bands, place.i), note, key
+    return hundred(place.bands, place.i), note
 
 
 def threshold_of(known: Reference | None, name: str) -> float:

@@ -8,7 +8,6 @@ from core.calibrators.posthoc import Parts
 from core.figures.numbers import count
 from core.predictions import Predictions, Task
 from core.reports.html import Sheet, sheet_html
-from core.views.clinic_plain import Hundred
 from core.views.clinic_words import Source
 from pages.ui import audit, cache, site, state
 from pages.ui.escape import esc
@@ -95,24 +94,6 @@ def export(sheet: Sheet) -> None:
         "text/html",
         key="clinic.html",
         on_click="ignore",
-    )
-
-
-def hundred(icons: Hundred, key: tuple[str, str, str]) -> None:
-    """Draw 100 films: solid to the lower bound, paler to the estimate, dashed to the upper one."""
-    kinds = (
-        ["sure"] * icons.low
-        + ["found"] * (icons.found - icons.low)
-        + ["might"] * (icons.high - icons.found)
-        + [""] * (100 - icons.high)
-    )
-    cells = "".join(f'<i class="{kind}" aria-hidden="true"></i>' for kind in kinds)
-    st.html(
-        f'<div class="c-hundred" role="img" aria-label="{escape(icons.text)}">{cells}</div>'
-        f'<p class="c-key"><span><i class="c-film sure" aria-hidden="true"></i>{escape(key[0])}'
-        f'</span><span><i class="c-film found" aria-hidden="true"></i>'
-        f'<i class="c-film might" aria-hidden="true"></i>{escape(key[1])}</span>'
-        f'<span><i class="c-film" aria-hidden="true"></i>{escape(key[2])}</span></p>'
     )
 
 

@@ -6,7 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.configs import AuditConfig
 from core.metrics import clinical
 from core.predictions import Task
-from core.reports.html import Sheet
+from core.reports.html import Sheet, films_html
 from core.views import clinic_finding as views
 from core.views import clinic_use
 from core.views.clinic_decision import BENEFIT, benefit_words, decision_card
@@ -55,6 +55,8 @@ def draw(run: cache.Run) -> None:
             widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
             said = plain_finding(name) if state.plain() else finding(name)
             widgets.sentence(views.waiting(said))
+        if not state.plain():
+            _range()
         _boxes()
         return
     if state.plain():
@@ -189,23 +191,28 @@ def _said(found: Badge | None) -> tuple[str, ...]:
 def _decision(source: Source, name: str, found: OneFinding) -> FigureCard:
     """Draw the decision curve with the range of thresholds that matter to the reader."""
     place = st.container()
+    ends = _range()
+    card = decision_card(source, name, found, ends)
+    with place:
+        widgets.figure(card)
+    widgets.second(benefit_words(found, ends))
+    return card
+
+
+def _range() -> tuple[float, float]:
+    """Draw the ends of the decision curve; a range of one threshold is no range."""
     low, high = st.select_slider(
         "Thresholds that a clinic would choose",
         THRESHOLDS,
         RANGE,
         format_func=lambda t: f"{100 * t:g} %",
-        key="clinic.range",
+        key="range",
+        bind="query-params",
         on_change=state.next_generation,
         persist_state="session",
         help=BENEFIT,
     )
-    if low == high:
-        low, high = RANGE
-    card = decision_card(source, name, found, (low, high))
-    with place:
-        widgets.figure(card)
-    widgets.second(benefit_words(found, (low, high)))
-    return card
+    return RANGE if low == high else (low, high)
 
 
 def _threshold(source: Source, found: OneFinding) -> Use:
@@ -224,7 +231,10 @@ def _threshold(source: Source, found: OneFinding) -> Use:
 
 
 def _boxes() -> tuple[float, float | None]:
-    """Draw threshold and prevalence, while numbers are computed too: the link keeps them."""
+    """Draw threshold and prevalence, like the range while numbers are computed too.
+
+    The link keeps only what is drawn.
+    """
     if state.plain():
         return THRESHOLD, _prevalence()
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
@@ -302,7 +312,7 @@ def _plain(
     with left:
         if view.icons is not None:
             widgets.title(view.title, view.note)
-            clinic.hundred(view.icons, view.key)
+            st.html(films_html(view.icons))
         clinic.care(view.care, RISK)
         told = badge(source, found)
         _badge(told)
@@ -320,5 +330,6 @@ def _plain(
             (view.card,),
             (),
             view.caption,
+            icons=(f"{view.title}: {view.note}", view.icons) if view.icons is not None else None,
         )
     )

@@ -32,7 +32,10 @@ def begin(script: str) -> None:
     router: the page would come without its frame.
     """
     if not st.session_state.get("app.entered"):
-        st.session_state["app.goto"] = (script, dict(st.query_params))
+        st.session_state["app.goto"] = (
+            script,
+            {k: st.query_params.get_all(k) for k in st.query_params},
+        )
         st.switch_page("app.py")
 
 

@@ -10,7 +10,7 @@ from core.views import xray_beside as beside
 from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views import xray_tables as tables
-from core.views.clinic_plain import RISK
+from core.views.clinic_plain import RISK, Hundred
 from core.views.clinic_words import BANNER, finding
 from core.views.records import FigureCard, Table
 from core.views.xray_beside import Opinion
@@ -70,7 +70,16 @@ def page(study: Study, drawn: list[Drawn]) -> PageSheet:
         _tables(study, drawn),
         words.CAPTION,
         ((alt, picture.sheet(sheet(study, drawn))),),
+        _icons(study),
     )
+
+
+def _icons(study: Study) -> tuple[str, Hundred] | None:
+    """Return 100 films like this one, of one model that has a test set with enough of them."""
+    if study.several or study.known is None:
+        return None
+    icons, note = views.icons(study.main.scored, study.index, study.known)
+    return None if icons is None else (f"{views.ICONS}: {note}", icons)
 
 
 def _care(study: Study) -> tuple[str, ...]:

@@ -1,5 +1,8 @@
 """What the score of one model was worth: 100 films like this one, and films of every score."""
 
+import streamlit as st
+
+from core.reports.html import films_html
 from core.views import xray_film as views
 from core.views import xray_tables as tables
 from core.views.clinic_plain import KEY, RISK
@@ -11,10 +14,10 @@ def hundred(study: Study) -> None:
     """Draw 100 films of such a score as icons, with what must be read beside them."""
     scored, known = study.main.scored, study.known
     if known is not None:
-        icons, note, key = views.icons(scored, study.index, known)
+        icons, note = views.icons(scored, study.index, known)
         if icons is not None:
-            widgets.title("100 films like this one, by the model’s score", note)
-            clinic.hundred(icons, key)
+            widgets.title(views.ICONS, note)
+            st.html(films_html(icons))
         else:
             widgets.title("Films like this one, by the model’s score", note)
             widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")

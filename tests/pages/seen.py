@@ -11,7 +11,7 @@ APP = Path(__file__).parents[2] / "app.py"
 PATIENCE_S = 600
 
 
-def opened(script: str = "", **query: str) -> AppTest:
+def opened(script: str = "", **query: str | list[str]) -> AppTest:
     """Open the page of that name as its link does; the first page without a name."""
     test = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     for name, value in query.items():

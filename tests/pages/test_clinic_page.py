@@ -21,6 +21,7 @@ from tests.pages.seen import fine, opened, until
 
 NAMES = ("Effusion", "Mass", "Hernia")
 N = 900
+ENDS = ["5 %", "20 %"]
 
 
 @pytest.fixture
@@ -249,15 +250,17 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
 
 @pytest.mark.slow
 def test_choices_outlast_long_work(page, keep, monkeypatch):
-    test = drop(fine(page(run=keep(), show=clinic.ONE, of="0", at="50.0")), described())
+    test = drop(fine(page(run=keep(), show=clinic.ONE, of="0", at="50.0", range=ENDS)), described())
     fine(by(test).select("View").run())
     monkeypatch.setattr(cache_clinic, "HEAVY_CELLS", 0)
     test.button(key="clinic.recalibrate").click().run()
     assert "Looking at Effusion." in html(test)
     assert test.query_params["at"] == "50.0"
+    assert test.query_params["range"] == ENDS
     until(test, lambda: 'aria-label="Subgroups"' in html(test))
     assert by(test).value == "View"
     assert test.number_input(key="at").value == 50.0
+    assert test.select_slider(key="range").value == (0.05, 0.2)
 
 
 @pytest.mark.slow
@@ -269,7 +272,11 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     name, table_ = saved[-1].tables[-1]
     assert name == "Subgroups by View"
     assert "View; all 900 rows were found by column Image Index" in table_.rows[0][-1]
+    assert saved[-1].icons is None
     fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
+    drawn = saved[-1].icons
+    assert drawn[0].startswith("100 films like these, by the model’s score: ")
+    assert drawn[1].key[0].startswith("labelled with the finding: ")
     assert any("This score is not a probability" in text for text in saved[-1].said)
     test = fine(page(run=run, show=clinic.ALL))
     assert [name for name, _ in saved[-1].tables] == ["Every finding"]

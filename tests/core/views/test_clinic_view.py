@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from core.views.clinic_findings import findings_view, order
 from core.views.clinic_plain import band_sentence, elsewhere, hundred, plain_view, telling
 from core.views.clinic_verdict import badge
 from core.views.clinic_words import BANNER, MINED, SYNTHETIC, Source
+from core.views.records import Part, Sentence
 
 NAMES = ("Effusion", "Nodule", "Hernia")
 N = 4000
@@ -236,9 +238,9 @@ def test_what_is_carried_over_says_so_in_every_copy(stretched):
     said = "carried over to a prevalence of 2.0\u202f%"
     assert there.card.explanation == said
     assert there.note.endswith(f"; {said}")
-    assert there.key[0].startswith("would be labelled")
-    assert there.key[2] == "would not be labelled with it"
-    assert here.key[0].startswith("labelled")
+    assert there.icons.key[0].startswith("would be labelled")
+    assert there.icons.key[2] == "would not be labelled with it"
+    assert here.icons.key[0].startswith("labelled")
     assert "carried over" not in here.note + here.card.explanation
     assert "Carried over" not in repr((here.card.caption, here.card.alt, here.card.table))
 
@@ -249,7 +251,7 @@ def test_no_events_are_carried_nowhere():
     there, here = (
         plain_view(source(), "Effusion", p, none, band=1, prevalence=to) for to in (0.02, None)
     )
-    assert (there.key, there.note, there.sentence) == (here.key, here.note, here.sentence)
+    assert (there.icons, there.note, there.sentence) == (here.icons, here.note, here.sentence)
 
 
 def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
@@ -610,6 +612,21 @@ def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
     assert body.count(f"<strong>{BANNER}</strong>") == body.count(f"<strong>{MINED}</strong>") == 2
     assert "<script>x" not in html
     assert "<b>x</b>" not in body
+    assert "c-hundred" not in body
+
+
+def test_a_file_draws_a_hundred_films(stretched):
+    """Of 400 films 68: 17 in 100, 14 to 21."""
+    icons = hundred(band(400, 68), 2)
+    sheet = Sheet("e", (), Sentence((Part("s"),)), (), (), (), (), "", icons=("<b>100</b>", icons))
+    html = sheet_html(sheet).split("<main>")[1]
+    drawn = html.split("c-hundred")[1].split("</div>")[0]
+    kinds = Counter(re.findall('<i class="([a-z]*)"', drawn))
+    assert kinds == {"sure": 14, "found": 3, "might": 4, "": 79}
+    assert "<h3>&lt;b&gt;100&lt;/b&gt;</h3>" in html
+    assert f'aria-label="{icons.text}"' in html
+    for told in icons.key:
+        assert f"</i>{told}</span>" in html
 
 
 def test_every_copy_says_what_it_is(found, stretched):

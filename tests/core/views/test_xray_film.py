@@ -150,10 +150,14 @@ def test_the_file_says_in_every_row_what_it_is_not_for():
 
 
 def test_the_icons_are_the_numbers_of_the_sentence():
-    icons, note, key = views.icons(film(0.74), 0, known())
+    icons, note = views.icons(film(0.74), 0, known())
     assert (icons.low, icons.found, icons.high) == (46, 60, 73)
     assert note == "48 films scored 70 to 80 in this test set of 100 films"
-    assert key[0].endswith("60")
+    assert icons.key == (
+        "labelled with the finding: 60",
+        "could be chance: 46 to 73",
+        "not labelled with it",
+    )
 
 
 def test_the_alt_text_of_the_bands_names_the_films_own():
@@ -161,7 +165,7 @@ def test_the_alt_text_of_the_bands_names_the_films_own():
     assert card.alt.endswith("This film’s band: 70 to 80.")
     assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
     assert card.table.rows[7][2] == 48
-    assert card.explanation == "this film’s band is the large one"
+    assert card.explanation == "this film’s band is shaded"
     assert tables.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
 
 
