@@ -162,7 +162,7 @@ def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
     """Draw what was found in each band of scores against the score, of 100; one band marked."""
     settings = layout(theme, BANDS_PX)
     at, over = _beside_diagonal(dots)
-    settings["margin"] = {"l": 56, "r": 22, "t": 28, "b": 46}
+    settings["margin"] = {"l": 56, "r": 22, "t": 36, "b": 46}
     hundred: dict[str, object] = {"range": [0, 100], "dtick": 20}
     settings["xaxis"] = axis(theme, "The model’s score", constrain="domain", **hundred)
     settings["yaxis"] = axis(
@@ -236,7 +236,7 @@ def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Sca
 
 
 def _band(dot: BandDot, theme: Theme) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the shade of the chosen band, and its name over the plot, where nothing else lies."""
+    """Return the shade of the chosen band, and its name over the plot, over every dot."""
     low, high = 100 * dot.low, 100 * dot.high
     shade = {
         "type": "rect",
@@ -257,6 +257,7 @@ def _band(dot: BandDot, theme: Theme) -> tuple[dict[str, object], dict[str, obje
         "text": "this band",
         "xanchor": side,
         "yanchor": "bottom",
+        "yshift": 8,  # the chosen dot reaches over the plot where all films have the label
         "showarrow": False,
         "font": {"size": 13, "color": theme.ink},
     }

@@ -17,7 +17,6 @@ from core.readers.sniff import DICOM, OTHERS, PICTURES, is_dicom
 
 SEVERAL = (b"GIF8", b"II*\0", b"MM\0*")
 KINDS = {**PICTURES, **{magic: name for magic, (name, _) in OTHERS.items()}, b"PK": "an archive"}
-AS_BOXES = "give a list of boxes as boxes of lesions, and a film as PNG, JPEG or DICOM"
 
 
 def import_early() -> None:
@@ -68,15 +67,8 @@ def _read(source: Source, head: bytes) -> Film:
         return film_dicom.read_dicom(source.data)
     if head.startswith(SEVERAL):
         _refuse_frames(source)
-    name = next((name for magic, name in KINDS.items() if head.startswith(magic)), "")
-    if not name and _is_text(head):
-        raise Refused("FORMAT_UNKNOWN", f"text: {EXPECTED}", AS_BOXES)
-    raise Refused("FORMAT_UNKNOWN", f"{name or 'no film'}: {EXPECTED}", SAVE_AGAIN)
-
-
-def _is_text(head: bytes) -> bool:
-    """Return whether a file starts as text does, such as a list of boxes."""
-    return head.isascii() and "".join(head.decode().split()).isprintable()
+    name = next((name for magic, name in KINDS.items() if head.startswith(magic)), "no film")
+    raise Refused("FORMAT_UNKNOWN", f"{name}: {EXPECTED}", SAVE_AGAIN)
 
 
 def _refuse_frames(source: Source) -> None:

@@ -80,7 +80,7 @@ def sheet_html(sheet: Sheet) -> str:
 def films_html(icons: Hundred) -> str:
     """Return 100 films: solid to the lower bound, paler to the estimate, dashed to the upper one.
 
-    The classes are styled alike by the page and by the file.
+    The page and the file each style its classes, alike.
     """
     kinds = (
         ["sure"] * icons.low

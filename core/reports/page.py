@@ -56,7 +56,8 @@ summary { cursor: pointer; font-size: 13px; color: var(--accent); }
 .c-hundred .found, .c-film.found { border-color: var(--accent);
   background: color-mix(in srgb, var(--accent) 45%, transparent); }
 .c-hundred .might, .c-film.might { border: 1.5px dashed var(--accent); }
-.c-key { display: flex; flex-wrap: wrap; gap: 0 1rem; font-size: 13px; color: var(--quiet); }
+.c-key { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; font-size: 13px; }
+.c-key span { white-space: nowrap; }
 @media print { .c-hundred, .c-film { print-color-adjust: exact; } }
 li { margin: .2rem 0; }
 img { max-width: 100%; }

@@ -28,6 +28,7 @@ REMOVED, COUNT, DROPPED = "xray.removed", "xray.count", "xray.dropped"
 ELSEWHERE: Final = "xray.elsewhere"  # the link led to a film that is not here
 FIRST: Final = "s1"
 MOST: Final = 24  # films of a session
+BOXES: Final = "a list of boxes goes into the second field of Add films"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +138,8 @@ def _synthetic(place: int) -> Film:
 def take(files: list[tuple[str, memoryview]]) -> None:
     """Read dropped films in sealed processes, each by itself."""
     refusals().clear()
-    st.session_state[DROPPED] = len(files) + len(readings())
+    before = len(readings())  # of a drop whose films are not all read yet
+    st.session_state[DROPPED] = dropped = before + len(files)
     for place, (name, data) in enumerate(files, 1):
         if len(held_films()) + len(readings()) >= MOST:
             left = len(files) - place + 1
@@ -146,7 +148,7 @@ def take(files: list[tuple[str, memoryview]]) -> None:
             refusals().append(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
             return
         number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
-        where = "the film" if len(files) == 1 else f"the {nth(place)} of those dropped"
+        where = "the film" if dropped == 1 else f"the {nth(before + place)} of those dropped"
         try:
             stored = session.store(data)
         except OSError as error:
@@ -184,6 +186,8 @@ def settle() -> bool:
             _hold(one, one.future.result())
         except AuditError as error:
             error.where = one.where
+            if error.code == "FORMAT_UNKNOWN":
+                error.remedy = f"{error.remedy}; {BOXES}"
             if error.code != "CANCELLED":
                 refusals().append(error)
         except OSError as error:

@@ -256,23 +256,6 @@ def test_other_formats_are_refused_with_what_a_film_is(data: bytes) -> None:
     assert "PNG, JPEG or DICOM" in caught.value.what
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (b"Image Index,Finding Label,Bbox [x\r\n0.png,Mass,1\r\n", True),
-        (b"image\tfinding\n0.png\tMass\n", True),
-        (b"%PDF-1.7\n", False),
-        (b"a,b\n\0", False),
-        (b"a,\xff\n", False),
-    ],
-)
-def test_a_list_is_told_where_it_belongs(data: bytes, text: bool) -> None:
-    with pytest.raises(Refused) as caught:
-        read(data)
-    assert caught.value.what.startswith("text: ") == text
-    assert ("as boxes of lesions" in caught.value.remedy) == text
-
-
 def test_an_empty_file_is_named() -> None:
     assert refused(b"") == "EMPTY_FILE"
 

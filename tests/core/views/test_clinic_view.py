@@ -246,11 +246,12 @@ def test_what_is_carried_over_says_so_in_every_copy(stretched):
 
 
 def test_no_events_are_carried_nowhere():
-    p = np.linspace(0.05, 0.95, 100)
-    none = np.zeros(100, bool)
+    p = np.linspace(0.05, 0.95, 400)
+    none = np.zeros(400, bool)
     there, here = (
         plain_view(source(), "Effusion", p, none, band=1, prevalence=to) for to in (0.02, None)
     )
+    assert here.icons is not None
     assert (there.icons, there.note, there.sentence) == (here.icons, here.note, here.sentence)
 
 
