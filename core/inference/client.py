@@ -72,6 +72,13 @@ class Client:
         self._ids = count(1)
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: Queue[tuple[Json, Arrays] | None] = Queue()
+        self._answered = False
+
+    @property
+    def warm(self) -> bool:
+        """Whether the process runs and has answered: its first answer waits for its imports."""
+        process = self._process
+        return self._answered and process is not None and process.poll() is None
 
     def call(
         self,
@@ -147,6 +154,7 @@ class Client:
                 self._check(process, limits)
                 continue
             if answer is not None:
+                self._answered = True
                 return answer
             with suppress(subprocess.TimeoutExpired):
                 process.wait(LOOK_S)  # its output ends a moment before it does
@@ -183,6 +191,7 @@ class Client:
                 start_new_session=True,
             )
             self._answers = Queue()
+            self._answered = False
             assert self._process.stdout is not None
             reading = Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True)
             reading.start()

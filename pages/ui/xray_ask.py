@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import streamlit as st
 
 from core.errors import AuditError
-from core.inference.client import Answer
+from core.inference.client import Answer, shared
 from core.views import xray_heat as words
 from core.views.xray_film import Scored
 from core.xray.heat import Frame, Map
@@ -20,6 +20,7 @@ from pages.ui.xray_films import Film
 
 HEAT: Final = "heat"
 LOOK_S: Final = 0.4
+COLD: Final = "The first look takes up to a minute: the program that runs models is started."
 MINUTES_S: Final = 400.0  # a ScoreCAM map of DenseNet-121 takes 130 to 260 s
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -118,4 +119,5 @@ def wait(said: str, pending: int) -> None:
     """Say what is awaited; draw the page anew when an answer has come."""
     if asking.awaited() < pending:
         st.rerun()
-    st.markdown(f":material/hourglass_empty: {esc(said)}")
+    more = "" if shared().warm else f" {COLD}"
+    st.markdown(f":material/hourglass_empty: {esc(said)}{more}")

@@ -12,6 +12,7 @@ from PIL import Image, PngImagePlugin
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
+from core.inference.client import shared
 from core.inference.config import EvaluationConfig, Weights
 from core.inference.film_model import FilmModel
 from core.inference.folder import WEIGHTS
@@ -97,6 +98,14 @@ def test_the_page_opens_with_its_banner_and_films_before_anything_is_dropped(xra
     ]
     assert uploader(test, "Films:")
     assert uploader(test, "Weights of")
+
+
+def test_a_first_look_says_that_it_takes_longer(xray):
+    shared().close()
+    test = xray()
+    assert "The first look takes up to a minute" in said(test)
+    until(test, lambda: "The findings of this film" in said(test))
+    assert "The first look" not in said(button(fine(test), "Synthetic 2").click().run())
 
 
 def test_a_dropped_film_is_kept_by_number_and_nothing_of_its_file(xray):

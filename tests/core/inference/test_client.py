@@ -31,6 +31,24 @@ def test_one_process_answers_call_after_call(client):
     np.testing.assert_array_equal(answer.arrays["values"], [7, 7, 7, 7])
 
 
+def test_it_is_warm_from_its_first_answer_until_it_ends(client):
+    assert not client.warm
+    with ThreadPoolExecutor(1) as asking:
+        first = asking.submit(client.call, "echo", {"wait": 1.0})
+        while client._process is None:
+            time.sleep(0.01)
+        assert not client.warm
+        first.result()
+    assert client.warm
+    with pytest.raises(LostWorker):
+        client.call("echo", {"crash": 1})
+    assert not client.warm
+    pid(client)
+    assert client.warm
+    client.close()
+    assert not client.warm
+
+
 def test_two_users_with_four_threads_never_get_what_another_asked(client):
     """Two users, four threads, forty calls; half of them are slow enough to overtake."""
 
