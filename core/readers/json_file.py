@@ -1,7 +1,9 @@
-"""JSON: a mapping of arrays, a pair of arrays, or a list of records; no key twice."""
+"""JSON: a mapping of arrays, a pair of arrays, or records in a list or one a line; no key twice."""
 
 import json
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Final
 
 from core.errors import Notice, Refused
 from core.readers.contents import Contents, Source
@@ -9,8 +11,17 @@ from core.readers.encoding import decode
 from core.readers.roles import refuse_bin_history
 from core.readers.tree import contents_of
 
-REMEDY = "write plain numbers, and null nowhere"
-MAX_BYTES = 2**30
+REMEDY: Final = "write plain numbers, and null nowhere"
+MAX_BYTES: Final = 2**30
+LINES: Final = frozenset({"jsonl", "ndjson"})  # suffixes of files with one value a line
+
+
+@dataclass(frozen=True)
+class _Document:
+    """What the text of a file says; `first_line` is that of row 0 where each row has its line."""
+
+    tree: object
+    first_line: int = 0
 
 
 def read_json(source: Source) -> Contents:
@@ -19,13 +30,15 @@ def read_json(source: Source) -> Contents:
     Raises
     ------
     Refused
-        HEADER_PARSE, CSV_HEADER, PICKLE_SHAPE, TABLE_SIZE, CSV_ENCODING or BIN_HISTORY.
+        HEADER_PARSE, CSV_HEADER, CSV_COLUMNS, PICKLE_SHAPE, TABLE_SIZE, CSV_ENCODING or
+        BIN_HISTORY.
     """
-    tree, notices = parsed(source)
+    document, notices = _document(source)
+    tree = document.tree
     first = tree[0] if isinstance(tree, list) and tree else tree
     refuse_bin_history(first if isinstance(first, dict) else ())
     contents = contents_of("json", tree, _as_is, printed=True)
-    return replace(contents, notices=(*notices, *contents.notices))
+    return replace(contents, first_line=document.first_line, notices=(*notices, *contents.notices))
 
 
 def parsed(source: Source) -> tuple[object, list[Notice]]:
@@ -36,13 +49,75 @@ def parsed(source: Source) -> tuple[object, list[Notice]]:
     Refused
         HEADER_PARSE, CSV_HEADER, TABLE_SIZE or CSV_ENCODING.
     """
+    document, notices = _document(source)
+    return document.tree, notices
+
+
+def _document(source: Source) -> tuple[_Document, list[Notice]]:
     if source.size > MAX_BYTES:
         raise Refused("TABLE_SIZE", f"{source.size} bytes of JSON", "save arrays as .npz")
     data, notices = decode(source.data)
+    text = str(data, "utf-8")
+    by_line = source.suffix in LINES
     try:
-        return json.loads(str(data, "utf-8"), object_pairs_hook=_pairs), notices
+        tree = _value(text)
+    except json.JSONDecodeError as error:
+        if by_line or _goes_on(error):
+            return _lines(text), notices
+        raise _invalid() from error
     except (ValueError, RecursionError) as error:
-        raise Refused("HEADER_PARSE", "not valid JSON, or nested too deeply", REMEDY) from error
+        raise _invalid() from error
+    return (_Document([tree], 1) if by_line and _is_row(tree) else _Document(tree)), notices
+
+
+def _value(text: str) -> object:
+    return json.loads(text, object_pairs_hook=_pairs)
+
+
+def _goes_on(error: json.JSONDecodeError) -> bool:
+    """Whether text was valid up to the end of a line, and another value follows below."""
+    before = error.doc[: error.pos].rstrip(" \t\r")
+    return error.msg == "Extra data" and before.endswith("\n")
+
+
+def _is_row(tree: object) -> bool:
+    """Whether a lone object is one row, and not a mapping of whole arrays."""
+    values = tree.values() if isinstance(tree, dict) else [[[]]]
+    return not any(isinstance(v, list) and v and isinstance(v[0], list) for v in values)
+
+
+def _lines(text: str) -> _Document:
+    """Return the values of all lines but blank ones: objects all, or lists all."""
+    rows: list[object] = []
+    numbers: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        rows.append(_line(line, number))
+        numbers.append(number)
+        if type(rows[-1]) is not type(rows[0]):
+            what = f"a line of another kind than line {numbers[0]}"
+            raise Refused("HEADER_PARSE", what, "write one object a line", f"line {number}")
+    steady = numbers[-1] - numbers[0] == len(numbers) - 1
+    return _Document(rows, numbers[0] if steady else 0)
+
+
+def _line(line: str, number: int) -> object:
+    where = f"line {number}"
+    try:
+        value = _value(line)
+    except Refused as refusal:
+        raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+    except (ValueError, RecursionError) as error:
+        raise _invalid(where) from error
+    if not isinstance(value, dict | list):
+        what = "neither an object nor a list"
+        raise Refused("HEADER_PARSE", what, "write one object a line", where)
+    return value
+
+
+def _invalid(where: str = "") -> Refused:
+    return Refused("HEADER_PARSE", "not valid JSON, or nested too deeply", REMEDY, where)
 
 
 def _as_is(node: object) -> object:
@@ -52,7 +127,7 @@ def _as_is(node: object) -> object:
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise Refused("CSV_HEADER", f"key {twice[:60]!r} occurs twice", "give each key once")
     return out

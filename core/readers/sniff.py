@@ -1,5 +1,6 @@
 """Which format bytes are, by their content; a suffix is only a claim that must agree."""
 
+import codecs
 import re
 import struct
 from enum import StrEnum
@@ -36,7 +37,7 @@ SUFFIXES: dict[str, set[Form]] = {
     "txt": {Form.CSV},
     "parquet": {Form.PARQUET},
     "safetensors": {Form.SAFETENSORS},
-    "json": {Form.JSON},
+    **{key: {Form.JSON} for key in ("json", "jsonl", "ndjson")},
     "zip": {Form.ZIP},
     **{key: {Form.ZIP, Form.PICKLE} for key in PICKLE_SUFFIXES},
     "dat": {Form.ZIP, Form.PICKLE, Form.CSV, Form.NPY},
@@ -140,22 +141,33 @@ def _form(source: Source, head: bytes) -> Form | None:
     for magic, form in ((b"PK", Form.ZIP), (b"\x93NUMPY", Form.NPY), (b"PAR1", Form.PARQUET)):
         if head.startswith(magic):
             return form
-    if source.suffix == "safetensors" or head[8:10] in (b'{"', b"{ ", b"{}"):
+    if source.suffix == "safetensors" or _is_safetensors(head):
         return Form.SAFETENSORS
     if source.suffix in PICKLE_SUFFIXES:
         return Form.PICKLE if PICKLE_STARTS.match(head) else _textual(head, source.suffix)
     if re.match(rb"\x80[\x02-\x05]", head):
         return Form.PICKLE
-    if re.match(rb"(\xef\xbb\xbf)?\s*[\[{]", head):
+    if _is_json(head):
         return Form.JSON
     if source.suffix == "dat" and re.match(rb"\((dp|lp|c|\()|cnumpy", head):
         return Form.PICKLE
     return _textual(head, source.suffix)
 
 
+def _is_safetensors(head: bytes) -> bool:
+    """Whether a length of eight bytes and an object follow; no text holds NUL bytes there."""
+    return 0 in head[:8] and head[8:10] in (b'{"', b"{ ", b"{}")
+
+
+def _is_json(head: bytes) -> bool:
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        head = head.decode("utf-16", "ignore").encode("utf-8", "ignore")
+    return re.match(rb"(\xef\xbb\xbf)?\s*[\[{]", head) is not None
+
+
 def _textual(head: bytes, suffix: str) -> Form | None:
     """Text has few control characters; UTF-16 is known by its mark."""
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return Form.CSV
     if suffix in TEXT_SUFFIXES and 0 in head:
         return Form.CSV  # to be refused there, with what to do about NUL bytes

@@ -14,7 +14,8 @@ from core.readers.contents import (
     native,
     text_array,
 )
-from core.readers.parts import counted
+from core.readers.parts import counted, listed
+from core.readers.records import columns_of
 
 Settle = Callable[[object], object]
 MAX_NODES = 4_000_000
@@ -60,13 +61,47 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
     """
     budget = _Budget()
     tree = _settled(tree, settle, budget, 0)
-    records = isinstance(tree, list) and bool(tree) and all(isinstance(i, dict) for i in tree)
+    rows = _rows(tree)
+    if rows:
+        columns, said = _table(rows)
+        return Contents(form, columns, table=True, printed=printed, notices=said)
     entries, ignored, named = _named(tree)
     if not entries:
         raise Refused("PICKLE_SHAPE", "no array of numbers was found", REMEDY)
     notices = (Notice("KEYS_GUESSED", f"not arrays, left aside: {', '.join(ignored[:8])}"),)
     said = notices if ignored else ()
-    return Contents(form, entries, records, printed=printed, named=named, notices=said)
+    return Contents(form, entries, printed=printed, named=named, notices=said)
+
+
+def _rows(tree: object) -> list[dict[str, object]]:
+    """Return a list of mappings, one a row; an empty list if the tree is anything else."""
+    rows = [i for i in tree if isinstance(i, dict)] if isinstance(tree, list) else []
+    return rows if isinstance(tree, list) and len(rows) == len(tree) else []
+
+
+def _table(rows: list[dict[str, object]]) -> tuple[dict[str, Entry], tuple[Notice, ...]]:
+    """Return the columns of rows that name their fields, and what was left aside."""
+    cells, lacking = columns_of(rows)
+    columns: dict[str, Entry] = {}
+    odd: list[str] = []
+    for name, values in cells.items():
+        try:
+            column = _sequence(values, values)
+        except Refused as refusal:
+            where = f"{refusal.where}, field {name}" if refusal.where else f"field {name}"
+            raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+        if isinstance(column, np.ndarray) and column.size:
+            columns[name] = column
+        else:
+            odd.append(name)
+    if not columns:
+        what = "no field holds a number or a text in every row"
+        raise Refused("PICKLE_SHAPE", what, "give every row the same fields")
+    said = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
+    said += (
+        [f"not a number, a text or a list of numbers in every row: {listed(odd)}"] if odd else []
+    )
+    return columns, (Notice("KEYS_GUESSED", "; ".join(said)),) if said else ()
 
 
 def _settled(node: object, settle: Settle, budget: _Budget, depth: int) -> object:
@@ -155,8 +190,6 @@ def _put(key: str, value: object, entries: dict[str, Entry], ignored: list[str])
 
 def _positional(items: list[object]) -> tuple[dict[str, Entry], list[str], bool]:
     """Name positions: a pair is (scores, labels); a pair of pairs is (validation, test)."""
-    if items and all(isinstance(i, dict) for i in items):
-        return _records(items), [], True
     arrays = [i for i in items if isinstance(i, np.ndarray)]
     if len(arrays) == len(items) == 2:
         return _pair(arrays[0], arrays[1], ""), [], False
@@ -178,18 +211,3 @@ def _pair(first: Entry, second: Entry, prefix: str) -> dict[str, Entry]:
     if first.size < second.size and second.ndim == 2:
         return {f"{prefix}{SECOND_ARRAY}": first, f"{prefix}{FIRST_ARRAY}": second}
     return {f"{prefix}{FIRST_ARRAY}": first, f"{prefix}{SECOND_ARRAY}": second}
-
-
-def _records(items: list[object]) -> dict[str, Entry]:
-    """Turn a list of mappings, one a row, into the columns of a table."""
-    rows = [i for i in items if isinstance(i, dict)]
-    keys = list(rows[0])
-    columns: dict[str, Entry] = {}
-    for index, row in enumerate(rows):
-        if list(row) != keys:
-            raise Refused("PICKLE_SHAPE", "keys differ from row 0", REMEDY, f"row {index}")
-    for key in keys:
-        column = _sequence([row[key] for row in rows], rows)
-        if isinstance(column, np.ndarray):
-            columns[key] = column
-    return columns
