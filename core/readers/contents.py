@@ -78,6 +78,9 @@ class Contents:
         Whether the keys are the file's own; positions in a tuple have names of ours.
     notices : tuple of Notice
         What was accepted, but must be said.
+    batches : mapping of str to array, or None
+        The entries if the parts, or rows, of this file are batches of one part: a list of two or
+        three pairs may be either. None where nothing speaks for it.
     """
 
     format: str
@@ -89,6 +92,7 @@ class Contents:
     coarse: Mapping[str, float] = field(default_factory=dict)
     named: bool = True
     notices: tuple[Notice, ...] = ()
+    batches: Mapping[str, Entry] | None = None
 
     def row(self, index: int) -> str:
         """Return how a message names a row: its number from 0, and its line if it has one."""

@@ -58,17 +58,24 @@ def _check_names(names: list[str]) -> None:
 
 def _harmless(contents: Contents) -> Contents:
     """Return the contents with a question mark for each character that controls a screen."""
-    entries, changed = dict(contents.entries), []
-    for name, entry in entries.items():
-        if is_text(entry) and any(HARMFUL.search(cell) for cell in _unprintable(entry)):
-            cells = [HARMFUL.sub("?", cell) for cell in entry.reshape(-1).tolist()]
-            entries[name] = text_array(cells).reshape(entry.shape)
-            changed.append(name)
+    entries, changed = _cleaned(contents.entries)
     if not changed:
         return contents
     text = f"control characters became question marks in {listed(changed)}"
     said = (*contents.notices, Notice("DIALECT", text))
-    return replace(contents, entries=entries, notices=said)
+    batches = None if contents.batches is None else _cleaned(contents.batches)[0]
+    return replace(contents, entries=entries, notices=said, batches=batches)
+
+
+def _cleaned(entries: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]:
+    """Return entries with question marks, and the names of those that have some now."""
+    out, changed = dict(entries), []
+    for name, entry in entries.items():
+        if is_text(entry) and any(HARMFUL.search(cell) for cell in _unprintable(entry)):
+            cells = [HARMFUL.sub("?", cell) for cell in entry.reshape(-1).tolist()]
+            out[name] = text_array(cells).reshape(entry.shape)
+            changed.append(name)
+    return out, changed
 
 
 def _unprintable(entry: Entry) -> Iterator[str]:

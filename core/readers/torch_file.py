@@ -5,7 +5,7 @@ restricted unpickler as any other, with stand-ins for the few names that tensors
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -172,14 +172,9 @@ def _contents(saved: Saved) -> Contents:
     contents = contents_of("torch", saved.tree, settle=_settle)
     if not widened:
         return contents
-    names = [n for n, e in contents.entries.items() if e.dtype == np.float32]
-    return Contents(
-        contents.format,
-        contents.entries,
-        coarse=dict.fromkeys(names, BFLOAT16_STEP),
-        named=contents.named,
-        notices=contents.notices,
-    )
+    arrays = {**contents.entries, **(contents.batches or {})}
+    names = [n for n, e in arrays.items() if e.dtype == np.float32]
+    return replace(contents, coarse=dict.fromkeys(names, BFLOAT16_STEP))
 
 
 def _settle(node: object) -> object:
