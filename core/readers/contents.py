@@ -167,7 +167,7 @@ def check_dtype(dtype: np.dtype[np.generic], where: str) -> None:
         raise Refused(
             "OBJECT_DTYPE",
             "the array holds Python objects, which only an unsafe reader can load",
-            "save it as numbers, for example with astype(float)",
+            "save it as numbers or text, for example with astype(float) or astype(str)",
             where,
         )
     if (

@@ -8,7 +8,8 @@ import numpy as np
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source, check_dtype, native
+from core.readers.contents import Contents, Entry, Source, check_dtype, is_text, native
+from core.readers.pickled import load, settle
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER = 10_000  # the limit np.load itself sets
@@ -17,24 +18,42 @@ MAX_DIMENSIONS = 8
 
 def read_npy(source: Source) -> Contents:
     """Return the one array of an .npy file under the key ``array``."""
-    return Contents("npy", {"array": array_of(source.data, source.name)}, named=False)
+    return Contents("npy", {"array": array_of(source.data, source.name, text=True)}, named=False)
 
 
-def array_of(data: memoryview, where: str) -> Entry:
+def array_of(data: memoryview, where: str, *, text: bool = False) -> Entry:
     """Return the array in the bytes of an .npy file, without a copy where none is needed.
+
+    `text` lets an array of objects pass if each is a text: NumPy pickles those, and the pickle is
+    read by our own unpickler.
 
     Raises
     ------
     Refused
         HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING, DTYPE or OBJECT_DTYPE.
     """
-    start, text = _header(data, where)
-    dtype, fortran, shape = _fields(text, where)
+    start, header = _header(data, where)
+    dtype, fortran, shape = _fields(header, where)
+    if text and dtype == np.dtype(object):
+        return _text(data[start:], shape, where)
     check_dtype(dtype, where)
     expected = math.prod(shape) * dtype.itemsize  # Python integers: the product cannot overflow
     _check_size(expected, data.nbytes - start, where, shape)
     flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start)
     return native(flat.reshape(shape, order="F" if fortran else "C"))
+
+
+def _text(data: memoryview, shape: tuple[int, ...], where: str) -> Entry:
+    """Return an array of texts from its pickle; whatever else lies there is refused alike."""
+    try:
+        node, end = load(data)
+    except Refused:
+        node, end = None, 0
+    array = settle(node)
+    plain = isinstance(array, np.ndarray) and is_text(array) and array.shape == shape
+    if not plain or end < data.nbytes:
+        check_dtype(np.dtype(object), where)
+    return array  # type: ignore[return-value]
 
 
 def _header(data: memoryview, where: str) -> tuple[int, str]:

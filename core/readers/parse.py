@@ -102,8 +102,8 @@ def _archived(archive: Archive) -> Contents | None:
         what = "a spreadsheet or Office document, which is not read"
         raise Refused("FORMAT_UNKNOWN", what, "save the sheet as CSV")
     if names and all(name.endswith(".npy") for name in names):
-        arrays = {name.removesuffix(".npy"): array_of(archive.read(name), name) for name in names}
-        return Contents("npz", arrays)
+        arrays = {n: array_of(archive.read(n), n, text=True) for n in names}
+        return Contents("npz", {n.removesuffix(".npy"): array for n, array in arrays.items()})
     foreign = [name for name in names if not name.endswith(".npy")]
     if len(foreign) < len(names):
         what = "a member beside the arrays that is no array"

@@ -4,13 +4,13 @@ import io
 import math
 import pickle
 from collections.abc import Callable, Mapping
-from typing import NoReturn
 
 import numpy as np
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source, check_dtype, native
+from core.readers.contents import Contents, Entry, Source, check_dtype, native, text_array
+from core.readers.guards import REMEDY, Guard, Inert, default_mapping, mapping
 from core.readers.opcodes import scan
 from core.readers.tree import contents_of
 
@@ -18,34 +18,8 @@ BROKEN = (
     pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError,
     OverflowError, RecursionError, UnicodeError,
 )  # fmt: skip
-REMEDY = "save plain NumPy arrays, best with np.savez"
 MAX_DIMENSIONS = 8
-
-
-class Sealed:
-    """What a pickle may hold but not change.
-
-    Without `__setstate__`, BUILD would set any slot, after every check was made.
-    """
-
-    __slots__ = ()
-
-    def __setstate__(self, state: object) -> NoReturn:
-        """Refuse BUILD."""
-        raise Refused("PICKLE_SHAPE", "state given to an object that takes none", REMEDY)
-
-
-class Guard(Sealed):
-    """A function a pickle may call by name."""
-
-    __slots__ = ("_call",)
-
-    def __init__(self, call: Callable[..., object]) -> None:
-        self._call = call
-
-    def __call__(self, *args: object) -> object:
-        """Call the guarded function; wrong arguments are a refusal."""
-        return self._call(*args)
+TYPES = ("int", "long", "float", "str", "bool", "list", "dict", "tuple", "set")
 
 
 class StoredType:
@@ -67,10 +41,13 @@ class StoredType:
             raise Refused("DTYPE", "a structured array", REMEDY)
         self.order = str(state[1])
 
+    @property
+    def holds_objects(self) -> bool:
+        """Whether the array would hold objects of Python."""
+        return self.code[:1] == "O"
+
     def resolve(self) -> np.dtype[np.generic]:
         """Return the dtype, checked to hold plain numbers or text."""
-        if self.code[:1] == "O":
-            check_dtype(np.dtype(object), "pickle")
         dtype = np.dtype(self.code)
         check_dtype(dtype, "pickle")
         return dtype.newbyteorder(">" if self.order == ">" else "<")
@@ -107,16 +84,34 @@ def build_array(raw: object, dtype: object, shape: object, order: object) -> Ent
     """Return an array of exactly the bytes stored; the shape cannot ask for more."""
     if not isinstance(dtype, StoredType) or not isinstance(shape, tuple) or order not in ("C", "F"):
         raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+    if dtype.holds_objects:
+        return _text(raw, shape)
     resolved = dtype.resolve()
     if not isinstance(raw, bytes | bytearray):
-        raise Refused("OBJECT_DTYPE", "an array of Python objects", REMEDY)
-    if len(shape) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
-        raise Refused("PICKLE_SHAPE", f"array shape {str(shape)[:60]}", REMEDY)
+        raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+    _check_shape(shape)
     expected = math.prod(shape) * resolved.itemsize
     if expected != len(raw) or expected > defaults.MAX_BYTES:
         what = f"shape {shape} needs {expected} bytes, {len(raw)} are stored"
         raise Refused("PICKLE_SHAPE", what, REMEDY)
     return native(np.frombuffer(raw, resolved).reshape(shape, order=order))
+
+
+def _check_shape(shape: tuple[object, ...]) -> None:
+    if len(shape) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+        raise Refused("PICKLE_SHAPE", f"array shape {str(shape)[:60]}", REMEDY)
+
+
+def _text(cells: object, shape: tuple[int, ...]) -> Entry:
+    """Return an array of objects, which lie row by row in any order of memory, if all are text."""
+    texts = [cell for cell in cells if type(cell) is str] if isinstance(cells, list) else []
+    if not isinstance(cells, list) or len(texts) < len(cells):
+        check_dtype(np.dtype(object), "pickle")
+    _check_shape(shape)
+    if math.prod(shape) != len(texts):
+        what = f"shape {shape} for {len(texts)} texts"
+        raise Refused("PICKLE_SHAPE", what, REMEDY)
+    return text_array(texts).reshape(shape)
 
 
 def _scalar(dtype: object, raw: object) -> object:
@@ -152,6 +147,10 @@ GLOBALS: Mapping[tuple[str, str], object] = {
     ("_codecs", "encode"): Guard(_encode),
     ("__builtin__", "bytes"): Guard(_no_bytes),
     ("builtins", "bytes"): Guard(_no_bytes),
+    ("collections", "OrderedDict"): Guard(mapping),
+    ("collections", "defaultdict"): Guard(default_mapping),
+    # What a defaultdict makes of a missing key is only a name.
+    **{(module, name): Inert() for module in ("__builtin__", "builtins") for name in TYPES},
 }
 
 

@@ -65,7 +65,9 @@ OTHERS = {
     b"ARROW1": ("an Arrow file", "save it as Parquet"),
     b"\xd0\xcf\x11\xe0": ("an old Office document", "save the sheet as CSV"),
 }
-PICKLE_STARTS = re.compile(rb"\x80[\x02-\x05]|\((?:dp|lp|[\(ct])|c(?:numpy|__|copy|_co)|[\(\]\}]")
+PICKLE_STARTS = re.compile(
+    rb"\x80[\x02-\x05]|\((?:dp|lp|[\(ct])|c(?:numpy|__|copy|_co|collections\n)|[\(\]\}]"
+)
 
 
 def sniff(source: Source) -> Form:

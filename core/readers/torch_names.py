@@ -9,7 +9,8 @@ import numpy as np
 from core import defaults
 from core.errors import Refused
 from core.readers.contents import Entry
-from core.readers.pickled import GLOBALS, Guard, Sealed
+from core.readers.guards import Guard, Inert, OrderedMapping, Sealed
+from core.readers.pickled import GLOBALS
 from core.readers.safetensors_file import bfloat16
 
 STORAGES = {
@@ -30,27 +31,6 @@ class StorageType(Sealed):
         self.dtype = dtype
 
 
-class Inert:
-    """Stands for an object whose content is of no interest; all it is given is forgotten."""
-
-    __slots__ = ()
-
-    def __new__(cls, *_args: object) -> "Inert":
-        """Make the object."""
-        return super().__new__(cls)
-
-    def __setstate__(self, state: object) -> None:
-        """Take a state."""
-
-    def __setitem__(self, key: object, value: object) -> None:
-        """Take an item, as a mapping does."""
-
-    def extend(self, values: object) -> None:
-        """Take values, as a list does."""
-
-    append = extend
-
-
 class Arguments:
     """Stands for an argparse.Namespace: names and values."""
 
@@ -68,15 +48,6 @@ class Arguments:
         """Take the values; anything but a mapping is forgotten."""
         if isinstance(state, dict):
             self.values = state
-
-
-class OrderedMapping(dict[str, object]):
-    """Stands for OrderedDict; attributes set by a pickle are forgotten."""
-
-    __slots__ = ()
-
-    def __setstate__(self, state: object) -> None:
-        """Forget attributes such as `_metadata`."""
 
 
 class Storage(Sealed):
@@ -163,21 +134,6 @@ def _rebuilt(rebuild: object, _kind: object, args: object, *_state: object) -> o
     return rebuild(*args)
 
 
-def _mapping(*pairs: object) -> OrderedMapping:
-    """Make a mapping; Python 2 wrote its items as one list of pairs."""
-    out = OrderedMapping()
-    items = pairs[0] if pairs else []
-    if not isinstance(items, list) or any(not isinstance(i, list | tuple) for i in items):
-        raise Refused("PICKLE_SHAPE", "a mapping made from an unknown form", REMEDY)
-    for key, value in items:
-        out[key] = value
-    return out
-
-
-def _default_mapping(*_factory: object) -> OrderedMapping:
-    return OrderedMapping()
-
-
 def _bytearray(*sizes: object) -> bytes:
     if sizes and not isinstance(sizes[0], bytes | str):
         what = f"bytearray({str(sizes[0])[:30]}) asks for memory that the file does not hold"
@@ -190,7 +146,6 @@ def _nothing(*_args: object) -> None:
 
 
 INERT = Guard(Inert)
-TYPES = ("int", "long", "float", "str", "bool", "list", "dict", "tuple")
 DTYPES = (
     *("float16", "float32", "float64", "half", "float", "double", "bfloat16", "bool", "uint8"),
     *("int8", "int16", "int32", "int64", "complex64", "complex128"),
@@ -209,8 +164,6 @@ NAMES: Mapping[tuple[str, str], object] = {
     ("torch.nn.parameter", "Parameter"): Inert(),
     ("torch", "Size"): Guard(lambda *sizes: sizes[0] if sizes else ()),
     ("torch", "device"): Guard(_nothing),
-    ("collections", "OrderedDict"): Guard(_mapping),
-    ("collections", "defaultdict"): Guard(_default_mapping),
     ("collections", "Counter"): INERT,
     ("collections", "deque"): INERT,
     ("argparse", "Namespace"): Arguments,
@@ -221,7 +174,6 @@ NAMES: Mapping[tuple[str, str], object] = {
             ("bytearray", Guard(_bytearray)),
             ("set", INERT),
             ("frozenset", INERT),
-            *((name, Inert()) for name in TYPES),
         )
     },
     **{

@@ -1,0 +1,80 @@
+"""Stand-ins for what pickles ask for by name: guarded functions, mappings, forgotten objects."""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from core.errors import Refused
+
+REMEDY = "save plain NumPy arrays, best with np.savez"
+
+
+class Sealed:
+    """What a pickle may hold but not change.
+
+    Without `__setstate__`, BUILD would set any slot, after every check was made.
+    """
+
+    __slots__ = ()
+
+    def __setstate__(self, state: object) -> NoReturn:
+        """Refuse BUILD."""
+        raise Refused("PICKLE_SHAPE", "state given to an object that takes none", REMEDY)
+
+
+class Guard(Sealed):
+    """A function a pickle may call by name."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., object]) -> None:
+        self._call = call
+
+    def __call__(self, *args: object) -> object:
+        """Call the guarded function; wrong arguments are a refusal."""
+        return self._call(*args)
+
+
+class Inert:
+    """Stands for an object whose content is of no interest; all it is given is forgotten."""
+
+    __slots__ = ()
+
+    def __new__(cls, *_args: object) -> "Inert":
+        """Make the object."""
+        return super().__new__(cls)
+
+    def __setstate__(self, state: object) -> None:
+        """Take a state."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Take an item, as a mapping does."""
+
+    def extend(self, values: object) -> None:
+        """Take values, as a list does."""
+
+    append = extend
+
+
+class OrderedMapping(dict[str, object]):
+    """Stands for OrderedDict; attributes set by a pickle are forgotten."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: object) -> None:
+        """Forget attributes such as `_metadata`."""
+
+
+def mapping(*pairs: object) -> OrderedMapping:
+    """Make a mapping; Python 2 wrote its items as one list of pairs."""
+    out = OrderedMapping()
+    items = pairs[0] if pairs else []
+    if not isinstance(items, list) or any(not isinstance(i, list | tuple) for i in items):
+        raise Refused("PICKLE_SHAPE", "a mapping made from an unknown form", REMEDY)
+    for key, value in items:
+        out[key] = value
+    return out
+
+
+def default_mapping(*_factory: object) -> OrderedMapping:
+    """Make an empty mapping; what would fill it is forgotten."""
+    return OrderedMapping()
