@@ -65,7 +65,7 @@ class Contents:
     entries : mapping of str to array
         Arrays by key, or the columns of a table, in the order of the file.
     table : bool
-        Whether the entries are columns of one table.
+        Whether the entries are columns of one table: (N,), or (N, K) where cells hold lists.
     headed : bool
         Whether the columns have names of their own.
     printed : bool
@@ -120,7 +120,9 @@ def text_array(values: list[str]) -> Entry:
 
 
 def id_text(entry: Entry) -> Entry:
-    """Return names of rows as text; 7.0 and 7 are one name."""
+    """Return names of rows as text; 7.0 and 7 are one name, and a list in a row is one too."""
+    if entry.ndim > 1 and entry.size != len(entry):
+        return text_array([str(row) for row in entry.tolist()])
     flat = entry.reshape(-1)
     if is_text(flat):
         return flat
@@ -138,11 +140,15 @@ def is_whole(entry: Entry) -> bool:
 
 
 def stacked(columns: list[Entry]) -> Entry:
-    """Return columns as a matrix, filled block by block of rows so that writes stay in cache."""
+    """Return columns as a matrix, filled block by block of rows so that writes stay in cache.
+
+    A column that is a matrix itself gives all of its columns.
+    """
     rows, dtype = len(columns[0]), np.result_type(*columns)
-    out = np.empty((rows, len(columns)), dtype)
+    flat = [part for column in columns for part in np.atleast_2d(column.T)]
+    out = np.empty((rows, len(flat)), dtype)
     for start in range(0, rows, STACK_ROWS):
-        for index, column in enumerate(columns):
+        for index, column in enumerate(flat):
             out[start : start + STACK_ROWS, index] = column[start : start + STACK_ROWS]
     return out
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from core.errors import Notice, Refused
 from core.readers.arrow import array_of_column
 from core.readers.contents import Contents, Entry, Source, is_text
 from core.readers.encoding import Dialect, decode, dialect_notices, is_number, sniff_dialect
+from core.readers.list_cells import with_matrices
 from core.readers.parts import counted
 from core.readers.roles import refuse_bin_history
 
@@ -44,9 +46,8 @@ def read_csv(source: Source, *, history: bool = False, text: bool = False) -> Co
     if table.num_rows == 0:
         raise Refused("EMPTY", "a header and no rows", "give at least one row of scores")
     columns = {name: array_of_column(table.column(i), name) for i, name in enumerate(names)}
-    _refuse_overflow(columns, data)
     columns, dropped = _without_trailing(columns)
-    return Contents(
+    contents = Contents(
         "csv",
         columns,
         table=True,
@@ -55,6 +56,9 @@ def read_csv(source: Source, *, history: bool = False, text: bool = False) -> Co
         first_line=dialect.skip + headed + 1,
         notices=(*notices, *dropped),
     )
+    contents = contents if text else _with_matrices(contents)
+    _refuse_overflow(contents.entries, data)
+    return contents
 
 
 def _check_first_line(data: memoryview) -> None:
@@ -179,14 +183,19 @@ def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
     return Refused("CSV_RAGGED", "the rows cannot be told apart", "check quotes and line ends")
 
 
-def _refuse_overflow(columns: dict[str, Entry], data: memoryview) -> None:
+def _with_matrices(contents: Contents) -> Contents:
+    entries, said = with_matrices(contents.entries, contents.row)
+    return replace(contents, entries=entries, notices=(*contents.notices, *said))
+
+
+def _refuse_overflow(columns: Mapping[str, Entry], data: memoryview) -> None:
     """Refuse a number too large for float64, which a parser turns into infinity."""
     infinite = {n: np.isinf(c) for n, c in columns.items() if c.dtype.kind == "f"}
     found = sum(int(flags.sum()) for flags in infinite.values())
     if found == 0 or len(re.findall(rb"(?i)inf", data)) >= found:
         return
     name = next(n for n, flags in infinite.items() if flags.any())
-    row = int(np.flatnonzero(infinite[name])[0])
+    row = int(np.argwhere(infinite[name])[0, 0])
     what = "a number overflows to infinity (more than 1.8e308)"
     raise Refused("NONFINITE", what, "write it smaller, or as -inf", f"row {row}, column {name}")
 

@@ -12,6 +12,8 @@ SAMPLE_LINES = 25
 DELIMITERS = ",\t;|"
 REMEDY = "save it as UTF-8 with commas between columns"
 BLOCK = 8 * 2**20
+STATED = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)  # a first line that spreadsheets write
+COMMA = re.compile(r"[-+]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE)
 NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
 
 
@@ -19,7 +21,8 @@ NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spac
 class Dialect:
     """Delimiter, decimal mark, lines to skip (comments), and the cells of the first lines.
 
-    `text` says that every column is to stay text.
+    `text` says that every column is to stay text, `stated` that a line of its own names the
+    delimiter.
     """
 
     delimiter: str
@@ -27,6 +30,7 @@ class Dialect:
     skip: int
     sample: tuple[tuple[str, ...], ...]
     text: bool = False
+    stated: bool = False
 
 
 def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:
@@ -93,16 +97,17 @@ def sniff_dialect(data: memoryview) -> Dialect:
     lines = re.split(r"\r\n|\n|\r", text)
     if data.nbytes > SAMPLE_BYTES and len(lines) > 1:
         lines = lines[:-1]
-    skip = next((i for i, line in enumerate(lines) if line.strip() and line[0] != "#"), None)
+    stated = STATED.fullmatch(lines[0])
+    above = 1 if stated else 0
+    rows = (i for i, line in enumerate(lines) if i >= above and line.strip() and line[0] != "#")
+    skip = next(rows, None)
     if skip is None:
         raise Refused("EMPTY", "the text holds no rows", "give at least one row of scores")
     body = [line for line in lines[skip:] if line.strip()][:SAMPLE_LINES]
-    delimiter = _delimiter(body)
+    delimiter = stated[1] if stated else _delimiter(body)
     cells = tuple(tuple(row) for row in csv.reader(body, delimiter=delimiter))
-    comma = delimiter != "," and any(
-        re.fullmatch(r"-?\d*,\d+(e-?\d+)?", c.strip()) for r in cells for c in r
-    )
-    return Dialect(delimiter, "," if comma else ".", skip, cells)
+    comma = delimiter != "," and any(COMMA.fullmatch(c.strip()) for r in cells for c in r)
+    return Dialect(delimiter, "," if comma else ".", skip, cells, stated=stated is not None)
 
 
 def _delimiter(lines: list[str]) -> str:
@@ -132,7 +137,9 @@ def dialect_notices(dialect: Dialect, data: memoryview) -> list[Notice]:
         said.append(f"columns are separated by {NAMES[dialect.delimiter]}")
     if dialect.decimal == ",":
         said.append("numbers have decimal commas")
-    if dialect.skip:
+    if dialect.stated:
+        said.append("the first line names the separator")
+    elif dialect.skip:
         lines = "first line is" if dialect.skip == 1 else f"first {dialect.skip} lines are"
         said.append(f"the {lines} blank or comments and skipped")
     head = bytes(data[:SAMPLE_BYTES])

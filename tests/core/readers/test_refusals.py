@@ -187,7 +187,7 @@ CASES = {
     "models.csv": (b"model,top1,top5\nresnet,80,90\n", "FORMAT_UNKNOWN", ""),
     "null.parquet": (made.parquet({"a": [0.1, 2.0], "b": [1, 0.3], "y": [None, 1]}), "NONFINITE",
                      "row 0"),
-    "lists.parquet": (made.parquet({"logits": z.tolist(), "y": y}), "DTYPE", "logits"),
+    "lists.parquet": (made.parquet({"tags": [["a"]] * made.N, "y": y}), "DTYPE", "tags"),
     "footer.parquet": (long_footer(), "HEADER_LEN", ""),
     "cut.parquet": (made.parquet({"a": [1.0]})[:-5], "FORMAT_UNKNOWN", ""),
     "nan.json": (b'{"logits":[[1,NaN],[2,3]],"labels":[0,1]}', "NONFINITE", "row 0 col 1"),
