@@ -1,6 +1,6 @@
 """Arrays in mappings and sequences as named entries: pairs, parts, and batches of one part."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -132,7 +132,9 @@ def _positional(items: list[object] | tuple[object, ...]) -> Flat:
     """Name positions: a pair is (scores, labels); a pair of pairs is (validation, test)."""
     arrays, pairs, rows = _arrays(items), _pairs(items), rows_of(items)
     if len(arrays) == 2:
-        return Flat(dict(named_pair((arrays[0], arrays[1]))), named=False)
+        return Flat(named_pair((arrays[0], arrays[1])), named=False)
+    if len(items) == 3 and not rows and isinstance(items[2], dict):
+        return _with_metrics(items)
     if pairs:
         return _of_pairs(pairs, several=isinstance(items, list))
     if rows:
@@ -142,7 +144,20 @@ def _positional(items: list[object] | tuple[object, ...]) -> Flat:
         return _of_arrays(arrays)
     for item in items:
         refuse_ragged(item)
-    raise Refused("PICKLE_SHAPE", "a sequence that is no pair of scores and labels", REMEDY)
+    raise _no_pair()
+
+
+def _with_metrics(items: Sequence[object]) -> Flat:
+    """Read scores, labels and a mapping of metrics, as a Trainer's output is unpacked."""
+    arrays, metrics = _arrays(list(items[:2])), items[2]
+    if len(arrays) != 2 or not isinstance(metrics, dict):
+        raise _no_pair()
+    return Flat(named_pair((arrays[0], arrays[1])), aside=list(metrics), named=False)
+
+
+def _no_pair() -> Refused:
+    what = "a sequence that is no pair of scores and labels"
+    return Refused("PICKLE_SHAPE", what, REMEDY)
 
 
 def _of_pairs(pairs: list[Pair], *, several: bool) -> Flat:
@@ -153,7 +168,7 @@ def _of_pairs(pairs: list[Pair], *, several: bool) -> Flat:
         if whole is None:
             what = f"{count} pairs of arrays that are no batches: their rows or columns differ"
             raise Refused("PICKLE_SHAPE", what, REMEDY, f"pair {_odd(pairs)}")
-        return Flat(dict(named_pair(whole)), joined=[count], named=False)
+        return Flat(named_pair(whole), joined=[count], named=False)
     entries = {
         f"{part}.{name}": array
         for part, pair in zip(PARTS[count], pairs, strict=True)

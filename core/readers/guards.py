@@ -6,6 +6,7 @@ from typing import NoReturn
 from core.errors import Refused
 
 REMEDY = "save plain NumPy arrays, best with np.savez"
+OUTPUTS = ("predictions", "label_ids", "metrics")
 
 
 class Sealed:
@@ -53,6 +54,31 @@ class Inert:
         """Take values, as a list does."""
 
     append = extend
+
+
+class Outputs:
+    """Stands for what a Trainer of transformers returns: predictions, label ids and metrics."""
+
+    __slots__ = ("values",)
+
+    values: dict[str, object]
+
+    def __new__(cls, *parts: object) -> "Outputs":
+        """Make one of its parts, which come in this order; more than these are forgotten."""
+        made = super().__new__(cls)
+        made.values = {}
+        made.__setstate__(dict(zip(OUTPUTS, parts, strict=False)))
+        return made
+
+    def __setstate__(self, state: object) -> None:
+        """Take parts by name; several arrays of predictions are numbered, as none is the first."""
+        known = state if isinstance(state, dict) else {}
+        for name in OUTPUTS:
+            part = known.get(name, self.values.get(name))
+            if isinstance(part, tuple):
+                part = {str(i): item for i, item in enumerate(part)}
+            if part is not None:
+                self.values[name] = part
 
 
 class OrderedMapping(dict[str, object]):

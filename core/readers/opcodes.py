@@ -40,9 +40,9 @@ COUNTED = {
 LINES = {**dict.fromkeys(b"FILSVgp", 1), ord("c"): 2}
 FORBIDDEN = {
     0x82: "EXT1", 0x83: "EXT2", 0x84: "EXT4", ord("i"): "INST", ord("o"): "OBJ", ord("P"): "PERSID",
-    0x92: "NEWOBJ_EX", 0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER", 0x81: "NEWOBJ",
+    0x92: "NEWOBJ_EX", 0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER",
 }  # fmt: skip
-PERSISTENT_ID, NEW_OBJECT = ord("Q"), 0x81
+PERSISTENT_ID = ord("Q")
 STOP = ord(".")
 MEMOIZE = 0x94
 WIDTHS = {1: "<B", 4: "<I", 8: "<Q"}
@@ -104,10 +104,8 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
 
 
 def _forbidden(code: int, *, persistent: bool) -> bool:
-    """Torch files refer to storages and may hold plain objects; nothing else needs either."""
-    if persistent and code in (PERSISTENT_ID, NEW_OBJECT):
-        return False
-    return code in FORBIDDEN or code == PERSISTENT_ID
+    """Torch files refer to storages; nothing else does."""
+    return code in FORBIDDEN or (code == PERSISTENT_ID and not persistent)
 
 
 def _broken(what: str) -> Refused:

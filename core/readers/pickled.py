@@ -10,7 +10,7 @@ import numpy as np
 from core import defaults
 from core.errors import Refused
 from core.readers.contents import Contents, Entry, Source, check_dtype, native, text_array
-from core.readers.guards import REMEDY, Guard, Inert, default_mapping, mapping
+from core.readers.guards import REMEDY, Guard, Inert, Outputs, default_mapping, mapping
 from core.readers.opcodes import scan
 from core.readers.tree import contents_of
 
@@ -149,6 +149,10 @@ GLOBALS: Mapping[tuple[str, str], object] = {
     ("builtins", "bytes"): Guard(_no_bytes),
     ("collections", "OrderedDict"): Guard(mapping),
     ("collections", "defaultdict"): Guard(default_mapping),
+    **{
+        ("transformers.trainer_utils", name): Outputs
+        for name in ("PredictionOutput", "EvalPrediction", "EvalLoopOutput")
+    },
     # What a defaultdict makes of a missing key is only a name.
     **{(module, name): Inert() for module in ("__builtin__", "builtins") for name in TYPES},
 }
@@ -209,7 +213,9 @@ def load(
 
 
 def settle(node: object) -> object:
-    """Return the array behind a stand-in of ours, and everything else as it is."""
+    """Return the array or mapping behind a stand-in of ours, and everything else as it is."""
+    if isinstance(node, Outputs):
+        return node.values
     return node.array if isinstance(node, StoredArray) else node
 
 
