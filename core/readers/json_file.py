@@ -1,4 +1,4 @@
-"""JSON: a mapping of arrays, a pair of arrays, or records in a list or one a line; no key twice."""
+"""JSON: a mapping or pair of arrays, a table, or records in a list or one a line; no key twice."""
 
 import json
 from collections import Counter
@@ -8,8 +8,9 @@ from typing import Final
 from core.errors import Notice, Refused
 from core.readers.contents import Contents, Source
 from core.readers.encoding import decode
+from core.readers.json_tables import table_of
 from core.readers.roles import refuse_bin_history
-from core.readers.tree import contents_of
+from core.readers.tree import contents_of, contents_of_cells
 
 REMEDY: Final = "write plain numbers, and null nowhere"
 MAX_BYTES: Final = 2**30
@@ -30,14 +31,20 @@ def read_json(source: Source) -> Contents:
     Raises
     ------
     Refused
-        HEADER_PARSE, CSV_HEADER, CSV_COLUMNS, PICKLE_SHAPE, TABLE_SIZE, CSV_ENCODING or
-        BIN_HISTORY.
+        HEADER_PARSE, CSV_HEADER, CSV_COLUMNS, CSV_RAGGED, EMPTY, PICKLE_SHAPE, TABLE_SIZE,
+        CSV_ENCODING or BIN_HISTORY.
     """
     document, notices = _document(source)
     tree = document.tree
     first = tree[0] if isinstance(tree, list) and tree else tree
     refuse_bin_history(first if isinstance(first, dict) else ())
-    contents = contents_of("json", tree, _as_is, printed=True)
+    table = table_of(tree)
+    if table is None:
+        contents = contents_of("json", tree, _as_is, printed=True)
+    else:
+        refuse_bin_history(table.cells)
+        contents = contents_of_cells("json", table.cells, table.lacking, printed=True)
+        notices = [*notices, *table.notices]
     return replace(contents, first_line=document.first_line, notices=(*notices, *contents.notices))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from core import defaults
 from core.errors import Refused
 
+MAX_DEPTH = 12
 Row = Mapping[str, object]
 
 
@@ -17,7 +18,7 @@ def columns_of(rows: Sequence[Row]) -> tuple[dict[str, list[object]], list[str]]
     Raises
     ------
     Refused
-        CSV_HEADER: two fields of one name. CSV_COLUMNS: too many fields.
+        CSV_HEADER: two fields of one name. CSV_COLUMNS: too many fields. PICKLE_SHAPE: too deep.
     """
     flat = [_flat(row, index) for index, row in enumerate(rows)]
     counts = Counter(name for row in flat for name in row)
@@ -33,7 +34,7 @@ def _flat(row: Row, index: int) -> Row:
     if not any(isinstance(value, dict) for value in row.values()):
         return row
     out: dict[str, object] = {}
-    for name, value in _leaves(row, ""):
+    for name, value in _leaves(row, "", 0):
         if name in out:
             what = f"field {name[:60]!r} occurs twice"
             raise Refused("CSV_HEADER", what, "give each field its own name", f"row {index}")
@@ -41,9 +42,12 @@ def _flat(row: Row, index: int) -> Row:
     return out
 
 
-def _leaves(row: Row, prefix: str) -> Iterator[tuple[str, object]]:
+def _leaves(row: Row, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
+    if depth > MAX_DEPTH:
+        what = f"a row nested deeper than {MAX_DEPTH}"
+        raise Refused("PICKLE_SHAPE", what, "write one flat object for each row")
     for name, value in row.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{name}.")
+            yield from _leaves(value, f"{prefix}{name}.", depth + 1)
         else:
             yield f"{prefix}{name}", value

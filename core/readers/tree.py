@@ -1,13 +1,13 @@
 """Nested mappings, tuples and lists of numbers, flattened to named arrays within fixed limits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from core.errors import Notice, Refused
 from core.readers.batches import flat_stacks, join_lists, join_mappings
 from core.readers.contents import Contents, Entry, is_text, native, text_array
-from core.readers.flat import REMEDY, Row, flatten, refuse_ragged, rows_of
+from core.readers.flat import REMEDY, flatten, refuse_ragged, rows_of
 from core.readers.parts import listed
 from core.readers.records import columns_of
 
@@ -59,7 +59,7 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
     rows = rows_of(node)
     batches = join_mappings(rows) if rows else None
     if rows and not (batches and batches.certain):
-        columns, notices = _table(rows)
+        columns, notices = _columns(*columns_of(rows))
         other = batches.entries if batches and len(rows) > 1 else None
         return Contents(form, columns, table=True, printed=printed, notices=notices, batches=other)
     flat = flatten(node)
@@ -91,20 +91,32 @@ def _holds_arrays(values: list[object]) -> bool:
     return not any(isinstance(value, list | tuple) for value in values)
 
 
-def _table(rows: list[Row]) -> tuple[dict[str, Entry], tuple[Notice, ...]]:
-    """Return the columns of rows that name their fields, and what was left aside."""
-    cells, lacking = columns_of(rows)
-    columns: dict[str, Entry] = {}
-    odd: list[str] = []
-    for name, values in cells.items():
-        column = _column(name, values)
-        if column is None:
-            odd.append(name)
-        else:
-            columns[name] = column
+def contents_of_cells(
+    form: str, cells: Mapping[str, list[object]], lacking: list[str], *, printed: bool = False
+) -> Contents:
+    """Return a table from its cells by column; `lacking` names fields that some rows lack.
+
+    Raises
+    ------
+    Refused
+        PICKLE_SHAPE: no column of numbers or texts, or lists of several lengths in one.
+    """
+    walk = _Walk(lambda cell: cell)
+    settled = {name: [_settled(cell, walk, 1) for cell in column] for name, column in cells.items()}
+    columns, notices = _columns(settled, lacking)
+    return Contents(form, columns, table=True, printed=printed, notices=notices)
+
+
+def _columns(
+    cells: Mapping[str, list[object]], lacking: list[str]
+) -> tuple[dict[str, Entry], tuple[Notice, ...]]:
+    """Return the columns of a table, and what was left aside."""
+    made = {name: _column(name, values) for name, values in cells.items()}
+    columns = {name: column for name, column in made.items() if column is not None}
     if not columns:
         what = "no field holds a number or a text in every row"
         raise Refused("PICKLE_SHAPE", what, "give every row the same fields")
+    odd = [name for name in made if name not in columns]
     said = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
     if odd:
         said.append(f"not a number, a text or a list of numbers in every row: {listed(odd)}")
