@@ -9,6 +9,7 @@ from core.readers.archive import Archive
 from core.readers.arrow import read_parquet
 from core.readers.contents import Contents, Entry, Source, is_text, text_array
 from core.readers.csv_file import read_csv
+from core.readers.foreign import RUN_IT, packed_model
 from core.readers.json_file import read_json
 from core.readers.numpy_file import array_of, read_npy
 from core.readers.parts import listed
@@ -101,6 +102,9 @@ def _archived(archive: Archive) -> Contents | None:
     if "[Content_Types].xml" in names:
         what = "a spreadsheet or Office document, which is not read"
         raise Refused("FORMAT_UNKNOWN", what, "save the sheet as CSV")
+    model = packed_model(names)
+    if model:
+        raise Refused("FORMAT_UNKNOWN", f"{model}, which is not read", RUN_IT)
     if names and all(name.endswith(".npy") for name in names):
         arrays = {n: array_of(archive.read(n), n, text=True) for n in names}
         return Contents("npz", {n.removesuffix(".npy"): array for n, array in arrays.items()})

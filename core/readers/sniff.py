@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from core.errors import Refused
 from core.readers.contents import Source
+from core.readers.foreign import RUN_IT, model_of
 
 FILMS = (
     "open a film on the page Chest X-ray; here give a file of predictions: the logits or "
@@ -134,6 +135,9 @@ def _refuse_others(head: bytes) -> None:
     if start.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
         what = "a web page, not a table: probably a download that asked for a login"
         raise Refused("FORMAT_MISMATCH", what, "download the file itself")
+    model = model_of(head)
+    if model:
+        raise Refused("FORMAT_UNKNOWN", f"{model}, which is not read", RUN_IT)
     for magic, (name, remedy) in OTHERS.items():
         if head.startswith(magic):
             raise Refused("FORMAT_UNKNOWN", f"{name}, which is not read", remedy)

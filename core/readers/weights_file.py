@@ -13,6 +13,7 @@ from typing import Final
 from core.errors import Notice, Refused
 from core.readers.archive import Archive
 from core.readers.contents import Entry, Source
+from core.readers.foreign import EXPORT, model_of, packed_model
 from core.readers.parse import HARMFUL, MAX_NAME
 from core.readers.safetensors_file import named, open_safetensors
 from core.readers.sniff import Form, sniff
@@ -36,6 +37,7 @@ MAX_HINTS: Final = 200
 MAX_TEXT: Final = 200
 SHARED: Final = 2  # times the file's size that all groups may take: tensors may share storages
 SLACK: Final = 2**20
+HEAD: Final = 16  # bytes that tell what other programs write
 TAR = slice(257, 262)  # where a tar archive has its mark
 EMA: Final = re.compile(r"(^|[._])(ema|swa|averaged?)([._]|$)")
 AVERAGED: Final = "n_averaged"  # counts the states of torch.optim.swa_utils.AveragedModel
@@ -74,11 +76,15 @@ def read_weights_file(source: Source) -> FoundWeights:
     Raises
     ------
     Refused
-        STATE_DICT: no weights in it. TORCHSCRIPT, PICKLE_GLOBAL: a program or a pickled network,
-        with how to convert it. Any other code of torch files, archives and safetensors.
+        STATE_DICT: no weights in it. FORMAT_UNKNOWN: a model of another program, with how to
+        export it. TORCHSCRIPT, PICKLE_GLOBAL: a program or a pickled network, with how to convert
+        it. Any other code of torch files, archives and safetensors.
     """
     if bytes(source.data[TAR]) == b"ustar":
         raise Refused("FORMAT_UNKNOWN", "a tar archive, as torch 0.1 wrote", CONVERT)
+    model = model_of(bytes(source.data[:HEAD]))
+    if model:
+        raise _foreign(model)
     form = sniff(source)
     if form is Form.SAFETENSORS:
         return _of_safetensors(source)
@@ -94,9 +100,16 @@ def read_weights_file(source: Source) -> FoundWeights:
 
 def _opened(source: Source) -> Saved:
     archive = Archive(source, most=MAX_TENSORS)
+    model = packed_model(archive.names)
+    if model:
+        raise _foreign(model)
     if not is_torch(archive.names):
         raise Refused("STATE_DICT", "an archive that torch.save did not write", PREDICTIONS)
     return open_torch(archive)
+
+
+def _foreign(model: str) -> Refused:
+    return Refused("FORMAT_UNKNOWN", f"{model}, where weights of PyTorch were expected", EXPORT)
 
 
 def _converted(refusal: Refused) -> Refused:

@@ -159,6 +159,12 @@ CASES = {
     "pointer.p": (b"version https://git-lfs.github.com/spec/v1\noid", "FORMAT_MISMATCH", ""),
     "page.csv": (b"<!DOCTYPE html><html></html>", "FORMAT_MISMATCH", ""),
     "packed.csv.gz": (gzip.compress(made.CSV), "FORMAT_UNKNOWN", ""),
+    "model.onnx": (made.ONNX, "FORMAT_UNKNOWN", ""),
+    "model.keras": (made.KERAS, "FORMAT_UNKNOWN", ""),
+    "model.h5": (b"\x89HDF\r\n\x1a\n" + bytes(99), "FORMAT_UNKNOWN", ""),
+    "saved_model.pb": (b"\x08\x01\x12\xa0\x01\n" + bytes(99), "FORMAT_UNKNOWN", ""),
+    "model.gguf": (b"GGUF\3\0\0\0" + bytes(99), "FORMAT_UNKNOWN", ""),
+    "model.tflite": (b"\x1c\0\0\0TFL3" + bytes(99), "FORMAT_UNKNOWN", ""),
     "noise": (bytes(range(256)), "FORMAT_UNKNOWN", ""),
     "evil.pkl": (made.pickled(made.Evil(), 2), "PICKLE_GLOBAL", "__builtin__.exec"),
     "prefix.pkl": (made.pickled(made.ByPrefix()), "PICKLE_GLOBAL", "runstring"),
@@ -358,6 +364,14 @@ def test_class_numbers_of_stated_answers_are_bounded() -> None:
     data = made.npz(confidence=p[:, 0], predicted=y, labels=np.where(hole[:, 0], 2**31 - 1, y))
     found = refusal("a.npz", data)
     assert (found.code, found.where) == ("LABEL_RANGE", "row 5")
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("model.", "saved_"))])
+def test_a_model_is_named_with_what_to_make_of_it(name: str) -> None:
+    found = refusal(name, CASES[name][0])
+    kinds = ("ONNX", "Keras", "TensorFlow", "GGUF")
+    assert sum(kind in found.what for kind in kinds) == 1
+    assert "save its outputs" in found.remedy
 
 
 def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
