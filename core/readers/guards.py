@@ -97,6 +97,8 @@ def mapping(*pairs: object) -> OrderedMapping:
     if not isinstance(items, list) or any(not isinstance(i, list | tuple) for i in items):
         raise Refused("PICKLE_SHAPE", "a mapping made from an unknown form", REMEDY)
     for key, value in items:
+        if not isinstance(key, str):  # its hash is not salted, and may take for ever
+            raise Refused("PICKLE_SHAPE", "a mapping whose keys are no text", REMEDY)
         out[key] = value
     return out
 

@@ -4,6 +4,7 @@ import struct
 from dataclasses import dataclass
 
 from core.errors import Refused
+from core.readers.pickle_keys import Keys
 
 MAX_OPCODES = 8_000_000
 MAX_LINE = 10_000
@@ -44,7 +45,8 @@ FORBIDDEN = {
 }  # fmt: skip
 PERSISTENT_ID = ord("Q")
 STOP = ord(".")
-MEMOIZE = 0x94
+MEMOIZE, GETS = 0x94, b"hjg"
+MEMO = frozenset(b"pqrhjg\x94")
 WIDTHS = {1: "<B", 4: "<I", 8: "<Q"}
 
 
@@ -52,14 +54,17 @@ WIDTHS = {1: "<B", 4: "<I", 8: "<Q"}
 class _Memo:
     """How many memo slots are filled; an index far beyond that is an attack on memory."""
 
+    keys: Keys
     filled: int = 0
 
     def put(self, index: int) -> None:
+        """Check an index, and remember there what kind of value is on the stack."""
         if index > self.filled + MAX_MEMO_GAP:
             raise Refused(
                 "PICKLE_LIMIT", f"memo index {index} far beyond its entries", "save as .npz"
             )
         self.filled += 1
+        self.keys.put(index)
 
 
 def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
@@ -77,10 +82,12 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
     Raises
     ------
     Refused
-        PICKLE_LIMIT: a length beyond the file, too many operations, sparse memo indexes.
+        PICKLE_LIMIT: a length beyond the file, too many operations, sparse memo indexes, too many
+        keys that are no text.
         PICKLE_SHAPE: an operation that arrays never need, or bytes that are no pickle.
     """
-    at, size, memo = start, data.nbytes, _Memo()
+    at, size, keys = start, data.nbytes, Keys()
+    memo = _Memo(keys)
     for _ in range(MAX_OPCODES):
         if at >= size:
             raise _broken("the pickle ends before its STOP")
@@ -98,7 +105,10 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
                 f"a value claims {after - at} bytes, {size - at} follow",
                 "save as .npz",
             )
-        _note_memo(data, at, code, memo)
+        if code in MEMO:
+            _note_memo(data, at, code, memo)
+        else:
+            keys.step(code, after - at)
         at = after
     raise Refused("PICKLE_LIMIT", f"more than {MAX_OPCODES} operations", "save arrays, as .npz")
 
@@ -138,12 +148,21 @@ def _after_line(data: memoryview, at: int) -> int:
 def _note_memo(data: memoryview, at: int, code: int, memo: _Memo) -> None:
     if code == MEMOIZE:
         memo.put(memo.filled)
-    elif code == ord("q"):
-        memo.put(data[at])
-    elif code == ord("r"):
-        memo.put(int(struct.unpack_from("<I", data, at)[0]))
-    elif code == ord("p"):
-        line = bytes(data[at : _after_line(data, at) - 1]).strip()
-        if not line.isdigit() or len(line) > 9:
-            raise _broken("a memo index that is no number")
-        memo.put(int(line))
+        return
+    index = _index(data, at, code)
+    if code in GETS:
+        memo.keys.get(index)
+    else:
+        memo.put(index)
+
+
+def _index(data: memoryview, at: int, code: int) -> int:
+    """Return the memo index after an operation: one byte, four, or a line of digits."""
+    if code in b"qh":
+        return data[at]
+    if code in b"rj":
+        return int(struct.unpack_from("<I", data, at)[0])
+    line = bytes(data[at : _after_line(data, at) - 1]).strip()
+    if not line.isdigit() or len(line) > 9:
+        raise _broken("a memo index that is no number")
+    return int(line)

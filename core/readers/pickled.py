@@ -28,7 +28,8 @@ class StoredType:
     __slots__ = ("code", "order")
 
     def __init__(self, code: object, *flags: object) -> None:
-        if not isinstance(code, str) or len(code) > 12 or not set(flags) <= {0, 1}:
+        odd = any(flag not in (0, 1) for flag in flags)  # compared: a hash may take for ever
+        if not isinstance(code, str) or len(code) > 12 or odd:
             raise Refused("DTYPE", f"dtype {str(code)[:40]!r}", REMEDY)
         self.code = code
         self.order = "="
