@@ -26,6 +26,22 @@ VALID = {
     "file.json": json.dumps({"logits": z.tolist(), "labels": y.tolist()}).encode(),
     "two.pkl": made.pickled(((z, y), (z, y)), 2),
     "five.pkl": made.pickled({"logits": z, "labels": y}, 5),
+    "lines.jsonl": b"\n".join(
+        json.dumps({"logits": row.tolist(), "label": int(label)}).encode()
+        for row, label in zip(z, y, strict=True)
+    ),
+    "split.json": json.dumps(
+        {
+            "columns": ["logits", "label"],
+            "data": [list(r) for r in zip(z.tolist(), y.tolist(), strict=True)],
+        }
+    ).encode(),
+    "lists.csv": made.table(
+        ("logits", "label"), [[f'"{row.tolist()}"', label] for row, label in zip(z, y, strict=True)]
+    ),
+    "batches.pkl": made.pickled([(z[i : i + 3], y[i : i + 3]) for i in range(0, 12, 3)]),
+    "lists.parquet": made.parquet({"logits": z.tolist(), "label": y}),
+    "names.npz": made.npz(logits=z, labels=y, class_names=np.array(made.NAMES, object)),
     "packed.zip": made.archive({"a.csv": b"\n".join(made.CSV.splitlines()[:13])}),
 }
 
