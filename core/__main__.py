@@ -1,7 +1,7 @@
 """The headless twin of the pages: ``python -m core``.
 
 Exit codes: 0 done; 1 a gate failed (``--fail-if``); 2 the input was refused; 3 wrong usage;
-4 an internal error or a lost worker; 130 interrupted.
+4 an internal error or a lost worker; 130 interrupted; 141 nobody read what it printed.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from core import defaults
 from core.commands import calibrate, evaluate, gradcam, jobs, ood, runs, train
@@ -32,8 +33,31 @@ from core.errors import AuditError, UsageError
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
 
 
+UNREAD: Final = 141  # 128 + SIGPIPE, which ends other programs then
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    try:
+        try:
+            return _run(argv)
+        finally:
+            print(end="", flush=True)  # what the buffer holds finds a closed pipe here, not later
+    except BrokenPipeError:
+        _give_up_output()
+        return UNREAD
+
+
+def _give_up_output() -> None:
+    """Send what cannot be written nowhere: Python tries again as it ends, and would complain."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run(argv: Sequence[str] | None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     as_json = _json_to_stdout(argv)
     try:
@@ -43,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, as_json=as_json)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # nobody reads any more, so there is nobody to tell
+        raise
     except Exception as error:  # the command's outermost door: one line, the log has the rest
         logging.getLogger("candor").debug("internal error", exc_info=True)
         lost = AuditError(
