@@ -26,11 +26,11 @@ class AuditConfig:
     bins : BinRule
         Rule of the reliability diagram; `ece` is always equal width, `ece_em` equal mass.
     level : float
-        Level of every interval, in (0, 1).
+        Level of every interval, 0.01 to 0.9999.
     n_resamples : int
-        Bootstrap resamples, at least 10.
+        Bootstrap resamples, 10 to 20,000.
     seed : int
-        Seed of every resample, at least 0.
+        Seed of every resample, 0 to 2**63 - 1.
     smece : str
         ``exact`` kernel integral, or ``relplot`` for the released grid version.
     nll_clip : float or None
@@ -51,18 +51,16 @@ class AuditConfig:
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value found."""
         rules = (
+            _whole("bins", self.n_bins, 1, defaults.MAX_BINS),
             (
-                1 <= self.n_bins <= defaults.MAX_BINS,
-                f"bins is {self.n_bins}",
-                f"give a whole number from 1 to {defaults.MAX_BINS}",
+                defaults.LEVEL_MIN <= self.level <= defaults.LEVEL_MAX,
+                f"level is {self.level}",
+                f"give a number from {defaults.LEVEL_MIN} to {defaults.LEVEL_MAX}",
             ),
-            (0 < self.level < 1, f"level is {self.level}", "give a number between 0 and 1"),
-            (
-                self.n_resamples >= defaults.N_RESAMPLES_MIN,
-                f"resamples is {self.n_resamples}",
-                f"give at least {defaults.N_RESAMPLES_MIN}",
+            _whole(
+                "resamples", self.n_resamples, defaults.N_RESAMPLES_MIN, defaults.N_RESAMPLES_MAX
             ),
-            (self.seed >= 0, f"seed is {self.seed}", "give a whole number of at least 0"),
+            _whole("seed", self.seed, 0, defaults.SEED_MAX),
             (
                 self.smece in {"exact", "relplot"},
                 f"smece is {self.smece!r}",
@@ -81,3 +79,7 @@ class AuditConfig:
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the settings as plain JSON."""
         return asdict(self)
+
+
+def _whole(name: str, value: int, low: int, high: int) -> tuple[bool, str, str]:
+    return low <= value <= high, f"{name} is {value}", f"give a whole number from {low} to {high}"

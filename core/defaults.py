@@ -6,12 +6,16 @@ N_BINS: Final = 15  # Mukhoti et al. 2020, section 5; every paper of the family 
 N_BINS_MIN: Final = 5
 N_BINS_MAX: Final = 50
 LEVEL: Final = 0.95  # of every interval
+LEVEL_MIN: Final = 0.01
+LEVEL_MAX: Final = 0.9999  # closer to 1, no number of resamples that is allowed has such tails
 N_RESAMPLES: Final = 1_000
 N_RESAMPLES_HEAVY: Final = 200  # classwise, sweep and smECE beyond N * K = HEAVY_CELLS
 HEAVY_CELLS: Final = 5_000_000
 N_RESAMPLES_MIN: Final = 10  # fewer draws have no tails
+N_RESAMPLES_MAX: Final = 20_000  # each holds about 70 KB, whatever the rows: 1.4 GB
 MAX_BINS: Final = 1_000
 SEED: Final = 0
+SEED_MAX: Final = 2**63 - 1  # what every reader of JSON with whole numbers holds
 S99: Final = 0.99  # Mukhoti et al. 2020, table 6: share of rows at or above this confidence
 SOUND_FLOOR: Final = 0.02  # below this noise floor (q95) "within chance" may be called sound
 MIXED_SHARE: Final = 0.20  # rows in bins of the opposite sign that turn a verdict into "mixed"

@@ -85,13 +85,35 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def parse_json(text: str) -> object:
-    """Return JSON without NaN and infinities; a ValueError for everything else."""
+class JsonError(ValueError):
+    """Some text is not the JSON that is read; its words follow the name of the text."""
+
+
+def parse_json(text: str | bytes) -> object:
+    """Return JSON in UTF-8 without NaN, infinities and keys that are given twice.
+
+    Raises
+    ------
+    JsonError
+        It is anything else. Of a key that is given twice nobody can say which value is meant.
+    """
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError(text[:60]) from error
+        plain = text if isinstance(text, str) else text.decode("utf-8")
+        return json.loads(plain, parse_constant=_no_constant, object_pairs_hook=_object)
+    except JsonError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise JsonError("is not JSON") from error
 
 
 def _no_constant(name: str) -> float:
     raise ValueError(name)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise JsonError(f"gives the key {key!r:.60} twice")
+        found[key] = value
+    return found

@@ -12,6 +12,7 @@ from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import Fittable, make
 from core.calibrators.temperature import Temperature
+from core.defaults import SEED_MAX
 from core.errors import Notice, Refused, UsageError
 from core.metrics.comparison import Compared, compared
 from core.predictions import Predictions, ScoreKind, Task
@@ -171,14 +172,14 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
     Raises
     ------
     UsageError
-        SETTING: the share lies outside its range, or the seed below 0.
+        SETTING: the share or the seed lies outside its range.
     Refused
         FIT: there is one row only.
     """
     if not SHARES[0] <= share <= SHARES[1]:
         raise UsageError("SETTING", f"the share is {share:g}", "use 0.1 to 0.9")
-    if seed < 0:
-        raise UsageError("SETTING", f"the seed is {seed}", "use 0 or more")
+    if not 0 <= seed <= SEED_MAX:
+        raise UsageError("SETTING", f"the seed is {seed}", f"use 0 to {SEED_MAX}")
     n = predictions.n
     if n < 2:
         raise Refused("FIT", "one row cannot be cut in two", "give more rows")

@@ -7,6 +7,7 @@ from typing import Any
 
 from core import defaults
 from core.commands.shared import Json, Parser, add_reading, emit, printable, read, split_of, write
+from core.disk import JsonError, parse_json
 from core.errors import Refused, UsageError
 
 OF_RAW_LOGITS = ("vector", "matrix")
@@ -136,7 +137,7 @@ def _stored(path: Path) -> Any:  # noqa: ANN401  plain JSON
     UsageError
         FILE: it is not there.
     Refused
-        CALIBRATOR: it is too large, or no JSON.
+        CALIBRATOR: it is too large, no JSON, or gives a key twice.
     """
     if not path.is_file():
         raise UsageError("FILE", f"there is no file {path.name}", "check the path")
@@ -144,6 +145,6 @@ def _stored(path: Path) -> Any:  # noqa: ANN401  plain JSON
     if path.stat().st_size > LARGEST_CALIBRATOR:
         raise Refused("CALIBRATOR", f"{path.name} is larger than any calibrator", remedy)
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise Refused("CALIBRATOR", f"{path.name} is not JSON", remedy) from error
+        return parse_json(path.read_bytes())
+    except JsonError as error:
+        raise Refused("CALIBRATOR", f"{path.name} {error}", remedy) from error

@@ -60,11 +60,12 @@ def _train(arguments: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> object:
-    from core.disk import parse_json
+    from core.disk import JsonError, parse_json
 
     try:
-        return parse_json(path.read_text("utf-8"))
+        return parse_json(path.read_bytes())
     except OSError as error:
         raise UsageError("FILE", f"there is no file {path.name}", "check the path") from error
-    except ValueError as error:
-        raise UsageError("SETTING", f"{path.name} is not JSON", "give a JSON object") from error
+    except JsonError as error:
+        remedy = "give a JSON object, each key once"
+        raise UsageError("SETTING", f"{path.name} {error}", remedy) from error

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any, Final, Self
 
+from core.defaults import SEED_MAX
 from core.errors import UsageError
 
 SEVERITIES: Final = (1, 2, 3, 4, 5)
-MAX_SEED: Final = 2**63 - 1
 MAX_FOLDER_NAME: Final = 52  # with "folder-" a split's name has at most 60 characters
 
 
@@ -134,8 +134,8 @@ class OutsideSet:
         shifts: dict[str, tuple[str, ...]] = {"cifar10c": OFFICIAL, "corrupted": OWN}
         _one_of("corruption", self.corruption, shifts.get(self.kind, ("",)))
         _one_of("severity", self.severity, SEVERITIES if self.kind in shifts else (0,))
-        if not _is_whole(self.seed) or not 0 <= self.seed <= MAX_SEED:
-            raise UsageError("SETTING", f"seed is {self.seed!r}", f"use 0 to {MAX_SEED}")
+        if not _is_whole(self.seed) or not 0 <= self.seed <= SEED_MAX:
+            raise UsageError("SETTING", f"seed is {self.seed!r}", f"use 0 to {SEED_MAX}")
         if self.root is not None and not isinstance(self.root, str):
             raise UsageError("SETTING", f"root is {self.root!r}", "name a folder, or null")
         if self.kind == "folder" and not self.root:

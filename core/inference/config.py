@@ -8,6 +8,7 @@ from core.arrays import digest
 from core.datasets.catalogue import DATASETS, checked_data
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import PARTS
+from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.inference import preprocessing
 from core.inference.preprocessing import Preprocessing
@@ -146,7 +147,7 @@ class EvaluationConfig:
             _between("n_outputs", self.n_outputs, 1, MAX_OUTPUTS),
             _between("channels", self.channels, 1, 4),
             _between("batch_size", self.batch_size, 1, MAX_BATCH),
-            _between("split_seed", self.split_seed, 0, 2**63 - 1),
+            _between("split_seed", self.split_seed, 0, SEED_MAX),
             (
                 self.limit is None or self.limit >= 1,
                 f"limit is {self.limit}",

@@ -1,5 +1,6 @@
 """Jobs of this machine: submit, status, cancel, logs, list, reconcile; no torch."""
 
+import os
 import secrets
 import shutil
 import time
@@ -12,7 +13,7 @@ from core.errors import UsageError
 from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS, config_of
 from core.jobs import failures, processes
-from core.jobs.devices import fit, slots
+from core.jobs.devices import CPU, fit, slots
 from core.jobs.launch import start_what_can
 from core.jobs.log import tail
 from core.jobs.records import LATE_S, Job, State, silence, watched
@@ -291,6 +292,13 @@ def _check_devices(job: Job) -> None:
             "DEVICE",
             f"{wanted} is wanted; the devices for jobs here are {', '.join(there) or 'none'}",
             "choose another device",
+        )
+    cores = os.cpu_count() or 1
+    if fitting == [CPU] and job.n_devices > cores:
+        raise UsageError(
+            "DEVICE",
+            f"{job.n_devices} processes on the CPU are wanted; this machine has {cores} cores",
+            f"set devices to 1 to {cores}",
         )
 
 

@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from core.arrays import Scores, digest
-from core.disk import PART, parse_json, replace_text, sync, writing
+from core.disk import PART, JsonError, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
 from core.library.manifest import (
@@ -159,8 +159,9 @@ def parse_manifest(text: str) -> Manifest:
     """Return the manifest in a text, refusing what is not strict JSON."""
     try:
         data = parse_json(text)
-    except ValueError as error:
-        raise LibraryError("MANIFEST", "the manifest is not JSON", "restore it") from error
+    except JsonError as error:
+        what = f"the manifest {error}"
+        raise LibraryError("MANIFEST", what, "restore it from a backup") from error
     return from_json(data)
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from core.arrays import digest
 from core.datasets.catalogue import DATASETS, checked_data
+from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.library.strict_json import is_text
 from core.losses.catalogue import LOSSES, REDUCTIONS, Setting, checked
@@ -21,7 +22,7 @@ PRECISIONS: Final = {
 OPTIMIZERS: Final = ("sgd", "adamw")
 SCHEDULES: Final = ("step", "cosine", "constant")
 DEVICES: Final = ("auto", "cpu", "cuda")
-MAX_EPOCHS, MAX_BATCH, MAX_DEVICES, MAX_NAME = 10_000, 65_536, 1_024, 300
+MAX_EPOCHS, MAX_BATCH, MAX_DEVICES, MAX_NAME = 10_000, 65_536, 64, 300
 JsonObject = dict[str, Any]  # Any: plain JSON values
 
 
@@ -190,8 +191,8 @@ class TrainConfig:
             _between("epochs", self.epochs, 1, MAX_EPOCHS),
             _between("batch_size", self.batch_size, 1, MAX_BATCH),
             _between("devices", self.devices, 1, MAX_DEVICES),
-            _between("seed", self.seed, 0, 2**63 - 1),
-            _between("split_seed", self.split_seed, 0, 2**63 - 1),
+            _between("seed", self.seed, 0, SEED_MAX),
+            _between("split_seed", self.split_seed, 0, SEED_MAX),
             (0 < optimizer.lr <= 1000, f"optimizer.lr is {optimizer.lr}", "give above 0, to 1000"),
             (
                 0 <= optimizer.momentum < 1,

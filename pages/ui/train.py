@@ -7,7 +7,7 @@ from typing import Final
 import streamlit as st
 
 from core.datasets.catalogue import DATASETS
-from core.disk import parse_json
+from core.disk import JsonError, parse_json
 from core.errors import AuditError, UsageError
 from core.figures.numbers import count
 from core.jobs.devices import CPU
@@ -234,9 +234,10 @@ def _parsed(name: str, data: bytes) -> object:
         what = f"{name} has {len(data)} bytes"
         raise UsageError("SETTING", what, f"a config has at most {MAX_CONFIG_BYTES}")
     try:
-        return parse_json(data.decode("utf-8"))
-    except ValueError as error:
-        raise UsageError("SETTING", f"{name} is not JSON", "give a JSON object") from error
+        return parse_json(data)
+    except JsonError as error:
+        remedy = "give a JSON object, each key once"
+        raise UsageError("SETTING", f"{name} {error}", remedy) from error
 
 
 def _known(jobs: LocalJobs, config: TrainConfig, listed: Sequence[Job]) -> None:

@@ -103,6 +103,7 @@ def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
         ["--level", "1.5"],
         ["--bins", "0"],
         ["--bins", "1001"],
+        ["--bins", "1" + 30 * "0"],
         ["--resamples", "9"],
         ["--seed", "-1"],
         pytest.param(["--html", "no/such/folder/report.html"], marks=pytest.mark.slow),
@@ -116,6 +117,25 @@ def test_wrong_usage_ends_with_3_and_one_line(run, npz, words):
     code, out, err = run(npz, *FEW, *words)
     assert (code, out) == (3, "")
     assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        (["--resamples", "20001"], "10 to 20000"),
+        (["--resamples", "1000000000"], "10 to 20000"),
+        (["--level", "0.99999"], "0.01 to 0.9999"),
+        (["--level", "0.9999999999999999"], "0.01 to 0.9999"),
+        (["--level", "1e-320"], "0.01 to 0.9999"),
+        (["--level", "nan"], "0.01 to 0.9999"),
+        (["--seed", str(2**63)], "0 to 9223372036854775807"),
+    ],
+)
+def test_absurd_settings_are_refused_with_the_range(run, npz, words, allowed):
+    code, out, err = run(npz, *FEW, *words)
+    assert (code, out) == (3, "")
+    assert err.startswith(f"SETTING: {words[0][2:]} is ")
+    assert allowed in err
 
 
 def test_a_missing_file_is_wrong_usage_and_no_path_is_printed(run, tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 from core.__main__ import main
 from core.calibrators.focal_temperature import PAPER_GAMMAS
-from core.calibrators.temperature import FINE_GRID
+from core.calibrators.stored import to_json
+from core.calibrators.temperature import FINE_GRID, Temperature
 
 RNG = np.random.default_rng(1)
 TRUE = 1.5 * RNG.normal(size=(900, 4))
@@ -232,6 +233,7 @@ def test_confidences_of_the_answer_alone_are_refused(tmp_path, capsys):
         pytest.param(["--test", "train"], "SPLIT", marks=pytest.mark.slow),
         (["--share", "0.95"], "SETTING"),
         pytest.param(["--seed", "-1"], "SETTING", marks=pytest.mark.slow),
+        pytest.param(["--seed", str(2**63)], "SETTING", marks=pytest.mark.slow),
         (["--search", "all"], "USAGE"),
     ],
 )
@@ -247,6 +249,21 @@ def test_file_that_is_no_calibrator_is_refused(one_part, tmp_path, capsys, text)
     stored.write_bytes(text.encode("latin-1"))
     out = tmp_path / "out.npz"
     assert refused(capsys, "apply", stored, one_part, "--out", out) == (2, "CALIBRATOR")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("NaN", "is not JSON"), ('2.5, "temperature": 3.0', "gives the key 'temperature' twice")],
+)
+def test_a_calibrator_edited_into_no_number_or_two_is_refused(
+    one_part, tmp_path, capsys, value, said
+):
+    text = json.dumps(to_json(Temperature.from_parameters({"temperature": 2.5})))
+    stored, out = tmp_path / "ts.json", tmp_path / "out.npz"
+    stored.write_text(text.replace('"temperature": 2.5', f'"temperature": {value}'))
+    assert main(["apply", str(stored), str(one_part), "--out", str(out)]) == 2
+    assert capsys.readouterr().err.startswith(f"CALIBRATOR: ts.json {said}; ")
     assert not out.exists()
 
 

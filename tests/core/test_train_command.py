@@ -283,6 +283,21 @@ def test_a_file_that_is_not_json_is_refused(content, run, home, tmp_path):
     assert refused(run, home, "train", path) == ("SETTING", "config.json is not JSON")
 
 
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        (b'{"data": "digits", "seed": 1, "seed": 2}', "seed"),
+        (b'{"data": "digits", "loss": {"name": "ce", "name": "focal"}}', "name"),
+        (b'{"data": "digits", "data": "digits"}', "data"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused(content, key, run, home, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    what = f"config.json gives the key {key!r} twice"
+    assert refused(run, home, "train", path) == ("SETTING", what)
+
+
 @pytest.mark.parametrize("content", ["[]", "null", '"digits"', "3"])
 def test_json_that_is_no_object_is_refused(content, run, home, tmp_path):
     path = tmp_path / "config.json"

@@ -288,6 +288,8 @@ def test_a_config_is_loaded_whole(page):
         (b"{", "is not JSON"),
         (b"\xff", "is not JSON"),
         (b'{"data": NaN}', "is not JSON"),
+        (b'{"data": "digits", "data": "cifar10"}', "gives the key 'data' twice"),
+        (json.dumps(FIRST | {"devices": 999}).encode(), "give 1 to 64"),
         (b"[]", "JSON object"),
         (b'{"data": "digits"}', "is missing"),
         (json.dumps(FIRST | {"epoch": 3}).encode(), "unknown key"),

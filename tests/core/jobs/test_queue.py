@@ -193,6 +193,19 @@ def test_a_device_that_is_not_there_is_refused_with_words(jobs):
     assert jobs.list() == []
 
 
+def test_more_processes_than_cores_are_refused_on_a_cpu(jobs, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    jobs.pause()
+    jobs.submit([config("step:1", device="cpu", devices=4)])
+    for device in ("cpu", "auto"):
+        with pytest.raises(UsageError) as caught:
+            jobs.submit([config("step:1", device=device, devices=5)])
+        assert caught.value.code == "DEVICE"
+        assert "this machine has 4 cores" in caught.value.what
+        assert caught.value.remedy == "set devices to 1 to 4"
+    assert len(jobs.list()) == 1
+
+
 def test_a_device_that_goes_while_a_job_waits_for_it_fails_nobody(jobs, monkeypatch):
     """A driver that does not answer for a moment, or a look from a shell with fewer devices."""
     monkeypatch.setenv("CANDOR_DEVICES", "cpu,cuda:0")
