@@ -5,6 +5,7 @@ Imports the standard library and our errors only.
 
 import errno
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterator
@@ -99,15 +100,20 @@ def parse_json(text: str | bytes) -> object:
     """
     try:
         plain = text if isinstance(text, str) else text.decode("utf-8")
-        return json.loads(plain, parse_constant=_no_constant, object_pairs_hook=_object)
+        return json.loads(
+            plain, parse_float=_finite, parse_constant=_finite, object_pairs_hook=_object
+        )
     except JsonError:
         raise
     except (ValueError, RecursionError) as error:
         raise JsonError("is not JSON") from error
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(name)
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text[:60])
+    return value
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

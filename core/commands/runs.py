@@ -59,12 +59,17 @@ def _done(_: object, act: str) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    rows = _library().rows()
+    library = _library()
+    rows, damaged = library.rows(), library.damaged()
     if arguments.json:
-        emit(arguments.json, [row.to_json() for row in rows])
+        sound = [row.to_json() | {"damaged": None} for row in rows]
+        emit(arguments.json, sound + [row.to_json() | {"damaged": row.what} for row in damaged])
         return 0
     for row in rows:
         print(printable(f"{row.id}  {row.kind:<8}  {row.task:<10}  {row.n:>8}  {row.name}"))
+    for found in damaged:
+        words = f"{found.name}: {found.what}" if found.name else found.what
+        print(printable(f"{found.id}  damaged   {'-':<10}  {'-':>8}  {words}"))
     return 0
 
 
@@ -113,6 +118,8 @@ def _move(arguments: argparse.Namespace) -> int:
 
 
 def _rebuild(_: argparse.Namespace) -> int:
-    count = _library().rebuild_index()
-    print(f"{count} runs indexed")
+    library = _library()
+    count, damaged = library.rebuild_index(), len(library.damaged())
+    more = f", {damaged} damaged: see python -m core runs list" if damaged else ""
+    print(f"{count} runs indexed{more}")
     return 0

@@ -36,6 +36,7 @@ from core.library.manifest import (
 from core.predictions import Predictions, ScoreKind, Task
 
 MANIFEST = "manifest.json"
+ARRAYS = "predictions"  # the folder that holds them
 MAX_MANIFEST_BYTES = 16 * 2**20  # 20,000 class names of 800 characters
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "|u1"}
 LOGITS = "logits"  # the one array of VALIDATION
@@ -94,9 +95,9 @@ def folder(root: Path, run_id: str) -> Iterator[Path]:
     try:
         with writing(SafetensorError):
             part.mkdir(parents=True, mode=0o700)
-            (part / "predictions").mkdir()
+            (part / ARRAYS).mkdir()
             yield part
-            sync(part / "predictions")
+            sync(part / ARRAYS)
             sync(part)
             part.rename(root / run_id)
             sync(root)
@@ -163,6 +164,14 @@ def parse_manifest(text: str) -> Manifest:
         what = f"the manifest {error}"
         raise LibraryError("MANIFEST", what, "restore it from a backup") from error
     return from_json(data)
+
+
+def name_of(run: Path) -> str:
+    """Return what a run is called as far as its manifest can be read, else ""."""
+    try:
+        return parse_manifest((run / MANIFEST).read_text("utf-8")).name
+    except (OSError, ValueError, LibraryError):
+        return ""
 
 
 def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:

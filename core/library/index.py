@@ -1,8 +1,9 @@
 """The list of runs in SQLite: a cache of the folders that may be deleted at any time.
 
-Every call compares the folders with what is listed (one stat a run) and takes in what changed, so a
-run written by another process, or by one that died right after, is never missed. One connection a
-call, WAL, BEGIN IMMEDIATE for writes, read-only for reads. Imports sqlite3 and our files only.
+Every call compares the folders with what is listed (three stats a run) and takes in what changed,
+so a run written by another process, or by one that died right after, is never missed. One
+connection a call, WAL, BEGIN IMMEDIATE for writes, read-only for reads. Imports sqlite3 and our
+files only.
 """
 
 import json
@@ -11,13 +12,13 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 from core.disk import writing
 from core.errors import LibraryError, UsageError
-from core.library.files import MANIFEST, read_manifest
+from core.library.files import ARRAYS, MANIFEST, name_of, read_manifest
 from core.library.manifest import Manifest, Summary
 
 VERSION: Final = 1  # of the table; another one is thrown away and built anew
@@ -105,10 +106,28 @@ class Query:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A folder that is no readable run, and what is wrong with it."""
+    """A folder that is no readable run.
+
+    Parameters
+    ----------
+    id, name : str
+        Of the folder, and of the run where its manifest still says it, else "".
+    what : str
+        What is wrong with it.
+    own : bool
+        Whether it can be deleted and restored as runs are: not a sample, and its name is an id.
+    """
 
     id: str
+    name: str
     what: str
+    own: bool = False
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the keys of a `RunRow`, null where nothing is known."""
+        row: dict[str, Any] = dict.fromkeys(field.name for field in fields(RunRow))
+        row |= {"id": self.id, "name": self.name or None, "splits": [], "tags": []}
+        return row
 
 
 class Index:
@@ -148,7 +167,7 @@ class Index:
 
     def damaged(self) -> list[Damaged]:
         """Return the folders that are no readable runs."""
-        text = "SELECT id, damage FROM runs WHERE damage <> '' ORDER BY id"
+        text = "SELECT id, name, damage FROM runs WHERE damage <> '' ORDER BY id"
         return [Damaged(*found) for found in self._ask(text, {})]
 
     def rebuild(self) -> int:
@@ -262,7 +281,7 @@ class Index:
         for number, root in enumerate(self.roots):
             for name in _names(root):
                 if name not in found:
-                    found[name] = f"{number}:{_stamp(root / name / MANIFEST)}"
+                    found[name] = f"{number}:{_stamp(root / name)}"
         return found
 
     def _values(self, run_id: str, stamp: str) -> dict[str, object]:
@@ -270,8 +289,8 @@ class Index:
         try:
             return _columns(read_manifest(root / run_id), stamp)
         except LibraryError as error:
-            nothing = dict.fromkeys(_COLUMNS)
-            return nothing | {"id": run_id, "stamp": stamp, "damage": error.what, "row": ""}
+            known = {"id": run_id, "stamp": stamp, "damage": error.what, "row": ""}
+            return dict.fromkeys(_COLUMNS) | known | {"name": name_of(root / run_id)}
 
     def _discard(self) -> None:
         for end in ("", "-wal", "-shm"):
@@ -382,8 +401,13 @@ def _names(root: Path) -> list[str]:
         return [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
 
 
-def _stamp(path: Path) -> str:
-    """Return what changes whenever a file is replaced; empty when there is none."""
+def _stamp(run: Path) -> str:
+    """Return what changes whenever a file of a run is replaced, removed or put back."""
+    return "/".join(_state(path) for path in (run / MANIFEST, run, run / ARRAYS))
+
+
+def _state(path: Path) -> str:
+    """Return what tells one state of a file or folder from another; empty when there is none."""
     try:
         found = path.stat()
     except OSError:

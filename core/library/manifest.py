@@ -12,6 +12,7 @@ from core.library.strict_json import (
     bad,
     count_of,
     is_text,
+    moment_of,
     number_of,
     object_of,
     one_of,
@@ -21,7 +22,7 @@ from core.library.strict_json import (
     texts_of,
     typed,
 )
-from core.metrics.records import Audit
+from core.metrics.records import VERDICTS, Audit
 from core.predictions import ScoreKind, Task
 
 SCHEMA_VERSION = 3
@@ -286,8 +287,8 @@ def from_json(data: object) -> Manifest:
 
 
 def _texts(data: JsonObject) -> JsonObject:
-    keys = ("kind", "owner", "created", "description", "code_version")
-    return {key: text_of(data, key) for key in keys}
+    keys = ("kind", "owner", "description", "code_version")
+    return {key: text_of(data, key) for key in keys} | {"created": moment_of(data, "created")}
 
 
 def role_of(split: str, *, labelled: bool) -> str:
@@ -374,5 +375,5 @@ def _summary(split: str, splits: Mapping[str, SplitEntry], data: object) -> Summ
         gap=SignedGap(
             gap=number_of(gap, "gap"), low=number_of(gap, "low"), high=number_of(gap, "high")
         ),
-        verdict=text_of(data, "verdict"),
+        verdict=one_of(VERDICTS, data, "verdict"),
     )

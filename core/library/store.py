@@ -20,6 +20,7 @@ from core.library.manifest import (
     BINS,
     HISTORY,
     HISTORY_KIND,
+    RUN_ID,
     VALIDATION,
     Manifest,
     Source,
@@ -81,7 +82,10 @@ class Library:
 
     def damaged(self) -> list[Damaged]:
         """Return the folders that hold no readable run."""
-        return self._index.damaged()
+        return [
+            replace(one, own=RUN_ID.fullmatch(one.id) is not None and self._is_own(one.id))
+            for one in self._index.damaged()
+        ]
 
     def get(self, run_id: str) -> Manifest:
         """Return the manifest of a run.
@@ -277,8 +281,8 @@ class Library:
                 raise _unknown(run_id) from error
         self.purge()
 
-    def restore(self, run_id: str) -> Manifest:
-        """Bring a deleted run back.
+    def restore(self, run_id: str) -> None:
+        """Bring a deleted run back, as it was: also a damaged one.
 
         Raises
         ------
@@ -292,7 +296,6 @@ class Library:
             if found is None:
                 raise _unknown(run_id)
             found.rename(self._runs / run_id)
-        return self.get(run_id)
 
     def trash(self) -> list[Trashed]:
         """Return the deleted runs, the last deleted first."""
@@ -340,10 +343,14 @@ class Library:
                 return root / run_id
         raise _unknown(run_id)
 
+    def _is_own(self, run_id: str) -> bool:
+        """Whether a run may be changed: samples may not."""
+        return not (self.samples / run_id).is_dir()
+
     def _own(self, run_id: str) -> Path:
         """Return the folder of a run that may be changed."""
         run = self._folder(run_id)
-        if run.parent == self.samples:
+        if not self._is_own(run_id):
             raise LibraryError(
                 "SAMPLE",
                 f"{run_id} is a sample run, which cannot be changed or deleted",

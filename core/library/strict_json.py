@@ -1,12 +1,15 @@
 """Typed fields of a manifest's JSON, refused where they are something else; standard library."""
 
+import sys
 from collections.abc import Collection
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 from core.errors import LibraryError
 
 JsonObject = dict[str, Any]  # Any: JSON as it came, checked field by field
 T = TypeVar("T")
+MOST: Final = 2**63 - 1
 
 
 def is_text(value: str) -> bool:
@@ -62,10 +65,10 @@ def texts_of(data: JsonObject, key: str) -> tuple[str, ...]:
 
 
 def count_of(data: JsonObject, key: str) -> int:
-    """Return a whole number, at least 1."""
+    """Return a whole number, at least 1, that SQLite can hold."""
     value = typed(data, key, int)
-    if value < 1:
-        raise bad(f"{key} is {value}")
+    if not 1 <= value <= MOST:
+        raise bad(f"{key} is {value!r:.60}")
     return value
 
 
@@ -78,10 +81,24 @@ def one_of(options: Collection[str], data: JsonObject, key: str) -> str:
 
 
 def number_of(data: JsonObject, key: str) -> float | None:
-    """Return a number, or None for null."""
+    """Return a finite number, or None for null."""
     value = data[key]
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise bad(f"{key} is a {type(value).__name__}, expected a number")
+    if not -sys.float_info.max <= value <= sys.float_info.max:
+        raise bad(f"{key} is {value!r:.60}, expected a finite number")
     return float(value)
+
+
+def moment_of(data: JsonObject, key: str) -> str:
+    """Return a text that is a moment in ISO 8601 with its time zone."""
+    value = text_of(data, key)
+    try:
+        zoned = datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        zoned = False
+    if not zoned:
+        raise bad(f"{key} is {value!r:.60}, expected a date with time and zone")
+    return value

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from core import defaults
 from core.disk import PART
-from core.errors import LibraryError
 from core.library import files
 
 _WHEN = "%Y%m%dT%H%M%SZ"
@@ -38,7 +37,7 @@ def newest(trash: Path, run_id: str) -> Path | None:
 def listed(trash: Path) -> list[Trashed]:
     """Return the deleted runs, the last deleted first."""
     return [
-        Trashed(run_id, _name(path), when.isoformat())
+        Trashed(run_id, files.name_of(path) or "(damaged)", when.isoformat())
         for path, run_id, when in reversed(_entries(trash))
     ]
 
@@ -74,10 +73,3 @@ def _changed(part: Path) -> float:
 
 def _moment(text: str) -> datetime:
     return datetime.strptime(text, _WHEN).replace(tzinfo=UTC)
-
-
-def _name(run: Path) -> str:
-    try:
-        return files.parse_manifest((run / files.MANIFEST).read_text("utf-8")).name
-    except (OSError, ValueError, LibraryError):
-        return "(damaged)"

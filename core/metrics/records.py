@@ -7,6 +7,7 @@ from core.arrays import Float, Int
 from core.errors import Notice
 
 Setting = str | int | float | bool | None
+VERDICTS = ("over_confident", "under_confident", "mixed", "sound", "could_be_chance")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Verdict:
-    """over_confident, under_confident, mixed, sound or could_be_chance, and its sentence."""
+    """One of VERDICTS, and its sentence."""
 
     code: str
     text: str

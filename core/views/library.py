@@ -6,7 +6,7 @@ from datetime import datetime
 
 from core.figures.numbers import points, span
 from core.figures.theme import Tone
-from core.library.index import RunRow
+from core.library.index import Damaged, RunRow
 from core.library.manifest import Summary
 
 TASKS = {
@@ -68,6 +68,14 @@ def run_table(rows: Sequence[RunRow]) -> RunTable:
         added=tuple(datetime.fromisoformat(row.created) for row in rows),
         caption=f"{len(rows)} {noun}. {CAPTION}",
     )
+
+
+def damaged_words(found: Damaged) -> tuple[str, str]:
+    """Return what is wrong with a run that cannot be opened, and what can be done."""
+    what = found.what if found.id in found.what else f"run {found.id} is damaged: {found.what}"
+    how = "delete it" if found.own else "remove it by hand"
+    named = f"{found.name}: {what}" if found.name else what
+    return named, f"restore its folder from a backup, or {how}"
 
 
 def task_words(task: str, n_classes: int) -> str:

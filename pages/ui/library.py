@@ -11,7 +11,7 @@ from core.errors import AuditError, LibraryError
 from core.figures.theme import THEMES
 from core.library import Library, RunRow, open_library
 from core.metrics.comparison import MOST_RUNS
-from core.views.library import RunTable, run_table
+from core.views.library import RunTable, damaged_words, run_table
 from pages.ui import cache, frame, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
@@ -192,10 +192,15 @@ def _actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
     if st.button("Delete", disabled=not own or len(own) < len(chosen), key="library.delete"):
         for row in own:
             library.delete(row.id)
-            if st.session_state.get("app.run") == row.id:
-                state.open_run(None)
+            _forget(row.id)
         _say(f"Deleted {_names(own)}.", [row.id for row in own])
     return one if opens else None
+
+
+def _forget(run_id: str) -> None:
+    """Close a run that was deleted."""
+    if st.session_state.get("app.run") == run_id:
+        state.open_run(None)
 
 
 def _compare(chosen: list[RunRow]) -> None:
@@ -265,14 +270,15 @@ def _restore(run_ids: list[str]) -> None:
 
 
 def _damaged(library: Library) -> None:
+    """Name the runs that cannot be opened, each with what can be done."""
     for found in library.damaged():
-        frame.refusal(
-            AuditError(
-                "DAMAGED",
-                f"the folder {found.id} holds no readable run",
-                "restore it from a backup, or remove it",
-            )
-        )
+        title = found.name or found.id
+        frame.refusal(AuditError("DAMAGED", *damaged_words(found)))
+        if found.own and st.button(f"Delete {esc(title)}", key=f"damaged.{found.id}"):
+            with frame.caught():
+                library.delete(found.id)
+                _forget(found.id)
+                _say(f"Deleted {title}.", [found.id])
 
 
 def _trash(library: Library) -> None:

@@ -1,5 +1,6 @@
 """Every page through app.py: frame, states, values on the screen, and hostile names as text."""
 
+import json
 import shutil
 from html import unescape
 from pathlib import Path
@@ -207,9 +208,49 @@ def test_a_damaged_run_is_named_and_the_rest_still_listed(home, hostile_run):
     (home / "runs" / hostile_run / "manifest.json").write_text("{")
     test = opened()
     assert not test.exception
-    assert "holds no readable run" in test.error[0].value
+    assert f"run {hostile_run} is damaged: the manifest is not JSON" in unescape(
+        test.error[0].value
+    )
     samples = sum(path.is_dir() for path in SAMPLES.iterdir())
     assert f"{samples} runs" in html(test)
+
+
+def test_a_damaged_run_is_deleted_and_comes_back_by_undo(home, hostile_run):
+    (home / "runs" / hostile_run / "predictions" / "test.safetensors").unlink()
+    test = opened()
+    assert not test.exception
+    assert "<script>" not in test.error[0].value
+    test.button(key=f"damaged.{hostile_run}").click().run()
+    assert not test.exception
+    assert not test.error
+    test.button(key="library.undo").click().run()
+    assert not test.exception
+    assert "test.safetensors is missing" in unescape(test.error[0].value)
+
+
+def test_a_damaged_sample_has_no_button_that_would_be_refused(home, monkeypatch, tmp_path):
+    (tmp_path / "samples" / "broken").mkdir(parents=True)
+    monkeypatch.setattr("core.library.store.SAMPLES", tmp_path / "samples")
+    test = opened()
+    assert "remove it by hand" in unescape(test.error[0].value)
+    assert not [button for button in test.button if (button.key or "").startswith("damaged.")]
+
+
+@pytest.mark.parametrize("text", ["{", '{"schema_version": 3}'])
+def test_opening_a_damaged_run_is_refused_in_words(home, hostile_run, text):
+    (home / "runs" / hostile_run / "manifest.json").write_text(text)
+    test = opened("reliability", run=hostile_run)
+    assert not test.exception
+    assert "`MANIFEST`" in test.error[0].value
+
+
+def test_a_manifest_that_lies_about_its_date_does_not_take_the_page_along(home, hostile_run):
+    path = home / "runs" / hostile_run / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"created": "yesterday"}))
+    test = opened()
+    assert not test.exception
+    (error,) = test.error
+    assert "created is" in unescape(error.value)
 
 
 def test_without_samples_the_first_screen_still_works(home, monkeypatch, tmp_path):

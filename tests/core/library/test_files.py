@@ -129,6 +129,7 @@ DAMAGES = {
     "no arrays": lambda run: (run / "predictions" / "test.safetensors").unlink(),
     "another run's": lambda run: run.rename(run.with_name("elsewhere")),
     "newer": lambda run: _edit(run, schema_version=99),
+    "repeated key": lambda run: (run / "manifest.json").write_text('{"id": "a", "id": "b"}'),
     "extra key": lambda run: _edit(run, extra=1),
     "outside": lambda run: _edit(run, splits={"test": {"file": "../../x"}}),
 }
@@ -147,10 +148,22 @@ def test_damaged_run_is_reported_and_the_others_are_listed(damage, keep, library
     (found,) = library.damaged()
     assert found.id == ("elsewhere" if damage == "another run's" else run_id)
     assert found.what
+    assert found.name == ("bad" if damage in {"no arrays", "another run's"} else "")
     with pytest.raises(LibraryError):
         library.get(found.id)
     library.delete(found.id)
     assert library.damaged() == []
+
+
+def test_arrays_that_go_after_the_list_was_made_are_noticed(keep, library, home):
+    run_id = keep("a")
+    assert [row.id for row in library.rows()] == [run_id]
+    arrays = home / "runs" / run_id / "predictions" / "test.safetensors"
+    arrays.rename(home / "away")
+    assert library.rows() == []
+    assert library.damaged()[0].what.endswith("predictions/test.safetensors is missing")
+    (home / "away").rename(arrays)
+    assert [row.id for row in library.rows()] == [run_id]
 
 
 def test_a_run_that_is_mended_is_listed_again(keep, library, home):

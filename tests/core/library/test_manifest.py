@@ -1,6 +1,7 @@
 """The manifest's JSON is strict: what is written comes back equal, anything else is named."""
 
 import json
+import math
 from copy import deepcopy
 from dataclasses import replace
 
@@ -12,7 +13,8 @@ from core.errors import LibraryError, Notice
 from core.library.describe import describe
 from core.library.history import Tables
 from core.library.manifest import from_json, summarise
-from core.metrics.records import Audit, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.macro import CODES
+from core.metrics.records import VERDICTS, Audit, Floor, Gap, Score, TargetAudit, Verdict
 from tests.core.library.builders import (
     SOURCE,
     headline,
@@ -48,14 +50,15 @@ def test_manifest_comes_back_equal_through_json_text(name):
 
 
 WRONG: dict[tuple[str, ...], list[object]] = {
-    ("n_classes",): [0, -1, True, 2.0, "3", None],
+    ("n_classes",): [0, -1, True, 2.0, "3", None, 2**63],
+    ("created",): ["", "yesterday", "2026-13-45", "2026-01-02T03:04:05", 7],
     ("name",): ["", 7, None],
     ("id",): ["../x", "", 3],
     ("task",): ["regression", None],
     ("scores",): ["", 1],
     ("class_names",): ["cat", [1], None],
     ("splits",): [{}, [], {"../x": {}}, None],
-    ("splits", "test", "n"): [0, "7", True],
+    ("splits", "test", "n"): [0, "7", True, 10**30],
     ("splits", "test", "file"): ["predictions/val.safetensors", "/etc/passwd", 3],
     ("splits", "test", "renormalise"): [1, "yes"],
     ("splits", "test", "digest"): [None],
@@ -63,7 +66,8 @@ WRONG: dict[tuple[str, ...], list[object]] = {
     ("notices",): [{}, ["x"], [{"code": "TIES"}]],
     ("tags",): ["x", [""], [3]],
     ("metrics",): [{"ood": headline()}, {"test": []}, []],
-    ("metrics", "test", "accuracy"): ["0.9", True],
+    ("metrics", "test", "accuracy"): ["0.9", True, math.inf, 10**400],
+    ("metrics", "test", "verdict"): ["", "fine", None],
     ("metrics", "test", "ece", "value"): [[]],
     ("metrics", "test", "gap"): [None, 0.1],
     ("schema_version",): [None, "1"],
@@ -74,7 +78,7 @@ WRONG: dict[tuple[str, ...], list[object]] = {
     ("history", "bins"): ["/etc/passwd", ""],
     ("history", "validation"): ["predictions/val.safetensors"],
     ("history", "epochs"): [0, None, "3", 2.0],
-    ("history", "last"): [None, [], {"loss": "0.5"}, {"loss": True}],
+    ("history", "last"): [None, [], {"loss": "0.5"}, {"loss": True}, {"loss": -math.inf}],
 }
 
 
@@ -214,3 +218,7 @@ def test_only_labelled_splits_can_be_audited():
     assert found.headline == "test"
     assert describe("a", {"svhn": unlabelled()}, source=SOURCE, summary={}).headline == ""
     assert from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_verdicts_are_those_that_an_audit_gives():
+    assert set(VERDICTS) == set(CODES)

@@ -68,6 +68,35 @@ def test_rename_tag_delete_restore_and_rebuild(run, keep, library):
 
 
 @pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("{", "MANIFEST"),
+        ('{"schema_version": 99}', "SCHEMA_VERSION"),
+        ('{"schema_version": 3}', "MANIFEST"),
+        (None, "DAMAGED"),
+    ],
+)
+def test_a_damaged_run_stays_in_the_list(text, code, run, keep, library, home):
+    keep("good")
+    run_id = keep("bad")
+    path = home / "runs" / run_id / "manifest.json"
+    path.write_text(text) if text else path.unlink()
+    (line,) = [line for line in run("list")[1].splitlines() if line.startswith(run_id)]
+    assert line.split()[1] == "damaged"
+    rows = json.loads(run("list", "--json", "-")[1])
+    (bad,) = [row for row in rows if row["damaged"]]
+    assert (bad["id"], bad["name"], bad["metrics"]) == (run_id, None, None)
+    assert {frozenset(row) for row in rows} == {frozenset(bad)}
+    assert "1 damaged" in run("rebuild-index")[1]
+    assert run("show", run_id)[2].startswith(f"{code}: ")
+    assert run("delete", run_id)[0] == 0
+    assert run_id not in run("list")[1]
+    assert "damaged" not in run("rebuild-index")[1]
+    assert run("restore", run_id)[:2] == (0, "restored\n")
+    assert f"{run_id}  damaged" in run("list")[1]
+
+
+@pytest.mark.parametrize(
     ("words", "code"),
     [
         (("show", "nothing"), "RUN_UNKNOWN"),

@@ -187,7 +187,24 @@ def test_of_two_deleted_runs_of_one_id_the_last_comes_back(keep, library, home):
     run_id = keep("the last")
     library.delete(run_id)
     (home / "trash" / f"{run_id}@20200101T000000Z").mkdir()
-    assert library.restore(run_id).name == "the last"
+    library.restore(run_id)
+    assert library.get(run_id).name == "the last"
+
+
+def test_a_damaged_run_is_deleted_and_comes_back_as_it_was(keep, library, home):
+    run_id = keep("a")
+    (home / "runs" / run_id / "manifest.json").write_text("{")
+    library.delete(run_id)
+    assert library.damaged() == []
+    library.restore(run_id)
+    assert [(one.id, one.own) for one in library.damaged()] == [(run_id, True)]
+
+
+def test_a_damaged_sample_and_a_folder_that_no_run_is_called_cannot_be_deleted(library, home, keep):
+    keep("a")
+    (home / "runs" / "My Folder").mkdir()
+    (library.samples / "broken").mkdir(parents=True)
+    assert {one.id: one.own for one in library.damaged()} == {"My Folder": False, "broken": False}
 
 
 @pytest.mark.parametrize(
