@@ -5,11 +5,12 @@ import secrets
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from core.disk import writing
-from core.errors import UsageError
+from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS, config_of
 from core.jobs import failures, processes
@@ -214,6 +215,11 @@ class LocalJobs:
         """End what is left of a job whose supervisor is gone, and say how the job ended."""
         if not processes.end(lambda: processes.marked(job.id), 0.0):
             return  # looked at again at the next tick
+        with suppress(LibraryError):  # as of a full disk: likewise
+            self._end(job)
+
+    def _end(self, job: Job) -> None:
+        """Say how a job ended of which no process is left."""
         result = JobFolder(self._store.folder(job.id)).result()
         said = failures.refused(result)
         if result is not None and result.get("state") == "succeeded":

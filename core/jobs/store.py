@@ -2,10 +2,14 @@
 
 The table decides; each job's folder holds a copy, from which a lost table is made anew. Every
 transition is one transaction that holds the write lock, so of any number of processes exactly one
-starts a job, and a process that another has replaced changes nothing more. Standard library only.
+starts a job, and a process that another has replaced changes nothing more. A full disk takes no
+transaction, not even a look at the table: then the copies, which have room to be written over where
+they lie, say how jobs stand and take their ends, and the next transaction takes those in. Standard
+library only.
 """
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +29,7 @@ VERSION: Final = 1  # of the table; another one is made anew from the folders
 BUSY_S: Final = 30.0
 RETRY_S: Final = 0.01
 STATE: Final = "state.json"
+ROOM: Final = 8_192  # bytes of a copy: one that is written over needs no new block of the disk
 ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # of ids; no letter that reads as another
 MAX_ID: Final = 32
 PAUSED: Final = "paused"  # a file: the queue stays paused when the table is made anew
@@ -34,6 +39,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 ) WITHOUT ROWID
 """
 LIVE: Final = (State.STARTING, State.RUNNING)
+NO_ROOM: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})  # said of a full disk
 
 
 class Store:
@@ -60,7 +66,7 @@ class Store:
         """Return every job, the newest first."""
         if not self.jobs.is_dir():
             return []
-        jobs = [_job(row) for (row,) in self._ask("SELECT row FROM jobs")]
+        jobs = [self._latest(_job(row)) for (row,) in self._ask("SELECT row FROM jobs")]
         return sorted(jobs, key=lambda job: job.place, reverse=True)
 
     def get(self, job_id: str) -> Job:
@@ -75,7 +81,7 @@ class Store:
         rows = sound and self._ask("SELECT row FROM jobs WHERE id = ?", job_id)
         if not rows:
             raise _unknown(job_id)
-        return _job(rows[0][0])
+        return self._latest(_job(rows[0][0]))
 
     @property
     def paused(self) -> bool:
@@ -138,9 +144,20 @@ class Store:
         failure: Failure | None = None,
         run: str = "",
     ) -> Job | None:
-        """Bring a started job to an end; None when it is no longer this one's."""
+        """Bring a started job to an end; None when it is no longer this one's.
+
+        Where the table cannot be written the folder's copy says it, and the error is raised: the
+        end may come twice.
+        """
         last = {"exit_code": exit_code, "failure": failure, "run": run}
-        return self._step(job, state=state, ended=time.time(), **last)
+        try:
+            return self._step(job, state=state, ended=time.time(), **last)
+        except LibraryError:
+            now = self._copy(job.id)
+            if now is not None and now.supervisor == job.supervisor and now.state in LIVE:
+                after = {"generation": now.generation + 1, "state": state, "ended": time.time()}
+                self._keep_copy(replace(now, **after, **last))  # type: ignore[arg-type]
+            raise
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a queued job, ask for it where it has started, leave it where it has ended."""
@@ -191,28 +208,63 @@ class Store:
             (after.state, after.generation, row, job.id, job.state, job.generation),
         )
         assert written.rowcount == 1
-        with suppress(OSError):  # a full disk must not keep a job from ending
-            replace_text(self.folder(job.id) / STATE, row)
+        self._keep_copy(after)
         return after
 
+    def _keep_copy(self, job: Job) -> None:
+        """Write a job into its folder; a full disk must not keep it from ending.
+
+        There it is written over where it lies. What does not fit stays as it was.
+        """
+        path, data = self.folder(job.id) / STATE, _padded(job)
+        try:
+            replace_text(path, data)
+        except OSError:
+            with suppress(OSError), path.open("r+b") as file:
+                if len(data) <= path.stat().st_size:
+                    file.write(data.encode().ljust(path.stat().st_size))
+                    file.flush()
+                    os.fsync(file.fileno())
+
+    def _copy(self, job_id: str) -> Job | None:
+        """Return a job as its folder says; None where that cannot be read."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            job = Job.from_json(parse_json((self.folder(job_id) / STATE).read_text("utf-8")))
+            return job if job.id == job_id else None
+        return None
+
+    def _latest(self, job: Job) -> Job:
+        """Return a job of the table, or its copy where that tells an end which the table lacks."""
+        copy = self._copy(job.id) if job.state in LIVE else None
+        same = copy is not None and copy.supervisor == job.supervisor and copy.state.ended
+        return copy if copy is not None and same else job
+
+    def _take_in_ends(self, connection: sqlite3.Connection) -> None:
+        """Take in the ends that the table could not be told."""
+        live = connection.execute("SELECT row FROM jobs WHERE state IN (?, ?)", LIVE).fetchall()
+        for job in (_job(row) for (row,) in live):
+            latest = self._latest(job)
+            if latest is not job:
+                self._write(connection, job, **_changes(latest))
+
     def _insert(self, connection: sqlite3.Connection, job: Job) -> None:
-        row = json.dumps(job.to_json())
         with writing():
-            replace_text(self.folder(job.id) / STATE, row)
-        connection.execute(
-            "INSERT INTO jobs VALUES (?, ?, ?, ?)", (job.id, job.state, job.generation, row)
-        )
+            replace_text(self.folder(job.id) / STATE, _padded(job))
+        _put(connection, job)
 
     def _take_in(self, connection: sqlite3.Connection) -> int:
         """Read every folder's copy; a folder without one that can be read is nobody's job."""
         n_jobs = 0
-        for path in sorted(self.jobs.glob(f"*/{STATE}")):
-            with suppress(OSError, ValueError, TypeError, KeyError, sqlite3.Error):
-                job = Job.from_json(parse_json(path.read_text("utf-8")))
-                if job.id == path.parent.name:
-                    self._insert(connection, _not_again(job, path.parent))
-                    n_jobs += 1
+        for job in self._copies():
+            with suppress(OSError, sqlite3.Error):
+                self._insert(connection, job)
+                n_jobs += 1
         return n_jobs
+
+    def _copies(self) -> list[Job]:
+        """Return the jobs as their folders say."""
+        found = [self._copy(path.parent.name) for path in sorted(self.jobs.glob(f"*/{STATE}"))]
+        return [_not_again(job, self.folder(job.id)) for job in found if job is not None]
 
     def _ask(self, text: str, *values: str) -> list[tuple[str]]:
         """Return what a query finds; a table that is missing or torn is made anew."""
@@ -222,11 +274,22 @@ class Store:
                 if _version(connection) == VERSION:
                     return connection.execute(text, values).fetchall()
         except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in NO_ROOM:
+                return self._ask_copies(text, *values)
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:
                 raise _unreadable(error) from error
         except sqlite3.DatabaseError:
             self._set_aside()
         with self._writing() as connection:
+            return connection.execute(text, values).fetchall()
+
+    def _ask_copies(self, text: str, *values: str) -> list[tuple[str]]:
+        """Return what a query finds in a table made of the copies, in memory."""
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute(_TABLE)
+            for job in self._copies():
+                with suppress(sqlite3.Error):
+                    _put(connection, job)
             return connection.execute(text, values).fetchall()
 
     @contextmanager
@@ -269,6 +332,7 @@ class Store:
                 connection.execute(_TABLE)
                 self._take_in(connection)
                 connection.execute(f"PRAGMA user_version = {VERSION}")
+            self._take_in_ends(connection)
         except sqlite3.Error:
             connection.close()
             raise
@@ -278,6 +342,23 @@ class Store:
 def is_id(text: str) -> bool:
     """Whether a text can name a job."""
     return 0 < len(text) <= MAX_ID and set(text) <= set(ALPHABET)
+
+
+def _put(connection: sqlite3.Connection, job: Job) -> None:
+    row = json.dumps(job.to_json())
+    connection.execute(
+        "INSERT INTO jobs VALUES (?, ?, ?, ?)", (job.id, job.state, job.generation, row)
+    )
+
+
+def _padded(job: Job) -> str:
+    return json.dumps(job.to_json()).ljust(ROOM)
+
+
+def _changes(job: Job) -> dict[str, object]:
+    """Return what a transition to the end of a job changes."""
+    names = ("state", "ended", "exit_code", "failure", "run")
+    return {name: getattr(job, name) for name in names}
 
 
 def _not_again(job: Job, folder: Path) -> Job:

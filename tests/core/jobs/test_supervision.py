@@ -1,5 +1,7 @@
 """One job and its supervisor: how it ends, how it is ended, what it prints, who is left over."""
 
+import errno
+import json
 import os
 import signal
 import sqlite3
@@ -15,7 +17,7 @@ import pytest
 from core.jobs import processes
 from core.jobs.failures import explain
 from core.jobs.log import LIMIT, Follower, Log, tail
-from core.jobs.records import Job, State, silence, watched
+from core.jobs.records import Failure, Job, State, silence, watched
 from core.jobs.store import Store
 from core.jobs.supervisor import GRACE_S
 from tests.core.jobs.conftest import config, ended, let, told, until
@@ -431,3 +433,54 @@ def test_a_full_disk_keeps_the_end_of_a_log_in_memory(tmp_path):
     log = Log(tmp_path / "gone")  # no folder: nothing can be written there
     log.write(b"Traceback (most recent call last):\nOSError: [Errno 28] No space left on device\n")
     assert explain(1, None, log.last(50), {}, 0).code == "DISK_FULL"
+
+
+@pytest.mark.parametrize(
+    ("how", "state", "code"), [("raised", "failed", "DISK_FULL"), ("killed", "lost", "LOST")]
+)
+def test_a_job_ends_for_all_to_see_while_the_disk_is_full(how, state, code, tmp_path):
+    mount = f'mount -t tmpfs -o size=1m none "{tmp_path}"'
+    unshare = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if subprocess.run([*unshare, mount], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a small disk")
+    scene = [sys.executable, "-m", "tests.core.jobs.full_disk", str(tmp_path / "home"), how]
+    done = subprocess.run(
+        [*unshare, f'{mount} && exec "$@"', "sh", *scene],
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert json.loads(done.stdout) == {"state": state, "code": code, "listed": True, "later": True}
+
+
+def test_what_a_full_disk_keeps_from_the_table_is_taken_in_later(jobs):
+    """The end stands in the folder's copy alone; then the supervisor is killed too."""
+    (job,) = jobs.submit([config("wait:go")])
+    until(lambda: jobs.get(job.id).state is State.RUNNING)
+    os.kill(jobs.get(job.id).supervisor.pid, signal.SIGKILL)
+    processes.end(lambda: processes.marked(job.id), 0.0)
+    store = Store(jobs.home)
+    now = store.get(job.id)
+    store._keep_copy(replace(now, state=State.FAILED, failure=Failure("DISK_FULL", "full", "free")))
+    assert jobs.get(job.id).state is State.FAILED
+    assert [one.state for one in jobs.list()] == [State.FAILED]
+    (next_one,) = jobs.submit([config("step:1")])
+    assert ended(jobs, next_one.id).state is State.SUCCEEDED  # on the slot that was free again
+    assert jobs.get(job.id).failure.code == "DISK_FULL"
+    (jobs.folder(job.id).path / "state.json").unlink()
+    assert jobs.get(job.id).state is State.FAILED  # the table has it now
+
+
+def test_a_copy_from_before_that_has_no_room_is_left_whole(jobs, monkeypatch):
+    jobs.pause()
+    (job,) = jobs.submit([config("step:1")])
+    path = jobs.folder(job.id).path / "state.json"
+    path.write_text(short := json.dumps(job.to_json()))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("core.jobs.store.replace_text", full)
+    jobs.to_front(job.id)
+    assert path.read_text() == short
+    assert jobs.get(job.id).priority == 1
