@@ -183,7 +183,7 @@ class Client:
         if self._process is None or self._process.poll() is not None:
             self._end()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module],
+                [sys.executable, "-m", self._module, str(os.getpid())],
                 cwd=ROOT,
                 env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": _threads()},
                 stdin=subprocess.PIPE,

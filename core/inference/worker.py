@@ -1,16 +1,18 @@
-"""``python -m core.inference.worker``: a process that keeps torch and a few models warm.
+"""``python -m core.inference.worker PID``: a process that keeps torch and a few models warm.
 
 It reads one request a line from its standard input, {"id", "call", "asked"}, and answers each on
 its standard output in order: a line {"id", "found", "arrays"} and the arrays' bytes, or a line
 {"id", "error"}. One call at a time, so nothing of one can reach another. It ends when its input
-does, or when nobody has asked for a while.
+does, when the process PID that started it does, or when nobody has asked for a while.
 """
 
 import json
 import os
 import select
 import sys
+import time
 from collections.abc import Iterator
+from threading import Thread
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -18,11 +20,13 @@ import numpy as np
 from core.errors import AuditError, LostWorker
 
 IDLE_S: Final = 600.0
+LOOK_S: Final = 1.0
 PIECE: Final = 2**16
 
 
 def main() -> int:
     """Answer until there is nothing more to answer."""
+    Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     # What libraries print must not stand between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -43,6 +47,17 @@ def main() -> int:
         else:
             _answer(answers, {"id": request["id"], "found": found}, arrays)
     return 0
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent has ended, also in the middle of a call.
+
+    Not by a signal of the kernel: that comes when the parent's thread ends which made the first
+    call, and others may still ask.
+    """
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    os._exit(0)
 
 
 def _lines(requests: int) -> Iterator[bytes]:

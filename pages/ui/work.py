@@ -98,7 +98,7 @@ def _run(data: bytes, cancel: Event) -> tuple[int, bytes]:
         sent.write(data)
         sent.seek(0)
         with subprocess.Popen(
-            [sys.executable, "-m", "core.worker"],
+            [sys.executable, "-m", "core.worker", str(os.getpid())],
             stdin=sent,
             stdout=subprocess.PIPE,
             cwd=ROOT,

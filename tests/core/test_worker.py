@@ -1,5 +1,6 @@
 """python -m core.worker: one call elsewhere, with its result or what it raised."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import pytest
 
 from core.calibrators.posthoc import cut
 from core.errors import UsageError
+from core.jobs import processes
 from core.predictions import Predictions, ScoreKind, Task
+from tests.core.jobs.conftest import until
 
 ROWS = Predictions(
     Task.MULTICLASS,
@@ -22,7 +25,7 @@ ROWS = Predictions(
 
 def call(function, *arguments):
     done = subprocess.run(
-        [sys.executable, "-m", "core.worker"],
+        [sys.executable, "-m", "core.worker", str(os.getpid())],
         input=pickle.dumps((function, arguments)),
         capture_output=True,
         cwd=Path(__file__).parents[2],
@@ -49,3 +52,37 @@ def test_refusal_comes_back_with_code_what_where_and_remedy():
         "where": "",
         "remedy": "use 0.1 to 0.9",
     }
+
+
+PARENT = """
+import pickle, sys, time
+from threading import Event, Thread
+from pages.ui import work
+call = f"import os, time; open({sys.argv[1]!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+Thread(target=work._run, args=(pickle.dumps((exec, (call,))), Event())).start()
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends it")
+def test_a_call_ends_with_the_process_that_waits_for_it(tmp_path):
+    said = tmp_path / "pid"
+    command = [sys.executable, "-c", PARENT, str(said)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as parent:
+        until(lambda: said.exists() and said.read_text())
+        worker = processes.identity(int(said.read_text()))
+        parent.kill()
+    until(lambda: not processes.alive(worker))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends it")
+def test_a_call_whose_caller_is_gone_already_is_not_begun():
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    done = subprocess.run(
+        [sys.executable, "-m", "core.worker", str(gone.pid)],
+        input=pickle.dumps((print, ("begun",))),
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.returncode, done.stdout) == (1, b"")

@@ -1,14 +1,19 @@
 """Calls to a warm process: answers belong to who asked; whatever it does, only it is lost."""
 
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Timer
+from pathlib import Path
+from threading import Event, Thread, Timer
 
 import numpy as np
 import pytest
 
 from core.errors import AuditError, LostWorker, Refused
 from core.inference.client import Client
+from core.jobs import processes
+from tests.core.jobs.conftest import until
 
 ECHO = "tests.core.inference.echo"
 
@@ -147,3 +152,33 @@ def test_a_call_that_waits_for_its_turn_can_be_stopped(client):
             client.call("echo", {}, cancel=cancel)
         assert not slow.done()
         assert slow.result().arrays["values"][0] == 3
+
+
+PARENT = """
+import sys, time
+from threading import Thread
+from core.inference.client import Client
+client = Client("tests.core.inference.busy")
+Thread(target=client.call, args=("last", {"path": sys.argv[1]})).start()
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looked up in /proc")
+def test_a_process_in_the_middle_of_a_call_ends_with_the_one_that_asked(tmp_path):
+    said = tmp_path / "pid"
+    command = [sys.executable, "-c", PARENT, str(said)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[3]) as parent:
+        until(lambda: said.exists() and said.read_text())
+        worker = processes.identity(int(said.read_text()))
+        parent.kill()
+    until(lambda: not processes.alive(worker))
+
+
+def test_it_stays_when_the_thread_that_asked_first_has_ended(client):
+    found: list[int] = []
+    first = Thread(target=lambda: found.append(pid(client)))
+    first.start()
+    first.join()
+    time.sleep(0.5)
+    assert [pid(client)] == found
