@@ -58,10 +58,13 @@ def _give_up_output() -> None:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    from core.readers import scratch
+
     argv = list(sys.argv[1:] if argv is None else argv)
     as_json = _json_to_stdout(argv)
     try:
         arguments = _parser().parse_args(argv)
+        scratch.sweep()  # what a command that was killed left of a user's data
         code: int = arguments.run(arguments)
     except AuditError as error:
         return _fail(error, as_json=as_json)

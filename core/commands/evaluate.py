@@ -3,7 +3,6 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from core.commands import checkpoint
@@ -51,12 +50,13 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     from core.commands.jobs import waited
     from core.jobs.local import open_jobs
     from core.library import open_library
+    from core.readers import scratch
 
     jobs = open_jobs()
     _check(arguments)
     path, run = checkpoint.source(arguments.checkpoint)
-    with TemporaryDirectory(prefix="candor-evaluate-") as folder:
-        file, group = checkpoint.read(path, Path(folder), arguments.group)
+    with scratch.folder("evaluate") as folder:
+        file, group = checkpoint.read(path, folder, arguments.group)
         candidate = checkpoint.candidate_of(arguments.model, file, group)
         config = _config(arguments, file, group, candidate, run)
         matched = _match(group, config)
@@ -65,7 +65,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             matched = _match(group, config)
         if not matched.ok:
             raise matched.refusal()
-        (job,) = jobs.submit([config], weights=Path(folder) / group.file)
+        (job,) = jobs.submit([config], weights=folder / group.file)
     manifest = open_library().get(waited(jobs, job).run)
     report = _report(manifest, config, matched)
     if arguments.out:

@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,6 +36,7 @@ def add_gradcam(verb: Parser) -> None:
 
 def _gradcam(arguments: argparse.Namespace) -> int:
     from core.jobs.local import open_jobs
+    from core.readers import scratch
     from core.readers.sandbox import read_film
 
     checkpoint.check(arguments)
@@ -46,17 +46,17 @@ def _gradcam(arguments: argparse.Namespace) -> int:
         raise UsageError("OUTPUT", f"there is no folder {arguments.out.name}", "make it")
     path, job = checkpoint.source(arguments.checkpoint)
     found: list[Json] = []
-    with TemporaryDirectory(prefix="candor-gradcam-") as folder:
-        file, group = checkpoint.read(path, Path(folder), arguments.group)
+    with scratch.folder("gradcam") as folder:
+        file, group = checkpoint.read(path, folder, arguments.group)
         candidate = checkpoint.candidate_of(arguments.model, file, group)
         spec = open_jobs().spec(job) if job else None
-        model = _model(arguments, candidate, spec, Path(folder) / group.file)
+        model = _model(arguments, candidate, spec, folder / group.file)
         names = _names(arguments.names, model.n_outputs, "" if spec is None else spec.data)
         wanted = _wanted(arguments.finding or [], names)
         for number, image in enumerate(arguments.image, 1):
             title = f"film {number}"  # what a file is called may name a person
             film = read_film(image, name=title)
-            stored = Path(folder) / "film.npy"
+            stored = folder / "film.npy"
             np.save(stored, film.pixels)
             asked = {
                 "model": model.to_json(),

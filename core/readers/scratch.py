@@ -1,20 +1,32 @@
-"""Private folders that carry their process's number, so that what a crash leaves is found again."""
+"""Private folders that carry who made them, so that what a killed process leaves is found again.
+
+A name is ``candor-PID-PROCESS-PLACE-KIND-RANDOM``. PROCESS stands for the boot and the moment the
+process started, because pids are used again; PLACE for the machine and its namespace of pids,
+because elsewhere, in a container that shares the folder for example, a pid says nothing.
+"""
 
 import os
+import platform
 import re
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 PREFIX = "candor-"
-STALE_S = 24 * 3600.0  # where processes cannot be looked up, a folder this old is nobody's
-_NAMED = re.compile(rf"{PREFIX}(\d+)-\w+-.+", re.ASCII)
+STALE_S = 24 * 3600.0  # where a process cannot be looked up, a folder this old is nobody's
+PROC = Path("/proc")
+_NAMED = re.compile(rf"{PREFIX}(\d+)-([0-9a-f]{{8}})-([0-9a-f]{{8}})-\w+-.+", re.ASCII)
 
 
 def make(kind: str) -> Path:
     """Return a new folder of this process, which nobody else may enter (mode 0700)."""
-    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-{kind}-"))
+    pid = os.getpid()
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{pid}-{_process(pid)}-{_place()}-{kind}-"))
 
 
 def remove(folder: Path) -> None:
@@ -22,18 +34,61 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def folder(kind: str) -> Iterator[Path]:
+    """Make a folder that is gone after the body."""
+    made = make(kind)
+    try:
+        yield made
+    finally:
+        remove(made)
+
+
 def sweep() -> list[Path]:
     """Remove the folders of processes that are gone, and return them."""
-    found = (p for p in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _NAMED.fullmatch(p.name))
-    gone = [p for p in found if p.is_dir() and not p.is_symlink() and _orphaned(p)]
-    for folder in gone:
-        remove(folder)
+    try:
+        with os.scandir(tempfile.gettempdir()) as entries:
+            found = [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]
+    except OSError:  # no temporary folder, or none that may be looked at
+        return []
+    gone = [path for path in found if _orphaned(path)]
+    for path in gone:
+        remove(path)
     return gone
 
 
-def _orphaned(folder: Path) -> bool:
-    match = _NAMED.fullmatch(folder.name)
-    assert match is not None
-    if Path("/proc/self").exists():
-        return not Path("/proc", match[1]).exists()
-    return time.time() - folder.stat().st_mtime > STALE_S
+def _orphaned(path: Path) -> bool:
+    """Whether a path is a folder of ours whose process is gone."""
+    match = _NAMED.fullmatch(path.name)
+    if match is None or path.is_symlink() or not path.is_dir():
+        return False
+    pid, process, place = match.groups()
+    if place == _place() and PROC.joinpath("self").exists():
+        return _process(int(pid)) != process
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime > STALE_S
+    return False
+
+
+def _process(pid: int) -> str:
+    """Return what tells a process from another of the same pid; of nobody, and off Linux, zeros."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "0" * 8
+    state, *_, start = stat[stat.rindex(")") + 2 :].split()[:20]
+    return "0" * 8 if state in "ZX" else _digest(boot, start)
+
+
+@cache
+def _place() -> str:
+    try:
+        namespace = str((PROC / "self/ns/pid").stat().st_ino)
+    except OSError:
+        namespace = ""
+    return _digest(platform.node(), namespace)
+
+
+def _digest(*words: str) -> str:
+    return blake2b("\n".join(words).encode(), digest_size=4).hexdigest()
