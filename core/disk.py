@@ -117,9 +117,9 @@ def _finite(text: str) -> float:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    data: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in data:
             raise JsonError(f"gives the key {key!r:.60} twice")
-        found[key] = value
-    return found
+        data[key] = value
+    return data

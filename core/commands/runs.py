@@ -67,9 +67,9 @@ def _list(arguments: argparse.Namespace) -> int:
         return 0
     for row in rows:
         print(printable(f"{row.id}  {row.kind:<8}  {row.task:<10}  {row.n:>8}  {row.name}"))
-    for found in damaged:
-        words = f"{found.name}: {found.what}" if found.name else found.what
-        print(printable(f"{found.id}  damaged   {'-':<10}  {'-':>8}  {words}"))
+    for row in damaged:
+        words = f"{row.name}: {row.what}" if row.name else row.what
+        print(printable(f"{row.id}  damaged   {'-':<10}  {'-':>8}  {words}"))
     return 0
 
 

@@ -263,8 +263,8 @@ class Store:
 
     def _copies(self) -> list[Job]:
         """Return the jobs as their folders say."""
-        found = [self._copy(path.parent.name) for path in sorted(self.jobs.glob(f"*/{STATE}"))]
-        return [_not_again(job, self.folder(job.id)) for job in found if job is not None]
+        jobs = [self._copy(path.parent.name) for path in sorted(self.jobs.glob(f"*/{STATE}"))]
+        return [_not_again(job, self.folder(job.id)) for job in jobs if job is not None]
 
     def _ask(self, text: str, *values: str) -> list[tuple[str]]:
         """Return what a query finds; a table that is missing or torn is made anew."""

@@ -83,8 +83,8 @@ class Library:
     def damaged(self) -> list[Damaged]:
         """Return the folders that hold no readable run."""
         return [
-            replace(one, own=RUN_ID.fullmatch(one.id) is not None and self._is_own(one.id))
-            for one in self._index.damaged()
+            replace(run, own=RUN_ID.fullmatch(run.id) is not None and self._is_own(run.id))
+            for run in self._index.damaged()
         ]
 
     def get(self, run_id: str) -> Manifest:

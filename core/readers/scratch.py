@@ -48,10 +48,10 @@ def sweep() -> list[Path]:
     """Remove the folders of processes that are gone, and return them."""
     try:
         with os.scandir(tempfile.gettempdir()) as entries:
-            found = [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]
+            paths = [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]
     except OSError:  # no temporary folder, or none that may be looked at
         return []
-    gone = [path for path in found if _orphaned(path)]
+    gone = [path for path in paths if _orphaned(path)]
     for path in gone:
         remove(path)
     return gone

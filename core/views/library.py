@@ -70,11 +70,11 @@ def run_table(rows: Sequence[RunRow]) -> RunTable:
     )
 
 
-def damaged_words(found: Damaged) -> tuple[str, str]:
+def damaged_words(run: Damaged) -> tuple[str, str]:
     """Return what is wrong with a run that cannot be opened, and what can be done."""
-    what = found.what if found.id in found.what else f"run {found.id} is damaged: {found.what}"
-    how = "delete it" if found.own else "remove it by hand"
-    named = f"{found.name}: {what}" if found.name else what
+    what = run.what if run.id in run.what else f"run {run.id} is damaged: {run.what}"
+    how = "delete it" if run.own else "remove it by hand"
+    named = f"{run.name}: {what}" if run.name else what
     return named, f"restore its folder from a backup, or {how}"
 
 

@@ -271,14 +271,14 @@ def _restore(run_ids: list[str]) -> None:
 
 def _damaged(library: Library) -> None:
     """Name the runs that cannot be opened, each with what can be done."""
-    for found in library.damaged():
-        title = found.name or found.id
-        frame.refusal(AuditError("DAMAGED", *damaged_words(found)))
-        if found.own and st.button(f"Delete {esc(title)}", key=f"damaged.{found.id}"):
+    for run in library.damaged():
+        title = run.name or run.id
+        frame.refusal(AuditError("DAMAGED", *damaged_words(run)))
+        if run.own and st.button(f"Delete {esc(title)}", key=f"damaged.{run.id}"):
             with frame.caught():
-                library.delete(found.id)
-                _forget(found.id)
-                _say(f"Deleted {title}.", [found.id])
+                library.delete(run.id)
+                _forget(run.id)
+                _say(f"Deleted {title}.", [run.id])
 
 
 def _trash(library: Library) -> None:
