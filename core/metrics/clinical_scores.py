@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincc
 
 from core.arrays import Bool, Float
 from core.metrics.binning import equal_mass_cuts, sums
@@ -88,4 +87,6 @@ def hosmer_lemeshow(p: Float, y: Bool, groups: int = 10) -> HosmerLemeshow:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(squares == 0.0, 0.0, squares / np.maximum(variance, 0.0))
     statistic, df = float(terms.sum()), len(found.count)
+    from scipy.special import gammaincc  # a tenth of a second, which readers do not pay
+
     return HosmerLemeshow(statistic, df, float(gammaincc(df / 2.0, statistic / 2.0)), df)

@@ -12,6 +12,7 @@ from core.metrics.ranking import auroc
 from core.predictions import Predictions, ScoreKind, Task
 
 NAMES_SHOWN = 5
+MANY_ROWS = 20  # that no model of use gets right without a single slip
 RESCALED_GAP = 0.1  # by which a score says more than there is, at least
 RESCALED_RATIO = 2.0
 RESCALED_AUROC = 0.7
@@ -30,7 +31,8 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
     Returns
     -------
     tuple of Notice
-        SMALL_N, TIES, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE, NOT_PROBABILITY
+        SMALL_N, TIES, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE, ALWAYS_RIGHT,
+        NOT_PROBABILITY
         where they apply, one sentence each.
     """
     found = [_small(predictions), _zero(predictions), _absent(predictions)]
@@ -38,7 +40,7 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
     if predictions.task is Task.MULTILABEL:
         found.append(_constant_labels(predictions))
     else:
-        found += [_ties(predictions), _chance(predictions)]
+        found += [_ties(predictions), _chance(predictions), _always_right(predictions)]
         found.append(None if nll_clip else _infinite(predictions))
     return tuple(notice for notice in found if notice)
 
@@ -165,6 +167,17 @@ def _chance(predictions: Predictions) -> Notice | None:
         f"({100 / classes:.1f} % for {classes} classes; always naming the most frequent class "
         f"is right in {100 * largest / predictions.n:.1f} %). "
         "Is the class order of scores and labels the same?",
+    )
+
+
+def _always_right(predictions: Predictions) -> Notice | None:
+    """Ask for the truth where labels could be the model's own answers."""
+    if predictions.n < MANY_ROWS or not predictions.rows.correct.all():
+        return None
+    return Notice(
+        "ALWAYS_RIGHT",
+        f"All {predictions.n:,} answers are right: are the labels the truth, and not the model's "
+        "own answers?",
     )
 
 

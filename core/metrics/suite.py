@@ -153,12 +153,16 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         labels, main = (), _audit_target(predictions, config)
     wanted = config.metrics or tuple(METRICS)
     reasons = UNAVAILABLE[predictions.task]
+    noted = notices(predictions, nll_clip=config.nll_clip)
+    doubt = next((note.text for note in noted if note.code == "ALWAYS_RIGHT"), None)
+    if doubt is not None:  # said first: a verdict on a model's own answers is none
+        main = replace(main, verdict=replace(main.verdict, text=f"{doubt} {main.verdict.text}"))
     return Audit(
         task=predictions.task.value,
         scores=predictions.kind.value,
         n=predictions.n,
         n_classes=predictions.n_classes,
-        notices=notices(predictions, nll_clip=config.nll_clip),
+        notices=noted,
         unavailable={name: why for name, why in reasons.items() if name in wanted},
         main=main,
         labels=labels,

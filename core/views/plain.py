@@ -15,7 +15,7 @@ from core.metrics.intervals import wilson
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, TargetAudit
 from core.views.records import Column, FigureCard, Sentence, Swatch, Table, Tile
-from core.views.sentences import plain_sentence
+from core.views.sentences import doubted, plain_sentence
 from core.views.tiles import calibration_error
 
 ANSWER_GROUPS = (
@@ -104,7 +104,7 @@ def plain_view(
     came_true = "right" if target.target is None else "present"
     return PlainView(
         eyebrow=f"Reliability, in plain words · {name} · {count(audit.n)} {split} pictures",
-        sentence=replace(plain_sentence(target), second=_second(groups)),
+        sentence=doubted(replace(plain_sentence(target), second=_second(groups)), audit.notices),
         numbers=_tiles(audit, target),
         dumbbells=_card(groups, came_true),
         icons=_icons(groups, target),

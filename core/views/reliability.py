@@ -20,7 +20,7 @@ from core.predictions import Predictions, Task
 from core.views import cards
 from core.views.parts import class_card, class_table, label_table, risk_card
 from core.views.records import FigureCard, Sentence, Swatch, Table, Tile
-from core.views.sentences import CODE_TONES, verdict_sentence
+from core.views.sentences import CODE_TONES, doubted, verdict_sentence
 from core.views.tiles import calibration_error, tiles
 
 KEY = (
@@ -116,7 +116,7 @@ def reliability_view(
         drawn.append(risk_card(*curve, audit.main.metrics.get("aurc"), caption))
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
-        sentence=verdict_sentence(target),
+        sentence=doubted(verdict_sentence(target), audit.notices),
         numbers=tiles(audit, target, subject.split, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in drawn},
         key=KEY,

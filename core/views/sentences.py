@@ -1,7 +1,11 @@
 """Verdict sentences, technical and plain, built from the numbers of an audit alone."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
+from core.errors import Notice
 from core.figures.marks import shares
 from core.figures.numbers import (
     count,
@@ -55,6 +59,12 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
         "could_be_chance": _chance_parts,
     }[code](target)
     return Sentence(parts, fullest_bin(target))
+
+
+def doubted(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:
+    """Return the sentence behind the question whether labels are the model's own answers."""
+    asked = [Part(f"{note.text} ", "over") for note in notices if note.code == "ALWAYS_RIGHT"]
+    return replace(sentence, parts=(*asked, *sentence.parts))
 
 
 def averages(target: TargetAudit) -> str:

@@ -81,6 +81,14 @@ def test_a_doubt_about_the_class_order_comes_before_all_other_notices(make_audit
     assert reliability_view(make_audit(notices=(ties, below)), SUBJECT).notices == (below, ties)
 
 
+def test_labels_that_may_be_the_answers_are_doubted_before_the_verdict(make_audit):
+    doubt = Notice("ALWAYS_RIGHT", "All 400 answers are right: are the labels the truth?")
+    assert reliability_view(make_audit(notices=(doubt,)), SUBJECT).sentence.text.startswith(
+        doubt.text
+    )
+    assert not reliability_view(make_audit(), SUBJECT).sentence.text.startswith(doubt.text)
+
+
 def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_audit):
     view = reliability_view(make_audit(), SUBJECT)
     card = view.figures["reliability"]
