@@ -1,7 +1,7 @@
 """Calibrators on a run: fit on one part, judge on another; from Predictions to Predictions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,11 @@ class Parts:
     test_name: str
     cut: tuple[float, int] | None = None
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def same_rows(self) -> bool:
+        """Whether calibrators are reported on the rows they were fitted on, by name or content."""
+        return self.cut is None and self.fit.digest == self.test.digest
 
 
 @dataclass(frozen=True)
@@ -142,14 +147,15 @@ def parts(
             f"{second.n}"
         )
         return Parts(first, second, test, test, (share, seed), (Notice("CUT", text),))
-    same: tuple[Notice, ...] = ()
-    if fit_on == test:
-        text = (
-            f"calibrators were fitted on {test}, the same rows that are reported: the numbers "
-            "after calibration are better than they would be on new rows"
-        )
-        same = (Notice("SAME_ROWS", text),)
-    return Parts(splits[fit_on], splits[test], fit_on, test, None, same)
+    whole = Parts(splits[fit_on], splits[test], fit_on, test)
+    if not whole.same_rows:
+        return whole
+    where = test if fit_on == test else f"{fit_on}, which holds the rows of {test}"
+    text = (
+        f"calibrators were fitted on {where}, the same rows that are reported: the numbers "
+        "after calibration are better than they would be on new rows"
+    )
+    return replace(whole, notices=(Notice("SAME_ROWS", text),))
 
 
 def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:

@@ -97,7 +97,7 @@ def calibrate_lines(report: Json) -> list[str]:
     """Return the same for a terminal: where it was fitted, then one line a method."""
     lines = [
         f"fitted on {report['n_fit']} rows of {report['fit']}, "
-        f"reported on {report['n_test']} rows of {report['test']}",
+        f"reported on {report['n_test']} rows of {report['test']}{_same(report)}",
         f"{NONE:<17}{_scores(report[NONE]['metrics'])}",
     ]
     for name, method in report["methods"].items():
@@ -107,6 +107,11 @@ def calibrate_lines(report: Json) -> list[str]:
         lines.append(f"{name:<17}{_scores(method['metrics'])}")
         lines.append(f"{'':<17}{_told(method)}")
     return lines
+
+
+def _same(report: Json) -> str:
+    same = any(notice["code"] == "SAME_ROWS" for notice in report["notices"])
+    return ", the same rows: better than on new ones" if same else ""
 
 
 def _scores(metrics: Json) -> str:

@@ -1,7 +1,7 @@
 """What the post-hoc page says: sentence, table, diagrams, landscape, best temperatures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from core.arrays import Float
@@ -27,7 +27,17 @@ from core.views.posthoc_words import (
     plain_sentence,
     sentence,
 )
-from core.views.records import Cell, CellWords, Column, FigureCard, Kind, ScoreRow, Sentence, Table
+from core.views.records import (
+    Cell,
+    CellWords,
+    Column,
+    FigureCard,
+    Kind,
+    Part,
+    ScoreRow,
+    Sentence,
+    Table,
+)
 
 TIE = "tie"
 DIAGRAM_PX = 232
@@ -38,6 +48,7 @@ PLAIN_CAPTION = (
     "Small type: where the number would lie on other images of the same kind, 95 times in 100."
 )
 ELSEWHERE = "The corrections were fitted on other images; the best of them was picked on these."
+SAME_ROWS = "Fitted and judged on the same rows, which flatters every correction. "
 SAME = (
     "The corrections were fitted on the same images that are counted here: on new ones they would "
     "do less well."
@@ -87,7 +98,7 @@ def posthoc_view(
     caption = _caption(parts, none, judged)
     return PosthocView(
         eyebrow=_eyebrow(named, parts),
-        sentence=sentence(judged, none, refused),
+        sentence=_over_same_rows(sentence(judged, none, refused), parts),
         heads=_heads(with_temperature=ts is not None),
         rows=tuple(rows),
         diagrams=_diagrams(named, by_method, judged),
@@ -120,17 +131,25 @@ def plain_view(
     ]
     return PosthocView(
         eyebrow=full.eyebrow,
-        sentence=plain_sentence(judged, none),
+        sentence=_over_same_rows(plain_sentence(judged, none), parts),
         heads=PLAIN_HEADS,
         rows=rows,
         diagrams=tuple(before_after),
         table=full.table,
-        caption=f"{PLAIN_CAPTION} {SAME if _same_rows(parts) else ELSEWHERE}",
+        caption=f"{PLAIN_CAPTION} {SAME if parts.same_rows else ELSEWHERE}",
     )
 
 
-def _same_rows(parts: Parts) -> bool:
-    return parts.cut is None and parts.fit_name == parts.test_name
+def _name(parts: Parts) -> str:
+    both = f"{parts.fit_name} and {parts.test_name}"
+    return parts.test_name if parts.fit_name == parts.test_name else both
+
+
+def _over_same_rows(sentence: Sentence, parts: Parts) -> Sentence:
+    """Put into the headline that every correction is flattered, where it is."""
+    if not parts.same_rows:
+        return sentence
+    return replace(sentence, parts=(Part(SAME_ROWS, "over"), *sentence.parts))
 
 
 def _eyebrow(named: Named, parts: Parts) -> str:
@@ -139,8 +158,8 @@ def _eyebrow(named: Named, parts: Parts) -> str:
             f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
             f"{count(parts.test.n)} (seed {parts.cut[1]})"
         )
-    elif _same_rows(parts):
-        where = f"fitted and reported on the same {count(parts.test.n)} images of {parts.test_name}"
+    elif parts.same_rows:
+        where = f"fitted and reported on the same {count(parts.test.n)} images of {_name(parts)}"
     else:
         where = (
             f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on "
@@ -207,7 +226,7 @@ def _changed(judged: Judged) -> CellWords:
 
 def _caption(parts: Parts, none: Comparison, judged: Mapping[str, Judged]) -> str:
     told = ["Intervals are each method's own, at 95 %."]
-    if _same_rows(parts):
+    if parts.same_rows:
         told.insert(
             0, "Fitted on the rows that are reported: on new rows all methods do less well."
         )

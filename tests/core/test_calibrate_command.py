@@ -284,3 +284,12 @@ def test_apply_refuses_other_classes_and_odd_places(one_part, two_parts, tmp_pat
     assert refused(capsys, "apply", tmp_path / "none.json", one_part, "--out", out) == (3, "FILE")
     folder = tmp_path / "missing" / "o.npz"
     assert refused(capsys, "apply", stored, one_part, "--out", folder) == (2, "EXPORT")
+
+
+def test_two_parts_with_the_same_rows_are_told_as_one(tmp_path, capsys):
+    path, rows = tmp_path / "twice.npz", {"logits": SHARP[:200], "labels": LABELS[:200]}
+    np.savez(path, **{f"{part}_{k}": v for part in ("val", "test") for k, v in rows.items()})
+    words = ("calibrate", path, "--methods", "ts", "--fit", "val")
+    assert "SAME_ROWS" in codes(call(capsys, *words, "--json", "-"))
+    assert main([str(word) for word in words]) == 0
+    assert "the same rows: better than on new ones" in capsys.readouterr().out

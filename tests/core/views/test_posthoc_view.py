@@ -316,3 +316,12 @@ def test_captions_say_whether_the_counted_rows_were_fitted_on(found):
     assert "on new rows" not in posthoc_view(NAMED, part, fits, judged).caption
     assert "fitted on the same images" in plain_view(NAMED, same, fits, judged).caption
     assert "fitted on other images" in plain_view(NAMED, part, fits, judged).caption
+
+
+def test_the_headline_says_when_rows_are_judged_that_were_fitted_on(found):
+    part, fits, judged = found
+    same = replace(part, fit=part.test)  # another name, the same rows
+    for make in (posthoc_view, plain_view):
+        flattered = make(NAMED, same, fits, judged).sentence.text
+        assert flattered.startswith("Fitted and judged on the same rows")
+        assert flattered.endswith(make(NAMED, part, fits, judged).sentence.text)
