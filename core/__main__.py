@@ -89,6 +89,8 @@ def _json_to_stdout(argv: Sequence[str]) -> bool:
 def _fail(error: AuditError, *, as_json: bool) -> int:
     where = f" ({error.where})" if error.where else ""
     print(printable(f"{error.code}: {error.what}{where}; {error.remedy}"), file=sys.stderr)
+    for candidate in error.to_json().get("candidates", ()):
+        print(printable(f"  {candidate['option']}: {candidate['means']}"), file=sys.stderr)
     if as_json:
         print(json.dumps({"error": error.to_json()}))
     return error.exit_code

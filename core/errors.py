@@ -8,7 +8,7 @@ AuditError            code, what, where, remedy; the pages and the command line 
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 
 class AuditError(Exception):
@@ -39,7 +39,7 @@ class AuditError(Exception):
         """Come out of another process as what went in."""
         return type(self), (self.code, self.what, self.remedy, self.where)
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the four fields as plain JSON."""
         return {"code": self.code, "what": self.what, "where": self.where, "remedy": self.remedy}
 

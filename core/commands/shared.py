@@ -9,6 +9,11 @@ from unicodedata import category
 from core.errors import UsageError
 
 Json = dict[str, Any]  # Any: plain JSON values
+UNITS = ["percent", "byte", "sum", "ln", "log2", "log10", "softmax_twice"]
+READING = (
+    "scores", "units", "answers", "pairs", "classes", "scores_key", "labels_key", "correct_key",
+    "id_column", "in_order",
+)  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,9 +60,15 @@ def add_reading(verb: Parser) -> None:
     """Add the options that say how a file is read."""
     verb.add_argument("--labels", type=Path, metavar="FILE")
     verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
+    verb.add_argument("--units", choices=UNITS, help="what scores count in")
+    verb.add_argument("--answers", choices=["one", "many"], help="true classes of a row")
+    verb.add_argument("--pairs", choices=["parts", "batches"], help="what a list of pairs holds")
+    verb.add_argument("--classes", metavar="A,B,..", help="what the columns stand for, in order")
     verb.add_argument("--scores-key", metavar="K")
     verb.add_argument("--labels-key", metavar="K")
+    verb.add_argument("--correct-key", metavar="K", help="says whether the answer was right")
     verb.add_argument("--id-column", metavar="C")
+    verb.add_argument("--in-order", action="store_true", help="two files hold the same rows")
 
 
 def need_file(path: Path) -> None:
@@ -85,19 +96,14 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
     UsageError
         FILE: it is not there, or cannot be opened.
     """
-    from core.predictions import ScoreKind
     from core.readers import sandbox
     from core.readers.options import ReadOptions
 
     for path in (arguments.file, arguments.labels):
         if path is not None:
             need_file(path)
-    options = ReadOptions(
-        scores=ScoreKind(arguments.scores) if arguments.scores else None,
-        scores_key=arguments.scores_key,
-        labels_key=arguments.labels_key,
-        id_column=arguments.id_column,
-    )
+    given = {name: getattr(arguments, name) for name in READING}
+    options = ReadOptions.from_json(given)
     return sandbox.read(
         arguments.file,
         name=arguments.file.name,

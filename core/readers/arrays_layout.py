@@ -1,13 +1,45 @@
 """Named arrays (npz, safetensors, pickles, JSON) as parts: which is which, split by split."""
 
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
 from core.errors import Notice
 from core.predictions import ScoreKind
 from core.readers.contents import Contents, Entry, id_text, is_text
+from core.readers.names import stated_word
 from core.readers.options import ReadOptions
 from core.readers.parts import DEFAULT_SPLIT, Layout, Part, ambiguous, label_like, listed
-from core.readers.roles import Named, Role, name_entry
+from core.readers.questions import Choice, Guess
+from core.readers.roles import MARGINS, Named, Role, correctness, name_entry, words_of
+from core.readers.several import is_summary, logits_of_two
+from core.readers.stated import (
+    check_agreement,
+    is_unit_list,
+    judged_part,
+    kind_beside_answer,
+    margin_question,
+)
 
 Found = dict[Role, list[Named]]
+
+
+@dataclass(frozen=True)
+class _Guessed:
+    """What no name settled: sentences for a notice, and what the answers must bear out."""
+
+    said: list[str]
+    guesses: list[Guess]
+
+    def add(self, what: str, key: str, option: str) -> None:
+        """Note that an array was taken for want of another."""
+        self.said.append(f"{what} from {key}")
+        choice = Choice(f"{what} in {key}", {option: key})
+        self.guesses.append(Guess(f"no name says that {key} holds {what}", (choice,)))
+
+
+LOGITS = ScoreKind.LOGITS
 ORDER = ("train", "val", "test")
 NO_LABELS = "give a second file with --labels, or name the key with --labels-key"
 
@@ -26,21 +58,25 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
     by_split: dict[str | None, Found] = {}
     for item in named:
         by_split.setdefault(item.split, {}).setdefault(item.role, []).append(item)
-    guessed: list[str] = []
+    guessed = _Guessed([], [])
     scored = [s for s in by_split if _score_names(by_split[s])]
     if not scored:
-        by_split, scored = {None: _guess_scores(contents, named, guessed)}, [None]
-    parts = [_part(contents, by_split, split, guessed, need_labels) for split in scored]
+        by_split, scored = {None: _guess_scores(contents, named, guessed, need_labels)}, [None]
+    parts = [_part(contents, by_split, split, guessed, options, need_labels) for split in scored]
     roles = _roles(named, parts)
     ignored = {item.name for item in named if options.unlabelled and item.role is Role.LABELS}
-    unused = [name for name, role in roles.items() if role == Role.UNUSED and name not in ignored]
-    return Layout(_ordered(parts), roles, _notices(contents, unused, guessed))
+    spare = (Role.UNUSED, Role.ASIDE)
+    unused = [name for name, role in roles.items() if role in spare and name not in ignored]
+    parts = [replace(part, guesses=tuple(guessed.guesses)) for part in parts]
+    return Layout(_ordered(parts), roles, _notices(contents, unused, guessed.said))
 
 
 def _chosen(item: Named, options: ReadOptions) -> Named:
     if item.name == options.scores_key:
         role = item.role if item.role is Role.CONFIDENCE else Role.SCORES
         return Named(item.name, role, item.kind, item.split)
+    if item.name == options.correct_key:
+        return Named(item.name, Role.CORRECT, None, item.split)
     if item.name == options.labels_key:
         return Named(item.name, Role.LABELS, None, item.split)
     if item.name == options.id_column:
@@ -56,6 +92,7 @@ def _check_choice(named: list[Named], options: ReadOptions) -> None:
     choices = {
         "--scores-key": options.scores_key,
         "--labels-key": options.labels_key,
+        "--correct-key": options.correct_key,
         "--id-column": options.id_column,
     }
     for option, key in choices.items():
@@ -66,16 +103,22 @@ def _check_choice(named: list[Named], options: ReadOptions) -> None:
 
 
 def _score_names(found: Found) -> list[Named]:
-    if Role.CONFIDENCE in found and Role.PREDICTED in found:
+    answered = Role.PREDICTED in found or Role.CORRECT in found
+    if Role.CONFIDENCE in found and answered and Role.SCORES not in found:
         return found[Role.CONFIDENCE]
-    return found.get(Role.SCORES, [])
+    return found.get(Role.SCORES, []) or (found.get(Role.CONFIDENCE, []) if answered else [])
 
 
-def _guess_scores(contents: Contents, named: list[Named], guessed: list[str]) -> Found:
+def _guess_scores(
+    contents: Contents, named: list[Named], guessed: _Guessed, need_labels: bool
+) -> Found:
     """No key names scores: one matrix of numbers beside one list of labels speaks for itself."""
     entries = contents.entries
     known = {item.name: item for item in named}
-    matrices = [n for n, e in entries.items() if _is_matrix(e) and known[n].role is not Role.LABELS]
+    barred = (Role.LABELS, Role.ASIDE)
+    matrices = [n for n, e in entries.items() if _is_matrix(e) and known[n].role not in barred]
+    if not matrices and len(entries) == 1 and not need_labels:
+        matrices = [n for n, e in entries.items() if _is_column(e)]
     if len(matrices) == 2:
         matrices = [m for m in matrices if not _zero_one(entries[m])] or matrices
     if len(matrices) != 1:
@@ -89,12 +132,18 @@ def _guess_scores(contents: Contents, named: list[Named], guessed: list[str]) ->
         found.setdefault(item.role, []).append(item)
     found[Role.SCORES] = [Named(matrices[0], Role.SCORES)]
     if contents.named:
-        guessed.append(f"scores from {matrices[0]}")
+        guessed.add("scores", matrices[0], "scores_key")
     return found
 
 
 def _is_matrix(entry: Entry) -> bool:
     return entry.ndim == 2 and not is_text(entry) and entry.dtype.kind != "b" and entry.shape[1] > 1
+
+
+def _is_column(entry: Entry) -> bool:
+    """Whether an entry is a single column of fractions, as a network with one output gives it."""
+    flat = entry.ndim == 1 or (entry.ndim == 2 and entry.shape[1] == 1)
+    return flat and entry.dtype.kind == "f"
 
 
 def _zero_one(entry: Entry) -> bool:
@@ -105,32 +154,85 @@ def _part(
     contents: Contents,
     by_split: dict[str | None, Found],
     split: str | None,
-    guessed: list[str],
+    guessed: _Guessed,
+    options: ReadOptions,
     need_labels: bool,
 ) -> Part:
     found, shared = by_split[split], by_split.get(None, {})
-    candidates = _score_names(found)
-    if len(candidates) > 1:
-        names = [c.name for c in candidates]
-        raise ambiguous(f"scores may be {listed(names)}", "name one with --scores-key")
-    chosen = candidates[0]
+    chosen = _scores_of(contents, _score_names(found), guessed)
     scores = contents.entries[chosen.name]
-    top = chosen.role is Role.CONFIDENCE
-    labels = _labels_name(contents, by_split, split, chosen.name, guessed) if need_labels else None
+    if options.scores is None and set(words_of(chosen.name)) & MARGINS:
+        raise margin_question(chosen.name)
+    right = _first(contents, found, Role.CORRECT)
+    judged = right is not None and (Role.LABELS not in found or options.correct_key is not None)
+    labels = None
+    if need_labels and not judged:
+        labels = _labels_name(contents, by_split, split, chosen.name, guessed)
     classes = _first(contents, shared, Role.CLASS_NAMES)
     ids = _first(contents, found, Role.IDS)
-    return Part(
+    part = Part(
         split or DEFAULT_SPLIT,
         scores,
         chosen.name,
         contents,
         labels=None if labels is None else contents.entries[labels],
         labels_name=labels or "",
-        kind=ScoreKind.CONFIDENCE if top else chosen.kind,
-        predicted=_first(contents, found, Role.PREDICTED) if top else None,
+        kind=chosen.kind,
         ids=None if ids is None else id_text(ids),
         class_names=() if classes is None else tuple(classes.tolist()),
+        stated=stated_word(chosen.name) if scores.ndim == 1 and contents.named else "",
     )
+    answers = _first(contents, found, Role.PREDICTED)
+    if right is not None and answers is not None and labels and options.labels_key is None:
+        name = found[Role.CORRECT][0].name
+        says = correctness(name, right)
+        check_agreement(answers.reshape(-1), (labels, contents.entries[labels]), (name, says))
+    if judged and need_labels:
+        part = replace(part, labels_name=found[Role.CORRECT][0].name)
+        return judged_part(part, _truths(right, part.labels_name), answers)
+    return _answered(part, answers, chosen, options)
+
+
+def _truths(right: Entry | None, name: str) -> npt.NDArray[np.bool_]:
+    values = None if right is None else correctness(name, right)
+    if values is None:
+        what = f"{name} holds more than two values, or others than 0/1, True/False"
+        raise ambiguous(what, "give an array of 0 and 1 with --correct-key")
+    return values
+
+
+def _answered(part: Part, answers: Entry | None, chosen: Named, options: ReadOptions) -> Part:
+    """Return the part as one of stated confidences where its scores are that."""
+    top = chosen.role is Role.CONFIDENCE
+    if not top and answers is not None and is_unit_list(part.scores):
+        told = options.scores
+        kind = told or kind_beside_answer(chosen.name, part.scores, answers, part.labels)
+        top = kind is ScoreKind.CONFIDENCE
+    if not top:
+        return part
+    return replace(part, kind=ScoreKind.CONFIDENCE, predicted=answers)
+
+
+def _scores_of(contents: Contents, candidates: list[Named], guessed: _Guessed) -> Named:
+    """Return the one array of scores, or the logits where probabilities beside them agree."""
+    names = [c.name for c in candidates]
+    if len(candidates) == 1:
+        return candidates[0]
+    matrices = [c for c in candidates if contents.entries[c.name].ndim == 2]
+    rest = [contents.entries[c.name] for c in candidates if c not in matrices]
+    if len(matrices) == 1 and all(
+        is_summary(entry, contents.entries[matrices[0].name]) for entry in rest
+    ):
+        return matrices[0]
+    kinds = {c.name: c.kind for c in candidates if c.kind is not None}
+    pair = set(kinds.values()) in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
+    if len(candidates) != 2 or not pair:
+        raise ambiguous(f"scores may be {listed(names)}", "name one with --scores-key")
+    values = {name: contents.entries[name] for name in names}
+    logits = logits_of_two(kinds, values, {name: name for name in names})
+    other = next(name for name in names if name != logits)
+    guessed.said.append(f"{other} say the same as {logits}, which were read")
+    return next(c for c in candidates if c.name == logits)
 
 
 def _first(contents: Contents, found: Found, role: Role) -> Entry | None:
@@ -143,12 +245,17 @@ def _labels_name(
     by_split: dict[str | None, Found],
     split: str | None,
     scores: str,
-    guessed: list[str],
+    guessed: _Guessed,
 ) -> str:
     own = by_split[split].get(Role.LABELS, [])
     scored = [s for s, found in by_split.items() if _score_names(found)]
-    if not own and len(scored) == 1:  # a lone part may take labels that name another split or none
-        own = [item for found in by_split.values() for item in found.get(Role.LABELS, [])]
+    if not own and len(scored) == 1:  # a lone part may take labels where one names no split
+        others = [s for s, found in by_split.items() if found.get(Role.LABELS)]
+        if split is not None and others and None not in others:
+            named = by_split[others[0]][Role.LABELS][0].name
+            what = f"{scores} belongs to the {split} part, {named} to the {others[0]} part"
+            raise ambiguous(what, "give the labels of the same part, or name both keys")
+        own = [item for s in others for item in by_split[s][Role.LABELS]]
     elif split is None and len(scored) > 1:
         raise ambiguous(
             f"several arrays of scores and no split named for {scores}",
@@ -167,7 +274,7 @@ def _labels_name(
 
 
 def _guess_labels(
-    contents: Contents, by_split: dict[str | None, Found], scores: str, guessed: list[str]
+    contents: Contents, by_split: dict[str | None, Found], scores: str, guessed: _Guessed
 ) -> str:
     lengths = set(contents.entries[scores].shape[:2])
     taken = {
@@ -175,13 +282,16 @@ def _guess_labels(
         for found in by_split.values()
         for role, items in found.items()
         for item in items
-        if role in (Role.IDS, Role.CLASS_NAMES, Role.PREDICTED)
+        if role in (Role.IDS, Role.CLASS_NAMES, Role.PREDICTED, Role.CORRECT, Role.ASIDE)
     }
     free = {n: e for n, e in contents.entries.items() if n != scores and n not in taken}
     like = [n for n, e in free.items() if label_like(e, lengths)]
     like = like or [n for n, e in free.items() if e.shape == contents.entries[scores].shape]
     if len(like) == 1:
-        guessed.append(f"labels from {like[0]}")
+        if contents.named:
+            guessed.add("labels", like[0], "labels_key")
+        else:
+            guessed.said.append(f"labels from {like[0]}")
         return like[0]
     what = "no labels were found" if not like else f"labels may be {listed(like)}"
     raise ambiguous(f"{what}; keys: {listed(list(contents.entries))}", NO_LABELS)

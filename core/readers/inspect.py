@@ -7,7 +7,7 @@ import numpy as np
 from core.errors import Refused
 from core.predictions import ScoreKind
 from core.readers.contents import Contents, Entry, is_text, stacked
-from core.readers.judge import Prepared, consequence
+from core.readers.judge import Prepared, Ready, answers
 from core.readers.kinds import Verdict
 from core.readers.parts import counted
 from core.readers.result import Column, Inspection, Reading
@@ -190,5 +190,7 @@ def _reading(prepared: Prepared, kind: ScoreKind) -> Reading:
         return Reading(kind, False, refusal.what)
     if verdict.kind is not kind:
         return Reading(kind, False, f"with these labels it is read as {verdict.kind}")
-    found = consequence(prepared, verdict)
-    return Reading(kind, True, "", found.accuracy, found.mean_confidence)
+    ready = Ready(prepared, verdict)
+    stated = answers(ready)
+    right = float(stated.correct.mean()) if ready.labelled else None
+    return Reading(kind, True, "", right, float(stated.confidence.mean()))

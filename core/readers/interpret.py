@@ -1,6 +1,7 @@
 """Contents as predictions: layout, join, judgement and inspection, in that order."""
 
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import numpy as np
 
@@ -9,17 +10,32 @@ from core.predictions import ScoreKind
 from core.readers.arrays_layout import lay_out_arrays
 from core.readers.cells import words_in
 from core.readers.contents import Contents, Entry, Source, is_text, is_whole
+from core.readers.doubts import (
+    Skill,
+    ask_one_hot,
+    consequences,
+    crossed_question,
+    example,
+    mapping_question,
+    skill,
+    turned_question,
+    twice_question,
+)
 from core.readers.encoding import is_number
 from core.readers.inspect import HEAD, describe, inspect
 from core.readers.join import attach_labels
 from core.readers.judge import Prepared, Ready, prepare, renamed, united
 from core.readers.kinds import Verdict
-from core.readers.options import ReadOptions
+from core.readers.options import Pairs, ReadOptions
 from core.readers.parse import read_contents
 from core.readers.parts import Layout, Part, listed
-from core.readers.result import Inspection, NeedsChoice, choose_split
-from core.readers.roles import Role, name_entry
+from core.readers.questions import UNDECIDED, Choice, Guess, Question, undecided
+from core.readers.repeats import repeated
+from core.readers.result import Candidate, Inspection, NeedsChoice, choose_split
+from core.readers.roles import Role, name_entry, says_correct, words_of
 from core.readers.table_layout import lay_out_table
+
+RULED_OUT = {"PROB_RANGE", "PROB_SUM", "CLASSES", "LABEL_RANGE"}
 
 
 @dataclass(frozen=True)
@@ -83,9 +99,25 @@ def interpret(contents: Contents, others: Contents | None, options: ReadOptions)
     Raises
     ------
     NeedsChoice
-        Whatever is wrong, with what was seen until then.
+        Whatever is wrong, with what was seen until then; UNDECIDED where the file bears several
+        readings, with what each would mean.
     """
     try:
+        found = _interpret(contents, others, options)
+        question = _doubt(found, contents, others, options)
+    except NeedsChoice as refusal:
+        if not isinstance(refusal.__cause__, Question):
+            raise
+        return _asked(refusal.__cause__, refusal.inspection, (contents, others), options)
+    if question is None:
+        return found
+    return _asked(question, found.inspection, (contents, others), options)
+
+
+def _interpret(contents: Contents, others: Contents | None, options: ReadOptions) -> Interpreted:
+    """Read once, by names and values alone."""
+    try:
+        contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, options)
         joined = [_joined(part, others, options) for part in layout.parts]
     except Refused as refusal:
@@ -102,14 +134,147 @@ def interpret(contents: Contents, others: Contents | None, options: ReadOptions)
         verdicts = [p.decide(options.scores) for p in prepared]
         splits = {p.part.split: Ready(p, v) for p, v in zip(prepared, verdicts, strict=True)}
         _refuse_mixed(splits)
+        ask_one_hot(splits[chosen.part.split], options)
     except Refused as refusal:
         raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
     verdict = splits[chosen.part.split].verdict
     seen = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
     said = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
-    return Interpreted(
-        splits, said, seen, _recipe(options, verdict.kind, joined[0][0], contents, others)
+    said += repeated(splits)
+    several = len(splits) > 1
+    recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
+    return Interpreted(splits, tuple(dict.fromkeys(said)), seen, recipe)
+
+
+def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
+    """Return the parts of a list of pairs, or its batches as one part, as the user says."""
+    records = contents.table and contents.printed  # of JSON: each is a row, whatever it holds
+    if contents.batches is None and options.pairs is not None:
+        what = "the file holds no list that could be batches as well as parts"
+        raise Refused("AMBIGUOUS_KEYS", what, "drop --pairs")
+    if contents.batches is None or options.pairs is Pairs.PARTS or records:
+        return contents
+    if options.pairs is None:
+        raise undecided(
+            f"a list of {_list_of(contents)}: batches of one part, or {_as_it_stands(contents)}",
+            Choice("batches, joined one after the other", {"pairs": Pairs.BATCHES}),
+            Choice(_as_it_stands(contents), {"pairs": Pairs.PARTS}),
+        )
+    return replace(contents, entries=contents.batches, batches=None, table=False)
+
+
+def _list_of(contents: Contents) -> str:
+    return "scores and labels" if _in_parts(contents) else "arrays"
+
+
+def _as_it_stands(contents: Contents) -> str:
+    in_parts = _in_parts(contents)
+    return "parts, the last of them the test part" if in_parts else "one row for each array"
+
+
+def _in_parts(contents: Contents) -> bool:
+    return any(name.startswith(("val.", "test.")) for name in contents.entries)
+
+
+def _doubt(
+    found: Interpreted, contents: Contents, others: Contents | None, options: ReadOptions
+) -> Question | None:
+    """Return what must be asked of a reading that its answers do not bear out."""
+    ready = found.splits[choose_split(found.splits)]
+    if not ready.labelled:
+        return None
+    guesses = [*ready.prepared.part.guesses, *ready.verdict.guesses]
+    if ready.prepared.labels.by_name:  # labels that name the columns show them to be scores
+        guesses = [g for g in guesses if "scores_key" not in g.choices[0].changes]
+    guesses = [g for g in guesses if not _settled(g.question(), options)]
+    question = (
+        turned_question(ready)
+        or mapping_question(ready)
+        or crossed_question(ready)
+        or twice_question(ready)
     )
+    if question is not None and not _settled(question, options):
+        return _with_guesses(question, guesses)
+    reached = skill(ready) if guesses else None
+    if reached is None:
+        return None
+    for guess in guesses:
+        rivals = [_skill_of(c, contents, others, options) for c in guess.choices[1:]]
+        better = any(rival is not None and reached.far_below(rival) for rival in rivals)
+        if better or not reached.shown:
+            return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
+    return None
+
+
+def _with_guesses(question: Question, guesses: list[Guess]) -> Question:
+    """Let every choice also settle what else was assumed, so that no further question follows."""
+    assumed = {name: value for g in guesses for name, value in g.choices[0].changes.items()}
+    choices = [Choice(c.title, {**assumed, **c.changes}) for c in question.choices]
+    return undecided(question.what, *choices) if guesses and choices else question
+
+
+def _settled(question: Question, options: ReadOptions) -> bool:
+    """Whether the user has answered a question: by any of its options, or where none would."""
+    if not question.choices:
+        return options.scores is not None or options.classes is not None
+    return any(
+        all(getattr(options, name) not in (None, False) for name in choice.changes)
+        for choice in question.choices
+    )
+
+
+def _skill_of(
+    choice: Choice, contents: Contents, others: Contents | None, options: ReadOptions
+) -> Skill | None:
+    try:
+        found = _interpret(contents, others, choice.options(options))
+    except Refused:
+        return None
+    return skill(found.splits[choose_split(found.splits)])
+
+
+def _asked(
+    question: Question,
+    seen: Inspection,
+    files: tuple[Contents, Contents | None],
+    options: ReadOptions,
+) -> Interpreted:
+    """Read in the one way that is possible, or refuse with what each way would mean."""
+    possible: list[Candidate] = []
+    last: Interpreted | None = None
+    ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
+    for choice in question.choices:
+        chosen = choice.options(options)
+        try:
+            found = _interpret(*files, chosen)
+        except Refused as refusal:
+            cause = refusal.__cause__
+            if isinstance(cause, Question) and cause.choices:  # another question follows
+                possible.append(Candidate(chosen, choice.command, choice.title))
+            ruled_out &= refusal.code in RULED_OUT and "scores_key" not in choice.changes
+            continue
+        last = found
+        possible.append(_candidate(choice, chosen, found))
+    alone = question.code == UNDECIDED and len(possible) == 1 < len(question.choices)
+    if alone and ruled_out and last is not None and _doubt(last, *files, options) is None:
+        text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
+        return replace(last, notices=(Notice("KEYS_GUESSED", text), *last.notices))
+    raise NeedsChoice(question, _open(seen, possible))
+
+
+def _open(seen: Inspection, possible: list[Candidate]) -> Inspection:
+    """Add what may be chosen; a recipe for such files holds only where the same is asked again."""
+    if not possible:
+        return seen
+    options = "|".join(candidate.option for candidate in possible)
+    state = blake2b(f"{seen.fingerprint}|{options}".encode(), digest_size=8)
+    return replace(seen, candidates=tuple(possible), fingerprint=state.hexdigest())
+
+
+def _candidate(choice: Choice, chosen: ReadOptions, found: Interpreted) -> Candidate:
+    ready = found.splits[choose_split(found.splits)]
+    accuracy, error = consequences(ready) if ready.labelled else (None, None)
+    return Candidate(chosen, choice.command, choice.title, example(ready), accuracy, error)
 
 
 def _percentages(contents: Contents) -> Refused | None:
@@ -117,12 +282,17 @@ def _percentages(contents: Contents) -> Refused | None:
     for name, entry in contents.entries.items():
         cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
         marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
-        if marked and all(is_number(cell.replace("%", "")) for cell in cells):
+        if marked and all(_is_percentage(cell) for cell in cells):
             what = f"{cells[marked[0]][:40]!r} is a percentage, where a number was expected"
-            remedy = "leave the signs away, divide by 100 and read the file again"
+            remedy = "remove the percent signs, divide by 100 and read the file again"
             row = marked[0] // max(1, entry.size // len(entry))
             return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")
     return None
+
+
+def _is_percentage(cell: str) -> bool:
+    number = cell.replace("%", "")
+    return is_number(number) or is_number(number, ",")
 
 
 def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> Layout:
@@ -169,8 +339,12 @@ def _prepared(part: Part, options: ReadOptions, several: bool) -> Prepared:
     try:
         return prepare(part, options)
     except Refused as refusal:
-        where = f"{part.split} part, {refusal.where}" if several else refusal.where
-        raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+        if not several:
+            raise
+        where = f"{part.split} part, {refusal.where}"
+        placed = Refused(refusal.code, refusal.what, refusal.remedy, where)
+        choices = refusal.choices if isinstance(refusal, Question) else ()
+        raise Question(placed, choices) from refusal
 
 
 def _refuse_mixed(splits: dict[str, Ready]) -> None:
@@ -201,7 +375,7 @@ def _all_notices(
     joined: list[tuple[Notice, ...]],
     prepared: list[Prepared],
     verdicts: list[Verdict],
-) -> tuple[Notice, ...]:
+) -> list[Notice]:
     several = len(prepared) > 1
     said = [*contents.notices, *layout.notices]
     if others is not None:
@@ -218,7 +392,7 @@ def _all_notices(
                 f"the file holds {names}; {chosen} is audited unless another is named",
             )
         )
-    return tuple(dict.fromkeys(said))
+    return said
 
 
 def _recipe(
@@ -227,14 +401,20 @@ def _recipe(
     part: Part,
     contents: Contents,
     others: Contents | None,
+    *,
+    several: bool,
 ) -> ReadOptions:
     """Return the choices that give the same again; keys only where one key says it all."""
     names = contents.entries
     one = part.scores_name in names and part.labels_name in names and others is None
-    keys = (part.scores_name, part.labels_name) if one and not contents.table else (None, None)
+    if not one or contents.table or several:
+        return replace(options, scores=kind)
+    labels = part.labels_name
+    judged = says_correct(set(words_of(labels)), names[labels]) or options.correct_key == labels
     return replace(
         options,
         scores=kind,
-        scores_key=options.scores_key or keys[0],
-        labels_key=options.labels_key or keys[1],
+        scores_key=options.scores_key or part.scores_name,
+        labels_key=options.labels_key or (None if judged else labels),
+        correct_key=options.correct_key or (labels if judged else None),
     )

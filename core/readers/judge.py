@@ -1,19 +1,27 @@
 """A part of a file as predictions: shapes, labels, kind of scores; every assumption is said."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Int, row_chunks
+from core.arrays import Float, Int, log_sigmoid, log_softmax, row_chunks
 from core.errors import Notice, Refused
-from core.predictions import Predictions, ScoreKind, Task
-from core.readers.contents import Entry, is_text
+from core.predictions import Outcomes, Predictions, ScoreKind, Task
+from core.readers.contents import Entry, id_text, is_text
 from core.readers.kinds import Shape, Verdict, decide
-from core.readers.labels import ANY_CLASS, Labels, read_labels
-from core.readers.options import ReadOptions
-from core.readers.parts import Part, counted
+from core.readers.labels import ANY_CLASS, Classes, Labels, read_labels
+from core.readers.names import aligned, folded
+from core.readers.options import Answers, ReadOptions, Units
+from core.readers.parts import Part, counted, listed
+from core.readers.questions import Choice, Question
+from core.readers.roles import polarity, words_of
 from core.readers.survey import Survey, survey
+from core.readers.units import WORDS as UNIT_WORDS
+from core.readers.units import converted, could_be_bytes, kinds_in, log_units
+
+MANY_ROWS = 20  # from which a pattern in every row is no accident
 
 
 @dataclass(frozen=True)
@@ -48,10 +56,25 @@ class Prepared:
     seen: Survey
     shape: Shape
     notices: tuple[Notice, ...]
+    units: Units | None = None
 
     def decide(self, declared: ScoreKind | None) -> Verdict:
         """Return what the scores are; see `core.readers.kinds.decide`."""
-        return decide(declared, self.part.kind, self.seen, self.shape, self.part.scores_name)
+        hint = self.part.kind
+        if self.units is not None:
+            separate = self.shape.multilabel or self.shape.columns == 1
+            possible = kinds_in(self.units, separate=separate)
+            if declared is not None and declared not in possible:
+                what = f"scores in these units ({self.units}) are no {declared}"
+                remedy = "drop --units or --scores"
+                raise Refused("PROB_RANGE", what, remedy, self.part.scores_name)
+            # A name that says logits speaks of something else, where these are none.
+            hint = possible[0] if len(possible) == 1 or hint not in possible else hint
+        verdict = decide(declared, hint, self.seen, self.shape, self.part.scores_name)
+        if self.units is None:
+            return verdict
+        said = Notice("UNITS", f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}")
+        return replace(verdict, notices=(said, *verdict.notices))
 
     def task(self, kind: ScoreKind) -> Task:
         """Return what kind of answer a row holds, once the kind of scores is known."""
@@ -79,21 +102,119 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
         scores = scores[:, 0]
     columns = 1 if scores.ndim == 1 else scores.shape[1]
     if part.predicted is not None:
+        _refuse_classes(options, part)
         predicted, found, names = _top_label(part, labels)
     else:
         predicted = None
-        names = part.class_names if len(part.class_names) == columns else ()
-        found = read_labels(labels, n_columns=columns, class_names=names, row_name=part.row)
-        names = names or found.names
+        classes = _classes(part, columns, options)
+        found = _answers_chosen(read_labels(labels, classes, part.row), labels, options)
+        names = _shown_names(part, classes, found)
     _check_lengths(scores, found.values, part)
     numbers = _floats(scores)
+    units = options.units or _units(numbers, found)
+    if units is not None:
+        separate = found.values.ndim == 2 or columns == 1
+        numbers = converted(numbers, units, part.scores_name, separate=separate)
     coarse = part.contents.coarse.get(part.scores_name, 0.0)
     seen = survey(numbers, row_name=part.row, printed=part.contents.printed, coarse=coarse)
+    multilabel = found.values.ndim == 2
+    ranged = units is None and seen.low >= 0.0 and 1.0 < seen.high <= 255.0
+    as_bytes = ranged and could_be_bytes(numbers)
     shape = Shape(
-        columns, found.values.ndim == 2, found.one_hot, predicted is not None, options.unlabelled
+        columns,
+        multilabel,
+        found.one_hot,
+        predicted is not None,
+        options.unlabelled,
+        as_bytes,
+        log_of_one=(columns == 1 or multilabel) and "log" in words_of(part.scores_name),
     )
+    if options.scores is None and predicted is None and not multilabel:
+        _refuse_undeclared(numbers, part)
     said = () if options.unlabelled else (*notices, *found.notices)
-    return Prepared(part, numbers, found, predicted, names, seen, shape, said)
+    return Prepared(part, numbers, found, predicted, names, seen, shape, said, units)
+
+
+def _classes(part: Part, columns: int, options: ReadOptions) -> Classes:
+    """Return what is known of the columns, after checking that names are as many as these."""
+    declared = options.class_list()
+    names, wanted = declared or part.class_names, max(2, columns)
+    if options.unlabelled and not declared and len(names) not in {wanted, columns}:
+        return Classes(columns)
+    if names and len(names) not in {wanted, columns}:
+        origin = "--classes names" if declared else "the file names"
+        what = f"{origin} {len(names)} classes ({listed(names)})"
+        what += f", and there are {counted(columns, 'column')} of scores"
+        raise Refused("CLASSES", what, "give every column its class, and no others")
+    return Classes(
+        columns, names if len(names) > 1 else (), bool(declared), part.contents.table, part.stated
+    )
+
+
+def _refuse_classes(options: ReadOptions, part: Part) -> None:
+    if options.classes is not None:
+        what = "classes were named for columns, and the file holds one confidence a row"
+        remedy = "drop --classes, or give the scores of all classes"
+        raise Refused("CLASSES", what, remedy, part.scores_name)
+
+
+def _shown_names(part: Part, classes: Classes, labels: Labels) -> tuple[str, ...]:
+    """Return the file's own names of classes, else those that were given or stand in labels."""
+    own = part.class_names if len(part.class_names) > 1 else ()
+    if classes.declared and all(polarity(n) is None and n.isdecimal() for n in classes.names):
+        return own or classes.names
+    if labels.names:
+        return labels.names
+    return classes.names
+
+
+def _answers_chosen(labels: Labels, entry: Entry, options: ReadOptions) -> Labels:
+    """Return rows of 0/1 as the user says: one class each, or any number of them."""
+    if options.answers is Answers.MANY and labels.one_hot:
+        return Labels(np.asarray(entry, dtype=np.int64))
+    if options.answers is Answers.ONE and labels.values.ndim == 2:
+        what = "rows of labels hold none or several classes, and one was said to be true"
+        raise Refused("CLASSES", what, "say --answers many, or give one class for each row")
+    if options.answers is Answers.ONE:
+        return replace(labels, one_hot=False)
+    if options.answers is Answers.MANY and labels.values.ndim == 1:
+        what = "any number of classes was said to be true, and each row has one label"
+        raise Refused("CLASSES", what, "give 0/1 labels for each column")
+    return labels
+
+
+def _units(scores: npt.NDArray[np.floating], labels: Labels) -> Units | None:
+    """Return what the values alone show: logarithms to another base than e."""
+    if scores.ndim != 2 or labels.values.ndim == 2:
+        return None
+    return log_units(scores)
+
+
+def _refuse_undeclared(scores: npt.NDArray[np.floating], part: Part) -> None:
+    """Refuse what only looks like scores: decisions, and the sorted first of a longer row."""
+    if len(scores) < MANY_ROWS:
+        return
+    chunks = list(row_chunks(len(scores), max(1, scores[0].size)))
+    if all(_decided(scores[rows]) for rows in chunks) and scores.min() < scores.max():
+        what = f"every score is {scores.min():g} or 1: decisions, which state no confidence"
+        choice = Choice("probabilities, all of them 0 or 1", {"scores": ScoreKind.PROBABILITIES})
+        remedy = "give the scores behind the decisions, or say --scores probabilities"
+        choices = (choice,) if scores.min() == 0 else ()
+        raise Question(Refused("DTYPE", what, remedy, part.scores_name), choices)
+    if scores.ndim != 2 or scores.shape[1] < 3:
+        return
+    falls = all(bool(np.all(np.diff(scores[rows], axis=1) <= 0)) for rows in chunks)
+    rises = all(bool(np.all(np.diff(scores[rows], axis=1) >= 0)) for rows in chunks)
+    if falls != rises:  # both where every column has the same score, which is told elsewhere
+        what = "the scores of every row are sorted, so columns are ranks and not classes"
+        remedy = "give all classes in one order that is the same for every row"
+        kind = ScoreKind.LOGITS if scores.min() < 0 else ScoreKind.PROBABILITIES
+        choice = Choice("classes in one order, which every row happens to follow", {"scores": kind})
+        raise Question(Refused("CLASSES", what, remedy, part.scores_name), (choice,))
+
+
+def _decided(block: npt.NDArray[np.floating]) -> bool:
+    return bool(np.all((block == 0) | (block == 1)) or np.all(np.abs(block) == 1))
 
 
 def _without_labels(part: Part) -> Part:
@@ -110,6 +231,13 @@ def _oriented(part: Part, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ..
     if part.contents.table or scores.ndim != 2 or labels.ndim == 0:
         return scores, labels, ()
     rows, columns = scores.shape
+    if labels.shape == (columns, rows) and rows != columns:
+        return _turned(part, scores, labels)
+    if labels.shape == (rows, columns) and rows < columns and _one_hot_columns(labels):
+        text = (
+            f"{part.scores_name} and {part.labels_name} are {rows} x {columns}: columns are samples"
+        )
+        return scores.T, labels.T, (Notice("ORIENTATION", f"{text}; both were transposed"),)
     if rows != len(labels) == columns:
         text = (
             f"{part.scores_name} is {rows} x {columns} with {columns} labels: columns are samples"
@@ -119,6 +247,25 @@ def _oriented(part: Part, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ..
         text = f"{part.scores_name} is {rows} x {columns}: rows were taken as samples"
         return scores, labels, (Notice("ORIENTATION", text),)
     return scores, labels, ()
+
+
+def _turned(part: Part, scores: Entry, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
+    """Turn scores or labels, whose shapes mirror each other, so that samples are many."""
+    rows, columns = scores.shape
+    name = part.labels_name if rows > columns else part.scores_name
+    text = (
+        f"{part.scores_name} is {rows} x {columns} beside {part.labels_name} of {columns} x {rows}"
+    )
+    said = (Notice("ORIENTATION", f"{text}; {name} was transposed"),)
+    return (scores, labels.T, said) if rows > columns else (scores.T, labels, said)
+
+
+def _one_hot_columns(labels: Entry) -> bool:
+    """Whether 0/1 labels hold one 1 in each column, and not in each row."""
+    if is_text(labels) or not np.all((labels == 0) | (labels == 1)):
+        return False
+    numbers = labels.astype(np.int64)
+    return bool(np.all(numbers.sum(axis=0) == 1) and not np.all(numbers.sum(axis=1) == 1))
 
 
 def _check_shape(scores: Entry, options: ReadOptions, part: Part) -> None:
@@ -132,10 +279,16 @@ def _check_shape(scores: Entry, options: ReadOptions, part: Part) -> None:
     if scores.size == 0:
         what = f"no scores: shape {scores.shape}"
         raise Refused("EMPTY", what, "give at least one row of scores", where)
-    if scores.ndim == 2 and scores.shape[1] == 1 and options.scores is None:
+    undeclared = options.scores is None and options.units is None
+    if scores.ndim == 2 and scores.shape[1] == 1 and undeclared:
+        if part.kind is not ScoreKind.LOGITS and scores.min() >= 0 and scores.max() <= 1:
+            return  # what a network with one output and a sigmoid gives
         what = f"one column of scores (shape {scores.shape}), expected at least 2"
         remedy = "give all classes, or declare a binary score with --scores"
-        raise Refused("CLASSES", what, remedy, where)
+        choices = [Choice("log-odds of class 1", {"scores": ScoreKind.LOGITS})]
+        if scores.max() <= 0:
+            choices.insert(0, Choice("natural logarithms of a probability", {"units": Units.LN}))
+        raise Question(Refused("CLASSES", what, remedy, where), tuple(choices))
 
 
 def _check_lengths(scores: Entry, labels: Int, part: Part) -> None:
@@ -164,16 +317,35 @@ def _top_label(part: Part, labels: Entry) -> tuple[Int, Labels, tuple[str, ...]]
         raise Refused("LENGTH_MISMATCH", what, "give one label for each row", part.labels_name)
     both = [part.predicted.reshape(-1), labels.reshape(-1)]
     if any(is_text(column) for column in both):
-        cells = [[str(v).strip() for v in column.tolist()] for column in both]
-        names = tuple(sorted({*cells[0], *cells[1]}))
-        at = {name: index for index, name in enumerate(names)}
-        predicted, truth = (np.array([at[c] for c in column], dtype=np.int64) for column in cells)
-        return predicted, Labels(truth), names
-    values = [
-        read_labels(column, n_columns=ANY_CLASS, class_names=(), row_name=part.row).values
-        for column in both
-    ]
+        return _named_answers([id_text(column).tolist() for column in both], part)
+    values = [read_labels(column, Classes(ANY_CLASS), part.row).values for column in both]
     return values[0], Labels(values[1]), ()
+
+
+def _named_answers(columns: list[list[object]], part: Part) -> tuple[Int, Labels, tuple[str, ...]]:
+    """Return answers and labels as numbers; case, signs and the spelling of yes and no aside."""
+    cells = [[str(value).strip() for value in column] for column in columns]
+    for column in cells:
+        blank = next((i for i, cell in enumerate(column) if not cell), None)
+        if blank is not None:
+            what = "an empty answer or label"
+            raise Refused("LABEL_NOT_INTEGER", what, "fill in or remove the row", part.row(blank))
+    spelled = {folded(cell): cell for column in cells[::-1] for cell in dict.fromkeys(column)}
+    keys = aligned(*cells)
+    _refuse_strangers(keys, part)
+    order = sorted({*keys[0], *keys[1]}, key=lambda key: spelled[key])
+    place = {key: index for index, key in enumerate(order)}
+    predicted, truth = (np.array([place[k] for k in column], dtype=np.int64) for column in keys)
+    return predicted, Labels(truth), tuple(spelled[key] for key in order)
+
+
+def _refuse_strangers(cells: Sequence[list[str]], part: Part) -> None:
+    """Refuse answers and labels that share no name: they would all count as wrong."""
+    answers, labels = (set(column) for column in cells)
+    if len(cells[0]) >= MANY_ROWS and not answers & labels:
+        what = f"answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
+        remedy = "write both alike"
+        raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)
 
 
 def united(parts: list[Prepared]) -> list[Prepared]:
@@ -243,6 +415,17 @@ class Ready:
         ids = self.prepared.part.ids
         return () if ids is None else tuple(str(i) for i in ids.tolist())
 
+    def probabilities(self, rows: slice) -> Float:
+        """Return what some rows say: of each class, or of each label; (n, K) float64."""
+        block = self.prepared.scores[rows].astype(np.float64)
+        kind, single = self.verdict.kind, block.ndim == 1
+        if kind is ScoreKind.LOGITS:
+            separate = single or self.task is Task.MULTILABEL
+            block = np.exp(log_sigmoid(block) if separate else log_softmax(block))
+        if single:
+            return np.column_stack([1.0 - block, block])
+        return block / block.sum(axis=1, keepdims=True) if self.verdict.renormalise else block
+
     def predictions(self) -> Predictions:
         """Return the predictions, checked and copied."""
         return Predictions(
@@ -258,51 +441,24 @@ class Ready:
         )
 
 
-@dataclass(frozen=True)
-class Consequence:
-    """What follows from a reading: share of right answers, if known, and mean confidence."""
-
-    accuracy: float | None
-    mean_confidence: float
-
-
-def consequence(prepared: Prepared, verdict: Verdict) -> Consequence:
-    """Return accuracy and mean confidence under a verdict, without keeping a copy of the scores."""
-    found = _consequence(prepared, verdict)
-    return replace(found, accuracy=None) if prepared.shape.unlabelled else found
-
-
-def _consequence(prepared: Prepared, verdict: Verdict) -> Consequence:
-    scores, labels = prepared.scores, prepared.labels.values
+def answers(ready: Ready) -> Outcomes:
+    """Return how sure each answer is and whether it is right; (N,), or (N x L,) for many labels."""
+    prepared, labels = ready.prepared, ready.labels
+    scores = prepared.scores
     if prepared.predicted is not None:
-        right = float(np.mean(prepared.predicted == labels))
-        return Consequence(right, float(scores.astype(np.float64).mean()))
-    if verdict.kind is ScoreKind.SIGMOID and prepared.labels.one_hot:
-        labels = np.eye(scores.shape[1], dtype=np.int64)[labels]
-    right, sure = 0.0, 0.0
-    wide = scores.reshape(len(scores), -1)
-    for rows in row_chunks(*wide.shape):
-        correct, confidence = _answers(wide[rows], labels[rows], verdict)
-        right += float(correct.mean(axis=-1).sum() if correct.ndim == 2 else correct.sum())
-        sure += float(confidence.mean(axis=-1).sum() if confidence.ndim == 2 else confidence.sum())
-    return Consequence(right / len(scores), sure / len(scores))
-
-
-def _answers(
-    block: npt.NDArray[np.floating], labels: Int, verdict: Verdict
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Return whether each answer is right, and how sure it is."""
-    logits = verdict.kind is ScoreKind.LOGITS
-    wide = block.astype(np.float64)
-    if labels.ndim == 2 or wide.shape[1] == 1:
-        each = 0.5 * (1.0 + np.tanh(0.5 * wide)) if logits else wide
-        each = each if labels.ndim == 2 else each[:, 0]
-        return (each > 0.5) == (labels == 1), np.maximum(each, 1.0 - each)
-    top = wide.max(axis=1)
-    right = block.argmax(axis=1) == labels
-    if logits:
-        return right, 1.0 / np.exp(wide - top[:, None]).sum(axis=1)
-    return right, top / wide.sum(axis=1) if verdict.renormalise else top
+        return Outcomes(scores.astype(np.float64), prepared.predicted == labels)
+    shape = scores.shape if labels.ndim == 2 else (len(scores),)
+    correct, confidence = np.empty(shape, np.bool_), np.empty(shape)
+    for rows in row_chunks(len(scores), prepared.shape.columns):
+        each = ready.probabilities(rows)
+        if labels.ndim == 1 and scores.ndim == 2:  # exact ties, before any exponential
+            correct[rows] = scores[rows].argmax(axis=1) == labels[rows]
+            confidence[rows] = each.max(axis=1)
+        else:
+            one = each if labels.ndim == 2 else each[:, 1]
+            correct[rows] = (one > 0.5) == (labels[rows] == 1)
+            confidence[rows] = np.maximum(one, 1.0 - one)
+    return Outcomes(confidence.reshape(-1), correct.reshape(-1))
 
 
 def renamed(prepared: Prepared, several: bool) -> tuple[Notice, ...]:

@@ -4,33 +4,39 @@ from dataclasses import dataclass
 
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
+from core.readers.options import Units
+from core.readers.questions import Choice, Guess, Question, undecided
 from core.readers.survey import Survey
 
 LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
 SIGMOID, CONFIDENCE = ScoreKind.SIGMOID, ScoreKind.CONFIDENCE
 SAID = "you said so"
+GRADES = 10.0  # up to which numbers may be grades
 TOLD = "say what they are with --scores logits, --scores probabilities or --scores sigmoid"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What besides the numbers decides: columns, and what the labels are."""
+    """What besides the numbers decides: columns, labels, and what values or names hint at."""
 
     columns: int
     multilabel: bool
     one_hot: bool = False
     top_label: bool = False
     unlabelled: bool = False
+    bytes: bool = False
+    log_of_one: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The kind, why, whether rows must be renormalised, and what must be said."""
+    """The kind, why, whether rows must be renormalised, what must be said, what was guessed."""
 
     kind: ScoreKind
     reason: str
     renormalise: bool = False
     notices: tuple[Notice, ...] = ()
+    guesses: tuple[Guess, ...] = ()
 
 
 def decide(
@@ -62,9 +68,27 @@ def decide(
         return _checked(declared, SAID, seen, shape, name)
     if hint is PROBABILITIES and (shape.multilabel or _only_sigmoid(seen, shape)):
         hint = SIGMOID
+    exclusive = shape.columns > 1 and not shape.multilabel
+    if hint is LOGITS and exclusive and seen.in_unit and seen.sums_to_one:
+        reason = f"the name {name!r} says logits, but every row sums to one"
+        return _said(PROBABILITIES, reason, seen, shape, name)
+    if hint in (None, LOGITS) and exclusive and seen.same_sums and not seen.in_unit:
+        raise _percent(seen) if seen.percent and hint is None else _shares(seen, shape, name)
+    if hint is LOGITS and shape.columns == 1 and seen.in_unit:
+        raise undecided(
+            f"{name} run from {seen.low:.4g} to {seen.high:.4g}: the name says logits, the values"
+            " look like probabilities",
+            Choice("probabilities", {"scores": PROBABILITIES}),
+            Choice("logits", {"scores": LOGITS}),
+        )
+    if hint is LOGITS and shape.log_of_one and seen.high <= 0.0:
+        raise undecided(
+            f"no value of {name} is above 0: logarithms of one probability, or log-odds",
+            Choice("natural logarithms of the probability", {"units": Units.LN}),
+            Choice("log-odds", {"scores": LOGITS}),
+        )
     if hint is not None:
-        verdict = _checked(hint, f"the name {name!r} says so", seen, shape, name)
-        return _doubted(verdict, seen, shape)
+        return _checked(hint, f"the name {name!r} says so", seen, shape, name)
     return _guessed(seen, shape, name)
 
 
@@ -75,18 +99,13 @@ def _only_sigmoid(seen: Survey, shape: Shape) -> bool:
 
 def _guessed(seen: Survey, shape: Shape, name: str) -> Verdict:
     """Apply the rule of last resort, in its written order."""
-    if shape.columns > 1 and not shape.multilabel and seen.percent:
-        raise _percent(seen)
     near = -1e-3 < seen.low < 0 and shape.columns > 1 and seen.sums_to_one
     if near:
         raise _range(
             seen.low, seen.low_at, "; every row sums to one, so they look like probabilities"
         )
     if not seen.in_unit:
-        reason = f"values lie outside 0 to 1 ({seen.low:.4g} to {seen.high:.4g})"
-        text = f"read as logits: {reason}, none below 0"
-        notices = (Notice("SCORES_GUESSED", text),) if seen.low >= 0 else ()
-        return Verdict(LOGITS, reason, notices=notices)
+        return _outside(seen, shape, name)
     if shape.columns == 1 and not shape.multilabel:
         reason = "one column of values from 0 to 1"
         return _said(PROBABILITIES, reason, seen, shape, name)
@@ -99,22 +118,45 @@ def _guessed(seen: Survey, shape: Shape, name: str) -> Verdict:
     raise _sum(seen, "so they are neither plainly probabilities nor logits")
 
 
+def _shares(seen: Survey, shape: Shape, name: str) -> Question:
+    """Return the question what counts, or shares, of one sum in every row are."""
+    choices = []
+    if shape.bytes:
+        choices.append(Choice("probabilities from 0 to 255", {"units": Units.BYTE}))
+    if seen.percent:
+        choices.append(Choice("percent", {"units": Units.PERCENT}))
+    choices.append(Choice("shares of their sum", {"units": Units.SUM}))
+    what = f"every row of {name} sums to about {seen.high_sum:.5g}, none below 0"
+    logits = Choice("logits", {"scores": LOGITS})
+    return undecided(f"{what}: counts or shares rather than logits", *choices, logits)
+
+
+def _outside(seen: Survey, shape: Shape, name: str) -> Verdict:
+    """Logits by their range, which features and counts have too: answers must bear it out."""
+    reason = f"values lie outside 0 to 1 ({seen.low:.4g} to {seen.high:.4g})"
+    as_logits = Choice("logits", {"scores": LOGITS})
+    if seen.low < 0:
+        what = f"nothing but their range says that {name} are logits"
+        return Verdict(LOGITS, reason, guesses=(Guess(what, (as_logits,)),))
+    others = []
+    if shape.bytes:
+        others.append(Choice("probabilities from 0 to 255", {"units": Units.BYTE}))
+    separate = shape.multilabel or shape.columns == 1
+    summed = seen.low_sum >= 95.0 and seen.high_sum <= 105.0 and shape.columns > 1
+    if (separate or summed) and GRADES < seen.high <= 100.0 + 100.0 * seen.tolerance:
+        others.append(Choice("percent", {"units": Units.PERCENT}))
+    if others or shape.columns == 1:
+        what = f"values of {name} run from {seen.low:.4g} to {seen.high:.4g}, none below 0"
+        raise undecided(f"{what}: nothing says what they count", *others, as_logits)
+    text = f"read as logits: {reason}, none below 0"
+    guess = Guess(f"nothing says that {name} are logits", (as_logits,))
+    return Verdict(LOGITS, reason, False, (Notice("SCORES_GUESSED", text),), (guess,))
+
+
 def _said(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str) -> Verdict:
     verdict = _checked(kind, reason, seen, shape, name)
     notice = Notice("SCORES_GUESSED", f"read as {kind}: {reason}")
     return Verdict(kind, reason, verdict.renormalise, (notice, *verdict.notices))
-
-
-def _doubted(verdict: Verdict, seen: Survey, shape: Shape) -> Verdict:
-    """Believe a name that says logits above rows that sum to one, and say so."""
-    odd = verdict.kind is LOGITS and shape.columns > 1 and seen.in_unit and seen.sums_to_one
-    if not odd:
-        return verdict
-    text = (
-        f"{verdict.reason}, so they were read as logits; but every row sums to one:"
-        " if they are probabilities, choose probabilities (--scores probabilities)"
-    )
-    return Verdict(verdict.kind, verdict.reason, False, (Notice("SCORES_GUESSED", text),))
 
 
 def _checked(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str) -> Verdict:
@@ -122,10 +164,18 @@ def _checked(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str
     if kind is LOGITS:
         return Verdict(LOGITS, reason)
     if not seen.in_unit:
-        if seen.percent or (seen.low >= 0 and 1.5 < seen.high <= 100):
+        if seen.percent or _like_percent(seen):
             raise _percent(seen)
         below = seen.low < 0
-        raise _range(seen.low if below else seen.high, seen.low_at if below else seen.high_at, "")
+        refusal = _range(
+            seen.low if below else seen.high, seen.low_at if below else seen.high_at, ""
+        )
+        choices = []
+        if seen.high <= 0.0:
+            choices.append(Choice("natural logarithms of probabilities", {"units": Units.LN}))
+        if shape.bytes:
+            choices.append(Choice("probabilities from 0 to 255", {"units": Units.BYTE}))
+        raise Question(refusal, tuple(choices))
     if kind is SIGMOID or shape.multilabel or shape.columns == 1:
         return _per_label(kind, reason, seen, shape)
     if not seen.sums_to_one:
@@ -161,22 +211,24 @@ def _confidence(declared: ScoreKind | None, seen: Survey, shape: Shape, name: st
         what = f"a list of confidences was declared as {declared}"
         raise Refused("CLASSES", what, "give scores for every class, or --scores confidence", name)
     if not shape.unlabelled and not (seen.low >= 0 and seen.high <= 1):
-        if seen.low >= 0 and 1.5 < seen.high <= 100:
+        if _like_percent(seen):
             raise _percent(seen)
         below = seen.low < 0
         raise _range(seen.low if below else seen.high, seen.low_at if below else seen.high_at, "")
     return Verdict(CONFIDENCE, "a confidence beside the answer given")
 
 
+def _like_percent(seen: Survey) -> bool:
+    """Whether values could be percent; a scale of grades, such as 1 to 5, ends far below 100."""
+    return seen.low >= 0 and GRADES < seen.high <= 100
+
+
 def _percent(seen: Survey) -> Refused:
     sums = f"; rows sum to about {seen.high_sum:.5g}" if seen.percent else ""
     what = f"values up to {seen.high:.5g} look like percent{sums}, expected 0 to 1"
-    return Refused(
-        "PROB_RANGE",
-        what,
-        "divide by 100 and read the file again",
-        seen.high_at,
-    )
+    remedy = "divide by 100, or say --units percent"
+    refusal = Refused("PROB_RANGE", what, remedy, seen.high_at)
+    return Question(refusal, (Choice("percent", {"units": Units.PERCENT}),))
 
 
 def _range(value: float, where: str, more: str) -> Refused:

@@ -1,7 +1,7 @@
 """Labels in all their forms, as whole numbers: columns, one-hot rows, names; never guessed away."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +9,15 @@ import numpy as np
 from core.arrays import Int
 from core.errors import Notice, Refused
 from core.readers.contents import Entry, is_text
+from core.readers.names import by_initial, by_meaning, class_at, counts_up, folded, meanings
+from core.readers.options import classes_text
 from core.readers.parts import listed
+from core.readers.questions import Choice, Question, undecided
+from core.readers.roles import polarity
 
 RowName = Callable[[int], str]
+TRUTHS = {"true", "false", "yes", "no"}  # decisions: class 1 is what they affirm
 ANY_CLASS = 100_000  # most classes of a file that states answers only: each gets a name
-TRUTHS = {"true": 1, "false": 0, "yes": 1, "no": 0}
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,10 @@ class Labels:
         Whether they were rows with exactly one 1.
     names : tuple of str
         Class names found among the labels themselves.
+    by_name : bool
+        Whether names say which column each label means; otherwise their order does.
+    texts : tuple of str
+        How the file writes the label of each column, where that is not its name.
     notices : tuple of Notice
         What was assumed.
     """
@@ -35,39 +43,62 @@ class Labels:
     values: Int
     one_hot: bool = False
     names: tuple[str, ...] = ()
+    by_name: bool = False
+    texts: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
 
 
-def read_labels(
-    entry: Entry, *, n_columns: int, class_names: tuple[str, ...], row_name: RowName
-) -> Labels:
+@dataclass(frozen=True)
+class Classes:
+    """What is known of the columns before the labels are read.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of the scores; 1 for a binary score.
+    names : tuple of str
+        Names of the columns, or those that the user gave; empty when there are none.
+    declared : bool
+        Whether the user gave the names: then no label may be outside them.
+    by_column : bool
+        Whether each name stands over its column; a list of names says which number is which.
+    stated : str
+        Of a single column: the word in its name that may say which class it states.
+    """
+
+    columns: int
+    names: tuple[str, ...] = ()
+    declared: bool = False
+    by_column: bool = False
+    stated: str = ""
+
+
+def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
     """Return labels as numbers.
 
     Parameters
     ----------
     entry : array
         (N,), (N, 1), (N, L) numbers, truth values or text, as they lie in the file.
-    n_columns : int
-        Columns of the scores; 1 for a binary score.
-    class_names : tuple of str
-        Names of the columns, when the file gives them.
+    classes : Classes
+        What is known of the columns.
     row_name : function of int to str
         How a message names a row.
 
     Raises
     ------
     Refused
-        LABEL_NOT_INTEGER, LABEL_SOFT, LABEL_RANGE or CLASSES.
+        LABEL_NOT_INTEGER, LABEL_SOFT, LABEL_RANGE, CLASSES or UNDECIDED.
     """
     flat = entry.reshape(-1) if entry.ndim == 2 and entry.shape[1] == 1 else entry
     if flat.ndim == 1:
         if is_text(flat):
-            return _named(flat, n_columns, class_names, row_name)
-        return _numbered(_whole(flat, row_name), n_columns, class_names, row_name)
+            return _named(flat, classes, row_name)
+        return _numbered(_whole(flat, row_name), classes, row_name)
     if flat.ndim != 2 or is_text(flat):
         what = f"labels of shape {entry.shape}"
         raise Refused("LABEL_NOT_INTEGER", what, "give one label, or one row of 0/1, for each row")
-    return _matrix(flat, n_columns, row_name)
+    return _matrix(flat, classes.columns, row_name)
 
 
 def _whole(flat: Entry, row_name: RowName) -> Int:
@@ -86,23 +117,59 @@ def _whole(flat: Entry, row_name: RowName) -> Int:
     return flat.astype(np.int64)
 
 
-def _numbered(
-    values: Int, n_columns: int, class_names: tuple[str, ...], row_name: RowName
-) -> Labels:
+def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
     """Take numbers as the names of columns where these are numbers too, else as positions."""
-    numbers = _numbers(class_names)
-    found, places = np.unique(values, return_inverse=True)
-    if numbers and found.size and set(found.tolist()) <= set(numbers):
+    numbers = _numbers(classes.names)
+    distinct, places = np.unique(values, return_inverse=True)
+    if numbers and distinct.size and set(distinct.tolist()) <= set(numbers):
         if numbers == list(range(len(numbers))):
-            return Labels(values)
+            texts = tuple(str(k) for k in numbers)
+            return Labels(values, by_name=classes.declared, texts=texts)
+        if counts_up(classes.names) and not classes.declared:  # from 1: or positions from 0
+            texts = tuple(str(k) for k in numbers)
+            text = "label numbers were matched to the numbers in the column names"
+            matched = (Notice("KEYS_GUESSED", text),)
+            return Labels(np.asarray(values - 1, np.int64), texts=texts, notices=matched)
         text = "label numbers were matched to the numbers in the column names"
-        at = np.array([numbers.index(v) for v in found.tolist()], dtype=np.int64)
-        return Labels(at[places.reshape(-1)], notices=(Notice("KEYS_GUESSED", text),))
-    _check_range(values, max(2, n_columns), row_name)
+        said = () if classes.declared else (Notice("KEYS_GUESSED", text),)
+        at = np.array([numbers.index(v) for v in distinct.tolist()], dtype=np.int64)
+        return Labels(at[places.reshape(-1)], by_name=True, notices=said)
+    meant = meanings(classes.names) if classes.by_column and not classes.declared else None
+    if meant is not None and set(distinct.tolist()) <= {0, 1}:
+        at = np.array([meant.index(0), meant.index(1)], dtype=np.int64)
+        return Labels(at[values], texts=tuple(map(str, meant)))
+    if classes.declared and numbers:
+        raise _outside(values, numbers, classes.names, row_name)
+    _check_range(values, max(2, classes.columns), row_name)
+    if classes.columns == 1 and _says_class(classes.stated, ("0", "1")):
+        return _stated(values, ("0", "1"), classes.stated)
+    texts = tuple(str(k) for k in range(max(2, classes.columns)))
     if not numbers:
-        return Labels(values)
+        return Labels(values, texts=texts)
     text = "labels are not the numbers in the column names; they were taken as positions from 0"
-    return Labels(values, notices=(Notice("KEYS_GUESSED", text),))
+    return Labels(values, texts=texts, notices=(Notice("KEYS_GUESSED", text),))
+
+
+def _outside(values: Int, numbers: list[int], names: tuple[str, ...], row_name: RowName) -> Refused:
+    row = int(np.flatnonzero(~np.isin(values, numbers))[0])
+    what = f"label {values[row]} is none of the classes that were given ({listed(names)})"
+    return Refused("LABEL_RANGE", what, "give every class its name", row_name(row))
+
+
+def _says_class(word: str, names: Sequence[str]) -> bool:
+    """Whether the word in a column's name is that of a class, and no abbreviation of a score."""
+    return (len(word) > 1 or word.isdigit()) and class_at(word, names) is not None
+
+
+def _stated(values: Int, names: tuple[str, ...], word: str) -> Labels:
+    """Order two classes so that the one which the single column states comes second."""
+    if class_at(word, names) == 1:
+        own = () if names == ("0", "1") else names
+        return Labels(values, names=own, by_name=True, texts=names)
+    text = f"the scores are of class {names[0]}, as their name says; it is audited as the second"
+    turned = np.asarray(1 - values, dtype=np.int64)
+    said = (Notice("KEYS_GUESSED", text),)
+    return Labels(turned, False, names[::-1], True, texts=names[::-1], notices=said)
 
 
 def _numbers(names: tuple[str, ...]) -> list[int]:
@@ -126,16 +193,27 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
     wanted = f"0..{n_classes - 1}"
     what = f"label {values[row]} where {wanted} was expected (found {low}..{high})"
     remedy = "number the classes from 0, in the order of the columns"
+    distinct = tuple(str(value) for value in np.unique(values).tolist())
+    names = classes_text(distinct)
+    choices: tuple[Choice, ...] = ()
+    if len(distinct) == n_classes:
+        choices = (Choice(f"columns stand for {listed(distinct)}", {"classes": names}),)
     if low == 1 and high == n_classes:
         what += "; labels look 1-based"
-        remedy = "subtract 1 from every label and read the file again"
+        names = classes_text(tuple(str(k + 1) for k in range(n_classes)))
+        remedy = f"subtract 1 from every label, or say --classes {names}"
+        choices = (
+            Choice(f"labels count from 1: 1 is the first of {n_classes}", {"classes": names}),
+        )
     elif low == -1 and high == 1 and n_classes == 2 and not (values == 0).any():
         what += "; labels look like -1 and +1"
-        remedy = "write 0 for -1 and read the file again"
+        remedy = "write 0 for -1, or say --classes=-1,1"
     elif low < 0:
         what += "; -1 often marks rows that belong to no class"
         remedy = "remove rows without a class; out-of-distribution sets belong to their own page"
-    raise Refused("LABEL_RANGE", what, remedy, row_name(row))
+    elif choices:
+        remedy += f", or say {choices[0].command}"
+    raise Question(Refused("LABEL_RANGE", what, remedy, row_name(row)), choices)
 
 
 def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
@@ -160,71 +238,106 @@ def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
     raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", where)
 
 
-def _named(flat: Entry, n_columns: int, class_names: tuple[str, ...], row_name: RowName) -> Labels:
-    """Labels that are text: numbers in text, names of columns, or names in alphabetical order."""
+def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
+    """Labels that are text: names of columns, numbers in text, or names in alphabetical order."""
     cells = [str(cell).strip() for cell in flat.tolist()]
     blank = next((i for i, cell in enumerate(cells) if not cell), None)
     if blank is not None:
         raise Refused(
             "LABEL_NOT_INTEGER", "an empty label", "fill in or remove the row", row_name(blank)
         )
-    folded = {name.strip().casefold() for name in class_names}
-    key: Callable[[str], str] = str.casefold if len(folded) == len(class_names) else str
-    at = {key(name.strip()): index for index, name in enumerate(class_names)}
-    if len(at) == len(class_names) and any(key(cell) in at for cell in set(cells)):
-        return Labels(_indices(cells, class_names, at, key, row_name))
-    distinct = sorted(set(cells))
+    names, distinct = classes.names, sorted(set(cells))
+    for key in (str, str.casefold, folded):
+        at = {key(name.strip()): index for index, name in enumerate(names)}
+        if len(at) == len(names) > 0 and all(key(cell) in at for cell in distinct):
+            return Labels(np.array([at[key(c)] for c in cells], dtype=np.int64), by_name=True)
+    if names and (places := by_initial(distinct, names)) is not None:
+        return Labels(_places(cells, distinct, places), by_name=True)
+    if names and (places := by_meaning(distinct, names)) is not None:
+        texts = tuple(distinct[places.index(column)] for column in (0, 1))
+        return Labels(_places(cells, distinct, places), texts=texts)
     if all(_is_whole(cell) for cell in distinct):
-        values = np.array([int(cell) for cell in cells], dtype=np.int64)
-        return _numbered(values, n_columns, class_names, row_name)
+        return _numbered(np.array([int(c) for c in cells], dtype=np.int64), classes, row_name)
     numeric = next((i for i, cell in enumerate(cells) if _is_float(cell)), None)
     if numeric is not None and all(_is_float(c) for c in distinct):
         what = f"label {cells[numeric]!r} is not a whole number"
         raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(numeric))
-    if class_names and not _counted(class_names):
-        what = f"labels ({listed(distinct)}) are none of the columns ({listed(class_names)})"
-        raise Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(0))
-    return _alphabetical(cells, distinct, max(2, n_columns))
+    if names and (classes.declared or not counts_up(names)):
+        raise _unknown(cells, names, row_name)
+    return (
+        _two_named(cells, distinct, classes)
+        if classes.columns == 1
+        else _alphabetical(cells, distinct, max(2, classes.columns))
+    )
 
 
-def _counted(names: tuple[str, ...]) -> bool:
-    """Whether names only count the columns, from 0 or 1."""
-    numbers = _numbers(names)
-    return numbers in (list(range(len(names))), list(range(1, len(names) + 1)))
+def _unknown(cells: list[str], names: tuple[str, ...], row_name: RowName) -> Refused:
+    """Return the refusal of a label that is the name of no column."""
+    at = {folded(name) for name in names}
+    row = next((i for i, cell in enumerate(cells) if folded(cell) not in at), 0)
+    if any(folded(cell) in at for cell in cells):
+        what = f"label {cells[row][:60]!r} is none of the columns ({listed(names)})"
+    else:
+        what = f"labels ({listed(sorted(set(cells)))}) are none of the columns ({listed(names)})"
+    return Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(row))
 
 
-def _indices(
-    cells: list[str],
-    names: tuple[str, ...],
-    at: dict[str, int],
-    key: Callable[[str], str],
-    row_name: RowName,
-) -> Int:
-    unknown = next((i for i, cell in enumerate(cells) if key(cell) not in at), None)
-    if unknown is not None:
-        what = f"label {cells[unknown][:60]!r} is none of the columns ({listed(names)})"
-        raise Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(unknown))
-    return np.array([at[key(cell)] for cell in cells], dtype=np.int64)
+def _places(cells: list[str], distinct: list[str], places: list[int]) -> Int:
+    at = dict(zip(distinct, places, strict=True))
+    return np.array([at[cell] for cell in cells], dtype=np.int64)
+
+
+def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Labels:
+    """Two names beside a single column: its own name, or their meaning, says which it states."""
+    only = polarity(distinct[0])
+    if len(distinct) == 1 and only is not None:  # one class only: the meaning tells which
+        return Labels(np.full(len(cells), only, dtype=np.int64), by_name=True)
+    if len(distinct) != 2:
+        what = f"{len(distinct)} different names among the labels ({listed(distinct)})"
+        remedy = "give a column of scores for each class, or labels of two classes"
+        raise Refused("CLASSES", f"{what} for one column of scores", remedy)
+    values = _places(cells, distinct, [0, 1])
+    if _says_class(classes.stated, distinct):
+        return _stated(values, tuple(distinct), classes.stated)
+    meant = meanings(distinct)
+    if meant is not None:
+        ordered = tuple(distinct) if meant == [0, 1] else (distinct[1], distinct[0])
+        text = f"the scores were taken to be of class {ordered[1]}, by its meaning"
+        names = () if {n.casefold() for n in ordered} <= TRUTHS else ordered
+        said = (Notice("KEYS_GUESSED", text),) if names else ()
+        turned = values if meant == [0, 1] else 1 - values
+        return Labels(np.asarray(turned, np.int64), False, names, texts=ordered, notices=said)
+    first, second = distinct
+    raise undecided(
+        f"the scores are of one class, and nothing says whether of {first} or {second}",
+        Choice(f"scores of {second}", {"classes": classes_text((first, second))}),
+        Choice(f"scores of {first}", {"classes": classes_text((second, first))}),
+    )
 
 
 def _alphabetical(cells: list[str], distinct: list[str], n_classes: int) -> Labels:
-    lowered = {cell.lower() for cell in distinct}
-    if n_classes == 2 and lowered <= set(TRUTHS):
-        return Labels(np.array([TRUTHS[cell.lower()] for cell in cells], dtype=np.int64))
+    if n_classes == 2 and {cell.casefold() for cell in distinct} <= TRUTHS:
+        return Labels(
+            np.array([polarity(cell) for cell in cells], dtype=np.int64), texts=("0", "1")
+        )
     if len(distinct) != n_classes:
         what = (
             f"{len(distinct)} different names among the labels ({listed(distinct)}) for"
             f" {n_classes} columns that are not named after them"
         )
         raise Refused("CLASSES", what, "name the columns after the classes, or give class numbers")
-    at = {name: index for index, name in enumerate(distinct)}
-    text = f"labels are names; columns were taken in alphabetical order: {listed(distinct)}"
-    values = np.array([at[cell] for cell in cells], dtype=np.int64)
-    return Labels(values, names=tuple(distinct), notices=(Notice("KEYS_GUESSED", text),))
+    order = distinct
+    rule = "in alphabetical order"
+    if meanings(distinct) == [1, 0]:
+        order, rule = distinct[::-1], "by their meaning"
+    text = f"labels are names; columns were taken {rule}: {listed(order)}"
+    values = _places(cells, order, list(range(n_classes)))
+    names = tuple(order)
+    return Labels(values, names=names, texts=names, notices=(Notice("KEYS_GUESSED", text),))
 
 
 def _is_whole(cell: str) -> bool:
-    return cell.lstrip("+-").isdecimal() and len(cell) < 18
+    return re.fullmatch(r"[+-]?[0-9]{1,17}", cell) is not None
 
 
 def _is_float(cell: str) -> bool:

@@ -1,10 +1,50 @@
 """What a user may say about a file before it is read; a saved copy is the recipe."""
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Self
 
 from core.errors import UsageError
 from core.predictions import ScoreKind
+
+MAX_RANGE = 100_000  # classes that a range such as 1..1000 may name
+
+
+class Units(StrEnum):
+    """What one step of the numbers is, where they are no plain fractions or logits."""
+
+    PERCENT = "percent"
+    BYTE = "byte"
+    SUM = "sum"
+    LN = "ln"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    SOFTMAX_TWICE = "softmax_twice"
+
+
+class Answers(StrEnum):
+    """How many of the columns may be true in one row."""
+
+    ONE = "one"
+    MANY = "many"
+
+
+class Pairs(StrEnum):
+    """What a list of pairs of scores and labels is."""
+
+    PARTS = "parts"
+    BATCHES = "batches"
+
+
+CHOICES: dict[str, type[StrEnum]] = {
+    "scores": ScoreKind,
+    "units": Units,
+    "answers": Answers,
+    "pairs": Pairs,
+}
 
 
 @dataclass(frozen=True)
@@ -15,55 +55,132 @@ class ReadOptions:
     ----------
     scores : ScoreKind or None
         What the numbers are.
+    units : Units or None
+        What the numbers count in.
+    answers : Answers or None
+        Whether one of the columns is true in each row, or any number of them.
+    pairs : Pairs or None
+        Whether a list of pairs holds parts or batches of one part.
+    classes : str or None
+        Names of the columns of scores in their order, as a line of CSV, or a range such as 1..10;
+        of a single column, the class that it does not state and the one it does.
     scores_key, labels_key : str or None
         Key of an array, or column of a table. In a table also a comma-separated list of columns
         or a common prefix of their names.
+    correct_key : str or None
+        Column that says whether the answer was right.
     id_column : str or None
         Column that names the rows; two files are joined by it.
+    in_order : bool
+        Two files hold the same rows in the same order, whatever names them.
     unlabelled : bool
         Take the scores of inputs that belong to none of the classes: labels are neither needed
         nor looked at, and stated confidences may be any numbers.
     """
 
     scores: ScoreKind | None = None
+    units: Units | None = None
+    answers: Answers | None = None
+    pairs: Pairs | None = None
+    classes: str | None = None
     scores_key: str | None = None
     labels_key: str | None = None
+    correct_key: str | None = None
     id_column: str | None = None
+    in_order: bool = False
     unlabelled: bool = False
 
-    def to_json(self) -> dict[str, str | bool | None]:
-        """Return the choices as plain JSON."""
-        unlabelled: dict[str, str | bool | None] = {"unlabelled": True} if self.unlabelled else {}
-        return unlabelled | {
-            "scores": None if self.scores is None else str(self.scores),
-            "scores_key": self.scores_key,
-            "labels_key": self.labels_key,
-            "id_column": self.id_column,
+    def to_json(self) -> dict[str, str | bool]:
+        """Return the choices that were made as plain JSON."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: value if isinstance(value, bool) else str(value)
+            for name, value in chosen.items()
+            if value is not None and value is not False
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> "ReadOptions":
-        """Return the choices of a recipe.
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """Return the choices of a recipe; null stands for no choice.
 
         Raises
         ------
         UsageError
-            SETTING: an unknown key, an unknown kind of scores, or a value of another type.
+            SETTING: an unknown key, a value outside its list, or one of another type; `classes`
+            that name no classes.
         """
-        known = [field.name for field in fields(cls)]
-        data = dict(data)
-        unlabelled = data.pop("unlabelled", False)
-        if not isinstance(unlabelled, bool):
-            raise UsageError("SETTING", f"unlabelled is {unlabelled!r}", "give true or false")
+        known = {field.name: field.default for field in fields(cls)}
+        chosen: dict[str, object] = {}
         for key, value in data.items():
             if key not in known:
                 raise UsageError("SETTING", f"unknown choice {key!r}", f"use {', '.join(known)}")
-            if value is not None and not isinstance(value, str):
-                raise UsageError("SETTING", f"{key} is {value!r}", "give text or null")
-        chosen = {key: str(value) for key, value in data.items() if value is not None}
-        kind = chosen.pop("scores", None)
-        if kind is not None and kind not in set(ScoreKind):
-            kinds = ", ".join(ScoreKind)
-            raise UsageError("SETTING", f"scores is {kind!r}", f"use one of {kinds}")
-        scores = None if kind is None else ScoreKind(kind)
-        return cls(scores=scores, unlabelled=unlabelled, **chosen)
+            if value is not None:
+                chosen[key] = _choice(key, value, flag=known[key] is False)
+        options = cls(**chosen)  # type: ignore[arg-type]  # every value was checked by its key
+        options.class_list()
+        return options
+
+    def class_list(self) -> tuple[str, ...]:
+        """Return the names in `classes`, a range written out; empty where none were given.
+
+        Raises
+        ------
+        UsageError
+            SETTING: a name that is empty or occurs twice, or a range of too many.
+        """
+        if self.classes is None:
+            return ()
+        first, dots, last = self.classes.partition("..")
+        if dots and _is_number(first) and _is_number(last):
+            if not 0 < int(last) - int(first) < MAX_RANGE:
+                what = f"classes is {self.classes!r}"
+                raise UsageError("SETTING", what, f"name 2 to {MAX_RANGE} classes")
+            return tuple(str(k) for k in range(int(first), int(last) + 1))
+        names = tuple(split_names(self.classes))
+        if len(set(names)) < len(names) or len(names) < 2 or not all(names):
+            what = f"classes is {self.classes[:60]!r}"
+            raise UsageError("SETTING", what, "give every class a name of its own")
+        return names
+
+
+def classes_text(names: tuple[str, ...]) -> str:
+    """Return names as `classes` takes them: a range where they count up."""
+    numbers = [int(name) for name in names if _is_number(name)]
+    if len(numbers) == len(names) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}..{numbers[-1]}"
+    return join_names(names)
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return names as a line of CSV, as options take them."""
+    line = io.StringIO()
+    csv.writer(line).writerow(names)
+    return line.getvalue().removesuffix("\r\n")
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a line of CSV; the whole text where it is none."""
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error:
+        return [text]
+    return [name.strip() for name in rows[0]] if len(rows) == 1 else [text]
+
+
+def _is_number(text: str) -> bool:
+    digits = text.strip().removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) < 10
+
+
+def _choice(key: str, value: object, *, flag: bool) -> object:
+    if flag and isinstance(value, bool):
+        return value
+    if flag or not isinstance(value, str):
+        expected = "give true or false" if flag else "give text or null"
+        raise UsageError("SETTING", f"{key} is {value!r}", expected)
+    kinds = CHOICES.get(key)
+    if kinds is None:
+        return value
+    if value not in set(kinds):
+        raise UsageError("SETTING", f"{key} is {value!r}", f"use one of {', '.join(kinds)}")
+    return kinds(value)

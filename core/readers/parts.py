@@ -7,6 +7,7 @@ import numpy as np
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
 from core.readers.contents import Contents, Entry
+from core.readers.questions import Guess
 
 DEFAULT_SPLIT = "test"  # a lone part is what results are reported on
 
@@ -33,8 +34,10 @@ class Part:
         Names of the rows, text.
     class_names : tuple of str
         Names of the columns; empty when there are none.
-    named_columns : bool
-        Whether the class names come from the file and not from positions.
+    guesses : tuple of Guess
+        What was assumed about columns, keys and rows, and must be borne out by the answers.
+    stated : str
+        Of a single column of scores: the word in its name that may say which class it states.
     """
 
     split: str
@@ -47,6 +50,8 @@ class Part:
     predicted: Entry | None = None
     ids: Entry | None = None
     class_names: tuple[str, ...] = ()
+    stated: str = ""
+    guesses: tuple[Guess, ...] = ()
     rows: Entry | None = None  # rows of the file, when a split column picked some
 
     def row(self, index: int) -> str:

@@ -1,5 +1,6 @@
 """What reading hands over: predictions by split, what was assumed, and what was seen."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from core.predictions import Predictions, ScoreKind
 from core.readers.options import ReadOptions
 
 SPLITS = ("train", "val", "test")
+NUMBERS = ("accuracy", "ece")
+SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,54 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """One of several readings between which a file does not decide.
+
+    Attributes
+    ----------
+    options : ReadOptions
+        All choices with which the file is read that way.
+    option : str
+        What picks it on the command line, for example ``--scores probabilities``.
+    title : str
+        The reading in a few words.
+    example : str
+        What the first row would say, in words; empty where it cannot be told.
+    accuracy, ece : float or None
+        Fractions of the part that is audited; None where they cannot be told.
+    """
+
+    options: ReadOptions
+    option: str
+    title: str
+    example: str = ""
+    accuracy: float | None = None
+    ece: float | None = None
+
+    @property
+    def means(self) -> str:
+        """What follows from this reading, in one line."""
+        numbers = []
+        if self.accuracy is not None:
+            numbers.append(f"accuracy {self.accuracy:.3f}")
+        if self.ece is not None:
+            numbers.append(f"ECE {self.ece:.3f}")
+        return "; ".join(part for part in (self.title, ", ".join(numbers), self.example) if part)
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the candidate as plain JSON."""
+        return asdict(self) | {"options": self.options.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Candidate":  # Any: plain JSON
+        """Return the candidate that `to_json` wrote."""
+        accuracy, ece = (None if data[key] is None else float(data[key]) for key in NUMBERS)
+        options = ReadOptions.from_json(data["options"])
+        option, title, example = (str(data[key]) for key in ("option", "title", "example"))
+        return cls(options, option, title, example, accuracy, ece)
+
+
+@dataclass(frozen=True)
 class Inspection:
     """What a file looks like, for the step in which a user checks or chooses.
 
@@ -68,6 +119,8 @@ class Inspection:
         Equal for files of the same form, under which a recipe may be reused.
     scores_keys, labels_keys, id_columns : tuple of str
         What may be chosen.
+    candidates : tuple of Candidate
+        The readings between which the user must choose; empty where the file decides.
     """
 
     layout: str
@@ -81,10 +134,11 @@ class Inspection:
     scores_keys: tuple[str, ...] = ()
     labels_keys: tuple[str, ...] = ()
     id_columns: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the inspection as plain JSON."""
-        return asdict(self)
+        return asdict(self) | {"candidates": [one.to_json() for one in self.candidates]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Inspection":  # Any: plain JSON
@@ -105,6 +159,7 @@ class Inspection:
             readings=tuple(
                 Reading(**{**r, "kind": ScoreKind(r["kind"])}) for r in data["readings"]
             ),
+            candidates=tuple(Candidate.from_json(c) for c in data["candidates"]),
         )
 
 
@@ -119,6 +174,11 @@ class NeedsChoice(Refused):
         super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.where)
         self.inspection = inspection
 
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the refusal as plain JSON, with the readings to choose from if there are any."""
+        candidates = [{"option": c.option, "means": c.means} for c in self.inspection.candidates]
+        return super().to_json() | ({"candidates": candidates} if candidates else {})
+
 
 @dataclass(frozen=True)
 class ReadResult:
@@ -127,7 +187,7 @@ class ReadResult:
     Attributes
     ----------
     splits : mapping of str to Predictions
-        By train, val and test; a lone part is called test.
+        By train, val, test or the file's own words; a lone part is called test.
     notices : tuple of Notice
         What was assumed; they travel into every export.
     digest : str
@@ -146,10 +206,11 @@ class ReadResult:
 
     @property
     def chosen_split(self) -> str:
-        """The split that is audited when nobody says: test, else val, else train."""
+        """The split that is audited when nobody says; see `choose_split`."""
         return choose_split(self.splits)
 
 
 def choose_split(splits: Mapping[str, object]) -> str:
-    """Return test when present, else val, else train."""
-    return next(name for name in reversed(SPLITS) if name in splits)
+    """Return test when present, else the first with a name of its own, else val, else train."""
+    own = [name for name in splits if name not in SPLITS]
+    return next(name for name in ("test", *own, "val", "train") if name in splits)

@@ -31,7 +31,7 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
     called = [name for name in names if name.strip().casefold() in classes]
     families = [f for f in (*counted, called, *_alike(names)) if len(f) > 1]
     named = any(len(family) == len(names) for family in families) or called == names
-    if named or _sum_to_one(columns, names):
+    if named or sum_to_one(columns, names):
         return names, named
     for family in families:
         rest = [name for name in names if name not in family]
@@ -74,7 +74,7 @@ def _apart(columns: Mapping[str, Entry], family: list[str], rest: list[str]) -> 
     others = [columns[name] for name in rest if not is_text(columns[name])]
     if all(entry.dtype.kind in "biu" for entry in others):
         return any(columns[name].dtype.kind == "f" for name in family)
-    if _sum_to_one(columns, family):
+    if sum_to_one(columns, family):
         return True
     return all(_in_unit(columns[n]) for n in family) and not any(_in_unit(e) for e in others)
 
@@ -93,8 +93,8 @@ def _in_unit(entry: Entry) -> bool:
     return bool(entry.size and entry.min() >= 0 and entry.max() <= 1)
 
 
-def _sum_to_one(columns: Mapping[str, Entry], names: list[str]) -> bool:
-    """Whether columns sum to one in every row, within the rounding of a few printed digits."""
+def sum_to_one(columns: Mapping[str, Entry], names: list[str]) -> bool:
+    """Return whether columns sum to one in every row, within the rounding of few digits."""
     if len(names) < 2 or not all(_numbers_in_unit(columns[name]) for name in names):
         return False
     total = np.zeros(len(columns[names[0]]))

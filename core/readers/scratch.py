@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 PREFIX = "candor-"
-STALE_S = 24 * 3600.0  # where a process cannot be looked up, a folder this old is nobody's
+STALE_S = 14 * 24 * 3600.0  # where a process cannot be looked up; a page may stay open for days
 PROC = Path("/proc")
 _NAMED = re.compile(rf"{PREFIX}(\d+)-([0-9a-f]{{8}})-([0-9a-f]{{8}})-\w+-.+", re.ASCII)
 

@@ -62,6 +62,12 @@ class Survey:
         return self.low >= 0.0 and self.high <= 1.0 + self.tolerance
 
     @property
+    def same_sums(self) -> bool:
+        """Whether no value is below 0 and all rows have one sum: shares or counts of a whole."""
+        spread = self.high_sum - self.low_sum
+        return self.low >= 0.0 and self.high_sum > 0.0 and spread <= 2e-3 * self.high_sum
+
+    @property
     def percent(self) -> bool:
         """Whether rows sum to 100 instead of 1."""
         near = 100.0 * self.tolerance

@@ -28,7 +28,7 @@ from core.readers.interpret import Interpreted
 from core.readers.judge import Ready
 from core.readers.numpy_file import array_of
 from core.readers.options import ReadOptions
-from core.readers.result import SPLITS, Inspection, NeedsChoice, ReadResult
+from core.readers.result import SPLIT_NAME, Inspection, NeedsChoice, ReadResult
 from core.readers.safetensors_file import open_safetensors, write_safetensors
 from core.readers.weights import WeightsFile
 from core.readers.weights_file import FoundWeights
@@ -270,7 +270,7 @@ def _refusal(data: Json) -> Refused:
 
 
 def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:
-    if name not in SPLITS:
+    if not SPLIT_NAME.fullmatch(name):
         raise ValueError(name)
     scores = cast("npt.NDArray[np.floating]", _array(folder / f"{name}.scores.npy", FLOATS))
     labels = cast("Int", _array(folder / f"{name}.labels.npy", {"int64"}))

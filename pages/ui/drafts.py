@@ -2,10 +2,8 @@
 
 import streamlit as st
 
-from core.library import home, open_library
+from core.library import open_library
 from core.library.importing import keep_result
-from core.library.recipes import save_recipe
-from core.readers.options import ReadOptions
 from pages.ui import cache, frame, session, state
 
 
@@ -39,8 +37,6 @@ def _keep(run: cache.Run, name: str, tags: str) -> None:
         tags=[tag for tag in map(str.strip, tags.split(",")) if tag],
         audited=cache.audit(run, run.split),
     )
-    if draft.chosen != ReadOptions():
-        save_recipe(home(), draft.result.inspection.fingerprint, draft.chosen.to_json())
     session.discard(run.id)
     state.open_run(cache.find(manifest.id))
     st.rerun()

@@ -13,8 +13,9 @@ from core.library.importing import keep_result
 from core.predictions import ScoreKind
 from core.readers import sandbox
 from core.readers.options import ReadOptions
+from core.readers.questions import UNDECIDED
 from core.readers.result import NeedsChoice, ReadResult
-from pages.ui import cache, frame, ood_sets, session, state, widgets
+from pages.ui import cache, frame, ood_sets, readings, session, state, widgets
 from pages.ui.cache_ood import dropped
 from pages.ui.escape import esc
 from pages.ui.upload import KIND_WORDS, READ
@@ -39,7 +40,10 @@ def refusal() -> None:
     refused: AuditError | None = st.session_state.get(REFUSED)
     if refused is None:
         return
-    frame.refusal(_for_page(refused))
+    if refused.code == UNDECIDED:
+        readings.question(refused)
+    else:
+        frame.refusal(_for_page(refused))
     if isinstance(refused, NeedsChoice) and WAITING in st.session_state:
         _choose(refused)
 
@@ -84,8 +88,11 @@ def read(path: Path, name: str, kind: ScoreKind) -> None:
     options = ReadOptions(unlabelled=True)
     try:
         _take(path, name, options)
-    except NeedsChoice:
-        _try(path, name, replace(options, scores=kind))
+    except NeedsChoice as refused:
+        if refused.inspection.candidates:
+            _wait(path, name, refused)
+        else:
+            _try(path, name, replace(options, scores=kind))
     except AuditError as refused:
         _refuse(path, refused)
 
@@ -95,10 +102,15 @@ def _try(path: Path, name: str, options: ReadOptions) -> None:
     try:
         _take(path, name, options)
     except NeedsChoice as refused:
-        st.session_state[REFUSED] = refused
-        st.session_state[WAITING] = (path, name)
+        _wait(path, name, refused)
     except AuditError as refused:
         _refuse(path, refused)
+
+
+def _wait(path: Path, name: str, refused: NeedsChoice) -> None:
+    """Keep the bytes of a file until the user has chosen how it is to be read."""
+    st.session_state[REFUSED] = refused
+    st.session_state[WAITING] = (path, name)
 
 
 def _take(path: Path, name: str, options: ReadOptions) -> None:
@@ -116,7 +128,7 @@ def _take(path: Path, name: str, options: ReadOptions) -> None:
         works.discard(cancel)
     path.unlink(missing_ok=True)
     _forget()
-    draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result, options)
+    draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result)
     dropped()[draft.id] = draft
     reference = f"{draft.id}.{result.chosen_split}"
     kept, run_id = ood_sets.kept_sets(), str(st.session_state[BESIDE])
@@ -150,6 +162,10 @@ def _choose(refused: NeedsChoice) -> None:
     """Draw the choices that a file leaves open."""
     path, name = st.session_state[WAITING]
     found = refused.inspection
+    picked = readings.pick(found, f"ood.pick.{_drops()}") if found.candidates else None
+    if picked is not None:
+        _try(path, name, picked)
+        st.rerun()
     kinds = [str(reading.kind) for reading in found.readings if reading.possible]
     with st.form("ood.choose"):
         kind = st.radio(

@@ -53,18 +53,21 @@ class Draft:
     name: str
     file_name: str
     result: ReadResult
-    chosen: ReadOptions
 
 
 @dataclass
 class Reading:
-    """A file being read in a sealed process, with the means to wait for it and to stop it."""
+    """A file being read in a sealed process, with the means to wait for it and to stop it.
+
+    `form` is the fingerprint under which choices for such files are kept: empty until the file
+    was read once, by names and values alone.
+    """
 
     upload: Upload
     options: ReadOptions
     future: "Future[ReadResult]"
     cancel: Event
-    first: bool = True
+    form: str = ""
     recalled: bool = False
     started: float = field(default_factory=time.monotonic)
 
@@ -128,11 +131,12 @@ def store(data: memoryview) -> Path:
 
 
 def read(
-    upload: Upload, options: ReadOptions, *, first: bool = True, recalled: bool = False
+    upload: Upload, options: ReadOptions, *, form: str = "", recalled: bool = False
 ) -> Reading:
     """Start to read the upload; an earlier reading of this session is stopped.
 
-    `first` is False when the user asked for this reading, `recalled` True when a recipe did.
+    `form` is empty for a file that is read for the first time; `recalled` says that a recipe, and
+    not the user, asked for this reading.
     """
     cancel = Event()
     cancels = room().cancels
@@ -148,7 +152,7 @@ def read(
         options=options,
         cancel=cancel,
     )
-    return Reading(upload, options, future, cancel, first, recalled)
+    return Reading(upload, options, future, cancel, form, recalled)
 
 
 def in_thread(function: Callable[..., Answer], *arguments: object) -> "Future[Answer]":
@@ -175,9 +179,7 @@ def drafts() -> dict[str, Draft]:
 def add_draft(reading: Reading, result: ReadResult) -> Draft:
     """Make the result a draft of this session; the bytes it was read from are not needed more."""
     upload = reading.upload
-    draft = Draft(
-        f"draft-{secrets.token_hex(4)}", upload.title, upload.scores_name, result, reading.options
-    )
+    draft = Draft(f"draft-{secrets.token_hex(4)}", upload.title, upload.scores_name, result)
     drafts()[draft.id] = draft
     forget_files(upload)
     return draft

@@ -7,9 +7,10 @@ import streamlit as st
 from core import defaults
 from core.errors import AuditError, LostWorker
 from core.library import home
-from core.library.recipes import forget_recipe, load_recipe
+from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
 from core.readers.options import ReadOptions
+from core.readers.questions import UNDECIDED
 from core.readers.result import Inspection, NeedsChoice, ReadResult
 from core.readers.result import Reading as KindReading
 from pages.ui import (
@@ -17,6 +18,7 @@ from pages.ui import (
     frame,
     gamma_import,
     library,
+    readings,
     session,
     site,
     state,
@@ -24,7 +26,9 @@ from pages.ui import (
 )
 from pages.ui.escape import esc
 
-READ = "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, or a ZIP of one"
+READ = (
+    "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
+)
 FIRST_WAIT_S = 1.5  # most files are read within this time: no flicker of a progress line
 KIND_WORDS = {
     ScoreKind.LOGITS: "Logits",
@@ -89,9 +93,16 @@ def _looks_like_labels(name: str) -> bool:
     return any(word in name.lower() for word in ("label", "truth", "target", "y_"))
 
 
-def _read(upload: session.Upload, options: ReadOptions | None = None, **how: bool) -> None:
+def _read(
+    upload: session.Upload,
+    options: ReadOptions | None = None,
+    *,
+    form: str = "",
+    recalled: bool = False,
+) -> None:
+    """Read an upload; `form` names the files that a choice holds for, once they were looked at."""
     state.say("")
-    reading = session.read(upload, options or ReadOptions(), **how)
+    reading = session.read(upload, options or ReadOptions(), form=form, recalled=recalled)
     st.session_state["app.reading"] = reading
     session.wait(reading, FIRST_WAIT_S)
     st.rerun()
@@ -116,10 +127,13 @@ def _progress() -> None:
 def _finished(reading: session.Reading) -> None:
     try:
         result = reading.future.result()
-    except NeedsChoice as refusal:
-        _choose_after_refusal(reading, refusal)
     except AuditError as refusal:
-        _refused(reading, refusal)
+        if reading.recalled:  # what was chosen for such files does not fit this one
+            _read(reading.upload, form=reading.form)
+        if isinstance(refusal, NeedsChoice):
+            _choose_after_refusal(reading, refusal)
+        else:
+            _refused(reading, refusal)
     except OSError as error:  # the temporary folder: full, gone or not ours
         what = f"the file could not be stored or read ({error.strerror})"
         _refused(reading, LostWorker("LOST_WORKER", what, "free disk space and try again"))
@@ -130,11 +144,12 @@ def _finished(reading: session.Reading) -> None:
 
 def _recall(reading: session.Reading, found: Inspection) -> None:
     """Read again by the recipe that was saved for files of this form, once."""
-    if not reading.first:
+    if reading.form:
         return
     recipe = load_recipe(home(), found.fingerprint)
     if recipe:
-        _read(reading.upload, ReadOptions.from_json(recipe), first=False, recalled=True)
+        options = ReadOptions.from_json(recipe)
+        _read(reading.upload, options, form=found.fingerprint, recalled=True)
 
 
 def _refused(reading: session.Reading, refusal: AuditError) -> None:
@@ -173,19 +188,33 @@ def _offer_evaluation(reading: session.Reading) -> None:
 def _choose_after_refusal(reading: session.Reading, refusal: NeedsChoice) -> None:
     _recall(reading, refusal.inspection)
     found = refusal.inspection
+    form = reading.form or found.fingerprint
     with st.container(border=True, key="import"):
         widgets.title(reading.upload.scores_name, found.layout)
-        frame.refusal(_for_page(refusal))
+        if refusal.code == UNDECIDED:
+            readings.question(refusal)
+        else:
+            frame.refusal(_for_page(refusal))
+        picked = readings.pick(found, _this("pick")) if found.candidates else None
+        if picked is not None:
+            _read(reading.upload, picked, form=form)
         _preview(found)
-        options = _choices(reading, found)
+        by_hand = not found.candidates or (
+            _choosable(found) and st.toggle("None of these: choose by hand", key=_this("hand"))
+        )
+        options = _choices(reading, found) if by_hand else reading.options
         with st.container(horizontal=True):
-            if _choosable(found) and st.button(
-                "Read it this way",
-                type="primary",
-                key="import.retry",
-                disabled=options == reading.options,
+            if (
+                by_hand
+                and _choosable(found)
+                and st.button(
+                    "Read it with these choices" if found.candidates else "Read it this way",
+                    type="primary",
+                    key="import.retry",
+                    disabled=options == reading.options,
+                )
             ):
-                _read(reading.upload, options, first=False)
+                _read(reading.upload, options, form=form)
             _another_file(reading)
 
 
@@ -200,7 +229,9 @@ def _for_page(refusal: NeedsChoice) -> AuditError:
     if "--" not in refusal.remedy:
         return refusal
     remedy = "add a label file below"
-    if _choosable(refusal.inspection):
+    if refusal.inspection.candidates:
+        remedy = "if the reading below is right, pick it; else correct the file and drop it again"
+    elif _choosable(refusal.inspection):
         remedy = "choose below how it is to be read, or add a label file"
     return AuditError(refusal.code, refusal.what, remedy, refusal.where)
 
@@ -213,26 +244,26 @@ def _check(reading: session.Reading, result: ReadResult) -> None:
         if found.kind is not None:
             st.markdown(f"Read as **{KIND_WORDS[found.kind].lower()}**: {esc(found.reason)}.")
         if reading.recalled:
-            _recalled(reading, found)
+            _recalled(reading)
         frame.notices(result.notices)
         _preview(found)
         options = _choices(reading, found)
         with st.container(horizontal=True):
             if options != reading.options:
                 if st.button("Read it this way", type="primary", key="import.retry"):
-                    _read(reading.upload, options, first=False)
+                    _read(reading.upload, options, form=reading.form or found.fingerprint)
             elif st.button("Audit this file", type="primary", key="import.audit"):
                 _accept(reading, result)
             _another_file(reading)
 
 
-def _recalled(reading: session.Reading, found: Inspection) -> None:
+def _recalled(reading: session.Reading) -> None:
     """Say that a kept recipe decided, with the way out of it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Read as it was chosen before for files of this form.")
         if st.button("Forget that choice", key="import.forget"):
-            forget_recipe(home(), found.fingerprint)
-            _read(reading.upload, first=False)
+            forget_recipe(home(), reading.form)
+            _read(reading.upload, form=reading.form)
 
 
 def _preview(found: Inspection) -> None:
@@ -259,12 +290,18 @@ def _choices(reading: session.Reading, found: Inspection) -> ReadOptions:
     kind = _kind(found, shown)
     keys = (found.scores_keys, found.labels_keys, found.id_columns)
     if not any(len(names) > 1 for names in keys):
-        return ReadOptions(said.scores if kind == shown else kind)
+        return replace(said, scores=said.scores if kind == shown else kind)
     with st.expander("Read other arrays or columns", expanded=not found.kind, key=_this("keys")):
         scores_key = _key("Scores are in", found.scores_keys, said.scores_key, "scores_key")
         labels_key = _key("Labels are in", found.labels_keys, said.labels_key, "labels_key")
         id_column = _key("Rows are named by", found.id_columns, said.id_column, "id_column")
-    return ReadOptions(said.scores if kind == shown else kind, scores_key, labels_key, id_column)
+    return replace(
+        said,
+        scores=said.scores if kind == shown else kind,
+        scores_key=scores_key,
+        labels_key=labels_key,
+        id_column=id_column,
+    )
 
 
 def _this(name: str) -> str:
@@ -310,7 +347,9 @@ def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> st
 
 
 def _accept(reading: session.Reading, result: ReadResult) -> None:
-    """Make it a draft and open it."""
+    """Make it a draft, keep what was chosen for files of this form, and open it."""
+    if reading.options != ReadOptions() and not reading.recalled:
+        save_recipe(home(), reading.form, reading.options.to_json())
     draft = session.add_draft(reading, result)
     st.session_state["app.reading"] = None
     library.open_in_reliability(draft.id)

@@ -156,6 +156,48 @@ def test_a_refused_file_ends_with_2_and_says_it_twice_when_json_is_asked(run, tm
     assert error["remedy"] in err
 
 
+def test_an_undecided_file_ends_with_2_and_names_what_picks_each_reading(run, tmp_path):
+    rng = np.random.default_rng(0)
+    risk = rng.beta(2, 3, 200)
+    sick = (rng.random(200) < risk).astype(int)
+    lines = (f"{100 * r:.1f},{s}" for r, s in zip(risk, sick, strict=True))
+    (path := tmp_path / "risk.csv").write_text("risk,outcome\n" + "\n".join(lines))
+    code, out, err = run(path, "--json", "-")
+    error = json.loads(out)["error"]
+    assert (code, error["code"]) == (2, "UNDECIDED")
+    assert [set(c) for c in error["candidates"]] == [{"option", "means"}] * 2
+    assert error["candidates"][0]["option"] == "--units percent"
+    assert err.startswith("UNDECIDED: ")
+    for candidate in error["candidates"]:
+        assert f"  {candidate['option']}: {candidate['means']}" in err.splitlines()
+        code, out, _ = run(path, *candidate["option"].split(), "--json", "-", *FEW)
+        shown = json.loads(out)
+        assert code == 0
+        assert f"accuracy {shown['metrics']['accuracy']['value']:.3f}" in candidate["means"]
+
+
+def test_every_option_that_settles_a_question_reaches_the_reader(run, npz, tmp_path):
+    logits = np.load(npz)["logits"]
+    labels = np.array(["a", "b", "c"])[np.load(npz)["labels"]]
+    np.savez(path := tmp_path / "named.npz", logits=logits[:, [2, 0, 1]], labels=labels)
+    assert run(path, *FEW)[0] == 2
+    code, out, _ = run(path, "--classes", "c,a,b", "--json", "-", *FEW)
+    assert (code, json.loads(out)["metrics"]["accuracy"]["value"] > 0.5) == (0, True)
+    code, _, err = run(path, "--classes", "c,,b")
+    assert (code, err.startswith("SETTING: classes is 'c,,b'")) == (3, True)
+
+
+def test_labels_that_are_the_answers_are_doubted_in_the_headline(run, npz, tmp_path):
+    logits = np.load(npz)["logits"]
+    np.savez(path := tmp_path / "own.npz", logits=logits, labels=logits.argmax(axis=1))
+    report = json.loads(run(path, "--json", "-", *FEW)[1])
+    assert report["verdict"]["text"].startswith("All 200 answers are right: are the labels")
+    assert "ALWAYS_RIGHT" in {notice["code"] for notice in report["notices"]}
+    assert (
+        "answers are right" not in json.loads(run(npz, "--json", "-", *FEW)[1])["verdict"]["text"]
+    )
+
+
 @pytest.mark.slow
 def test_a_run_in_a_shell_ends_with_the_same_codes(npz, tmp_path):
     def shell(*words):

@@ -276,9 +276,10 @@ def test_an_id_column_that_is_not_there_is_refused() -> None:
     assert the_part(read(scores, labels, ReadOptions(id_column="id"))).n == made.N
 
 
+odd = p[:, 1] + p[:, 3]
 TURNED = {
     "matrix": ("y_true.npy", made.npy(y), "y_pred.npy", made.npy(z), z, y),
-    "one": ("y.npy", made.npy(y % 2), "x.npz", made.npz(y_score=p[:, 0]), p[:, 0], y % 2),
+    "one": ("y.npy", made.npy(y % 2), "x.npz", made.npz(y_score=odd), odd, y % 2),
     "table": ("truth.csv", named("id", COUNT[::-1], BACK), "x.csv", named("id", COUNT, *z.T), z, y),
     "npz": ("y.npz", made.npz(labels=y), "x.npz", made.npz(logits=z), z, y),
 }

@@ -9,7 +9,7 @@ from core.errors import Refused, UsageError
 from core.predictions import ScoreKind
 from core.readers.contents import Source
 from core.readers.interpret import Interpreted, read_source
-from core.readers.options import ReadOptions
+from core.readers.options import ReadOptions, Units
 from core.readers.result import Inspection
 from tests import hostile_cases as made
 
@@ -43,16 +43,17 @@ def off(by: float) -> np.ndarray:
     [
         (z, "scores", "logits"),
         (z, "logits", "logits"),
-        (np.abs(z) + 1.5, "scores", "logits SCORES_GUESSED"),
+        (z - z.min() + 1.5, "scores", "logits SCORES_GUESSED"),
+        (np.abs(z) + 1.5, "scores", "UNDECIDED"),
         (p, "scores", "probabilities SCORES_GUESSED"),
         (p, "probs", "probabilities"),
         (p, "softmax", "probabilities"),
-        (p, "logits", "logits SCORES_GUESSED"),
+        (p, "logits", "probabilities SCORES_GUESSED"),
         (np.log(p), "log_probs", "logits"),
         (p / 2, "scores", "PROB_SUM"),
         (p / 2, "logits", "logits"),
         (z, "probs", "PROB_RANGE"),
-        (np.eye(made.K)[y], "scores", "probabilities SCORES_GUESSED"),
+        (np.eye(made.K)[y], "scores", "DTYPE"),
         (
             p - 1e-6 * (p == p.min()) * (p.min() + 1) - p.min() * (p == p.min()),
             "scores",
@@ -171,8 +172,12 @@ def test_a_fingerprint_is_that_of_the_form_and_not_of_the_numbers() -> None:
 
 
 def test_options_survive_json_and_refuse_what_they_do_not_know() -> None:
-    options = ReadOptions(ScoreKind.SIGMOID, "a", "b", "c")
+    options = ReadOptions(
+        scores=ScoreKind.SIGMOID, units=Units.BYTE, classes="a,b", scores_key="c", in_order=True
+    )
     assert ReadOptions.from_json(options.to_json()) == options
-    for wrong in ({"kind": "logits"}, {"scores": "odds"}, {"id_column": 3}):
+    assert ReadOptions.from_json({"scores": None, "units": None}) == ReadOptions()
+    wrongs = ({"kind": "logits"}, {"scores": "odds"}, {"id_column": 3}, {"in_order": "yes"})
+    for wrong in wrongs:
         with pytest.raises(UsageError):
             ReadOptions.from_json(wrong)

@@ -113,7 +113,7 @@ CASES = {
     "structured.npy": (made.npy(np.zeros(5, [("a", "f4")])), "DTYPE", ""),
     "dates.npy": (made.npy(np.zeros(5, "M8[s]")), "DTYPE", ""),
     "two.npz": (made.npz(logits=z, logits_test=z, labels=y), "AMBIGUOUS_KEYS", ""),
-    "kinds.npz": (made.npz(logits=z, probs=p, labels=y), "AMBIGUOUS_KEYS", ""),
+    "kinds.npz": (made.npz(logits=z, probs=p[::-1], labels=y), "UNDECIDED", ""),
     "alone.npy": (made.npy(z), "AMBIGUOUS_KEYS", ""),
     "negative.npz": (
         made.npz(probs=np.where(hole, -0.1, p), labels=y), "PROB_RANGE", "row 5 col 0",
@@ -305,7 +305,7 @@ def test_a_bad_label_file_is_named_as_the_label_file() -> None:
 
 
 def test_a_refusal_for_want_of_a_choice_carries_what_may_be_chosen() -> None:
-    keys = refusal("x.npz", made.npz(logits=z, probs=p, labels=y))
+    keys = refusal("x.npz", made.npz(logits=z, probs=p[::-1], labels=y))
     assert isinstance(keys, NeedsChoice)
     assert keys.inspection.scores_keys == ("logits", "probs")
     assert keys.inspection.labels_keys == ("labels",)

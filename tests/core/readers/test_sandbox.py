@@ -75,7 +75,7 @@ def test_arrays_names_and_notices_cross_over_unchanged(scratch: Path) -> None:
 
 @pytest.mark.slow
 def test_the_test_part_is_chosen_before_the_others(scratch: Path) -> None:
-    parts = {"train": (z, y), "val": (z, y), "test": (z[:9], y[:9])}
+    parts = {"train": (z, y), "val": (z[9:], y[9:]), "test": (z[:9], y[:9])}
     found = sandbox.read(write(made.pickled(parts), "parts.pkl"))
     assert (list(found.splits), found.chosen_split) == (["train", "val", "test"], "test")
     assert "test is audited" in found.notices[-1].text

@@ -67,10 +67,11 @@ def test_another_process_with_the_same_pid_keeps_nothing_alive(tmp_path):
     assert mine.exists()
 
 
-def test_a_folder_of_another_machine_or_container_stays_for_a_day(tmp_path):
+def test_a_folder_of_another_machine_or_container_stays_for_two_weeks(tmp_path):
     (new := tmp_path / "candor-999999999-01234567-01234567-read-new").mkdir()
     (old := tmp_path / "candor-999999999-01234567-01234567-read-old").mkdir()
-    os.utime(old, (time.time() - 25 * 3600,) * 2)
+    os.utime(new, (time.time() - 13 * 24 * 3600,) * 2)
+    os.utime(old, (time.time() - 15 * 24 * 3600,) * 2)
     assert scratch.sweep() == [old]
     assert new.exists()
 

@@ -1,0 +1,66 @@
+"""The readings between which a file does not decide, side by side, for the user to pick one."""
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.readers.options import ReadOptions
+from core.readers.result import Candidate, Inspection
+from pages.ui import widgets
+from pages.ui.escape import esc
+
+ABREAST = 3
+
+
+def question(refusal: AuditError) -> None:
+    """Ask what the file leaves open; nothing is wrong with it."""
+    where = f" ({esc(refusal.where)})" if refusal.where else ""
+    with st.container(key="question"):
+        st.info(
+            f"**This file can be read in more than one way.** {esc(_sentence(refusal.what))}{where}"
+            "  \nPick the reading that is right. Nothing is computed until you do, and files of "
+            f"this form are read that way from then on.  \n`{refusal.code}`",
+            icon=":material/help:",
+        )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def pick(found: Inspection, key: str) -> ReadOptions | None:
+    """Draw the candidates side by side; return the options of the one that was picked now.
+
+    Parameters
+    ----------
+    found : Inspection
+        With at least one candidate.
+    key : str
+        Begins the widgets' keys: another one for another file.
+    """
+    candidates = found.candidates
+    picked = None
+    for start in range(0, len(candidates), ABREAST):
+        row = candidates[start : start + ABREAST]
+        for place, column in enumerate(st.columns(max(2, len(row)))[: len(row)]):
+            with column, st.container(border=True, height="stretch"):
+                if _card(row[place], f"{key}.{start + place}"):
+                    picked = row[place].options
+    return picked
+
+
+def _card(candidate: Candidate, key: str) -> bool:
+    """Draw what one reading would mean; return whether its button was pressed."""
+    title = f"{candidate.title[:1].upper()}{candidate.title[1:]}"
+    widgets.title(title)
+    st.markdown(_numbers(candidate))
+    if candidate.example:
+        widgets.caption(f"{candidate.example[:1].upper()}{candidate.example[1:]}")
+    widgets.caption(f"On the command line: {candidate.option}")
+    return st.button("Read it this way", key=key, help=f"Read the file as {esc(candidate.title)}")
+
+
+def _numbers(candidate: Candidate) -> str:
+    if candidate.accuracy is None or candidate.ece is None:
+        return "Accuracy and ECE appear after one more question."
+    right, error = 100 * candidate.accuracy, 100 * candidate.ece
+    return f"Right in **{right:.1f} %** of rows; off by **{error:.1f}** points on average (ECE)"
