@@ -13,7 +13,7 @@ from core.readers.options import ReadOptions
 from core.readers.parts import DEFAULT_SPLIT, Layout, Part, ambiguous, label_like, listed
 from core.readers.questions import Choice, Guess
 from core.readers.roles import MARGINS, Named, Role, correctness, name_entry, words_of
-from core.readers.several import is_summary, logits_of_two
+from core.readers.several import is_summary, logits_of_two, same_softmax
 from core.readers.stated import (
     check_agreement,
     is_unit_list,
@@ -224,15 +224,20 @@ def _scores_of(contents: Contents, candidates: list[Named], guessed: _Guessed) -
         is_summary(entry, contents.entries[matrices[0].name]) for entry in rest
     ):
         return matrices[0]
+    logits = [c for c in candidates if c.kind is LOGITS]
+    if len(logits) == len(candidates) == len(matrices) and all(
+        same_softmax(contents.entries[names[0]], contents.entries[name]) for name in names
+    ):
+        return candidates[0]
     kinds = {c.name: c.kind for c in candidates if c.kind is not None}
     pair = set(kinds.values()) in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
     if len(candidates) != 2 or not pair:
         raise ambiguous(f"scores may be {listed(names)}", "name one with --scores-key")
     values = {name: contents.entries[name] for name in names}
-    logits = logits_of_two(kinds, values, {name: name for name in names})
-    other = next(name for name in names if name != logits)
-    guessed.said.append(f"{other} say the same as {logits}, which were read")
-    return next(c for c in candidates if c.name == logits)
+    chosen = logits_of_two(kinds, values, {name: name for name in names})
+    other = next(name for name in names if name != chosen)
+    guessed.said.append(f"{other} say the same as {chosen}, which were read")
+    return next(c for c in candidates if c.name == chosen)
 
 
 def _first(contents: Contents, found: Found, role: Role) -> Entry | None:
@@ -261,6 +266,7 @@ def _labels_name(
             f"several arrays of scores and no split named for {scores}",
             "name one with --scores-key, and its labels with --labels-key",
         )
+    own = _fitting(contents, own, scores)
     if len(own) == 1:
         return own[0].name
     if len(own) > 1:
@@ -271,6 +277,20 @@ def _labels_name(
         what = f"no labels for the {split} part ({scores})"
         raise ambiguous(what, "name one part with --scores-key and --labels-key")
     return _guess_labels(contents, by_split, scores, guessed)
+
+
+def _fitting(contents: Contents, labels: list[Named], scores: str) -> list[Named]:
+    """Return the labels that are as many as the rows; of several that are equal, the first."""
+    lengths = set(contents.entries[scores].shape[:2])
+    entries = contents.entries
+    if len(labels) > 1:
+        rows = contents.entries[scores].shape[0]
+        labels = [item for item in labels if len(entries[item.name]) == rows] or [
+            item for item in labels if len(entries[item.name]) in lengths
+        ]
+    first = labels[:1]
+    same = all(np.array_equal(entries[i.name], entries[first[0].name]) for i in labels)
+    return first if labels and same else labels
 
 
 def _guess_labels(

@@ -188,7 +188,7 @@ def _permuted(ready: Ready) -> Question | None:
         return None
     scores = ready.prepared.scores
     best = np.concatenate([scores[rows].argmax(axis=1) for rows in row_chunks(*scores.shape)])
-    found = _rival(best, ready.labels, len(texts))
+    found = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
     if found is None:
         return None
     own, other, columns, table = found
@@ -203,6 +203,22 @@ def _permuted(ready: Ready) -> Question | None:
         Choice(f"columns stand for {listed(texts)}", {"classes": taken}),
         Choice(f"columns stand for {listed(names)}", {"classes": better}),
     )
+
+
+def _shifted(
+    answers: Int, labels: Int, texts: tuple[str, ...]
+) -> tuple[Skill, Skill, Int, Int] | None:
+    """Return what `_rival` does where labels count from 1 and no row has the last class.
+
+    One order alone is tried, so all rows may judge it.
+    """
+    k = len(texts)
+    if labels.min() < 1 or texts != tuple(str(n) for n in range(k)):
+        return None
+    table = np.bincount(labels * k + answers, minlength=k * k).reshape(k, k)
+    columns = np.roll(np.arange(k), 1)
+    own, other = _agreement(table), _agreement(table[:, columns])
+    return (own, other, columns, table) if own.far_below(other) and other.shown_at_all else None
 
 
 def _rival(answers: Int, labels: Int, k: int) -> tuple[Skill, Skill, Int, Int] | None:

@@ -212,9 +212,15 @@ def _of_arrays(arrays: list[Entry]) -> Flat:
     return flat
 
 
+def _zero_one(entry: Entry) -> bool:
+    return not is_text(entry) and bool(np.all((entry == 0) | (entry == 1)))
+
+
 def named_pair(pair: Pair) -> dict[str, Entry]:
-    """Return two arrays by name: labels are the one with fewer columns, else the second."""
+    """Return two arrays by name: labels are those with fewer columns or 0/1, else the second."""
     first, second = pair
+    if first.shape == second.shape and _zero_one(first) and not _zero_one(second):
+        return {SECOND_ARRAY: first, FIRST_ARRAY: second}
     if first.size < second.size and second.ndim == 2:
         return {SECOND_ARRAY: first, FIRST_ARRAY: second}
     return {FIRST_ARRAY: first, SECOND_ARRAY: second}

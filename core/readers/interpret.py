@@ -298,10 +298,19 @@ def _is_percentage(cell: str) -> bool:
 def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> Layout:
     own = options if others is None else _without_foreign(contents, options)
     need_labels = others is None and not options.unlabelled
+    if _is_table(contents):
+        contents = replace(contents, table=True)
     if not contents.table:
         return lay_out_arrays(contents, own, need_labels=need_labels)
     classes = set() if others is None else _classes(others)
     return lay_out_table(contents, own, need_labels=need_labels, classes=classes)
+
+
+def _is_table(contents: Contents) -> bool:
+    """Whether named arrays are columns: one for each class, as a mapping of lists may hold them."""
+    shapes = {entry.shape for entry in contents.entries.values()}
+    columns = len(contents.entries) > 2 and len(shapes) == 1 and len(next(iter(shapes))) == 1
+    return contents.named and columns and not contents.table
 
 
 def _classes(others: Contents) -> set[str]:

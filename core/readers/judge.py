@@ -21,6 +21,7 @@ from core.readers.survey import Survey, survey
 from core.readers.units import WORDS as UNIT_WORDS
 from core.readers.units import converted, could_be_bytes, kinds_in, log_units
 
+WIDE = 4  # times as many labels as rows: more likely the other way round
 MANY_ROWS = 20  # from which a pattern in every row is no accident
 
 
@@ -97,6 +98,7 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
         part = _without_labels(part)
     assert part.labels is not None
     scores, labels, notices = _oriented(part, part.labels)
+    _refuse_lying(scores, labels, part, options)
     _check_shape(scores, options, part)
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
@@ -258,6 +260,23 @@ def _turned(part: Part, scores: Entry, labels: Entry) -> tuple[Entry, Entry, tup
     )
     said = (Notice("ORIENTATION", f"{text}; {name} was transposed"),)
     return (scores, labels.T, said) if rows > columns else (scores.T, labels, said)
+
+
+def _refuse_lying(scores: Entry, labels: Entry, part: Part, options: ReadOptions) -> None:
+    """Refuse arrays of many labels whose columns look like the samples."""
+    if part.contents.table or scores.shape != labels.shape or scores.ndim != 2:
+        return
+    rows, columns = scores.shape
+    what = f"{part.scores_name} and {part.labels_name} are {rows} x {columns}"
+    remedy = "transpose them, so that each row is a sample"
+    if rows == columns and _one_hot_columns(labels):
+        what += ", with one 1 in each column of labels and not in each row"
+        raise Refused("CLASSES", what, remedy, part.labels_name)
+    if WIDE * rows < columns and options.answers is None and not np.all(labels.sum(axis=1) == 1):
+        choice = Choice(f"{rows} samples of {columns} labels", {"answers": Answers.MANY})
+        what += ": few samples of very many labels, or the other way round"
+        refusal = Refused("CLASSES", what, f"{remedy}, or say --answers many", part.labels_name)
+        raise Question(refusal, (choice,))
 
 
 def _one_hot_columns(labels: Entry) -> bool:

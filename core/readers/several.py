@@ -62,6 +62,17 @@ def agree(logits: Entry, probabilities: Entry) -> bool:
     )
 
 
+def same_softmax(first: Entry, second: Entry) -> bool:
+    """Whether two sets of logits differ by a constant in each row only, as log-softmax does."""
+    return first.shape == second.shape and all(
+        np.abs(
+            np.exp(log_softmax(_wide(first[rows]))) - np.exp(log_softmax(_wide(second[rows])))
+        ).max()
+        <= AGREE
+        for rows in row_chunks(*first.shape)
+    )
+
+
 def _wide(block: Entry) -> Float:
     return np.asarray(block.astype(np.float64))
 

@@ -128,6 +128,7 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
     plain = [name for name in labels if set(words_of(name)) & LABELS]
     if 0 < len(plain) < len(labels):  # gold beside category
         columns.set_role([name for name in labels if name not in plain], Role.UNUSED)
+    _settle_doubles(columns)
     answers = columns.of(Role.PREDICTED)
     sole = [n for n in answers if words_of(n) in (["answer"], ["response"])]
     if need_labels and not labels and len(answers) == 2 and len(sole) == 1:
@@ -137,6 +138,25 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
         constant = is_text(entry) and entry.size >= MANY_ROWS and len(set(entry.tolist())) == 1
         if constant and not set(words_of(name)) & LABELS:
             columns.set_role([name], Role.UNUSED)
+
+
+def _settle_doubles(columns: TableColumns) -> None:
+    """Leave one of several columns of labels that say the same: numbers and names of classes."""
+    labels = columns.of(Role.LABELS)
+    if len(labels) < 2 or any(columns.entries[n].ndim != 1 for n in labels):
+        return
+    cells = [id_text(columns.entries[n]).tolist() for n in labels]
+    counts = {len(set(column)) for column in cells}
+    if len(counts) > 1 or len(set(zip(*cells, strict=True))) != counts.pop():
+        return
+    scores = columns.of(Role.SCORES)
+    classes = {folded(name) for name in class_names(scores)}
+    named = [
+        n for n, column in zip(labels, cells, strict=True) if {folded(c) for c in column} <= classes
+    ]
+    kept = (named or [n for n in labels if not is_text(columns.entries[n])] or labels)[0]
+    if len(labels) != len(scores):
+        columns.set_role([n for n in labels if n != kept], Role.UNUSED)
 
 
 def ask_parts(columns: TableColumns) -> None:

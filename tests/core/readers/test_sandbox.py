@@ -182,7 +182,8 @@ def test_the_parent_grows_by_the_arrays_alone(scratch: Path) -> None:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     before = resident()
-    got = sandbox.read(path, labels=labels, options=ReadOptions(ScoreKind.LOGITS)).splits["test"]
+    options = ReadOptions(scores=ScoreKind.LOGITS, in_order=True)
+    got = sandbox.read(path, labels=labels, options=options).splits["test"]
     arrays = got.scores.nbytes + got.labels.nbytes
     assert resident() - before < arrays + 64 * 2**20
 

@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.contents import Source
 from core.readers.interpret import Interpreted, read_source
-from core.readers.options import Answers, ReadOptions, Units
+from core.readers.options import Answers, ReadOptions, Units, classes_text
 from core.readers.result import Inspection, NeedsChoice, choose_split
 from tests import hostile_cases as made
 
@@ -1112,3 +1112,162 @@ def test_a_kept_recipe_reads_the_same_again(data):
     again = read(data, first.recipe, name="x.npz")
     assert part(again).digest == part(first).digest
     assert list(again.splits) == list(first.splits)
+
+
+def test_few_rows_show_that_labels_count_from_one():
+    some = (Y < K - 1) & (np.arange(N) < 36)
+    data = made.npz(logits=Z[some], labels=Y[some] + 1)
+    seen = asked(data, name="x.npz")
+    assert {c.option for c in seen.candidates} == {"--classes 0..3", "--classes 1..4"}
+
+
+def test_many_labels_that_lie_on_their_side_are_refused():
+    data = made.npz(sigmoid=SAID.T.copy(), labels=SEEN.T.copy())
+    error = refusal(data, name="x.npz")
+    assert (error.code, "transpose" in error.remedy) == ("CLASSES", True)
+    assert [c.option for c in error.inspection.candidates] == ["--answers many"]
+    square = np.eye(30)[np.arange(30) // 2]
+    logits = np.random.default_rng(0).normal(size=(30, 30))
+    assert refusal(made.npz(logits=logits, labels=square.T.copy()), name="x.npz").code == "CLASSES"
+
+
+# Seeded bugs -----------------------------------------------------------------------------------
+
+
+def test_a_list_of_scores_is_taken_in_its_order():
+    got = part(
+        read(table(("a", "b", "label"), 1 - RISK, RISK, 1 - SICK), ReadOptions(scores_key="b,a"))
+    )
+    assert got.class_names == ("b", "a")
+    np.testing.assert_allclose(got.scores[:, 0], RISK)
+
+
+def test_labels_are_looked_for_at_both_ends_of_a_table():
+    shuffled = np.random.default_rng(1).permutation(SICK)
+    found = read(table(("u", "c0", "c1", "v"), shuffled, 1 - RISK, RISK, SICK))
+    assert accuracy(found) == RIGHT
+    assert any("not used: u" in n.text for n in found.notices)
+
+
+def test_each_choice_about_correctness_says_what_it_does():
+    right = (ANSWERS != GOLD).astype(int)
+    data = table(("prediction", "label", "confidence", "correct"), ANSWERS, GOLD, SURE, right)
+    numbers = {c.option: c.accuracy for c in asked(data).candidates}
+    assert numbers["--correct-key correct"] == pytest.approx(1 - TOP)
+    assert numbers["--labels-key label"] == pytest.approx(TOP)
+
+
+def test_an_index_of_json_joins_where_it_does_not_count():
+    frame = {"columns": SCORES, "index": ORDER.tolist(), "data": P[ORDER].tolist()}
+    labels = table(("index", "label"), range(N), Y)
+    found = read(json.dumps(frame).encode(), labels=labels, name="x.json")
+    assert accuracy(found) == ACCURACY
+
+
+@pytest.mark.parametrize("letters", ["AN", "NV"])
+def test_a_single_letter_says_too_little(letters):
+    data = table(("score", "label"), RISK, words(SICK == 1, *letters))
+    a, b = sorted(letters)
+    assert {c.option for c in asked(data).candidates} == {
+        f"--classes {a},{b}",
+        f"--classes {b},{a}",
+    }
+
+
+def test_a_score_that_divides_answers_the_wrong_way_round_is_asked_about():
+    answers = words(RISK <= 0.5, "no", "yes")
+    data = table(("score", "prediction", "label"), RISK, answers, words(SICK == 0, "no", "yes"))
+    assert {c.option for c in asked(data).candidates} == {
+        "--scores confidence",
+        "--scores probabilities",
+    }
+
+
+def test_columns_of_one_model_are_picked_without_those_of_the_other():
+    header = ("cat_a", "cow_a", "cat_b", "cow_b", "label")
+    half = 0.5 * RISK + 0.2
+    data = table(header, 1 - RISK, RISK, 1 - half, half, words(SICK == 1, "cat", "cow"))
+    keys = {c.options.scores_key for c in asked(data).candidates}
+    assert keys == {"cat_a,cow_a", "cat_b,cow_b"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_luck_among_many_orders_asks_nothing(seed):
+    rng = np.random.default_rng(seed)
+    data = made.npz(logits=rng.normal(size=(40, 20)), labels=rng.integers(0, 20, 40))
+    assert part(read(data, name="x.npz")).n == 40
+
+
+def test_whole_numbers_of_which_one_row_sums_to_255_are_no_bytes():
+    scores = np.round(20 * (Z - Z.min()) / 4).astype(int)
+    scores[0] = [55, 60, 70, 70]
+    data = table((*(f"c{k}" for k in range(K)), "label"), *scores.T, Y)
+    found = read(data)
+    assert part(found).kind is ScoreKind.LOGITS
+    assert "SCORES_GUESSED" in {n.code for n in found.notices}
+
+
+@pytest.mark.parametrize("names", [("Opacity, left", "Clear"), ('a "b"', "c"), ("1", "2", "3")])
+def test_class_names_survive_the_option_that_names_them(names):
+    assert ReadOptions(classes=classes_text(names)).class_list() == names
+
+
+def test_the_only_possible_reading_is_said():
+    answers = Q.argmax(axis=1)
+    batches = [
+        {"pred": answers[i : i + 80], "conf": SURE[i : i + 80], "label": QY[i : i + 80]}
+        for i in range(0, N, 80)
+    ]
+    found = read(made.pickled(batches), name="x.pkl")
+    assert (part(found).n, accuracy(found)) == (N, TOP)
+    assert any(n.text.endswith("as nothing else is possible") for n in found.notices)
+
+
+@pytest.mark.parametrize("name", ["confidence", "probability"])
+def test_grades_under_a_name_are_no_percent(name):
+    grades = np.arange(N) % 5 + 1
+    answers = table(("answer", name, "gold"), ANSWERS, grades, GOLD)
+    error = refusal(answers)
+    assert "--units percent" not in {c.option for c in error.inspection.candidates}
+    assert "percent" not in error.what
+
+
+# Ordinary files that say the same twice --------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", ["label_name", "target"])
+def test_labels_twice_are_one(second):
+    names = [CLASSES[k] for k in Y] if second == "label_name" else Y
+    found = read(table((*SCORES, "label_id", second), *P.T, Y, names))
+    assert accuracy(found) == ACCURACY
+    other = table((*SCORES, "label_id", second), *P.T, Y, np.roll(Y, 1))
+    assert refusal(other).code == "AMBIGUOUS_KEYS"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"targets": Y},
+        {"classes": np.arange(K)},
+        {"target_names": np.array(CLASSES)},
+        {"log_probs": np.log(P)},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_arrays_that_say_nothing_else_do_not_stand_in_the_way(more):
+    assert accuracy(read(made.npz(logits=Z, labels=Y, **more), name="x.npz")) == ACCURACY
+
+
+def test_other_labels_and_other_logits_are_refused():
+    for more in ({"targets": Y[::-1]}, {"logits2": Z[::-1]}):
+        error = refusal(made.npz(logits=Z, labels=Y, **more), name="x.npz")
+        assert error.code == "AMBIGUOUS_KEYS"
+
+
+def test_one_hot_labels_may_come_first_in_a_pair():
+    assert accuracy(read(made.pickled((np.eye(K)[Y], Z)), name="x.pkl")) == ACCURACY
+
+
+def test_a_mapping_of_columns_is_a_table():
+    columns = {f"class_{k}": P[:, k].tolist() for k in range(K)} | {"label": Y.tolist()}
+    assert accuracy(read(json.dumps(columns).encode(), name="x.json")) == ACCURACY
