@@ -158,7 +158,11 @@ def test_a_saved_config_runs_unchanged_and_loads_again(open_page, trainer, tmp_p
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     settled(page)
     saved = tmp_path / "saved.json"
-    saved.write_bytes(downloaded(page, "Save config"))
+    for _ in range(60):  # a page looks settled for a moment before it takes the number
+        saved.write_bytes(downloaded(page, "Save config"))
+        if json.loads(saved.read_text())["epochs"] == 3:
+            break
+        page.wait_for_timeout(1_000)
     assert json.loads(saved.read_text())["epochs"] == 3
     run_cli(trainer.home, "train", str(saved), "--wait")
     (done, *_) = LocalJobs(trainer.home).list()
