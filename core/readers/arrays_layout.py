@@ -205,8 +205,8 @@ def _answered(part: Part, answers: Entry | None, chosen: Named, options: ReadOpt
     """Return the part as one of stated confidences where its scores are that."""
     top = chosen.role is Role.CONFIDENCE
     if not top and answers is not None and is_unit_list(part.scores):
-        told = options.scores
-        kind = told or kind_beside_answer(chosen.name, part.scores, answers, part.labels)
+        declared = options.scores
+        kind = declared or kind_beside_answer(chosen.name, part.scores, answers, part.labels)
         top = kind is ScoreKind.CONFIDENCE
     if not top:
         return part

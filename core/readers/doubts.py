@@ -169,8 +169,8 @@ def mapping_question(ready: Ready) -> Question | None:
     single = ready.prepared.scores.ndim == 1  # its name may say something else than its class
     if ready.task is not Task.BINARY or (labels.by_name and not single):
         return None
-    found = skill(ready)
-    if found is None or not found.reversed or found.value > 0.5 - 0.5 * FAR:
+    reached = skill(ready)
+    if reached is None or not reached.reversed or reached.value > 0.5 - 0.5 * FAR:
         return None
     if answers(ready).correct.mean() >= 0.5:  # the other way round, more answers were wrong
         return None
@@ -188,10 +188,10 @@ def _permuted(ready: Ready) -> Question | None:
         return None
     scores = ready.prepared.scores
     best = np.concatenate([scores[rows].argmax(axis=1) for rows in row_chunks(*scores.shape)])
-    found = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
-    if found is None:
+    rival = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
+    if rival is None:
         return None
-    own, other, columns, table = found
+    own, other, columns, table = rival
     names = _names_for(table, columns, texts)
     taken, better = classes_text(texts), classes_text(names)
     what = (
@@ -252,10 +252,10 @@ def _renumbered(ready: Ready) -> Question | None:
     k = int(max(answers.max(), labels.max())) + 1
     if len(answers) < ENOUGH or k > MOST_CLASSES:
         return None
-    found = _rival(answers, labels, k)
-    if found is None or found[0].shown:
+    rival = _rival(answers, labels, k)
+    if rival is None or rival[0].shown:
         return None
-    own, other, _, _ = found
+    own, other, _, _ = rival
     what = (
         f"answers and labels are the same in {100 * own.value:.0f} % of rows, and would be in"
         f" {100 * other.value:.0f} % if classes were numbered or named alike"

@@ -103,15 +103,15 @@ def interpret(contents: Contents, others: Contents | None, options: ReadOptions)
         readings, with what each would mean.
     """
     try:
-        found = _interpret(contents, others, options)
-        question = _doubt(found, contents, others, options)
+        reading = _interpret(contents, others, options)
+        question = _doubt(reading, contents, others, options)
     except NeedsChoice as refusal:
         if not isinstance(refusal.__cause__, Question):
             raise
         return _asked(refusal.__cause__, refusal.inspection, (contents, others), options)
     if question is None:
-        return found
-    return _asked(question, found.inspection, (contents, others), options)
+        return reading
+    return _asked(question, reading.inspection, (contents, others), options)
 
 
 def _interpret(contents: Contents, others: Contents | None, options: ReadOptions) -> Interpreted:
@@ -227,10 +227,10 @@ def _skill_of(
     choice: Choice, contents: Contents, others: Contents | None, options: ReadOptions
 ) -> Skill | None:
     try:
-        found = _interpret(contents, others, choice.options(options))
+        reading = _interpret(contents, others, choice.options(options))
     except Refused:
         return None
-    return skill(found.splits[choose_split(found.splits)])
+    return skill(reading.splits[choose_split(reading.splits)])
 
 
 def _asked(
@@ -246,15 +246,15 @@ def _asked(
     for choice in question.choices:
         chosen = choice.options(options)
         try:
-            found = _interpret(*files, chosen)
+            reading = _interpret(*files, chosen)
         except Refused as refusal:
             cause = refusal.__cause__
             if isinstance(cause, Question) and cause.choices:  # another question follows
                 possible.append(Candidate(chosen, choice.command, choice.title))
             ruled_out &= refusal.code in RULED_OUT and "scores_key" not in choice.changes
             continue
-        last = found
-        possible.append(_candidate(choice, chosen, found))
+        last = reading
+        possible.append(_candidate(choice, chosen, reading))
     alone = question.code == UNDECIDED and len(possible) == 1 < len(question.choices)
     if alone and ruled_out and last is not None and _doubt(last, *files, options) is None:
         text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
@@ -271,8 +271,8 @@ def _open(seen: Inspection, possible: list[Candidate]) -> Inspection:
     return replace(seen, candidates=tuple(possible), fingerprint=state.hexdigest())
 
 
-def _candidate(choice: Choice, chosen: ReadOptions, found: Interpreted) -> Candidate:
-    ready = found.splits[choose_split(found.splits)]
+def _candidate(choice: Choice, chosen: ReadOptions, reading: Interpreted) -> Candidate:
+    ready = reading.splits[choose_split(reading.splits)]
     accuracy, error = consequences(ready) if ready.labelled else (None, None)
     return Candidate(chosen, choice.command, choice.title, example(ready), accuracy, error)
 

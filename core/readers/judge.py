@@ -74,8 +74,8 @@ class Prepared:
         verdict = decide(declared, hint, self.seen, self.shape, self.part.scores_name)
         if self.units is None:
             return verdict
-        said = Notice("UNITS", f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}")
-        return replace(verdict, notices=(said, *verdict.notices))
+        notice = Notice("UNITS", f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}")
+        return replace(verdict, notices=(notice, *verdict.notices))
 
     def task(self, kind: ScoreKind) -> Task:
         """Return what kind of answer a row holds, once the kind of scores is known."""
@@ -105,27 +105,27 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
     columns = 1 if scores.ndim == 1 else scores.shape[1]
     if part.predicted is not None:
         _refuse_classes(options, part)
-        predicted, found, names = _top_label(part, labels)
+        predicted, settled, names = _top_label(part, labels)
     else:
         predicted = None
         classes = _classes(part, columns, options)
-        found = _answers_chosen(read_labels(labels, classes, part.row), labels, options)
-        names = _shown_names(part, classes, found)
-    _check_lengths(scores, found.values, part)
+        settled = _answers_chosen(read_labels(labels, classes, part.row), labels, options)
+        names = _shown_names(part, classes, settled)
+    _check_lengths(scores, settled.values, part)
     numbers = _floats(scores)
-    units = options.units or _units(numbers, found)
+    units = options.units or _units(numbers, settled)
     if units is not None:
-        separate = found.values.ndim == 2 or columns == 1
+        separate = settled.values.ndim == 2 or columns == 1
         numbers = converted(numbers, units, part.scores_name, separate=separate)
     coarse = part.contents.coarse.get(part.scores_name, 0.0)
     seen = survey(numbers, row_name=part.row, printed=part.contents.printed, coarse=coarse)
-    multilabel = found.values.ndim == 2
+    multilabel = settled.values.ndim == 2
     ranged = units is None and seen.low >= 0.0 and 1.0 < seen.high <= 255.0
     as_bytes = ranged and could_be_bytes(numbers)
     shape = Shape(
         columns,
         multilabel,
-        found.one_hot,
+        settled.one_hot,
         predicted is not None,
         options.unlabelled,
         as_bytes,
@@ -133,8 +133,8 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
     )
     if options.scores is None and predicted is None and not multilabel:
         _refuse_undeclared(numbers, part)
-    said = () if options.unlabelled else (*notices, *found.notices)
-    return Prepared(part, numbers, found, predicted, names, seen, shape, said, units)
+    said = () if options.unlabelled else (*notices, *settled.notices)
+    return Prepared(part, numbers, settled, predicted, names, seen, shape, said, units)
 
 
 def _classes(part: Part, columns: int, options: ReadOptions) -> Classes:
@@ -258,8 +258,8 @@ def _turned(part: Part, scores: Entry, labels: Entry) -> tuple[Entry, Entry, tup
     text = (
         f"{part.scores_name} is {rows} x {columns} beside {part.labels_name} of {columns} x {rows}"
     )
-    said = (Notice("ORIENTATION", f"{text}; {name} was transposed"),)
-    return (scores, labels.T, said) if rows > columns else (scores.T, labels, said)
+    notices = (Notice("ORIENTATION", f"{text}; {name} was transposed"),)
+    return (scores, labels.T, notices) if rows > columns else (scores.T, labels, notices)
 
 
 def _refuse_lying(scores: Entry, labels: Entry, part: Part, options: ReadOptions) -> None:

@@ -24,10 +24,10 @@ def folded(name: str) -> str:
 def paired(names: Sequence[str], others: Sequence[str]) -> list[int] | None:
     """Return for each name the place of its partner; None where names do not pair one to one."""
     at = {folded(other): place for place, other in enumerate(others)}
-    wanted = [folded(name) for name in names]
-    if len(at) < len(others) or len(set(wanted)) < len(names) or set(at) != set(wanted):
+    keys = [folded(name) for name in names]
+    if len(at) < len(others) or len(set(keys)) < len(names) or set(at) != set(keys):
         return None
-    return [at[name] for name in wanted]
+    return [at[name] for name in keys]
 
 
 def paired_columns(names: Sequence[str], others: Sequence[str]) -> list[int] | None:
@@ -77,16 +77,16 @@ def meanings(names: Sequence[str]) -> list[int] | None:
     """
     if len(names) != 2:
         return None
-    found = [polarity(name) for name in names]
+    polarities = [polarity(name) for name in names]
     denied = [_denied(name) for name in names]
     for k in (0, 1):
         if denied[k] and denied[k] == folded(names[1 - k]):
             return [0, 1] if k == 0 else [1, 0]
-    if sorted(map(str, found)) == ["0", "1"]:
-        return [int(str(meaning)) for meaning in found]
+    if sorted(map(str, polarities)) == ["0", "1"]:
+        return [int(str(meaning)) for meaning in polarities]
     for k in (0, 1):  # a single letter says too little by itself
-        meaning = found[k]
-        if meaning is not None and found[1 - k] is None and len(names[k].strip()) > 1:
+        meaning = polarities[k]
+        if meaning is not None and polarities[1 - k] is None and len(names[k].strip()) > 1:
             return [meaning, 1 - meaning] if k == 0 else [1 - meaning, meaning]
     return None
 

@@ -240,8 +240,8 @@ def _agreeing(columns: TableColumns, text: list[str]) -> list[str]:
     words = {folded(cell) for cell in entries[answers[0]].tolist()} if len(answers) == 1 else set()
     scores = columns.of(Role.SCORES) or [n for n in columns.numbers() if is_unit_list(entries[n])]
     names = {folded(name) for name in class_names(scores)} if len(scores) > 1 else set()
-    held = {name: {folded(cell) for cell in entries[name].tolist()} for name in text}
-    return [n for n, h in held.items() if len(h) > 1 and (h == words or (names and h <= names))]
+    cells = {name: {folded(cell) for cell in entries[name].tolist()} for name in text}
+    return [n for n, h in cells.items() if len(h) > 1 and (h == words or (names and h <= names))]
 
 
 def _repeats(entry: Entry) -> bool:

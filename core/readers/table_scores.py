@@ -235,9 +235,9 @@ def _of_one_model(columns: TableColumns, scores: list[str], labels: list[str]) -
         return scores
     numbers = {n: columns.entries[n] for n in scores}
     classes = {folded(name) for name in class_names(scores)}
-    told = {folded(word) for word in columns.classes}
+    words = {folded(word) for word in columns.classes}
     named = len(labels) > 1 and paired_columns(scores, labels) is not None
-    if named or classes <= told or sum_to_one(numbers, scores):
+    if named or classes <= words or sum_to_one(numbers, scores):
         return scores
     _ask_models(columns, scores)
     _ask_binary_models(columns, scores, labels)
@@ -296,12 +296,12 @@ def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:
     numbers = {name: columns.entries[name] for name in columns.numbers()}
     if not numbers or not columns.contents.headed:
         return list(numbers)
-    told = {name.casefold() for name in class_names(labels)} if len(labels) > 1 else set()
+    words = {name.casefold() for name in class_names(labels)} if len(labels) > 1 else set()
     for name in labels if len(labels) == 1 else []:
-        told |= words_in(np.unique(columns.entries[name]))
+        words |= words_in(np.unique(columns.entries[name]))
     if columns.options.scores_key is None:
         _ask_models(columns, list(numbers))
-    scores, named = pick_scores(numbers, columns.classes | told)
+    scores, named = pick_scores(numbers, columns.classes | words)
     if not named:
         columns.notices.append(Notice("KEYS_GUESSED", f"scores from {listed(scores)}"))
         choice = Choice(f"scores in {listed(scores)}", {"scores_key": join_names(scores)})
@@ -363,15 +363,15 @@ def match_labels(
     if places is not None:
         return [labels[place] for place in places]
     by_name = {folded(bare_name(name)): name for name in labels}
-    wanted = [folded(bare_name(name)) for name in scores]
-    if len(by_name) == len(labels) > len(scores) > 0 and set(wanted) <= set(by_name):
-        return [by_name[name] for name in wanted]
+    keys = [folded(bare_name(name)) for name in scores]
+    if len(by_name) == len(labels) > len(scores) > 0 and set(keys) <= set(by_name):
+        return [by_name[name] for name in keys]
     if len(labels) != len(scores):
         raise ambiguous(
             f"{len(labels)} columns of labels ({listed(labels)}) for {len(scores)} of scores",
             "name one with --labels-key",
         )
-    strange = [name for name in labels if folded(bare_name(name)) not in wanted]
+    strange = [name for name in labels if folded(bare_name(name)) not in keys]
     if not classes or counts_up(scores) or (listed_by_user and strange == labels):
         return labels  # a list of names of which some pair and some do not is no order
     if counts_up(labels):

@@ -63,8 +63,8 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
 
 def doubted(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:
     """Return the sentence behind the question whether labels are the model's own answers."""
-    asked = [Part(f"{note.text} ", "over") for note in notices if note.code == "ALWAYS_RIGHT"]
-    return replace(sentence, parts=(*asked, *sentence.parts))
+    doubts = [Part(f"{note.text} ", "over") for note in notices if note.code == "ALWAYS_RIGHT"]
+    return replace(sentence, parts=(*doubts, *sentence.parts))
 
 
 def averages(target: TargetAudit) -> str:
