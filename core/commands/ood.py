@@ -4,11 +4,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from core.commands.shared import Parser, emit, need_file, printable
+from core.commands.shared import UNITS, Parser, emit, need_file, printable
 from core.errors import Refused, UsageError
 
 FIT, NONE = "fit", "none"
-LACKING = ("--scores-key", "--labels", "--id-column")  # options of the other verbs that read files
+LACKING = (  # options of the other verbs that read files
+    "--labels", "--answers", "--pairs", "--classes", "--scores-key", "--labels-key",
+    "--correct-key", "--id-column", "--in-order",
+)  # fmt: skip
 ALONE = "save the scores alone, by the name logits or probabilities"
 LABELLED = (
     "save the in-distribution file with val_logits, val_labels, test_logits and test_labels, or "
@@ -33,6 +36,7 @@ def add_ood(verb: Parser) -> None:
         help="fit: on the labelled validation part of the in-distribution file",
     )
     verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
+    verb.add_argument("--units", choices=UNITS, help="what the scores of every file count in")
     verb.add_argument("--split", metavar="test", help="of the in-distribution file")
     verb.add_argument("--json", metavar="OUT|-")
 
@@ -50,13 +54,14 @@ def _ood(arguments: argparse.Namespace) -> int:
     files = _named(arguments.out)
     given = _temperature(arguments.temperature)
     fitting = arguments.temperature == FIT
-    found = _read(arguments.inside, arguments.scores, unlabelled=not fitting)
+    reading = {"scores": arguments.scores, "units": arguments.units}
+    found = _read(arguments.inside, {**reading, "unlabelled": not fitting})
     split = split_of(arguments.split, found)
     temperature, fitted_on = (_fitted(found, split), "val") if fitting else (given, "")
     inside = found.splits[split]
     sets = []
     for name, path in files.items():
-        result = _read(path, arguments.scores, unlabelled=True)
+        result = _read(path, {**reading, "unlabelled": True})
         outside = result.splits[result.chosen_split]
         shifted = role_of(name, labelled=True) == "shifted"
         notices = (*result.notices, *check(inside, outside, name, shifted=shifted))
@@ -125,7 +130,7 @@ def _fitted(found: Any, split: str) -> float:  # noqa: ANN401  ReadResult; impor
     return fitted_temperature(found.splits["val"])
 
 
-def _read(path: Path, scores: str | None, *, unlabelled: bool) -> Any:  # noqa: ANN401  as above
+def _read(path: Path, choices: dict[str, object]) -> Any:  # noqa: ANN401  as above
     """Read a file in a process of its own.
 
     Raises
@@ -133,18 +138,21 @@ def _read(path: Path, scores: str | None, *, unlabelled: bool) -> Any:  # noqa: 
     UsageError
         FILE: it is not there, or cannot be opened.
     Refused
-        What the readers refuse; the remedy names no option that this verb does not have.
+        What the readers refuse; it names no option that this verb does not have.
     """
-    from core.predictions import ScoreKind
     from core.readers import sandbox
     from core.readers.options import ReadOptions
+    from core.readers.result import NeedsChoice
 
     need_file(path)
-    options = ReadOptions(scores=ScoreKind(scores) if scores else None, unlabelled=unlabelled)
+    options = ReadOptions.from_json(choices)
     try:
         return sandbox.read(path, name=path.name, options=options)
     except Refused as refused:
-        if not any(option in refused.remedy for option in LACKING):
+        told = [refused.remedy]
+        if isinstance(refused, NeedsChoice):
+            told += [candidate.option for candidate in refused.inspection.candidates]
+        if not any(option in text for text in told for option in LACKING):
             raise
-        remedy = ALONE if unlabelled else LABELLED
+        remedy = ALONE if options.unlabelled else LABELLED
         raise Refused(refused.code, refused.what, remedy, refused.where) from refused

@@ -29,12 +29,12 @@ Found = dict[Role, list[Named]]
 class _Guessed:
     """What no name settled: sentences for a notice, and what the answers must bear out."""
 
-    said: list[str]
+    texts: list[str]
     guesses: list[Guess]
 
     def add(self, what: str, key: str, option: str) -> None:
         """Note that an array was taken for want of another."""
-        self.said.append(f"{what} from {key}")
+        self.texts.append(f"{what} from {key}")
         choice = Choice(f"{what} in {key}", {option: key})
         self.guesses.append(Guess(f"no name says that {key} holds {what}", (choice,)))
 
@@ -68,7 +68,7 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
     spare = (Role.UNUSED, Role.ASIDE)
     unused = [name for name, role in roles.items() if role in spare and name not in ignored]
     parts = [replace(part, guesses=tuple(guessed.guesses)) for part in parts]
-    return Layout(_ordered(parts), roles, _notices(contents, unused, guessed.said))
+    return Layout(_ordered(parts), roles, _notices(contents, unused, guessed.texts))
 
 
 def _chosen(item: Named, options: ReadOptions) -> Named:
@@ -236,7 +236,7 @@ def _scores_of(contents: Contents, candidates: list[Named], guessed: _Guessed) -
     values = {name: contents.entries[name] for name in names}
     chosen = logits_of_two(kinds, values, {name: name for name in names})
     other = next(name for name in names if name != chosen)
-    guessed.said.append(f"{other} say the same as {chosen}, which were read")
+    guessed.texts.append(f"{other} say the same as {chosen}, which were read")
     return next(c for c in candidates if c.name == chosen)
 
 
@@ -311,7 +311,7 @@ def _guess_labels(
         if contents.named:
             guessed.add("labels", like[0], "labels_key")
         else:
-            guessed.said.append(f"labels from {like[0]}")
+            guessed.texts.append(f"labels from {like[0]}")
         return like[0]
     what = "no labels were found" if not like else f"labels may be {listed(like)}"
     raise ambiguous(f"{what}; keys: {listed(list(contents.entries))}", NO_LABELS)
@@ -336,7 +336,7 @@ def _roles(named: list[Named], parts: list[Part]) -> dict[str, str]:
 
 
 def _notices(contents: Contents, unused: list[str], guessed: list[str]) -> tuple[Notice, ...]:
-    said = list(guessed)
+    texts = list(guessed)
     if unused and contents.named:
-        said.append(f"not used: {listed(unused)}")
-    return (Notice("KEYS_GUESSED", "; ".join(said)),) if said else ()
+        texts.append(f"not used: {listed(unused)}")
+    return (Notice("KEYS_GUESSED", "; ".join(texts)),) if texts else ()

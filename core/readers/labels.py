@@ -131,9 +131,9 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
             matched = (Notice("KEYS_GUESSED", text),)
             return Labels(np.asarray(values - 1, np.int64), texts=texts, notices=matched)
         text = "label numbers were matched to the numbers in the column names"
-        said = () if classes.declared else (Notice("KEYS_GUESSED", text),)
+        notices = () if classes.declared else (Notice("KEYS_GUESSED", text),)
         at = np.array([numbers.index(v) for v in distinct.tolist()], dtype=np.int64)
-        return Labels(at[places.reshape(-1)], by_name=True, notices=said)
+        return Labels(at[places.reshape(-1)], by_name=True, notices=notices)
     meant = meanings(classes.names) if classes.by_column and not classes.declared else None
     if meant is not None and set(distinct.tolist()) <= {0, 1}:
         at = np.array([meant.index(0), meant.index(1)], dtype=np.int64)
@@ -168,15 +168,15 @@ def _stated(values: Int, names: tuple[str, ...], word: str) -> Labels:
         return Labels(values, names=own, by_name=True, texts=names)
     text = f"the scores are of class {names[0]}, as their name says; it is audited as the second"
     turned = np.asarray(1 - values, dtype=np.int64)
-    said = (Notice("KEYS_GUESSED", text),)
-    return Labels(turned, False, names[::-1], True, texts=names[::-1], notices=said)
+    notices = (Notice("KEYS_GUESSED", text),)
+    return Labels(turned, False, names[::-1], True, texts=names[::-1], notices=notices)
 
 
 def _numbers(names: tuple[str, ...]) -> list[int]:
     """Return the numbers that names are, or end in after one shared beginning; else nothing."""
     for pattern in (r"()([+-]?\d{1,17})", r"(.*?)(\d{1,17})"):
-        found = [re.fullmatch(pattern, name.strip()) for name in names]
-        parts = [match.groups() for match in found if match]
+        matches = [re.fullmatch(pattern, name.strip()) for name in names]
+        parts = [match.groups() for match in matches if match]
         numbers = [int(number) for _, number in parts]
         if len(set(numbers)) == len(names) and len({shared for shared, _ in parts}) == 1:
             return numbers
@@ -304,9 +304,9 @@ def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Label
         ordered = tuple(distinct) if meant == [0, 1] else (distinct[1], distinct[0])
         text = f"the scores were taken to be of class {ordered[1]}, by its meaning"
         names = () if {n.casefold() for n in ordered} <= TRUTHS else ordered
-        said = (Notice("KEYS_GUESSED", text),) if names else ()
+        notices = (Notice("KEYS_GUESSED", text),) if names else ()
         turned = values if meant == [0, 1] else 1 - values
-        return Labels(np.asarray(turned, np.int64), False, names, texts=ordered, notices=said)
+        return Labels(np.asarray(turned, np.int64), False, names, texts=ordered, notices=notices)
     first, second = distinct
     raise undecided(
         f"the scores are of one class, and nothing says whether of {first} or {second}",

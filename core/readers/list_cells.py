@@ -38,7 +38,7 @@ def with_matrices(
     row_name : function of int to str
         How a message names a row.
     """
-    out, said = dict(columns), []
+    out, notices = dict(columns), []
     for name, column in columns.items():
         cells = column.tolist() if is_text(column) and column.ndim == 1 else []
         width = _width(cells[0]) if cells else 0
@@ -48,12 +48,12 @@ def with_matrices(
         matrix = _matrix(cells, width) if odd is None else odd
         if isinstance(matrix, int):
             text = f"{row_name(matrix)} of {name} is no list of {width} numbers as in the first row"
-            said.append(Notice("KEYS_GUESSED", f"{text}: kept as text"))
+            notices.append(Notice("KEYS_GUESSED", f"{text}: kept as text"))
         else:
             out[name] = matrix
             text = f"lists in the cells of {name} were read as a matrix of {width} columns"
-            said.append(Notice("DIALECT", text))
-    return out, said
+            notices.append(Notice("DIALECT", text))
+    return out, notices
 
 
 def _body(cell: str) -> str:

@@ -66,14 +66,14 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
     if not flat.entries:
         raise Refused("PICKLE_SHAPE", "no array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
-    said = [f"{count} batches were joined" for count in counts if count > 1]
-    said += [f"not arrays, left aside: {', '.join(flat.aside[:8])}"] if flat.aside else []
+    texts = [f"{count} batches were joined" for count in counts if count > 1]
+    texts += [f"not arrays, left aside: {', '.join(flat.aside[:8])}"] if flat.aside else []
     return Contents(
         form,
         flat.entries,
         printed=printed,
         named=flat.named,
-        notices=tuple(Notice("KEYS_GUESSED", text) for text in said),
+        notices=tuple(Notice("KEYS_GUESSED", text) for text in texts),
         batches=flat.batches or _unstacked(tree, flat.entries),
     )
 
@@ -117,10 +117,10 @@ def _columns(
         what = "no field holds a number or a text in every row"
         raise Refused("PICKLE_SHAPE", what, "give every row the same fields")
     odd = [name for name in made if name not in columns]
-    said = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
+    texts = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
     if odd:
-        said.append(f"not a number, a text or a list of numbers in every row: {listed(odd)}")
-    return columns, (Notice("KEYS_GUESSED", "; ".join(said)),) if said else ()
+        texts.append(f"not a number, a text or a list of numbers in every row: {listed(odd)}")
+    return columns, (Notice("KEYS_GUESSED", "; ".join(texts)),) if texts else ()
 
 
 def _column(name: str, cells: list[object]) -> Entry | None:

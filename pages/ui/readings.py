@@ -52,7 +52,9 @@ def _card(candidate: Candidate, key: str) -> bool:
     """Draw what one reading would mean; return whether its button was pressed."""
     title = f"{candidate.title[:1].upper()}{candidate.title[1:]}"
     widgets.title(title)
-    st.markdown(_numbers(candidate))
+    numbers = _numbers(candidate)
+    if numbers:
+        st.markdown(numbers)
     if candidate.example:
         widgets.caption(f"{candidate.example[:1].upper()}{candidate.example[1:]}")
     widgets.caption(f"On the command line: {candidate.option}")
@@ -60,7 +62,9 @@ def _card(candidate: Candidate, key: str) -> bool:
 
 
 def _numbers(candidate: Candidate) -> str:
-    if candidate.accuracy is None or candidate.ece is None:
+    if not candidate.example:
         return "Accuracy and ECE appear after one more question."
+    if candidate.accuracy is None or candidate.ece is None:
+        return ""  # inputs of no class
     right, error = 100 * candidate.accuracy, 100 * candidate.ece
     return f"Right in **{right:.1f} %** of rows; off by **{error:.1f}** points on average (ECE)"

@@ -143,6 +143,23 @@ def test_a_remedy_names_no_option_that_the_verb_lacks(files, capsys):
     assert "--scores-key" not in capsys.readouterr().err
 
 
+def test_percent_are_read_as_such_where_the_command_says_so(files, capsys):
+    rng = np.random.default_rng(4)
+    inside, outside = 100 * rng.dirichlet(np.ones(K), 80), 100 * rng.dirichlet(np.ones(K), 50)
+    np.savez(files / "own.npz", probabilities=inside, labels=inside.argmax(1))
+    np.savez(files / "other.npz", probabilities=outside)
+    arguments = ["ood", "--in", str(files / "own.npz"), "--out", f"a={files / 'other.npz'}"]
+    assert main(arguments) == 2
+    refusal = capsys.readouterr().err
+    assert refusal.startswith("PROB_RANGE")
+    assert "\n  --units percent: " in refusal
+    assert main([*arguments, "--units", "percent", "--json", "-"]) == 0
+    entropy = [-(p * np.log(p)).sum(1) for p in (inside / 100, outside / 100)]
+    area = roc_auc_score(np.r_[np.zeros(80), np.ones(50)], np.concatenate(entropy))
+    found = json.loads(capsys.readouterr().out)["sets"]["a"]
+    assert found["auroc"]["value"] == pytest.approx(area, abs=1e-9)
+
+
 def test_labels_that_nobody_asked_for_are_not_said_to_be_unused(files, capsys):
     found = read(capsys, files, "--out", f"svhn={files / 'svhn.npy'}")
     assert [notice["code"] for notice in found["notices"]] == ["SPLIT_CHOSEN"]

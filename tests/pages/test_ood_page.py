@@ -232,6 +232,21 @@ def test_openoods_file_is_told_by_its_confidence(page, keep):
 
 
 @pytest.mark.slow
+def test_a_reading_of_inputs_of_no_class_promises_no_accuracy(page, keep):
+    test = page(run=keep())
+    percent = 100 * np.random.default_rng(6).dirichlet(np.ones(K), 50)
+    upload(test, "percent.npz", probabilities=percent)
+    assert not test.exception
+    assert "On the command line: --units percent" in html(test)
+    assert "First row: says" in html(test)
+    assert "Accuracy and ECE appear" not in html(test)
+    (button,) = [one for one in test.button if one.key and one.key.startswith("ood.pick.")]
+    button.click().run()
+    assert not test.error
+    assert "inputs of “percent”" in html(test)
+
+
+@pytest.mark.slow
 def test_bad_files_are_refused_in_words(page, keep):
     test = page(run=keep())
     upload(test, "narrow.npz", logits=strange(9).scores[:, :3])

@@ -32,6 +32,7 @@ def run(jobs, words: str, **fields: object) -> Job:
 def began(jobs, words: str) -> Job:
     (one,) = jobs.submit([config(words)])
     until(lambda: told(jobs, one, "began"))
+    until(lambda: jobs.get(one.id).state is not State.STARTING)  # told by another process
     return jobs.get(one.id)
 
 
