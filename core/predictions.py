@@ -3,9 +3,11 @@
 Imports numpy and our arrays, configs and errors only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +35,101 @@ class ScoreKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Groups:
+    """Which rows belong together: films of a patient, rows of a site, crops of an image.
+
+    Attributes
+    ----------
+    name : str
+        Column that says so, for example ``patient``.
+    of_row : (N,) int64
+        Number of each row's group, 0..G-1, every one of them in use.
+    """
+
+    name: str
+    of_row: Int
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[str]) -> Self:
+        """Return the groups of a column, numbered.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        values : (N,) sequence of str
+            Group of each row.
+
+        Raises
+        ------
+        Refused
+            GROUPS: a row without a group, or one group only.
+        """
+        missing = next((row for row, value in enumerate(values) if not value.strip()), None)
+        if missing is not None:
+            what, remedy = f"row {missing} has no {name}", "give every row a group"
+            raise Refused("GROUPS", what, remedy, f"row {missing}")
+        names, of_row = np.unique(np.asarray(values, dtype=np.str_), return_inverse=True)
+        if names.size < 2:
+            what = f"every row has the same {name}"
+            remedy = "rows of one group say nothing of others; leave the column out"
+            raise Refused("GROUPS", what, remedy)
+        return cls(name, of_row.astype(np.int64))
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return int(self.of_row.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How many rows each row stands for.
+
+    Attributes
+    ----------
+    name : str
+        Column that says so.
+    of_row : (N,) float64
+        At least 0, in units of rows: whole numbers stay as they are, so that weight 2 is the row
+        twice; others are scaled to sum to N.
+    """
+
+    name: str
+    of_row: Float
+
+    @classmethod
+    def of(cls, name: str, values: Float) -> Self:
+        """Check the weights of a column, and bring them to units of rows.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        values : (N,) float64
+            As they were read.
+
+        Raises
+        ------
+        Refused
+            WEIGHTS: one is negative, missing or infinite, or all are 0.
+        """
+        weights = np.asarray(values, dtype=np.float64)
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+        if bad.size:
+            row = int(bad[0])
+            what = f"weight {weights[row]:g} in column {name}"
+            remedy = "give every row a number that is not negative"
+            raise Refused("WEIGHTS", what, remedy, f"row {row}")
+        total = float(weights.sum())
+        if total == 0.0:
+            what = f"every weight in column {name} is 0"
+            raise Refused("WEIGHTS", what, "give at least one row a weight above 0")
+        whole = bool(np.all(weights == np.round(weights)))
+        return cls(name, weights if whole else weights * (weights.size / total))
+
+
+@dataclass(frozen=True)
 class Outcomes:
     """Claims and what became of them: the input of every reliability metric.
 
@@ -42,10 +139,16 @@ class Outcomes:
         The claim: top-label confidence, or the probability of one class or label.
     correct : (N,) bool
         Whether the claim came true: the answer was right, or the class or label was present.
+    groups : (N,) int64, optional
+        Number of each row's group; without it every row is independent of the others.
+    weights : (N,) float64, optional
+        How many rows each stands for; without it one.
     """
 
     confidence: Float
     correct: Bool
+    groups: Int | None = None
+    weights: Float | None = None
 
     @property
     def n(self) -> int:
@@ -108,6 +211,10 @@ class Predictions:
         False for inputs that belong to none of the classes: all labels are -1 then, and nothing
         that needs the truth can be asked. Stated confidences may be any finite numbers then, the
         larger the more familiar, and need no `predicted`.
+    groups : Groups, optional
+        Which rows belong together; intervals and verdicts honour it.
+    weights : Weights, optional
+        How many rows each stands for; every number honours it.
 
     Raises
     ------
@@ -128,6 +235,8 @@ class Predictions:
     row_ids: tuple[str, ...] = ()
     renormalise: bool = False
     labelled: bool = True
+    groups: Groups | None = None
+    weights: Weights | None = None
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -140,9 +249,15 @@ class Predictions:
         names = tuple(self.class_names) or tuple(str(k) for k in range(self._column_count()))
         put(self, "class_names", names)
         put(self, "row_ids", tuple(self.row_ids))
-        _check(self)
-        extra = [self.predicted] if self.predicted is not None else []
+        extra: list[Int | Float] = [self.predicted] if self.predicted is not None else []
         flags = f"{self.task}|{self.kind}|{self.renormalise}|{'|'.join(names)}"
+        if self.groups is not None:
+            put(self, "groups", Groups(self.groups.name, frozen(self.groups.of_row)))
+            extra, flags = [*extra, self.groups.of_row], f"{flags}|groups"
+        if self.weights is not None:
+            put(self, "weights", Weights(self.weights.name, frozen(self.weights.of_row)))
+            extra, flags = [*extra, self.weights.of_row], f"{flags}|weights"
+        _check(self)
         put(self, "digest", digest(flags, self.scores, self.labels, *extra))
 
     def _column_count(self) -> int:
@@ -241,12 +356,16 @@ class Predictions:
             Confidence and whether it came true, (N,) each.
         """
         self._need_labels()
+        extents = (
+            None if self.groups is None else self.groups.of_row,
+            None if self.weights is None else self.weights.of_row,
+        )
         if target is None:
-            return Outcomes(self.rows.confidence, self.rows.correct)
+            return Outcomes(self.rows.confidence, self.rows.correct, *extents)
         present = (
             self.labels[:, target] == 1 if self.task is Task.MULTILABEL else self.labels == target
         )
-        return Outcomes(frozen(self.column(target)), frozen(present))
+        return Outcomes(frozen(self.column(target)), frozen(present), *extents)
 
     def _need_labels(self) -> None:
         if not self.labelled:
@@ -276,6 +395,10 @@ def _check(predictions: Predictions) -> None:
             f"scores are {scores.shape} and labels {labels.shape}",
             "give one 0/1 label for each score",
         )
+    for column in (predictions.groups, predictions.weights):
+        if column is not None and column.of_row.shape != (scores.shape[0],):
+            what = f"{scores.shape[0]} rows of scores and {column.of_row.size} of {column.name}"
+            raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
     low = 0 if predictions.labelled else -1
     top = (2 if task is Task.MULTILABEL else predictions.n_classes) if predictions.labelled else 0
     bad = np.argwhere((labels < low) | (labels >= top))

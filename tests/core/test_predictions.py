@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 
 
 def multiclass(scores, labels, kind=ScoreKind.LOGITS, **more):
@@ -202,3 +202,48 @@ def test_stated_scores_of_no_class_may_be_any_numbers_without_an_answer():
         Task.TOP_LABEL, ScoreKind.CONFIDENCE, np.array([-3.5, 12.0]), np.full(2, -1), labelled=False
     )
     assert (found.n, found.predicted) == (2, None)
+
+
+# Rows that belong together, and rows that stand for more than themselves ----------------------
+
+
+def test_groups_are_numbered_and_travel_with_the_outcomes():
+    groups = Groups.of("patient", ["b", "a", "b", "c"])
+    assert (groups.count, groups.of_row.tolist()) == (3, [1, 0, 1, 2])
+    file = multiclass(np.eye(4), [0, 1, 2, 3], groups=groups, weights=Weights.of("w", [1, 0, 2, 3]))
+    for target in (None, 2):
+        outcomes = file.outcomes(target)
+        assert outcomes.groups.tolist() == [1, 0, 1, 2]
+        assert outcomes.weights.tolist() == [1.0, 0.0, 2.0, 3.0]
+    plain = multiclass(np.eye(4), [0, 1, 2, 3])
+    assert plain.outcomes(None).groups is plain.outcomes(None).weights is None
+    digests = {plain.digest, file.digest, multiclass(np.eye(4), [0, 1, 2, 3], groups=groups).digest}
+    assert len(digests) == 3
+
+
+def test_weights_are_rows_and_fractions_are_scaled_to_as_many():
+    assert Weights.of("w", [2.0, 2.0, 0.0]).of_row.tolist() == [2.0, 2.0, 0.0]
+    np.testing.assert_allclose(Weights.of("w", [0.1, 0.3, 0.2]).of_row, [0.5, 1.5, 1.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("values", [[1, -1], [1, np.nan], [1, np.inf], [0, 0]])
+def test_weights_that_are_none_are_refused(values):
+    with pytest.raises(Refused) as caught:
+        Weights.of("w", np.array(values, float))
+    assert caught.value.code == "WEIGHTS"
+
+
+@pytest.mark.parametrize("values", [["a", "a"], ["a", " "]])
+def test_one_group_and_rows_without_one_are_refused(values):
+    with pytest.raises(Refused) as caught:
+        Groups.of("patient", values)
+    assert caught.value.code == "GROUPS"
+
+
+@pytest.mark.parametrize(
+    "more", [{"groups": Groups.of("g", ["a", "b"])}, {"weights": Weights.of("w", [1])}]
+)
+def test_groups_and_weights_have_an_entry_a_row(more):
+    with pytest.raises(Refused) as caught:
+        multiclass(np.eye(3), [0, 1, 2], **more)
+    assert caught.value.code == "LENGTH_MISMATCH"
