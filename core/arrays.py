@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
+Counts = npt.NDArray[Any]  # Any: rows are int64, or with weights float64
 T = TypeVar("T", bound=np.generic)
 Scores = npt.NDArray[np.float16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,7 @@ class Weights:
         Column that says so.
     of_row : (N,) float64
         At least 0, in units of rows: whole numbers stay as they are, so that weight 2 is the row
-        twice; others are scaled to sum to N.
+        twice; others are scaled to sum to the number of rows above 0.
     """
 
     name: str
@@ -126,7 +126,19 @@ class Weights:
             what = f"every weight in column {name} is 0"
             raise Refused("WEIGHTS", what, "give at least one row a weight above 0")
         whole = bool(np.all(weights == np.round(weights)))
-        return cls(name, weights if whole else weights * (weights.size / total))
+        return cls(name, weights if whole else weights * (np.count_nonzero(weights) / total))
+
+
+class Extents(NamedTuple):
+    """How far rows reach: which belong together, and how many each stands for; (N,) or None."""
+
+    groups: Int | None = None
+    weights: Float | None = None
+
+    @property
+    def independent(self) -> bool:
+        """Whether every row counts once and for itself."""
+        return self.groups is None and self.weights is None
 
 
 @dataclass(frozen=True)
@@ -273,6 +285,12 @@ class Predictions:
         return int(self.scores.shape[0])
 
     @property
+    def extents(self) -> Extents:
+        """Groups and weights of the rows, as arrays."""
+        groups = None if self.groups is None else self.groups.of_row
+        return Extents(groups, None if self.weights is None else self.weights.of_row)
+
+    @property
     def n_classes(self) -> int:
         """Number of classes; of labels for multilabel."""
         return len(self.class_names)
@@ -356,16 +374,12 @@ class Predictions:
             Confidence and whether it came true, (N,) each.
         """
         self._need_labels()
-        extents = (
-            None if self.groups is None else self.groups.of_row,
-            None if self.weights is None else self.weights.of_row,
-        )
         if target is None:
-            return Outcomes(self.rows.confidence, self.rows.correct, *extents)
+            return Outcomes(self.rows.confidence, self.rows.correct, *self.extents)
         present = (
             self.labels[:, target] == 1 if self.task is Task.MULTILABEL else self.labels == target
         )
-        return Outcomes(frozen(self.column(target)), frozen(present), *extents)
+        return Outcomes(frozen(self.column(target)), frozen(present), *self.extents)
 
     def _need_labels(self) -> None:
         if not self.labelled:

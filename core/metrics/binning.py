@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Float, Int
+from core.arrays import Counts, Float, Int
 from core.configs import BinRule
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import Ranked, interpolated
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class BinSums:
     Attributes
     ----------
     count, confidence, hits : (..., B) arrays
-        Number of rows, sum of their confidences, number that came true. Leading axes are
-        resamples; the three broadcast against each other.
+        Number of rows, sum of their confidences, number that came true; with weights, how many
+        rows they stand for. Leading axes are resamples; the three broadcast against each other.
     """
 
-    count: Int
+    count: Counts
     confidence: Float
-    hits: Int
+    hits: Counts
 
     @property
     def gap(self) -> Float:
@@ -75,8 +75,8 @@ def equal_mass_cuts(ranked: Ranked, n_bins: int) -> Int:
     inside a group of equal confidences moves to the nearer end of the group (the lower one when
     both are as near), and bins left empty by that disappear. At most min(B, N) bins.
     """
-    bins = min(n_bins, ranked.n)
-    size, longer = divmod(ranked.n, bins)
+    bins = min(n_bins, int(ranked.total))
+    size, longer = divmod(ranked.total, bins)
     k = np.arange(bins + 1)
     return keep_ties(ranked, k * size + np.minimum(k, longer))
 
@@ -84,14 +84,15 @@ def equal_mass_cuts(ranked: Ranked, n_bins: int) -> Int:
 def rank_cuts(ranked: Ranked, n_bins: int) -> Int:
     """Return cuts where the bin of rank r is floor(r B / N), ties kept together."""
     k = np.arange(n_bins + 1, dtype=np.int64)
-    return keep_ties(ranked, -(-k * ranked.n // n_bins))
+    return keep_ties(ranked, -(-k * ranked.total // n_bins))
 
 
-def keep_ties(ranked: Ranked, wanted: Int) -> Int:
-    """Move each wanted rank to the nearest end of a group of ties; drop doubles."""
-    at = np.clip(np.searchsorted(ranked.cuts, wanted), 1, len(ranked.cuts) - 1)
-    lower, upper = ranked.cuts[at - 1], ranked.cuts[at]
-    return np.unique(np.where(wanted - lower <= upper - wanted, lower, upper))
+def keep_ties(ranked: Ranked, wanted: Counts) -> Int:
+    """Return the rank nearest to each weight from below, at an end of ties; drop doubles."""
+    ends = ranked.sum_weights[ranked.cuts]
+    at = np.clip(np.searchsorted(ends, wanted), 1, len(ends) - 1)
+    lower = wanted - ends[at - 1] <= ends[at] - wanted
+    return np.unique(np.where(lower, ranked.cuts[at - 1], ranked.cuts[at]))
 
 
 def interpolated_edges(ranked: Ranked, n_bins: int) -> Float:
@@ -100,8 +101,10 @@ def interpolated_edges(ranked: Ranked, n_bins: int) -> Float:
     They are `np.interp(linspace(0, N, B + 1), arange(N), sorted)`, from the smallest confidence
     to the largest (Mukhoti et al. 2020, released code).
     """
-    at = np.linspace(0, ranked.n, n_bins + 1)
-    return np.interp(at, np.arange(ranked.n), ranked.confidence)
+    at = np.linspace(0, ranked.total, n_bins + 1)
+    if ranked.weights is None:
+        return np.interp(at, np.arange(ranked.n), ranked.confidence)
+    return interpolated(ranked.confidence, ranked.sum_weights, at)
 
 
 def interpolated_cuts(ranked: Ranked, n_bins: int) -> Int:
@@ -128,6 +131,5 @@ def edges_of(ranked: Ranked, cuts: Int, n_bins: int, rule: BinRule) -> Float:
 
 def sums(ranked: Ranked, cuts: Int) -> BinSums:
     """Return the sums between neighbouring cuts."""
-    return BinSums(
-        np.diff(cuts), np.diff(ranked.sum_confidence[cuts]), np.diff(ranked.sum_correct[cuts])
-    )
+    sums_of = ranked.sum_weights, ranked.sum_confidence, ranked.sum_correct
+    return BinSums(*(np.diff(running[cuts]) for running in sums_of))

@@ -10,7 +10,7 @@ from core.arrays import Bool, Float, Int, sigmoid
 from core.defaults import LEVEL
 from core.metrics.intervals import quantile, wilson
 from core.metrics.lowess import FRAC, Cells, Lowess
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import Ranked, interpolated, running_sum
 from core.metrics.records import Setting
 from core.predictions import Outcomes
 
@@ -101,9 +101,17 @@ def curve_errors(ranked: Ranked) -> tuple[dict[str, float], dict[str, Setting]]:
     fitted = Lowess(Cells.of(ranked))
     cells = fitted.cells
     shares = np.interp(ranked.confidence, cells.claim, fitted.shares)
-    off = np.sort(np.abs(shares - ranked.confidence))
-    half, most = np.quantile(off, [0.5, 0.9])
-    values = (off.sum() / off.size, half, most, off[-1])
+    off = np.abs(shares - ranked.confidence)
+    order = np.argsort(off, kind="stable")
+    off = off[order]
+    if ranked.weights is None:
+        half, most = np.quantile(off, [0.5, 0.9])
+        values = (off.sum() / off.size, half, most, off[-1])
+    else:
+        rows = ranked.weights[order]
+        running = np.concatenate([[0.0], running_sum(rows)])
+        half, most = interpolated(off, running, np.array([0.5, 0.9]) * (ranked.total - 1.0))
+        values = (off @ rows / ranked.total, half, most, off[-1])
     return dict(zip(ERRORS, map(float, values), strict=True)), smoother(cells)
 
 

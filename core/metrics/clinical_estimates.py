@@ -7,9 +7,10 @@ import numpy as np
 from core.arrays import Float, Int
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts
 from core.metrics.clinical_curve import ERRORS, cell_errors, curve_errors
-from core.metrics.clinical_fit import recalibration
-from core.metrics.clinical_scores import brier_skill, spiegelhalter
+from core.metrics.clinical_fit import recalibrated
+from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
 from core.metrics.estimates import Estimate, Prepared, floor_of
+from core.metrics.grouped import groups_of, sum_variance, weights_of
 from core.metrics.intervals import basic, percentile, quantile
 from core.metrics.lowess import Cells, Lowess
 from core.metrics.records import Score, Setting
@@ -63,8 +64,7 @@ def curve_estimates(prepared: Prepared, *, level: float) -> dict[str, Estimate]:
 def clinical_scores(prepared: Prepared, *, level: float) -> dict[str, Score]:
     """Return both intercepts, the slope, Spiegelhalter's z and the Brier skill of one target."""
     ranked = prepared.ranked
-    p, y = ranked.confidence, ranked.correct
-    fit = recalibration(p, y, level)
+    fit = recalibrated(ranked, level)
     parts = dict(zip(FITS, (fit.in_the_large, fit.slope, fit.intercept), strict=True))
     scores = {
         metric: Score(**{**vars(score), "settings": {"of": prepared.of, **score.settings}})
@@ -79,10 +79,11 @@ def clinical_scores(prepared: Prepared, *, level: float) -> dict[str, Score]:
 def _test(prepared: Prepared, level: float) -> Score:
     """Return Spiegelhalter's z with its p-value; a test statistic has no interval."""
     ranked = prepared.ranked
-    z, chance = spiegelhalter(ranked.confidence, ranked.correct)
+    z = spiegelhalter_z(ranked)
     if math.isnan(z):
         reason = "every stated risk is 0, 0.5 or 1"
         return Score("spiegelhalter_z", None, None, None, level, ranked.n, {}, reason)
+    chance = math.erfc(abs(z) / math.sqrt(2.0))
     settings: dict[str, Setting] = {"of": prepared.of, "p_value": chance}
     reason = "a test statistic: beyond 1.96 either way in 5 of 100 calibrated samples"
     return Score("spiegelhalter_z", z, None, None, level, ranked.n, settings, reason)
@@ -91,16 +92,20 @@ def _test(prepared: Prepared, level: float) -> Score:
 def _skill(prepared: Prepared, level: float) -> Score:
     """Return the Brier skill with its interval by the delta method."""
     ranked = prepared.ranked
-    n, share, value = ranked.n, ranked.hits / ranked.n, brier_skill(ranked)
+    n, share, value = ranked.n, ranked.hits / ranked.total, brier_skill(ranked)
     if math.isnan(value):
         reason = f"only one outcome is present: {ranked.hits} of {n} rows are events"
         return Score("brier_skill", None, None, None, level, n, {}, reason)
     spread = share * (1.0 - share)
     squares = (ranked.confidence - ranked.correct) ** 2
-    mean = float(squares.sum()) / n
+    weights = weights_of(ranked)
+    mean = float(weights @ squares) / ranked.total
     lean = (1.0 - 2.0 * share) * (ranked.correct - share)
     each = (squares - mean) / spread - mean * lean / spread**2
-    half = quantile(level) * float(np.sqrt((each**2).sum())) / n
+    variance = float((each**2).sum())
+    if not ranked.independent:
+        variance = sum_variance(weights * each, groups_of(ranked))
+    half = quantile(level) * variance**0.5 / ranked.total
     settings: dict[str, Setting] = {
         "of": prepared.of,
         "interval": "delta method",

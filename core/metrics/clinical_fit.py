@@ -12,10 +12,12 @@ import numpy as np
 
 from core.arrays import Bool, Float, sigmoid
 from core.defaults import LEVEL
+from core.metrics.binning import sums
+from core.metrics.grouped import effective_share, groups_of, weights_of
 from core.metrics.intervals import quantile, wilson
 from core.metrics.ranked import Ranked
 from core.metrics.records import Score, Setting
-from core.predictions import Outcomes
+from core.predictions import Extents, Outcomes
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
 EXTREME: Final = 1e-6  # rows nearer to 0 or 1 can decide a slope by themselves
@@ -25,6 +27,8 @@ CLOSE: Final = 1e-10  # a step in standardised logits that ends the search
 SAME: Final = 1e-9  # logits closer than this state the same risk
 JOINT: Final = "logistic on logit(p), slope and intercept together"
 WALD: Final = "Wald"
+SANDWICH: Final = "Wald, sandwich over groups"
+INDEPENDENT: Final = Extents()
 SHARE: Final = "Wilson interval of the share, stated risk taken as given"
 Found = Sequence[float] | str  # value, low, high, or why there are none
 
@@ -72,7 +76,9 @@ class Recalibration:
     swayed: bool
 
 
-def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
+def recalibration(
+    p: Float, y: Bool, level: float = LEVEL, *, extents: Extents = INDEPENDENT
+) -> Recalibration:
     """Return calibration in the large, slope and intercept, O:E and the mean difference.
 
     Parameters
@@ -84,14 +90,20 @@ def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
     level : float
         Of the intervals: Wald for the regressions; for the last two Wilson's of the share of
         events, with the stated risk taken as given.
+    extents : Extents
+        Groups and weights of the rows. With either the regressions' variances are sandwiches over
+        the groups, times G / (G - 1), and the share counts its effective rows.
     """
-    claims = _Claims.of(p, y)
-    n, events = int(claims.rows.sum()), int(claims.events.sum())
-    mean = float(claims.rows @ claims.p / n)
-    share = (events / n, *map(float, wilson(np.array(events), np.array(n), level)))
+    ranked = Ranked.of(Outcomes(p, y, *extents))
+    claims = _Claims.of(ranked)
+    n, events, total = ranked.n, ranked.hits, float(ranked.total)
+    mean, rate = float(claims.rows @ claims.p / total), events / total
+    worth = effective_share(ranked, ranked.correct)
+    share = (rate, *map(float, wilson(np.array(rate * worth), np.array(worth), level)))
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)
     slope, line = (lines, lines) if isinstance(lines, str) else lines
+    wald = WALD if ranked.independent else SANDWICH
 
     def score(metric: str, found: Found, **settings: Setting) -> Score:
         both = {**settings, "events": events, "clipped": claims.clipped}
@@ -101,13 +113,13 @@ def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
         return Score(metric, value, low, high, level, n, both)
 
     return Recalibration(
-        score("citl", large, fit="offset logit(p), slope held at 1", interval=WALD),
-        score("slope", slope, fit=JOINT, interval=WALD),
-        score("intercept", line, fit=JOINT, interval=WALD),
+        score("citl", large, fit="offset logit(p), slope held at 1", interval=wald),
+        score("slope", slope, fit=JOINT, interval=wald),
+        score("intercept", line, fit=JOINT, interval=wald),
         score("observed_expected", ratio, interval=SHARE),
         score("difference", [s - mean for s in share], interval=SHARE),
         n,
-        events,
+        int(np.count_nonzero(ranked.correct)),
         claims.clipped,
         int(np.count_nonzero((p < EXTREME) | (p > 1.0 - EXTREME))),
         _swayed(claims, slope, level),
@@ -116,17 +128,23 @@ def recalibration(p: Float, y: Bool, level: float = LEVEL) -> Recalibration:
 
 def citl(ranked: Ranked) -> float:
     """Return calibration in the large; NaN where only one outcome is present."""
-    return _value(recalibration(ranked.confidence, ranked.correct).in_the_large)
+    return _value(recalibrated(ranked).in_the_large)
 
 
 def slope(ranked: Ranked) -> float:
     """Return the calibration slope; NaN where it cannot be estimated."""
-    return _value(recalibration(ranked.confidence, ranked.correct).slope)
+    return _value(recalibrated(ranked).slope)
 
 
 def intercept(ranked: Ranked) -> float:
     """Return the calibration intercept fitted with the slope; NaN where it has no estimate."""
-    return _value(recalibration(ranked.confidence, ranked.correct).intercept)
+    return _value(recalibrated(ranked).intercept)
+
+
+def recalibrated(ranked: Ranked, level: float = LEVEL) -> Recalibration:
+    """Return the same of sorted rows, with their groups and weights."""
+    extents = Extents(ranked.groups, ranked.weights)
+    return recalibration(ranked.confidence, ranked.correct, level, extents=extents)
 
 
 def _value(score: Score) -> float:
@@ -140,7 +158,7 @@ def _swayed(claims: "_Claims", slope: Found, level: float) -> bool:
         return False
     if not inside.any():
         return True
-    rest = _joint(claims.of_those(inside), level)
+    rest = _joint(claims.of_those(inside), level, whole=False)
     if isinstance(rest, str) or isinstance(rest[0], str):
         return True
     value, low, high = slope
@@ -156,28 +174,48 @@ class _Claims:
     rows: Float
     events: Float
     clipped: int
+    ranked: Ranked  # the rows themselves, for variances by group
 
     @classmethod
-    def of(cls, p: Float, y: Bool) -> "_Claims":
-        ranked = Ranked.of(Outcomes(p, y))
+    def of(cls, ranked: Ranked) -> "_Claims":
         distinct = ranked.confidence[ranked.cuts[:-1]]
-        rows, events = np.diff(ranked.cuts), np.diff(ranked.sum_correct[ranked.cuts])
+        rows, events = sums(ranked, ranked.cuts).count, np.diff(ranked.sum_correct[ranked.cuts])
         inside = np.clip(distinct, CLIP, 1.0 - CLIP)
-        clipped = int(rows[(distinct == 0.0) | (distinct == 1.0)].sum())
+        extreme = (distinct == 0.0) | (distinct == 1.0)
+        clipped = int(np.diff(ranked.cuts)[extreme].sum())
         logit = np.log(inside) - np.log1p(-inside)
-        return cls(distinct, logit, rows.astype(np.float64), events.astype(np.float64), clipped)
+        sums_of = rows.astype(np.float64), events.astype(np.float64)
+        return cls(distinct, logit, *sums_of, clipped, ranked)
 
     def of_those(self, kept: Bool) -> "_Claims":
-        """Return the claims that are kept."""
+        """Return the claims that are kept; of their rows only the sums are."""
         rows, events = self.rows[kept], self.events[kept]
-        return _Claims(self.p[kept], self.logit[kept], rows, events, self.clipped)
+        return _Claims(self.p[kept], self.logit[kept], rows, events, self.clipped, self.ranked)
+
+    def meat(self, share: Float, design: Float) -> Float:
+        """Return the summed squares of the groups' scores, (d, d), times G / (G - 1).
+
+        Parameters
+        ----------
+        share : (D,) float64
+            Fitted share of each claim.
+        design : (D, d) float64
+            Regressors of each claim.
+        """
+        ranked, groups = self.ranked, groups_of(self.ranked)
+        claim = np.repeat(np.arange(self.p.size), np.diff(ranked.cuts))
+        residual = weights_of(ranked) * (ranked.correct - share[claim])
+        scores = np.stack(
+            [np.bincount(groups, residual * column[claim]) for column in design.T], axis=1
+        )
+        return np.asarray(scores.T @ scores * len(scores) / max(len(scores) - 1, 1))
 
 
 def _one_sided(claims: _Claims) -> str:
-    n, events = int(claims.rows.sum()), int(claims.events.sum())
+    n, events = claims.rows.sum(), claims.events.sum()
     if 0 < events < n:
         return ""
-    return f"only one outcome is present: {events} of {n} rows are events"
+    return f"only one outcome is present: {events:g} of {n:g} rows are events"
 
 
 def _in_the_large(claims: _Claims, level: float) -> Found:
@@ -204,12 +242,18 @@ def _in_the_large(claims: _Claims, level: float) -> Found:
         if done:
             break
     share = sigmoid(logit + at)
-    half = quantile(level) / float(np.sqrt(rows @ (share * (1.0 - share))))
+    variance = 1.0 / float(rows @ (share * (1.0 - share)))
+    if not claims.ranked.independent:
+        variance *= variance * float(claims.meat(share, np.ones((rows.size, 1)))[0, 0])
+    half = quantile(level) * variance**0.5
     return at, at - half, at + half
 
 
-def _joint(claims: _Claims, level: float) -> tuple[Found, Found] | str:
-    """Return slope and intercept with their intervals, or why there are none."""
+def _joint(claims: _Claims, level: float, *, whole: bool = True) -> tuple[Found, Found] | str:
+    """Return slope and intercept with their intervals, or why there are none.
+
+    `whole` is False for some of the claims, where the values are asked for alone.
+    """
     reason = _one_sided(claims) or _separated(claims)
     if reason:
         return reason
@@ -220,6 +264,8 @@ def _joint(claims: _Claims, level: float) -> tuple[Found, Found] | str:
     try:
         beta, information = _newton(design, rows, claims.events)
         spread = np.linalg.inv(information)
+        if whole and not claims.ranked.independent:
+            spread = spread @ claims.meat(sigmoid(design @ beta), design) @ spread
     except np.linalg.LinAlgError:
         return "separated but for rows whose stated risks hardly differ"
     # back from the standardised logit: slope b1 / s, intercept b0 - b1 m / s

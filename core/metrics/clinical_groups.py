@@ -15,7 +15,7 @@ from core.defaults import FEW_EVENTS, LEVEL, N_BINS, N_RESAMPLES, SEED
 from core.metrics import estimates
 from core.metrics.clinical_fit import Recalibration, recalibration
 from core.metrics.estimates import Prepared
-from core.metrics.intervals import Resamples
+from core.metrics.group_resamples import resamples_of
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor, Score
 from core.predictions import Outcomes
@@ -164,7 +164,7 @@ def subgroups(
     for name in groups.order:
         rows = names == name
         fit = recalibration(p[rows], y[rows], level)
-        resamples = Resamples.of(Ranked.of(Outcomes(p[rows], y[rows])), n_resamples, seed)
+        resamples = resamples_of(Ranked.of(Outcomes(p[rows], y[rows])), n_resamples, seed)
         prepared = Prepared(name, 1, "subgroup", resamples, n_resamples, seed)
         ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
         found.append(Subgroup(name, fit, ece, floor, too_few(fit.n, fit.events)))

@@ -7,6 +7,7 @@ import numpy as np
 
 from core.arrays import Bool, Float
 from core.metrics.binning import equal_mass_cuts, sums
+from core.metrics.grouped import groups_of, weights_of
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 
@@ -31,12 +32,18 @@ def spiegelhalter(p: Float, y: Bool) -> tuple[float, float]:
 
 
 def spiegelhalter_z(ranked: Ranked) -> float:
-    """Return Spiegelhalter's z; about standard normal for a calibrated score, NaN as above."""
-    p, weight = ranked.confidence, 1.0 - 2.0 * ranked.confidence
-    variance = float((weight**2 * p * (1.0 - p)).sum())
+    """Return Spiegelhalter's z; about standard normal for a calibrated score, NaN as above.
+
+    With groups or weights the variance is that of the groups' sums.
+    """
+    p, lean = ranked.confidence, 1.0 - 2.0 * ranked.confidence
+    variance = float((lean**2 * p * (1.0 - p)).sum())
     if variance == 0.0:
         return float("nan")
-    return float(((ranked.correct - p) * weight).sum()) / float(np.sqrt(variance))
+    each = weights_of(ranked) * (ranked.correct - p) * lean
+    if not ranked.independent:
+        variance = float((np.bincount(groups_of(ranked), each) ** 2).sum())
+    return float(each.sum()) / float(np.sqrt(variance)) if variance else float("nan")
 
 
 def brier_skill(ranked: Ranked) -> float:
@@ -44,11 +51,13 @@ def brier_skill(ranked: Ranked) -> float:
 
     At most 1; 0 for a score that states v for every row; NaN where one outcome is present.
     """
-    share = ranked.hits / ranked.n
+    share = ranked.hits / ranked.total
     if share in {0.0, 1.0}:
         return float("nan")
     squares = (ranked.confidence - ranked.correct) ** 2
-    return 1.0 - float(squares.sum() / ranked.n) / (share * (1.0 - share))
+    if ranked.weights is not None:
+        squares *= ranked.weights
+    return 1.0 - float(squares.sum() / ranked.total) / (share * (1.0 - share))
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from core import defaults
-from core.arrays import Float, Int
+from core.arrays import Bool, Counts, Float, Int
 from core.configs import BinRule
 from core.metrics import METRICS, binning, top_label
 from core.metrics.classwise import ClassBins
+from core.metrics.grouped import (
+    Cells,
+    effective_rows,
+    effective_share,
+    mean_draws,
+)
 from core.metrics.intervals import (
     RANK_CELLS,
     Resamples,
@@ -25,6 +31,7 @@ from core.metrics.ranking import auprc, auroc, auroc_error
 from core.metrics.records import BinTable, Floor, Gap, Score, Setting
 from core.metrics.selective import area, aurc
 from core.metrics.smooth import smece, smece_draws
+from core.predictions import Extents
 
 BASIC = "basic bootstrap, from 0 within the noise floor"
 BASIC_GAP = f"{BASIC}, reaching the signed gap's interval"
@@ -75,7 +82,15 @@ class Prepared:
             "interval": interval,
             "resamples": self.n_resamples,
             "seed": self.seed,
+            **resampled_by(self.ranked),
         }
+
+
+def resampled_by(ranked: Ranked) -> dict[str, Setting]:
+    """Return what is drawn as one, for settings; nothing where every row counts for itself."""
+    if ranked.independent:
+        return {}
+    return {"resampled_by": "row" if ranked.groups is None else "group"}
 
 
 @dataclass(frozen=True)
@@ -150,7 +165,7 @@ def _from_cuts(
     level: float,
 ) -> Estimate:
     value, cuts, statistic, settings = found
-    resamples, n = prepared.resamples, prepared.ranked.n
+    resamples, n = prepared.resamples, prepared.ranked.total
     draws = statistic(resamples.bootstrap(cuts), n)
     floor = floor_of(statistic(resamples.floor(cuts), n))
     # resamples scatter around the sample's own error, from which nothing is taken off
@@ -186,7 +201,7 @@ def floor_of(draws: Float) -> Floor:
 
 def smooth(prepared: Prepared, *, method: str, level: float, n_resamples: int) -> Estimate:
     """Return smECE; interval and floor from the exact kernel, bandwidth searched every time."""
-    resamples, n = prepared.resamples, prepared.ranked.n
+    resamples, n = prepared.resamples, prepared.ranked.total
     cuts = resamples.cuts
     own = resamples.observed(cuts)
     where = np.clip(own.confidence / own.count, 0.0, 1.0)
@@ -220,18 +235,38 @@ def classwise(prepared: Prepared, classes: ClassBins, *, level: float) -> Estima
     return Score(**{**vars(score), "settings": {**score.settings, "of": "every_class"}}), floors
 
 
-def proportion(metric: str, k: int, n: int, level: float, settings: dict[str, Setting]) -> Score:
-    """Return k of n with Wilson's interval; undefined where n is 0."""
+def proportion(
+    metric: str, ranked: Ranked, hits: Bool, level: float, rows: slice = slice(None)
+) -> Score:
+    """Return the share of hits among some sorted rows, with Wilson's interval.
+
+    Undefined where there are no rows.
+    """
+    n = len(range(*rows.indices(ranked.n)))
+    settings: dict[str, Setting] = {"of": "top_label"}
     if n == 0:
         return Score(metric, None, None, None, level, 0, settings, "no row is that confident")
-    low, high = wilson(np.array(k), np.array(n), level)
-    return Score(
-        metric, k / n, float(low), float(high), level, n, {**settings, "interval": "Wilson"}
-    )
+    weights = None if ranked.weights is None else ranked.weights[rows]
+    share = float(np.average(hits[rows], weights=weights))
+    worth = effective_share(ranked, hits, rows)
+    low, high = wilson(np.array(share * worth), np.array(worth), level)
+    settings |= {"interval": "Wilson", **worth_of(ranked, worth)}
+    return Score(metric, share, float(low), float(high), level, n, settings)
+
+
+def worth_of(ranked: Ranked, worth: float) -> dict[str, Setting]:
+    """Return the effective rows of an interval for settings, where they are not the rows."""
+    return {} if ranked.independent else {"effective_rows": round(worth, 1)}
 
 
 def row_mean(
-    metric: str, values: Float, *, level: float, draws: tuple[int, int, int], value: float
+    metric: str,
+    values: Float,
+    *,
+    level: float,
+    draws: tuple[int, int, int],
+    value: float,
+    extents: Extents,
 ) -> Score:
     """Return the mean of per-row values; `draws` are resamples, seed and stream."""
     n_resamples, seed, stream = draws
@@ -239,7 +274,11 @@ def row_mean(
     if values.size < 2:
         return Score(metric, value, None, None, level, values.size, settings, ONE_ROW)
     rng = np.random.default_rng([seed, stream])
-    low, high = mean_interval(values, n_resamples, level, rng)
+    if extents.independent:
+        low, high = mean_interval(values, n_resamples, level, rng)
+    else:
+        low, high = percentile(mean_draws(values, extents, n_resamples, rng), level)
+        settings["resampled_by"] = "row" if extents.groups is None else "group"
     return Score(metric, value, min(low, value), max(high, value), level, values.size, settings)
 
 
@@ -247,32 +286,48 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
     """Return the area under risk and coverage of the answers given."""
     rng = np.random.default_rng([seed, STREAM_AURC])
     cuts = binning.equal_mass_cuts(ranked, RANK_CELLS)
-    count, hits = draw(ranked, cuts, n_resamples, rng)
-    draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.n)
+    count, hits = _drawn(ranked, cuts, n_resamples, rng)
+    draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
     low, high = percentile(draws, level)
     settings: dict[str, Setting] = {
         "of": "top_label",
         "interval": PERCENTILE,
-        "resamples": n_resamples,
+        "resamples": len(draws),
         "seed": seed,
+        **resampled_by(ranked),
     }
     return Score("aurc", value, min(low, value), max(high, value), level, ranked.n, settings)
 
 
+def _drawn(
+    ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator
+) -> tuple[Counts, Counts]:
+    """Return rows and hits of each cell in resamples of rows, or of groups, (R, C) each."""
+    if ranked.independent:
+        return draw(ranked, cuts, n_resamples, rng)
+    cells = Cells.of(ranked, cuts)
+    count, _, hits = cells.bootstrap(cells.rounds(n_resamples), rng)
+    return count, hits
+
+
 def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
     """Return AUROC (DeLong) and average precision, both with intervals on the logit scale."""
-    positives, n = ranked.hits, ranked.n
+    positives, total, n = ranked.hits, ranked.total, ranked.n
     settings: dict[str, Setting] = {"of": of, "positives": positives}
-    if positives in {0, n}:
-        reason = f"only one outcome is present: {positives} of {n} rows are positive"
+    if positives in {0, total}:
+        reason = f"only one outcome is present: {positives:g} of {total:g} rows are positive"
         return {
             metric: Score(metric, None, None, None, level, n, settings, reason)
             for metric in ("auroc", "auprc")
         }
     area_roc, precision = auroc(ranked), auprc(ranked)
-    smaller = min(positives, n - positives)
-    spread = np.sqrt(precision * (1 - precision) / positives)
+    worth = effective_share(ranked, ranked.correct)
+    scale = worth / total  # rows that are alike tell less
+    smaller = min(positives, total - positives) * scale
+    delong = "DeLong, logit scale" if ranked.independent else "DeLong by group, logit scale"
+    spread = np.sqrt(precision * (1 - precision) / (positives * scale))
+    extra = worth_of(ranked, worth)
     return {
         "auroc": Score(
             "auroc",
@@ -280,15 +335,15 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
             *logit_interval(area_roc, auroc_error(ranked), smaller, level),
             level,
             n,
-            {**settings, "interval": "DeLong, logit scale"},
+            {**settings, "interval": delong, **extra},
         ),
         "auprc": Score(
             "auprc",
             precision,
-            *logit_interval(precision, float(spread), positives, level),
+            *logit_interval(precision, float(spread), positives * scale, level),
             level,
             n,
-            {**settings, "interval": "binomial, logit scale"},
+            {**settings, "interval": "binomial, logit scale", **extra},
         ),
     }
 
@@ -307,15 +362,18 @@ def bin_table(prepared: Prepared, n_bins: int, rule: BinRule, level: float) -> B
     edges = binning.edges_of(ranked, cuts, n_bins, rule)
     own = binning.sums(ranked, cuts)
     count = np.where(own.count > 0, own.count, np.nan)
-    ci_low, ci_high = wilson(own.hits, own.count, level)
+    share, worth = own.hits / count, effective_rows(ranked, cuts)
+    ci_low, ci_high = wilson(share * worth, worth, level)
     tails = [(1 - level) / 2, (1 + level) / 2]
     band = np.quantile(prepared.resamples.floor(cuts).hits, tails, axis=0) / count
+    if not ranked.independent:  # residuals with a random sign know no bounds
+        band = np.clip(band, 0.0, 1.0)
     return BinTable(
         edges[:-1],
         edges[1:],
-        own.count,
+        np.diff(cuts),
         own.confidence / count,
-        own.hits / count,
+        share,
         ci_low,
         ci_high,
         band[0],

@@ -13,7 +13,8 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.defaults import N_BINS_MAX, N_BINS_MIN
-from core.metrics.binning import CUTS, BinSums
+from core.metrics.binning import CUTS, BinSums, sums
+from core.metrics.grouped import effective_share
 from core.metrics.ranked import Ranked
 
 RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
@@ -112,7 +113,7 @@ def mean_interval(
     return percentile(np.clip(draws, ordered[0], ordered[-1]), level)
 
 
-def logit_interval(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+def logit_interval(value: float, error: float, n: float, level: float) -> tuple[float, float]:
     """Return a normal interval on the logit scale for a share-like value in [0, 1].
 
     Where the value is 0 or 1, or its standard error 0, the logit tells nothing: Wilson's
@@ -132,6 +133,13 @@ def draw(ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator) 
     count, hits = np.diff(cuts), np.diff(ranked.sum_correct[cuts])
     drawn = rng.multinomial(ranked.n, count / ranked.n, size=n_resamples)
     return drawn, rng.binomial(drawn, hits / count)
+
+
+def all_cuts(ranked: Ranked, n_bins: int) -> Int:
+    """Return the union of all cuts that a slider, or that number of bins, can ask for."""
+    wanted = sorted({*range(N_BINS_MIN, N_BINS_MAX + 1), n_bins})
+    edges = [rule(ranked, bins) for bins in wanted for rule in CUTS.values()]
+    return np.unique(np.concatenate([[0], *edges, [ranked.n]]))
 
 
 @dataclass(frozen=True)
@@ -174,9 +182,7 @@ class Resamples:
         n_bins : int
             A number of bins outside 5..50 that will be asked for.
         """
-        wanted = sorted({*range(N_BINS_MIN, N_BINS_MAX + 1), n_bins})
-        edges = [rule(ranked, bins) for bins in wanted for rule in CUTS.values()]
-        cuts = np.unique(np.concatenate([[0], *edges, [ranked.n]]))
+        cuts = all_cuts(ranked, n_bins)
         rng = np.random.default_rng(seed)
         count, hits = draw(ranked, cuts, n_resamples, rng)
         rows = np.diff(cuts)
@@ -215,12 +221,7 @@ class Resamples:
 
     def observed(self, cuts: Int) -> BinSums:
         """Return the sums between cuts of the rows themselves, at the cuts we have, (B,)."""
-        own = self.cuts[self.columns(cuts)]
-        return BinSums(
-            np.diff(own),
-            np.diff(self.ranked.sum_confidence[own]),
-            np.diff(self.ranked.sum_correct[own]),
-        )
+        return sums(self.ranked, self.cuts[self.columns(cuts)])
 
     def gap_interval(self, level: float) -> tuple[float, float]:
         """Return the percentile interval of mean confidence minus share that came true.
@@ -229,10 +230,13 @@ class Resamples:
         Wilson's interval of the share is subtracted from the mean confidence.
         """
         ranked = self.ranked
-        if 0 < ranked.hits < ranked.n:
-            return percentile((self.confidence[:, -1] - self.hits[:, -1]) / ranked.n, level)
-        low, high = wilson(np.array(ranked.hits), np.array(ranked.n), level)
-        mean = ranked.sum_confidence[-1] / ranked.n
+        share = ranked.hits / ranked.total
+        if 0.0 < share < 1.0:
+            draws = (self.confidence[:, -1] - self.hits[:, -1]) / ranked.total
+            return percentile(draws, level)
+        rows = effective_share(ranked, ranked.correct)
+        low, high = wilson(np.array(share * rows), np.array(rows), level)
+        mean = ranked.sum_confidence[-1] / ranked.total
         return float(mean - high), float(mean - low)
 
 

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from core.arrays import Float, Int
+from core.arrays import Counts, Float, Int
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts, sums
 from core.metrics.ranked import Ranked
 
@@ -30,14 +30,14 @@ class Cells:
     claim : (C,) float64
         Their mean claim, ascending.
     rows, events : (C,) int64
-        How many rows, at least 1, and how many came true.
+        How many rows, at least 1, and how many came true; with weights float64.
     exact : bool
         Whether every distinct claim is a cell of its own.
     """
 
     claim: Float
-    rows: Int
-    events: Int
+    rows: Counts
+    events: Counts
     exact: bool
 
     @classmethod
@@ -83,7 +83,7 @@ class Lowess:
         weight = (1.0 - share**3) ** 3
         return weight, weight * away, weight * away**2
 
-    def fit(self, rows: Float | Int, events: Float | Int) -> Float:
+    def fit(self, rows: Counts, events: Counts) -> Float:
         """Return the smoothed share at every cell, (..., C), unclipped.
 
         Parameters
@@ -120,20 +120,28 @@ class Lowess:
         return np.clip(self.fit(self.cells.rows, self.cells.events), 0.0, 1.0)
 
 
-def reaches(claim: Float, rows: Int, frac: float = FRAC) -> Float:
+def reaches(claim: Float, rows: Counts, frac: float = FRAC) -> Float:
     """Return the distance of each claim to the farthest of its nearest rows, (C,).
 
     Parameters
     ----------
     claim : (C,) float64
         Ascending.
-    rows : (C,) int64
+    rows : (C,) int64, or float64 with weights
         Rows of each.
     frac : float
         Of all rows; at least two are near.
     """
-    each = np.repeat(claim, rows)
-    near = min(max(int(frac * each.size + 1e-10), 2), each.size)
-    ends = each[: each.size - near] + each[near:]
-    first = np.searchsorted(ends, 2.0 * claim, side="left")
-    return np.maximum(claim - each[first], each[first + near - 1] - claim)
+    before = np.concatenate([[0], np.cumsum(rows)])
+    total = before[-1]
+    near = min(max(int(frac * total + 1e-10), 2), total)
+    last = np.searchsorted(before, before[:-1] + near * (1.0 - 1e-12)) - 1  # of the rows from each
+    starts = int(np.searchsorted(last, claim.size))
+    low, high = claim[:starts], claim[last[:starts]]
+    after = np.searchsorted(low + high, 2.0 * claim, side="left")
+
+    def reach(start: Int) -> Float:
+        at = np.clip(start, 0, starts - 1)
+        return np.asarray(np.maximum(claim - low[at], high[at] - claim))
+
+    return np.minimum(reach(after), reach(after - 1))

@@ -3,12 +3,16 @@
 import numpy as np
 
 from core.arrays import Float
-from core.predictions import Predictions
+from core.predictions import Predictions, Weights
 
 
-def mean(values: Float) -> float:
-    """Return the mean, bit-equal under any order of the values."""
-    return float(np.sort(values).sum() / values.size)
+def mean(values: Float, weights: Weights | None = None) -> float:
+    """Return the mean, bit-equal under any order of the rows."""
+    if weights is None:
+        return float(np.sort(values).sum() / values.size)
+    counted = weights.of_row > 0.0  # a row of weight 0 adds nothing, were its value infinite
+    products = np.sort(values[counted] * weights.of_row[counted])
+    return float(products.sum() / np.sort(weights.of_row).sum())
 
 
 def nll_rows(predictions: Predictions, *, clip: float | None = None) -> Float:
@@ -32,7 +36,7 @@ def nll(predictions: Predictions, *, clip: float | None = None) -> float:
 
     From log-softmax, never log(softmax), and unclipped unless `clip` says so.
     """
-    return mean(nll_rows(predictions, clip=clip))
+    return mean(nll_rows(predictions, clip=clip), predictions.weights)
 
 
 def brier(predictions: Predictions) -> float:
@@ -40,4 +44,4 @@ def brier(predictions: Predictions) -> float:
 
     Twice the clinical Brier score for two classes, K times the "mean squared error" variant.
     """
-    return mean(predictions.rows.brier)
+    return mean(predictions.rows.brier, predictions.weights)

@@ -3,13 +3,15 @@
 import numpy as np
 
 from core.arrays import Float
+from core.metrics.grouped import groups_of, sum_variance, weights_of
 from core.metrics.ranked import Ranked
 
 
 def _groups(ranked: Ranked) -> tuple[Float, Float]:
     """Return positives and negatives of each group of ties, ascending."""
     positives = np.diff(ranked.sum_correct[ranked.cuts])
-    return positives.astype(np.float64), (np.diff(ranked.cuts) - positives).astype(np.float64)
+    rows = np.diff(ranked.sum_weights[ranked.cuts])
+    return positives.astype(np.float64), np.maximum(rows - positives, 0.0)
 
 
 def auroc(ranked: Ranked) -> float:
@@ -28,7 +30,8 @@ def auroc(ranked: Ranked) -> float:
 def auroc_error(ranked: Ranked) -> float:
     """Return the standard error of the AUROC (DeLong et al. 1988); NaN with one class.
 
-    Zero where a class has a single row or the classes are perfectly separated.
+    Zero where a class has a single row or the classes are perfectly separated. With groups the
+    structural components of a group's positives and negatives are summed (Obuchowski 1997).
     """
     positives, negatives = _groups(ranked)
     n_positive, n_negative = positives.sum(), negatives.sum()
@@ -36,8 +39,14 @@ def auroc_error(ranked: Ranked) -> float:
         return float("nan")
     beaten = (np.cumsum(negatives) - 0.5 * negatives) / n_negative
     beating = (n_positive - np.cumsum(positives) + 0.5 * positives) / n_positive
-    variance = _mean_variance(beaten, positives) + _mean_variance(beating, negatives)
-    return float(np.sqrt(variance))
+    if ranked.independent:
+        variance = _mean_variance(beaten, positives) + _mean_variance(beating, negatives)
+        return float(np.sqrt(variance))
+    area = float((positives * beaten).sum() / n_positive)
+    tie = np.repeat(np.arange(len(ranked.cuts) - 1), np.diff(ranked.cuts))
+    own = np.where(ranked.correct, beaten[tie] / n_positive, beating[tie] / n_negative)
+    centre = np.where(ranked.correct, area / n_positive, area / n_negative)
+    return float(np.sqrt(sum_variance(weights_of(ranked) * (own - centre), groups_of(ranked))))
 
 
 def _mean_variance(values: Float, weights: Float) -> float:

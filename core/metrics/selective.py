@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from core.arrays import Float, Int
+from core.arrays import Counts, Float
 from core.metrics.ranked import Ranked
+
+SHIFT = 16  # rows by which a sum of fractions is continued before its series is taken
 
 
 def risk_coverage(ranked: Ranked) -> tuple[Float, Float]:
@@ -21,20 +23,20 @@ def risk_coverage(ranked: Ranked) -> tuple[Float, Float]:
         to 1, and the share of wrong answers among them. One point a distinct confidence.
     """
     starts = ranked.cuts[-2::-1]
-    answered = ranked.n - starts
+    answered = ranked.total - ranked.sum_weights[starts]
     wrong = answered - (ranked.hits - ranked.sum_correct[starts])
-    return answered / ranked.n, wrong / answered
+    return answered / ranked.total, wrong / answered
 
 
-def area(count: Int, wrong: Int, n: int) -> Float:
+def area(count: Counts, wrong: Counts, n: float) -> Float:
     """Return the mean risk over coverages 1/N..1 of groups in descending confidence.
 
     Parameters
     ----------
-    count, wrong : (..., G) int
+    count, wrong : (..., G) int, or float with weights
         Rows and wrong answers of each group, most confident first. Within a group the errors
         are spread evenly, which is their expectation over all orders of tied rows.
-    n : int
+    n : float
         Total number of rows.
 
     Notes
@@ -42,12 +44,25 @@ def area(count: Int, wrong: Int, n: int) -> Float:
     With n0 rows and e0 errors before a group of m rows and e errors, the sum of
     (e0 + e j / m) / (n0 + j) over j = 1..m is e + (e0 - e n0 / m) (H(n0 + m) - H(n0)).
     """
-    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
     rows, errors = np.cumsum(count, axis=-1), np.cumsum(wrong, axis=-1)
     before, errors_before = rows - count, errors - wrong
-    rate = wrong / np.maximum(count, 1)
-    spread = (errors_before - rate * before) * (harmonic[rows] - harmonic[before])
+    rate = np.divide(wrong, count, out=np.zeros(np.shape(wrong)), where=count > 0)
+    spread = (errors_before - rate * before) * (_harmonic(rows) - _harmonic(before))
     return np.asarray((wrong + spread).sum(axis=-1) / n)
+
+
+def _harmonic(rows: Counts) -> Float:
+    """Return 1 + 1/2 + ... + 1/rows, and between whole numbers what continues it.
+
+    By Euler and Maclaurin's series at `SHIFT` rows more; the terms left out are below 1e-13.
+    """
+    if np.issubdtype(rows.dtype, np.integer):
+        upto = np.arange(1, int(rows.max(initial=0)) + 1)
+        return np.asarray(np.concatenate([[0.0], np.cumsum(1.0 / upto)])[rows])
+    x = np.maximum(rows, 0.0) + SHIFT  # differences of sums round below 0
+    series = np.log(x) + np.euler_gamma + 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4)
+    added = sum((1.0 / (x - k) for k in range(SHIFT)), start=np.zeros(x.shape))
+    return np.asarray(series - 1 / (252 * x**6) - added)
 
 
 def aurc(ranked: Ranked) -> float:
@@ -56,6 +71,6 @@ def aurc(ranked: Ranked) -> float:
     Mean over k of the error rate among the k most confident rows (Geifman & El-Yaniv 2017);
     tied rows count in expectation, so their order does not matter.
     """
-    count = np.diff(ranked.cuts)[::-1]
+    count = np.diff(ranked.sum_weights[ranked.cuts])[::-1]
     wrong = count - np.diff(ranked.sum_correct[ranked.cuts])[::-1]
-    return float(area(count, wrong, ranked.n))
+    return float(area(count, wrong, ranked.total))

@@ -70,7 +70,8 @@ def _onto_nodes(ranked: Ranked) -> Float:
     end nodes are doubled: they stand for themselves and for their own mirror image.
     """
     where = ranked.confidence[ranked.cuts[1:] - 1]
-    gap = where * np.diff(ranked.cuts) - np.diff(ranked.sum_correct[ranked.cuts])
+    rows = np.diff(ranked.sum_weights[ranked.cuts])
+    gap = where * rows - np.diff(ranked.sum_correct[ranked.cuts])
     base = np.minimum((where * NODES).astype(np.int64), NODES - 1)
     d = where * NODES - base
     nodes = np.zeros(NODES + 3)  # one more on either side
@@ -87,7 +88,7 @@ def _onto_nodes(ranked: Ranked) -> Float:
     inner[1] += nodes[0]
     inner[-2] += nodes[-1]
     inner[[0, -1]] *= 2.0
-    return inner / ranked.n
+    return inner / ranked.total
 
 
 def _integral(spectrum: Float, bandwidth: float) -> float:
@@ -114,7 +115,8 @@ def relplot_smece_at(ranked: Ranked, bandwidth: float) -> float:
     nodes = np.linspace(0, 1, n_nodes)
     base, share = _two_nodes(ranked.confidence, n_nodes)
     smoothed = []
-    for weights in (ranked.confidence - ranked.correct, np.ones(ranked.n)):
+    rows = np.ones(ranked.n) if ranked.weights is None else ranked.weights
+    for weights in (rows * (ranked.confidence - ranked.correct), rows):
         lower = np.bincount(base, (1 - share) * weights, minlength=n_nodes)
         upper = np.bincount(base + 1, share * weights, minlength=n_nodes)
         grid = np.asarray(lower + upper, dtype=np.float64)
@@ -140,7 +142,7 @@ def _convolve(grid: Float, bandwidth: float) -> Float:
     return np.fft.irfft(product, length)[start : start + n]
 
 
-def smece_draws(gaps: Float, where: Float, n: int) -> Float:
+def smece_draws(gaps: Float, where: Float, n: float) -> Float:
     """Return the exact smECE of many resamples at once, each with its own bandwidth.
 
     Parameters
@@ -149,7 +151,7 @@ def smece_draws(gaps: Float, where: Float, n: int) -> Float:
         Sum of confidence minus outcome of each cell in each resample.
     where : (C,) float64 in [0, 1]
         Mean confidence of the cells.
-    n : int
+    n : float
         Rows of a resample.
 
     Returns

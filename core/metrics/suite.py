@@ -17,12 +17,12 @@ from core.metrics.classwise import class_bins
 from core.metrics.clinical_curve import ERRORS
 from core.metrics.clinical_estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.estimates import Estimate, Prepared
-from core.metrics.intervals import Resamples, wilson
+from core.metrics.group_resamples import resamples_of
+from core.metrics.intervals import wilson
 from core.metrics.notices import infinite_rows, nll_reason, notices
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, Gap, Score, Setting, TargetAudit
-from core.metrics.top_label import certain
 from core.metrics.verdict import verdict
 from core.predictions import Predictions, Task
 
@@ -74,7 +74,7 @@ def prepare(
     ranked = Ranked.of(predictions.outcomes(target))
     of = _kind_of_target(predictions, target)
     name = NAMES[of] if target is None else predictions.class_names[target]
-    resamples = Resamples.of(ranked, n_resamples, seed, n_bins=n_bins)
+    resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
     return Prepared(name, target, of, resamples, n_resamples, seed)
 
 
@@ -178,6 +178,8 @@ def label_predictions(predictions: Predictions, index: int) -> Predictions:
         predictions.scores[:, index],
         predictions.labels[:, index],
         (f"not {name}", name),
+        groups=predictions.groups,
+        weights=predictions.weights,
     )
 
 
@@ -249,15 +251,16 @@ def _answer_scores(
 ) -> dict[str, Score]:
     """Return the scores of the answers given: shares, proper scores, risk and coverage."""
     ranked = Ranked.of(predictions.outcomes(None))
-    n, hits, level = ranked.n, ranked.hits, config.level
-    of: dict[str, Setting] = {"of": "top_label"}
-    at: dict[str, Setting] = {**of, "threshold": S99}
-    sure, right = certain(ranked, S99)
+    level, right = config.level, ranked.correct
+    start = int(np.searchsorted(ranked.confidence, S99, side="left"))
+    sure = ranked.confidence >= S99
     scores = {
-        "accuracy": estimates.proportion("accuracy", hits, n, level, of),
-        "error": estimates.proportion("error", n - hits, n, level, of),
-        "s99_share": estimates.proportion("s99_share", sure, n, level, at),
-        "s99_accuracy": estimates.proportion("s99_accuracy", right, sure, level, at),
+        "accuracy": estimates.proportion("accuracy", ranked, right, level),
+        "error": estimates.proportion("error", ranked, ~right, level),
+        "s99_share": _at_threshold(estimates.proportion("s99_share", ranked, sure, level)),
+        "s99_accuracy": _at_threshold(
+            estimates.proportion("s99_accuracy", ranked, right, level, slice(start, None))
+        ),
         "aurc": estimates.risk(
             ranked, level=level, n_resamples=config.n_resamples, seed=config.seed
         ),
@@ -269,22 +272,32 @@ def _answer_scores(
     return scores
 
 
+def _at_threshold(score: Score) -> Score:
+    """Return a score of the surest rows with the confidence from which a row is one."""
+    return replace(score, settings={"of": "top_label", "threshold": S99, **score.settings})
+
+
 def _nll(predictions: Predictions, config: AuditConfig) -> Score:
     settings: dict[str, Setting] = {"of": "every_class", "clip": config.nll_clip}
     rows = nll_rows(predictions, clip=config.nll_clip)
-    if np.isinf(rows).any():
+    weights = predictions.weights
+    if np.isinf(rows if weights is None else rows[weights.of_row > 0.0]).any():
         reason = nll_reason(infinite_rows(predictions))
         return Score("nll", None, None, None, config.level, predictions.n, settings, reason)
     draws = (config.n_resamples, config.seed, estimates.STREAM_NLL)
     value = nll(predictions, clip=config.nll_clip)
-    score = estimates.row_mean("nll", rows, level=config.level, draws=draws, value=value)
+    score = estimates.row_mean(
+        "nll", rows, level=config.level, draws=draws, value=value, extents=predictions.extents
+    )
     return replace(score, settings={**settings, **score.settings})
 
 
 def _brier(predictions: Predictions, config: AuditConfig) -> Score:
     draws = (config.n_resamples, config.seed, estimates.STREAM_BRIER)
     rows, value = predictions.rows.brier, brier(predictions)
-    score = estimates.row_mean("brier", rows, level=config.level, draws=draws, value=value)
+    score = estimates.row_mean(
+        "brier", rows, level=config.level, draws=draws, value=value, extents=predictions.extents
+    )
     settings: dict[str, Setting] = {"of": "every_class", "scale": "sum over classes"}
     return replace(score, settings={**settings, **score.settings})
 

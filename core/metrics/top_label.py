@@ -9,17 +9,17 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int
+from core.arrays import Counts, Float, Int
 from core.defaults import N_BINS, S99
 from core.metrics import binning
 from core.metrics.binning import BinSums
 from core.metrics.ranked import Ranked
 
 SWEEP_BINS = 1_000  # the search grows with the square of the bins
-Statistic = Callable[[BinSums, int], Float]
+Statistic = Callable[[BinSums, float], Float]
 
 
-def _per_row(total: npt.NDArray[np.generic], count: Int) -> Float:
+def _per_row(total: npt.NDArray[np.generic], count: Counts) -> Float:
     """Divide bin totals by counts; NaN in empty bins."""
     shape = np.broadcast_shapes(total.shape, count.shape)
     out = np.full(shape, np.nan)
@@ -27,28 +27,28 @@ def _per_row(total: npt.NDArray[np.generic], count: Int) -> Float:
     return out
 
 
-def weighted_gap(bins: BinSums, n: int) -> Float:
+def weighted_gap(bins: BinSums, n: float) -> Float:
     """Return sum n_b / N |gap_b| over the last axis."""
     return np.asarray(np.abs(bins.gap).sum(axis=-1) / n)
 
 
-def largest_gap(bins: BinSums, n: int) -> Float:  # noqa: ARG001 (shares the statistics' signature)
+def largest_gap(bins: BinSums, n: float) -> Float:  # noqa: ARG001 (shares the statistics' signature)
     """Return the largest |gap_b| over non-empty bins."""
     return np.asarray(np.nanmax(np.abs(_per_row(bins.gap, bins.count)), axis=-1))
 
 
-def average_gap(bins: BinSums, n: int) -> Float:  # noqa: ARG001 (shares the statistics' signature)
+def average_gap(bins: BinSums, n: float) -> Float:  # noqa: ARG001 (shares the statistics' signature)
     """Return the plain mean of |gap_b| over non-empty bins."""
     return np.asarray(np.nanmean(np.abs(_per_row(bins.gap, bins.count)), axis=-1))
 
 
-def root_mean_square_gap(bins: BinSums, n: int) -> Float:
+def root_mean_square_gap(bins: BinSums, n: float) -> Float:
     """Return sqrt(sum n_b / N gap_b^2)."""
     squares = np.nan_to_num(_per_row(bins.gap**2, bins.count))
     return np.asarray(np.sqrt(squares.sum(axis=-1) / n))
 
 
-def debiased_gap(bins: BinSums, n: int) -> Float:
+def debiased_gap(bins: BinSums, n: float) -> Float:
     """Return sqrt(max(0, sum n_b / N (gap_b^2 - a_b (1 - a_b) / (n_b - 1)))).
 
     Bins with fewer than two rows count nothing.
@@ -62,23 +62,23 @@ def debiased_gap(bins: BinSums, n: int) -> Float:
     return np.asarray(np.sqrt(np.maximum(total, 0.0)))
 
 
-def largest_sum(bins: BinSums, n: int) -> Float:
+def largest_sum(bins: BinSums, n: float) -> Float:
     """Return the largest |running sum of gaps| / N."""
     return np.asarray(np.abs(np.cumsum(bins.gap, axis=-1)).max(axis=-1) / n)
 
 
 def _value(statistic: Statistic, ranked: Ranked, cuts: Int) -> float:
-    return float(statistic(binning.sums(ranked, cuts), ranked.n))
+    return float(statistic(binning.sums(ranked, cuts), ranked.total))
 
 
 def accuracy(ranked: Ranked) -> float:
     """Return the share of rows that came true, in [0, 1]."""
-    return ranked.hits / ranked.n
+    return ranked.hits / ranked.total
 
 
 def error(ranked: Ranked) -> float:
     """Return the share of rows that did not come true, in [0, 1]."""
-    return (ranked.n - ranked.hits) / ranked.n
+    return (ranked.total - ranked.hits) / ranked.total
 
 
 def ece(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
@@ -158,9 +158,10 @@ def sweep_cuts(ranked: Ranked) -> Int:
     at SWEEP_BINS, which matters only where answers are almost perfectly separated by confidence.
     """
     good = np.array([0, ranked.n])
-    for n_bins in range(2, min(ranked.n, SWEEP_BINS + 1)):
+    for n_bins in range(2, min(int(ranked.total), SWEEP_BINS + 1)):
         cuts = binning.rank_cuts(ranked, n_bins)
-        if np.any(np.diff(np.diff(ranked.sum_correct[cuts]) / np.diff(cuts)) < 0):
+        bins = binning.sums(ranked, cuts)
+        if np.any(np.diff(bins.hits / bins.count) < 0):
             break
         good = cuts
     return good
@@ -185,19 +186,21 @@ def ks(ranked: Ranked) -> float:
 
 def worst_bin_rows(ranked: Ranked, n_bins: int) -> int:
     """Return the number of rows in the equal-width bin that the MCE speaks of."""
-    bins = binning.sums(ranked, binning.equal_width_cuts(ranked, n_bins))
-    return int(bins.count[np.nanargmax(np.abs(_per_row(bins.gap, bins.count)))])
+    cuts = binning.equal_width_cuts(ranked, n_bins)
+    bins = binning.sums(ranked, cuts)
+    return int(np.diff(cuts)[np.nanargmax(np.abs(_per_row(bins.gap, bins.count)))])
 
 
-def certain(ranked: Ranked, threshold: float) -> tuple[int, int]:
-    """Return how many rows reach the threshold, and how many of them came true."""
+def certain(ranked: Ranked, threshold: float) -> tuple[float, float]:
+    """Return how many rows reach the threshold, and how many of them came true, by weight."""
     start = int(np.searchsorted(ranked.confidence, threshold, side="left"))
-    return ranked.n - start, int(ranked.hits - ranked.sum_correct[start])
+    rows = ranked.sum_weights[-1] - ranked.sum_weights[start]
+    return rows.item(), (ranked.sum_correct[-1] - ranked.sum_correct[start]).item()
 
 
 def s99_share(ranked: Ranked, *, threshold: float = S99) -> float:
     """Return the share of rows with confidence >= threshold (Mukhoti et al. 2020, table 6)."""
-    return certain(ranked, threshold)[0] / ranked.n
+    return certain(ranked, threshold)[0] / ranked.total
 
 
 def s99_accuracy(ranked: Ranked, *, threshold: float = S99) -> float:

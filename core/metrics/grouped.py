@@ -1,0 +1,238 @@
+"""Rows that belong together, and rows that stand for several: their variances and resamples.
+
+Groups are drawn with replacement, all rows of a drawn group together; without groups every row is
+a group of its own. Means are ratios of sums: each resample is scaled to the weight of the data.
+numpy only.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int
+from core.defaults import N_RESAMPLES_HEAVY
+from core.metrics.ranked import Ranked
+from core.predictions import Extents
+
+HEAVY_DRAWS = 200_000_000  # rows times resamples from which only a few resamples are drawn
+FEW_GROUPS = 30  # fewer groups make rough intervals
+
+
+def groups_of(ranked: Ranked) -> Int:
+    """Return the group of each sorted row, numbered 0..G-1 without gaps."""
+    if ranked.groups is None:
+        return np.arange(ranked.n, dtype=np.int64)
+    return np.unique(ranked.groups, return_inverse=True)[1].astype(np.int64)
+
+
+def weights_of(ranked: Ranked) -> Float:
+    """Return the weight of each sorted row."""
+    return np.ones(ranked.n) if ranked.weights is None else ranked.weights
+
+
+def sum_variance(values: Float, groups: Int) -> float:
+    """Return the variance of a sum of (N,) values of mean 0, from the sums of its groups.
+
+    Times G / (G - 1); infinite for one group.
+    """
+    sums = np.bincount(groups, values)
+    return float("inf") if sums.size < 2 else float(sums.size / (sums.size - 1) * (sums @ sums))
+
+
+def effective_rows(ranked: Ranked, cuts: Int) -> Float:
+    """Return how many independent rows the share that came true is worth between ranks.
+
+    Parameters
+    ----------
+    ranked : Ranked
+        Sorted rows.
+    cuts : (B + 1,) int64
+        Ascending ranks.
+
+    Returns
+    -------
+    (B,) float64
+        The rows themselves where each counts for itself. Else the rows over the design effect of
+        the share (Kish 1965), at most Kish's effective rows (sum w)^2 / sum w^2; as many as
+        groups where all rows came true, or none, because then nothing tells how alike the rows of
+        a group are. NaN between equal ranks.
+    """
+    if ranked.independent:
+        rows = np.diff(cuts).astype(np.float64)
+        return np.where(rows > 0.0, rows, np.nan)
+    index = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+    return _effective(
+        ranked, slice(int(cuts[0]), int(cuts[-1])), ranked.correct, index, len(cuts) - 1
+    )
+
+
+def effective_share(ranked: Ranked, hits: Bool, rows: slice = slice(None)) -> float:
+    """Return how many independent rows the share of `hits` is worth among some sorted rows."""
+    count = len(range(*rows.indices(ranked.n)))
+    if ranked.independent or count == 0:
+        return count
+    index = np.zeros(count, dtype=np.int64)
+    return float(_effective(ranked, rows, hits, index, 1)[0])
+
+
+def _effective(ranked: Ranked, rows: slice, hits: Bool, index: Int, size: int) -> Float:
+    """Return the effective rows of the share of hits in each cell of these rows, (size,)."""
+    weights, hits = weights_of(ranked)[rows], hits[rows]
+    total = np.bincount(index, weights, size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.bincount(index, weights * hits, size) / total
+        most = total**2 / np.bincount(index, weights**2, size)
+        pairs, place = np.unique(index * ranked.n + groups_of(ranked)[rows], return_inverse=True)
+        sums = np.bincount(place, weights * (hits - share[index]), pairs.size)
+        count = np.bincount(pairs // ranked.n, minlength=size)
+        squares = np.bincount(pairs // ranked.n, sums**2, size)
+        variance = squares / total**2 * count / (count - 1)
+        decided = (share > 0.0) & (share < 1.0) & (count > 1)
+        worth = np.where(decided, share * (1.0 - share) / variance, count)
+    return np.where(total > 0.0, np.maximum(np.minimum(worth, most), 1.0), np.nan)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sums of every group in every cell of neighbouring confidence, ready to be resampled.
+
+    Attributes
+    ----------
+    cell, group : (E,) int64
+        Cell and group of each entry; every pair that occurs, once.
+    rows, confidence, hits : (E,) float64
+        Sums over its rows, by weight.
+    n_cells, n_groups : int
+        Cells and groups.
+    """
+
+    cell: Int
+    group: Int
+    rows: Float
+    confidence: Float
+    hits: Float
+    n_cells: int
+    n_groups: int
+
+    @classmethod
+    def of(cls, ranked: Ranked, cuts: Int) -> Self:
+        """Sum the rows between ascending ranks by group."""
+        n_cells, groups = len(cuts) - 1, groups_of(ranked)
+        n_groups, inside = int(groups.max()) + 1, slice(int(cuts[0]), int(cuts[-1]))
+        index = np.repeat(np.arange(n_cells), np.diff(cuts))
+        pairs, place = np.unique(index * n_groups + groups[inside], return_inverse=True)
+        rows, confidence, hits = (
+            np.bincount(place, (weights_of(ranked) * values)[inside], pairs.size).astype(float)
+            for values in (1.0, ranked.confidence, ranked.correct)
+        )
+        cell, group = pairs // n_groups, pairs % n_groups
+        return cls(cell, group, rows, confidence, hits, n_cells, n_groups)
+
+    def rounds(self, wanted: int) -> int:
+        """Return how many resamples are drawn where that many are asked for."""
+        heavy = self.cell.size * wanted > HEAVY_DRAWS
+        return min(wanted, N_RESAMPLES_HEAVY) if heavy else wanted
+
+    def bootstrap(self, n_resamples: int, rng: np.random.Generator) -> tuple[Float, Float, Float]:
+        """Return rows, confidence and hits of each cell when groups are drawn, (R, C) each."""
+        out = np.empty((3, n_resamples, self.n_cells))
+        total = self.rows.sum()
+        for r in range(n_resamples):
+            drawn = drawn_groups(self.n_groups, rng)[self.group]
+            scale = total / (drawn @ self.rows)
+            for k, sums in enumerate((self.rows, self.confidence, self.hits)):
+                out[k, r] = scale * np.bincount(self.cell, drawn * sums, self.n_cells)
+        return out[0], out[1], out[2]
+
+    def signed(self, n_resamples: int, rng: np.random.Generator) -> tuple[Float, Float]:
+        """Return the gap and the rows of each cell under one random sign a group, (R, C) each."""
+        out = np.empty((2, n_resamples, self.n_cells))
+        gap = self.confidence - self.hits
+        for r in range(n_resamples):
+            sign = (2.0 * rng.integers(0, 2, self.n_groups) - 1.0)[self.group]
+            for k, sums in enumerate((gap, self.rows)):
+                out[k, r] = np.bincount(self.cell, sign * sums, self.n_cells)
+        return out[0], out[1]
+
+
+def drawn_groups(n_groups: int, rng: np.random.Generator) -> Float:
+    """Return how often each group is drawn when as many are drawn as there are, (G,)."""
+    drawn = np.bincount(rng.integers(0, n_groups, n_groups), minlength=n_groups)
+    return drawn.astype(np.float64)
+
+
+def mean_draws(
+    values: Float, extents: Extents, n_resamples: int, rng: np.random.Generator
+) -> Float:
+    """Return the weighted mean of (N,) values in resamples of groups, (R,)."""
+    groups, weights = extents
+    weights = np.ones(values.size) if weights is None else weights
+    counted = weights > 0.0  # an infinite value of weight 0 counts nothing
+    values, weights = values[counted], weights[counted]
+    place = np.arange(values.size)
+    if groups is not None:
+        place = np.unique(groups[counted], return_inverse=True)[1]
+    sums, total = np.bincount(place, weights * values), np.bincount(place, weights)
+    out = np.empty(n_resamples)
+    for r in range(n_resamples):
+        drawn = drawn_groups(total.size, rng)
+        out[r] = (drawn @ sums) / (drawn @ total)
+    return out
+
+
+def row_draws(
+    n: int, extents: Extents, n_resamples: int, rng: np.random.Generator
+) -> Iterator[Float]:
+    """Yield what each row counts in each resample of groups, (N,), scaled to the weight of all."""
+    groups, weights = extents
+    place = np.arange(n) if groups is None else groups
+    weights = np.ones(n) if weights is None else weights
+    n_groups, total = int(place.max()) + 1, weights.sum()
+    for _ in range(n_resamples):
+        drawn = drawn_groups(n_groups, rng)[place] * weights
+        yield drawn * (total / drawn.sum())
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """What belongs together, and what the rows are worth for the signed gap.
+
+    Attributes
+    ----------
+    column : str
+        Where the groups come from.
+    n, largest : int
+        Groups, and rows of the largest.
+    design_effect : float
+        Variance of the signed gap by groups over that by rows.
+    effective_n : float
+        Rows over the design effect, at most the rows.
+    """
+
+    column: str
+    n: int
+    largest: int
+    design_effect: float
+    effective_n: float
+
+
+@dataclass(frozen=True)
+class WeightSummary:
+    """Where weights come from, and Kish's effective rows (sum w)^2 / sum w^2."""
+
+    column: str
+    effective_n: float
+
+
+def summary_of(column: str, ranked: Ranked) -> GroupSummary:
+    """Return what the groups of sorted rows make of them."""
+    groups, weights = groups_of(ranked), weights_of(ranked)
+    off = ranked.confidence - ranked.correct
+    centred = weights * (off - weights @ off / weights.sum())
+    rows = sum_variance(centred, np.arange(ranked.n))
+    effect = sum_variance(centred, groups) / rows if rows > 0.0 else 1.0
+    sizes = np.bincount(groups)
+    worth = ranked.n / max(1.0, effect)
+    return GroupSummary(column, sizes.size, int(sizes.max()), effect, worth)

@@ -1,0 +1,208 @@
+"""Rows that belong together, and rows that stand for several: the metrics honour both."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from core.arrays import sigmoid
+from core.configs import AuditConfig
+from core.metrics import METRICS
+from core.metrics.clinical_fit import recalibration
+from core.metrics.group_resamples import GroupResamples, resamples_of
+from core.metrics.grouped import effective_share, summary_of
+from core.metrics.intervals import Resamples
+from core.metrics.ranked import Ranked
+from core.metrics.ranking import auroc_error
+from core.metrics.suite import audit
+from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task, Weights
+
+
+def sample(n=300, seed=0, decimals=3):
+    """Stated risks with ties, and events that follow them too timidly."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.8, 2.0, n).round(decimals)
+    return p, rng.random(n) < sigmoid(0.3 + 0.7 * np.log((p + 1e-3) / (1.001 - p)))
+
+
+def binary(p, y, **more):
+    return Predictions(Task.BINARY, ScoreKind.PROBABILITIES, p, y.astype(int), **more)
+
+
+def multiclass(n=240, k=4, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, k)).round(1) * 2, rng.integers(0, k, n)
+
+
+def patients(n_groups, rows, seed, within=0.5):
+    """Films of patients: risks and residuals that the films of one patient share."""
+    rng = np.random.default_rng(seed)
+    p = np.repeat(rng.uniform(0.1, 0.9, n_groups), rows)
+    shared = np.repeat(rng.random(n_groups), rows)
+    own = rng.random(n_groups * rows)
+    together = rng.random(n_groups * rows) < within
+    return p, np.where(together, shared, own) < p, np.repeat(np.arange(n_groups), rows)
+
+
+# Weights ---------------------------------------------------------------------------------------
+
+NOT_YET = {"classwise_ece", "spiegelhalter_z"}  # a test statistic is no mean of rows
+
+
+@pytest.mark.parametrize("metric", sorted(set(METRICS) - NOT_YET))
+def test_weight_two_is_the_row_twice(metric):
+    entry = METRICS[metric]
+    times = np.random.default_rng(3).integers(0, 4, 300)
+    p, y = sample()
+    again = np.repeat(np.arange(300), times)
+    weights = Weights.of("w", times)
+    if entry.needs == "scores":
+        logits, labels = multiclass(300)
+        kinds = Task.MULTICLASS, ScoreKind.LOGITS
+        weighted = Predictions(*kinds, logits, labels, weights=weights)
+        repeated = Predictions(*kinds, logits[again], labels[again])
+    else:
+        weighted = Ranked.of(Outcomes(p, y, None, weights.of_row))
+        repeated = Ranked.of(Outcomes(p[again], y[again]))
+    assert entry.function(weighted) == pytest.approx(
+        entry.function(repeated), rel=1e-9, abs=1e-12, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("metric", ["ece", "ece_em", "ada_ece", "aurc", "auroc", "smece", "ici"])
+def test_the_scale_of_weights_does_not_matter(metric):
+    p, y = sample()
+    raw = np.random.default_rng(4).uniform(0.2, 3.0, 300)
+    values = [
+        METRICS[metric].function(
+            Ranked.of(Outcomes(p, y, None, Weights.of("w", scale * raw).of_row))
+        )
+        for scale in (1.0, 0.013, 40.0)
+    ]
+    assert values == pytest.approx([values[0]] * 3, rel=1e-9)
+
+
+def test_rows_of_weight_0_change_nothing_but_their_number():
+    p, y = sample()
+    weights = np.where(np.arange(300) < 200, 1.5, 0.0)
+    kept = audit(binary(p[:200], y[:200]), AuditConfig(n_resamples=50)).main
+    found = audit(binary(p, y, weights=Weights.of("w", weights)), AuditConfig(n_resamples=50)).main
+    for metric in ("accuracy", "ece", "auroc", "nll", "slope", "aurc"):
+        assert found.metrics[metric].value == pytest.approx(kept.metrics[metric].value, rel=1e-9)
+
+
+# Groups ----------------------------------------------------------------------------------------
+
+
+def test_groups_change_no_point_estimate():
+    p, y, groups = patients(60, 5, seed=2)
+    alone = audit(binary(p, y), AuditConfig(n_resamples=50))
+    named = Groups.of("patient", [f"p{g:02}" for g in groups])
+    found = audit(binary(p, y, groups=named), AuditConfig(n_resamples=50))
+    for metric, score in alone.main.metrics.items():
+        if score.value is not None and metric != "spiegelhalter_z":
+            assert found.main.metrics[metric].value == pytest.approx(score.value, rel=1e-12), metric
+
+
+def test_films_of_a_patient_widen_every_interval():
+    p, y, groups = patients(120, 8, seed=5, within=0.9)
+    alone = audit(binary(p, y), AuditConfig(n_resamples=300)).main
+    named = Groups.of("patient", groups.astype(str))
+    found = audit(binary(p, y, groups=named), AuditConfig(n_resamples=300)).main
+    for metric in ("accuracy", "nll", "brier", "auroc", "slope", "citl", "aurc", "brier_skill"):
+        one, other = alone.metrics[metric], found.metrics[metric]
+        assert other.high - other.low > 1.3 * (one.high - one.low), metric
+    assert found.noise_floor["ece"].q95 > 1.3 * alone.noise_floor["ece"].q95
+    assert found.direction.high - found.direction.low > 1.5 * (
+        alone.direction.high - alone.direction.low
+    )
+    assert np.nanmean(found.bins.ci_high - found.bins.ci_low) > np.nanmean(
+        alone.bins.ci_high - alone.bins.ci_low
+    )
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_rows_that_are_copies_in_a_group_are_worth_one(times):
+    p, y = sample(400)
+    groups = np.repeat(np.arange(400), times)
+    copies = Ranked.of(Outcomes(np.repeat(p, times), np.repeat(y, times), groups))
+    once = Ranked.of(Outcomes(p, y))
+    assert effective_share(copies, copies.correct) == pytest.approx(400 * 399 / 400)
+    assert auroc_error(copies) == pytest.approx(auroc_error(once), rel=0.01)
+    summary = summary_of("patient", copies)
+    assert (summary.n, summary.largest) == (400, times)
+    assert summary.design_effect == pytest.approx(times, rel=0.01)
+    assert summary.effective_n == pytest.approx(400, rel=0.01)
+    wide, plain = (resamples_of(r, 2_000, 0) for r in (copies, once))
+    assert isinstance(wide, GroupResamples)
+    assert not isinstance(plain, GroupResamples)
+    widths = [np.subtract(*one.gap_interval(0.95)) for one in (wide, plain)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.1)
+
+
+def test_a_floor_of_groups_of_one_row_is_that_of_rows():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 4_000)
+    y = rng.random(4_000) < p
+    single = Ranked.of(Outcomes(p, y, np.arange(4_000)))
+    cuts = np.searchsorted(single.confidence, np.arange(16) / 15, side="right")
+    cuts[0] = 0
+    both = resamples_of(single, 2_000, 1), Resamples.of(Ranked.of(Outcomes(p, y)), 2_000, 1)
+    floors = [np.abs(one.floor(cuts).gap).sum(axis=1) / 4_000 for one in both]
+    means, tails = ([f(one) for one in floors] for f in (np.mean, lambda d: np.quantile(d, 0.95)))
+    assert means[0] == pytest.approx(means[1], rel=0.03)
+    assert tails[0] == pytest.approx(tails[1], rel=0.03)
+
+
+def test_worth_by_hand():
+    # two groups of two rows; shares 1 and 0: variance 2/1 ((2*.5/4)^2 + (2*-.5/4)^2) = 1/4,
+    # so .25 / .25 = one row
+    ranked = Ranked.of(
+        Outcomes(np.full(4, 0.5), np.array([1, 1, 0, 0], bool), np.array([0, 0, 1, 1]))
+    )
+    assert effective_share(ranked, ranked.correct) == pytest.approx(1.0)
+    # the other way about: each group half right has no variance at all; Kish's bound holds
+    mixed = Ranked.of(
+        Outcomes(np.full(4, 0.5), np.array([1, 0, 1, 0], bool), np.array([0, 0, 1, 1]))
+    )
+    assert effective_share(mixed, mixed.correct) == pytest.approx(4.0)
+    # all came true: nothing tells how alike they are, so the groups count
+    sure = Ranked.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 0, 1, 1])))
+    assert effective_share(sure, sure.correct) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_slope_and_intercepts_agree_with_statsmodels(weighted):
+    p, y, groups = patients(80, 4, seed=7, within=0.6)
+    p = np.clip(p + np.random.default_rng(8).normal(size=p.size) * 0.05, 0.02, 0.98)
+    rows = np.random.default_rng(9).integers(1, 4, p.size) if weighted else np.ones(p.size, int)
+    logit = np.log(p / (1 - p))
+    given = Extents(groups, rows.astype(float) if weighted else None)
+    found = recalibration(p, y, extents=given)
+    kinds = {"cov_type": "cluster", "cov_kwds": {"use_correction": False}}
+    kinds["cov_kwds"]["groups"] = np.repeat(groups, rows)
+    factor, family = np.sqrt(80 / 79), sm.families.Binomial()
+    events, line = np.repeat(y * 1.0, rows), np.repeat(logit, rows)
+    joint = sm.GLM(events, sm.add_constant(line), family=family).fit(**kinds)
+    large = sm.GLM(events, np.ones(events.size), family=family, offset=line).fit(**kinds)
+    expected = [
+        (found.intercept, joint.params[0], joint.bse[0]),
+        (found.slope, joint.params[1], joint.bse[1]),
+        (found.in_the_large, large.params[0], large.bse[0]),
+    ]
+    for score, value, error in expected:
+        assert score.value == pytest.approx(value, rel=1e-6, abs=1e-9)
+        half = 1.959963984540054 * error * factor
+        assert score.high - score.value == pytest.approx(half, rel=1e-5)
+
+
+def test_draws_do_not_depend_on_the_order_of_rows_or_on_how_groups_are_called():
+    p, y, groups = patients(50, 3, seed=11)
+    order = np.random.default_rng(1).permutation(p.size)
+    names = np.array([f"patient {g:03}" for g in groups])
+    one = binary(p, y, groups=Groups.of("patient", names))
+    other = binary(p[order], y[order], groups=Groups.of("patient", names[order]))
+    first, second = (audit(file, AuditConfig(n_resamples=60)).main for file in (one, other))
+    for metric, score in first.metrics.items():
+        if score.low is not None and metric not in {"nll", "brier"}:
+            assert second.metrics[metric].low == pytest.approx(score.low, rel=1e-9), metric
+    assert first.verdict == second.verdict
