@@ -141,6 +141,9 @@ class Extents(NamedTuple):
         return self.groups is None and self.weights is None
 
 
+INDEPENDENT = Extents()
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """Claims and what became of them: the input of every reliability metric.

@@ -17,7 +17,7 @@ from core.metrics.grouped import effective_share, groups_of, weights_of
 from core.metrics.intervals import quantile, wilson
 from core.metrics.ranked import Ranked
 from core.metrics.records import Score, Setting
-from core.predictions import Extents, Outcomes
+from core.predictions import INDEPENDENT, Extents, Outcomes
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
 EXTREME: Final = 1e-6  # rows nearer to 0 or 1 can decide a slope by themselves
@@ -28,7 +28,6 @@ SAME: Final = 1e-9  # logits closer than this state the same risk
 JOINT: Final = "logistic on logit(p), slope and intercept together"
 WALD: Final = "Wald"
 SANDWICH: Final = "Wald, sandwich over groups"
-INDEPENDENT: Final = Extents()
 SHARE: Final = "Wilson interval of the share, stated risk taken as given"
 Found = Sequence[float] | str  # value, low, high, or why there are none
 

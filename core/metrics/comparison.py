@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.arrays import digest
+import numpy as np
+
+from core.arrays import Float, digest
 from core.configs import AuditConfig
 from core.defaults import LEVEL
 from core.metrics.paired import PAIRED, Difference, Draws, difference, draws
 from core.metrics.records import Audit
 from core.metrics.suite import audit
-from core.predictions import Predictions, Task
+from core.predictions import Extents, Predictions, Task
 
 CLAIMS = {
     Task.BINARY: "the probability of class 1",
@@ -23,7 +25,8 @@ MOST_RUNS = 12  # whose badges, rows and diagrams can still be told apart
 class Rows:
     """What a run's numbers speak of: its rows, their labels, and the claim that is audited.
 
-    `ids` is the digest of the row ids, empty where the file has none; `names` are the classes.
+    `ids` is the digest of the row ids, empty where the file has none; `names` are the classes;
+    `extents` the digest of groups and weights, empty where there are neither.
     """
 
     n: int
@@ -31,6 +34,7 @@ class Rows:
     ids: str
     claim: str
     names: tuple[str, ...]
+    extents: str = ""
 
     @classmethod
     def of(cls, predictions: Predictions) -> "Rows":
@@ -42,7 +46,13 @@ class Rows:
             digest(*ids) if ids else "",
             CLAIMS.get(predictions.task, ANSWERS),
             predictions.class_names,
+            "" if predictions.extents.independent else digest(*_columns(predictions.extents)),
         )
+
+
+def _columns(extents: Extents) -> list[Float | str]:
+    """Return groups and weights in their order, with an empty text for what there is not."""
+    return ["" if column is None else column.astype(np.float64) for column in extents]
 
 
 @dataclass(frozen=True)
@@ -133,6 +143,11 @@ def _apart(one: Rows, other: Rows, first: str, second: str) -> str:
         return f"{first} has {one.n:,} rows, {second} has {other.n:,}."
     if one.labels != other.labels:
         return f"{first} and {second} have different labels, or the same in another order."
+    if one.extents != other.extents:
+        return (
+            f"{first} and {second} do not say the same of which rows belong together, "
+            "or of their weights: read both with the same columns."
+        )
     if one.names != other.names and sorted(one.names) == sorted(other.names):
         return f"{first} and {second} list the same classes in another order."
     return ""

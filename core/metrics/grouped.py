@@ -187,6 +187,10 @@ def row_draws(
 ) -> Iterator[Float]:
     """Yield what each row counts in each resample of groups, (N,), scaled to the weight of all."""
     groups, weights = extents
+    if extents.independent:
+        for _ in range(n_resamples):
+            yield drawn_groups(n, rng)
+        return
     place = np.arange(n) if groups is None else groups
     weights = np.ones(n) if weights is None else weights
     n_groups, total = int(place.max()) + 1, weights.sum()

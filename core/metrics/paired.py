@@ -51,6 +51,8 @@ class Draws:
         Number of rows; seed of the resamples.
     reason : str
         Why there is no value.
+    grouped : bool
+        Whether groups were drawn, not rows.
     """
 
     metric: str
@@ -62,6 +64,7 @@ class Draws:
     n: int
     seed: int
     reason: str = ""
+    grouped: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,19 +129,20 @@ def draws(
     heavy = n * predictions.n_classes > HEAVY_CELLS
     blocks: dict[str, list[Float]] = {metric: [] for metric in (*drawn, GAP)}
     done = 0
-    for counts in resampled_counts(n, n_resamples, seed):
+    for counts in resampled_counts(n, n_resamples, seed, predictions.extents):
         late = {"classwise_ece"} if heavy and done >= N_RESAMPLES_HEAVY else set()
         for metric, found in _mean(parts, [m for m in drawn if m not in late], counts).items():
             blocks[metric].append(found)
         done += len(counts)
-    centres = _mean(parts, drawn, np.ones((1, n)))
-    gap = np.concatenate(blocks[GAP])
+    weights = predictions.extents.weights
+    centres = _mean(parts, drawn, np.ones((1, n)) if weights is None else weights[None, :])
+    gap, grouped = np.concatenate(blocks[GAP]), predictions.groups is not None
     out = {metric: _undrawn(metric, n, seed, reason) for metric, reason in reasons.items()}
     for metric in drawn:
         value = float(np.mean([part.value(metric) for part in parts]))
         centre, found = float(centres[metric][0]), np.concatenate(blocks[metric])
         floor = floors[metric].q95 if metric in BIASED else 0.0
-        out[metric] = Draws(metric, value, centre, found, gap, floor, n, seed)
+        out[metric] = Draws(metric, value, centre, found, gap, floor, n, seed, grouped=grouped)
     return {metric: out[metric] for metric in wanted}
 
 
@@ -189,6 +193,8 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
         low, high, method = *_quantiles(pair[0] - pair[1], level), PERCENTILE
     method += NORMAL if _few(rounds, level) else ""
     settings: dict[str, Setting] = {"interval": method, "resamples": rounds, "seed": run.seed}
+    if run.grouped:
+        settings["resampled_by"] = "group"
     if run.metric in BIASED and run.metric != "smece":
         settings["n_bins"] = N_BINS
     ends = min(low, value), max(high, value)

@@ -9,11 +9,18 @@ import numpy as np
 from core.arrays import Float, Int, row_chunks
 from core.defaults import N_BINS
 from core.metrics import METRICS
-from core.metrics.binning import bin_index, equal_mass_cuts, equal_width_cuts, equal_width_edges
+from core.metrics.binning import (
+    bin_index,
+    equal_mass_cuts,
+    equal_width_cuts,
+    equal_width_edges,
+    sums,
+)
+from core.metrics.grouped import row_draws
 from core.metrics.proper import nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.smooth import smece_draws
-from core.predictions import Predictions
+from core.predictions import INDEPENDENT, Extents, Predictions
 
 BINNED = {"ece", "ece_em", "smece"}  # read from cells of neighbouring confidence
 GAP = "gap"  # drawn beside the metrics
@@ -22,14 +29,21 @@ BLOCK_BYTES = 2**25  # of resamples held at a time
 CELLS = 256  # cells of equal width, and as many of equal count, that the smooth error is read from
 
 
-def resampled_counts(n: int, n_resamples: int, seed: int) -> Iterator[Float]:
-    """Yield how often each row is drawn in each resample, in blocks of (r, N) float64."""
+def resampled_counts(
+    n: int, n_resamples: int, seed: int, extents: Extents = INDEPENDENT
+) -> Iterator[Float]:
+    """Yield what each row counts in each resample, in blocks of (r, N) float64.
+
+    That is how often it is drawn; with groups all rows of one are drawn together, and with
+    weights each counts as many rows, scaled to the weight of all.
+    """
     rng = np.random.default_rng([seed, STREAM])
     step = max(1, BLOCK_BYTES // (8 * n))
     for start in range(0, n_resamples, step):
         block = np.empty((min(step, n_resamples - start), n))
-        for counts in block:
-            counts[:] = np.bincount(rng.integers(0, n, n), minlength=n)
+        draws = row_draws(n, extents, len(block), rng)
+        for counts, drawn in zip(block, draws, strict=True):
+            counts[:] = drawn
         yield block
 
 
@@ -54,7 +68,7 @@ class Part:
 
     def on(self, metrics: Sequence[str], counts: Float) -> dict[str, Float]:
         """Return the metrics and the signed gap on resamples given as (r, N) counts."""
-        n, rows = self.predictions.n, self.predictions.rows
+        n, rows = self.cells.ranked.total, self.predictions.rows
         means: dict[str, Float] = {"accuracy": rows.correct.astype(np.float64), "brier": rows.brier}
         if "nll" in metrics:
             means["nll"] = self.nll_rows
@@ -109,8 +123,10 @@ class _Cells:
         bins = {"ece": equal_width_cuts(ranked, N_BINS), "ece_em": equal_mass_cuts(ranked, N_BINS)}
         fine = [equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS)]
         cuts = np.unique(np.concatenate([*bins.values(), *fine]))
-        index = np.searchsorted(ranked.confidence[cuts[1:] - 1], outcomes.confidence)
-        where = np.clip(np.diff(ranked.sum_confidence[cuts]) / np.diff(cuts), 0.0, 1.0)
+        ends = ranked.confidence[cuts[1:] - 1]
+        index = np.minimum(np.searchsorted(ends, outcomes.confidence), ends.size - 1)
+        own = sums(ranked, cuts)
+        where = np.clip(own.confidence / own.count, 0.0, 1.0)
         # bins without rows have no cell of their own and add nothing
         starts = {m: np.searchsorted(cuts, np.unique(found)[:-1]) for m, found in bins.items()}
         gap = outcomes.confidence - outcomes.correct
@@ -124,9 +140,9 @@ class _Cells:
     def errors(self, metric: str, gaps: Float) -> Float:
         """Return the error of each resample from the gaps of its cells, (r,)."""
         if metric == "smece":
-            return smece_draws(gaps, self.where, self.ranked.n)
+            return smece_draws(gaps, self.where, self.ranked.total)
         bins = np.add.reduceat(gaps, self.starts[metric], axis=1)
-        return np.asarray(np.abs(bins).sum(axis=1) / self.ranked.n)
+        return np.asarray(np.abs(bins).sum(axis=1) / self.ranked.total)
 
 
 @dataclass(frozen=True)
@@ -159,14 +175,14 @@ class _ClassCells:
 
     def ece(self, counts: Float) -> Float:
         """Return the classwise ECE on resamples, (r,)."""
-        shape = (self.predictions.n_classes, N_BINS)
+        shape, total = (self.predictions.n_classes, N_BINS), counts[0].sum()
         low = self._first_bins(counts)
         out = np.empty(len(counts))
         for r, drawn in enumerate(counts):
             gaps = np.bincount(self.cell, drawn[self.row] * self.gap, shape[0] * shape[1])
             gaps = gaps.reshape(shape)
             gaps[:, 0] += low[r]
-            out[r] = np.abs(gaps).sum() / (self.predictions.n * shape[0])
+            out[r] = np.abs(gaps).sum() / (total * shape[0])
         return out
 
     def _first_bins(self, counts: Float) -> Float:

@@ -8,6 +8,7 @@ from core.arrays import sigmoid
 from core.configs import AuditConfig
 from core.metrics import METRICS
 from core.metrics.clinical_fit import recalibration
+from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, resamples_of
 from core.metrics.grouped import effective_share, summary_of
 from core.metrics.intervals import Resamples
@@ -206,3 +207,46 @@ def test_draws_do_not_depend_on_the_order_of_rows_or_on_how_groups_are_called():
         if score.low is not None and metric not in {"nll", "brier"}:
             assert second.metrics[metric].low == pytest.approx(score.low, rel=1e-9), metric
     assert first.verdict == second.verdict
+
+
+# Two runs on the same rows ---------------------------------------------------------------------
+
+
+def runs(times=1, groups=False, weights=None):
+    """Two runs of three classes on 150 rows, each row as often as that."""
+    rng = np.random.default_rng(12)
+    labels = np.repeat(rng.integers(0, 3, 150), times)
+    own = Groups.of("g", np.repeat(np.arange(150), times).astype(str))
+    extents = {"groups": own} if groups else {}
+    if weights is not None:
+        extents["weights"] = Weights.of("w", weights)
+    kinds = Task.MULTICLASS, ScoreKind.LOGITS
+    scores = [np.repeat(rng.normal(size=(150, 3)) * scale, times, axis=0) for scale in (1, 3)]
+    return [compared(Predictions(*kinds, one, labels, **extents)) for one in scores]
+
+
+@pytest.fixture(scope="module")
+def once():
+    return runs()
+
+
+def test_copies_in_a_group_narrow_no_difference(once):
+    copied = compare(runs(3, groups=True), ["a", "b"], 0).differences[1]
+    for metric, plain in compare(once, ["a", "b"], 0).differences[1].items():
+        found = copied[metric]
+        assert found.value == pytest.approx(plain.value, abs=0.02 if "smece" in metric else 1e-9)
+        assert found.settings["resampled_by"] == "group"
+        if metric in {"accuracy", "nll", "brier"}:
+            assert found.high - found.low == pytest.approx(plain.high - plain.low, rel=0.15), metric
+        assert found.high - found.low > 0.7 * (plain.high - plain.low), metric
+
+
+def test_differences_count_weights(once):
+    weighted = compare(runs(weights=np.full(150, 2.0)), ["a", "b"], 0).differences[1]
+    for metric, plain in compare(once, ["a", "b"], 0).differences[1].items():
+        assert weighted[metric].value == pytest.approx(plain.value, abs=1e-9), metric
+
+
+def test_runs_that_differ_in_their_groups_are_not_ranked(once):
+    reason = compare([once[0], runs(groups=True)[1]], ["a", "b"], 0).reason
+    assert reason.startswith("“a” and “b” do not say the same of which rows belong together")
