@@ -28,7 +28,7 @@ from core.metrics.intervals import (
 )
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auprc, auroc, auroc_error
-from core.metrics.records import BinTable, Floor, Gap, Score, Setting
+from core.metrics.records import BinTable, Floor, Gap, GroupSummary, Score, Setting
 from core.metrics.selective import area, aurc
 from core.metrics.smooth import smece, smece_draws
 from core.predictions import Extents
@@ -61,6 +61,8 @@ class Prepared:
         The draws, and the sorted rows in `resamples.ranked`.
     n_resamples, seed : int
         How they were drawn.
+    groups : GroupSummary, optional
+        Which rows belong together, and what they are worth for this target.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Prepared:
     resamples: Resamples
     n_resamples: int
     seed: int
+    groups: GroupSummary | None = None
 
     @property
     def ranked(self) -> Ranked:

@@ -14,7 +14,8 @@ import numpy as np
 from core.arrays import Bool, Float, Int
 from core.defaults import N_RESAMPLES_HEAVY
 from core.metrics.ranked import Ranked
-from core.predictions import Extents
+from core.metrics.records import GroupSummary, WeightSummary
+from core.predictions import Extents, Weights
 
 HEAVY_DRAWS = 200_000_000  # rows times resamples from which only a few resamples are drawn
 FEW_GROUPS = 30  # fewer groups make rough intervals
@@ -199,37 +200,6 @@ def row_draws(
         yield drawn * (total / drawn.sum())
 
 
-@dataclass(frozen=True)
-class GroupSummary:
-    """What belongs together, and what the rows are worth for the signed gap.
-
-    Attributes
-    ----------
-    column : str
-        Where the groups come from.
-    n, largest : int
-        Groups, and rows of the largest.
-    design_effect : float
-        Variance of the signed gap by groups over that by rows.
-    effective_n : float
-        Rows over the design effect, at most the rows.
-    """
-
-    column: str
-    n: int
-    largest: int
-    design_effect: float
-    effective_n: float
-
-
-@dataclass(frozen=True)
-class WeightSummary:
-    """Where weights come from, and Kish's effective rows (sum w)^2 / sum w^2."""
-
-    column: str
-    effective_n: float
-
-
 def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     """Return what the groups of sorted rows make of them."""
     groups, weights = groups_of(ranked), weights_of(ranked)
@@ -240,3 +210,11 @@ def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     sizes = np.bincount(groups)
     worth = ranked.n / max(1.0, effect)
     return GroupSummary(column, sizes.size, int(sizes.max()), effect, worth)
+
+
+def weight_summary(weights: Weights | None) -> WeightSummary | None:
+    """Return what weights make of the rows."""
+    if weights is None:
+        return None
+    of_row = weights.of_row
+    return WeightSummary(weights.name, float(of_row.sum() ** 2 / (of_row @ of_row)))

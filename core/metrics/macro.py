@@ -2,10 +2,20 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from core.metrics.records import BinTable, Floor, Gap, Score, Setting, TargetAudit, Verdict
+from core.metrics.records import (
+    BinTable,
+    Floor,
+    Gap,
+    GroupSummary,
+    Score,
+    Setting,
+    TargetAudit,
+    Verdict,
+)
 
 BOUNDS = "mean of the labels' bounds (conservative)"
 SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken
@@ -54,7 +64,18 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
         float(np.mean([label.direction.low for label in labels])),
         float(np.mean([label.direction.high for label in labels])),
     )
-    return TargetAudit("mean over labels", None, metrics, floors, gap, _verdict(labels), _no_bins())
+    bins, verdict, groups = _no_bins(), _verdict(labels), _mean_groups(labels)
+    return TargetAudit("mean over labels", None, metrics, floors, gap, verdict, bins, groups)
+
+
+def _mean_groups(labels: Sequence[TargetAudit]) -> GroupSummary | None:
+    """Return what the rows are worth on average over the labels."""
+    each = [label.groups for label in labels if label.groups is not None]
+    if not each:
+        return None
+    effect = float(np.mean([one.design_effect for one in each]))
+    worth = float(np.mean([one.effective_n for one in each]))
+    return replace(each[0], design_effect=effect, effective_n=worth)
 
 
 def _mean_score(scores: Sequence[Score], level: float) -> Score:

@@ -7,8 +7,10 @@ import numpy as np
 from core.arrays import row_chunks
 from core.defaults import SMALL_N
 from core.errors import Notice
+from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
+from core.metrics.records import GroupSummary
 from core.predictions import Predictions, ScoreKind, Task
 
 NAMES_SHOWN = 5
@@ -206,3 +208,26 @@ def _rescaled(predictions: Predictions) -> Notice | None:
         "rows have it, though it ranks them well. It looks rescaled to an operating point, not "
         "like a probability; recalibrate it on labelled rows.",
     )
+
+
+def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tuple[Notice, ...]:
+    """Return what belongs together and what it is worth, and whether groups or weights are few."""
+    out = []
+    if groups is not None:
+        worth = f"worth about {round(groups.effective_n):,} independent ones for the signed gap"
+        text = (
+            f"{predictions.n:,} rows of {groups.n:,} groups by {groups.column}, {worth}; "
+            "intervals, noise floors and verdicts allow for it."
+        )
+        out.append(Notice("GROUPED", text))
+        if groups.n < FEW_GROUPS:
+            few = f"{groups.n} groups by {groups.column} are few: intervals are rough."
+            out.append(Notice("FEW_GROUPS", few))
+    summary = weight_summary(predictions.weights)
+    if summary is not None:
+        text = (
+            f"rows count by {summary.column}: {predictions.n:,} rows are worth about "
+            f"{round(summary.effective_n):,} of equal weight."
+        )
+        out.append(Notice("WEIGHTED", text))
+    return tuple(out)

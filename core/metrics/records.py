@@ -84,6 +84,37 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class GroupSummary:
+    """What belongs together, and what the rows are worth for the signed gap.
+
+    Attributes
+    ----------
+    column : str
+        Where the groups come from.
+    n, largest : int
+        Groups, and rows of the largest.
+    design_effect : float
+        Variance of the signed gap by groups over that by rows.
+    effective_n : float
+        Rows over the design effect, at most the rows.
+    """
+
+    column: str
+    n: int
+    largest: int
+    design_effect: float
+    effective_n: float
+
+
+@dataclass(frozen=True)
+class WeightSummary:
+    """Where weights come from, and Kish's effective rows (sum w)^2 / sum w^2."""
+
+    column: str
+    effective_n: float
+
+
+@dataclass(frozen=True)
 class TargetAudit:
     """The audit of one target: the answers given, a positive class, or one label."""
 
@@ -94,6 +125,7 @@ class TargetAudit:
     direction: Gap
     verdict: Verdict
     bins: BinTable
+    groups: GroupSummary | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +145,7 @@ class Audit:
     unavailable: Mapping[str, str]
     main: TargetAudit
     labels: tuple[TargetAudit, ...] = ()
+    weights: WeightSummary | None = None
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from core.metrics.clinical_curve import ERRORS
 from core.metrics.clinical_estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.estimates import Estimate, Prepared
 from core.metrics.group_resamples import resamples_of
+from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.intervals import wilson
-from core.metrics.notices import infinite_rows, nll_reason, notices
+from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, Gap, Score, Setting, TargetAudit
@@ -75,7 +76,9 @@ def prepare(
     of = _kind_of_target(predictions, target)
     name = NAMES[of] if target is None else predictions.class_names[target]
     resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
-    return Prepared(name, target, of, resamples, n_resamples, seed)
+    groups = predictions.groups
+    summary = None if groups is None else summary_of(groups.name, ranked)
+    return Prepared(name, target, of, resamples, n_resamples, seed, summary)
 
 
 def _kind_of_target(predictions: Predictions, target: int | None) -> str:
@@ -114,9 +117,8 @@ def diagram(
     words = CAME_TRUE.get(prepared.of, "it came true")
     assert score.value is not None
     judged = verdict(gap, bins, score.value, floor, came_true=words)
-    return TargetAudit(
-        prepared.name, prepared.target, {metric: score}, {metric: floor}, gap, judged, bins
-    )
+    scores, floors, groups = {metric: score}, {metric: floor}, prepared.groups
+    return TargetAudit(prepared.name, prepared.target, scores, floors, gap, judged, bins, groups)
 
 
 def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
@@ -154,6 +156,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     wanted = config.metrics or tuple(METRICS)
     reasons = UNAVAILABLE[predictions.task]
     noted = notices(predictions, nll_clip=config.nll_clip)
+    noted += extent_notices(main.groups, predictions)
     doubt = next((note.text for note in noted if note.code == "ALWAYS_RIGHT"), None)
     if doubt is not None:  # said first: a verdict on a model's own answers is none
         main = replace(main, verdict=replace(main.verdict, text=f"{doubt} {main.verdict.text}"))
@@ -166,6 +169,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         unavailable={name: why for name, why in reasons.items() if name in wanted},
         main=main,
         labels=labels,
+        weights=weight_summary(predictions.weights),
     )
 
 

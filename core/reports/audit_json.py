@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from core.errors import Notice
@@ -39,7 +40,8 @@ def audit_json(
     Returns
     -------
     dict
-        Every key of the command line's contract; `labels` for multi-label audits only. A number
+        Every key of the command line's contract; `labels` for multi-label audits only, `groups`
+        and `weights` where rows belong together or count by weight. A number
         that is undefined or infinite is null, and the object it stands in has a `reason`.
     """
     out: Json = {
@@ -54,6 +56,10 @@ def audit_json(
         "notices": [note.to_json() for note in dict.fromkeys((*notices, *audit.notices))],
         "unavailable": dict(audit.unavailable),
     }
+    if audit.main.groups is not None:
+        out["groups"] = asdict(audit.main.groups)
+    if audit.weights is not None:
+        out["weights"] = asdict(audit.weights)
     out |= _target(audit.main)
     out["verdict"] = {"code": audit.main.verdict.code, "text": audit.main.verdict.text}
     if audit.labels:

@@ -16,6 +16,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc_error
 from core.metrics.suite import audit
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task, Weights
+from core.reports.audit_json import audit_json
 
 
 def sample(n=300, seed=0, decimals=3):
@@ -250,3 +251,55 @@ def test_differences_count_weights(once):
 def test_runs_that_differ_in_their_groups_are_not_ranked(once):
     reason = compare([once[0], runs(groups=True)[1]], ["a", "b"], 0).reason
     assert reason.startswith("“a” and “b” do not say the same of which rows belong together")
+
+
+# What is said of them --------------------------------------------------------------------------
+
+
+def test_an_audit_says_what_the_rows_are_worth():
+    p, y, groups = patients(40, 6, seed=3)
+    file = binary(
+        p,
+        y,
+        groups=Groups.of("patient", groups.astype(str)),
+        weights=Weights.of("w", np.where(np.arange(240) % 2, 1.0, 3.0)),
+    )
+    found = audit(file, AuditConfig(n_resamples=50))
+    texts = {note.code: note.text for note in found.notices}
+    assert texts["GROUPED"].startswith("240 rows of 40 groups by patient, worth about ")
+    assert "FEW_GROUPS" not in texts
+    # (120 + 360)^2 / (120 + 1080) = 192
+    assert texts["WEIGHTED"] == "rows count by w: 240 rows are worth about 192 of equal weight."
+    out = audit_json("f", "d", {"all": 240}, "all", (), found)
+    assert set(out["groups"]) == {"column", "n", "largest", "design_effect", "effective_n"}
+    assert (out["groups"]["column"], out["groups"]["n"], out["groups"]["largest"]) == (
+        "patient",
+        40,
+        6,
+    )
+    assert out["weights"] == {"column": "w", "effective_n": pytest.approx(192)}
+    assert "groups" not in audit_json("f", "d", {}, "all", (), audit(binary(p, y)))
+
+
+def test_few_groups_are_said():
+    p, y, groups = patients(12, 6, seed=3)
+    found = audit(binary(p, y, groups=Groups.of("site", groups.astype(str))))
+    assert any(
+        note.text == "12 groups by site are few: intervals are rough." for note in found.notices
+    )
+
+
+def test_labels_have_their_own_worth_and_the_mean_has_the_mean():
+    p, y, groups = patients(50, 4, seed=6, within=0.9)
+    own, other, _ = patients(50, 4, seed=7, within=0.0)
+    file = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        np.stack([p, own], axis=1),
+        np.stack([y, other], axis=1).astype(int),
+        groups=Groups.of("patient", groups.astype(str)),
+    )
+    found = audit(file, AuditConfig(n_resamples=50))
+    first, second = (label.groups.design_effect for label in found.labels)
+    assert first > 2.0 > second
+    assert found.main.groups.design_effect == pytest.approx((first + second) / 2)
