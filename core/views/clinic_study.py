@@ -15,7 +15,7 @@ from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Su
 from core.metrics.clinical_groups import too_few
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
-from core.predictions import Predictions, Task
+from core.predictions import Outcomes, Predictions, Task
 
 MASS_BINS = 12  # equal-mass bins of the small diagrams
 HEATS = ("ts", "focal_ts")
@@ -174,6 +174,8 @@ class OneFinding:
         Of the audit; NOT_PROBABILITY among them where the scores look rescaled.
     recalibrated : Recalibrated or None
         None where the scores are as read.
+    groups : (N,) int64 or None
+        Number of each row's group, where rows belong together.
     """
 
     p: Float
@@ -187,6 +189,12 @@ class OneFinding:
     flagged_events: Int
     notices: tuple[Notice, ...]
     recalibrated: Recalibrated | None = None
+    groups: Int | None = None
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The scores as they are shown, with labels and groups."""
+        return Outcomes(self.p, self.y, self.groups)
 
 
 def one_finding(
@@ -226,11 +234,12 @@ def one_finding(
         clinical.recalibration(p, y, config.level),
         clinical.flexible(p, y, config.level) if both else None,
         _bins(rows, 1),
-        clinical.net_benefit(p, y, at, level=config.level),
+        clinical.net_benefit(p, y, at, level=config.level, groups=outcomes.groups),
         flagged.astype(np.int64),
         events.astype(np.int64),
         audit.notices,
         changed,
+        outcomes.groups,
     )
 
 

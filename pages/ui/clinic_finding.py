@@ -219,10 +219,12 @@ def _threshold(source: Source, found: OneFinding) -> Use:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
     at, prevalence = _boxes()
-    here = clinical.classified(found.p, found.y, at / 100)
+    here = clinical.classified(found.p, found.y, at / 100, groups=found.groups)
     there = None
     if prevalence is not None:
-        there = clinical.classified(found.p, found.y, at / 100, prevalence=prevalence)
+        there = clinical.classified(
+            found.p, found.y, at / 100, prevalence=prevalence, groups=found.groups
+        )
     use = clinic_use.at_threshold(source, here, there)
     widgets.second(use.text)
     widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
@@ -288,7 +290,7 @@ def _plain(
     found: OneFinding,
     top: DeltaGenerator,
 ) -> None:
-    counted = clinical.bands(found.p, found.y, level=AuditConfig().level)
+    counted = clinical.bands(found.p, found.y, level=AuditConfig().level, groups=found.groups)
     options = [str(k) for k in range(len(counted.count))]
     first = str(telling(counted))
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):
@@ -303,7 +305,7 @@ def _plain(
             width=420,
         )
         prevalence = _prevalence()
-    view = plain_view(source, name, found.p, found.y, band=band, prevalence=prevalence)
+    view = plain_view(source, name, found.outcomes, band=band, prevalence=prevalence)
     with top:
         widgets.eyebrow(view.eyebrow, audit.chip(run))
         widgets.sentence(view.sentence)
