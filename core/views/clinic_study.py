@@ -9,6 +9,7 @@ from core.arrays import Bool, Float, Int
 from core.calibrators import posthoc
 from core.calibrators.posthoc import NONE, Fit
 from core.configs import AuditConfig, BinRule
+from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
 from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Subgroup
@@ -198,7 +199,10 @@ class OneFinding:
 
 
 def one_finding(
-    rows: Predictions, fit_rows: Predictions | None = None, method: str = ""
+    rows: Predictions,
+    fit_rows: Predictions | None = None,
+    method: str = "",
+    smoother: str = SMOOTHER,
 ) -> OneFinding:
     """Return the numbers of one finding.
 
@@ -210,6 +214,8 @@ def one_finding(
         Other rows of it: the scores are recalibrated on them first.
     method : str
         A key of `CALIBRATORS`, where there are `fit_rows`.
+    smoother : str
+        Of the flexible curve and its errors: lowess or loess.
 
     Raises
     ------
@@ -219,7 +225,7 @@ def one_finding(
     changed = None
     if fit_rows is not None:
         rows, changed = _recalibrated(rows, fit_rows, method)
-    config = AuditConfig(metrics=FINDING)
+    config = AuditConfig(metrics=FINDING, smoother=smoother)
     audit = suite.audit(rows, config)
     outcomes = rows.outcomes(1)
     p, y = outcomes.confidence, outcomes.correct
@@ -232,7 +238,7 @@ def one_finding(
         y,
         audit.main,
         clinical.recalibration(p, y, config.level),
-        clinical.flexible(p, y, config.level) if both else None,
+        clinical.flexible(p, y, config.level, smoother) if both else None,
         _bins(rows, 1),
         clinical.net_benefit(p, y, at, level=config.level, groups=outcomes.groups),
         flagged.astype(np.int64),
