@@ -119,6 +119,7 @@ def _add_audit(verb: Parser) -> None:
     add_reading(verb)
     verb.add_argument("--split", metavar="NAME")
     verb.add_argument("--smece", default="exact", choices=["exact", "relplot"])
+    verb.add_argument("--smoother", default=defaults.SMOOTHER, choices=defaults.SMOOTHERS)
     verb.add_argument("--nll-clip", type=float, metavar="EPS")
     verb.add_argument("--bins", type=int, default=defaults.N_BINS)
     verb.add_argument("--level", type=float, default=defaults.LEVEL)
@@ -141,6 +142,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         n_resamples=arguments.resamples,
         seed=arguments.seed,
         smece=arguments.smece,
+        smoother=arguments.smoother,
         nll_clip=arguments.nll_clip,
         metrics=tuple(name for name in arguments.metrics.split(",") if name),
     )

@@ -33,6 +33,8 @@ class AuditConfig:
         Seed of every resample, 0 to 2**63 - 1.
     smece : str
         ``exact`` kernel integral, or ``relplot`` for the released grid version.
+    smoother : str
+        Of ICI, E50, E90 and Emax: ``lowess`` (Harrell) or ``loess`` (Austin and Steyerberg).
     nll_clip : float or None
         Probabilities below it are raised to it in the NLL; None (default) clips nothing.
     metrics : tuple of str
@@ -45,6 +47,7 @@ class AuditConfig:
     n_resamples: int = defaults.N_RESAMPLES
     seed: int = defaults.SEED
     smece: str = "exact"
+    smoother: str = defaults.SMOOTHER
     nll_clip: float | None = None
     metrics: tuple[str, ...] = ()
 
@@ -65,6 +68,11 @@ class AuditConfig:
                 self.smece in {"exact", "relplot"},
                 f"smece is {self.smece!r}",
                 "use exact or relplot",
+            ),
+            (
+                self.smoother in defaults.SMOOTHERS,
+                f"smoother is {self.smoother!r}",
+                f"use {' or '.join(defaults.SMOOTHERS)}",
             ),
             (
                 self.nll_clip is None or 0 < self.nll_clip < 1,

@@ -19,6 +19,8 @@ SEED_MAX: Final = 2**63 - 1  # what every reader of JSON with whole numbers hold
 S99: Final = 0.99  # Mukhoti et al. 2020, table 6: share of rows at or above this confidence
 SOUND_FLOOR: Final = 0.02  # below this noise floor (q95) "within chance" may be called sound
 MIXED_SHARE: Final = 0.20  # rows in bins of the opposite sign that turn a verdict into "mixed"
+SMOOTHERS: Final = ("lowess", "loess")  # Harrell 2015; Austin and Steyerberg 2019
+SMOOTHER: Final = SMOOTHERS[0]  # of the flexible curve
 SMALL_N: Final = 30  # fewer rows are said to be few
 FEW_EVENTS: Final = 200  # events or non-events below which no curve is judged, Van Calster 2016
 

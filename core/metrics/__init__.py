@@ -245,7 +245,7 @@ METRICS: dict[str, Metric] = {
         UNIT,
         "lower",
         "positive",
-        "Austin & Steyerberg 2019; lowess, two thirds of the rows",
+        "Austin & Steyerberg 2019; the curve is Harrell's lowess, or their loess",
     ),
     "e50": Metric(
         e50,

@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 
 from core.arrays import Bool, Float, Int, sigmoid
-from core.defaults import LEVEL
+from core.defaults import LEVEL, SMOOTHER
 from core.metrics.intervals import quantile, wilson
-from core.metrics.lowess import FRAC, Cells, Lowess
+from core.metrics.loess import SMOOTHERS
+from core.metrics.lowess import Cells, Lowess
 from core.metrics.ranked import Ranked, interpolated, running_sum
 from core.metrics.records import Setting
 from core.predictions import Outcomes
@@ -46,7 +47,7 @@ class Curve:
     settings: Mapping[str, Setting]
 
 
-def flexible(p: Float, y: Bool, level: float = LEVEL) -> Curve:
+def flexible(p: Float, y: Bool, level: float = LEVEL, smoother: str = SMOOTHER) -> Curve:
     """Return the flexible calibration curve with its pointwise band.
 
     Parameters
@@ -57,6 +58,8 @@ def flexible(p: Float, y: Bool, level: float = LEVEL) -> Curve:
         Events.
     level : float
         Of the band.
+    smoother : str
+        A key of `SMOOTHERS`.
 
     Notes
     -----
@@ -65,7 +68,7 @@ def flexible(p: Float, y: Bool, level: float = LEVEL) -> Curve:
     half an event, or non-event, stands behind a share, as its effective rows 1 / sum l_i^2 go,
     it is Wilson's interval for these rows.
     """
-    fitted = Lowess(Cells.of(Ranked.of(Outcomes(p, y))))
+    fitted = SMOOTHERS[smoother](Cells.of(Ranked.of(Outcomes(p, y))))
     cells, observed = fitted.cells, fitted.shares
     squares = fitted.weights**2 / cells.rows  # of each row's weight, summed within a cell
     effective, variance = 1.0 / squares.sum(axis=1), observed * (1.0 - observed)
@@ -81,24 +84,28 @@ def flexible(p: Float, y: Bool, level: float = LEVEL) -> Curve:
         np.maximum(high, observed),
         cells.rows,
         level,
-        smoother(cells),
+        described(fitted),
     )
 
 
-def smoother(cells: Cells) -> dict[str, Setting]:
+def described(fitted: Lowess) -> dict[str, Setting]:
     """Return what the smoother was, for settings."""
+    cells = fitted.cells
     return {
-        "smoother": "lowess",
-        "fraction": FRAC,
+        "smoother": fitted.name,
+        "fraction": fitted.fraction,
+        "degree": fitted.degree,
         "robust_iterations": 0,
         "nodes": cells.claim.size,
         "exact": "yes" if cells.exact else "no: neighbours merged, linear in between",
     }
 
 
-def curve_errors(ranked: Ranked) -> tuple[dict[str, float], dict[str, Setting]]:
+def curve_errors(
+    ranked: Ranked, smoother: str = SMOOTHER
+) -> tuple[dict[str, float], dict[str, Setting]]:
     """Return ICI, E50, E90 and Emax over the rows, and the smoother's settings."""
-    fitted = Lowess(Cells.of(ranked))
+    fitted = SMOOTHERS[smoother](Cells.of(ranked))
     cells = fitted.cells
     shares = np.interp(ranked.confidence, cells.claim, fitted.shares)
     off = np.abs(shares - ranked.confidence)
@@ -112,7 +119,7 @@ def curve_errors(ranked: Ranked) -> tuple[dict[str, float], dict[str, Setting]]:
         running = np.concatenate([[0.0], running_sum(rows)])
         half, most = interpolated(off, running, np.array([0.5, 0.9]) * (ranked.total - 1.0))
         values = (off @ rows / ranked.total, half, most, off[-1])
-    return dict(zip(ERRORS, map(float, values), strict=True)), smoother(cells)
+    return dict(zip(ERRORS, map(float, values), strict=True)), described(fitted)
 
 
 def ici(ranked: Ranked) -> float:

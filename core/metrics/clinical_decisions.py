@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, Int
-from core.defaults import LEVEL, N_RESAMPLES, SEED
+from core.defaults import LEVEL
 from core.errors import UsageError
 from core.metrics.binning import bin_index
+from core.metrics.design_effect import design_effect
 from core.metrics.intervals import wilson
 from core.metrics.records import Score, Setting
 
-STREAM_NET_BENEFIT = 6  # of random numbers; others are in `estimates` and `resampled`
 EDGES = tuple(k / 10 for k in range(11))
 
 
@@ -25,13 +25,14 @@ class NetBenefit:
     thresholds : in (0, 1), ascending
         "p at or above it" is called positive.
     model, low, high :
-        TP/N - FP/N t/(1 - t) and its percentile bootstrap band.
+        TP/N - FP/N t/(1 - t) and its band, which holds at all thresholds together.
     treat_all :
         The same with every row called positive; with none it is 0.
-    gain, gain_low, gain_high :
-        The model's above the better of treat all and treat none, resampled together.
-    n, events, n_resamples, seed, level :
-        Rows, events, and how the bands were drawn.
+    gain, gain_low :
+        The model's above the better of treat all and treat none, and its lower bound, which holds
+        at all thresholds together.
+    n, events, level :
+        Rows, events, and the level of the bands.
     """
 
     thresholds: Float
@@ -41,11 +42,8 @@ class NetBenefit:
     treat_all: Float
     gain: Float
     gain_low: Float
-    gain_high: Float
     n: int
     events: int
-    n_resamples: int
-    seed: int
     level: float
 
 
@@ -54,11 +52,10 @@ def net_benefit(
     y: Bool,
     thresholds: Float | Sequence[float],
     *,
-    n_resamples: int = N_RESAMPLES,
     level: float = LEVEL,
-    seed: int = SEED,
+    groups: Int | None = None,
 ) -> NetBenefit:
-    """Return the net benefit of acting on p, with its bootstrap band.
+    """Return the net benefit of acting on p, with its simultaneous band.
 
     Parameters
     ----------
@@ -68,8 +65,10 @@ def net_benefit(
         Events.
     thresholds : (T,) in (0, 1), ascending
         Risks from which one would act; they come from the clinic, never from the data.
-    n_resamples, level, seed :
-        Of the band.
+    level : float
+        Of the band over all thresholds.
+    groups : (N,) int64, optional
+        Number of each row's group; counts are divided by the design effect then.
 
     Raises
     ------
@@ -78,53 +77,89 @@ def net_benefit(
 
     Notes
     -----
-    Rows between two thresholds with the same outcome act alike, so a multinomial over these cells
-    is the bootstrap over rows, exactly.
+    A benefit is a difference of two shares of the rows, wins minus w losses. Clopper and Pearson's
+    limits of both are joined with the correlation of multinomial shares (MOVER, Zou and Donner
+    2008), so a share of 0 has a limit too. The level is divided among the thresholds that flag
+    different rows (Bonferroni). Above treat all, wins are true negatives and losses, in units of
+    w, false negatives. The lower of two bounds bounds the lower of two gains at the same level.
     """
     at = np.asarray(thresholds, dtype=np.float64)
     if at.size == 0 or not (np.all((at > 0.0) & (at < 1.0)) and np.all(np.diff(at) > 0.0)):
         what = "thresholds must ascend between 0 and 1, both excluded"
         raise UsageError("SETTING", what, "give for example 0.01 to 0.5")
-    cells = at.size + 1
+    n, odds = p.size, at / (1.0 - at)
     cell = np.searchsorted(at, p, side="right")  # p >= t: at or above its own threshold
-    counts = np.bincount(cell + cells * y, minlength=2 * cells).astype(np.int64)
-    rng = np.random.default_rng([seed, STREAM_NET_BENEFIT])
-    drawn = rng.multinomial(p.size, counts / p.size, size=n_resamples)
-    model, treat_all = _benefits(counts[None], at)
-    models, treats = _benefits(drawn, at)
-    gains = models - np.maximum(treats, 0.0)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(models, tails, axis=0)
-    gain, (gain_low, gain_high) = (
-        model[0] - np.maximum(treat_all[0], 0.0),
-        np.quantile(gains, tails, axis=0),
+    positive, negative = (_at_or_above(cell[side], at.size + 1) for side in (y, ~y))
+    each = 1.0 - (1.0 - level) / np.unique(positive[1:] + negative[1:]).size
+    flagging = np.array([_worth(cell > i, y, w, groups) for i, w in enumerate(odds)])
+    sparing = np.array([_worth(cell <= i, ~y, 1 / w, groups) for i, w in enumerate(odds)])
+    above_none = _difference(positive[1:], negative[1:], odds, flagging, (n, each))
+    above_all = _difference(
+        negative[0] - negative[1:], positive[0] - positive[1:], 1.0 / odds, sparing, (n, each)
     )
+    model, low, high = above_none
     return NetBenefit(
         at,
-        model[0],
-        np.minimum(low, model[0]),
-        np.maximum(high, model[0]),
-        treat_all[0],
-        gain,
-        np.minimum(gain_low, gain),
-        np.maximum(gain_high, gain),
-        int(p.size),
-        int(np.count_nonzero(y)),
-        n_resamples,
-        seed,
+        model,
+        low,
+        high,
+        (positive[0] - negative[0] * odds) / n,
+        np.minimum(model, odds * above_all[0]),
+        np.minimum(low, odds * above_all[1]),
+        n,
+        int(positive[0]),
         level,
     )
 
 
-def _benefits(counts: Int, at: Float) -> tuple[Float, Float]:
-    """Return net benefit of the model and of treating all from (R, 2 (T + 1)) counts."""
-    cells, n = at.size + 1, counts.sum(axis=1, keepdims=True)
-    odds = at / (1.0 - at)
-    negative, positive = (
-        np.cumsum(half[:, ::-1], axis=1)[:, ::-1] for half in (counts[:, :cells], counts[:, cells:])
+def _at_or_above(cell: Int, cells: int) -> Int:
+    """Return the rows in each cell and those above it, (C,)."""
+    return np.bincount(cell, minlength=cells)[::-1].cumsum()[::-1].astype(np.int64)
+
+
+def _worth(acted: Bool, won: Bool, weight: float, groups: Int | None) -> float:
+    """Return the design effect of the benefit: 1 for a win, -weight for a loss, among `acted`."""
+    if groups is None:
+        return 1.0
+    return design_effect(np.where(won, 1.0, -weight) * acted, groups)
+
+
+def _difference(
+    wins: Int, losses: Int, weight: Float, effect: Float, of: tuple[int, float]
+) -> tuple[Float, Float, Float]:
+    """Return wins/N - weight losses/N with its bounds, (T,) each; `of` is N and the level."""
+    n, level = of
+    a, b = wins / n, losses / n
+    rows = n / effect
+    a_low, a_high = clopper_pearson(a * rows, rows, level)
+    b_low, b_high = clopper_pearson(b * rows, rows, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        together = np.sqrt(a / (1.0 - a) * b / (1.0 - b))
+    together = np.where((a < 1.0) & (b < 1.0), np.minimum(together, 1.0), 0.0)
+
+    def joined(first: Float, second: Float) -> Float:
+        return np.asarray(np.sqrt(first**2 + second**2 + 2.0 * together * first * second))
+
+    value = a - weight * b
+    return (
+        value,
+        value - joined(a - a_low, weight * (b_high - b)),
+        value + joined(a_high - a, weight * (b - b_low)),
     )
-    model = (positive[:, 1:] - negative[:, 1:] * odds) / n
-    return model, (positive[:, :1] - negative[:, :1] * odds) / n
+
+
+def clopper_pearson(k: Float, n: Float, level: float) -> tuple[Float, Float]:
+    """Return Clopper and Pearson's interval of k successes in n > 0 trials, (...) each.
+
+    Numbers need not be whole: rows divided by a design effect are not.
+    """
+    from scipy.special import betaincinv  # a tenth of a second, which readers do not pay
+
+    tail = (1.0 - level) / 2
+    fewer, more = np.maximum(k, 1e-12), np.maximum(n - k, 1e-12)
+    low = np.where(k > 0.0, betaincinv(fewer, n - k + 1.0, tail), 0.0)
+    high = np.where(k < n, betaincinv(k + 1.0, more, 1.0 - tail), 1.0)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -153,7 +188,14 @@ class Bands:
     ci_high: Float
 
 
-def bands(p: Float, y: Bool, edges: Sequence[float] = EDGES, level: float = LEVEL) -> Bands:
+def bands(
+    p: Float,
+    y: Bool,
+    edges: Sequence[float] = EDGES,
+    level: float = LEVEL,
+    *,
+    groups: Int | None = None,
+) -> Bands:
     """Return what became of the rows in each band of stated risk.
 
     Parameters
@@ -166,15 +208,23 @@ def bands(p: Float, y: Bool, edges: Sequence[float] = EDGES, level: float = LEVE
         B + 1 ascending edges; the first 0, the last 1.
     level : float
         Of the intervals.
+    groups : (N,) int64, optional
+        Number of each row's group; the rows of a band are divided by its design effect then.
     """
     ends = np.asarray(edges, dtype=np.float64)
     index, size = bin_index(p, ends), len(ends) - 1
     count = np.bincount(index, minlength=size).astype(np.int64)
     events = np.bincount(index[y], minlength=size).astype(np.int64)
     rows = np.where(count > 0, count, np.nan)
-    low, high = wilson(events, count, level)
+    effect = np.array([_effect_within(y, index == i, groups) for i in range(size)])
+    low, high = wilson(events / effect, count / effect, level)
     mean = np.bincount(index, p, minlength=size) / rows
     return Bands(ends[:-1], ends[1:], count, events, mean, events / rows, low, high)
+
+
+def _effect_within(hits: Bool, rows: Bool, groups: Int | None) -> float:
+    """Return the design effect of the share of hits among some of the rows."""
+    return 1.0 if groups is None else design_effect(hits[rows], groups[rows])
 
 
 def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:
@@ -240,7 +290,13 @@ class Classified:
 
 
 def classified(
-    p: Float, y: Bool, threshold: float, level: float = LEVEL, *, prevalence: float | None = None
+    p: Float,
+    y: Bool,
+    threshold: float,
+    level: float = LEVEL,
+    *,
+    prevalence: float | None = None,
+    groups: Int | None = None,
 ) -> Classified:
     """Return sensitivity, specificity and predictive values at a threshold.
 
@@ -258,6 +314,8 @@ def classified(
         In (0, 1): give the predictive values for it instead of for these rows. They assume that
         only the prevalence differs; their interval spans Wilson's corners of sensitivity and
         specificity at level sqrt(level) each, so it is conservative.
+    groups : (N,) int64, optional
+        Number of each row's group; the rows of a share are divided by its design effect then.
 
     Raises
     ------
@@ -267,34 +325,55 @@ def classified(
     called, actual = p >= threshold, np.asarray(y, dtype=np.bool_)
     tp, fp = int(np.count_nonzero(called & actual)), int(np.count_nonzero(called & ~actual))
     tn, fn = int(np.count_nonzero(~called & ~actual)), int(np.count_nonzero(~called & actual))
-    sensitivity = _share("sensitivity", tp, tp + fn, level, "no row has an event")
-    specificity = _share("specificity", tn, tn + fp, level, "every row has an event")
+    right = called == actual
+    caught, spared, meant, cleared = (
+        _Share(k, n, _effect_within(right, rows, groups))
+        for k, n, rows in (
+            (tp, tp + fn, actual),
+            (tn, tn + fp, ~actual),
+            (tp, tp + fp, called),
+            (tn, tn + fn, ~called),
+        )
+    )
+    sensitivity = caught.score("sensitivity", level, "no row has an event")
+    specificity = spared.score("specificity", level, "every row has an event")
     if prevalence is None:
-        ppv = _share("ppv", tp, tp + fp, level, "no row is called positive")
-        npv = _share("npv", tn, tn + fn, level, "no row is called negative")
+        ppv = meant.score("ppv", level, "no row is called positive")
+        npv = cleared.score("npv", level, "no row is called negative")
     else:
         corner = float(np.sqrt(level))
-        both = [_corners(tp, tp + fn, corner), _corners(tn, tn + fp, corner)]
+        both = [caught.corners(corner), spared.corners(corner)]
         odds = _odds(prevalence)
         ppv = _predictive("ppv", both[0], both[1], odds, level, p.size)
         npv = _predictive("npv", both[1], both[0], 1.0 / odds, level, p.size)
     return Classified(threshold, tp, fp, tn, fn, sensitivity, specificity, ppv, npv, prevalence)
 
 
-def _share(metric: str, k: int, n: int, level: float, reason: str) -> Score:
-    if n == 0:
-        return Score(metric, None, None, None, level, 0, {}, reason)
-    low, high = wilson(np.array(k), np.array(n), level)
-    settings: dict[str, Setting] = {"interval": "Wilson"}
-    return Score(metric, k / n, float(low), float(high), level, n, settings)
+@dataclass(frozen=True)
+class _Share:
+    """k of n rows, and their design effect."""
 
+    k: int
+    n: int
+    effect: float
 
-def _corners(k: int, n: int, level: float) -> tuple[float, float, float] | None:
-    """Return a share with its interval; None where there are no rows."""
-    if n == 0:
-        return None
-    low, high = wilson(np.array(k), np.array(n), level)
-    return k / n, float(low), float(high)
+    def score(self, metric: str, level: float, reason: str) -> Score:
+        """Return the share with Wilson's interval; the reason where there are no rows."""
+        ends = self.corners(level)
+        if ends is None:
+            return Score(metric, None, None, None, level, 0, {}, reason)
+        settings: dict[str, Setting] = {"interval": "Wilson"}
+        if self.effect > 1.0:
+            settings["effective_n"] = self.n / self.effect
+        return Score(metric, *ends, level, self.n, settings)
+
+    def corners(self, level: float) -> tuple[float, float, float] | None:
+        """Return the share with its interval; None where there are no rows."""
+        if self.n == 0:
+            return None
+        k, n = np.array(self.k / self.effect), np.array(self.n / self.effect)
+        low, high = wilson(k, n, level)
+        return self.k / self.n, float(low), float(high)
 
 
 def _predictive(

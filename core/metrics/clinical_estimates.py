@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from core.arrays import Float, Int
+from core.defaults import SMOOTHER
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts
 from core.metrics.clinical_curve import ERRORS, cell_errors, curve_errors
 from core.metrics.clinical_fit import recalibrated
@@ -12,7 +13,8 @@ from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
 from core.metrics.estimates import Estimate, Prepared, floor_of
 from core.metrics.grouped import groups_of, sum_variance, weights_of
 from core.metrics.intervals import basic, percentile, quantile
-from core.metrics.lowess import Cells, Lowess
+from core.metrics.loess import SMOOTHERS
+from core.metrics.lowess import Cells
 from core.metrics.records import Score, Setting
 
 CELLS = 50  # of equal width, and as many of equal count, in which the curve is resampled
@@ -21,7 +23,9 @@ FITS = ("citl", "slope", "intercept")
 SCORES = (*FITS, "spiegelhalter_z", "brier_skill")
 
 
-def curve_estimates(prepared: Prepared, *, level: float) -> dict[str, Estimate]:
+def curve_estimates(
+    prepared: Prepared, *, level: float, smoother: str = SMOOTHER
+) -> dict[str, Estimate]:
     """Return ICI, E50, E90 and Emax with intervals and noise floors.
 
     Parameters
@@ -30,6 +34,8 @@ def curve_estimates(prepared: Prepared, *, level: float) -> dict[str, Estimate]:
         A positive class or a label.
     level : float
         Of the intervals.
+    smoother : str
+        A key of `SMOOTHERS`.
 
     Notes
     -----
@@ -38,10 +44,10 @@ def curve_estimates(prepared: Prepared, *, level: float) -> dict[str, Estimate]:
     neither interval alone holds the truth often enough (docs/coverage.md).
     """
     ranked, resamples = prepared.ranked, prepared.resamples
-    values, settings = curve_errors(ranked)
+    values, settings = curve_errors(ranked, smoother)
     cuts = np.union1d(equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS))
     cells = Cells.between(ranked, cuts)
-    fitted, drawn = Lowess(cells), resamples.bootstrap(cuts)
+    fitted, drawn = SMOOTHERS[smoother](cells), resamples.bootstrap(cuts)
 
     def errors(rows: Int, events: Int) -> dict[str, Float]:
         shares = np.clip(fitted.fit(rows, events), 0.0, 1.0)

@@ -7,7 +7,7 @@ Rows with equal claims always go together, so the order of the rows matters nowh
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from core.arrays import Counts, Float, Int
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts, sums
 from core.metrics.ranked import Ranked
 
-FRAC: Final = 2.0 / 3.0  # of the rows in each local fit, as in Austin and Steyerberg 2019
+FRAC: Final = 2.0 / 3.0  # of the rows in each local fit, as in Harrell's val.prob
 EXACT: Final = 2_000  # distinct claims up to which each is a node of its own
 NODES: Final = 500  # of equal width, and as many of equal count, beyond that
 LEAST_SPREAD: Final = 1e-12  # of claims in a local fit; less is as good as none
@@ -69,14 +69,17 @@ class Lowess:
     """
 
     cells: Cells
+    name: ClassVar[str] = "lowess"
+    fraction: ClassVar[float] = FRAC
+    degree: ClassVar[int] = 1
 
     @cached_property
     def kernels(self) -> tuple[Float, Float, Float]:
         """Tricube weight of each cell (last) in each fit, times distance to 0, 1, 2, (C, C)."""
         claim = self.cells.claim
-        reach = reaches(claim, self.cells.rows)[:, None]
+        reach = reaches(claim, self.cells.rows, self.fraction)[:, None]
         away = claim[None, :] - claim[:, None]
-        # where two thirds of the rows have one claim, the reach is 0 and these alone count
+        # where the nearest rows have one claim, the reach is 0 and these alone count
         share = np.divide(
             np.minimum(np.abs(away), reach), reach, out=1.0 * (away != 0), where=reach > 0
         )

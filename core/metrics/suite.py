@@ -246,7 +246,7 @@ def _errors(
         if metric in wanted:
             found[metric] = estimates.binned(prepared, metric, n_bins=config.n_bins, level=level)
     if set(ERRORS).intersection(wanted):
-        found |= curve_estimates(prepared, level=level)
+        found |= curve_estimates(prepared, level=level, smoother=config.smoother)
     return found
 
 

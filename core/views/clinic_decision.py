@@ -6,10 +6,12 @@ from functools import partial
 import numpy as np
 
 from core.arrays import Bool
+from core.defaults import FEW_EVENTS
 from core.figures import clinic_curves as figures
-from core.figures.numbers import count, percent, points, span
+from core.figures.numbers import THIN, count, percent, points, span
+from core.metrics.clinical_groups import too_few
 from core.views.clinic_study import THRESHOLDS, OneFinding
-from core.views.clinic_words import Source, finding, sourced
+from core.views.clinic_words import TOO_FEW, Source, finding, sourced
 from core.views.records import Column, FigureCard, Table
 
 BENEFIT = (
@@ -17,6 +19,10 @@ BENEFIT = (
     "a threshold of 20 % a true alarm is worth four false ones. The threshold comes from the "
     "clinic, not from the data. The model beats treating none where the share labelled with it "
     "among the flagged exceeds the threshold."
+)
+BAND = (
+    "The simultaneous {level} band holds the whole curve, at every threshold from 0.1 to 99 %, in "
+    "that share of samples."
 )
 
 
@@ -45,12 +51,13 @@ def decision_card(
     return FigureCard(
         "clinic_decision",
         "Is it better to follow the model?",
-        f"net benefit, {percent(ends[0])} to {percent(ends[1])}, bootstrap band",
+        f"net benefit, {percent(ends[0])} to {percent(ends[1])}, with a simultaneous "
+        f"{_level(found)} band",
         partial(figures.decision, net, spoken, ends),
         f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{said}",
         sourced(Table(columns, rows), source),
-        f"{net.n_resamples} resamples, seed {net.seed}. {source.caption}",
+        f"{BAND.format(level=_level(found))} {source.caption}",
     )
 
 
@@ -62,17 +69,34 @@ def _at(found: OneFinding, i: int, films: str) -> str:
     if not flagged:
         return f"{said}<br>no {films} flagged"
     share = int(found.flagged_events[i]) / flagged
-    side = "above" if share > t else "not above"
+    if net.low[i] > 0.0 and not _few(found):
+        beside = "above the threshold, so better than treating none"
+    elif share > t:
+        beside = "above the threshold, which may be chance"
+    else:
+        beside = "not above the threshold, so no better than treating none"
     return (
         f"{said}<br>flagged {count(flagged)}, {percent(share)} of them labelled with it:"
-        f"<br>{side} the threshold, so {'better' if share > t else 'no better'} than treating none"
-        f"<br>treat all: {points(float(net.treat_all[i]))}"
+        f"<br>{beside}<br>treat all: {points(float(net.treat_all[i]))}"
     )
+
+
+def _level(found: OneFinding) -> str:
+    return f"{100 * found.net.level:g}{THIN}%"
+
+
+def _few(found: OneFinding) -> bool:
+    return too_few(found.net.n, found.net.events)
 
 
 def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:
     """Return where, in a range of thresholds, following the model is the better way."""
     net = found.net
+    if _few(found):
+        return (
+            f"{TOO_FEW[:1].upper()}{TOO_FEW[1:]} (under {FEW_EVENTS} with it or without it) to say "
+            "whether following the model is better than treating all and treating none."
+        )
     inside = (net.thresholds >= ends[0] - 1e-9) & (net.thresholds <= ends[1] + 1e-9)
     spans = _spans(inside & (net.gain_low > 0.0), inside)
     if not spans:

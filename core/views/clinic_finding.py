@@ -57,6 +57,10 @@ MEANINGS = {
     "auroc": "how often a film with it scores higher than one without",
     "auprc": "average precision; a guess has the prevalence",
 }
+SMOOTHED = {
+    "lowess": "lowess as of Harrell, lines over 2/3 of the rows, no robust iterations",
+    "loess": f"loess as of Austin and Steyerberg, parabolas over 75{THIN}% of the rows",
+}
 LABELS = {
     "ici": "ICI",
     "e50": "E50",
@@ -191,7 +195,7 @@ def _curve_card(source: Source, label: str, found: OneFinding) -> FigureCard:
     if found.curve is not None:
         exact = found.curve.settings["exact"]
         smoother = (
-            f"lowess, fraction 2/3, no robust iterations, exact: {exact}; "
+            f"{SMOOTHED[str(found.curve.settings['smoother'])]}, exact: {exact}; "
             f"{len(filled(found.bins))} equal-mass bins with Wilson 95{THIN}%. "
         )
     spoken = "; ".join(
@@ -289,7 +293,7 @@ def _table(source: Source, found: OneFinding) -> Table:
             score.low,
             score.high,
             floors[score.metric].q95 if score.metric in floors else None,
-            score.reason or _noted(_note(score.metric), said if score in fits else ""),
+            score.reason or _noted(_note(score), said if score in fits else ""),
             source.caption,
         )
         for score in scores
@@ -297,12 +301,14 @@ def _table(source: Source, found: OneFinding) -> Table:
     return Table(NUMBER_COLUMNS, rows)
 
 
-def _note(metric: str) -> str:
+def _note(score: Score) -> str:
+    if score.metric in CURVE:
+        return SMOOTHED[str(score.settings["smoother"])]
     return {
         "citl": "intercept with the slope held at 1",
         "intercept": "intercept fitted with the slope",
         "brier": "summed over both outcomes: twice the Brier score of the page",
-    }.get(metric, "")
+    }.get(score.metric, "")
 
 
 def waiting(name: str) -> Sentence:

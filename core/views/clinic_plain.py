@@ -5,12 +5,12 @@ from functools import partial
 
 import numpy as np
 
-from core.arrays import Bool, Float
 from core.figures.clinic import BandDot, band_name
 from core.figures.clinic import bands as draw_bands
 from core.figures.numbers import THIN, count, in_hundred, known, percent, points
 from core.figures.theme import Tone
 from core.metrics.clinical import Bands, bands, shifted
+from core.predictions import Outcomes
 from core.views.clinic_words import (
     TONES,
     Source,
@@ -94,8 +94,7 @@ def telling(found: Bands) -> int:
 def plain_view(
     source: Source,
     name: str,
-    p: Float,
-    y: Bool,
+    outcomes: Outcomes,
     *,
     band: int,
     prevalence: float | None = None,
@@ -108,15 +107,15 @@ def plain_view(
         Where the numbers come from.
     name : str
         The finding.
-    p, y : (N,) float64 and bool
+    outcomes : Outcomes
         Scores and labels.
     band : int
         Which tenth of the scores the sentence speaks of, 0 to 9.
     prevalence : float, optional
         Of another clinic, in (0, 1): what was found is carried over by prior shift.
     """
-    here = bands(p, y)
-    share = float(np.count_nonzero(y) / y.size)
+    here = bands(outcomes.confidence, outcomes.correct, groups=outcomes.groups)
+    share = float(np.count_nonzero(outcomes.correct) / outcomes.n)
     if not 0.0 < share < 1.0:
         prevalence = None  # there are no odds to move
     moved = here if prevalence is None else elsewhere(here, share, prevalence)

@@ -9,13 +9,14 @@ from core.arrays import Bool, Float, Int
 from core.calibrators import posthoc
 from core.calibrators.posthoc import NONE, Fit
 from core.configs import AuditConfig, BinRule
+from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
 from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Subgroup
 from core.metrics.clinical_groups import too_few
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
-from core.predictions import Predictions, Task
+from core.predictions import Outcomes, Predictions, Task
 
 MASS_BINS = 12  # equal-mass bins of the small diagrams
 HEATS = ("ts", "focal_ts")
@@ -174,6 +175,8 @@ class OneFinding:
         Of the audit; NOT_PROBABILITY among them where the scores look rescaled.
     recalibrated : Recalibrated or None
         None where the scores are as read.
+    groups : (N,) int64 or None
+        Number of each row's group, where rows belong together.
     """
 
     p: Float
@@ -187,10 +190,19 @@ class OneFinding:
     flagged_events: Int
     notices: tuple[Notice, ...]
     recalibrated: Recalibrated | None = None
+    groups: Int | None = None
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The scores as they are shown, with labels and groups."""
+        return Outcomes(self.p, self.y, self.groups)
 
 
 def one_finding(
-    rows: Predictions, fit_rows: Predictions | None = None, method: str = ""
+    rows: Predictions,
+    fit_rows: Predictions | None = None,
+    method: str = "",
+    smoother: str = SMOOTHER,
 ) -> OneFinding:
     """Return the numbers of one finding.
 
@@ -202,6 +214,8 @@ def one_finding(
         Other rows of it: the scores are recalibrated on them first.
     method : str
         A key of `CALIBRATORS`, where there are `fit_rows`.
+    smoother : str
+        Of the flexible curve and its errors: lowess or loess.
 
     Raises
     ------
@@ -211,7 +225,7 @@ def one_finding(
     changed = None
     if fit_rows is not None:
         rows, changed = _recalibrated(rows, fit_rows, method)
-    config = AuditConfig(metrics=FINDING)
+    config = AuditConfig(metrics=FINDING, smoother=smoother)
     audit = suite.audit(rows, config)
     outcomes = rows.outcomes(1)
     p, y = outcomes.confidence, outcomes.correct
@@ -224,13 +238,14 @@ def one_finding(
         y,
         audit.main,
         clinical.recalibration(p, y, config.level),
-        clinical.flexible(p, y, config.level) if both else None,
+        clinical.flexible(p, y, config.level, smoother) if both else None,
         _bins(rows, 1),
-        clinical.net_benefit(p, y, at, level=config.level),
+        clinical.net_benefit(p, y, at, level=config.level, groups=outcomes.groups),
         flagged.astype(np.int64),
         events.astype(np.int64),
         audit.notices,
         changed,
+        outcomes.groups,
     )
 
 

@@ -18,6 +18,7 @@ from pages.ui.cache_posthoc import Results
 from pages.ui.escape import esc
 
 HEAVY_CELLS = 20_000  # scores whose resampling would keep a page waiting
+AS_READ = "none"  # for the method of recalibration
 Call = tuple[Callable[..., Any], tuple[object, ...]]
 
 
@@ -77,19 +78,20 @@ def _heated(ask: Ask) -> Call:
 
 
 def _one(ask: Ask) -> Call:
-    """Return what computes one finding: as read, or recalibrated by the method in the detail."""
-    label = ask.label or 0
-    if not ask.detail:
-        return clinic_study.one_finding, (clinic_study.one(rows(ask.run, ask.split), label),)
+    """Return what computes one finding; the detail is how it is recalibrated and the smoother."""
+    label, (method, smoother) = ask.label or 0, ask.detail
+    if method == AS_READ:
+        shown = clinic_study.one(rows(ask.run, ask.split), label)
+        return clinic_study.one_finding, (shown, None, "", smoother)
     found = parts(ask.run, ask.split)
     test, fit = (clinic_study.one(part, label) for part in (found.test, found.fit))
-    return clinic_study.one_finding, (test, fit, *ask.detail)
+    return clinic_study.one_finding, (test, fit, method, smoother)
 
 
 def _groups(ask: Ask) -> Call:
     """Return what computes subgroups; the detail ends with the grouping of the rows shown."""
-    *method, grouping = ask.detail
-    found = known(replace(ask, what="one", detail=tuple(method)))
+    *detail, grouping = ask.detail
+    found = known(replace(ask, what="one", detail=tuple(detail)))
     return clinic_study.groups, (found.p, found.y, grouping)
 
 

@@ -4,6 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.configs import AuditConfig
+from core.defaults import SMOOTHER, SMOOTHERS
 from core.metrics import clinical
 from core.predictions import Task
 from core.reports.html import Sheet, films_html
@@ -18,17 +19,16 @@ from core.views.clinic_verdict import Badge, badge
 from core.views.clinic_words import BANNER, Source, finding, plain_finding
 from core.views.records import FigureCard, Table
 from pages.ui import audit, cache, cache_clinic, clinic, clinic_groups, drafts, state, widgets
-from pages.ui.cache_clinic import Ask
+from pages.ui.cache_clinic import AS_READ, Ask
 
 NO_FINDING = (
     "This run has one answer among several classes, not findings. Open a run with many labels, or "
     "one with two classes."
 )
-AS_READ = "none"
 METHODS = {AS_READ: "As read", "beta": "Beta", "isotonic": "Isotonic"}
 FIRST = "beta"
 RANGE = (0.01, 0.5)
-THRESHOLD, BAND = 10.0, "band"
+THRESHOLD, BAND, SMOOTHED = 10.0, "band", "smoother"
 LEFT = 470
 
 
@@ -43,12 +43,11 @@ def draw(run: cache.Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         clinic.splits(run)
         index = _finding(rows.task, rows.class_names)
-        method = _method()
+        method, smoother = _method(), _smoother()
     parts = cache_clinic.parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
-    detail = () if method == AS_READ else (method,)
-    ask = Ask(run, split, "one", index, detail)
+    ask = Ask(run, split, "one", index, (method, smoother))
     found: OneFinding | None = cache_clinic.answer(ask)
     if found is None:
         with top:
@@ -102,6 +101,22 @@ def _method() -> str:
         METHODS,
         "Beta: a curve of three numbers; few events are enough, and the order of films stays. "
         "Isotonic: a staircase of any rising form; it needs many events and makes ties.",
+    )
+
+
+def _smoother() -> str:
+    """Return what the flexible curve is smoothed by, with the choice of it in the full view."""
+    if state.plain():
+        return state.choice(SMOOTHED, list(SMOOTHERS), SMOOTHER)
+    return audit.segments(
+        "Curve",
+        SMOOTHED,
+        list(SMOOTHERS),
+        SMOOTHER,
+        {name: name for name in SMOOTHERS},
+        "The flexible curve, ICI, E50, E90 and Emax depend on the smoother. Lowess: lines over two "
+        "thirds of the rows, as in Harrell’s val.prob. Loess: parabolas over three quarters, as "
+        "Austin and Steyerberg used to define the ICI. Compare a value only with one of its kind.",
     )
 
 
@@ -219,10 +234,12 @@ def _threshold(source: Source, found: OneFinding) -> Use:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
     at, prevalence = _boxes()
-    here = clinical.classified(found.p, found.y, at / 100)
+    here = clinical.classified(found.p, found.y, at / 100, groups=found.groups)
     there = None
     if prevalence is not None:
-        there = clinical.classified(found.p, found.y, at / 100, prevalence=prevalence)
+        there = clinical.classified(
+            found.p, found.y, at / 100, prevalence=prevalence, groups=found.groups
+        )
     use = clinic_use.at_threshold(source, here, there)
     widgets.second(use.text)
     widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
@@ -288,7 +305,7 @@ def _plain(
     found: OneFinding,
     top: DeltaGenerator,
 ) -> None:
-    counted = clinical.bands(found.p, found.y, level=AuditConfig().level)
+    counted = clinical.bands(found.p, found.y, level=AuditConfig().level, groups=found.groups)
     options = [str(k) for k in range(len(counted.count))]
     first = str(telling(counted))
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):
@@ -303,7 +320,7 @@ def _plain(
             width=420,
         )
         prevalence = _prevalence()
-    view = plain_view(source, name, found.p, found.y, band=band, prevalence=prevalence)
+    view = plain_view(source, name, found.outcomes, band=band, prevalence=prevalence)
     with top:
         widgets.eyebrow(view.eyebrow, audit.chip(run))
         widgets.sentence(view.sentence)

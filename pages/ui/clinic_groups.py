@@ -13,7 +13,7 @@ from core.views import clinic_use
 from core.views.clinic_words import Source
 from core.views.records import Table
 from pages.ui import cache, cache_clinic, frame, session, widgets
-from pages.ui.cache_clinic import Ask
+from pages.ui.cache_clinic import AS_READ, Ask
 
 TABLE, DROPS, REFUSED = "clinic.table", "clinic.drops", "clinic.refused"
 IN_ORDER = "clinic.in_order"
@@ -51,7 +51,7 @@ def draw(run: cache.Run, source: Source, one: Ask) -> tuple[tuple[str, Table], .
         frame.refusal(refused)
     if matched is None or column is None:
         return ()
-    rows = cache_clinic.shown_rows(run, one.split, recalibrated=bool(one.detail))
+    rows = cache_clinic.shown_rows(run, one.split, recalibrated=one.detail[0] != AS_READ)
     values = matched.columns[column]
     groups = grouping([values[row] for row in rows])
     ask = replace(one, what="groups", detail=(*one.detail, groups))

@@ -49,6 +49,19 @@ def test_json_on_stdout_is_one_object_and_nothing_else(run, npz):
     assert report["metrics"]["ece"]["settings"]["n_bins"] == 15
 
 
+def test_the_smoother_of_the_flexible_curve_is_named_and_chosen(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 300)
+    np.savez(path := tmp_path / "binary.npz", probabilities=p, labels=rng.random(300) < p)
+    values = {}
+    for words in ((), ("--smoother", "loess")):
+        code, out, _ = run(path, "--json", "-", "--metrics", "ici", *words, *FEW)
+        assert code == 0
+        ici = json.loads(out)["metrics"]["ici"]
+        values[ici["settings"]["smoother"]] = ici["value"]
+    assert values["lowess"] != values["loess"]
+
+
 @pytest.mark.slow
 def test_the_table_names_every_metric_once(run, npz):
     code, out, _ = run(npz, *FEW)

@@ -124,6 +124,18 @@ def test_one_click_recalibrates_and_one_undoes_it(page, keep):
     assert "900 films of test" in html(test)
 
 
+def test_the_curve_is_smoothed_as_chosen_and_says_how(page, keep):
+    run = keep()
+    test = fine(page(run=run, show=clinic.ONE, of="0"))
+    assert "lowess as of Harrell" in html(test)
+    test = fine(page(run=run, show=clinic.ONE, of="0", smoother="loess", recal="beta"))
+    assert "loess as of Austin and Steyerberg" in html(test)
+    assert "450 films of test · recalibrated" in html(test)
+    fine(test.button(key="clinic.recalibrate").click().run())
+    assert "900 films of test" in html(test)
+    assert "loess as of Austin and Steyerberg" in html(test)
+
+
 def test_recalibration_is_fitted_on_the_validation_part(page, keep):
     run = keep(val=films(1, 600), test=films(2, 500))
     test = fine(page(run=run, show=clinic.ONE, of="0", recal="isotonic"))

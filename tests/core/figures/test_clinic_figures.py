@@ -155,7 +155,7 @@ def test_axis_ends_at_steps_that_hold_the_data():
 
 def test_decision_curve_shows_the_range_that_was_chosen(outcomes):
     at = np.arange(1, 100) / 100
-    net = clinical.net_benefit(*outcomes, at, n_resamples=50)
+    net = clinical.net_benefit(*outcomes, at)
     figure = decision(net, [f"at {t:.2f}" for t in at], (0.1, 0.3), LIGHT)
     model, everyone = trace(figure, "the model"), trace(figure, "treat all")
     assert model.x == pytest.approx(np.arange(10, 31))

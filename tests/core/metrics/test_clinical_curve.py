@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 from statsmodels.nonparametric.smoothers_lowess import lowess
 from statsmodels.stats.proportion import proportion_confint
 
+from core.configs import AuditConfig
+from core.errors import UsageError
 from core.metrics import clinical, suite
 from core.metrics.clinical_curve import cell_errors, curve_errors
 from core.metrics.clinical_estimates import curve_estimates
+from core.metrics.loess import Loess
 from core.metrics.lowess import Cells, Lowess
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
@@ -200,3 +203,100 @@ def test_calibrated_rows_lie_within_the_floor_and_others_beyond():
         assert score.low > 0.0
         assert score.value > floor.q95
         assert score.low < score.value < score.high
+
+
+# Loess -------------------------------------------------------------------------------------------
+
+
+def parabolas(p, y, span=0.75):
+    """R's loess of degree 2 with surface "direct": a least-squares parabola at every row."""
+    near = min(max(int(span * p.size + 1e-10), 2), p.size)
+    found = []
+    for here in p:
+        away = np.abs(p - here)
+        reach = np.sort(away)[near - 1]
+        weight = (
+            np.sqrt((1 - np.minimum(away / reach, 1) ** 3) ** 3) if reach else 1.0 * (away == 0)
+        )
+        terms = np.vander(p - here, 3, increasing=True)
+        kept = weight > 0
+        degree = min(np.unique(p[kept]).size, 3)  # fewer claims bear a line, or a share
+        design, outcome = (terms * weight[:, None])[:, :degree], y * weight
+        found.append(np.linalg.lstsq(design, outcome, rcond=None)[0][0])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("decimals", [None, 3, 2, 1])
+@pytest.mark.parametrize("n", [9, 40, 400])
+def test_loess_is_a_parabola_by_least_squares_at_every_row(n, decimals):
+    p, y = rows(n, n, decimals)
+    fitted = Loess(Cells.of(ranked(p, y)))
+    found = np.interp(p, fitted.cells.claim, fitted.fit(fitted.cells.rows, fitted.cells.events))
+    expected = parabolas(p, y)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    curve = clinical.flexible(p, y, smoother="loess")
+    np.testing.assert_allclose(
+        np.interp(p, curve.at, curve.observed), np.clip(expected, 0, 1), atol=1e-6
+    )
+    off = np.abs(np.clip(expected, 0, 1) - p)
+    errors, how = curve_errors(ranked(p, y), "loess")
+    assert errors["ici"] == pytest.approx(off.mean(), abs=1e-6)
+    assert (how["smoother"], how["fraction"], how["degree"]) == ("loess", 0.75, 2)
+
+
+def test_weights_of_loess_are_what_it_does_and_follow_a_parabola():
+    p, y = rows(3, 300, 2)
+    fitted = Loess(Cells.of(ranked(p, y)))
+    cells = fitted.cells
+    np.testing.assert_allclose(fitted.weights.sum(axis=1), 1.0)
+    np.testing.assert_allclose(
+        fitted.weights @ (cells.events / cells.rows), fitted.fit(cells.rows, cells.events)
+    )
+    np.testing.assert_allclose(fitted.weights @ cells.claim**2, cells.claim**2, atol=1e-9)
+    drawn = np.random.default_rng(0).multinomial(300, cells.rows / 300, size=4)
+    hits = np.random.default_rng(1).binomial(drawn, 0.3)
+    each = [fitted.fit(n, k) for n, k in zip(drawn, hits, strict=True)]
+    np.testing.assert_allclose(fitted.fit(drawn, hits), each)
+
+
+@pytest.mark.parametrize("claims", [[0.3], [0.2, 0.7], [0.0, 1.0]])
+def test_fewer_than_three_claims_get_a_line_or_their_share(claims):
+    p = np.repeat(claims, 30)
+    y = np.tile(np.arange(30) < 12, len(claims)) & (p < 0.9)
+    curve = clinical.flexible(p, y, smoother="loess")
+    shares = [y[p == claim].mean() for claim in claims]
+    np.testing.assert_allclose(curve.observed, shares, atol=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1), st.booleans()
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_loess_and_its_band_stay_within_0_and_1_and_in_order(pairs):
+    p, y = map(np.array, zip(*pairs, strict=True))
+    curve = clinical.flexible(p, y, smoother="loess")
+    assert np.all((curve.low >= 0) & (curve.low <= curve.observed))
+    assert np.all((curve.observed <= curve.high) & (curve.high <= 1))
+
+
+def test_an_audit_says_which_smoother_it_used():
+    p, y = rows(6, 500)
+    binary = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y.astype(np.int64))
+    found = {
+        kind: suite.audit(
+            binary, AuditConfig(n_resamples=20, metrics=("ici",), smoother=kind)
+        ).main.metrics["ici"]
+        for kind in ("lowess", "loess")
+    }
+    assert found["lowess"].value != found["loess"].value
+    for kind, score in found.items():
+        assert score.settings["smoother"] == kind
+        assert score.value == curve_errors(ranked(p, y), kind)[0]["ici"]
+    with pytest.raises(UsageError, match="smoother is 'spline'"):
+        AuditConfig(smoother="spline")

@@ -15,8 +15,10 @@ from statsmodels.stats.proportion import proportion_confint
 from core.errors import UsageError
 from core.metrics import clinical, suite
 from core.metrics.clinical_curve import curve_errors
+from core.metrics.clinical_decisions import clopper_pearson
 from core.metrics.clinical_estimates import clinical_scores
 from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
+from core.metrics.design_effect import design_effect
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 
@@ -69,7 +71,7 @@ def test_everything_the_golden_clinical_block_has():
         "brier": np.mean((p - y) ** 2),
         "brier_skill_vs_prevalence": brier_skill(both),
     }
-    benefits = clinical.net_benefit(p, y, [float(t) for t in golden["net_benefit"]], n_resamples=20)
+    benefits = clinical.net_benefit(p, y, [float(t) for t in golden["net_benefit"]])
     for at, values in enumerate(golden["net_benefit"].values()):
         assert benefits.model[at] == pytest.approx(values["model"], rel=1e-7, abs=1e-12)
         assert benefits.treat_all[at] == pytest.approx(values["treat_all"], rel=1e-7, abs=1e-12)
@@ -87,7 +89,7 @@ def test_everything_the_golden_clinical_block_has():
 
 def test_net_benefit_by_hand():
     p, y = np.array([0.1, 0.2, 0.2, 0.6]), np.array([False, True, False, True])
-    found = clinical.net_benefit(p, y, [0.2, 0.5], n_resamples=50)
+    found = clinical.net_benefit(p, y, [0.2, 0.5])
     # at 0.2 three are called, two rightly: 2/4 - 1/4 * 0.25; at 0.5 one, rightly
     np.testing.assert_allclose(found.model, [0.5 - 0.25 * 0.25, 0.25])
     np.testing.assert_allclose(found.treat_all, [0.5 - 0.5 * 0.25, 0.5 - 0.5])
@@ -99,7 +101,7 @@ def test_net_benefit_by_hand():
 @given(pairs=RISKS, t=st.sampled_from([0.1, 0.3, 0.5]) | st.floats(0.01, 0.99))
 def test_net_benefit_is_its_formula(pairs, t):
     p, y = map(np.array, zip(*pairs, strict=True))
-    found = clinical.net_benefit(p, y, [t], n_resamples=10)
+    found = clinical.net_benefit(p, y, [t])
     called = p >= t
     odds = t / (1 - t)
     expected = (np.sum(called & y) - np.sum(called & ~y) * odds) / p.size
@@ -115,30 +117,115 @@ def test_everyone_called_is_treat_all_and_no_one_called_is_nothing():
     np.testing.assert_allclose(every.model, every.treat_all)
     none = clinical.net_benefit(np.zeros(y.size), y, [0.1, 0.4])
     assert not none.model.any()
-    assert not none.high.any()
+    assert np.all(none.high > 0)  # no row was flagged; some may be elsewhere
 
 
-def test_band_is_the_bootstrap_over_rows():
+THRESHOLDS = np.arange(1, 51) / 100
+
+
+def useless(n, share, seed):
+    """A score about the share of events that knows nothing of them."""
+    rng = np.random.default_rng(seed)
+    p = 1 / (1 + np.exp(-rng.normal(np.log(share / (1 - share)), 1.0, n)))
+    return p, rng.random(n) < share
+
+
+@pytest.mark.parametrize(("n", "share"), [(300, 0.1), (1_000, 0.1), (621, 0.05), (200, 0.3)])
+def test_a_useless_score_is_hardly_ever_above_both(n, share):
+    sets = [clinical.net_benefit(*useless(n, share, seed), THRESHOLDS) for seed in range(60)]
+    assert sum(bool((net.gain_low > 0).any()) for net in sets) <= 3
+
+
+def test_no_event_below_a_threshold_is_no_proof():
+    """60 of 300 rows below 8 %, none with an event, though 8 in 100 would be no wonder."""
+    p = np.repeat([0.05, 0.2], [60, 240])
+    y = np.arange(300) >= 270
+    net = clinical.net_benefit(p, y, THRESHOLDS)
+    at = 7  # 8 %
+    assert net.gain[at] > 0 > net.gain_low[at]
+    sure = clinical.net_benefit(np.repeat(p, 30), np.repeat(y, 30), THRESHOLDS)
+    assert sure.gain_low[at] > 0
+
+
+def test_a_good_score_is_above_both_over_its_range():
+    rng = np.random.default_rng(0)
+    y = rng.random(2_000) < 0.2
+    x = rng.normal(1.47 * y, 1.0)  # AUROC 0.85
+    p = 1 / (1 + np.exp(-(np.log(0.25) + 1.47 * x - 1.47**2 / 2)))
+    above = THRESHOLDS[clinical.net_benefit(p, y, THRESHOLDS).gain_low > 0]
+    assert above[0] <= 0.07
+    assert above[-1] >= 0.45
+    assert above.size >= 39
+
+
+def test_band_holds_the_whole_curve_of_calibrated_risks():
+    at = np.arange(1, 100) / 100
+    many = np.random.default_rng(99).beta(1.0, 3.0, 500_000)
+    true = [np.mean(np.where(many >= t, many - (1 - many) * t / (1 - t), 0.0)) for t in at]
+    inside = 0
+    for seed in range(100):
+        net = clinical.net_benefit(*rows(seed, power=1.0), at)
+        inside += bool(np.all((net.low <= true) & (true <= net.high)))
+    assert inside >= 92
+
+
+def test_one_threshold_has_the_limits_of_two_shares_joined():
+    p, y = rows(5, n=400)
+    net = clinical.net_benefit(p, y, [0.25])
+    called, w = p >= 0.25, 1 / 3
+    wins, losses = int((called & y).sum()), int((called & ~y).sum())
+    a, b = wins / 400, losses / 400
+    a_low, a_high = proportion_confint(wins, 400, method="beta")
+    b_low, b_high = proportion_confint(losses, 400, method="beta")
+    r = -np.sqrt(a * b / ((1 - a) * (1 - b)))
+    down, up = (a - a_low, w * (b_high - b)), (a_high - a, w * (b - b_low))
+    ends = [np.sqrt(d**2 + e**2 - 2 * r * d * e) for d, e in (down, up)]
+    assert net.low[0] == pytest.approx(net.model[0] - ends[0])
+    assert net.high[0] == pytest.approx(net.model[0] + ends[1])
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 50])
+def test_clopper_and_pearson_agree_with_statsmodels(k):
+    ends = proportion_confint(k, 50, alpha=0.01, method="beta")
+    assert np.array(clopper_pearson(np.array(k), np.array(50), 0.99)) == pytest.approx(ends)
+
+
+def test_rows_repeated_in_their_groups_narrow_nothing():
     p, y = rows(3)
-    at = np.array([0.1, 0.3])
-    found = clinical.net_benefit(p, y, at, n_resamples=4_000)
-    rng = np.random.default_rng(1)
-    slow, gains = [], []
-    for _ in range(2_000):
-        drawn = rng.integers(0, p.size, p.size)
-        one = clinical.net_benefit(p[drawn], y[drawn], at, n_resamples=1)
-        slow.append(one.model)
-        gains.append(one.gain)
-    ends = np.quantile(slow, [0.025, 0.975], axis=0)
-    np.testing.assert_allclose([found.low, found.high], ends, atol=0.006)
-    ends = np.quantile(gains, [0.025, 0.975], axis=0)
-    np.testing.assert_allclose([found.gain_low, found.gain_high], ends, atol=0.006)
+    twice, groups = (p.repeat(2), y.repeat(2)), np.arange(p.size).repeat(2)
+    once = clinical.net_benefit(p, y, THRESHOLDS)
+    grouped = clinical.net_benefit(*twice, THRESHOLDS, groups=groups)
+    taken = clinical.net_benefit(*twice, THRESHOLDS)
+    np.testing.assert_allclose(grouped.model, once.model)
+    for end in ("low", "gain_low"):
+        assert np.all(getattr(grouped, end) <= getattr(once, end) + 1e-12)
+        assert np.all(getattr(grouped, end) < getattr(taken, end))
+        np.testing.assert_allclose(getattr(grouped, end), getattr(once, end), atol=0.002)
+    assert np.all(grouped.high >= once.high - 1e-12)
+    alone = clinical.net_benefit(p, y, THRESHOLDS, groups=np.arange(p.size))
+    np.testing.assert_allclose(alone.low, once.low)
 
 
-def test_same_seed_same_band():
-    p, y = rows()
-    first, second, other = (clinical.net_benefit(p, y, [0.2], seed=s) for s in (1, 1, 2))
-    assert first.low[0] == second.low[0] != other.low[0]
+def test_design_effect_is_the_variance_by_groups():
+    rng = np.random.default_rng(0)
+    groups = np.sort(rng.integers(0, 400, 2_000))
+    hits = rng.random(2_000) < rng.beta(1, 3, 400)[groups]
+    sets = [np.concatenate([np.flatnonzero(groups == g) for g in some]) for some in draws(rng)]
+    ratio = np.var([hits[d].mean() for d in sets]) / (hits.var() / hits.size)
+    assert design_effect(hits, groups) == pytest.approx(ratio, rel=0.15)
+    assert design_effect(hits, np.arange(2_000)) == 1.0
+    assert design_effect(hits, None) == 1.0
+
+
+def draws(rng):
+    return rng.integers(0, 400, (600, 400))
+
+
+def test_rows_that_do_not_differ_are_worth_their_groups():
+    none = np.zeros(12, dtype=bool)
+    assert design_effect(none, np.repeat([0, 1, 2], 4)) == 4.0
+    assert design_effect(np.array([True, False]), np.array([5, 5])) == 2.0
+    assert design_effect(none[:0], np.array([], dtype=np.int64)) == 1.0
 
 
 @pytest.mark.parametrize("thresholds", [[], [0.0, 0.5], [0.5, 1.0], [0.5, 0.2], [float("nan")]])
@@ -178,6 +265,31 @@ def test_rates_at_a_threshold_agree_with_scikit_learn_and_wilson():
     ):
         ends = proportion_confint(k, n, method="wilson")
         assert (score.value, score.low, score.high) == pytest.approx((k / n, *ends))
+
+
+def test_bands_and_rates_divide_their_rows_by_the_design_effect():
+    p, y = rows(5, n=300)
+    groups = np.arange(300).repeat(3)
+    once, often = clinical.bands(p, y), clinical.bands(p.repeat(3), y.repeat(3), groups=groups)
+    held = once.count > 0
+    assert np.all(often.ci_low[held] <= once.ci_low[held] + 1e-12)
+    assert np.all(often.ci_high[held] >= once.ci_high[held] - 1e-12)
+    np.testing.assert_allclose(often.ci_low[0], once.ci_low[0], atol=0.01)
+    np.testing.assert_allclose(often.share, once.share)
+    rates = clinical.classified(p, y, 0.3)
+    grouped = clinical.classified(p.repeat(3), y.repeat(3), 0.3, groups=groups)
+    for name in ("sensitivity", "specificity", "ppv", "npv"):
+        score, wide = getattr(rates, name), getattr(grouped, name)
+        assert wide.value == pytest.approx(score.value)
+        assert wide.n == 3 * score.n
+        assert wide.settings["effective_n"] == pytest.approx(score.n, rel=0.03)
+        assert wide.low <= score.low
+        assert wide.high >= score.high
+    elsewhere = [
+        clinical.classified(*both, 0.3, prevalence=0.1, groups=of).ppv
+        for both, of in (((p, y), None), ((p.repeat(3), y.repeat(3)), groups))
+    ]
+    assert elsewhere[1].low <= elsewhere[0].low
 
 
 def test_a_risk_at_the_threshold_is_called():

@@ -17,7 +17,7 @@ from core.calibrators.posthoc import NONE
 from core.metrics import clinical
 from core.metrics.clinical import Bands, bands
 from core.metrics.intervals import wilson
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
 from core.reports.html import Sheet, sheet_html
 from core.views import clinic_decision, clinic_heat, clinic_study, clinic_table, clinic_use
 from core.views.clinic_finding import finding_view
@@ -225,8 +225,8 @@ def test_another_prevalence_moves_the_odds_of_what_was_found():
 
 
 def test_what_is_carried_over_says_so_in_every_copy(stretched):
-    there = plain_view(source(), "Effusion", stretched.p, stretched.y, band=1, prevalence=0.02)
-    here = plain_view(source(), "Effusion", stretched.p, stretched.y, band=1)
+    there = plain_view(source(), "Effusion", stretched.outcomes, band=1, prevalence=0.02)
+    here = plain_view(source(), "Effusion", stretched.outcomes, band=1)
     lines = numbers_of(there.card.table)
     copies = [there.card.caption, there.card.alt, *(line["source"] for line in lines)]
     share = f"{100 * stretched.y.mean():.1f}"
@@ -249,7 +249,8 @@ def test_no_events_are_carried_nowhere():
     p = np.linspace(0.05, 0.95, 400)
     none = np.zeros(400, bool)
     there, here = (
-        plain_view(source(), "Effusion", p, none, band=1, prevalence=to) for to in (0.02, None)
+        plain_view(source(), "Effusion", Outcomes(p, none), band=1, prevalence=to)
+        for to in (0.02, None)
     )
     assert here.icons is not None
     assert (there.icons, there.note, there.sentence) == (here.icons, here.note, here.sentence)
@@ -257,7 +258,7 @@ def test_no_events_are_carried_nowhere():
 
 def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
     at = telling(bands(stretched.p, stretched.y))
-    shown = plain_view(source(), "Effusion", stretched.p, stretched.y, band=at)
+    shown = plain_view(source(), "Effusion", stretched.outcomes, band=at)
     assert "this test set of 4 000 films" in shown.sentence.text.replace("\u202f", " ")
     assert BANNER in shown.caption
     assert any("carried the label" in text for text in shown.care)
@@ -484,7 +485,8 @@ def test_decision_words_follow_the_numbers(stretched):
     for text, t, value in zip(model.hovertext, model.x, model.y, strict=True):
         i = int(np.argmin(np.abs(net.thresholds - t / 100)))
         share = stretched.flagged_events[i] / stretched.flagged[i]
-        assert ("so better than treating none" in text) == (share > t / 100)
+        assert ("so better than treating none" in text) == (net.low[i] > 0)
+        assert ("which may be chance" in text) == (net.low[i] <= 0 < share - t / 100)
         assert ("not above the threshold" in text) == (share <= t / 100)
         assert (value > 0) == (share > t / 100)
     said = clinic_decision.benefit_words(stretched, (0.05, 0.4))
@@ -492,6 +494,49 @@ def test_decision_words_follow_the_numbers(stretched):
     assert (net.gain_low[inside] > 0).any() == ("is better" in said)
     useless = replace(stretched, net=replace(net, gain_low=np.full_like(net.gain_low, -1.0)))
     assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith("At no threshold")
+    assert "a simultaneous 95\u202f% band" in card.explanation
+    assert "The simultaneous 95\u202f% band holds the whole curve" in card.caption
+
+
+def test_a_benefit_of_few_events_is_drawn_and_not_claimed():
+    rng = np.random.default_rng(4)
+    y = np.arange(4000) < 150
+    p = sigmoid(np.where(y, 1.0, -4.0) + rng.normal(0.0, 1.0, y.size))
+    rows = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y.astype(np.int64), ("no", "Hernia"))
+    found = clinic_study.one_finding(rows)
+    assert (found.net.gain_low > 0).any()  # the band alone would say so
+    assert clinic_decision.benefit_words(found, (0.05, 0.4)).startswith("Too few events (under 200")
+    figure = clinic_decision.decision_card(source(), "Hernia", found, (0.05, 0.4)).figure("light")
+    hovers = next(trace for trace in figure.data if trace.name == "the model").hovertext
+    assert "so better than" not in " ".join(hovers)
+
+
+def test_decisions_honour_the_patients_of_films(stretched):
+    pairs = stretched.p.repeat(2), stretched.y.repeat(2)
+    patients = Groups("patient", np.arange(N).repeat(2))
+    plain, paired = (
+        clinic_study.one_finding(
+            Predictions(
+                Task.BINARY,
+                ScoreKind.SIGMOID,
+                pairs[0],
+                pairs[1].astype(np.int64),
+                ("no", "Effusion"),
+                groups=groups,
+            )
+        )
+        for groups in (None, patients)
+    )
+    assert np.all(paired.net.low <= stretched.net.low)
+    assert np.all(plain.net.low[10:50] > stretched.net.low[10:50])
+    once = plain_view(source(), "Effusion", stretched.outcomes, band=1)
+    twice = plain_view(source(), "Effusion", paired.outcomes, band=1)
+    narrow = plain_view(source(), "Effusion", plain.outcomes, band=1)
+    width = [
+        one["ci_high"] - one["ci_low"]
+        for one in (numbers_of(shown.card.table)[1] for shown in (narrow, once, twice))
+    ]
+    assert width[0] < width[1] <= width[2]
 
 
 def test_a_threshold_in_this_set_and_elsewhere(stretched):
@@ -631,7 +676,7 @@ def test_a_file_draws_a_hundred_films(stretched):
 
 
 def test_every_copy_says_what_it_is(found, stretched):
-    plain = plain_view(source(), "Effusion", stretched.p, stretched.y, band=1)
+    plain = plain_view(source(), "Effusion", stretched.outcomes, band=1)
     full = finding_view(source(), "Effusion", stretched)
     decision = clinic_decision.decision_card(source(), "Effusion", stretched, (0.1, 0.4))
     for card in (plain.card, full.curve, full.outcomes, decision):
