@@ -170,6 +170,11 @@ class Outcomes:
         """Number of rows."""
         return int(self.confidence.size)
 
+    @property
+    def extents(self) -> Extents:
+        """Groups and weights."""
+        return Extents(self.groups, self.weights)
+
 
 @dataclass(frozen=True)
 class RowStats:

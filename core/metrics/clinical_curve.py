@@ -8,12 +8,13 @@ import numpy as np
 
 from core.arrays import Bool, Float, Int, sigmoid
 from core.defaults import LEVEL, SMOOTHER
+from core.metrics.grouped import effective_share
 from core.metrics.intervals import quantile, wilson
 from core.metrics.loess import SMOOTHERS
 from core.metrics.lowess import Cells, Lowess
 from core.metrics.ranked import Ranked, interpolated, running_sum
 from core.metrics.records import Setting
-from core.predictions import Outcomes
+from core.predictions import INDEPENDENT, Extents, Outcomes
 
 ERRORS: Final = ("ici", "e50", "e90", "emax")
 
@@ -47,7 +48,14 @@ class Curve:
     settings: Mapping[str, Setting]
 
 
-def flexible(p: Float, y: Bool, level: float = LEVEL, smoother: str = SMOOTHER) -> Curve:
+def flexible(
+    p: Float,
+    y: Bool,
+    level: float = LEVEL,
+    smoother: str = SMOOTHER,
+    *,
+    extents: Extents = INDEPENDENT,
+) -> Curve:
     """Return the flexible calibration curve with its pointwise band.
 
     Parameters
@@ -60,17 +68,22 @@ def flexible(p: Float, y: Bool, level: float = LEVEL, smoother: str = SMOOTHER) 
         Of the band.
     smoother : str
         A key of `SMOOTHERS`.
+    extents : Extents
+        Groups and weights of the rows.
 
     Notes
     -----
     A fitted share is a weighted sum of outcomes, so its variance is sum l_i^2 f_i (1 - f_i) with
     the fitted shares f; the band is taken on the logit scale by the delta method. Where less than
     half an event, or non-event, stands behind a share, as its effective rows 1 / sum l_i^2 go,
-    it is Wilson's interval for these rows.
+    it is Wilson's interval for these rows. With groups or weights every variance is multiplied
+    by the design effect of the share of events over all rows.
     """
-    fitted = SMOOTHERS[smoother](Cells.of(Ranked.of(Outcomes(p, y))))
+    ranked = Ranked.of(Outcomes(p, y, *extents))
+    fitted = SMOOTHERS[smoother](Cells.of(ranked))
     cells, observed = fitted.cells, fitted.shares
-    squares = fitted.weights**2 / cells.rows  # of each row's weight, summed within a cell
+    effect = ranked.total / effective_share(ranked, ranked.correct)
+    squares = effect * fitted.weights**2 / cells.rows  # of each row's weight, within a cell
     effective, variance = 1.0 / squares.sum(axis=1), observed * (1.0 - observed)
     low, high = wilson(observed * effective, effective, level)
     inside = np.minimum(observed, 1.0 - observed) * effective >= 0.5

@@ -9,9 +9,10 @@ from core.arrays import Bool, Float, Int
 from core.defaults import LEVEL
 from core.errors import UsageError
 from core.metrics.binning import bin_index
-from core.metrics.design_effect import design_effect
+from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.intervals import wilson
 from core.metrics.records import Score, Setting
+from core.predictions import INDEPENDENT, Extents
 
 EDGES = tuple(k / 10 for k in range(11))
 
@@ -53,7 +54,7 @@ def net_benefit(
     thresholds: Float | Sequence[float],
     *,
     level: float = LEVEL,
-    groups: Int | None = None,
+    extents: Extents = INDEPENDENT,
 ) -> NetBenefit:
     """Return the net benefit of acting on p, with its simultaneous band.
 
@@ -67,8 +68,8 @@ def net_benefit(
         Risks from which one would act; they come from the clinic, never from the data.
     level : float
         Of the band over all thresholds.
-    groups : (N,) int64, optional
-        Number of each row's group; counts are divided by the design effect then.
+    extents : Extents
+        Groups and weights of the rows; counts are divided by the design effect then.
 
     Raises
     ------
@@ -87,12 +88,14 @@ def net_benefit(
     if at.size == 0 or not (np.all((at > 0.0) & (at < 1.0)) and np.all(np.diff(at) > 0.0)):
         what = "thresholds must ascend between 0 and 1, both excluded"
         raise UsageError("SETTING", what, "give for example 0.01 to 0.5")
-    n, odds = p.size, at / (1.0 - at)
+    rows = np.ones(p.size) if extents.weights is None else extents.weights
+    n, odds = float(rows.sum()), at / (1.0 - at)
     cell = np.searchsorted(at, p, side="right")  # p >= t: at or above its own threshold
-    positive, negative = (_at_or_above(cell[side], at.size + 1) for side in (y, ~y))
-    each = 1.0 - (1.0 - level) / np.unique(positive[1:] + negative[1:]).size
-    flagging = np.array([_worth(cell > i, y, w, groups) for i, w in enumerate(odds)])
-    sparing = np.array([_worth(cell <= i, ~y, 1 / w, groups) for i, w in enumerate(odds)])
+    positive, negative = (_at_or_above(cell, rows * side, at.size + 1) for side in (y, ~y))
+    flagged = _at_or_above(cell, np.ones(p.size), at.size + 1)[1:]
+    each = 1.0 - (1.0 - level) / np.unique(flagged).size
+    flagging = np.array([_worth(cell > i, y, w, extents) for i, w in enumerate(odds)])
+    sparing = np.array([_worth(cell <= i, ~y, 1 / w, extents) for i, w in enumerate(odds)])
     above_none = _difference(positive[1:], negative[1:], odds, flagging, (n, each))
     above_all = _difference(
         negative[0] - negative[1:], positive[0] - positive[1:], 1.0 / odds, sparing, (n, each)
@@ -106,26 +109,26 @@ def net_benefit(
         (positive[0] - negative[0] * odds) / n,
         np.minimum(model, odds * above_all[0]),
         np.minimum(low, odds * above_all[1]),
-        n,
-        int(positive[0]),
+        int(p.size),
+        int(np.count_nonzero(y)),
         level,
     )
 
 
-def _at_or_above(cell: Int, cells: int) -> Int:
+def _at_or_above(cell: Int, rows: Float, cells: int) -> Float:
     """Return the rows in each cell and those above it, (C,)."""
-    return np.bincount(cell, minlength=cells)[::-1].cumsum()[::-1].astype(np.int64)
+    return np.bincount(cell, rows, cells)[::-1].cumsum()[::-1]
 
 
-def _worth(acted: Bool, won: Bool, weight: float, groups: Int | None) -> float:
+def _worth(acted: Bool, won: Bool, weight: float, extents: Extents) -> float:
     """Return the design effect of the benefit: 1 for a win, -weight for a loss, among `acted`."""
-    if groups is None:
+    if extents.independent:
         return 1.0
-    return design_effect(np.where(won, 1.0, -weight) * acted, groups)
+    return design_effect(np.where(won, 1.0, -weight) * acted, extents)
 
 
 def _difference(
-    wins: Int, losses: Int, weight: Float, effect: Float, of: tuple[int, float]
+    wins: Float, losses: Float, weight: Float, effect: Float, of: tuple[float, float]
 ) -> tuple[Float, Float, Float]:
     """Return wins/N - weight losses/N with its bounds, (T,) each; `of` is N and the level."""
     n, level = of
@@ -194,7 +197,7 @@ def bands(
     edges: Sequence[float] = EDGES,
     level: float = LEVEL,
     *,
-    groups: Int | None = None,
+    extents: Extents = INDEPENDENT,
 ) -> Bands:
     """Return what became of the rows in each band of stated risk.
 
@@ -208,23 +211,26 @@ def bands(
         B + 1 ascending edges; the first 0, the last 1.
     level : float
         Of the intervals.
-    groups : (N,) int64, optional
-        Number of each row's group; the rows of a band are divided by its design effect then.
+    extents : Extents
+        Groups and weights; the rows of a band are divided by its design effect then.
     """
     ends = np.asarray(edges, dtype=np.float64)
     index, size = bin_index(p, ends), len(ends) - 1
     count = np.bincount(index, minlength=size).astype(np.int64)
     events = np.bincount(index[y], minlength=size).astype(np.int64)
-    rows = np.where(count > 0, count, np.nan)
-    effect = np.array([_effect_within(y, index == i, groups) for i in range(size)])
-    low, high = wilson(events / effect, count / effect, level)
-    mean = np.bincount(index, p, minlength=size) / rows
-    return Bands(ends[:-1], ends[1:], count, events, mean, events / rows, low, high)
+    weights = np.ones(p.size) if extents.weights is None else extents.weights
+    total, happened, stated = (
+        np.bincount(index, values, size) for values in (weights, weights * y, weights * p)
+    )
+    rows = np.where(total > 0.0, total, np.nan)
+    effect = np.array([_effect_within(y, index == i, extents) for i in range(size)])
+    low, high = wilson(happened / effect, total / effect, level)
+    return Bands(ends[:-1], ends[1:], count, events, stated / rows, happened / rows, low, high)
 
 
-def _effect_within(hits: Bool, rows: Bool, groups: Int | None) -> float:
+def _effect_within(hits: Bool, rows: Bool, extents: Extents) -> float:
     """Return the design effect of the share of hits among some of the rows."""
-    return 1.0 if groups is None else design_effect(hits[rows], groups[rows])
+    return 1.0 if extents.independent else design_effect(hits[rows], of_rows(extents, rows))
 
 
 def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:
@@ -296,7 +302,7 @@ def classified(
     level: float = LEVEL,
     *,
     prevalence: float | None = None,
-    groups: Int | None = None,
+    extents: Extents = INDEPENDENT,
 ) -> Classified:
     """Return sensitivity, specificity and predictive values at a threshold.
 
@@ -314,8 +320,8 @@ def classified(
         In (0, 1): give the predictive values for it instead of for these rows. They assume that
         only the prevalence differs; their interval spans Wilson's corners of sensitivity and
         specificity at level sqrt(level) each, so it is conservative.
-    groups : (N,) int64, optional
-        Number of each row's group; the rows of a share are divided by its design effect then.
+    extents : Extents
+        Groups and weights; the rows of a share are divided by its design effect then.
 
     Raises
     ------
@@ -326,14 +332,15 @@ def classified(
     tp, fp = int(np.count_nonzero(called & actual)), int(np.count_nonzero(called & ~actual))
     tn, fn = int(np.count_nonzero(~called & ~actual)), int(np.count_nonzero(~called & actual))
     right = called == actual
+    weights = np.ones(p.size) if extents.weights is None else extents.weights
     caught, spared, meant, cleared = (
-        _Share(k, n, _effect_within(right, rows, groups))
-        for k, n, rows in (
-            (tp, tp + fn, actual),
-            (tn, tn + fp, ~actual),
-            (tp, tp + fp, called),
-            (tn, tn + fn, ~called),
+        _Share(
+            float(weights @ (right & rows)),
+            float(weights @ rows),
+            _effect_within(right, rows, extents),
+            int(np.count_nonzero(rows)),
         )
+        for rows in (actual, ~actual, called, ~called)
     )
     sensitivity = caught.score("sensitivity", level, "no row has an event")
     specificity = spared.score("specificity", level, "every row has an event")
@@ -351,11 +358,12 @@ def classified(
 
 @dataclass(frozen=True)
 class _Share:
-    """k of n rows, and their design effect."""
+    """Weight k of n, its design effect, and the number of rows."""
 
-    k: int
-    n: int
+    k: float
+    n: float
     effect: float
+    rows: int
 
     def score(self, metric: str, level: float, reason: str) -> Score:
         """Return the share with Wilson's interval; the reason where there are no rows."""
@@ -365,7 +373,7 @@ class _Share:
         settings: dict[str, Setting] = {"interval": "Wilson"}
         if self.effect > 1.0:
             settings["effective_n"] = self.n / self.effect
-        return Score(metric, *ends, level, self.n, settings)
+        return Score(metric, *ends, level, self.rows, settings)
 
     def corners(self, level: float) -> tuple[float, float, float] | None:
         """Return the share with its interval; None where there are no rows."""

@@ -14,11 +14,12 @@ from core.arrays import Bool, Float
 from core.defaults import FEW_EVENTS, LEVEL, N_BINS, N_RESAMPLES, SEED
 from core.metrics import estimates
 from core.metrics.clinical_fit import Recalibration, recalibration
+from core.metrics.design_effect import of_rows
 from core.metrics.estimates import Prepared
 from core.metrics.group_resamples import resamples_of
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor, Score
-from core.predictions import Outcomes
+from core.predictions import INDEPENDENT, Extents, Outcomes
 
 MOST: Final = 12  # groups that are shown
 REST: Final = "all others"
@@ -139,7 +140,7 @@ def subgroups(
     level: float = LEVEL,
     *,
     n_resamples: int = N_RESAMPLES,
-    seed: int = SEED,
+    extents: Extents = INDEPENDENT,
 ) -> tuple[Subgroup, ...]:
     """Return the calibration of each group.
 
@@ -151,8 +152,10 @@ def subgroups(
         Events.
     groups : Grouping
         From `grouping`.
-    level, n_resamples, seed :
+    level, n_resamples :
         Of the intervals, and of the draws behind those of ECE.
+    extents : Extents
+        Groups and weights of the rows: which films are of one patient, not the subgroups.
 
     Returns
     -------
@@ -163,9 +166,11 @@ def subgroups(
     found = []
     for name in groups.order:
         rows = names == name
-        fit = recalibration(p[rows], y[rows], level)
-        resamples = resamples_of(Ranked.of(Outcomes(p[rows], y[rows])), n_resamples, seed)
-        prepared = Prepared(name, 1, "subgroup", resamples, n_resamples, seed)
+        own = of_rows(extents, rows)
+        fit = recalibration(p[rows], y[rows], level, extents=own)
+        ranked = Ranked.of(Outcomes(p[rows], y[rows], *own))
+        resamples = resamples_of(ranked, n_resamples, SEED)
+        prepared = Prepared(name, 1, "subgroup", resamples, n_resamples, SEED)
         ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
         found.append(Subgroup(name, fit, ece, floor, too_few(fit.n, fit.events)))
     return tuple(found)

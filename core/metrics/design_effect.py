@@ -1,33 +1,50 @@
-"""How many independent rows the rows of a share are worth, where rows belong to groups; numpy."""
+"""How many independent rows the rows of a mean are worth, with groups or weights; numpy only."""
 
 import numpy as np
 
-from core.arrays import Bool, Float, Int
+from core.arrays import Bool, Float
+from core.predictions import Extents
 
 
-def design_effect(values: Float | Bool, groups: Int | None) -> float:
-    """Return how much wider groups make the variance of a mean, at least 1.
+def design_effect(values: Float | Bool, extents: Extents) -> float:
+    """Return how much wider groups and weights make the variance of a mean, at least 1.
 
     Parameters
     ----------
     values : (N,) float64 or bool
         What is averaged, over the rows of the mean alone.
-    groups : (N,) int64 or None
-        Number of each row's group, 0 or more; without it every row is independent: 1.
+    extents : Extents
+        Groups and weights of these rows; without either every row is independent: 1.
 
     Notes
     -----
     Variance of the mean with deviations summed by group over that with rows for groups, each with
-    its factor count / (count - 1) (Kish 1965). Where rows do not differ, or are of one group, they
-    tell nothing of how alike a group is: then a group is taken to be as good as one row.
+    its factor count / (count - 1), but at least Kish's sum w^2 / sum w (Kish 1965). Where rows do
+    not differ, or are of one group, they tell nothing of how alike a group is: then a group is
+    taken to be as good as one row.
     """
-    if groups is None or values.size == 0:
+    groups, weights = extents
+    weights = np.ones(values.size) if weights is None else weights
+    if extents.independent or not weights.any():
         return 1.0
-    size = np.bincount(groups)
-    size = size[size > 0]
-    deviation = values - np.mean(values)
-    alone = float(deviation @ deviation) * values.size / max(1, values.size - 1)
-    if size.size == 1 or np.all(values == values[0]):
-        return float(size @ size) / values.size
-    together = np.bincount(groups, deviation)
-    return max(1.0, float(together @ together) * size.size / (size.size - 1) / alone)
+    counted = weights > 0.0
+    values, weights = values[counted], weights[counted]
+    place = np.arange(values.size)
+    if groups is not None:
+        place = np.unique(groups[counted], return_inverse=True)[1]
+    total, of_group = weights.sum(), np.bincount(place, weights)
+    if of_group.size == 1 or np.all(values == values[0]):
+        return float(of_group @ of_group / total)
+    deviation = values - weights @ values / total
+    together = np.bincount(place, weights * deviation)
+    alone = float(weights @ deviation**2) * values.size / (values.size - 1)
+    factor = of_group.size / (of_group.size - 1)
+    return max(float(weights @ weights / total), float(together @ together) * factor / alone)
+
+
+def of_rows(extents: Extents, rows: Bool | slice) -> Extents:
+    """Return groups and weights of some of the rows."""
+    groups, weights = extents
+    return Extents(
+        None if groups is None else groups[rows], None if weights is None else weights[rows]
+    )

@@ -259,7 +259,7 @@ def proportion(
 
 def worth_of(ranked: Ranked, worth: float) -> dict[str, Setting]:
     """Return the effective rows of an interval for settings, where they are not the rows."""
-    return {} if ranked.independent else {"effective_rows": round(worth, 1)}
+    return {} if ranked.independent else {"effective_n": worth}
 
 
 def row_mean(

@@ -7,12 +7,14 @@ numpy only.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
 from core.arrays import Bool, Float, Int
 from core.defaults import N_RESAMPLES_HEAVY
+from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import GroupSummary, WeightSummary
 from core.predictions import Extents, Weights
@@ -42,6 +44,16 @@ def sum_variance(values: Float, groups: Int) -> float:
     return float("inf") if sums.size < 2 else float(sums.size / (sums.size - 1) * (sums @ sums))
 
 
+def effective_share(ranked: Ranked, hits: Bool, rows: slice = slice(None)) -> float:
+    """Return how many independent rows the share of hits is worth among some sorted rows."""
+    count = len(range(*rows.indices(ranked.n)))
+    if ranked.independent or count == 0:
+        return count
+    extents = of_rows(Extents(ranked.groups, ranked.weights), rows)
+    total = float(weights_of(ranked)[rows].sum())
+    return total / design_effect(hits[rows], extents)
+
+
 def effective_rows(ranked: Ranked, cuts: Int) -> Float:
     """Return how many independent rows the share that came true is worth between ranks.
 
@@ -55,44 +67,15 @@ def effective_rows(ranked: Ranked, cuts: Int) -> Float:
     Returns
     -------
     (B,) float64
-        The rows themselves where each counts for itself. Else the rows over the design effect of
-        the share (Kish 1965), at most Kish's effective rows (sum w)^2 / sum w^2; as many as
-        groups where all rows came true, or none, because then nothing tells how alike the rows of
-        a group are. NaN between equal ranks.
+        The rows themselves where each counts for itself, else over their design effect; NaN
+        between equal ranks.
     """
     if ranked.independent:
         rows = np.diff(cuts).astype(np.float64)
-        return np.where(rows > 0.0, rows, np.nan)
-    index = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
-    return _effective(
-        ranked, slice(int(cuts[0]), int(cuts[-1])), ranked.correct, index, len(cuts) - 1
-    )
-
-
-def effective_share(ranked: Ranked, hits: Bool, rows: slice = slice(None)) -> float:
-    """Return how many independent rows the share of `hits` is worth among some sorted rows."""
-    count = len(range(*rows.indices(ranked.n)))
-    if ranked.independent or count == 0:
-        return count
-    index = np.zeros(count, dtype=np.int64)
-    return float(_effective(ranked, rows, hits, index, 1)[0])
-
-
-def _effective(ranked: Ranked, rows: slice, hits: Bool, index: Int, size: int) -> Float:
-    """Return the effective rows of the share of hits in each cell of these rows, (size,)."""
-    weights, hits = weights_of(ranked)[rows], hits[rows]
-    total = np.bincount(index, weights, size)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.bincount(index, weights * hits, size) / total
-        most = total**2 / np.bincount(index, weights**2, size)
-        pairs, place = np.unique(index * ranked.n + groups_of(ranked)[rows], return_inverse=True)
-        sums = np.bincount(place, weights * (hits - share[index]), pairs.size)
-        count = np.bincount(pairs // ranked.n, minlength=size)
-        squares = np.bincount(pairs // ranked.n, sums**2, size)
-        variance = squares / total**2 * count / (count - 1)
-        decided = (share > 0.0) & (share < 1.0) & (count > 1)
-        worth = np.where(decided, share * (1.0 - share) / variance, count)
-    return np.where(total > 0.0, np.maximum(np.minimum(worth, most), 1.0), np.nan)
+    else:
+        between = [slice(low, high) for low, high in pairwise(cuts.tolist())]
+        rows = np.array([effective_share(ranked, ranked.correct, rows) for rows in between])
+    return np.where(rows > 0.0, rows, np.nan)
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def plain_view(
     prevalence : float, optional
         Of another clinic, in (0, 1): what was found is carried over by prior shift.
     """
-    here = bands(outcomes.confidence, outcomes.correct, groups=outcomes.groups)
+    here = bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
     share = float(np.count_nonzero(outcomes.correct) / outcomes.n)
     if not 0.0 < share < 1.0:
         prevalence = None  # there are no odds to move

@@ -16,7 +16,7 @@ from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Su
 from core.metrics.clinical_groups import too_few
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
-from core.predictions import Outcomes, Predictions, Task
+from core.predictions import INDEPENDENT, Extents, Outcomes, Predictions, Task
 
 MASS_BINS = 12  # equal-mass bins of the small diagrams
 HEATS = ("ts", "focal_ts")
@@ -175,8 +175,8 @@ class OneFinding:
         Of the audit; NOT_PROBABILITY among them where the scores look rescaled.
     recalibrated : Recalibrated or None
         None where the scores are as read.
-    groups : (N,) int64 or None
-        Number of each row's group, where rows belong together.
+    extents : Extents
+        Groups and weights of the rows.
     """
 
     p: Float
@@ -190,12 +190,12 @@ class OneFinding:
     flagged_events: Int
     notices: tuple[Notice, ...]
     recalibrated: Recalibrated | None = None
-    groups: Int | None = None
+    extents: Extents = INDEPENDENT
 
     @property
     def outcomes(self) -> Outcomes:
-        """The scores as they are shown, with labels and groups."""
-        return Outcomes(self.p, self.y, self.groups)
+        """The scores as they are shown, with labels, groups and weights."""
+        return Outcomes(self.p, self.y, *self.extents)
 
 
 def one_finding(
@@ -228,7 +228,7 @@ def one_finding(
     config = AuditConfig(metrics=FINDING, smoother=smoother)
     audit = suite.audit(rows, config)
     outcomes = rows.outcomes(1)
-    p, y = outcomes.confidence, outcomes.correct
+    p, y, extents = outcomes.confidence, outcomes.correct, rows.extents
     both = 0 < np.count_nonzero(y) < y.size
     at = np.array(THRESHOLDS)
     called = np.sort(p), np.sort(p[y])
@@ -237,15 +237,15 @@ def one_finding(
         p,
         y,
         audit.main,
-        clinical.recalibration(p, y, config.level),
-        clinical.flexible(p, y, config.level, smoother) if both else None,
+        clinical.recalibration(p, y, config.level, extents=extents),
+        clinical.flexible(p, y, config.level, smoother, extents=extents) if both else None,
         _bins(rows, 1),
-        clinical.net_benefit(p, y, at, level=config.level, groups=outcomes.groups),
+        clinical.net_benefit(p, y, at, level=config.level, extents=extents),
         flagged.astype(np.int64),
         events.astype(np.int64),
         audit.notices,
         changed,
-        outcomes.groups,
+        extents,
     )
 
 
@@ -266,6 +266,8 @@ def _recalibrated(
     return after, Recalibrated(found, fit_rows.n, errors[0], difference)
 
 
-def groups(p: Float, y: Bool, found: Grouping) -> tuple[Subgroup, ...]:
+def groups(
+    p: Float, y: Bool, found: Grouping, extents: Extents = INDEPENDENT
+) -> tuple[Subgroup, ...]:
     """Return the calibration of one finding in each group."""
-    return clinical.subgroups(p, y, found)
+    return clinical.subgroups(p, y, found, extents=extents)

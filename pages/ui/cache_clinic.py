@@ -92,7 +92,7 @@ def _groups(ask: Ask) -> Call:
     """Return what computes subgroups; the detail ends with the grouping of the rows shown."""
     *detail, grouping = ask.detail
     found = known(replace(ask, what="one", detail=tuple(detail)))
-    return clinic_study.groups, (found.p, found.y, grouping)
+    return clinic_study.groups, (found.p, found.y, grouping, found.extents)
 
 
 MAKERS: dict[str, Callable[[Ask], Call]] = {

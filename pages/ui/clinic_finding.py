@@ -234,11 +234,11 @@ def _threshold(source: Source, found: OneFinding) -> Use:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
     at, prevalence = _boxes()
-    here = clinical.classified(found.p, found.y, at / 100, groups=found.groups)
+    here = clinical.classified(found.p, found.y, at / 100, extents=found.extents)
     there = None
     if prevalence is not None:
         there = clinical.classified(
-            found.p, found.y, at / 100, prevalence=prevalence, groups=found.groups
+            found.p, found.y, at / 100, prevalence=prevalence, extents=found.extents
         )
     use = clinic_use.at_threshold(source, here, there)
     widgets.second(use.text)
@@ -305,7 +305,7 @@ def _plain(
     found: OneFinding,
     top: DeltaGenerator,
 ) -> None:
-    counted = clinical.bands(found.p, found.y, level=AuditConfig().level, groups=found.groups)
+    counted = clinical.bands(found.p, found.y, level=AuditConfig().level, extents=found.extents)
     options = [str(k) for k in range(len(counted.count))]
     first = str(telling(counted))
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):

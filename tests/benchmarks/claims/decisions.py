@@ -17,6 +17,7 @@ from core.arrays import Bool, Float, Int, sigmoid
 from core.metrics import clinical
 from core.metrics.clinical import NetBenefit
 from core.metrics.clinical_groups import too_few
+from core.predictions import Extents
 from core.views.clinic_study import THRESHOLDS
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", "../shared")) / "data" / "predictions"
@@ -110,7 +111,7 @@ def infiltration() -> Draw | None:
 
 def _benefit(drawn: Drawn) -> NetBenefit:
     p, y, groups = drawn
-    return clinical.net_benefit(p, y, AT, groups=groups)
+    return clinical.net_benefit(p, y, AT, extents=Extents(groups))
 
 
 def _useless(design: str, draw: Draw, sets: int, seed: int) -> list[Row]:

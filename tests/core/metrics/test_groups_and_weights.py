@@ -6,7 +6,7 @@ import statsmodels.api as sm
 
 from core.arrays import sigmoid
 from core.configs import AuditConfig
-from core.metrics import METRICS
+from core.metrics import METRICS, clinical
 from core.metrics.clinical_fit import recalibration
 from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, resamples_of
@@ -128,7 +128,7 @@ def test_rows_that_are_copies_in_a_group_are_worth_one(times):
     groups = np.repeat(np.arange(400), times)
     copies = Ranked.of(Outcomes(np.repeat(p, times), np.repeat(y, times), groups))
     once = Ranked.of(Outcomes(p, y))
-    assert effective_share(copies, copies.correct) == pytest.approx(400 * 399 / 400)
+    assert effective_share(copies, copies.correct) == pytest.approx(400, rel=0.003)
     assert auroc_error(copies) == pytest.approx(auroc_error(once), rel=0.01)
     summary = summary_of("patient", copies)
     assert (summary.n, summary.largest) == (400, times)
@@ -156,12 +156,12 @@ def test_a_floor_of_groups_of_one_row_is_that_of_rows():
 
 
 def test_worth_by_hand():
-    # two groups of two rows; shares 1 and 0: variance 2/1 ((2*.5/4)^2 + (2*-.5/4)^2) = 1/4,
-    # so .25 / .25 = one row
+    # two groups of two rows, all right and all wrong: by group 2/1 (1^2 + 1^2) = 4, by row
+    # 4/3 (4 / 4) = 4/3, so the design effect is 3
     ranked = Ranked.of(
         Outcomes(np.full(4, 0.5), np.array([1, 1, 0, 0], bool), np.array([0, 0, 1, 1]))
     )
-    assert effective_share(ranked, ranked.correct) == pytest.approx(1.0)
+    assert effective_share(ranked, ranked.correct) == pytest.approx(4 / 3)
     # the other way about: each group half right has no variance at all; Kish's bound holds
     mixed = Ranked.of(
         Outcomes(np.full(4, 0.5), np.array([1, 0, 1, 0], bool), np.array([0, 0, 1, 1]))
@@ -303,3 +303,52 @@ def test_labels_have_their_own_worth_and_the_mean_has_the_mean():
     first, second = (label.groups.design_effect for label in found.labels)
     assert first > 2.0 > second
     assert found.main.groups.design_effect == pytest.approx((first + second) / 2)
+
+
+# The clinic ------------------------------------------------------------------------------------
+
+
+def test_weight_two_is_the_row_twice_in_the_clinic():
+    p, y = sample()
+    times = np.random.default_rng(3).integers(0, 4, 300)
+    again, weights = np.repeat(np.arange(300), times), Extents(None, times.astype(float))
+    one, other = (p, y), (p[again], y[again])
+    at = [0.1, 0.3, 0.5]
+    first = clinical.net_benefit(*one, at, extents=weights)
+    second = clinical.net_benefit(*other, at)
+    for name in ("model", "treat_all", "gain"):
+        np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-12)
+    assert np.all(first.high - first.low > second.high - second.low)  # not twice as many rows
+    tens, tens_again = clinical.bands(*one, extents=weights), clinical.bands(*other)
+    np.testing.assert_allclose(tens.share, tens_again.share, rtol=1e-12)
+    np.testing.assert_allclose(tens.mean, tens_again.mean, rtol=1e-12)
+    called = clinical.classified(*one, 0.3, extents=weights), clinical.classified(*other, 0.3)
+    for name in ("sensitivity", "specificity", "ppv", "npv"):
+        values = [getattr(found, name).value for found in called]
+        assert values[0] == pytest.approx(values[1], rel=1e-12)
+    curves = clinical.flexible(*one, extents=weights), clinical.flexible(*other)
+    np.testing.assert_allclose(curves[0].observed, curves[1].observed, rtol=1e-9)
+    fits = recalibration(*one, extents=weights), recalibration(*other)
+    for name in ("observed_expected", "difference", "slope"):
+        values = [getattr(found, name).value for found in fits]
+        assert values[0] == pytest.approx(values[1])
+
+
+def test_films_of_a_patient_widen_bands_and_subgroups():
+    p, y, groups = patients(120, 8, seed=5, within=0.9)
+    extents = Extents(groups)
+    for make in (
+        lambda **more: clinical.flexible(p, y, **more),
+        lambda **more: clinical.net_benefit(p, y, [0.3, 0.5], **more),
+    ):
+        alone, grouped = make(), make(extents=extents)
+        assert np.mean(grouped.high - grouped.low) > 1.2 * np.mean(alone.high - alone.low)
+    sides = clinical.grouping(np.where(np.arange(p.size) % 2, "left", "right").tolist())
+    for one, other in zip(
+        clinical.subgroups(p, y, sides, n_resamples=100),
+        clinical.subgroups(p, y, sides, n_resamples=100, extents=extents),
+        strict=True,
+    ):
+        widths = [group.fit.slope.high - group.fit.slope.low for group in (one, other)]
+        assert widths[1] > 1.2 * widths[0]
+        assert other.floor.q95 > 1.2 * one.floor.q95
