@@ -7,6 +7,9 @@ from typing import Any
 from core import defaults
 from core.errors import UsageError
 
+SEARCHES = ("exact", "grid", "komisarenko", "mukhoti", "line")  # of T and gamma, by calibrators
+OTHER_NAMES = {"paper": "komisarenko"}  # of searches, on the command line and in older links
+
 
 class BinRule(StrEnum):
     """How confidences are cut into bins."""

@@ -12,13 +12,16 @@ from core.calibrators.focal_map import log_focal_map
 from core.calibrators.margins import Margins, confidence_of
 from core.calibrators.search import Point, best_on_grid, polish, zoom
 from core.calibrators.temperature import (
+    BOTH_GRIDS,
     FINE_GRID,
+    GRIDS,
     TEMPERATURES,
     at_end,
     best_temperature,
     lies_within,
     nll_temperature,
 )
+from core.configs import OTHER_NAMES, SEARCHES
 
 PAPER_GAMMAS = (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)
 GRID_GAMMAS = tuple(sorted((*PAPER_GAMMAS, 0.0)))
@@ -26,7 +29,6 @@ GAMMAS = (-0.95, 10.0)  # range of every search that is not a grid
 GAMMA_STEP = 0.05
 LINE_ENDS = (0.0, 1.0)
 LINE_GAMMAS = tuple(k / 100 for k in range(-50, 501))
-SEARCHES = ("exact", "grid", "paper", "line")
 ZOOMS = {"nll": 8}  # rounds of a search over gamma alone; 2 for errors, which jump
 
 
@@ -91,10 +93,11 @@ class FocalTemperature(Calibrator):
     objective : str
         nll, or the winner's ece, ece_em or ada_ece with 15 bins.
     search : str
-        exact: never worse than the grids below nor than temperature scaling. grid: the paper's
-        with gamma = 0 added, 10 x 500, so that temperature scaling is nested. paper: 9 x 500,
-        which lacks 0 and can be worse than temperature scaling. line: temperatures of gamma 0
-        and 1, and the line through them.
+        exact: never worse than the grids below nor than temperature scaling. komisarenko: the
+        paper's nine gammas, 9 x 500, which lack 0 and can be worse than temperature scaling.
+        grid: the same with gamma = 0 added, so that temperature scaling is nested. mukhoti: the
+        nine gammas with the temperatures of Mukhoti et al. 2020, 9 x 100. line: temperatures of
+        gamma 0 and 1, and the line through them. `paper` is komisarenko.
 
     Notes
     -----
@@ -117,6 +120,11 @@ class FocalTemperature(Calibrator):
     stored = {"temperature": 0, "gamma": 0}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": OBJECTIVES, "search": SEARCHES}  # noqa: RUF012 (typed in the base class)
 
+    def __post_init__(self) -> None:
+        """Give the search its own name, and refuse a setting that is not one of its choices."""
+        self.search = OTHER_NAMES.get(self.search, self.search)
+        super().__post_init__()
+
     def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
         margins = Margins.of(logits, labels)
         best, gammas, temperatures = self._search(margins, logits, labels)
@@ -134,13 +142,14 @@ class FocalTemperature(Calibrator):
         if self.search == "line":
             ends = LINE_GAMMAS[0], LINE_GAMMAS[-1]
             return best_on_line(margins, self.objective), ends, TEMPERATURES
-        gammas = PAPER_GAMMAS if self.search == "paper" else GRID_GAMMAS
-        best = best_on_grid(margins, self.objective, gammas, FINE_GRID)
-        return best, (gammas[0], gammas[-1]), (FINE_GRID[0], FINE_GRID[-1])
+        gammas = GRID_GAMMAS if self.search == "grid" else PAPER_GAMMAS
+        temperatures = GRIDS[self.search]
+        best = best_on_grid(margins, self.objective, gammas, temperatures)
+        return best, (gammas[0], gammas[-1]), (temperatures[0], temperatures[-1])
 
     def _exact(self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int) -> Point:
-        """Take the better of grid and temperature scaling, and walk downhill from there."""
-        on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, FINE_GRID)
+        """Take the better of the grids and temperature scaling, and walk downhill from there."""
+        on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, BOTH_GRIDS)
         if self.objective == "nll":
             temperature, _, after = nll_temperature(logits, labels)
             plain = Point(after, 0.0, temperature)

@@ -15,6 +15,7 @@ from core.calibrators.temperature import Temperature
 from core.defaults import SEED_MAX
 from core.errors import Notice, Refused, UsageError
 from core.metrics.comparison import Compared, compared
+from core.metrics.paired import PAIRABLE
 from core.predictions import Predictions, ScoreKind, Task
 
 NONE = "none"  # the scores as they were read: what every method is compared with
@@ -239,12 +240,23 @@ def fitted_temperature(rows: Predictions) -> float:
     return float(found.calibrator.temperature_)
 
 
-def judge(rows: Predictions, calibrator: Fittable | None) -> Judged:
-    """Return what a calibrator, or none, does to the rows that are reported."""
+def judge(rows: Predictions, calibrator: Fittable | None, objective: str = "nll") -> Judged:
+    """Return what a calibrator, or none, does to the rows that are reported.
+
+    Parameters
+    ----------
+    rows : Predictions
+        The rows.
+    calibrator : Calibrator, PerLabel or None
+        Fitted.
+    objective : str
+        What the methods were fitted by: it is among the metrics.
+    """
+    more = (objective,) if objective in PAIRABLE else ()
     if calibrator is None:
-        return Judged(compared(rows), 0)
+        return Judged(compared(rows, more), 0)
     after = calibrated(calibrator, rows)
-    return Judged(compared(after), _changed(rows, after))
+    return Judged(compared(after, more), _changed(rows, after))
 
 
 @dataclass(frozen=True)
@@ -260,11 +272,11 @@ def evaluate(
 ) -> Evaluated:
     """Fit a method, or none, on some rows and judge it on others; as of `fit` and `judge`."""
     if method == NONE:
-        return Evaluated(None, judge(test_rows, None))
+        return Evaluated(None, judge(test_rows, None, objective))
     found = fit(method, fit_rows, objective=objective, search=search)
     if found.calibrator is None:
         return Evaluated(found, None)
-    return Evaluated(found, judge(test_rows, found.calibrator))
+    return Evaluated(found, judge(test_rows, found.calibrator, objective))
 
 
 def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:

@@ -8,11 +8,13 @@ from reprlib import repr as short
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import Calibrator, Json, cannot_restore
 from core.calibrators.per_label import PerLabel
+from core.configs import OTHER_NAMES
 from core.errors import UsageError
 from core.predictions import Task
 
 SCHEMA = 1
 PLAIN = (str, int, float, type(None))  # what settings are; bool would pass for int
+OLDER = {("ts", "paper"): "mukhoti"}  # searches as files said them before both papers had a name
 Fittable = Calibrator | PerLabel
 
 
@@ -26,8 +28,8 @@ def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact"
     task : Task
         multilabel gives one binary calibrator a label.
     objective, search : str
-        Handed to the methods that have a choice; others, and values that a method does not know
-        (`line` has no meaning for one temperature), are left at the method's default.
+        Handed to the methods that have a choice; others, and values that a method does not know,
+        are left at the method's default.
 
     Raises
     ------
@@ -51,7 +53,8 @@ def _for(task: Task) -> list[str]:
 
 def _taken(kind: type[Calibrator], **settings: str) -> dict[str, str]:
     """Return the settings that a method takes."""
-    return {name: value for name, value in settings.items() if value in kind.choices.get(name, ())}
+    own = {name: OTHER_NAMES.get(value, value) for name, value in settings.items()}
+    return {name: value for name, value in own.items() if value in kind.choices.get(name, ())}
 
 
 def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -> dict[str, Json]:
@@ -110,8 +113,11 @@ def _settings(kind: type[Calibrator], settings: Json) -> dict[str, Json]:
         raise wrong
     if not all(type(value) in PLAIN for value in settings.values()):
         raise wrong
+    own: dict[str, Json] = {
+        key: OLDER.get((kind.name, value), value) for key, value in settings.items()
+    }
     try:
-        kind(**settings)
+        kind(**own)
     except (UsageError, TypeError) as error:
         raise wrong from error
-    return settings
+    return own

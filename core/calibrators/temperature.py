@@ -11,11 +11,18 @@ from core.calibrators.base import Calibrator, Found
 from core.calibrators.criteria import OBJECTIVES, scores
 from core.calibrators.margins import BLOCK_CELLS, Margins, confidence_of
 from core.calibrators.search import Point, best_on_grid, zoom
+from core.configs import OTHER_NAMES, SEARCHES
 
 TEMPERATURES = (1e-2, 20.0)  # range of every search that is not a grid
-PAPER_GRID = tuple(k / 10 for k in range(1, 101))  # Mukhoti et al. 2020: 0.1 .. 10.0
+MUKHOTI_GRID = tuple(k / 10 for k in range(1, 101))  # Mukhoti et al. 2020: 0.1 .. 10.0
 FINE_GRID = tuple(k / 100 for k in range(1, 501))  # Komisarenko and Kull 2024: 0.01 .. 5.00
-SEARCHES = ("exact", "grid", "paper")
+BOTH_GRIDS = tuple(sorted({*FINE_GRID, *MUKHOTI_GRID}))
+GRIDS = {  # of every search that is not exact, for temperature and focal temperature alike
+    "grid": FINE_GRID,
+    "komisarenko": FINE_GRID,
+    "mukhoti": MUKHOTI_GRID,
+    "line": FINE_GRID,
+}
 NEWTON_STEPS = 100  # bisection alone needs about fifty
 TOLERANCE = 1e-5  # of the last step; Newton leaves about its square
 SAMPLE_ROWS = 1024  # looked at first when there are many more
@@ -31,7 +38,9 @@ class Temperature(Calibrator):
         nll, or the winner's ece, ece_em or ada_ece with 15 bins.
     search : str
         exact: the NLL's optimum over 1 / T, in which it is convex; for the errors a search that
-        is never worse than either grid. grid: 0.01..5.00. paper: 0.1..10.0.
+        is never worse than either grid. mukhoti: 0.1..10.0. komisarenko, grid and line:
+        0.01..5.00. These are the temperatures that focal temperature scaling takes, too. `paper`
+        is komisarenko.
 
     Notes
     -----
@@ -48,6 +57,11 @@ class Temperature(Calibrator):
     source = "Guo et al. 2017; grids of Mukhoti et al. 2020 and Komisarenko and Kull 2024"
     stored = {"temperature": 0}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": OBJECTIVES, "search": SEARCHES}  # noqa: RUF012 (typed in the base class)
+
+    def __post_init__(self) -> None:
+        """Give the search its own name, and refuse a setting that is not one of its choices."""
+        self.search = OTHER_NAMES.get(self.search, self.search)
+        super().__post_init__()
 
     def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
         if self.objective == "nll" and self.search == "exact":
@@ -72,9 +86,6 @@ class Temperature(Calibrator):
         return lies_within(self.temperature_, TEMPERATURES)
 
 
-GRIDS = {"grid": FINE_GRID, "paper": PAPER_GRID}
-
-
 def lies_within(value: npt.ArrayLike, ends: tuple[float, float]) -> bool:
     """Whether a parameter stands where a fit can leave it."""
     return bool(ends[0] <= np.asarray(value) <= ends[1])
@@ -91,15 +102,14 @@ def best_temperature(margins: Margins, objective: str, search: str) -> Point:
     Raises
     ------
     KeyError
-        For a search that is not exact, grid or paper.
+        For a search that is neither exact nor one of GRIDS.
     """
     if search != "exact":
         return best_on_grid(margins, objective, (0.0,), GRIDS[search])
-    both = tuple(sorted({*FINE_GRID, *PAPER_GRID}))
-    start = best_on_grid(margins, objective, (0.0,), both)
-    at = both.index(start.temperature)
-    low, high = both[max(at - 1, 0)], both[min(at + 1, len(both) - 1)]
-    if at == len(both) - 1:
+    start = best_on_grid(margins, objective, (0.0,), BOTH_GRIDS)
+    at, last = BOTH_GRIDS.index(start.temperature), len(BOTH_GRIDS) - 1
+    low, high = BOTH_GRIDS[max(at - 1, 0)], BOTH_GRIDS[min(at + 1, last)]
+    if at == last:
         high = TEMPERATURES[1]
     temperature, value = zoom(
         lambda ts: np.array([scores(margins, objective, t, [0.0])[0] for t in ts.tolist()]),

@@ -7,6 +7,7 @@ from typing import Any
 
 from core import defaults
 from core.commands.shared import Json, Parser, add_reading, emit, printable, read, split_of, write
+from core.configs import OTHER_NAMES, SEARCHES
 from core.disk import JsonError, parse_json
 from core.errors import Refused, UsageError
 
@@ -25,7 +26,12 @@ def add_calibrate(verb: Parser) -> None:
     verb.add_argument("--share", type=float, default=0.5, help="of the rows, with --fit cut")
     verb.add_argument("--seed", type=int, default=defaults.SEED, help="of the cut")
     verb.add_argument("--objective", default="nll", choices=["nll", "ece", "ece_em", "ada_ece"])
-    verb.add_argument("--search", default="exact", choices=["exact", "grid", "paper", "line"])
+    verb.add_argument(
+        "--search",
+        default="exact",
+        choices=[*SEARCHES, *OTHER_NAMES],
+        help="one for temperature and focal temperature alike; paper is komisarenko",
+    )
     verb.add_argument("--json", metavar="OUT|-")
     verb.add_argument("--save", metavar="DIR", type=Path, help="a .json and a .py a method")
 
@@ -64,9 +70,11 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         fit(name, rows.fit, objective=arguments.objective, search=arguments.search)
         for name in methods
     ]
-    judged = {NONE: judge(rows.test, None)}
+    judged = {NONE: judge(rows.test, None, arguments.objective)}
     judged |= {
-        one.method: judge(rows.test, one.calibrator) for one in fits if one.calibrator is not None
+        one.method: judge(rows.test, one.calibrator, arguments.objective)
+        for one in fits
+        if one.calibrator is not None
     }
     report = calibrate_json(rows, fits, judged, result.notices)
     if arguments.save:

@@ -87,10 +87,20 @@ class Comparison:
     differences: tuple[Mapping[str, Difference], ...]
 
 
-def compared(predictions: Predictions) -> Compared:
-    """Return what a comparison needs of one run; worth caching by the digest of the split."""
-    found = audit(predictions, AuditConfig(metrics=PAIRED))
-    return Compared(Rows.of(predictions), found, draws(predictions, found.main.noise_floor))
+def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
+    """Return what a comparison needs of one run; worth caching by the digest of the split.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The rows.
+    more : tuple of str
+        Metrics of `core.metrics.paired.PAIRABLE` beside the usual ones.
+    """
+    metrics = tuple(dict.fromkeys((*PAIRED, *more)))
+    found = audit(predictions, AuditConfig(metrics=metrics))
+    paired = draws(predictions, found.main.noise_floor, metrics)
+    return Compared(Rows.of(predictions), found, paired)
 
 
 def compare(

@@ -19,6 +19,7 @@ from core.metrics.suite import UNAVAILABLE, label_predictions
 from core.predictions import Predictions, Task
 
 PAIRED = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
+PAIRABLE = (*PAIRED, "ada_ece")  # those in PAIRED, and those that are compared on request
 BIASED = {*BINNED, "classwise_ece"}  # their draws lie above the sample's value
 FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
 
@@ -106,7 +107,7 @@ def draws(
     floors : mapping of str to Floor
         Noise floors of the calibration errors among them, from the audit of the same rows.
     metrics : sequence of str
-        Of `PAIRED`; those that the scores cannot support are left out.
+        Of `PAIRABLE`; those that the scores cannot support are left out.
     n_resamples : int
         R; when N K exceeds five million, classwise ECE takes the first 200 or few more of them.
     seed : int
@@ -121,7 +122,7 @@ def draws(
     -----
     Resamples are held in blocks of 32 MiB.
     """
-    wanted = [m for m in PAIRED if m in metrics and m not in UNAVAILABLE[predictions.task]]
+    wanted = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
     parts = [Part(one) for one in _single(predictions)]
     n = predictions.n
     reasons = _undefined(parts) if "nll" in wanted else {}

@@ -1,6 +1,6 @@
 """A run's rows, ready to be resampled: its metrics as functions of how often each row is drawn."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from core.metrics.binning import (
     equal_mass_cuts,
     equal_width_cuts,
     equal_width_edges,
+    interpolated_cuts,
     sums,
 )
 from core.metrics.grouped import row_draws
@@ -22,7 +23,10 @@ from core.metrics.ranked import Ranked
 from core.metrics.smooth import smece_draws
 from core.predictions import INDEPENDENT, Extents, Predictions
 
-BINNED = {"ece", "ece_em", "smece"}  # read from cells of neighbouring confidence
+BINNED = {"ece", "ece_em", "smece", "ada_ece"}  # read from cells of neighbouring confidence
+Cuts = Mapping[str, Callable[[Ranked, int], Int]]
+USUAL: Cuts = {"ece": equal_width_cuts, "ece_em": equal_mass_cuts}
+ADAPTIVE: Cuts = {"ada_ece": interpolated_cuts}
 GAP = "gap"  # drawn beside the metrics
 STREAM = 5  # of random numbers; the others are in `estimates`
 BLOCK_BYTES = 2**25  # of resamples held at a time
@@ -77,8 +81,10 @@ class Part:
             found["classwise_ece"] = self.classes.ece(counts)
         gaps = self.cells.gaps(counts)
         found[GAP] = gaps.sum(axis=1) / n
-        for metric in BINNED.intersection(metrics):
+        for metric in BINNED.intersection(metrics) - ADAPTIVE.keys():
             found[metric] = self.cells.errors(metric, gaps)
+        for metric in ADAPTIVE.keys() & set(metrics):
+            found[metric] = self.adaptive.errors(metric, self.adaptive.gaps(counts))
         return found
 
     @cached_property
@@ -94,7 +100,12 @@ class Part:
     @cached_property
     def cells(self) -> "_Cells":
         """The rows of the claim that is audited, in cells of neighbouring confidence."""
-        return _Cells.of(self.predictions)
+        return _Cells.of(self.predictions, USUAL)
+
+    @cached_property
+    def adaptive(self) -> "_Cells":
+        """Cells of their own: cuts more would move what is read from the others."""
+        return _Cells.of(self.predictions, ADAPTIVE)
 
     @cached_property
     def classes(self) -> "_ClassCells":
@@ -117,17 +128,18 @@ class _Cells:
     starts: Mapping[str, Int]
 
     @classmethod
-    def of(cls, predictions: Predictions) -> "_Cells":
+    def of(cls, predictions: Predictions, rules: Cuts) -> "_Cells":
         outcomes = predictions.outcomes(predictions.default_target)
         ranked = Ranked.of(outcomes)
-        bins = {"ece": equal_width_cuts(ranked, N_BINS), "ece_em": equal_mass_cuts(ranked, N_BINS)}
+        bins = {metric: cuts(ranked, N_BINS) for metric, cuts in rules.items()}
         fine = [equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS)]
         cuts = np.unique(np.concatenate([*bins.values(), *fine]))
         ends = ranked.confidence[cuts[1:] - 1]
         index = np.minimum(np.searchsorted(ends, outcomes.confidence), ends.size - 1)
         own = sums(ranked, cuts)
         where = np.clip(own.confidence / own.count, 0.0, 1.0)
-        # bins without rows have no cell of their own and add nothing
+        # bins without rows have no cell of their own and add nothing; rows below the first bin of
+        # the adaptive error lie in cells that no bin starts from
         starts = {m: np.searchsorted(cuts, np.unique(found)[:-1]) for m, found in bins.items()}
         gap = outcomes.confidence - outcomes.correct
         return cls(ranked, index.astype(np.int64), gap, where, starts)

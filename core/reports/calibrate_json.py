@@ -5,13 +5,14 @@ from typing import Any
 
 from core.calibrators import CALIBRATORS
 from core.calibrators.posthoc import NONE, Fit, Judged, Parts
+from core.calibrators.protocols import PROTOCOLS
 from core.errors import Notice
 from core.metrics.comparison import compare
 from core.metrics.paired import Difference
 from core.reports.audit_json import score_json
 
 Json = dict[str, Any]  # Any: plain JSON values
-SHOWN = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
+SHOWN = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece", "ada_ece")
 
 
 def calibrate_json(
@@ -61,9 +62,10 @@ def _metrics(judged: Judged) -> Json:
 
 def _method(one: Fit, judged: Judged | None, differences: Mapping[str, Difference]) -> Json:
     report = one.report
-    if judged is None or report is None:
+    if judged is None or report is None or one.calibrator is None:
         return {"reason": one.refusal}
     return {
+        "settings": one.calibrator.settings(),
         "parameters": dict(report.parameters),
         "objective": report.objective,
         "before": report.before,
@@ -94,19 +96,21 @@ def difference_json(found: Difference) -> Json:
 
 
 def calibrate_lines(report: Json) -> list[str]:
-    """Return the same for a terminal: where it was fitted, then one line a method."""
+    """Return the same for a terminal: where it was fitted, the methods, and what was searched."""
     lines = [
         f"fitted on {report['n_fit']} rows of {report['fit']}, "
         f"reported on {report['n_test']} rows of {report['test']}{_same(report)}",
         f"{NONE:<17}{_scores(report[NONE]['metrics'])}",
     ]
+    fitted = [one for one in report["methods"].values() if "reason" not in one]
     for name, method in report["methods"].items():
         if "reason" in method:
             lines.append(f"{name:<17}not fitted: {method['reason']}")
             continue
         lines.append(f"{name:<17}{_scores(method['metrics'])}")
         lines.append(f"{'':<17}{_told(method)}")
-    return lines
+    searches = [one["settings"]["search"] for one in fitted if "search" in one["settings"]]
+    return [*lines, *(PROTOCOLS[search].words for search in dict.fromkeys(searches))]
 
 
 def _same(report: Json) -> str:

@@ -20,6 +20,7 @@ from core.library.history import from_events
 from core.metrics.suite import audit
 from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind
+from core.training import threads
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.loop import Trained, train
@@ -144,7 +145,7 @@ def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> st
         splits,
         source=Source(data.name, data.digest, data.split.to_json()),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
-        notices=data.notices,
+        notices=_notices(folder, parts),
         config=config.to_json(),
         environment=environment(parts),
         history=history,
@@ -155,8 +156,15 @@ def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> st
     return manifest.id
 
 
+def _notices(folder: JobFolder, parts: Parts) -> tuple[Notice, ...]:
+    """Return what is said of the data, and of threads that changed on a CPU."""
+    if parts.fabric.device.type != "cpu":
+        return parts.data.notices
+    counts = threads.by_epoch(from_events(folder.lines())[0])
+    return (*parts.data.notices, *threads.notices(counts))
+
+
 def _result(folder: JobFolder, parts: Parts, trained: Trained, run_id: str) -> Json:
-    notices: tuple[Notice, ...] = parts.data.notices
     return {
         "job": folder.path.name,
         "run": run_id,
@@ -164,5 +172,5 @@ def _result(folder: JobFolder, parts: Parts, trained: Trained, run_id: str) -> J
         "seconds": trained.seconds,
         "device": parts.fabric.device.type,
         "images_per_second": trained.images_per_second,
-        "notices": [notice.to_json() for notice in notices],
+        "notices": [notice.to_json() for notice in _notices(folder, parts)],
     }

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from core.errors import Refused
+from core.library.history import from_events
 from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
-from core.training import checkpoint
+from core.training import checkpoint, threads
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Draws
 from core.training.measures import answers, measure
@@ -103,6 +104,7 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
     leads = parts.fabric.is_global_zero
     if leads:
         folder.forget_after(parts.epoch)
+        _say_threads(parts, folder)
     parts.fabric.barrier()
     training, images = 0.0, 0
     pace = Pace(parts, folder) if leads else None
@@ -111,6 +113,7 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
         training, images = training + spent, images + len(parts.rows)
         found = _record(parts, sums, update, logits)
         found.metrics |= {"seconds": spent, "images_per_second": len(parts.rows) / spent}
+        found.metrics[threads.METRIC] = torch.get_num_threads()
         parts.epoch += 1
         if leads:
             keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
@@ -122,6 +125,16 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
             break
     rate = images / training if training else None
     return Trained(parts.epoch == config.epochs, time.monotonic() - began, rate)
+
+
+def _say_threads(parts: Parts, folder: JobFolder) -> None:
+    """Write into the log that another number of threads goes on than trained before."""
+    counts = threads.by_epoch(from_events(folder.lines())[0])
+    if not counts or parts.fabric.device.type != "cpu":
+        return
+    before = len(threads.notices(counts))  # of earlier resumes
+    for notice in threads.notices([*counts, torch.get_num_threads()])[before:]:
+        LOG.warning(notice.text)
 
 
 def _epoch(parts: Parts, pace: Pace | None) -> tuple[Sums, GammaUpdate | None, Tensor, float]:

@@ -19,6 +19,7 @@ from core.losses.base import Loss
 from core.losses.build import build as build_loss
 from core.models.build import build as build_model
 from core.models.build import input_size, last_layer
+from core.training import threads
 from core.training.config import TrainConfig
 from core.training.images import Normalise
 
@@ -189,8 +190,8 @@ def connect(config: TrainConfig) -> Fabric:
         )
     if wanted == "cpu" and config.precision == "16":
         raise UsageError("SETTING", "precision is 16 on a CPU", "use 32 or bf16 there")
-    if "OMP_NUM_THREADS" not in os.environ:  # half the cores: pages and other jobs need the rest
-        torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // 2 // config.devices))
+    if threads.CHOSEN not in os.environ:
+        torch.set_num_threads(threads.usual(config.devices))
     torch.backends.cudnn.allow_tf32 = config.precision != "32"
     if config.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts

@@ -24,7 +24,7 @@ INSIDE = {  # within a sentence
     "brier": "Brier score",
     "accuracy": "accuracy",
 }
-IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece"}
+IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece"}
 HIGHER = {"accuracy"}  # is better; of all others lower is
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 assert set(LABELS) == set(PAIRED)

@@ -40,6 +40,7 @@ from core.views.records import (
 )
 
 TIE = "tie"
+ON_REQUEST = {"ada_ece": "AdaECE, %"}  # columns where a fit was by them
 DIAGRAM_PX = 232
 PLAIN_COLUMNS = ("accuracy", "ece")
 PLAIN_HEADS = ("Correction", "Right, in 100", "Off by, points on average", "Answers changed")
@@ -90,16 +91,17 @@ def posthoc_view(
     ts = compare(runs, names, names.index("ts")) if "ts" in names and len(names) > 2 else None
     refused = [one for one in fits if one.calibrator is None]
     by_method = {one.method: one for one in fits}
+    columns = _columns(judged)
     rows = [
-        _row(name, by_method.get(name), judged[name], _pair(names, name, none, ts))
+        _row(name, by_method.get(name), judged[name], columns, _pair(names, name, none, ts))
         for name in names
     ]
-    rows += [_refused(one, len(COLUMNS) + (2 if ts else 1) + 1) for one in refused]
+    rows += [_refused(one, len(columns) + (2 if ts else 1) + 1) for one in refused]
     caption = _caption(parts, none, judged)
     return PosthocView(
         eyebrow=_eyebrow(named, parts),
         sentence=_over_same_rows(sentence(judged, none, refused), parts),
-        heads=_heads(with_temperature=ts is not None),
+        heads=_heads(columns, with_temperature=ts is not None),
         rows=tuple(rows),
         diagrams=_diagrams(named, by_method, judged),
         table=_table(by_method, judged, none),
@@ -168,11 +170,18 @@ def _eyebrow(named: Named, parts: Parts) -> str:
     return f"Post-hoc · {named.name} · {where}"
 
 
-def _heads(*, with_temperature: bool) -> tuple[str, ...]:
+def _columns(judged: Mapping[str, Judged]) -> tuple[str, ...]:
+    """Return the metrics shown: the usual ones, and what the methods were fitted by."""
+    known = judged[NONE].compared.audit.main.metrics
+    return (*COLUMNS, *(metric for metric in ON_REQUEST if metric in known))
+
+
+def _heads(columns: Sequence[str], *, with_temperature: bool) -> tuple[str, ...]:
     last = ["ECE from none, points"] + (
         ["ECE from temperature, points"] if with_temperature else []
     )
-    return ("Method", *(HEADS[column] for column in COLUMNS), *last, "Answers changed")
+    heads = {**HEADS, **ON_REQUEST}
+    return ("Method", *(heads[column] for column in columns), *last, "Answers changed")
 
 
 def _pair(
@@ -185,9 +194,13 @@ def _pair(
 
 
 def _row(
-    name: str, fit: Fit | None, judged: Judged, differences: Sequence[Difference | None]
+    name: str,
+    fit: Fit | None,
+    judged: Judged,
+    columns: Sequence[str],
+    differences: Sequence[Difference | None],
 ) -> ScoreRow:
-    scores = [_score(judged, column) for column in COLUMNS]
+    scores = [_score(judged, column) for column in columns]
     known = {len(scores) + i: one for i, one in enumerate(differences) if one is not None}
     note = "" if fit is None or fit.report is None else fit.report.message
     return ScoreRow(
@@ -279,7 +292,8 @@ def _diagrams(
 def _table(fits: Mapping[str, Fit], judged: Mapping[str, Judged], none: Comparison) -> Table:
     """Return every score and difference as raw numbers, for the file."""
     columns = [Column("method", "method"), Column("parameters", "parameters")]
-    for metric in COLUMNS:
+    shown = _columns(judged)
+    for metric in shown:
         kind: Kind = "share" if metric in IN_POINTS else "number"
         for key in (metric, f"{metric}_difference"):
             columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
@@ -287,7 +301,7 @@ def _table(fits: Mapping[str, Fit], judged: Mapping[str, Judged], none: Comparis
     rows = []
     for (name, one), each in zip(judged.items(), none.differences, strict=True):
         row: list[Cell] = [name, "" if name == NONE else parameters(fits[name])]
-        for metric in COLUMNS:
+        for metric in shown:
             for found in (one.compared.audit.main.metrics.get(metric), each.get(metric)):
                 row += [None] * 3 if found is None else [found.value, found.low, found.high]
         rows.append((*row, one.changed))

@@ -62,7 +62,12 @@ MEANINGS = {
     "spline": "A smooth curve through the running share of right answers. Answers can change.",
     "beta": "A curve of three numbers for each class against the rest. Answers can change.",
 }
-OBJECTIVES = {"nll": "Log-loss", "ece": "ECE", "ece_em": "ECE equal mass"}
+OBJECTIVES = {
+    "nll": "Log-loss",
+    "ece": "ECE",
+    "ece_em": "ECE equal mass",
+    "ada_ece": "AdaECE",
+}
 assert set(TOLD) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
 

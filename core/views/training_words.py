@@ -8,6 +8,7 @@ from core.figures.numbers import MISSING, count, percent, points
 from core.histories import History
 from core.jobs.devices import CPU, Device
 from core.jobs.records import Job, State
+from core.training import threads
 from core.training.progress import Progress
 from core.views.records import Part, Sentence, Tile
 
@@ -157,6 +158,17 @@ def sentence(job: Job, course: Course, where: str, *, paused: bool, plain: bool)
         return Sentence((Part(f"{verb} {name}."),), _what(plain=plain))
     verb = {State.FAILED: "failed", State.LOST: "was lost"}.get(job.state, "was stopped")
     return Sentence((Part(f"{name} {verb} {course.place}."),))
+
+
+def threads_words(counts: Sequence[int | None], now: int | None) -> str:
+    """Return that a resume here would go on with other threads; empty where it would not."""
+    before = counts[-1] if counts else None
+    if before is None or now is None or before == now:
+        return ""
+    return (
+        f"Trained with {threads.words(before)} so far. Resumed here it goes on with {now}: from "
+        "then on its numbers may differ in the last bits."
+    )
 
 
 def _what(*, plain: bool) -> str:

@@ -25,7 +25,9 @@ from core.calibrators.posthoc import (
     fit_default,
     provenance,
 )
+from core.calibrators.protocols import PROTOCOLS
 from core.calibrators.stored import to_json
+from core.configs import OTHER_NAMES
 from core.errors import Notice, Refused
 from core.figures.runs import marks
 from core.library.export import npz_bytes
@@ -43,12 +45,7 @@ SMALL_WIDTH = 246
 SPLIT_NAMES = audit.SPLIT_NAMES
 RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
 SAID_ELSEWHERE = ("CUT",)  # over the sentence
-SEARCHES = {
-    "exact": "Exact",
-    "grid": "Grid with γ = 0",
-    "paper": "The paper's grid",
-    "line": "Line",
-}
+SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
 
 
 def draw(run: cache.Run) -> None:
@@ -64,8 +61,10 @@ def draw(run: cache.Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         where = _where(run)
         objective, search = ("nll", "exact") if state.plain() else _how()
+    if not state.plain():
+        widgets.caption(PROTOCOLS[search].words)
     place = st.container()
-    known = fitting.computed([Step(run, where, How(NONE))])
+    known = fitting.computed([Step(run, where, _as_read(objective))])
     none = next((one.judged for one in known.values()), None)
     odd = none is not None and _rescaled(none)
     with place:
@@ -105,6 +104,11 @@ def _more(run: cache.Run, where: Where, objective: str, fits: Sequence[Fit], par
         widgets.caption(f"No picture of T and γ: {refusal.what}; {refusal.remedy}.")
     _take_away(run, fits, provenance(parts))
     _meanings([one.method for one in fits])
+
+
+def _as_read(objective: str) -> How:
+    """Return none, with the objective where it is a metric that is not shown otherwise."""
+    return How(NONE, objective) if objective in views.ON_REQUEST else How(NONE)
 
 
 def _rescaled(none: Judged) -> bool:
@@ -187,14 +191,16 @@ def _how() -> tuple[str, str]:
         "What the fit makes small on its own rows; temperature, the focal map and both together "
         "can be fitted by any of them, the other methods have one of their own.",
     )
+    linked = st.query_params.get("search", "")
+    if linked in OTHER_NAMES:
+        st.query_params["search"] = OTHER_NAMES[linked]
     search = audit.segments(
         "Search",
         "search",
         list(SEARCHES),
         "exact",
         SEARCHES,
-        "Of focal temperature scaling. The paper's grid lacks γ = 0, so it can do worse than "
-        "temperature scaling; exact is never worse than either grid.",
+        "One for temperature and focal temperature alike: what it tries stands below.",
     )
     return objective, search
 

@@ -9,10 +9,12 @@ import streamlit as st
 from core.errors import AuditError, LibraryError, UsageError
 from core.figures.text import short
 from core.histories import History
+from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job, State
 from core.library import open_library
 from core.library.manifest import BINS, HISTORY
+from core.training import threads
 from core.training.config import TrainConfig
 from core.views import training as views
 from core.views import training_words as words
@@ -53,6 +55,8 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
             on_click=_leave,
         )
         beside = None if state.plain() else _picker(job, listed)
+    if not state.plain():
+        _threads(jobs, job, config)
     (_body if job.state.ended else _live_body)(job.id, beside, train_queue.stand([job]))
 
 
@@ -105,6 +109,16 @@ def _actions(jobs: LocalJobs, job: Job) -> None:
     if resumable:
         _button("Resume", "resume", jobs.resume, job, primary=True)
     _button("Retry from the start", "retry", jobs.retry, job, primary=not resumable)
+
+
+def _threads(jobs: LocalJobs, job: Job, config: TrainConfig) -> None:
+    """Say, where a resume is offered on a CPU, that it would compute with other threads."""
+    if not job.state.ended or CPU not in job.slots or not jobs.resumable(job.id):
+        return
+    counts = threads.by_epoch(cache_train.history_of_job(job.id))
+    said = words.threads_words(counts, threads.expected(config.devices))
+    if said:
+        widgets.caption(said)
 
 
 def _button(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from core.calibrators.focal_temperature import PAPER_GAMMAS, FocalTemperature
-from core.calibrators.temperature import FINE_GRID, PAPER_GRID, Temperature
+from core.calibrators.temperature import FINE_GRID, MUKHOTI_GRID, Temperature
 from tests.benchmarks.bench_metrics import Data, best_ms, make, peer_ece, peer_equal_mass
 
 POINTS = 15  # of a peer's grid are timed and stand for all
@@ -88,7 +88,7 @@ def some(points: list[tuple[float, float]]) -> tuple[list[tuple[float, float]], 
 def workloads(data: Data) -> dict[str, Workload]:
     """Return what is timed, by name."""
     plane = [(gamma, t) for gamma in PAPER_GAMMAS for t in FINE_GRID]
-    line, line_times = some([(0.0, t) for t in PAPER_GRID])
+    line, line_times = some([(0.0, t) for t in MUKHOTI_GRID])
     part, part_times = some(plane)
 
     def after(calibrator: Temperature | FocalTemperature) -> float:
@@ -100,14 +100,14 @@ def workloads(data: Data) -> dict[str, Workload]:
             lambda: peer_temperature(data),
         ),
         "T, ECE, grid of 100": Workload(
-            lambda: after(Temperature("ece", "paper")),
+            lambda: after(Temperature("ece", "mukhoti")),
             lambda: peer_grid(data, peer_ece, line),
             line_times,
         ),
     }
     errors = {"nll": None, "ece": peer_ece, "ece_em": peer_equal_mass}
     for objective, error in errors.items():
-        for search in ("paper", "grid", "exact"):
+        for search in ("komisarenko", "grid", "exact"):
             found[f"focal T, {objective}, {search}"] = Workload(
                 lambda o=objective, s=search: after(FocalTemperature(o, s)),
                 lambda e=error: peer_grid(data, e, part),

@@ -7,8 +7,9 @@ import pytest
 
 from core.__main__ import main
 from core.calibrators.focal_temperature import PAPER_GAMMAS
+from core.calibrators.protocols import PROTOCOLS
 from core.calibrators.stored import to_json
-from core.calibrators.temperature import FINE_GRID, Temperature
+from core.calibrators.temperature import FINE_GRID, MUKHOTI_GRID, Temperature
 
 RNG = np.random.default_rng(1)
 TRUE = 1.5 * RNG.normal(size=(900, 4))
@@ -168,11 +169,50 @@ def test_objective_and_search_reach_the_fit(two_parts, capsys):
     """The paper's grid has few values of gamma, and the NLL's exact optimum is none of them."""
     options = ["calibrate", two_parts, "--methods", "focal_ts", "--json", "-"]
     exact = call(capsys, *options)["methods"]["focal_ts"]
-    paper = call(capsys, *options, "--search", "paper", "--objective", "ece")["methods"]["focal_ts"]
+    chosen = ("--search", "komisarenko", "--objective", "ece")
+    paper = call(capsys, *options, *chosen)["methods"]["focal_ts"]
     assert exact["parameters"]["gamma"] not in PAPER_GAMMAS
     assert paper["parameters"]["gamma"] in PAPER_GAMMAS
     assert paper["parameters"]["temperature"] in FINE_GRID
     assert (exact["objective"], paper["objective"]) == ("nll", "ece")
+    assert paper["settings"] == {"objective": "ece", "search": "komisarenko"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("search", "named", "grid"),
+    [
+        ("paper", "komisarenko", FINE_GRID),
+        ("komisarenko", "komisarenko", FINE_GRID),
+        ("mukhoti", "mukhoti", MUKHOTI_GRID),
+    ],
+)
+def test_one_search_in_a_call_is_that_of_both_methods(
+    two_parts, tmp_path, capsys, search, named, grid
+):
+    out = tmp_path / "out.json"
+    options = ["--methods", "ts,focal_ts", "--search", search, "--json", str(out)]
+    assert main(["calibrate", str(two_parts), *options]) == 0
+    said = capsys.readouterr().out
+    for method in json.loads(out.read_text())["methods"].values():
+        assert method["settings"]["search"] == named
+        assert method["parameters"]["temperature"] in grid
+    assert said.count(PROTOCOLS[named].words) == 1
+
+
+@pytest.mark.slow
+def test_error_that_was_fitted_by_is_among_the_metrics(two_parts, capsys):
+    options = ["calibrate", two_parts, "--methods", "ts", "--json", "-"]
+    found = call(capsys, *options, "--objective", "ada_ece")
+    ts = found["methods"]["ts"]
+    before, after = (one["metrics"]["ada_ece"] for one in (found["none"], ts))
+    assert before["low"] <= before["value"] <= before["high"]
+    assert ts["difference"]["ada_ece"]["value"] == pytest.approx(after["value"] - before["value"])
+    assert ts["difference"]["ada_ece"]["high"] < 0
+    usual = call(capsys, *options)
+    assert "ada_ece" not in usual["none"]["metrics"]
+    for key, score in usual["none"]["metrics"].items():
+        assert found["none"]["metrics"][key] == score
 
 
 def test_method_that_cannot_be_fitted_leaves_a_reason_and_the_others(tmp_path, capsys):

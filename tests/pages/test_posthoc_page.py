@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.calibrators.posthoc import cut, fit
+from core.calibrators.protocols import PROTOCOLS
 from core.library import SAMPLES, Library, Source
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui import cache_posthoc, steps
@@ -101,6 +102,27 @@ def test_choices_live_in_the_link(page):
     assert test.query_params["methods"] in ("ts", ["ts"])
     test.multiselect(key="widget.methods").set_value(["ts", "focal_map", "focal_ts"]).run()
     assert "methods" not in test.query_params
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("linked", "search"), [("paper", "komisarenko"), ("mukhoti", "mukhoti"), ("x", "exact")]
+)
+def test_page_says_what_one_search_tries_for_both_methods(page, linked, search):
+    test = page(run=OVER, methods="ts,focal_ts", search=linked)
+    assert not test.exception
+    assert html(test).count(PROTOCOLS[search].words) == 1
+    library = Library(Path("unused"), SAMPLES)
+    own = fit("ts", library.load(OVER, "val"), search=search).calibrator.temperature_
+    assert temperature(test) == f"{own:.2f}"
+
+
+@pytest.mark.slow
+def test_error_that_was_fitted_by_has_a_column(page):
+    test = page(run=OVER, methods="ts", objective="ada_ece")
+    assert not test.exception
+    assert "AdaECE, %" in html(test)
+    assert "AdaECE over T and γ" in html(test)
 
 
 @pytest.mark.slow

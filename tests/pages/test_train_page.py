@@ -533,6 +533,26 @@ def test_a_stopped_job_is_resumed_as_a_new_one(page, keep):
     assert any(f"Resumed as job {again.id}" in label for label in links(back))
 
 
+@pytest.mark.parametrize(("slots", "said"), [(("cpu",), True), (("cuda:0",), False)])
+def test_a_resume_with_other_threads_is_said_where_it_is_offered(
+    page, keep, monkeypatch, slots, said
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    keep("cut", State.CANCELLED, n_epochs=2, slots=slots)
+    folder = open_jobs().folder("cut")
+    lines = [json.loads(line) for line in folder.lines()]
+    for line in lines:
+        line["metrics"]["threads"] = 2
+    (folder.path / "events.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = "Trained with 2 threads so far. Resumed here it goes on with 4"
+    assert words not in html(page(job="cut"))  # nothing to resume from
+    folder.checkpoints.mkdir()
+    (folder.checkpoints / "epoch-00002.pt").write_bytes(b"x")
+    test = fine(page(job="cut"))
+    assert "Resume" in buttons(test)
+    assert (words in html(test)) == said
+
+
 def test_a_finished_job_opens_its_run(page, keep, library):
     keep_run(library, "ended")
     keep("ended", State.SUCCEEDED, run="ended")

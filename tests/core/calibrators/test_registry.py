@@ -366,9 +366,12 @@ def test_labels_refuse_what_does_not_fit():
 def test_settings_reach_the_methods_that_have_them():
     made = {name: make(name, Task.MULTICLASS, objective="ece", search="line") for name in METHODS}
     assert made["focal_ts"].settings() == {"objective": "ece", "search": "line"}
-    assert made["ts"].settings() == {"objective": "ece", "search": "exact"}  # has no line
+    assert made["ts"].settings() == {"objective": "ece", "search": "line"}
     assert made["focal_map"].settings() == {"objective": "ece"}
     assert made["ets"].settings() == {"objective": "nll"}
+    for name in ("ts", "focal_ts"):
+        paper = make(name, Task.MULTILABEL, search="paper")
+        assert paper.settings() == {"objective": "nll", "search": "komisarenko"}
     with pytest.raises(UsageError, match="method"):
         make("platt", Task.BINARY)
     with pytest.raises(Refused, match="CALIBRATOR"):

@@ -17,8 +17,10 @@ from core.calibrators.focal_temperature import (
 from core.calibrators.margins import Margins
 from core.calibrators.search import best_on_grid, polish, scan, zoom
 from core.calibrators.temperature import (
+    BOTH_GRIDS,
     FINE_GRID,
-    PAPER_GRID,
+    GRIDS,
+    MUKHOTI_GRID,
     TEMPERATURES,
     Temperature,
     nll_temperature,
@@ -42,8 +44,16 @@ def test_grids_are_those_of_the_papers():
     assert PAPER_GAMMAS == (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)
     assert GRID_GAMMAS == (-0.5, -0.25, 0.0, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)
     assert (len(FINE_GRID), FINE_GRID[0], FINE_GRID[-1]) == (500, 0.01, 5.0)
-    assert (len(PAPER_GRID), PAPER_GRID[0], PAPER_GRID[-1]) == (100, 0.1, 10.0)
-    assert FINE_GRID[99] == PAPER_GRID[9] == 1.0
+    assert (len(MUKHOTI_GRID), MUKHOTI_GRID[0], MUKHOTI_GRID[-1]) == (100, 0.1, 10.0)
+    assert FINE_GRID[99] == MUKHOTI_GRID[9] == 1.0
+    assert len(BOTH_GRIDS) == 550  # up to 5 Mukhoti's temperatures are among the others
+    expected = {
+        "grid": FINE_GRID,
+        "komisarenko": FINE_GRID,
+        "mukhoti": MUKHOTI_GRID,
+        "line": FINE_GRID,
+    }
+    assert expected == GRIDS
 
 
 @pytest.mark.parametrize("run", RUNS[::3], ids=NAMES[::3])
@@ -141,7 +151,7 @@ def test_error_near_its_bound_is_searched_like_trying_all(seed):
 def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
     logits, labels = drawn(3000, 4, sharpness=1.5, seed=3)
     plain = Temperature("nll", "grid").fit(logits, labels).report_.after
-    assert FocalTemperature("nll", "paper").fit(logits, labels).report_.after > plain
+    assert FocalTemperature("nll", "komisarenko").fit(logits, labels).report_.after > plain
     assert FocalTemperature("nll", "grid").fit(logits, labels).report_.after == plain
 
 
@@ -149,18 +159,50 @@ def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
     "objective",
     [name if name == "nll" else pytest.param(name, marks=pytest.mark.slow) for name in OBJECTIVES],
 )
-@pytest.mark.parametrize("search", ["grid", "paper"])
-def test_grid_searches_return_the_first_smallest_point(objective, search):
+@pytest.mark.parametrize("search", ["grid", "komisarenko", "mukhoti", "paper"])
+def test_both_methods_return_the_first_smallest_point_of_one_grid(objective, search):
+    """Every point is tried: the temperatures are the same for both, whatever the search."""
     logits, labels = drawn(150, 4, scale=4.0)
     margins = Margins.of(logits, labels)
     gammas = GRID_GAMMAS if search == "grid" else PAPER_GAMMAS
-    values = scan(margins, objective, gammas, FINE_GRID)
+    grid = MUKHOTI_GRID if search == "mukhoti" else FINE_GRID
+    values = scan(margins, objective, gammas, grid)
     row, column = np.unravel_index(values.argmin(), values.shape)
     fitted = FocalTemperature(objective, search).fit(logits, labels)
-    assert (fitted.gamma_, fitted.temperature_) == (gammas[row], FINE_GRID[column])
-    grid = FINE_GRID if search == "grid" else PAPER_GRID
+    assert (fitted.gamma_, fitted.temperature_) == (gammas[row], grid[column])
     plain = scan(margins, objective, (0.0,), grid)[0]
     assert Temperature(objective, search).fit(logits, labels).temperature_ == grid[plain.argmin()]
+
+
+def test_ranking_of_the_methods_does_not_come_from_their_grids():
+    """On these rows the coarser temperatures alone would put temperature scaling second."""
+    logits, labels = drawn(1000, 10, scale=5.0, seed=21)
+    after = {
+        (kind.name, search): kind("ada_ece", search).fit(logits, labels).report_.after
+        for kind in (Temperature, FocalTemperature)
+        for search in ("komisarenko", "mukhoti", "paper")
+    }
+    assert after["ts", "komisarenko"] < after["focal_ts", "komisarenko"] < after["ts", "mukhoti"]
+    for name in ("ts", "focal_ts"):
+        assert after[name, "paper"] == after[name, "komisarenko"]
+
+
+@pytest.mark.parametrize("objective", ["nll", "ece", "ada_ece"])
+def test_exact_search_is_not_worse_than_temperatures_that_one_grid_alone_has(objective):
+    logits, labels = drawn(300, 10, scale=25.0, seed=2)
+    mukhoti = FocalTemperature(objective, "mukhoti").fit(logits, labels)
+    assert mukhoti.temperature_ > FINE_GRID[-1]
+    exact = FocalTemperature(objective, "exact").fit(logits, labels)
+    assert exact.report_.after <= mukhoti.report_.after
+
+
+def test_end_of_the_grid_that_was_searched_is_reported():
+    logits, labels = drawn(300, 10, scale=8.0, seed=2)
+    for kind in (Temperature, FocalTemperature):
+        assert kind("nll", "komisarenko").fit(logits, labels).report_.at_bound
+        wide = kind("nll", "mukhoti").fit(logits, labels)
+        assert FINE_GRID[-1] < wide.temperature_ < MUKHOTI_GRID[-1]
+    assert not Temperature("nll", "mukhoti").fit(logits, labels).report_.at_bound
 
 
 def test_line_is_never_worse_than_temperature_scaling_on_the_grid_and_near_the_plane():
@@ -173,6 +215,7 @@ def test_line_is_never_worse_than_temperature_scaling_on_the_grid_and_near_the_p
     assert line.value - plane.value < 1e-3
     report = FocalTemperature("nll", "line").fit(logits, labels).report_
     assert report.after == line.value
+    assert Temperature("nll", "line").fit(logits, labels).report_.after == plain.value
 
 
 @pytest.mark.parametrize("objective", ["nll", "ece"])
@@ -224,7 +267,7 @@ def test_temperature_is_the_golden_one(name):
 def test_exact_temperature_of_an_error_lies_between_the_points_of_the_grids():
     logits, labels = drawn(400, 4, scale=4.0, seed=3)
     margins = Margins.of(logits, labels)
-    both = tuple(sorted({*FINE_GRID, *PAPER_GRID}))
+    both = tuple(sorted({*FINE_GRID, *MUKHOTI_GRID}))
     start = best_on_grid(margins, "ece", (0.0,), both)
     at = both.index(start.temperature)
     between = np.linspace(both[at - 1], both[at + 1], 21).tolist()
@@ -254,7 +297,7 @@ def test_error_of_predictions_is_the_one_the_search_found_to_the_last_bit(object
     """Rows that tie are many here: an error in the last place would tear bins apart."""
     logits, labels = RUNS[run]
     for kind in (Temperature, FocalTemperature):
-        fitted = kind(objective, "paper").fit(logits, labels)
+        fitted = kind(objective, "komisarenko").fit(logits, labels)
         assert judged(fitted, logits, labels, objective) == fitted.report_.after
 
 

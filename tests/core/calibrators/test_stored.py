@@ -68,7 +68,7 @@ def test_document_is_what_it_was():
         ("matrix", {"penalty": 2}),
         ("dirichlet", {"penalty": 0.5}),
         ("focal_ts", {"objective": "ece_em", "search": "grid"}),
-        ("ts", {"objective": "ece", "search": "paper"}),
+        ("ts", {"objective": "ece", "search": "mukhoti"}),
     ],
 )
 def test_settings_travel_with_the_parameters(name, settings):
@@ -76,6 +76,22 @@ def test_settings_travel_with_the_parameters(name, settings):
     again = from_json(json.loads(json.dumps(to_json(fitted))))
     assert {key: again.settings()[key] for key in settings} == settings
     assert np.array_equal(again.predict_proba(LOGITS), fitted.predict_proba(LOGITS))
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "search"),
+    [
+        ("ts", {"temperature": 7.3}, "mukhoti"),
+        ("focal_ts", {"temperature": 2.5, "gamma": 0.05}, "komisarenko"),
+    ],
+)
+@pytest.mark.parametrize("task", ["multiclass", "multilabel"])
+def test_file_that_says_paper_is_read_by_the_paper_it_meant(method, parameters, search, task):
+    held = parameters if task == "multiclass" else {"labels": [parameters]}
+    settings = {"objective": "ada_ece", "search": "paper"}
+    restored = from_json(document(method, settings=settings, parameters=held, task=task))
+    assert restored.settings() == {"objective": "ada_ece", "search": search}
+    assert restored.parameters() == held
 
 
 HOSTILE = {

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.metrics import METRICS, paired, resampled
-from core.metrics.paired import PAIRED, Draws, difference, draws
+from core.metrics.paired import PAIRABLE, PAIRED, Draws, difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor
 from core.predictions import Predictions, ScoreKind, Task
 from tests.reference import slow_metrics as slow
 
 N, K, R = 240, 4, 30
-FLOORS = dict.fromkeys(PAIRED, Floor(0.02, 0.03))
+FLOORS = dict.fromkeys(PAIRABLE, Floor(0.02, 0.03))
 
 
 def multiclass(sharpness=1.0, noise=0.0, n=N, k=K, seed=3):
@@ -89,11 +89,26 @@ def in_bins_of(run, rows, target):
     return sum(abs(gap) for gap in total.values()) / len(rows)
 
 
+def in_adaptive_bins_of(run, rows, target):
+    """AdaECE of drawn rows in the released code's bins (low, high] of all rows, row by row."""
+    everything, drawn = run.outcomes(target), taken(run, rows).outcomes(target)
+    places = np.linspace(0, len(everything.confidence), 16)
+    edges = np.interp(places, np.arange(run.n), np.sort(everything.confidence))
+    total = [0.0] * 15
+    for c, y in zip(drawn.confidence, drawn.correct, strict=True):
+        for b in range(15):
+            if edges[b] < c <= edges[b + 1]:
+                total[b] += c - y
+    return sum(abs(gap) for gap in total) / len(rows)
+
+
 def on_rows(run, metric, rows):
     """The metric of the drawn rows by its own function, or by a loop in the sample's bins."""
     drawn, target = taken(run, rows), run.default_target
     if metric == "ece_em":
         return in_bins_of(run, rows, target)
+    if metric == "ada_ece":
+        return in_adaptive_bins_of(run, rows, target)
     if METRICS[metric].needs == "scores":
         return METRICS[metric].function(drawn)
     of = None if metric == "accuracy" else target
@@ -101,7 +116,7 @@ def on_rows(run, metric, rows):
 
 
 @pytest.mark.parametrize("task", ["multiclass", "binary", "top_label"])
-@pytest.mark.parametrize("metric", PAIRED)
+@pytest.mark.parametrize("metric", PAIRABLE)
 def test_draws_are_the_metric_of_the_resampled_rows(task, metric):
     run = TASKS[task]()
     found = draws(run, FLOORS, (metric,), n_resamples=R)
@@ -129,6 +144,22 @@ def test_many_labels_are_the_mean_of_their_labels():
             found[metric].draws, np.mean([one.draws for one in each], axis=0), atol=1e-14
         )
         assert found[metric].value == pytest.approx(np.mean([one.value for one in each]))
+
+
+def test_adaptive_error_is_drawn_on_request_and_moves_no_other():
+    run = multiclass()
+    usual, more = draws(run, FLOORS, n_resamples=R), draws(run, FLOORS, PAIRABLE, n_resamples=R)
+    assert set(usual) == set(PAIRED)
+    assert set(more) == set(PAIRABLE)
+    for metric in PAIRED:
+        assert np.array_equal(usual[metric].draws, more[metric].draws)
+
+
+def test_adaptive_error_of_rows_that_all_tie_is_zero_on_every_resample():
+    same = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, np.full(N, 0.7), np.arange(N) % 2)
+    found = draws(same, FLOORS, ("ada_ece",), n_resamples=R)["ada_ece"]
+    assert found.value == 0.0
+    assert not found.draws.any()
 
 
 def test_blocks_of_resamples_change_nothing(monkeypatch):

@@ -104,6 +104,23 @@ def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
     assert alone.text.startswith("Temperature scaling does not take")
 
 
+def test_error_that_the_methods_were_fitted_by_is_shown_and_in_the_file(found):
+    part, _, judged = found
+    usual = posthoc_view(NAMED, part, [], {NONE: judged[NONE]})
+    ts = fit("ts", part.fit, objective="ada_ece", search="komisarenko")
+    by_it = {NONE: judge(part.test, None, "ada_ece")}
+    by_it["ts"] = judge(part.test, ts.calibrator, "ada_ece")
+    view = posthoc_view(NAMED, part, [ts, Fit("matrix", None, "too few")], by_it)
+    at = view.heads.index("AdaECE, %")
+    assert "AdaECE, %" not in usual.heads
+    assert {len(row.cells) for row in view.rows} == {len(view.heads) - 1}
+    score = by_it["ts"].compared.audit.main.metrics["ada_ece"]
+    assert view.rows[1].cells[at - 1].value == f"{100 * score.value:.1f}"
+    keys = [column.key for column in view.table.columns]
+    assert {"ada_ece", "ada_ece_low", "ada_ece_difference_high"} <= set(keys)
+    assert view.table.rows[1][keys.index("ada_ece")] == score.value
+
+
 @pytest.mark.slow
 def test_refused_methods_are_named_with_their_reason():
     calm = judge(rows(1.0), None)
