@@ -70,7 +70,7 @@ def audit_json(
 def _target(target: TargetAudit) -> Json:
     return {
         "metrics": {name: score_json(score) for name, score in target.metrics.items()},
-        "noise_floor": {name: _floor(floor) for name, floor in target.noise_floor.items()},
+        "noise_floor": {name: floor_json(floor) for name, floor in target.noise_floor.items()},
         "direction": _gap(target.direction),
         "bins": _bins(target.bins),
     }
@@ -90,7 +90,8 @@ def score_json(score: Score) -> Json:
     return _explained(out, ("value", "low", "high"), score.reason or missing)
 
 
-def _floor(floor: Floor) -> Json:
+def floor_json(floor: Floor) -> Json:
+    """Return a noise floor; without one it has a reason."""
     out = {"mean": _number(floor.mean), "q95": _number(floor.q95)}
     return _explained(out, ("mean", "q95"), UNDEFINED)
 

@@ -9,7 +9,7 @@ from core.calibrators.protocols import PROTOCOLS
 from core.errors import Notice
 from core.metrics.comparison import compare
 from core.metrics.paired import Difference
-from core.reports.audit_json import score_json
+from core.reports.audit_json import floor_json, score_json
 
 Json = dict[str, Any]  # Any: plain JSON values
 SHOWN = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece", "ada_ece")
@@ -48,7 +48,7 @@ def calibrate_json(
         "n_test": parts.test.n,
         "cut": None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]},
         "notices": [note.to_json() for note in dict.fromkeys(told)],
-        NONE: {"metrics": _metrics(judged[NONE])},
+        NONE: _scored(judged[NONE]),
         "methods": {
             one.method: _method(one, judged.get(one.method), differences.get(one.method, {}))
             for one in fits
@@ -56,8 +56,12 @@ def calibrate_json(
     }
 
 
-def _metrics(judged: Judged) -> Json:
-    return {key: score_json(one) for key, one in judged.compared.audit.main.metrics.items()}
+def _scored(judged: Judged) -> Json:
+    main = judged.compared.audit.main
+    return {
+        "metrics": {key: score_json(one) for key, one in main.metrics.items()},
+        "noise_floor": {key: floor_json(one) for key, one in main.noise_floor.items()},
+    }
 
 
 def _method(one: Fit, judged: Judged | None, differences: Mapping[str, Difference]) -> Json:
@@ -76,7 +80,7 @@ def _method(one: Fit, judged: Judged | None, differences: Mapping[str, Differenc
         "fit_seconds": report.seconds,
         "keeps_accuracy": CALIBRATORS[one.method].keeps_accuracy,
         "answers_changed": judged.changed,
-        "metrics": _metrics(judged),
+        **_scored(judged),
         "difference": {key: difference_json(found) for key, found in differences.items()},
     }
 
@@ -100,14 +104,14 @@ def calibrate_lines(report: Json) -> list[str]:
     lines = [
         f"fitted on {report['n_fit']} rows of {report['fit']}, "
         f"reported on {report['n_test']} rows of {report['test']}{_same(report)}",
-        f"{NONE:<17}{_scores(report[NONE]['metrics'])}",
+        f"{NONE:<17}{_scores(report[NONE])}",
     ]
     fitted = [one for one in report["methods"].values() if "reason" not in one]
     for name, method in report["methods"].items():
         if "reason" in method:
             lines.append(f"{name:<17}not fitted: {method['reason']}")
             continue
-        lines.append(f"{name:<17}{_scores(method['metrics'])}")
+        lines.append(f"{name:<17}{_scores(method)}")
         lines.append(f"{'':<17}{_told(method)}")
     searches = [one["settings"]["search"] for one in fitted if "search" in one["settings"]]
     return [*lines, *(PROTOCOLS[search].words for search in dict.fromkeys(searches))]
@@ -118,8 +122,17 @@ def _same(report: Json) -> str:
     return ", the same rows: better than on new ones" if same else ""
 
 
-def _scores(metrics: Json) -> str:
-    return "  ".join(f"{key} {_number(metrics[key]['value'])}" for key in SHOWN if key in metrics)
+def _scores(one: Json) -> str:
+    """Return the scores of a method, and with each error how much chance explains."""
+    shown = [key for key in SHOWN if key in one["metrics"]]
+    return "  ".join(
+        f"{key} {_number(one['metrics'][key]['value'])}{_chance(one['noise_floor'].get(key))}"
+        for key in shown
+    )
+
+
+def _chance(floor: Json | None) -> str:
+    return "" if floor is None else f" (chance: up to {_number(floor['q95'])})"
 
 
 def _told(method: Json) -> str:

@@ -7,7 +7,8 @@ from core.calibrators.innate import Innate, Sure
 from core.calibrators.posthoc import Judged
 from core.figures.numbers import percent, points, span, three
 from core.views.compare_words import difference_words
-from core.views.posthoc import TIE
+from core.views.posthoc import CHANCE, TIE
+from core.views.posthoc_words import explained
 from core.views.records import CellWords, Column, Table
 
 HEADS = (
@@ -22,8 +23,9 @@ HEADS = (
 CAPTION = (
     "A run that training has calibrated needs a T near 1, and temperature scaling changes little. "
     "Temperature gap: ECE after minus before, paired, on the same resamples; tie: the interval "
-    "holds zero. Sure answers: those with a confidence of 99 % or more (|S99|), in small type how "
-    "many of them are right. T is fitted by log-loss on each run's own fitting rows."
+    "holds zero. Chance: the 95th percentile of the ECE that a calibrated model would show. Sure "
+    "answers: those with a confidence of 99 % or more (|S99|), in small type how many of them are "
+    "right. T is fitted by log-loss on each run's own fitting rows."
 )
 NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
 
@@ -44,7 +46,8 @@ def innate_cells(found: Innate) -> tuple[CellWords, ...]:
 
 def _ece(judged: Judged) -> CellWords:
     score = judged.compared.audit.main.metrics["ece"]
-    return CellWords(points(score.value), span(score.low, score.high))
+    chance = explained(judged, CHANCE)
+    return CellWords(points(score.value), f"{span(score.low, score.high)}{chance}")
 
 
 def _sure(found: Sure) -> CellWords:
@@ -63,6 +66,10 @@ def innate_table(runs: Sequence[tuple[str, Innate]]) -> Table:
             for end in ("", "_low", "_high")
         ),
         *(
+            Column(f"ece_{when}_floor_q95", f"ece {when}, noise floor, 95th percentile", "share")
+            for when in ("before", "after")
+        ),
+        *(
             Column(f"s99_{key}_{when}", f"s99 {key} {when}", "share")
             for when in ("before", "after")
             for key in ("share", "accuracy")
@@ -79,7 +86,10 @@ def innate_table(runs: Sequence[tuple[str, Innate]]) -> Table:
             for found in (one.sure_before, one.sure_after)
             for number in (found.share, found.accuracy)
         ]
-        rows.append((name, one.temperature, *ends, *sure))
+        floors = [
+            judged.compared.audit.main.noise_floor["ece"].q95 for judged in (one.before, one.after)
+        ]
+        rows.append((name, one.temperature, *ends, *floors, *sure))
     return Table(columns, tuple(rows))
 
 

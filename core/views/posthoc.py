@@ -22,6 +22,7 @@ from core.views.posthoc_words import (
     MEANINGS,
     NAMES,
     OBJECTIVES,
+    explained,
     parameters,
     plain_best,
     plain_sentence,
@@ -41,12 +42,14 @@ from core.views.records import (
 
 TIE = "tie"
 ON_REQUEST = {"ada_ece": "AdaECE, %"}  # columns where a fit was by them
+CHANCE = "; chance: up to {}"
 DIAGRAM_PX = 232
 PLAIN_COLUMNS = ("accuracy", "ece")
 PLAIN_HEADS = ("Correction", "Right, in 100", "Off by, points on average", "Answers changed")
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
-    "Small type: where the number would lie on other images of the same kind, 95 times in 100."
+    "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
+    "Chance: what a model that keeps its word would still seem off by on so many images."
 )
 ELSEWHERE = "The corrections were fitted on other images; the best of them was picked on these."
 SAME_ROWS = "Fitted and judged on the same rows, which flatters every correction. "
@@ -223,7 +226,8 @@ def _score(judged: Judged, metric: str) -> CellWords:
     score = audit.main.metrics.get(metric)
     if score is None:
         return CellWords("–", reason=audit.unavailable.get(metric, ""))
-    return CellWords(*value_words(score), score.reason)
+    value, interval = value_words(score)
+    return CellWords(value, interval + explained(judged, CHANCE, metric), score.reason)
 
 
 def _difference(found: Difference | None) -> CellWords:
@@ -255,7 +259,8 @@ def _caption(parts: Parts, none: Comparison, judged: Mapping[str, Judged]) -> st
     if floor is not None:
         told.append(
             f"Noise floor of ECE at n = {count(parts.test.n)}: {points(floor.mean)} on average, "
-            f"up to {points(floor.q95)}."
+            f"up to {points(floor.q95)}. Beside each error stands how much chance explains of it, "
+            "up to the 95th percentile of the method's own floor."
         )
     moved = [NAMES[name].lower() for name, one in judged.items() if one.changed]
     if moved:
@@ -274,7 +279,7 @@ def _diagrams(
         if not len(main.bins.count):
             return ()
         ece = main.metrics["ece"]
-        words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)})"
+        words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)}{explained(one, CHANCE)})"
         note = "as read" if name == NONE else parameters(fits[name])
         card = FigureCard(
             f"after_{name}",
@@ -297,6 +302,7 @@ def _table(fits: Mapping[str, Fit], judged: Mapping[str, Judged], none: Comparis
         kind: Kind = "share" if metric in IN_POINTS else "number"
         for key in (metric, f"{metric}_difference"):
             columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
+    columns.append(Column("ece_floor_q95", "ece, noise floor, 95th percentile", "share"))
     columns.append(Column("answers_changed", "answers changed", "count"))
     rows = []
     for (name, one), each in zip(judged.items(), none.differences, strict=True):
@@ -304,7 +310,8 @@ def _table(fits: Mapping[str, Fit], judged: Mapping[str, Judged], none: Comparis
         for metric in shown:
             for found in (one.compared.audit.main.metrics.get(metric), each.get(metric)):
                 row += [None] * 3 if found is None else [found.value, found.low, found.high]
-        rows.append((*row, one.changed))
+        floor = one.compared.audit.main.noise_floor.get("ece")
+        rows.append((*row, None if floor is None else floor.q95, one.changed))
     return Table(tuple(columns), tuple(rows))
 
 

@@ -137,6 +137,7 @@ def sentence(
     value, interval = difference_words(differences[best])
     said = (
         Part(_capital(f"{TOLD[best]} takes the calibration error from {_before(errors, best)}")),
+        Part(explained(judged[best], "; chance alone explains up to {}")),
         Part(f" (difference {value}; {interval})", "quiet"),
         Part("." if not judged[best].changed else f", but {_changes(judged[best])}."),
     )
@@ -161,6 +162,12 @@ def _ece(judged: Judged) -> float:
     value = judged.compared.audit.main.metrics["ece"].value
     assert value is not None
     return value
+
+
+def explained(judged: Judged, words: str, metric: str = "ece") -> str:
+    """Return, in these words, what chance alone makes of an error; empty where it has no floor."""
+    floor = judged.compared.audit.main.noise_floor.get(metric)
+    return "" if floor is None else words.format(points(floor.q95))
 
 
 def _before(errors: Mapping[str, float], best: str) -> str:
@@ -254,7 +261,9 @@ def plain_sentence(judged: Mapping[str, Judged], found: Comparison) -> Sentence:
     return Sentence(
         (
             Part(f"The stated certainty of this model is {now}; a correction brings that to "),
-            Part(f"{points(_ece(judged[best]))}, without changing any answer."),
+            Part(points(_ece(judged[best]))),
+            Part(explained(judged[best], " (chance alone explains up to {})")),
+            Part(", without changing any answer."),
         ),
         f"The correction is {TOLD[best]}. Difference {points(one.value, signed=True)} points "
         f"({span(one.low, one.high, signed=True)}): not chance.",

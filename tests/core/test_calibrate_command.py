@@ -1,6 +1,7 @@
 """python -m core calibrate and apply: what they say, and that both give the same numbers."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ TRUE = 1.5 * RNG.normal(size=(900, 4))
 P = np.exp(TRUE) / np.exp(TRUE).sum(axis=1, keepdims=True)
 LABELS = np.array([RNG.choice(4, p=row) for row in P])
 SHARP = 2.5 * TRUE  # over-confident: the true temperature is 2.5
+PROPER = ("accuracy", "nll", "brier")  # scores without a noise floor
 TOLD = {"value", "low", "high", "level", "n", "tie", "settings"}
 
 
@@ -74,6 +76,7 @@ def test_report_has_every_key_and_the_temperature_is_found(two_parts, capsys):
         assert set(difference) == TOLD
         assert difference["value"] == pytest.approx(after - before, abs=1e-15)
         assert difference["low"] <= difference["value"] <= difference["high"]
+        assert ("q95" in ts["noise_floor"].get(key, {})) == (key not in PROPER)
     assert ts["difference"]["ece"]["high"] < 0  # beyond chance
     assert ts["difference"]["accuracy"]["value"] == 0
 
@@ -247,12 +250,17 @@ def test_many_labels_are_calibrated_one_by_one(tmp_path, capsys):
         assert ("metrics" in method) != ("reason" in method)
 
 
+def of_scores(said):
+    return [line for line in said.splitlines() if "accuracy " in line]
+
+
 @pytest.mark.slow
 def test_lines_for_people_name_methods_differences_and_notices(one_part, capsys):
     assert main(["calibrate", str(one_part), "--methods", "ts,vector"]) == 0
     said = capsys.readouterr().out
     assert "fitted on 450 rows of test, reported on 450 rows of test" in said
     assert "temperature 2." in said
+    assert all(re.search(r"  ece \d\.\d{4} \(chance: up to ", line) for line in of_scores(said))
     assert "answers changed" in said
     assert "CUT: " in said
 

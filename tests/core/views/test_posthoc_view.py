@@ -56,10 +56,11 @@ def test_sentence_names_the_method_the_numbers_and_the_interval(found):
     _, _, judged = found
     only = {NONE: judged[NONE], "ts": judged["ts"]}
     before, after = (100 * one.compared.audit.main.metrics["ece"].value for one in only.values())
+    floor = 100 * judged["ts"].compared.audit.main.noise_floor["ece"].q95
     said = told(only, ts=(-0.12, -0.14, -0.1))
     assert said.text == (
-        f"Temperature scaling takes the calibration error from {before:.1f} to {after:.1f} points "
-        "(difference −12.0; −14.0 to −10.0)."
+        f"Temperature scaling takes the calibration error from {before:.1f} to {after:.1f} points; "
+        f"chance alone explains up to {floor:.1f} (difference −12.0; −14.0 to −10.0)."
     )
     assert said.second == ""
 
@@ -148,6 +149,9 @@ def test_table_shows_each_methods_own_audit(found):
     assert view.rows[1].notes[0] == f"T = {temperature:.2f}"
     cell = dict(zip(view.heads[1:], view.rows[1].cells, strict=True))
     assert cell["ECE, %"].value == f"{100 * own['ece'].value:.1f}"
+    floors = judged["ts"].compared.audit.main.noise_floor
+    assert cell["ECE, %"].interval.endswith(f"; chance: up to {100 * floors['ece'].q95:.1f}")
+    assert "chance" not in cell["Accuracy, %"].interval
     assert cell["Accuracy, %"].value == view.rows[0].cells[0].value
     assert cell["Answers changed"].value == "0"
     assert view.rows[1].shaded
@@ -164,6 +168,7 @@ def test_file_holds_every_score_and_difference_as_fractions(found):
     assert row["ece"] == ece[1]
     assert row["ece_difference"] == pytest.approx(ece[1] - ece[0], abs=1e-15)
     assert row["ece_difference_low"] <= row["ece_difference"] <= row["ece_difference_high"]
+    assert row["ece_floor_q95"] == judged["ts"].compared.audit.main.noise_floor["ece"].q95
     assert row["answers_changed"] == 0
     assert table.rows[0][1] == ""
 
@@ -176,6 +181,7 @@ def test_small_diagrams_are_on_common_bins_with_words_over_them(found):
     assert [name for name, _, _ in view.diagrams] == [row.name for row in view.rows]
     assert view.diagrams[0][1].startswith("as read, ECE ")
     assert view.diagrams[1][1].startswith("T = ")
+    assert all("; chance: up to " in words for _, words, _ in view.diagrams)
     view.diagrams[1][2].figure("dark")
 
 
@@ -224,7 +230,11 @@ def test_plain_words_name_no_metric(found):
     part, fits, judged = found
     view = plain_view(NAMED, part, fits, judged)
     said = view.sentence.text + view.caption + " ".join(view.heads)
-    assert "without changing any answer" in view.sentence.text
+    assert re.search(
+        r"to \d\.\d \(chance alone explains up to \d\.\d\), without changing any answer\.$",
+        view.sentence.text,
+    )
+    assert "; chance: up to " in view.rows[1].cells[1].interval
     for term in ("ECE", "γ", "log-loss", "logit", "calibrat"):
         assert term not in said.replace("temperature", "")
     assert len(view.rows[0].cells) == 3
@@ -293,6 +303,9 @@ def test_runs_before_and_after_are_told_with_their_temperature():
     row = innate_table([("sharp", sharp)]).rows[0]
     assert row[:2] == ("sharp", sharp.temperature)
     assert row[2] == before
+    floors = [one.compared.audit.main.noise_floor["ece"].q95 for one in (sharp.before, sharp.after)]
+    assert list(row[11:13]) == floors
+    assert innate_cells(sharp)[2].interval.endswith(f"; chance: up to {100 * floors[1]:.1f}")
 
 
 def test_price_of_a_lower_calibration_error_is_said(found):

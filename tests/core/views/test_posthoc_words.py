@@ -37,7 +37,9 @@ def ece(one):
 def test_plain_words_name_the_best_correction_that_changes_no_answer(judged):
     assert ece(judged["isotonic"]) < ece(judged["ts"])
     said = plain_sentence(judged, Comparison("", 0, 0.95, ({}, HELPS, HELPS)))
-    assert f"{ece(judged['ts']):.1f}, without changing any answer" in said.text
+    floor = 100 * judged["ts"].compared.audit.main.noise_floor["ece"].q95
+    chance = f"(chance alone explains up to {floor:.1f})"
+    assert f"{ece(judged['ts']):.1f} {chance}, without changing any answer" in said.text
     assert f"{ece(judged['isotonic']):.1f}" not in said.text
 
 
