@@ -178,6 +178,8 @@ def label_predictions(predictions: Predictions, index: int) -> Predictions:
         predictions.scores[:, index],
         predictions.labels[:, index],
         (f"not {name}", name),
+        groups=predictions.groups,
+        weights=predictions.weights,
     )
 
 

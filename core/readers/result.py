@@ -191,7 +191,7 @@ class ReadResult:
     notices : tuple of Notice
         What was assumed; they travel into every export.
     digest : str
-        blake2b-128 of the bytes of the file, and of the label file after it.
+        blake2b-128 of the bytes of the file, and of the label file and tables after it.
     inspection : Inspection
         What was seen.
     recipe : ReadOptions
