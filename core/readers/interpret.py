@@ -7,7 +7,7 @@ from hashlib import blake2b
 import numpy as np
 
 from core.errors import Notice, Refused
-from core.predictions import ScoreKind
+from core.predictions import ScoreKind, Task
 from core.readers.arrays_layout import lay_out_arrays
 from core.readers.cells import words_in
 from core.readers.contents import Contents, Entry, Source, is_text, is_whole
@@ -29,6 +29,8 @@ from core.readers.inspect import HEAD, describe, inspect
 from core.readers.join import attach_labels
 from core.readers.judge import Prepared, Ready, prepare, renamed, united
 from core.readers.kinds import Verdict
+from core.readers.offers import Offer, offered, weight_columns
+from core.readers.offers import offers as find_offers
 from core.readers.options import Pairs, ReadOptions
 from core.readers.parse import read_contents
 from core.readers.parts import Layout, Part, listed
@@ -170,11 +172,22 @@ def _interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Inte
         raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
     verdict = splits[chosen.part.split].verdict
     seen = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
+    offers = _offers(splits[chosen.part.split], beside, layout)
+    seen = replace(
+        seen,
+        group_columns=tuple(offer.key for offer in offers),
+        weight_columns=weight_columns(contents, others),
+    )
     said = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
-    said += repeated(splits)
+    said += [*repeated(splits, offers), *offered(offers, chosen.part)]
     several = len(splits) > 1
     recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
     return Interpreted(splits, tuple(dict.fromkeys(said)), seen, recipe)
+
+
+def _offers(ready: Ready, beside: Beside, layout: Layout) -> tuple[Offer, ...]:
+    n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
+    return find_offers(ready.prepared.part, beside, layout.roles, n_classes)
 
 
 def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
