@@ -4,7 +4,7 @@ Imports numpy and our arrays, configs and errors only.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -81,6 +81,11 @@ class Groups:
         """Number of groups."""
         return int(self.of_row.max(initial=-1)) + 1
 
+    def take(self, rows: Int) -> Self:
+        """Return the groups of some rows, numbered anew."""
+        _, of_row = np.unique(self.of_row[rows], return_inverse=True)
+        return type(self)(self.name, of_row.astype(np.int64))
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -142,6 +147,11 @@ class Extents(NamedTuple):
 
 
 INDEPENDENT = Extents()
+
+    def take(self, rows: Int) -> Self:
+        """Return the weights of some rows, in units of these rows."""
+        taken = self.of_row[rows]
+        return self.of(self.name, taken) if taken.any() else type(self)(self.name, taken)
 
 
 @dataclass(frozen=True)
@@ -307,6 +317,18 @@ class Predictions:
     def default_target(self) -> int | None:
         """What is audited first: the positive class of a binary task, else the answer given."""
         return {Task.BINARY: 1, Task.MULTILABEL: 0}.get(self.task)
+
+    def take(self, rows: Int) -> Self:
+        """Return some rows, by their numbers, with all that is known of them."""
+        return replace(
+            self,
+            scores=self.scores[rows],
+            labels=self.labels[rows],
+            predicted=None if self.predicted is None else self.predicted[rows],
+            row_ids=tuple(self.row_ids[row] for row in rows.tolist()) if self.row_ids else (),
+            groups=None if self.groups is None else self.groups.take(rows),
+            weights=None if self.weights is None else self.weights.take(rows),
+        )
 
     def column(self, index: int) -> Float:
         """Return the probability of one class or label, (N,) float64."""

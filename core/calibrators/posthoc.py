@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int
+from core.arrays import Float
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
@@ -162,12 +162,14 @@ def parts(
 def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
     """Cut one part in two at random: rows to fit on, and the other rows to report on.
 
+    Rows that belong together stay together.
+
     Parameters
     ----------
     predictions : Predictions
         N rows, at least two.
     share : float
-        Of the rows to fit on, 0.1 to 0.9.
+        Of the rows to fit on, 0.1 to 0.9; of the groups, where rows belong together.
     seed : int
         The same seed, share and number of rows give the same cut.
 
@@ -187,12 +189,15 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
         raise UsageError("SETTING", f"the share is {share:g}", "use 0.1 to 0.9")
     if not 0 <= seed <= SEED_MAX:
         raise UsageError("SETTING", f"the seed is {seed}", f"use 0 to {SEED_MAX}")
-    n = predictions.n
+    groups = predictions.groups
+    of_row = np.arange(predictions.n) if groups is None else groups.of_row
+    n = predictions.n if groups is None else groups.count
     if n < 2:
-        raise Refused("FIT", "one row cannot be cut in two", "give more rows")
+        noun = "row" if groups is None else groups.name
+        raise Refused("FIT", f"one {noun} cannot be cut in two", "give more rows")
     order = np.random.default_rng([seed, STREAM]).permutation(n)
-    n_fit = min(max(1, round(share * n)), n - 1)
-    return _take(predictions, np.sort(order[:n_fit])), _take(predictions, np.sort(order[n_fit:]))
+    fitted = np.isin(of_row, order[: min(max(1, round(share * n)), n - 1)])
+    return predictions.take(np.flatnonzero(fitted)), predictions.take(np.flatnonzero(~fitted))
 
 
 def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str = "exact") -> Fit:
@@ -319,9 +324,7 @@ def calibrated_splits(
         if all(np.isfinite(one).all() for one in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
     return {
-        name: Predictions(
-            task, kind, scores[name], rows.labels, rows.class_names, row_ids=rows.row_ids
-        )
+        name: replace(rows, kind=kind, scores=scores[name], renormalise=False)
         for name, rows in splits.items()
     }
 
@@ -375,17 +378,3 @@ def _changed(before: Predictions, after: Predictions) -> int:
 
 def _present(rows: Predictions) -> npt.NDArray[np.bool_]:
     return rows.probabilities() > HALF
-
-
-def _take(rows: Predictions, at: Int) -> Predictions:
-    """Return some rows, with the file's names of all classes."""
-    return Predictions(
-        rows.task,
-        rows.kind,
-        rows.scores[at],
-        rows.labels[at],
-        rows.class_names,
-        None if rows.predicted is None else rows.predicted[at],
-        tuple(rows.row_ids[i] for i in at) if rows.row_ids else (),
-        rows.renormalise,
-    )

@@ -1,12 +1,24 @@
 """``python -m core ood``: how well a model's scores tell inputs it never saw."""
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.commands.shared import UNITS, Parser, emit, need_file, printable
-from core.errors import Refused, UsageError
+from core.commands.shared import (
+    UNITS,
+    Json,
+    Parser,
+    add_groups,
+    emit,
+    need_file,
+    printable,
+    tables_of,
+)
+from core.errors import Notice, Refused, UsageError
 
+Tables = Mapping[str, tuple[Path, str]]
 FIT, NONE = "fit", "none"
 LACKING = (  # options of the other verbs that read files
     "--labels", "--answers", "--pairs", "--classes", "--scores-key", "--labels-key",
@@ -37,6 +49,7 @@ def add_ood(verb: Parser) -> None:
     )
     verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
     verb.add_argument("--units", choices=UNITS, help="what the scores of every file count in")
+    add_groups(verb)
     verb.add_argument("--split", metavar="test", help="of the in-distribution file")
     verb.add_argument("--json", metavar="OUT|-")
 
@@ -55,13 +68,14 @@ def _ood(arguments: argparse.Namespace) -> int:
     given = _temperature(arguments.temperature)
     fitting = arguments.temperature == FIT
     reading = {"scores": arguments.scores, "units": arguments.units}
-    found = _read(arguments.inside, {**reading, "unlabelled": not fitting})
+    columns, tables = tables_of(arguments)
+    found = _read(arguments.inside, {**reading, **columns, "unlabelled": not fitting}, tables)
     split = split_of(arguments.split, found)
     temperature, fitted_on = (_fitted(found, split), "val") if fitting else (given, "")
     inside = found.splits[split]
     sets = []
     for name, path in files.items():
-        result = _read(path, {**reading, "unlabelled": True})
+        result = _set(path, {**reading, "unlabelled": True}, columns, tables)
         outside = result.splits[result.chosen_split]
         shifted = role_of(name, labelled=True) == "shifted"
         notices = (*result.notices, *check(inside, outside, name, shifted=shifted))
@@ -130,7 +144,24 @@ def _fitted(found: Any, split: str) -> float:  # noqa: ANN401  ReadResult; impor
     return fitted_temperature(found.splits["val"])
 
 
-def _read(path: Path, choices: dict[str, object]) -> Any:  # noqa: ANN401  as above
+def _set(path: Path, choices: dict[str, object], columns: Json, tables: Tables) -> Any:  # noqa: ANN401  as above
+    """Read another set, with the columns of groups and weights that it has, too."""
+    result = _read(path, choices, {})
+    own = {column.name for column in result.inspection.columns}
+    named = {option: column for option, column in columns.items() if column is not None}
+    here = {option: name for option, name in named.items() if name in own and option not in tables}
+    if here:
+        result = _read(path, {**choices, **here}, {})
+    texts = [
+        f"{path.name} has no {name} of its own: each of its rows counts as one"
+        for option, name in named.items()
+        if option not in here
+    ]
+    said = tuple(Notice("KEYS_GUESSED", text) for text in texts)
+    return replace(result, notices=(*result.notices, *said))
+
+
+def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noqa: ANN401  as above
     """Read a file in a process of its own.
 
     Raises
@@ -147,7 +178,7 @@ def _read(path: Path, choices: dict[str, object]) -> Any:  # noqa: ANN401  as ab
     need_file(path)
     options = ReadOptions.from_json(choices)
     try:
-        return sandbox.read(path, name=path.name, options=options)
+        return sandbox.read(path, name=path.name, tables=tables, options=options)
     except Refused as refused:
         told = [refused.remedy]
         if isinstance(refused, NeedsChoice):

@@ -9,10 +9,11 @@ from unicodedata import category
 from core.errors import UsageError
 
 Json = dict[str, Any]  # Any: plain JSON values
+TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz"}
 UNITS = ["percent", "byte", "sum", "ln", "log2", "log10", "softmax_twice"]
 READING = (
     "scores", "units", "answers", "pairs", "classes", "scores_key", "labels_key", "correct_key",
-    "id_column", "in_order",
+    "id_column", "group", "weight", "in_order",
 )  # fmt: skip
 
 
@@ -68,7 +69,43 @@ def add_reading(verb: Parser) -> None:
     verb.add_argument("--labels-key", metavar="K")
     verb.add_argument("--correct-key", metavar="K", help="says whether the answer was right")
     verb.add_argument("--id-column", metavar="C")
+    add_groups(verb)
     verb.add_argument("--in-order", action="store_true", help="two files hold the same rows")
+
+
+def add_groups(verb: Parser) -> None:
+    """Add the options that say which rows belong together, and what they count as."""
+    place = "[FILE:]COLUMN"
+    verb.add_argument("--group", metavar=place, help="rows that belong together; or id-stem")
+    verb.add_argument("--weight", metavar=place, help="how many rows each row stands for")
+
+
+def tables_of(arguments: argparse.Namespace) -> tuple[Json, dict[str, tuple[Path, str]]]:
+    """Return the columns of groups and weights, and the tables in which they are.
+
+    Raises
+    ------
+    UsageError
+        FILE: there is no such table, or it cannot be opened.
+    """
+    columns: Json = {}
+    tables = {}
+    for option in ("group", "weight"):
+        text: str | None = getattr(arguments, option)
+        columns[option] = text
+        cuts = [i for i, letter in enumerate(text or "") if letter == ":"]
+        for path, column in ((Path(text[:i]), text[i + 1 :]) for i in cuts if text):
+            if path.suffix.lower() in TABLES or _is_file(path):
+                need_file(path)
+                columns[option], tables[option] = column, (path, path.name)
+    return columns, tables
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long for a path: the name of a column
+        return False
 
 
 def need_file(path: Path) -> None:
@@ -103,12 +140,14 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
         if path is not None:
             need_file(path)
     given = {name: getattr(arguments, name) for name in READING}
-    options = ReadOptions.from_json(given)
+    columns, tables = tables_of(arguments)
+    options = ReadOptions.from_json(given | columns)
     return sandbox.read(
         arguments.file,
         name=arguments.file.name,
         labels=arguments.labels,
         labels_name=arguments.labels.name if arguments.labels else "",
+        tables=tables,
         options=options,
     )
 

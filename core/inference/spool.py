@@ -34,7 +34,7 @@ class Spool(Mapping[str, Predictions]):
         with storing(f"the scores of {name}"):
             self._folder.mkdir(exist_ok=True)
             np.save(self._path(name), found.scores, allow_pickle=False)
-        same = ("task", "kind", "labels", "class_names", "row_ids", "labelled")
+        same = ("task", "kind", "labels", "class_names", "row_ids", "labelled", "groups", "weights")
         self._rest[name] = {key: getattr(found, key) for key in same}
 
     def __getitem__(self, name: str) -> Predictions:

@@ -2,9 +2,10 @@
 
 NumPy opens the .npz without anything else.
 
-Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<split>_predicted` and
-`<split>_ids`; `class_names`; `manifest`, the run's JSON as text. Splits other than train, val and
-test stand below `sets/`, which the reader passes over unless told. Imports numpy and our files.
+Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<split>_predicted`,
+`<split>_ids`, `<split>_groups` and `<split>_weights`, the columns of which `group_name` and
+`weight_name` name; `class_names`; `manifest`, the run's JSON as text. Splits other than train, val
+and test stand below `sets/`, which the reader passes over unless told. Imports numpy and our files.
 """
 
 import io
@@ -23,7 +24,7 @@ from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
 from core.predictions import Predictions
-from core.readers.roles import SETS
+from core.readers.roles import GROUP_NAME, SETS, WEIGHT_NAME
 
 PARTS = ("train", "val", "test")
 
@@ -114,4 +115,10 @@ def _split_arrays(
             arrays[f"{key}_predicted"] = predictions.predicted
         if predictions.row_ids:
             arrays[f"{key}_ids"] = np.array(predictions.row_ids)
+        if predictions.groups is not None:
+            arrays[f"{key}_groups"] = predictions.groups.of_row
+            arrays[GROUP_NAME] = np.array(predictions.groups.name)
+        if predictions.weights is not None:
+            arrays[f"{key}_weights"] = predictions.weights.of_row
+            arrays[WEIGHT_NAME] = np.array(predictions.weights.name)
     return arrays

@@ -33,7 +33,7 @@ from core.library.manifest import (
     role_of,
     split_file,
 )
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 
 MANIFEST = "manifest.json"
 ARRAYS = "predictions"  # the folder that holds them
@@ -55,6 +55,8 @@ def entry_of(split: str, predictions: Predictions) -> SplitEntry:
         ids,
         predictions.renormalise,
         role_of(split, labelled=predictions.labelled),
+        "" if predictions.groups is None else predictions.groups.name,
+        "" if predictions.weights is None else predictions.weights.name,
     )
 
 
@@ -112,6 +114,9 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
         arrays["predicted"] = predictions.predicted
     if predictions.row_ids:
         arrays |= _id_arrays(predictions.row_ids)
+    for key, column in (("groups", predictions.groups), ("weights", predictions.weights)):
+        if column is not None:
+            arrays[key] = column.of_row
     save_file(arrays, path)
     sync(path)
 
@@ -255,6 +260,8 @@ def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predi
         row_ids=_ids(arrays) if entry.row_ids else (),
         renormalise=entry.renormalise,
         labelled=entry.role != "ood",
+        groups=Groups(entry.groups, arrays["groups"]) if entry.groups else None,
+        weights=Weights(entry.weights, arrays["weights"]) if entry.weights else None,
     )
 
 

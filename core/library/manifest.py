@@ -25,7 +25,8 @@ from core.library.strict_json import (
 from core.metrics.records import VERDICTS, Audit
 from core.predictions import ScoreKind, Task
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+SINCE_4 = ("groups", "weights")  # of a split
 SINCE_2 = ("config", "environment", "history")
 SHIFTED = ("corrupted-", "cifar10c-")  # beginnings of the names of splits of corrupted images
 ROLES = ("train", "val", "test", "shifted", "ood")
@@ -81,6 +82,9 @@ class SplitEntry:
     role : str
         One of ROLES: ``shifted`` for labelled images that were corrupted, ``ood`` for inputs that
         belong to none of the classes and have no labels.
+    groups, weights : str
+        Columns that say which rows belong together, and how many each stands for; empty where
+        none was chosen.
     """
 
     n: int
@@ -89,6 +93,8 @@ class SplitEntry:
     row_ids: str
     renormalise: bool
     role: str
+    groups: str = ""
+    weights: str = ""
 
 
 @dataclass(frozen=True)
@@ -305,6 +311,8 @@ def _split(split: str, entry: object, version: int) -> SplitEntry:
         raise bad(f"split {split[:60]!r} is not an object")
     if version < 3:
         entry = {"role": role_of(split, labelled=True)} | entry
+    if version < 4:
+        entry = dict.fromkeys(SINCE_4, "") | entry
     same_keys(SplitEntry, entry, "split")
     if entry["file"] != split_file(split):
         raise bad(f"split {split} lies in another place")
@@ -315,6 +323,8 @@ def _split(split: str, entry: object, version: int) -> SplitEntry:
         row_ids=text_of(entry, "row_ids"),
         renormalise=typed(entry, "renormalise", bool),
         role=one_of(ROLES, entry, "role"),
+        groups=text_of(entry, "groups"),
+        weights=text_of(entry, "weights"),
     )
 
 

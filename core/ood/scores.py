@@ -3,7 +3,7 @@
 Every score here is higher for a row that looks more out-of-distribution, whatever its usual sign.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -163,12 +163,10 @@ def heated(predictions: Predictions, temperature: float) -> Predictions:
     for rows in row_chunks(predictions.n, predictions.n_classes):
         logits[rows] = _log_scores(predictions, rows)
     logits /= temperature
-    return Predictions(
-        Task.MULTICLASS,
-        ScoreKind.LOGITS,
-        logits,
-        predictions.labels,
-        predictions.class_names,
-        row_ids=predictions.row_ids,
-        labelled=predictions.labelled,
+    return replace(
+        predictions,
+        task=Task.MULTICLASS,
+        kind=ScoreKind.LOGITS,
+        scores=logits,
+        renormalise=False,
     )

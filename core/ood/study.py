@@ -1,6 +1,6 @@
 """One run beside inputs it never saw: what is allowed, what is found, and runs compared."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -222,19 +222,9 @@ def most_certain(
         shares = ((outside.scores >= 0.0) & (outside.scores <= 1.0)).all()
         sure = stated if shares else np.full(rows.size, np.nan)
         return Certain(rows, found[rows], sure, tuple(answers))
-    chosen = heated(_rows_of(outside, rows), temperature).probabilities()
+    chosen = heated(outside.take(rows), temperature).probabilities()
     names = tuple(outside.class_names[k] for k in chosen.argmax(axis=1))
     return Certain(rows, found[rows], chosen.max(axis=1), names)
-
-
-def _rows_of(predictions: Predictions, rows: Int) -> Predictions:
-    ids = predictions.row_ids
-    return replace(
-        predictions,
-        scores=predictions.scores[rows],
-        labels=predictions.labels[rows],
-        row_ids=tuple(ids[i] for i in rows) if ids else (),
-    )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from core.errors import Notice
 from core.predictions import ScoreKind
 from core.readers.contents import Contents, Entry, id_text, is_text
+from core.readers.groups import chosen_roles
 from core.readers.names import stated_word
 from core.readers.options import ReadOptions
 from core.readers.parts import DEFAULT_SPLIT, Layout, Part, ambiguous, label_like, listed
@@ -41,6 +42,9 @@ class _Guessed:
 
 LOGITS = ScoreKind.LOGITS
 ORDER = ("train", "val", "test")
+NO_LABEL = {
+    Role.IDS, Role.CLASS_NAMES, Role.PREDICTED, Role.CORRECT, Role.ASIDE, Role.GROUP, Role.WEIGHT,
+}  # fmt: skip
 NO_LABELS = "give a second file with --labels, or name the key with --labels-key"
 
 
@@ -53,7 +57,11 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
         AMBIGUOUS_KEYS: several arrays could be the scores or the labels, or none.
     """
     named = [name_entry(name, entry) for name, entry in contents.entries.items()]
-    named = [_chosen(item, options) for item in named]
+    aside = chosen_roles(contents, options)
+    named = [
+        replace(item, role=aside[item.name]) if item.name in aside else _chosen(item, options)
+        for item in named
+    ]
     _check_choice(named, options)
     by_split: dict[str | None, Found] = {}
     for item in named:
@@ -115,7 +123,7 @@ def _guess_scores(
     """No key names scores: one matrix of numbers beside one list of labels speaks for itself."""
     entries = contents.entries
     known = {item.name: item for item in named}
-    barred = (Role.LABELS, Role.ASIDE)
+    barred = (Role.LABELS, Role.ASIDE, Role.GROUP, Role.WEIGHT)
     matrices = [n for n, e in entries.items() if _is_matrix(e) and known[n].role not in barred]
     if not matrices and len(entries) == 1 and not need_labels:
         matrices = [n for n, e in entries.items() if _is_column(e)]
@@ -302,7 +310,7 @@ def _guess_labels(
         for found in by_split.values()
         for role, items in found.items()
         for item in items
-        if role in (Role.IDS, Role.CLASS_NAMES, Role.PREDICTED, Role.CORRECT, Role.ASIDE)
+        if role in NO_LABEL
     }
     free = {n: e for n, e in contents.entries.items() if n != scores and n not in taken}
     like = [n for n, e in free.items() if label_like(e, lengths)]

@@ -99,7 +99,11 @@ def _read(job: dict[str, object], folder: Path) -> None:
     labels = None
     if job["labels"] is not None:
         labels = _source(str(job["labels_name"]), job["labels"])
-    write_result(folder, read_source(source, labels, options))
+    tables = {
+        option: _source(str(table["name"]), table["input"])
+        for option, table in job.get("tables", {}).items()  # type: ignore[attr-defined]
+    }
+    write_result(folder, read_source(source, labels, options, tables))
 
 
 def _source(name: str, handle: object) -> Source:

@@ -65,6 +65,9 @@ def describe(prepared: list[Prepared], verdict: Verdict) -> str:
     if values.ndim == 2:
         labels = f"0/1 labels in {counted(values.shape[1], 'column')}"
     text = f"{rows}, {columns} of {kind}, {labels}"
+    if first.part.groups is not None:
+        groups = first.part.groups
+        text += f", {counted(groups.count, 'group')} by {groups.name}"
     if len(prepared) > 1:
         sizes = ", ".join(f"{p.part.split} {len(p.scores)}" for p in prepared)
         text += f"; parts: {sizes}"

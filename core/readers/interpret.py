@@ -1,12 +1,13 @@
 """Contents as predictions: layout, join, judgement and inspection, in that order."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 
 from core.errors import Notice, Refused
-from core.predictions import ScoreKind
+from core.predictions import ScoreKind, Task
 from core.readers.arrays_layout import lay_out_arrays
 from core.readers.cells import words_in
 from core.readers.contents import Contents, Entry, Source, is_text, is_whole
@@ -22,10 +23,14 @@ from core.readers.doubts import (
     twice_question,
 )
 from core.readers.encoding import is_number
+from core.readers.groups import Beside, attach_groups, without_chosen
+from core.readers.gunzip import unpacked
 from core.readers.inspect import HEAD, describe, inspect
 from core.readers.join import attach_labels
 from core.readers.judge import Prepared, Ready, prepare, renamed, united
 from core.readers.kinds import Verdict
+from core.readers.offers import Offer, offered, weight_columns
+from core.readers.offers import offers as find_offers
 from core.readers.options import Pairs, ReadOptions
 from core.readers.parse import read_contents
 from core.readers.parts import Layout, Part, listed
@@ -48,8 +53,24 @@ class Interpreted:
     recipe: ReadOptions
 
 
-def read_source(source: Source, labels: Source | None, options: ReadOptions) -> Interpreted:
-    """Read a file, and its label file if there is one, in this process.
+def read_source(
+    source: Source,
+    labels: Source | None,
+    options: ReadOptions,
+    tables: Mapping[str, Source] | None = None,
+) -> Interpreted:
+    """Read a file, with its label file and tables of groups and weights, in this process.
+
+    Parameters
+    ----------
+    source : Source
+        The scores.
+    labels : Source or None
+        A file of labels.
+    options : ReadOptions
+        The user's choices.
+    tables : mapping of str to Source, optional
+        By ``group`` and ``weight``: a table, of which the option of that name names a column.
 
     Raises
     ------
@@ -62,11 +83,21 @@ def read_source(source: Source, labels: Source | None, options: ReadOptions) -> 
     except Refused as refusal:
         where = f"label file {refusal.where}".strip()
         raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+    lists = {key: _read_table(key, table) for key, table in (tables or {}).items()}
     if labels is None or others is None or not _turned(contents, others, options):
-        return interpret(contents, others, options)
-    found = interpret(others, contents, options)
+        return interpret(contents, Beside(others, lists), options)
+    found = interpret(others, Beside(contents, lists), options)
     text = f"{source.name} was taken for the labels, {labels.name} for the scores"
     return replace(found, notices=(Notice("KEYS_GUESSED", text), *found.notices))
+
+
+def _read_table(option: str, source: Source) -> Contents:
+    """Return a table of groups or weights, which may be packed with gzip."""
+    try:
+        return read_contents(unpacked(source))
+    except Refused as refusal:
+        where = f"table of {option}s {refusal.where}".strip()
+        raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
 
 
 def _turned(contents: Contents, others: Contents, options: ReadOptions) -> bool:
@@ -93,7 +124,7 @@ def _like_labels(name: str, entry: Entry) -> bool:
 
 
 @np.errstate(invalid="ignore")  # a cast warns of a signalling NaN, which is refused by its place
-def interpret(contents: Contents, others: Contents | None, options: ReadOptions) -> Interpreted:
+def interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Interpreted:
     """Return the predictions that contents hold.
 
     Raises
@@ -103,23 +134,25 @@ def interpret(contents: Contents, others: Contents | None, options: ReadOptions)
         readings, with what each would mean.
     """
     try:
-        reading = _interpret(contents, others, options)
-        question = _doubt(reading, contents, others, options)
+        reading = _interpret(contents, beside, options)
+        question = _doubt(reading, contents, beside, options)
     except NeedsChoice as refusal:
         if not isinstance(refusal.__cause__, Question):
             raise
-        return _asked(refusal.__cause__, refusal.inspection, (contents, others), options)
+        return _asked(refusal.__cause__, refusal.inspection, (contents, beside), options)
     if question is None:
         return reading
-    return _asked(question, reading.inspection, (contents, others), options)
+    return _asked(question, reading.inspection, (contents, beside), options)
 
 
-def _interpret(contents: Contents, others: Contents | None, options: ReadOptions) -> Interpreted:
+def _interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Interpreted:
     """Read once, by names and values alone."""
+    others, own = beside.labels, beside.options(options)
     try:
         contents = _of_pairs(contents, options)
-        layout = _lay_out(contents, others, options)
-        joined = [_joined(part, others, options) for part in layout.parts]
+        layout = _lay_out(contents, others, own)
+        joined = [_joined(part, others, own) for part in layout.parts]
+        joined = [_grouped(part, said, beside, options) for part, said in joined]
     except Refused as refusal:
         raise NeedsChoice(_percentages(contents) or refusal, inspect(contents)) from refusal
     try:
@@ -139,11 +172,22 @@ def _interpret(contents: Contents, others: Contents | None, options: ReadOptions
         raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
     verdict = splits[chosen.part.split].verdict
     seen = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
+    offers = _offers(splits[chosen.part.split], beside, layout)
+    seen = replace(
+        seen,
+        group_columns=tuple(offer.key for offer in offers),
+        weight_columns=weight_columns(contents, others),
+    )
     said = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
-    said += repeated(splits)
+    said += [*repeated(splits, offers), *offered(offers, chosen.part)]
     several = len(splits) > 1
     recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
     return Interpreted(splits, tuple(dict.fromkeys(said)), seen, recipe)
+
+
+def _offers(ready: Ready, beside: Beside, layout: Layout) -> tuple[Offer, ...]:
+    n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
+    return find_offers(ready.prepared.part, beside, layout.roles, n_classes)
 
 
 def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
@@ -177,7 +221,7 @@ def _in_parts(contents: Contents) -> bool:
 
 
 def _doubt(
-    found: Interpreted, contents: Contents, others: Contents | None, options: ReadOptions
+    found: Interpreted, contents: Contents, beside: Beside, options: ReadOptions
 ) -> Question | None:
     """Return what must be asked of a reading that its answers do not bear out."""
     ready = found.splits[choose_split(found.splits)]
@@ -199,7 +243,7 @@ def _doubt(
     if reached is None:
         return None
     for guess in guesses:
-        rivals = [_skill_of(c, contents, others, options) for c in guess.choices[1:]]
+        rivals = [_skill_of(c, contents, beside, options) for c in guess.choices[1:]]
         better = any(rival is not None and reached.far_below(rival) for rival in rivals)
         if better or not reached.shown:
             return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
@@ -224,10 +268,10 @@ def _settled(question: Question, options: ReadOptions) -> bool:
 
 
 def _skill_of(
-    choice: Choice, contents: Contents, others: Contents | None, options: ReadOptions
+    choice: Choice, contents: Contents, beside: Beside, options: ReadOptions
 ) -> Skill | None:
     try:
-        reading = _interpret(contents, others, choice.options(options))
+        reading = _interpret(contents, beside, choice.options(options))
     except Refused:
         return None
     return skill(reading.splits[choose_split(reading.splits)])
@@ -236,7 +280,7 @@ def _skill_of(
 def _asked(
     question: Question,
     seen: Inspection,
-    files: tuple[Contents, Contents | None],
+    files: tuple[Contents, Beside],
     options: ReadOptions,
 ) -> Interpreted:
     """Read in the one way that is possible, or refuse with what each way would mean."""
@@ -302,7 +346,7 @@ def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) 
         contents = replace(contents, table=True)
     if not contents.table:
         return lay_out_arrays(contents, own, need_labels=need_labels)
-    classes = set() if others is None else _classes(others)
+    classes = set() if others is None else _classes(without_chosen(others, options))
     return lay_out_table(contents, own, need_labels=need_labels, classes=classes)
 
 
@@ -340,8 +384,15 @@ def _joined(
     if part.labels is not None:
         text = f"{part.labels_name} was not used: the label file counts"
         said = (Notice("KEYS_GUESSED", text),)
-    joined, more = attach_labels(part, others, options)
+    joined, more = attach_labels(part, without_chosen(others, options), options)
     return joined, (*said, *more)
+
+
+def _grouped(
+    part: Part, said: tuple[Notice, ...], beside: Beside, options: ReadOptions
+) -> tuple[Part, tuple[Notice, ...]]:
+    grouped, more = attach_groups(part, beside, options)
+    return grouped, (*said, *more)
 
 
 def _prepared(part: Part, options: ReadOptions, several: bool) -> Prepared:

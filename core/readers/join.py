@@ -59,20 +59,21 @@ def attach_labels(
         _check_counts(part, labels)
         return replace(part, labels=labels), tuple(notices)
     if part.ids is None or found.shared:
-        part = replace(part, ids=_same_column(part, found))
+        part = replace(part, ids=_same_column(part, found.shared or found.id_column))
     if part.ids is not None and found.ids is not None:
         rows, said = _match(part.ids, found.ids)
         if np.array_equal(rows, np.arange(len(rows))) and _numbers_rows(found.ids):
             part = replace(part, guesses=_orders(part, None))  # both only count their rows
         elif found.shared is not None and len(labels) == len(rows):
             part = replace(part, guesses=_orders(part, found))
-        return replace(part, labels=labels[rows]), (*notices, *said)
+        return replace(part, labels=labels[rows], label_rows=rows), (*notices, *said)
     _check_counts(part, labels)
     if found.ids is not None and _numbers_rows(found.ids):
         rows = found.ids.astype(np.int64).argsort()
         text = "the label file numbers the rows: labels were put into the order of their numbers"
         notices.append(Notice("KEYS_GUESSED", text))
-        return replace(part, labels=labels[rows], guesses=_orders(part, found)), tuple(notices)
+        part = replace(part, labels=labels[rows], label_rows=rows)
+        return replace(part, guesses=_orders(part, found)), tuple(notices)
     if part.ids is not None or found.ids is not None:
         text = "only one of the two files names its rows: labels were matched by row order"
         notices.append(Notice("KEYS_GUESSED", text))
@@ -120,9 +121,17 @@ def _check_id_column(part: Part, other: Contents, options: ReadOptions) -> None:
         raise ambiguous(what, f"use one of {listed(list(other.entries))}")
 
 
-def _same_column(part: Part, found: LabelList) -> Entry | None:
-    """Names of the rows from the column that names them in the label file, if it is here too."""
-    name = found.shared or found.id_column
+def row_names(
+    part: Part, other: Contents, options: ReadOptions
+) -> tuple[Entry | None, Entry | None]:
+    """Return the names of the rows, and those of a second file; None where nothing names them."""
+    ids, shared = _id_columns(part, other, options)
+    own = part.ids if part.ids is not None and not shared else _same_column(part, shared or ids)
+    return own, None if ids is None else id_text(other.entries[ids])
+
+
+def _same_column(part: Part, name: str | None) -> Entry | None:
+    """Names of the rows from the column that names them in the other file, if it is here too."""
     entry = part.contents.entries.get(name) if name is not None and part.contents.table else None
     if entry is None or not (part.contents.headed and is_text(entry) | is_whole(entry)):
         return part.ids
@@ -140,21 +149,12 @@ def _match(ids: Entry, others: Entry) -> tuple[Entry, list[Notice]]:
     """Return for each row of the scores the row of its label."""
     wanted, known = ids.tolist(), others.tolist()
     _refuse_twice(wanted, "the scores")
-    cuts = (
-        (_base, "folders"),
-        (_stem, "folders and suffixes"),
-        (_plain, "folders, suffixes, case and leading zeros"),
-    )
-    for cut, without in cuts:
-        if set(wanted) & set(known):
-            break
-        wanted, known = [cut(i) for i in wanted], [cut(i) for i in known]
-        _refuse_twice(wanted, f"the scores, without {without}")
+    wanted, known = cut_alike(wanted, known)
     at = {name: row for row, name in enumerate(known)}
     if len(at) < len(known):
         needed = set(wanted)
         _refuse_twice([name for name in known if name in needed], "the label file")
-    missing = [name for name in wanted if name not in at]
+    missing = [str(name) for name in wanted if name not in at]
     if missing:
         what = f"{len(missing)} of {len(wanted)} rows have no label: {listed(missing)}"
         raise Refused("LENGTH_MISMATCH", what, "add their labels, or check the id columns")
@@ -164,6 +164,27 @@ def _match(ids: Entry, others: Entry) -> tuple[Entry, list[Notice]]:
         text = f"the label file holds {len(known)} rows; {extra} not in the scores were left out"
         return rows, [Notice("KEYS_GUESSED", text)]
     return rows, []
+
+
+def cut_alike(wanted: list[object], known: list[object]) -> tuple[list[object], list[object]]:
+    """Return the names of both sides, cut until some of them are the same.
+
+    Raises
+    ------
+    Refused
+        LENGTH_MISMATCH: cut that short, different rows would have one name.
+    """
+    cuts = (
+        (_base, "folders"),
+        (_stem, "folders and suffixes"),
+        (_plain, "folders, suffixes, case and leading zeros"),
+    )
+    for cut, without in cuts:
+        if set(wanted) & set(known):
+            break
+        _refuse_twice([cut(i) for i in dict.fromkeys(wanted)], f"the scores, without {without}")
+        wanted, known = [cut(i) for i in wanted], [cut(i) for i in known]
+    return wanted, known
 
 
 def _base(name: object) -> str:

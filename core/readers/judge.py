@@ -112,6 +112,7 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
         settled = _answers_chosen(read_labels(labels, classes, part.row), labels, options)
         names = _shown_names(part, classes, settled)
     _check_lengths(scores, settled.values, part)
+    _check_groups(len(scores), part)
     numbers = _floats(scores)
     units = options.units or _units(numbers, settled)
     if units is not None:
@@ -321,6 +322,13 @@ def _check_lengths(scores: Entry, labels: Int, part: Part) -> None:
         raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", where)
 
 
+def _check_groups(n: int, part: Part) -> None:
+    for column in (part.groups, part.weights):
+        if column is not None and column.of_row.size != n:
+            what = f"{counted(n, 'row')} of scores and {column.of_row.size} of {column.name}"
+            raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
+
+
 def _floats(scores: Entry) -> npt.NDArray[np.floating]:
     """Whole numbers become floats that hold them exactly; floats stay as they are."""
     if scores.dtype.kind == "f":
@@ -457,6 +465,8 @@ class Ready:
             row_ids=self.row_ids,
             renormalise=self.verdict.renormalise,
             labelled=self.labelled,
+            groups=self.prepared.part.groups,
+            weights=self.prepared.part.weights,
         )
 
 

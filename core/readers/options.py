@@ -10,6 +10,7 @@ from typing import Self
 from core.errors import UsageError
 from core.predictions import ScoreKind
 
+ID_STEM = "id-stem"  # rows belong together whose names are alike before their last number
 MAX_RANGE = 100_000  # classes that a range such as 1..1000 may name
 
 
@@ -71,6 +72,10 @@ class ReadOptions:
         Column that says whether the answer was right.
     id_column : str or None
         Column that names the rows; two files are joined by it.
+    group : str or None
+        Column that says which rows belong together, or `ID_STEM`.
+    weight : str or None
+        Column that says how many rows each row stands for.
     in_order : bool
         Two files hold the same rows in the same order, whatever names them.
     unlabelled : bool
@@ -87,6 +92,8 @@ class ReadOptions:
     labels_key: str | None = None
     correct_key: str | None = None
     id_column: str | None = None
+    group: str | None = None
+    weight: str | None = None
     in_order: bool = False
     unlabelled: bool = False
 

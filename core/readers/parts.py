@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.errors import Notice, Refused
-from core.predictions import ScoreKind
+from core.predictions import Groups, ScoreKind, Weights
 from core.readers.contents import Contents, Entry
 from core.readers.questions import Guess
 
@@ -53,6 +53,9 @@ class Part:
     stated: str = ""
     guesses: tuple[Guess, ...] = ()
     rows: Entry | None = None  # rows of the file, when a split column picked some
+    label_rows: Entry | None = None  # rows of the label file, when they come in another order
+    groups: Groups | None = None
+    weights: Weights | None = None
 
     def row(self, index: int) -> str:
         """Return how a message names a row of this part."""

@@ -6,18 +6,28 @@ import numpy as np
 
 from core.errors import Notice
 from core.readers.judge import MANY_ROWS, Ready
+from core.readers.offers import Offer
 from core.readers.parts import counted
 
 
-def repeated(splits: dict[str, Ready]) -> list[Notice]:
-    """Say of rows that occur twice, and of parts that are the same."""
+def repeated(splits: dict[str, Ready], offers: tuple[Offer, ...] = ()) -> list[Notice]:
+    """Say of rows that occur twice, and of parts that are the same.
+
+    Names of rows that repeat may also say which rows belong together, if they are offered as that.
+    """
     notices = []
+    names_rows = next((offer for offer in offers if offer.names_rows), None)
     for name, ready in splits.items():
         ids = ready.row_ids
         twice = len(ids) - len(set(ids))
+        if twice and names_rows is not None and names_rows.meant:
+            continue  # which is said where it is offered
         if twice:
             text = f"{counted(twice, 'row name')} of {len(ids)} occur before in the {name} part"
-            notices.append(Notice("ROWS_REPEATED", f"{text}: rows may have been counted twice"))
+            text += ": rows may have been counted twice"
+            if names_rows is not None and ready.prepared.part.groups is None:
+                text += f"; if they belong together, say {names_rows.command}"
+            notices.append(Notice("ROWS_REPEATED", text))
         elif not ids and _doubled(ready):
             text = f"the second half of the {name} part repeats the first row by row"
             notices.append(Notice("ROWS_REPEATED", f"{text}: rows may have been counted twice"))

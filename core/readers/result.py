@@ -119,6 +119,9 @@ class Inspection:
         Equal for files of the same form, under which a recipe may be reused.
     scores_keys, labels_keys, id_columns : tuple of str
         What may be chosen.
+    group_columns, weight_columns : tuple of str
+        What may say which rows belong together, and what they count as; `ID_STEM` stands for the
+        names of the rows before their last number.
     candidates : tuple of Candidate
         The readings between which the user must choose; empty where the file decides.
     """
@@ -134,6 +137,8 @@ class Inspection:
     scores_keys: tuple[str, ...] = ()
     labels_keys: tuple[str, ...] = ()
     id_columns: tuple[str, ...] = ()
+    group_columns: tuple[str, ...] = ()
+    weight_columns: tuple[str, ...] = ()
     candidates: tuple[Candidate, ...] = ()
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
@@ -151,6 +156,8 @@ class Inspection:
             scores_keys=_texts(data["scores_keys"]),
             labels_keys=_texts(data["labels_keys"]),
             id_columns=_texts(data["id_columns"]),
+            group_columns=_texts(data["group_columns"]),
+            weight_columns=_texts(data["weight_columns"]),
             kind=None if data["kind"] is None else ScoreKind(data["kind"]),
             columns=tuple(
                 Column(c["name"], c["role"], tuple(c["shape"]), c["dtype"]) for c in data["columns"]
@@ -191,7 +198,7 @@ class ReadResult:
     notices : tuple of Notice
         What was assumed; they travel into every export.
     digest : str
-        blake2b-128 of the bytes of the file, and of the label file after it.
+        blake2b-128 of the bytes of the file, and of the label file and tables after it.
     inspection : Inspection
         What was seen.
     recipe : ReadOptions

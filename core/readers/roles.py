@@ -106,6 +106,7 @@ CLASS_NAMES = {
 ROW_FOR_EACH = {"class", "category", "model", "method", "seed", "run", "annotator"}
 SPLIT_COLUMNS = {"split", "fold", "set", "subset", "partition", "phase"}
 INDEX_NAMES = {"", "unnamed: 0", "index", "level_0", "__index_level_0__"}  # of pandas
+GROUP_NAME, WEIGHT_NAME = "group_name", "weight_name"  # where they came from, in an exported run
 SETS = "sets/"  # what an exported run holds beside its train, val and test parts
 JOINED = {
     "ytest": ("y", "test"), "yval": ("y", "val"), "ytrain": ("y", "train"), "ytrue": ("y", "true"),
@@ -137,6 +138,8 @@ class Role(StrEnum):
     CONFIDENCE = "confidence"
     IDS = "row names"
     CLASS_NAMES = "class names"
+    GROUP = "rows that belong together"
+    WEIGHT = "what rows count as"
     SPLIT = "split"
     INDEX = "row number"
     ASIDE = "no score"

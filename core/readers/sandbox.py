@@ -1,7 +1,7 @@
 """Read a file in a walled child, and leave nothing behind."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from core.readers.wire import (
     read_result,
 )
 
+Table = tuple[Path, str]  # a file, and the name the user knows it by
 FILM_BYTES = 3 * GIB  # a film of 50 million pixels in colour, twice, and the decoders themselves
 FILM_TIMEOUT_S = 60.0
 
@@ -34,6 +35,7 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     name: str | None = None,
     labels: Path | None = None,
     labels_name: str | None = None,
+    tables: Mapping[str, Table] | None = None,
     options: ReadOptions | None = None,
     timeout_s: float = defaults.READ_TIMEOUT_S,
     cancel: threading.Event | None = None,
@@ -49,6 +51,9 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
         The name the user knows it by; its suffix is a claim that the content must meet.
     labels, labels_name : optional
         A second file that holds the labels.
+    tables : mapping of str to Table, optional
+        By ``group`` and ``weight``: tables that say which rows belong together, and what they
+        count as; the option of that name names their column.
     options : ReadOptions, optional
         The user's choices.
     timeout_s : float
@@ -74,10 +79,15 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
         inputs = [opened(stack, path, name)]
         if labels is not None:
             inputs.append(opened(stack, labels, labels_name))
+        lists = {key: opened(stack, *table) for key, table in (tables or {}).items()}
+        every = [*inputs, *lists.values()]
+        limit = memory_bytes or GIB + sum(item.memory_bytes for item in every)
         folder = stack.enter_context(private_folder())
-        job = job_of(
-            "predictions", inputs, options or ReadOptions(), folder, memory_bytes, timeout_s
-        )
+        job = job_of("predictions", inputs, options or ReadOptions(), folder, limit, timeout_s)
+        job["tables"] = {
+            key: {"input": table.handle, "name": table.name} for key, table in lists.items()
+        }
+        inputs = every
         run(job, inputs, timeout_s, cancel)
         return replace(read_result(folder), digest=digest_of(inputs))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from core.errors import Notice
 from core.readers.cells import NUMBERS, is_broken, words_in
 from core.readers.contents import Contents, is_text, is_whole
+from core.readers.groups import chosen_roles
 from core.readers.options import ReadOptions, split_names
 from core.readers.parts import ambiguous, listed
 from core.readers.questions import Guess
@@ -28,7 +29,8 @@ class TableColumns:
         self.contents = contents
         self.entries = contents.entries
         self.notices: list[Notice] = []
-        text = {n: e for n, e in self.entries.items() if is_text(e)}
+        self.aside = chosen_roles(contents, options)
+        text = {n: e for n, e in self.entries.items() if is_text(e) and n not in self.aside}
         self.classes = classes.union(*(words_in(e) for e in text.values()))
         self.broken = {n for n, e in text.items() if is_broken(n, e, self.classes)}
         self.named = [self._by_classes(_by_values(contents, self._name(n))) for n in self.entries]
@@ -64,6 +66,8 @@ class TableColumns:
         return [n for n in flat if n in self.broken or not is_text(self.entries[n])]
 
     def _choose(self, options: ReadOptions) -> None:
+        for name, aside in self.aside.items():
+            self.set_role([name], aside)
         choices = (
             (options.scores_key, Role.SCORES, "--scores-key"),
             (options.labels_key, Role.LABELS, "--labels-key"),

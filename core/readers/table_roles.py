@@ -27,6 +27,7 @@ from core.readers.stated import (
 )
 from core.readers.table_columns import TableColumns
 
+TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
 MANY_ROWS = 20  # from which a column without a repeated value holds no labels
 NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
 
@@ -35,7 +36,7 @@ def find_index(columns: TableColumns) -> None:
     """Set aside a column that counts the rows; one of other numbers, each once, names them."""
     for place, (name, entry) in enumerate(columns.entries.items()):
         item = columns.named[place]
-        taken = item.role in (Role.SCORES, Role.LABELS, Role.CORRECT) or entry.ndim != 1
+        taken = item.role in TAKEN or entry.ndim != 1
         called = columns.contents.headed and name.strip().lower() in INDEX_NAMES
         first = place == 0 and not columns.contents.headed
         if taken or is_text(entry) or entry.dtype.kind not in "iu" or not (called or first):
@@ -77,7 +78,8 @@ def find_ids(columns: TableColumns) -> None:
 def refuse_long(columns: TableColumns) -> None:
     """Refuse a table with several rows for each name: one for each class, or for each model."""
     text = [n for n in columns.of(Role.UNUSED) if is_text(columns.entries[n])]
-    each = [n for n in columns.entries if words_of(n) and set(words_of(n)) <= ROW_FOR_EACH]
+    rest = [n for n in columns.entries if n not in columns.aside]
+    each = [n for n in rest if words_of(n) and set(words_of(n)) <= ROW_FOR_EACH]
     names = [n for n in (*columns.of(Role.IDS)[:1], *text) if n not in each]
     for name, by in product(names, each):
         rows, values = (id_text(columns.entries[n]).tolist() for n in (name, by))

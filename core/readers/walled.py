@@ -29,7 +29,11 @@ GIB = 2**30
 WINDOWS = sys.platform == "win32"
 POLL_S = 0.02
 DIGEST_BLOCK = 2**20
-PACKED = (b"PK", b"PA")  # zip and Parquet: their bytes may become many more in memory
+PACKED = (
+    b"PK",
+    b"PA",
+    b"\x1f\x8b",
+)  # zip, Parquet and gzip: their bytes may become many more in memory
 OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.child
 ERRORS = "stderr.txt"
 AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors"
@@ -115,6 +119,7 @@ def job_of(
         "name": inputs[0].name,
         "labels": inputs[1].handle if len(inputs) > 1 else None,
         "labels_name": inputs[1].name if len(inputs) > 1 else None,
+        "tables": {},
         "options": options.to_json(),
         "folder": str(folder),
         "memory_bytes": memory_bytes or GIB + sum(item.memory_bytes for item in inputs),

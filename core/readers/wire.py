@@ -14,11 +14,11 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Int
+from core.arrays import Float, Int
 from core.disk import writing
 from core.errors import LostWorker, Notice, Refused
 from core.histories import COLUMNS, BinHistory
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.readers.boxes import Box, BoxList
 from core.readers.columns import Columns
 from core.readers.contents import Entry, Source
@@ -110,6 +110,8 @@ def _write_split(folder: Path, name: str, ready: Ready) -> Json:
     arrays = {"scores": prepared.scores, "labels": ready.labels}
     if prepared.predicted is not None:
         arrays["predicted"] = prepared.predicted
+    columns = {"groups": prepared.part.groups, "weights": prepared.part.weights}
+    arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
     for key, array in arrays.items():
         _save(folder / f"{name}.{key}.npy", array)
     return {
@@ -120,6 +122,7 @@ def _write_split(folder: Path, name: str, ready: Ready) -> Json:
         "renormalise": ready.verdict.renormalise,
         "predicted": prepared.predicted is not None,
         "labelled": ready.labelled,
+        **{key: None if column is None else column.name for key, column in columns.items()},
     }
 
 
@@ -290,7 +293,27 @@ def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:
         row_ids=tuple(str(n) for n in item["row_ids"]),
         renormalise=bool(item["renormalise"]),
         labelled=bool(item["labelled"]),
+        groups=_groups(folder / f"{name}.groups.npy", item["groups"]),
+        weights=_row_weights(folder / f"{name}.weights.npy", item["weights"]),
     )
+
+
+def _groups(path: Path, name: object) -> Groups | None:
+    if name is None:
+        return None
+    of_row = cast("Int", _array(path, {"int64"}))
+    if not np.array_equal(np.unique(of_row), np.arange(int(of_row.max(initial=-1)) + 1)):
+        raise ValueError(path.name)
+    return Groups(str(name), of_row)
+
+
+def _row_weights(path: Path, name: object) -> Weights | None:
+    if name is None:
+        return None
+    of_row = cast("Float", _array(path, {"float64"}))
+    if not np.all(np.isfinite(of_row) & (of_row >= 0.0)):
+        raise ValueError(path.name)
+    return Weights(str(name), of_row)
 
 
 def _array(path: Path, dtypes: set[str]) -> Entry:

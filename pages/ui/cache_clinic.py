@@ -51,7 +51,8 @@ def parts(run: cache.Run, split: str) -> Parts:
 
 def shown_rows(run: cache.Run, split: str, *, recalibrated: bool) -> Int:
     """Return which rows of a split are shown: all, or those that were not fitted on."""
-    n = rows(run, split).n
+    whole = rows(run, split)
+    n = whole.n
     if not recalibrated or fit_default(run.splits, split) != CUT:
         return np.arange(n)
     empty = np.zeros(n, dtype=np.int64)
@@ -61,6 +62,7 @@ def shown_rows(run: cache.Run, split: str, *, recalibrated: bool) -> Int:
         empty.astype(np.float64),
         empty,
         row_ids=tuple(map(str, range(n))),
+        groups=whole.groups,
     )
     _, rest = posthoc.cut(numbered, SHARE, defaults.SEED)
     return np.array([int(row) for row in rest.row_ids])

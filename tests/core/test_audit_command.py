@@ -1,5 +1,6 @@
 """`python -m core audit`: its JSON, its exit codes, its gates, and the two real prediction sets."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -12,6 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 from core.__main__ import main
 from core.metrics import METRICS, clinical
+from core.readers import sandbox
+from core.readers.options import ReadOptions
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("CANDOR_SHARED", ROOT.parent / "shared")) / "data" / "predictions"
@@ -335,3 +338,66 @@ def test_findings_beside_a_label_list_without_a_header_have_their_clinical_numbe
         assert set(label["noise_floor"]) >= {"ici", "e50", "e90", "emax"}
         for name in ("ici", "e50", "e90", "emax", "brier_skill"):
             assert metrics[name]["low"] <= metrics[name]["value"] <= metrics[name]["high"]
+
+
+@pytest.fixture
+def films(tmp_path):
+    """Scores of films, and a packed table of their patients."""
+    rng = np.random.default_rng(1)
+    names = [f"{k // 3:04d}_{k % 3}.png" for k in range(60)]
+    labels = rng.integers(0, 2, 60)
+    p = np.clip(0.3 + 0.4 * labels + rng.normal(0, 0.2, 60), 0.01, 0.99)
+    rows = [f"{name},{a:.4f},{b}" for name, a, b in zip(names, p, labels, strict=True)]
+    (tmp_path / "films.csv").write_text("\n".join(["image,probability,label", *rows]))
+    table = "\n".join(["image,patient:id", *(f"{name},{name[:4]}" for name in names)])
+    (tmp_path / "patients.csv.gz").write_bytes(gzip.compress(table.encode()))
+    return tmp_path
+
+
+@pytest.mark.parametrize("verb", ["audit", "calibrate", "compare", "ood", "runs import"])
+def test_every_command_that_reads_takes_groups_from_a_table(verb, films, monkeypatch, capsys):
+    table = f"{films / 'patients.csv.gz'}:patient:id"
+    file = str(films / "films.csv")
+    seen = []
+    taken = sandbox.read
+
+    def noted(*arguments, **options):
+        seen.append(taken(*arguments, **options))
+        return seen[-1]
+
+    monkeypatch.setattr(sandbox, "read", noted)
+    monkeypatch.setenv("CANDOR_HOME", str(films / "home"))
+    words = {
+        "audit": ["audit", file, *FEW],
+        "calibrate": ["calibrate", file, "--methods", "ts"],
+        "compare": ["compare", file, file],
+        "ood": ["ood", "--in", file, "--out", f"same={file}"],
+        "runs import": ["runs", "import", file],
+    }[verb]
+    code = main([*words, "--group", table])
+    groups = seen[0].splits["test"].groups
+    assert (groups.name, groups.count) == ("patient:id", 20)
+    assert code in (0, 2), capsys.readouterr().err
+
+
+def test_a_table_of_groups_that_is_missing_is_refused(run, films):
+    code, _, err = run(films / "films.csv", "--group", f"{films}/none.csv:patient")
+    assert (code, err[:34]) == (3, "FILE: there is no file none.csv; c")
+    code, _, err = run(films / "films.csv", "--group", "a:b")
+    assert code == 2
+    assert "--group names 'a:b', which is not there; use one of image" in err
+
+
+@needs_shared
+def test_the_patients_of_the_chest_films_are_joined_by_name(run):
+    stem = SHARED / "chexnet_reproduction"
+    options = ReadOptions(group="Patient ID")
+    found = sandbox.read(
+        Path(f"{stem}_preds.csv"),
+        labels=Path(f"{stem}_labels.txt"),
+        labels_name="labels.txt",
+        tables={"group": (Path(f"{stem}_patients.csv.gz"), "patients.csv.gz")},
+        options=options,
+    ).splits["test"]
+    assert (found.n, found.groups.count) == (22433, 6187)
+    assert np.bincount(found.groups.of_row).max() > 1

@@ -1,0 +1,179 @@
+"""What a file seems to say about rows that belong together: offered, never chosen."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from core.errors import Notice, Refused
+from core.predictions import Groups
+from core.readers.contents import Contents, Entry, is_text
+from core.readers.groups import Beside, attach_groups, stems
+from core.readers.options import ID_STEM, ReadOptions
+from core.readers.parts import Part
+from core.readers.questions import Choice
+from core.readers.roles import SETS, SPLITS, Role, words_of
+
+# What rows may belong to, with its plural; what comes first is offered first.
+BELONG: Final = {
+    "patient": "patients", "subject": "subjects", "participant": "participants",
+    "person": "persons", "user": "users", "speaker": "speakers", "author": "authors",
+    "case": "cases", "study": "studies", "series": "series", "image": "images", "film": "films",
+    "document": "documents", "site": "sites", "hospital": "hospitals", "centre": "centres",
+    "center": "centers", "clinic": "clinics", "scanner": "scanners", "annotator": "annotators",
+    "rater": "raters", "reader": "readers",
+}  # fmt: skip
+NAMING: Final = {"id", "ids", "no", "nr", "num", "number", "uid", "key", "code", "name", "index"}
+WEIGHTS: Final = (
+    {"weight"}, {"weights"}, {"sample", "weight"}, {"sample", "weights"}, {"sampling", "weight"},
+    {"freq"}, {"frequency"}, {"count", "weight"},
+)  # fmt: skip
+FREE: Final = {str(role) for role in (Role.UNUSED, Role.ASIDE, Role.IDS, Role.GROUP, Role.INDEX)}
+HEAD: Final = 10_000  # names looked at to tell whether their beginnings repeat
+FEWEST: Final = 10  # beginnings of names: fewer are kinds of rows
+ROWS: Final = {"names", "cases", "studies", "series", "images", "films", "documents"}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A column that may be chosen as that of the groups.
+
+    Attributes
+    ----------
+    key : str
+        What `--group` takes.
+    groups : Groups
+        Those of the part that is audited.
+    noun : str
+        What they are, in the plural.
+    names_rows : bool
+        Whether it is the column that names the rows.
+    """
+
+    key: str
+    groups: Groups
+    noun: str
+    names_rows: bool = False
+
+    @property
+    def meant(self) -> bool:
+        """Whether rows repeat on purpose; names of rows may also have been copied by mistake."""
+        return not self.names_rows or self.noun not in ROWS
+
+    @property
+    def command(self) -> str:
+        """What picks it on the command line."""
+        return Choice("", {"group": self.key}).command
+
+
+def offers(part: Part, beside: Beside, roles: dict[str, str], n_classes: int) -> tuple[Offer, ...]:
+    """Return the columns that may say which rows of a part belong together.
+
+    Parameters
+    ----------
+    part : Part
+        The rows that are audited, with their labels.
+    beside : Beside
+        The file of labels.
+    roles : dict of str
+        What each entry of the scores is used for.
+    n_classes : int
+        Classes of which a row has one; so many beginnings of names may be the classes. 0 where
+        a row may have any number of labels.
+    """
+    alone = Beside(beside.labels)
+    found = [*_columns(part, alone, roles), *_others(part, alone, roles)]
+    if part.ids is not None and _stems_repeat(part.ids):
+        offer = _offer(ID_STEM, "groups", part, alone)
+        if offer is not None and offer.groups.count > max(FEWEST - 1, 2 * n_classes):
+            found.append(offer)
+    return tuple({offer.key: offer for offer in found}.values())
+
+
+def _columns(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
+    """Return columns with a telling name, those of patients before those of sites."""
+    free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
+    names = [*free] if beside.labels is None else [*free, *beside.labels.entries]
+    order = list(BELONG)
+    said = [(order.index(word), name, word) for name in names if (word := _word(name))]
+    found = []
+    for _, name, word in sorted(said):
+        key = name if part.contents.table else _without_split(name, part)
+        offer = _offer(key, BELONG[word], part, beside)
+        if offer is not None:
+            found.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
+    return found
+
+
+def _others(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
+    """Return the column that names the rows, whatever it is called."""
+    ids = [name for name, role in roles.items() if role == str(Role.IDS)]
+    if part.ids is None or not part.contents.table or len(ids) != 1 or _word(ids[0]):
+        return []
+    offer = _offer(ids[0], "names", part, beside)
+    return [] if offer is None else [replace(offer, names_rows=True)]
+
+
+def _offer(key: str, noun: str, part: Part, beside: Beside) -> Offer | None:
+    """Return the offer of a column whose values repeat, each row having one."""
+    try:
+        grouped, _ = attach_groups(part, beside, ReadOptions(group=key))
+    except Refused:
+        return None
+    groups = grouped.groups
+    if groups is None or groups.of_row.size != len(part.scores):
+        return None
+    return Offer(key, groups, noun) if groups.count < groups.of_row.size else None
+
+
+def _word(name: str) -> str:
+    """Return what a column's name says that rows belong to; nothing where it says anything else."""
+    words = [word for word in words_of(name) if word not in NAMING and word not in SPLITS]
+    word = words[0].removesuffix("id") if len(words) == 1 and not name.startswith(SETS) else ""
+    singular = word.removesuffix("s")
+    return word if word in BELONG else singular if singular in BELONG else ""
+
+
+def _without_split(name: str, part: Part) -> str:
+    """Return a key that names an array in every part; test_patient is patient there."""
+    words = words_of(name)
+    inside = [word for word in words if word not in SPLITS]
+    several = any(word in SPLITS for word in words) and part.split in SPLITS.values()
+    return "_".join(inside) if several else name
+
+
+def _stems_repeat(ids: Entry) -> bool:
+    head = ids[:HEAD]
+    cut = stems(head)
+    numbered = sum(stem != name for stem, name in zip(cut.tolist(), _bare(head), strict=True))
+    return numbered * 2 >= len(head) and len(set(cut.tolist())) < len(head)
+
+
+def _bare(ids: Entry) -> list[str]:
+    return [str(name).strip().rpartition(".")[0] or str(name).strip() for name in ids.tolist()]
+
+
+def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ...]:
+    """Return the columns that may say how many rows each row stands for."""
+    entries = {**contents.entries, **({} if labels is None else labels.entries)}
+    return tuple(name for name, entry in entries.items() if _could_weigh(name, entry))
+
+
+def _could_weigh(name: str, entry: Entry) -> bool:
+    if set(words_of(name)) not in WEIGHTS or is_text(entry) or entry.ndim != 1:
+        return False
+    numbers = entry.astype(np.float64)
+    return bool(np.all(np.isfinite(numbers) & (numbers >= 0.0)) and numbers.any())
+
+
+def offered(found: tuple[Offer, ...], part: Part) -> list[Notice]:
+    """Say of rows that seem to belong together, where nobody has said whether they do."""
+    meant = [offer for offer in found if offer.meant]
+    if part.groups is not None or not meant:
+        return []
+    first, *others = meant
+    place = "their names before the last number" if first.key == ID_STEM else f"column {first.key}"
+    command = first.command
+    text = f"rows seem to belong to {first.groups.count:,} {first.noun} ({place}); say {command}"
+    more = "".join(f" or {offer.command}" for offer in others[:2])
+    return [Notice("GROUPS_OFFERED", f"{text}{more} so that intervals honour it")]
