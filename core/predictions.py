@@ -133,6 +133,11 @@ class Weights:
         whole = bool(np.all(weights == np.round(weights)))
         return cls(name, weights if whole else weights * (np.count_nonzero(weights) / total))
 
+    def take(self, rows: Int) -> Self:
+        """Return the weights of some rows, in units of these rows."""
+        taken = self.of_row[rows]
+        return self.of(self.name, taken) if taken.any() else type(self)(self.name, taken)
+
 
 class Extents(NamedTuple):
     """How far rows reach: which belong together, and how many each stands for; (N,) or None."""
@@ -147,11 +152,6 @@ class Extents(NamedTuple):
 
 
 INDEPENDENT = Extents()
-
-    def take(self, rows: Int) -> Self:
-        """Return the weights of some rows, in units of these rows."""
-        taken = self.of_row[rows]
-        return self.of(self.name, taken) if taken.any() else type(self)(self.name, taken)
 
 
 @dataclass(frozen=True)
