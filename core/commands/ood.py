@@ -73,12 +73,14 @@ def _ood(arguments: argparse.Namespace) -> int:
     split = split_of(arguments.split, found)
     temperature, fitted_on = (_fitted(found, split), "val") if fitting else (given, "")
     inside = found.splits[split]
+    others = {of: part for of, part in found.splits.items() if of != split}
     sets = []
     for name, path in files.items():
         result = _set(path, {**reading, "unlabelled": True}, columns, tables)
         outside = result.splits[result.chosen_split]
         shifted = role_of(name, labelled=True) == "shifted"
-        notices = (*result.notices, *check(inside, outside, name, shifted=shifted))
+        said = check(inside, outside, name, shifted=shifted, parts=others)
+        notices = (*result.notices, *said)
         as_read = judge(inside, outside, arguments.score)
         after = None
         if temperature is not None:

@@ -8,7 +8,7 @@ numpy only.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from core.metrics.ranked import Ranked
 from core.metrics.records import GroupSummary, WeightSummary
 from core.predictions import Extents, Weights
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+BLOCK = 64  # resamples held at a time
 HEAVY_DRAWS = 200_000_000  # rows times resamples from which only a few resamples are drawn
 FEW_GROUPS = 30  # fewer groups make rough intervals
 
@@ -123,22 +127,37 @@ class Cells:
         """Return rows, confidence and hits of each cell when groups are drawn, (R, C) each."""
         out = np.empty((3, n_resamples, self.n_cells))
         total = self.rows.sum()
-        for r in range(n_resamples):
-            drawn = drawn_groups(self.n_groups, rng)[self.group]
-            scale = total / (drawn @ self.rows)
-            for k, sums in enumerate((self.rows, self.confidence, self.hits)):
-                out[k, r] = scale * np.bincount(self.cell, drawn * sums, self.n_cells)
+        of_group = np.bincount(self.group, self.rows, self.n_groups)
+        sums = [self._by_group(values) for values in (self.rows, self.confidence, self.hits)]
+        for part in _blocks(n_resamples):
+            drawn = np.stack([drawn_groups(self.n_groups, rng) for _ in range(*part)], axis=1)
+            scale = total / (of_group @ drawn)
+            for k, each in enumerate(sums):
+                out[k, slice(*part)] = (scale * (each @ drawn)).T
         return out[0], out[1], out[2]
 
     def signed(self, n_resamples: int, rng: np.random.Generator) -> tuple[Float, Float]:
         """Return the gap and the rows of each cell under one random sign a group, (R, C) each."""
         out = np.empty((2, n_resamples, self.n_cells))
-        gap = self.confidence - self.hits
-        for r in range(n_resamples):
-            sign = (2.0 * rng.integers(0, 2, self.n_groups) - 1.0)[self.group]
-            for k, sums in enumerate((gap, self.rows)):
-                out[k, r] = np.bincount(self.cell, sign * sums, self.n_cells)
+        sums = [self._by_group(values) for values in (self.confidence - self.hits, self.rows)]
+        for part in _blocks(n_resamples):
+            size = part[1] - part[0], self.n_groups
+            sign = 2.0 * rng.integers(0, 2, size).T - 1.0
+            for k, each in enumerate(sums):
+                out[k, slice(*part)] = (each @ sign).T
         return out[0], out[1]
+
+    def _by_group(self, values: Float) -> "csr_array":
+        """Return the entries as a sparse matrix of cells by groups."""
+        from scipy.sparse import csr_array  # a tenth of a second, which readers do not pay
+
+        shape = self.n_cells, self.n_groups
+        return csr_array((values, (self.cell, self.group)), shape=shape)
+
+
+def _blocks(n_resamples: int) -> list[tuple[int, int]]:
+    """Return the ends of the blocks in which resamples are held."""
+    return [(low, min(low + BLOCK, n_resamples)) for low in range(0, n_resamples, BLOCK)]
 
 
 def drawn_groups(n_groups: int, rng: np.random.Generator) -> Float:

@@ -1,8 +1,10 @@
 """One run beside inputs it never saw: what is allowed, what is found, and runs compared."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from core.arrays import Float, Int, digest, row_chunks
 from core.defaults import LEVEL, N_RESAMPLES
@@ -16,7 +18,14 @@ from core.ood.scores import MANY_LABELS, SCORES, heated, ood_scores, unavailable
 from core.predictions import Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
-SAME = "a set that is told from itself says nothing"
+OTHER_INPUTS = (
+    "a set that is told from itself says nothing: choose scores of other inputs by the same model; "
+    "call changed ones corrupted-NAME"
+)
+FEW_LABELS = 20  # rows that can be alike by chance
+UNSURE = 0.99  # above it, probabilities repeat by nature
+DIGITS = 10_000  # to which probabilities are compared
+MOSTLY = 0.9  # of the rows; others fall on the next digit
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,12 @@ def offered(inside: Predictions, *outside: Predictions) -> dict[str, str]:
 
 
 def check(
-    inside: Predictions, outside: Predictions, name: str, *, shifted: bool = False
+    inside: Predictions,
+    outside: Predictions,
+    name: str,
+    *,
+    shifted: bool = False,
+    parts: Mapping[str, Predictions] | None = None,
 ) -> tuple[Notice, ...]:
     """Return what must be said of a pair of parts, or refuse one that can say nothing.
 
@@ -96,12 +110,15 @@ def check(
         What the set is called.
     shifted : bool
         The set holds the in-distribution inputs, changed: that nothing changed is then a finding.
+    parts : mapping of str to Predictions, optional
+        The model's other in-distribution parts, such as those it was trained and chosen on.
 
     Raises
     ------
     Refused
-        OOD_SAME: every row of a set that is not shifted has the scores of an in-distribution row;
-        CLASSES: another number of classes, or many labels.
+        OOD_SAME: a set that is not shifted holds the rows of an in-distribution part, in any order
+        or form, or the same inputs scored by another model; CLASSES: another number of classes, or
+        many labels.
     """
     for part in (inside, outside):
         if part.task is Task.MULTILABEL:
@@ -110,37 +127,126 @@ def check(
     if not stated and inside.n_classes != outside.n_classes:
         what = f"{name} has scores of {outside.n_classes} classes, the run of {inside.n_classes}"
         raise Refused("CLASSES", what, "give the scores of the same model on both")
+    if shifted:
+        return _unchanged(inside, outside, name)
+    notices: tuple[Notice, ...] = ()
+    for of, part in {"": inside, **(parts or {})}.items():
+        shared, rows = (
+            overlap(part, outside),
+            f"the part {of}" if of else "the in-distribution rows",
+        )
+        if shared == outside.n:
+            raise Refused("OOD_SAME", f"{name} has the same scores as {rows}", OTHER_INPUTS)
+        if shared:
+            text = (
+                f"{shared} of the {outside.n} rows of {name} have exactly the scores of a row of "
+                f"{rows}: the sets may overlap, and then the alarm looks worse than it is"
+            )
+            notices += (Notice("OVERLAP", text),)
+    if same_labels(inside, outside):
+        what = f"{name} has the labels of the in-distribution rows, in their order"
+        raise Refused("OOD_SAME", f"{what}: the same inputs, scored anew", OTHER_INPUTS)
+    return (*notices, *_of_names(inside, outside, name), *_of_classes(inside, outside, name))
+
+
+def _unchanged(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
     shared = overlap(inside, outside)
     if not shared:
         return ()
-    rows = f"{shared} of the {outside.n} rows of {name} have"
-    if shared == outside.n:
-        rows = f"every row of {name} has"
+    every = shared == outside.n
+    rows = (
+        f"every row of {name} has" if every else f"{shared} of the {outside.n} rows of {name} have"
+    )
     text = f"{rows} exactly the scores of an in-distribution row"
-    if shifted:
-        return (Notice("UNCHANGED", f"{text}: for those this corruption changed nothing"),)
-    if shared == outside.n:
-        remedy = f"{SAME}: choose scores of other inputs"
-        what = f"{name} has the same scores as the in-distribution rows"
-        raise Refused("OOD_SAME", what, remedy)
-    doubt = "the sets may overlap, and then the alarm looks worse than it is"
-    return (Notice("OVERLAP", f"{text}: {doubt}"),)
+    return (Notice("UNCHANGED", f"{text}: for those this corruption changed nothing"),)
+
+
+def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
+    """Return that rows of both parts have one name; mere numbers, as of files, name nothing."""
+    own, other = ({row for row in part.row_ids if _names(row)} for part in (inside, outside))
+    shared = len(own & other)
+    if not shared:
+        return ()
+    text = (
+        f"{shared} rows of {name} are named as in-distribution rows are: if they are the same "
+        "inputs, the alarm cannot tell them apart"
+    )
+    return (Notice("OVERLAP", text),)
+
+
+def _names(row: str) -> bool:
+    return any(sign.isalpha() for sign in row.rpartition(".")[0] or row)
+
+
+def _of_classes(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
+    """Return that the classes of a set are called otherwise, where both are called anything."""
+    own, other = set(inside.class_names), set(outside.class_names)
+    if Task.TOP_LABEL in (inside.task, outside.task) or own == other:
+        return ()
+    if not all(map(_names, own | other)):
+        return ()
+    stranger = sorted(other - own)[0][:60]
+    text = (
+        f"{name} has a class {stranger}, which the run has not: scores of another model say "
+        "nothing of this one"
+    )
+    return (Notice("OTHER_MODEL", text),)
+
+
+def same_labels(inside: Predictions, outside: Predictions) -> bool:
+    """Whether two labelled parts have the same labels in the same order, and are not by class.
+
+    Rows whose names differ are others, whatever their labels.
+    """
+    labels, other = inside.labels, outside.labels
+    if not (inside.labelled and outside.labelled) or labels.shape != other.shape:
+        return False
+    if inside.row_ids and outside.row_ids and inside.row_ids != outside.row_ids:
+        return False
+    mixed = labels.size >= FEW_LABELS and bool((np.diff(labels) < 0).any())
+    return mixed and np.array_equal(labels, other)
 
 
 def overlap(inside: Predictions, outside: Predictions) -> int:
     """Return how many rows of a set have exactly the scores of an in-distribution row.
 
     Stated confidences and probabilities of exactly 0 and 1 repeat by nature: those count only
-    where both parts hold the same rows in the same order.
+    where both parts hold the same rows. The same rows in another form, such as probabilities of
+    logits, count as a whole, too.
     """
-    if inside.scores.shape == outside.scores.shape and np.array_equal(
-        inside.scores, outside.scores
-    ):
+    own, other = inside.scores, outside.scores
+    if own.shape == other.shape and np.array_equal(own, other):
         return outside.n
-    if inside.scores.ndim != 2 or inside.scores.shape[1:] != outside.scores.shape[1:]:
-        return 0
-    own, other = _hashes(inside), _hashes(outside)
-    return int(np.isin(other, own[own != NOTHING]).sum())
+    if own.ndim != 2 or own.shape[1:] != other.shape[1:]:
+        return outside.n if own.ndim == other.ndim == 1 and _reordered(own, other) else 0
+    shared = int(np.isin(_hashes(outside), (mine := _hashes(inside))[mine != NOTHING]).sum())
+    return outside.n if not shared and _rewritten(inside, outside) else shared
+
+
+def _reordered(own: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> bool:
+    """Whether one column is another in a different order; few values repeat by nature."""
+    ordered = np.sort(own)
+    varied = np.unique(ordered).size >= max(FEW_LABELS, own.size // 2)
+    return varied and np.array_equal(ordered, np.sort(other))
+
+
+def _rewritten(inside: Predictions, outside: Predictions) -> bool:
+    """Whether the unsure rows of a set are in-distribution rows to four digits of probability."""
+    if outside.n_classes < 3:
+        return False
+    own, other = _leading(inside), _leading(outside)
+    return len(other) >= FEW_LABELS and float(np.isin(other, own).mean()) >= MOSTLY
+
+
+def _leading(predictions: Predictions) -> Int:
+    """Return a number for the answer and the three largest probabilities of each unsure row."""
+    out = []
+    for rows in row_chunks(predictions.n, predictions.n_classes):
+        p = predictions.probabilities(rows)
+        top = np.sort(np.partition(p, -3, axis=1)[:, -3:], axis=1)
+        digits = np.round(top * DIGITS).astype(np.int64) @ (DIGITS + 1) ** np.arange(3)
+        out.append((digits * predictions.n_classes + p.argmax(axis=1))[top[:, -1] <= UNSURE])
+    return np.concatenate(out)
 
 
 def _hashes(predictions: Predictions) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:

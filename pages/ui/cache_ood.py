@@ -138,7 +138,15 @@ def checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...],
 def _checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:
     try:
         shifted = role_of(outside.split, labelled=True) == "shifted"
-        return study.check(inside.rows, outside.rows, name, shifted=shifted), None
+        owner = inside.owner
+        parts = {
+            split: Part(owner, split).rows
+            for split in owner.splits
+            if split not in (inside.split, outside.split)
+            and split not in owner.outside
+            and role_of(split, labelled=True) != "shifted"
+        }
+        return study.check(inside.rows, outside.rows, name, shifted=shifted, parts=parts), None
     except Refused as refusal:
         return (), refusal.with_traceback(None)  # which would keep the arrays
 

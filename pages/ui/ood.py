@@ -38,6 +38,10 @@ ALARMS = 5.0  # percent of ordinary pictures stopped, at first
 MOST_ALARMS = 50.0
 AS_READ, FITTED = "read", "fitted"
 HEATS = {AS_READ: "As read", FITTED: "After temperature"}
+FOREIGN = (
+    "belongs to another run: unless both are of the same model, the alarm tells the models apart, "
+    "not the inputs"
+)
 HALF_WIDTH = 470
 
 
@@ -128,6 +132,8 @@ def _sets(inside: Part, offers: Offer) -> tuple[Sets, list[Notice]]:
             continue
         sound.append(reference)
         notices += found
+        if ood_sets.foreign(offers[reference], inside.owner):
+            notices.append(Notice("OTHER_MODEL", f"{names[reference].label} {FOREIGN}"))
     return Sets(offers, names, sound), notices
 
 

@@ -33,6 +33,11 @@ def offered(run: cache.Run) -> Offer:
     return found
 
 
+def foreign(part: Part, run: cache.Run) -> bool:
+    """Whether a set belongs to another run, which may be of another model."""
+    return part.owner != run and part.owner.id not in dropped()
+
+
 def shifted(run: cache.Run) -> list[str]:
     """Return the run's own parts that hold corrupted images."""
     return [split for split in run.splits if role_of(split, labelled=True) == "shifted"]

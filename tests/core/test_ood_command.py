@@ -116,6 +116,9 @@ def test_what_says_nothing_is_refused(files, capsys):
     own = str(files / "in.npz")
     assert main(["ood", "--in", own, "--out", f"again={own}"]) == 2
     assert capsys.readouterr().err.startswith("OOD_SAME: again has the same scores as the in-")
+    np.save(files / "val.npy", LOGITS[:200])
+    assert main(["ood", "--in", own, "--out", f"val={files / 'val.npy'}"]) == 2
+    assert capsys.readouterr().err.startswith("OOD_SAME: val has the same scores as the part val")
     np.save(files / "narrow.npy", STRANGE[:, :3])
     assert main(["ood", "--in", own, "--out", f"x={files / 'narrow.npy'}"]) == 2
     assert capsys.readouterr().err.startswith("CLASSES: x has scores of 3 classes, the run of 4")

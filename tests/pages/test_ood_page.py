@@ -184,6 +184,15 @@ def test_sets_of_other_runs_stand_beside_it_only_when_they_are_picked(page, keep
     picked = page(run=run, sets=f"{other}.svhn")
     assert "Of 100 street numbers" in html(picked)
     assert "SVHN · elsewhere" in html(picked)
+    said = [text_of.unescape(one.value) for one in picked.markdown if "OTHER_MODEL" in one.value]
+    assert "belongs to another run: unless both are of the same model" in said[0]
+
+
+@pytest.mark.slow
+def test_another_models_answers_to_the_same_inputs_are_refused(page, keep):
+    other = keep("elsewhere", test=labelled(7))
+    test = page(run=keep(), sets=f"{other}.test")
+    assert "the same inputs, scored anew" in text_of.unescape(test.error[0].value)
 
 
 @pytest.mark.slow
@@ -268,6 +277,10 @@ def test_the_runs_own_rows_are_refused_as_a_set_and_overlap_is_said(page, keep):
         test.error[0].value
     )
     test = page(run=run)
+    upload(test, "chosen.npz", logits=PARTS["val"].scores)
+    assert "has the same scores as the part val" in text_of.unescape(test.error[0].value)
+    test = page(run=run)
+    assert "OTHER_MODEL" not in html(test)
     mixed = np.concatenate([PARTS["svhn"].scores, PARTS["test"].scores[:5]])
     upload(test, "mixed.npz", logits=mixed)
     assert not test.error

@@ -124,6 +124,75 @@ def test_stated_confidences_count_as_the_same_only_as_a_whole():
     assert study.overlap(stated([0.9, 0.8]), stated([0.9, 0.8])) == 2
 
 
+def softmax(logits):
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_the_same_rows_in_another_form_or_order_are_refused():
+    order = np.random.default_rng(5).permutation(400)
+    written = np.round(softmax(LOGITS[order]), 6)
+    as_shares = Predictions(
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, written, np.full(400, -1), labelled=False
+    )
+    with pytest.raises(Refused, match="OOD_SAME"):
+        study.check(inside(), as_shares, "shares")
+    with pytest.raises(Refused, match="OOD_SAME"):
+        study.check(inside(), outside(LOGITS[order].astype(np.float32)), "rounded")
+    others = Predictions(
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, softmax(STRANGE), np.full(300, -1), labelled=False
+    )
+    assert study.check(inside(), others, "shares") == ()
+    sure = np.random.default_rng(6).random(50)
+    with pytest.raises(Refused, match="OOD_SAME"):
+        study.check(stated(sure), stated(sure[::-1]), "reversed")
+    assert study.overlap(stated([0.9] * 40), stated([0.9] * 40 + [0.8])) == 0
+    assert study.overlap(stated([0.9] * 39 + [0.8]), stated([0.8] + [0.9] * 39)) == 0
+
+
+def test_other_parts_of_the_run_are_no_set():
+    val = inside(STRANGE, np.arange(300) % K)
+    parts = {"val": val}
+    with pytest.raises(Refused, match="OOD_SAME: strange has the same scores as the part val"):
+        study.check(inside(), outside(STRANGE[::-1]), "strange", parts=parts)
+    some = outside(np.concatenate([STRANGE[:7], -STRANGE]))
+    (notice,) = study.check(inside(), some, "some", parts=parts)
+    assert notice.code == "OVERLAP"
+    assert "7 of the 307 rows of some" in notice.text
+    assert "a row of the part val" in notice.text
+    assert study.check(inside(), some, "some") == ()
+
+
+def test_the_same_labels_in_the_same_order_are_the_same_inputs():
+    anew = RNG.normal(size=(400, K))
+    with pytest.raises(Refused, match="OOD_SAME: other has the labels of the in-distribution rows"):
+        study.check(inside(), inside(anew), "other")
+    assert study.check(inside(), inside(anew), "corrupted-fog", shifted=True) == ()
+    by_class = np.sort(LABELS)  # folders are read class by class, whatever their images
+    assert study.check(inside(labels=by_class), inside(anew, by_class), "other") == ()
+    assert study.check(inside(), inside(anew, LABELS[::-1]), "other") == ()
+    named = [tuple(f"{of}{k}" for k in range(400)) for of in ("a", "b")]
+    pair = inside(row_ids=named[0]), inside(anew, row_ids=named[1])
+    assert study.check(*pair, "other") == ()
+
+
+def test_rows_of_one_name_are_said_but_numbers_are_no_names():
+    names = tuple(f"cat_{k}.png" for k in range(400))
+    (notice,) = study.check(inside(row_ids=names), outside(row_ids=names[:300]), "cats")
+    assert (notice.code, notice.text[:27]) == ("OVERLAP", "300 rows of cats are named ")
+    numbers = tuple(f"{k:05}.png" for k in range(400))
+    assert study.check(inside(row_ids=numbers), outside(row_ids=numbers[:300]), "svhn") == ()
+
+
+def test_classes_of_other_names_are_of_another_model():
+    pets, cars = ("cat", "dog", "hen", "cow", "pig"), ("audi", "bmw", "fiat", "kia", "seat")
+    (notice,) = study.check(inside(class_names=pets), outside(class_names=cars), "cars")
+    assert notice.code == "OTHER_MODEL"
+    assert "cars has a class audi" in notice.text
+    assert study.check(inside(class_names=pets), outside(class_names=pets[::-1]), "pets") == ()
+    assert study.check(inside(class_names=pets), outside(), "unnamed") == ()
+
+
 def test_other_numbers_of_classes_and_many_labels_are_refused():
     with pytest.raises(Refused, match="svhn has scores of 3 classes, the run of 5"):
         study.check(inside(), outside(STRANGE[:, :3]), "svhn")
