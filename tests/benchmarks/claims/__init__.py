@@ -1,0 +1,1 @@
+"""Simulations behind every interval and every sentence that claims something."""
