@@ -1,14 +1,19 @@
 """Classwise ECE: every class's probability against its frequency; numpy only."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from core.arrays import Float, Int, row_chunks
 from core.defaults import N_BINS
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
 from core.metrics.top_label import weighted_gap
 from core.predictions import Predictions
+
+BLOCK_CELLS = 2**24  # of redrawn hits held at a time
+LEAST_BLOCK = 8  # resamples drawn together however many the cells
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,109 @@ def _add_chunk(p: Float, labels: Int, totals: tuple[Int, Float, Int]) -> None:
     np.put(p, flat, 0.0)
     mass[:, 0] += p.sum(axis=0)
     hits += np.bincount(truth, minlength=hits.size).reshape(hits.shape)
+
+
+@dataclass(frozen=True)
+class ClassCells:
+    """Each class's probabilities in equal-width bins, those above the first bin one by one.
+
+    A row sums to one, so few of its probabilities are above the first bin. `row`, `cell` and
+    `gap` are (E,): such a probability, or minus one for the true class; a cell is class x bin.
+    What is left in the first bins is a product of counts and probabilities.
+    """
+
+    predictions: Predictions
+    n_bins: int
+    row: Int
+    cell: Int
+    gap: Float
+
+    @classmethod
+    def of(cls, predictions: Predictions, n_bins: int = N_BINS) -> Self:
+        """Sort the rows' probabilities and true classes into cells."""
+        edges = equal_width_edges(n_bins)
+        found: list[tuple[Int, Int, Float]] = []
+        for rows in row_chunks(predictions.n, predictions.n_classes):
+            p = predictions.probabilities(rows)
+            at, k = np.nonzero(p > edges[1])
+            found.append((at + rows.start, k * n_bins + bin_index(p[at, k], edges), p[at, k]))
+            truth = predictions.labels[rows]
+            each = np.arange(truth.size)
+            cell = truth * n_bins + bin_index(p[each, truth], edges)
+            found.append((each + rows.start, cell, np.full(truth.size, -1.0)))
+        return cls(
+            predictions, n_bins, *(np.concatenate(part) for part in zip(*found, strict=True))
+        )
+
+    def ece(self, counts: Float) -> Float:
+        """Return the classwise ECE on resamples given as (r, N) counts of rows, (r,)."""
+        shape = (self.predictions.n_classes, self.n_bins)
+        low = self._first_bins(counts)
+        out = np.empty(len(counts))
+        for r, drawn in enumerate(counts):
+            gaps = np.bincount(self.cell, drawn[self.row] * self.gap, shape[0] * shape[1])
+            gaps = gaps.reshape(shape)
+            gaps[:, 0] += low[r]
+            out[r] = np.abs(gaps).sum() / (self.predictions.n * shape[0])
+        return out
+
+    def _first_bins(self, counts: Float) -> Float:
+        """Return the sum of each class's probabilities within the first bin, (r, K)."""
+        edge = equal_width_edges(self.n_bins)[1]
+        low = np.zeros((len(counts), self.predictions.n_classes))
+        for rows in row_chunks(self.predictions.n, self.predictions.n_classes):
+            p = self.predictions.probabilities(rows)
+            p[p > edge] = 0.0
+            low += counts[:, rows] @ p
+        return low
+
+
+def redrawn_ece(
+    predictions: Predictions, sums: BinSums, n_resamples: int, rng: np.random.Generator
+) -> Float:
+    """Return the classwise ECE when each row's class is drawn from its own probabilities, (R,).
+
+    Parameters
+    ----------
+    predictions : Predictions
+        With full class scores.
+    sums : BinSums
+        Those of `class_bins` for the same rows.
+    n_resamples : int
+        R.
+    rng : numpy Generator
+        Of the draws.
+
+    Notes
+    -----
+    A row has one class, so its classes' outcomes are drawn together. Resamples are drawn in
+    blocks, so that their cells fit in BLOCK_CELLS.
+    """
+    cells = sums.count.size
+    block = max(LEAST_BLOCK, BLOCK_CELLS // cells)
+    out: list[Float] = []
+    for start in range(0, n_resamples, block):
+        rounds = min(block, n_resamples - start)
+        hits = np.zeros((rounds, cells), dtype=np.int32)
+        for rows in row_chunks(predictions.n, max(predictions.n_classes, rounds)):
+            _redraw(predictions.probabilities(rows), sums.count.shape[1], hits, rng)
+        gaps = np.abs(sums.confidence.ravel() - hits).sum(axis=1)
+        out.append(gaps / (predictions.n * len(sums.count)))
+    return np.concatenate(out)
+
+
+def _redraw(p: Float, n_bins: int, hits: npt.NDArray[np.int32], rng: np.random.Generator) -> None:
+    """Draw a class for each row of a chunk and each resample, and add it to the cells' hits."""
+    n, k = p.shape
+    # rows lie one after another on one ascending line: row i from i to i + 1
+    line = np.cumsum(p, axis=1)
+    line /= line[:, -1:]
+    line += np.arange(n)[:, None]
+    at = np.searchsorted(line.ravel(), rng.random((n, len(hits))) + np.arange(n)[:, None])
+    at = np.clip(at, np.arange(n)[:, None] * k, np.arange(1, n + 1)[:, None] * k - 1)
+    cell = (at % k) * n_bins + bin_index(p.ravel()[at], equal_width_edges(n_bins))
+    for drawn, mine in zip(hits, cell.T, strict=True):
+        drawn += np.bincount(mine, minlength=drawn.size).astype(np.int32)
 
 
 def classwise_ece(predictions: Predictions, *, n_bins: int = N_BINS) -> float:
