@@ -218,10 +218,8 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _interval(score: Json) -> str:
-    if score["value"] is None:
-        return str(score.get("reason", ""))
     if score["low"] is None:
-        return ""
+        return str(score.get("reason", ""))
     return f"{score['low']:.4f} to {score['high']:.4f} ({100 * score['level']:g} %)"
 
 

@@ -309,6 +309,11 @@ class Predictions:
         return Extents(groups, None if self.weights is None else self.weights.of_row)
 
     @property
+    def total(self) -> float:
+        """Weight of all rows: their number where nothing is weighted."""
+        return self.n if self.weights is None else float(self.weights.of_row.sum())
+
+    @property
     def n_classes(self) -> int:
         """Number of classes; of labels for multilabel."""
         return len(self.class_names)

@@ -1,14 +1,19 @@
 """Classwise ECE: every class's probability against its frequency; numpy only."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
-from core.arrays import Float, Int, row_chunks
+from core.arrays import Counts, Float, Int, row_chunks
 from core.defaults import N_BINS
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
 from core.metrics.top_label import weighted_gap
 from core.predictions import Predictions
+
+BLOCK_CELLS = 2**24  # of redrawn hits held at a time
+LEAST_BLOCK = 8  # resamples drawn together however many the cells
 
 
 @dataclass(frozen=True)
@@ -16,7 +21,7 @@ class ClassBins:
     """Equal-width bins of each class's probability column; sums are (K, B)."""
 
     bins: BinSums
-    n: int
+    n: float
 
     @property
     def ece(self) -> Float:
@@ -39,16 +44,21 @@ def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
     A row sums to one, so at most B of its probabilities lie above the first bin: only these are
     sorted into bins, the first bin is what remains of the column.
     """
-    shape = (predictions.n_classes, n_bins)
-    count, hits = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    shape, weights = (predictions.n_classes, n_bins), predictions.extents.weights
+    kind = np.int64 if weights is None else np.float64
+    count, hits = np.zeros(shape, dtype=kind), np.zeros(shape, dtype=kind)
     mass = np.zeros(shape)
     for rows in row_chunks(predictions.n, predictions.n_classes):
-        _add_chunk(predictions.probabilities(rows), predictions.labels[rows], (count, mass, hits))
-    count[:, 0] = predictions.n - count[:, 1:].sum(axis=1)
-    return ClassBins(BinSums(count, mass, hits), predictions.n)
+        own = None if weights is None else weights[rows]
+        chunk = predictions.probabilities(rows), predictions.labels[rows], own
+        _add_chunk(*chunk, (count, mass, hits))
+    count[:, 0] = predictions.total - count[:, 1:].sum(axis=1)
+    return ClassBins(BinSums(count, mass, hits), predictions.total)
 
 
-def _add_chunk(p: Float, labels: Int, totals: tuple[Int, Float, Int]) -> None:
+def _add_chunk(
+    p: Float, labels: Int, weights: Float | None, totals: tuple[Counts, Float, Counts]
+) -> None:
     """Add the rows of one chunk to count (bins after the first), mass and hits."""
     count, mass, hits = totals
     n_bins = count.shape[1]
@@ -56,12 +66,119 @@ def _add_chunk(p: Float, labels: Int, totals: tuple[Int, Float, Int]) -> None:
     flat = np.flatnonzero(p > edges[1])
     high = p.ravel()[flat]
     cell = (flat % p.shape[1]) * n_bins + bin_index(high, edges)
-    count += np.bincount(cell, minlength=count.size).reshape(count.shape)
-    mass += np.bincount(cell, high, minlength=count.size).reshape(count.shape)
+    each = None if weights is None else weights[flat // p.shape[1]]
+    count += np.bincount(cell, each, count.size).reshape(count.shape)
+    mass += np.bincount(cell, high if each is None else high * each, count.size).reshape(mass.shape)
     truth = labels * n_bins + bin_index(p[np.arange(len(labels)), labels], edges)
     np.put(p, flat, 0.0)
-    mass[:, 0] += p.sum(axis=0)
-    hits += np.bincount(truth, minlength=hits.size).reshape(hits.shape)
+    mass[:, 0] += p.sum(axis=0) if weights is None else weights @ p
+    hits += np.bincount(truth, weights, hits.size).reshape(hits.shape)
+
+
+@dataclass(frozen=True)
+class ClassCells:
+    """Each class's probabilities in equal-width bins, those above the first bin one by one.
+
+    A row sums to one, so few of its probabilities are above the first bin. `row`, `cell` and
+    `gap` are (E,): such a probability, or minus one for the true class; a cell is class x bin.
+    What is left in the first bins is a product of counts and probabilities.
+    """
+
+    predictions: Predictions
+    n_bins: int
+    row: Int
+    cell: Int
+    gap: Float
+
+    @classmethod
+    def of(cls, predictions: Predictions, n_bins: int = N_BINS) -> Self:
+        """Sort the rows' probabilities and true classes into cells."""
+        edges = equal_width_edges(n_bins)
+        found: list[tuple[Int, Int, Float]] = []
+        for rows in row_chunks(predictions.n, predictions.n_classes):
+            p = predictions.probabilities(rows)
+            at, k = np.nonzero(p > edges[1])
+            found.append((at + rows.start, k * n_bins + bin_index(p[at, k], edges), p[at, k]))
+            truth = predictions.labels[rows]
+            each = np.arange(truth.size)
+            cell = truth * n_bins + bin_index(p[each, truth], edges)
+            found.append((each + rows.start, cell, np.full(truth.size, -1.0)))
+        return cls(
+            predictions, n_bins, *(np.concatenate(part) for part in zip(*found, strict=True))
+        )
+
+    def ece(self, counts: Float) -> Float:
+        """Return the classwise ECE on resamples given as (r, N) counts of rows, (r,).
+
+        Counts with a random sign for each group give what chance would show.
+        """
+        shape = (self.predictions.n_classes, self.n_bins)
+        low = self._first_bins(counts)
+        out = np.empty(len(counts))
+        for r, drawn in enumerate(counts):
+            gaps = np.bincount(self.cell, drawn[self.row] * self.gap, shape[0] * shape[1])
+            gaps = gaps.reshape(shape)
+            gaps[:, 0] += low[r]
+            out[r] = np.abs(gaps).sum() / (self.predictions.total * shape[0])
+        return out
+
+    def _first_bins(self, counts: Float) -> Float:
+        """Return the sum of each class's probabilities within the first bin, (r, K)."""
+        edge = equal_width_edges(self.n_bins)[1]
+        low = np.zeros((len(counts), self.predictions.n_classes))
+        for rows in row_chunks(self.predictions.n, self.predictions.n_classes):
+            p = self.predictions.probabilities(rows)
+            p[p > edge] = 0.0
+            low += counts[:, rows] @ p
+        return low
+
+
+def redrawn_ece(
+    predictions: Predictions, sums: BinSums, n_resamples: int, rng: np.random.Generator
+) -> Float:
+    """Return the classwise ECE when each row's class is drawn from its own probabilities, (R,).
+
+    Parameters
+    ----------
+    predictions : Predictions
+        With full class scores.
+    sums : BinSums
+        Those of `class_bins` for the same rows.
+    n_resamples : int
+        R.
+    rng : numpy Generator
+        Of the draws.
+
+    Notes
+    -----
+    A row has one class, so its classes' outcomes are drawn together. Resamples are drawn in
+    blocks, so that their cells fit in BLOCK_CELLS.
+    """
+    cells = sums.count.size
+    block = max(LEAST_BLOCK, BLOCK_CELLS // cells)
+    out: list[Float] = []
+    for start in range(0, n_resamples, block):
+        rounds = min(block, n_resamples - start)
+        hits = np.zeros((rounds, cells), dtype=np.int32)
+        for rows in row_chunks(predictions.n, max(predictions.n_classes, rounds)):
+            _redraw(predictions.probabilities(rows), sums.count.shape[1], hits, rng)
+        gaps = np.abs(sums.confidence.ravel() - hits).sum(axis=1)
+        out.append(gaps / (predictions.n * len(sums.count)))
+    return np.concatenate(out)
+
+
+def _redraw(p: Float, n_bins: int, hits: npt.NDArray[np.int32], rng: np.random.Generator) -> None:
+    """Draw a class for each row of a chunk and each resample, and add it to the cells' hits."""
+    n, k = p.shape
+    # rows lie one after another on one ascending line: row i from i to i + 1
+    line = np.cumsum(p, axis=1)
+    line /= line[:, -1:]
+    line += np.arange(n)[:, None]
+    at = np.searchsorted(line.ravel(), rng.random((n, len(hits))) + np.arange(n)[:, None])
+    at = np.clip(at, np.arange(n)[:, None] * k, np.arange(1, n + 1)[:, None] * k - 1)
+    cell = (at % k) * n_bins + bin_index(p.ravel()[at], equal_width_edges(n_bins))
+    for drawn, mine in zip(hits, cell.T, strict=True):
+        drawn += np.bincount(mine, minlength=drawn.size).astype(np.int32)
 
 
 def classwise_ece(predictions: Predictions, *, n_bins: int = N_BINS) -> float:

@@ -11,8 +11,8 @@ from core.metrics.clinical_curve import ERRORS, cell_errors, curve_errors
 from core.metrics.clinical_fit import recalibrated
 from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
 from core.metrics.estimates import Estimate, Prepared, floor_of
-from core.metrics.grouped import groups_of, sum_variance, weights_of
-from core.metrics.intervals import basic, percentile, quantile
+from core.metrics.grouped import effective_rarer, groups_of, sum_variance, weights_of
+from core.metrics.intervals import basic, percentile, student
 from core.metrics.loess import SMOOTHERS
 from core.metrics.lowess import Cells
 from core.metrics.records import Score, Setting
@@ -21,6 +21,7 @@ CELLS = 50  # of equal width, and as many of equal count, in which the curve is 
 BOTH = "hull of basic and percentile bootstrap, from 0 within the noise floor"
 FITS = ("citl", "slope", "intercept")
 SCORES = (*FITS, "spiegelhalter_z", "brier_skill")
+FEWEST = 10  # rows of the rarer outcome for an interval of the Brier skill, by simulation
 
 
 def curve_estimates(
@@ -96,7 +97,11 @@ def _test(prepared: Prepared, level: float) -> Score:
 
 
 def _skill(prepared: Prepared, level: float) -> Score:
-    """Return the Brier skill with its interval by the delta method."""
+    """Return the Brier skill with its interval by the delta method.
+
+    The rarer outcome decides the spread, so the quantile is Student's with as many degrees of
+    freedom as it has rows, less one; under FEWEST of them there is no interval.
+    """
     ranked = prepared.ranked
     n, share, value = ranked.n, ranked.hits / ranked.total, brier_skill(ranked)
     if math.isnan(value):
@@ -108,13 +113,14 @@ def _skill(prepared: Prepared, level: float) -> Score:
     mean = float(weights @ squares) / ranked.total
     lean = (1.0 - 2.0 * share) * (ranked.correct - share)
     each = (squares - mean) / spread - mean * lean / spread**2
+    settings: dict[str, Setting] = {"of": prepared.of, "reference": share}
+    rarer = effective_rarer(ranked)
+    if rarer < FEWEST:
+        reason = f"only {rarer:.0f} rows of the rarer outcome: too few for an interval of the skill"
+        return Score("brier_skill", value, None, None, level, n, settings, reason)
     variance = float((each**2).sum())
     if not ranked.independent:
         variance = sum_variance(weights * each, groups_of(ranked))
-    half = quantile(level) * variance**0.5 / ranked.total
-    settings: dict[str, Setting] = {
-        "of": prepared.of,
-        "interval": "delta method",
-        "reference": share,
-    }
+    half = student(level, rarer - 1) * variance**0.5 / ranked.total
+    settings["interval"] = "delta method, Student's t of the rarer outcome"
     return Score("brier_skill", value, value - half, min(1.0, value + half), level, n, settings)

@@ -1,7 +1,7 @@
 """From a target's sorted rows to scores with intervals, floors and bins; numpy only."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,12 +9,13 @@ from core import defaults
 from core.arrays import Bool, Counts, Float, Int
 from core.configs import BinRule
 from core.metrics import METRICS, binning, top_label
-from core.metrics.classwise import ClassBins
+from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
 from core.metrics.grouped import (
     Cells,
     effective_rows,
     effective_share,
     mean_draws,
+    row_signs,
 )
 from core.metrics.intervals import (
     RANK_CELLS,
@@ -23,21 +24,25 @@ from core.metrics.intervals import (
     draw,
     logit_interval,
     mean_interval,
+    newcombe,
     percentile,
     wilson,
 )
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auprc, auroc, auroc_error
 from core.metrics.records import BinTable, Floor, Gap, GroupSummary, Score, Setting
+from core.metrics.resampled import resampled_counts
 from core.metrics.selective import area, aurc
 from core.metrics.smooth import smece, smece_draws
-from core.predictions import Extents
+from core.predictions import Extents, Predictions
 
-BASIC = "basic bootstrap, from 0 within the noise floor"
+BASIC = "basic bootstrap, lowered by the noise floor"
 BASIC_GAP = f"{BASIC}, reaching the signed gap's interval"
-BASIC_FLOOR = f"{BASIC}, lowered by the noise floor"
 # The other errors lie at or close to |mean gap| or above it: their intervals may reach its own.
 MAY_BE_BELOW_GAP = {"ace", "classwise_ece"}
+UNWEIGHTED = {"mce", "ace"}  # a bin counts in them whatever its rows
+FEWEST = 5  # rows of either outcome that each bin should lead to expect, by simulation
+ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
 PERCENTILE = "percentile bootstrap"
 ONE_ROW = "one row has no spread to take an interval from"
 
@@ -132,7 +137,23 @@ def binned(prepared: Prepared, metric: str, *, n_bins: int, level: float) -> Est
     cuts = how.cuts(prepared.ranked, n_bins)
     if metric == "mce":
         settings["rows_in_bin"] = top_label.worst_bin_rows(prepared.ranked, n_bins)
-    return _from_cuts(prepared, metric, (value, cuts, how.statistic, settings), level)
+    score, floor = _from_cuts(prepared, metric, (value, cuts, how.statistic, settings), level)
+    reason = _too_small(prepared.ranked, cuts) if metric in UNWEIGHTED else ""
+    if reason:
+        kept = {key: told for key, told in score.settings.items() if key != "interval"}
+        score = replace(score, low=None, high=None, settings=kept, reason=reason)
+    return score, floor
+
+
+def _too_small(ranked: Ranked, cuts: Int) -> str:
+    """Return why bins leave an error that ignores their size without an interval, or nothing."""
+    bins = binning.sums(ranked, cuts)
+    expected = np.minimum(bins.confidence, bins.count - bins.confidence)
+    small = bins.count[(bins.count > 0) & (expected < FEWEST)]
+    if not small.size:
+        return ""
+    rows = f"{small.min():,.0f} row{'' if small.min() == 1 else 's'}"
+    return f"a bin of {rows} can decide it: under {FEWEST} of an outcome are expected in it"
 
 
 def sweep(prepared: Prepared, *, level: float) -> Estimate:
@@ -189,10 +210,7 @@ def _error_score(
     method = BASIC
     if metric not in MAY_BE_BELOW_GAP:
         method = BASIC_GAP
-        high = max(high, *map(abs, prepared.resamples.gap_interval(level)))
-    elif metric == "ace":  # a bin of three rows weighs as much as any, and resampling hides it
-        method = BASIC_FLOOR
-        low = max(0.0, min(low, value - floor.q95))
+        high = min(1.0, max(high, *map(abs, prepared.resamples.gap_interval(level))))
     both = {**settings, **prepared.settings(method), "resamples": len(draws)}
     return Score(metric, value, low, high, level, prepared.ranked.n, both), floor
 
@@ -216,26 +234,33 @@ def smooth(prepared: Prepared, *, method: str, level: float, n_resamples: int) -
     return _error_score(prepared, "smece", found, floor, level)
 
 
-def classwise(prepared: Prepared, classes: ClassBins, *, level: float) -> Estimate:
-    """Return the classwise ECE; each class is resampled by itself, in the cells of its bins."""
-    bins, n = classes.bins, classes.n
-    heavy = n * len(bins.count) > defaults.HEAVY_CELLS
-    rounds = min(prepared.n_resamples, defaults.N_RESAMPLES_HEAVY if heavy else 2**31)
+def classwise(
+    prepared: Prepared, predictions: Predictions, *, n_bins: int, level: float
+) -> Estimate:
+    """Return the classwise ECE; a row is resampled, and its class redrawn, for all classes at once.
+
+    Beyond ROWS_DRAWN rows in all resamples, or HEAVY_CELLS scores, there are N_RESAMPLES_HEAVY.
+    """
+    n, rounds = predictions.n, prepared.n_resamples
+    if n * rounds > ROWS_DRAWN or n * predictions.n_classes > defaults.HEAVY_CELLS:
+        rounds = min(rounds, defaults.N_RESAMPLES_HEAVY)
+    classes = class_bins(predictions, n_bins=n_bins)
+    cells = ClassCells.of(predictions, n_bins)
+    extents = predictions.extents
+    blocks = resampled_counts(n, rounds, prepared.seed, extents)
+    draws = np.concatenate([cells.ece(counts) for counts in blocks])
     rng = np.random.default_rng([prepared.seed, STREAM_CLASSWISE])
-    rows = np.maximum(bins.count, 1)
-    mean, rate = np.clip(bins.confidence / rows, 0.0, 1.0), bins.hits / rows
-    draws, floor = np.empty(rounds), np.empty(rounds)
-    for r in range(rounds):
-        count = rng.multinomial(n, bins.count / n)
-        gap = count * mean - rng.binomial(count, rate)
-        draws[r] = np.abs(gap).sum() / (n * len(gap))
-        gap = bins.count * mean - rng.binomial(bins.count, mean)
-        floor[r] = np.abs(gap).sum() / (n * len(gap))
+    if extents.independent:
+        chance = redrawn_ece(predictions, classes.bins, rounds, rng)
+    else:  # as in `GroupResamples`, but not centred
+        chance = np.concatenate([cells.ece(s[None]) for s in row_signs(n, extents, rounds, rng)])
+    floor = floor_of(chance)
     value = float(np.sort(classes.ece).mean())
-    settings = {"n_bins": bins.count.shape[1], "bins": EQUAL_WIDTH, "average": "classes"}
-    found = (value, draws, value, settings)
-    score, floors = _error_score(prepared, "classwise_ece", found, floor_of(floor), level)
-    return Score(**{**vars(score), "settings": {**score.settings, "of": "every_class"}}), floors
+    settings: dict[str, Setting] = {"n_bins": n_bins, "bins": EQUAL_WIDTH, "average": "classes"}
+    score, floor = _error_score(
+        prepared, "classwise_ece", (value, draws, value, settings), floor, level
+    )
+    return replace(score, settings={**score.settings, "of": "every_class"}), floor
 
 
 def proportion(
@@ -315,7 +340,11 @@ def _drawn(
 
 
 def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
-    """Return AUROC (DeLong) and average precision, both with intervals on the logit scale."""
+    """Return AUROC and average precision with their intervals.
+
+    That of the AUROC spans DeLong's, on the logit scale, and Newcombe's: with few rows of one
+    outcome DeLong's is too short, and without a row out of order it has no width at all.
+    """
     positives, total, n = ranked.hits, ranked.total, ranked.n
     settings: dict[str, Setting] = {"of": of, "positives": positives}
     if positives in {0, total}:
@@ -327,18 +356,16 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
     area_roc, precision = auroc(ranked), auprc(ranked)
     worth = effective_share(ranked, ranked.correct)
     scale = worth / total  # rows that are alike tell less
-    smaller = min(positives, total - positives) * scale
-    delong = "DeLong, logit scale" if ranked.independent else "DeLong by group, logit scale"
     spread = np.sqrt(precision * (1 - precision) / (positives * scale))
     extra = worth_of(ranked, worth)
     return {
         "auroc": Score(
             "auroc",
             area_roc,
-            *logit_interval(area_roc, auroc_error(ranked), smaller, level),
+            *_area_interval(ranked, area_roc, level),
             level,
             n,
-            {**settings, "interval": delong, **extra},
+            {**settings, "interval": "hull of DeLong, logit scale, and Newcombe", **extra},
         ),
         "auprc": Score(
             "auprc",
@@ -349,6 +376,17 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
             {**settings, "interval": "binomial, logit scale", **extra},
         ),
     }
+
+
+def _area_interval(ranked: Ranked, value: float, level: float) -> tuple[float, float]:
+    scale = effective_share(ranked, ranked.correct) / ranked.total
+    positives, negatives = scale * ranked.hits, scale * (ranked.total - ranked.hits)
+    low, high = newcombe(value, positives, negatives, level)
+    error = auroc_error(ranked)
+    if not 0.0 < value < 1.0 or error == 0.0:
+        return low, high
+    ends = logit_interval(value, error, min(positives, negatives), level)
+    return min(low, ends[0]), max(high, ends[1])
 
 
 def direction(prepared: Prepared, level: float) -> Gap:

@@ -82,6 +82,12 @@ def effective_rows(ranked: Ranked, cuts: Int) -> Float:
     return np.where(rows > 0.0, rows, np.nan)
 
 
+def effective_rarer(ranked: Ranked) -> float:
+    """Return how many independent rows the rarer outcome is worth."""
+    rarer = min(ranked.hits, ranked.total - ranked.hits)
+    return rarer * effective_share(ranked, ranked.correct) / ranked.total
+
+
 @dataclass(frozen=True)
 class Cells:
     """Sums of every group in every cell of neighbouring confidence, ready to be resampled.
@@ -200,6 +206,18 @@ def row_draws(
     for _ in range(n_resamples):
         drawn = drawn_groups(n_groups, rng)[place] * weights
         yield drawn * (total / drawn.sum())
+
+
+def row_signs(
+    n: int, extents: Extents, n_resamples: int, rng: np.random.Generator
+) -> Iterator[Float]:
+    """Yield the weight of each row under one random sign a group, (N,)."""
+    groups, weights = extents
+    place = np.arange(n) if groups is None else groups
+    weights = np.ones(n) if weights is None else weights
+    for _ in range(n_resamples):
+        sign = 2.0 * rng.integers(0, 2, int(place.max()) + 1) - 1.0
+        yield sign[place] * weights
 
 
 def summary_of(column: str, ranked: Ranked) -> GroupSummary:

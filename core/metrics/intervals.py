@@ -5,6 +5,7 @@ the union of all edges a slider can ask for (both rules, 5 to 50 bins); rows bet
 exchangeable for every such binning, so a resample is the number of rows and hits in each cell.
 """
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Self
@@ -19,6 +20,8 @@ from core.metrics.ranked import Ranked
 
 RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
 MEAN_CELLS = 200  # groups in which rows are resampled for a mean
+NO_VARIANCE = 1e-24  # what rounding leaves between equal resamples
+HALVINGS = 50  # of a bound that is searched for
 
 
 def quantile(level: float) -> float:
@@ -52,6 +55,13 @@ def wilson(k: Float | Int, n: Float | Int, level: float) -> tuple[Float, Float]:
     return low, high
 
 
+def student(level: float, df: float) -> float:
+    """Return Student's quantile of a two-sided level, for example 2.26 for 0.95 and 9."""
+    from scipy.special import stdtrit  # a tenth of a second, which readers do not pay
+
+    return float(stdtrit(df, 0.5 + level / 2))
+
+
 def percentile(draws: Float, level: float) -> tuple[float, float]:
     """Return the two-sided percentiles of (R,) draws."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
@@ -79,15 +89,19 @@ def basic(
 
     Notes
     -----
-    [value - (q_high - centre), value - (q_low - centre)], cut to [0, 1], extended to hold the
-    value, and from 0 when the value does not exceed the floor. Its simulated coverage is in
-    docs/coverage.md. The percentile interval would repeat the bias instead of undoing it.
+    From the lesser of value - (q_high - centre) and value - floor_q95 to the greater of
+    value - (q_low - centre) and value + (q_high - q_low) / 2, cut to [0, 1]. What resamples add
+    to the error tells how far it may be too large where the true one is large; where it is small
+    only the floor does, for the sample's own error, already too large, hides it. So the interval
+    begins at 0 when the value does not exceed the floor. The bias of the resamples is not taken
+    off the upper end twice. Its simulated coverage is in docs/coverage.md. The percentile
+    interval would repeat the bias instead of undoing it.
     """
-    low, high = percentile(draws, level)
-    low, high = value - (high - centre), value - (low - centre)
+    q_low, q_high = percentile(draws, level)
+    low, high = value - (q_high - centre), value - (q_low - centre)
     chance = value <= floor_q95 * (1.0 + 1e-9)  # equal but for rounding counts as within
-    low = 0.0 if chance else max(0.0, min(low, value))
-    return low, min(1.0, max(high, value))
+    low = 0.0 if chance else max(0.0, min(low, value - floor_q95))
+    return low, min(1.0, max(high, value + (q_high - q_low) / 2))
 
 
 def mean_interval(
@@ -126,6 +140,40 @@ def logit_interval(value: float, error: float, n: float, level: float) -> tuple[
     centre = np.log(value / (1 - value))
     low, high = 1 / (1 + np.exp(-np.array([centre - half, centre + half])))
     return float(low), float(high)
+
+
+def newcombe(area: float, positives: float, negatives: float, level: float) -> tuple[float, float]:
+    """Return Newcombe's interval of an area under the ROC curve.
+
+    Parameters
+    ----------
+    area : float
+        In [0, 1].
+    positives, negatives : float
+        Rows of either outcome, at least one each.
+    level : float
+        In (0, 1).
+
+    Notes
+    -----
+    The areas A with |area - A| <= z sqrt(V(A)), where V is Hanley and McNeil's variance with both
+    numbers of rows in it replaced by their mean (Newcombe 2006, method 5). Its width comes from A
+    and the counts alone, so few rows of one outcome, or none out of order, do not shrink it.
+    """
+    z, mean = quantile(level), (positives + negatives) / 2
+
+    def holds(a: float) -> bool:
+        spread = 1 + (mean - 1) * ((1 - a) / (2 - a) + a / (1 + a))
+        return abs(area - a) <= z * math.sqrt(a * (1 - a) * spread / (positives * negatives))
+
+    bounds = []
+    for end in (0.0, 1.0):
+        inside, outside = area, end
+        for _ in range(HALVINGS):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+        bounds.append(inside)
+    return bounds[0], bounds[1]
 
 
 def draw(ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator) -> tuple[Int, Int]:
@@ -224,19 +272,20 @@ class Resamples:
         return sums(self.ranked, self.cuts[self.columns(cuts)])
 
     def gap_interval(self, level: float) -> tuple[float, float]:
-        """Return the percentile interval of mean confidence minus share that came true.
+        """Return the interval of mean confidence minus share that came true.
 
-        Where all rows came true, or none, resampling cannot show the doubt that remains: then
-        Wilson's interval of the share is subtracted from the mean confidence.
+        Wilson's interval of the share is subtracted from the mean confidence, with as many trials
+        as give the share the variance that the gap has in the resamples: where few rows failed,
+        or few came true, quantiles of resamples are lopsided and too short. Where the resamples
+        do not differ, the trials are the rows.
         """
         ranked = self.ranked
-        share = ranked.hits / ranked.total
-        if 0.0 < share < 1.0:
-            draws = (self.confidence[:, -1] - self.hits[:, -1]) / ranked.total
-            return percentile(draws, level)
-        rows = effective_share(ranked, ranked.correct)
-        low, high = wilson(np.array(share * rows), np.array(rows), level)
-        mean = ranked.sum_confidence[-1] / ranked.total
+        share, mean = ranked.hits / ranked.total, ranked.sum_confidence[-1] / ranked.total
+        draws = (self.confidence[:, -1] - self.hits[:, -1]) / ranked.total
+        variance, trials = float(np.var(draws)), effective_share(ranked, ranked.correct)
+        if 0.0 < share < 1.0 and variance > NO_VARIANCE:
+            trials = share * (1.0 - share) / variance
+        low, high = wilson(np.array(share * trials), np.array(trials), level)
         return float(mean - high), float(mean - low)
 
 

@@ -98,8 +98,11 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     settings = {**kept, **settings}
     lows = [score.low for score in defined if score.low is not None]
     highs = [score.high for score in defined if score.high is not None]
-    if len(lows) < len(defined):  # one row has no spread
-        return Score(first.metric, value, None, None, level, first.n, settings, first.reason)
+    if len(lows) < len(defined):
+        first_reason = next(score.reason for score in defined if score.low is None)
+        none = f"no interval for {len(defined) - len(lows)} of {len(scores)} labels"
+        why = f"{none}: {first_reason}"
+        return Score(first.metric, value, None, None, level, first.n, settings, why)
     left_out = len(scores) - len(defined)
     reason = f"undefined for {left_out} of {len(scores)} labels" if left_out else ""
     low, high = float(np.mean(lows)), float(np.mean(highs))

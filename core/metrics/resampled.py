@@ -6,17 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
-from core.arrays import Float, Int, row_chunks
+from core.arrays import Float, Int
 from core.defaults import N_BINS
 from core.metrics import METRICS
 from core.metrics.binning import (
-    bin_index,
     equal_mass_cuts,
     equal_width_cuts,
-    equal_width_edges,
     interpolated_cuts,
     sums,
 )
+from core.metrics.classwise import ClassCells
 from core.metrics.grouped import row_draws
 from core.metrics.proper import nll_rows
 from core.metrics.ranked import Ranked
@@ -108,9 +107,9 @@ class Part:
         return _Cells.of(self.predictions, ADAPTIVE)
 
     @cached_property
-    def classes(self) -> "_ClassCells":
+    def classes(self) -> ClassCells:
         """Every class's probabilities by bins."""
-        return _ClassCells.of(self.predictions)
+        return ClassCells.of(self.predictions)
 
 
 @dataclass(frozen=True)
@@ -155,54 +154,3 @@ class _Cells:
             return smece_draws(gaps, self.where, self.ranked.total)
         bins = np.add.reduceat(gaps, self.starts[metric], axis=1)
         return np.asarray(np.abs(bins).sum(axis=1) / self.ranked.total)
-
-
-@dataclass(frozen=True)
-class _ClassCells:
-    """Each class's probabilities in equal-width bins, those above the first bin one by one.
-
-    A row sums to one, so few of its probabilities are above the first bin. `row`, `cell` and
-    `gap` are (E,): such a probability, or minus one for the true class; a cell is class x bin.
-    What is left in the first bins is a product of counts and probabilities.
-    """
-
-    predictions: Predictions
-    row: Int
-    cell: Int
-    gap: Float
-
-    @classmethod
-    def of(cls, predictions: Predictions) -> "_ClassCells":
-        edges = equal_width_edges(N_BINS)
-        found: list[tuple[Int, Int, Float]] = []
-        for rows in row_chunks(predictions.n, predictions.n_classes):
-            p = predictions.probabilities(rows)
-            at, k = np.nonzero(p > edges[1])
-            found.append((at + rows.start, k * N_BINS + bin_index(p[at, k], edges), p[at, k]))
-            truth = predictions.labels[rows]
-            each = np.arange(truth.size)
-            cell = truth * N_BINS + bin_index(p[each, truth], edges)
-            found.append((each + rows.start, cell, np.full(truth.size, -1.0)))
-        return cls(predictions, *(np.concatenate(part) for part in zip(*found, strict=True)))
-
-    def ece(self, counts: Float) -> Float:
-        """Return the classwise ECE on resamples, (r,)."""
-        shape, total = (self.predictions.n_classes, N_BINS), counts[0].sum()
-        low = self._first_bins(counts)
-        out = np.empty(len(counts))
-        for r, drawn in enumerate(counts):
-            gaps = np.bincount(self.cell, drawn[self.row] * self.gap, shape[0] * shape[1])
-            gaps = gaps.reshape(shape)
-            gaps[:, 0] += low[r]
-            out[r] = np.abs(gaps).sum() / (total * shape[0])
-        return out
-
-    def _first_bins(self, counts: Float) -> Float:
-        """Return the sum of each class's probabilities within the first bin, (r, K)."""
-        edge = equal_width_edges(N_BINS)[1]
-        low = np.zeros((len(counts), self.predictions.n_classes))
-        for rows in row_chunks(self.predictions.n, self.predictions.n_classes):
-            p = self.predictions.probabilities(rows)
-            p[p > edge] = 0.0
-            low += counts[:, rows] @ p
-        return low

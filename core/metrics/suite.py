@@ -238,7 +238,7 @@ def _errors(
             prepared, method=config.smece, level=level, n_resamples=rounds
         ),
         "classwise_ece": lambda: estimates.classwise(
-            prepared, class_bins(predictions, n_bins=config.n_bins), level=level
+            prepared, predictions, n_bins=config.n_bins, level=level
         ),
     }
     found = {metric: make() for metric, make in makers.items() if metric in wanted}

@@ -134,10 +134,11 @@ def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
     skill = metrics["brier_skill"]
     share = fit.events / fit.n
     brier = None if metrics["brier"].value is None else metrics["brier"].value / 2
-    gained, said = "", extremes(source, found)
+    gained, why, said = "", "", extremes(source, found)
     if skill.value is not None:
-        gained = f"skill {points(skill.value, skill.low, skill.high)}{THIN}% "
-        gained += f"({span(skill.low, skill.high)})"
+        ends = span(skill.low, skill.high)
+        gained = f"skill {points(skill.value, skill.low, skill.high)}{THIN}%"
+        gained, why = (f"{gained} ({ends})", "") if ends else (gained, skill.reason)
     return (
         _fit_tile(
             "Calibration in the large",
@@ -174,7 +175,7 @@ def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
             "Brier score",
             three(brier),
             interval=gained,
-            note=f"over always saying {percent(share)}",
+            note=_noted(f"over always saying {percent(share)}", why),
             help="Mean squared distance between score and outcome. Its skill is the part that is "
             "saved over saying the prevalence of this set for every film.",
         ),

@@ -42,6 +42,18 @@ def run(capsys):
     return run
 
 
+def test_a_number_without_an_interval_is_printed_with_the_reason(run, tmp_path):
+    path = tmp_path / "rare.csv"
+    lines = [f"{int(k % 100 == 7)},{0.002 + k / 20_000:.6f}" for k in range(600)]
+    path.write_text("\n".join(["label,p", *lines]) + "\n")
+    code, out, _ = run(path, *FEW)
+    assert code == 0
+    line = {row.split()[0]: row for row in out.splitlines() if row.startswith("  ")}
+    assert "only 6 rows of the rarer outcome" in line["brier_skill"]
+    assert "a bin of 600 rows" not in line["mce"]
+    assert " to " in line["ece"]
+
+
 def test_json_on_stdout_is_one_object_and_nothing_else(run, npz):
     code, out, err = run(npz, "--json", "-", *FEW)
     report = json.loads(out)

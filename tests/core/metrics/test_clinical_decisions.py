@@ -402,6 +402,33 @@ def test_brier_skill_is_against_the_share_of_events():
     assert np.isnan(brier_skill(ranked(p, np.ones_like(y))))
 
 
+def test_skill_of_few_events_has_a_wider_interval_or_none():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 99, 1_000)
+
+    def skill(events):
+        y = np.arange(1_000) < events
+        found = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y.astype(np.int64))
+        ready = suite.prepare(found, 1, n_resamples=20, seed=0)
+        return clinical_scores(ready, level=0.95)["brier_skill"]
+
+    few = skill(9)
+    assert few.value is not None
+    assert (few.low, few.high) == (None, None)
+    assert few.reason.startswith("only 9 rows of the rarer outcome")
+    # 1 - B / V with the sums of squares written out, by the jackknife's spread of its influence
+    y = np.arange(1_000) < 10
+    squares = (p - y) ** 2
+    without = [
+        1 - (squares.sum() - squares[i]) / 999 / (v * (1 - v))
+        for i, v in ((i, (10 - y[i]) / 999) for i in range(1_000))
+    ]
+    error = np.sqrt(999 / 1_000 * ((without - np.mean(without)) ** 2).sum())
+    enough = skill(10)
+    # Student's quantile with 9 degrees of freedom is 2.262
+    assert enough.high - enough.value == pytest.approx(2.262 * error, rel=0.12)
+
+
 def test_interval_of_the_skill_is_that_of_the_bootstrap():
     p, y = rows(9, n=2_000)
     rng = np.random.default_rng(0)

@@ -6,12 +6,13 @@ from scipy import stats
 
 from core.configs import BinRule
 from core.metrics import binning, estimates, suite
-from core.metrics.classwise import class_bins
+from core.metrics.classwise import class_bins, redrawn_ece
 from core.metrics.intervals import (
     Resamples,
     basic,
     logit_interval,
     mean_interval,
+    newcombe,
     percentile,
     wilson,
 )
@@ -63,14 +64,26 @@ def test_wilson_at_the_ends():
 
 def test_basic_interval_mirrors_the_draws_around_the_value():
     draws = np.linspace(0.10, 0.20, 1001)
-    # deviations of the draws from 0.11 run from -0.01 + 2.5 % to 0.09 - 2.5 %
-    low, high = basic(0.12, draws, 0.95, centre=0.11, floor_q95=0.05)
-    assert low == pytest.approx(0.12 - (0.1975 - 0.11))
-    assert high == pytest.approx(0.12 - (0.1025 - 0.11))
-    # within the floor the true error may be 0; the interval always holds the value
+    # deviations of the draws from 0.19 run from -0.09 + 2.5 % to 0.01 - 2.5 %
+    low, high = basic(0.22, draws, 0.95, centre=0.19, floor_q95=0.005)
+    assert low == pytest.approx(0.22 - 0.0075)
+    assert high == pytest.approx(0.22 - (0.1025 - 0.19))
+    # the floor lowers it; half the width of the draws, 0.0475, is the least above the value
+    low, high = basic(0.12, draws, 0.95, centre=0.11, floor_q95=0.10)
+    assert (low, high) == pytest.approx((0.02, 0.12 + 0.0475))
+    # within the floor the true error may be 0
     assert basic(0.12, draws, 0.95, centre=0.11, floor_q95=0.12)[0] == 0.0
-    assert basic(0.12, draws + 0.5, 0.95, centre=0.11, floor_q95=0.0) == (0.0, 0.12)
-    assert basic(0.9, draws, 0.95, centre=0.3, floor_q95=0.0)[1] == 1.0
+    assert basic(0.9, draws + 0.5, 0.95, centre=0.0, floor_q95=0.0)[1] == pytest.approx(0.9475)
+    assert basic(0.98, draws, 0.95, centre=0.3, floor_q95=0.0)[1] == 1.0
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_intervals_of_errors_hold_the_value_and_grow_with_the_level(level):
+    ready = prepared(over_confident(400, 2))
+    for metric in ("ece", "rmsce", "ece_debiased", "ks", "smece"):
+        score = estimates.error_of(ready, metric, n_bins=15, level=level)[0]
+        wider = estimates.error_of(ready, metric, n_bins=15, level=level + 0.009)[0]
+        assert wider.low <= score.low <= score.value <= score.high <= wider.high
 
 
 def test_interval_of_a_mean_is_that_of_the_bootstrap_over_rows():
@@ -157,6 +170,30 @@ def test_gap_interval_does_not_vanish_when_every_row_came_true():
     # Wilson for 5 of 5: 1 - 3.8415 / 8.8415 = 0.5655 to 1
     assert (gap.gap, gap.low) == pytest.approx((-0.1, -0.1))
     assert gap.high == pytest.approx(0.9 - 0.565518, abs=1e-5)
+
+
+def test_gap_interval_is_wilsons_with_the_trials_that_give_the_variance_of_the_gap():
+    # all confidences alike: the gap varies as the share does, so the trials are the rows
+    found = Outcomes(np.full(200, 0.99), np.arange(200) >= 3)
+    gap = estimates.direction(prepared(found, 20_000), 0.95)
+    low, high = wilson(np.array(197), np.array(200), 0.95)
+    assert gap.low == pytest.approx(0.99 - high, abs=3e-4)
+    assert gap.high == pytest.approx(0.99 - low, abs=3e-4)
+
+
+def test_gap_interval_of_few_failures_leans_to_the_side_where_more_may_fail():
+    rng = np.random.default_rng(0)
+    confidence = 1 / (1 + np.exp(-np.abs(rng.normal(7.3, 4.0, 500))))
+    found = Outcomes(confidence, rng.random(500) < confidence)
+    gap = estimates.direction(prepared(found, 2_000), 0.95)
+    assert gap.high - gap.gap > 1.1 * (gap.gap - gap.low)
+
+
+def test_gap_interval_falls_back_on_the_rows_where_resamples_do_not_differ():
+    sure = Outcomes(np.array([0.0] * 5 + [1.0] * 5), np.arange(10) >= 5)
+    gap = estimates.direction(prepared(sure), 0.95)
+    low, high = wilson(np.array(5), np.array(10), 0.95)
+    assert (gap.low, gap.gap, gap.high) == pytest.approx((0.5 - high, 0.0, 0.5 - low))
 
 
 def test_gap_interval_is_normal_for_many_rows():
@@ -258,16 +295,39 @@ def test_intervals_hold_the_truth(power, n):
 
 
 def test_error_intervals_reach_as_far_as_the_gap_may():
-    # no error of this kind is smaller than |gap|; ACE may be, and reaches down by its floor
+    # no error of this kind is smaller than |gap|; ACE may be
     ready = prepared(over_confident(300, 3, power=1.15))
     gap = estimates.direction(ready, 0.95)
-    for metric in ("ece", "ece_em", "rmsce", "mce", "ks", "smece", "ece_sweep", "ece_debiased"):
-        score = estimates.error_of(ready, metric, n_bins=15, level=0.95)[0]
+    for metric in ("ece", "ece_em", "rmsce", "ks", "smece", "ece_sweep", "ece_debiased"):
+        score, floor = estimates.error_of(ready, metric, n_bins=15, level=0.95)
         assert score.high >= max(abs(gap.low), abs(gap.high)) - 1e-12
+        assert score.low <= max(0.0, score.value - floor.q95)
         assert "signed gap" in score.settings["interval"]
-    score, floor = estimates.error_of(ready, "ace", n_bins=15, level=0.95)
-    assert score.low <= max(0.0, score.value - floor.q95)
-    assert "lowered by the noise floor" in score.settings["interval"]
+
+
+@pytest.mark.parametrize("metric", ["mce", "ace"])
+def test_errors_that_ignore_the_size_of_bins_have_no_interval_where_one_is_small(metric):
+    rng = np.random.default_rng(0)
+    confidence = np.append(np.tile([0.3, 0.7], 200), [0.5, 0.5, 0.5])
+    rows = Outcomes(confidence, rng.random(403) < confidence)
+    score, floor = estimates.error_of(prepared(rows), metric, n_bins=5, level=0.95)
+    assert score.value is not None
+    assert floor.q95 > 0
+    assert (score.low, score.high) == (None, None)
+    assert "interval" not in score.settings
+    assert score.reason.startswith("a bin of 3 rows can decide it")
+    # 200 rows at 0.3 and at 0.7 lead to expect 60 of the rarer outcome
+    rows = Outcomes(confidence[:400], rows.correct[:400])
+    score = estimates.error_of(prepared(rows), metric, n_bins=5, level=0.95)[0]
+    assert score.low <= score.value <= score.high
+    assert score.reason == ""
+
+
+def test_a_bin_without_doubt_is_too_small_however_many_rows_it_has():
+    # 100 rows at 0.99: one of them is expected to fail
+    rows = Outcomes(np.append(np.full(100, 0.99), np.full(100, 0.5)), np.arange(200) != 3)
+    score = estimates.error_of(prepared(rows), "mce", n_bins=5, level=0.95)[0]
+    assert score.reason.startswith("a bin of 100 rows")
 
 
 def test_smece_of_resamples_is_that_of_their_rows():
@@ -299,12 +359,44 @@ def test_equal_mass_interval_uses_equal_mass_bins():
     assert "basic" in score.settings["interval"]
 
 
+def test_newcombe_bounds_are_where_hanley_and_mcneils_variance_just_rejects():
+    for area, positives, negatives in ((0.8, 5, 20), (0.95, 20, 500), (0.6, 10, 10)):
+        mean = (positives + negatives) / 2
+        for bound in newcombe(area, positives, negatives, 0.95):
+            # the variance as it is printed: Q1 = A / (2 - A), Q2 = 2 A^2 / (1 + A)
+            q1, q2 = bound / (2 - bound), 2 * bound**2 / (1 + bound)
+            spread = (mean - 1) * (q1 - bound**2) + (mean - 1) * (q2 - bound**2)
+            variance = (bound * (1 - bound) + spread) / (positives * negatives)
+            assert abs(area - bound) == pytest.approx(Z * variance**0.5, rel=1e-6)
+
+
+def test_newcombe_mirrors_and_is_open_where_nothing_is_out_of_order():
+    low, high = newcombe(0.8, 7, 30, 0.95)
+    mirrored = newcombe(0.2, 7, 30, 0.95)
+    assert (1 - mirrored[1], 1 - mirrored[0]) == pytest.approx((low, high))
+    low, high = newcombe(1.0, 3, 50, 0.95)
+    assert high == 1.0
+    assert 0.3 < low < 0.7
+    assert newcombe(1.0, 3, 50, 0.99)[0] < low
+
+
+def test_auroc_of_few_positives_is_as_wide_as_newcombes_interval():
+    rng = np.random.default_rng(0)
+    score = np.append(rng.random(5) * 0.05 + 0.9, rng.random(500))
+    few = Ranked.of(Outcomes(score, np.arange(505) < 5))
+    found = estimates.discrimination(few, 0.95, "label")["auroc"]
+    low, high = newcombe(found.value, 5, 500, 0.95)
+    assert found.low <= low < found.value < high <= found.high
+    assert "Newcombe" in found.settings["interval"]
+
+
 def test_rank_intervals_follow_the_rarer_outcome():
     # 3 positives above 50 negatives: both ranks are 1; Wilson for 3 of 3: 1 - 3.8415 / 6.8415
     apart = Ranked.of(Outcomes(np.linspace(0, 1, 53), np.arange(53) >= 50))
-    for score in estimates.discrimination(apart, 0.95, "label").values():
-        assert (score.value, score.high) == (1.0, 1.0)
-        assert score.low == pytest.approx(0.438503, abs=1e-6)
+    scores = estimates.discrimination(apart, 0.95, "label")
+    assert all((score.value, score.high) == (1.0, 1.0) for score in scores.values())
+    assert scores["auprc"].low == pytest.approx(0.438503, abs=1e-6)
+    assert scores["auroc"].low == pytest.approx(newcombe(1.0, 3, 50, 0.95)[0])
     # positives at ranks 1 and 3 from the top of 6: average precision (1 + 2/3) / 2 = 5/6
     mixed = Ranked.of(Outcomes(np.linspace(0.1, 0.6, 6), np.array([0, 0, 0, 1, 0, 1], dtype=bool)))
     score = estimates.discrimination(mixed, 0.95, "label")["auprc"]
@@ -314,19 +406,76 @@ def test_rank_intervals_follow_the_rarer_outcome():
     assert np.log(score.low / (1 - score.low)) == pytest.approx(np.log(5) - half)
 
 
+def guesses(n, k, seed=0):
+    rng = np.random.default_rng(seed)
+    logits, labels = rng.normal(size=(n, k)) * 4, rng.integers(0, k, n)
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
+
+
 def test_classwise_interval_mirrors_the_bootstrap_over_rows():
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(size=(800, 3)) * 4, rng.integers(0, 3, 800)
-    rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
+    rows = guesses(800, 3)
+    rng = np.random.default_rng(1)
     ready = suite.prepare(rows, None, n_resamples=500, seed=0)
-    score, floor = estimates.classwise(ready, class_bins(rows), level=0.95)
+    score, floor = estimates.classwise(ready, rows, n_bins=15, level=0.95)
     draws = []
     for _ in range(300):
         drawn = rng.integers(0, 800, 800)
-        again = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits[drawn], labels[drawn])
+        again = Predictions(
+            Task.MULTICLASS, ScoreKind.LOGITS, rows.scores[drawn], rows.labels[drawn]
+        )
         draws.append(class_bins(again).ece.mean())
     low, high = percentile(np.array(draws), 0.95)
-    expected = (2 * score.value - high, max(score.value, 2 * score.value - low))
-    assert (score.low, score.high) == pytest.approx(expected, abs=0.4 * np.std(draws))
+    half, spread = (high - low) / 2, np.std(draws)
+    expected = min(2 * score.value - high, score.value - floor.q95)
+    assert score.low == pytest.approx(expected, abs=0.4 * spread)
+    assert score.high == pytest.approx(
+        max(score.value + half, 2 * score.value - low), abs=0.4 * spread
+    )
     # labels are blind guesses here: far above what a calibrated model would show
     assert score.low > floor.q95 > floor.mean > 0
+
+
+def test_classwise_floor_redraws_the_classes_of_a_row_together():
+    # of two classes one gap is minus the other: the floor is that of one class alone
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    rows = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.PROBABILITIES,
+        np.column_stack([1 - p, p]),
+        (rng.random(300) < p).astype(int),
+    )
+    ready = suite.prepare(rows, None, n_resamples=1_000, seed=0)
+    floor = estimates.classwise(ready, rows, n_bins=15, level=0.95)[1]
+    single = suite.prepare(rows, 1, n_resamples=1_000, seed=0)
+    alone = estimates.binned(single, "ece", n_bins=15, level=0.95)[1]
+    assert floor.mean == pytest.approx(alone.mean, rel=0.04)
+    assert floor.q95 == pytest.approx(alone.q95, rel=0.06)
+
+
+def test_classwise_redraws_every_class_as_often_as_it_is_stated():
+    rows = guesses(60, 4)
+    bins = class_bins(rows).bins
+    drawn = redrawn_ece(rows, bins, 2_000, np.random.default_rng(0))
+    rng, p = np.random.default_rng(1), rows.probabilities(slice(None))
+    slow = []
+    for _ in range(2_000):
+        labels = np.array([rng.choice(4, p=row) for row in p])
+        slow.append(class_bins(Predictions(rows.task, rows.kind, rows.scores, labels)).ece.mean())
+    assert drawn.mean() == pytest.approx(np.mean(slow), rel=0.02)
+    assert drawn.std() == pytest.approx(np.std(slow), rel=0.08)
+
+
+def test_classwise_interval_is_the_same_for_the_same_seed_and_holds_the_value():
+    rows = guesses(150, 40, 3)
+    ready = [suite.prepare(rows, None, n_resamples=50, seed=seed) for seed in (0, 0, 1)]
+    first, again, other = (estimates.classwise(one, rows, n_bins=15, level=0.95) for one in ready)
+    assert first == again
+    assert first[1] != other[1]
+    assert first[0].low <= first[0].value <= first[0].high
+
+
+def test_classwise_draws_fewer_resamples_of_many_rows():
+    rows = guesses(2_500, 3)
+    ready = suite.prepare(rows, None, n_resamples=1_000, seed=0)
+    assert estimates.classwise(ready, rows, n_bins=15, level=0.95)[0].settings["resamples"] == 200

@@ -405,6 +405,16 @@ def test_a_film_next_to_zero_that_fits_is_counted_and_nothing_hangs_on_it():
     assert "no verdict" not in shown.sentence.text
 
 
+def test_a_skill_without_an_interval_says_why():
+    p = np.linspace(0.01, 0.3, 200)
+    few = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, (np.arange(200) % 40 == 39).astype(int))
+    shown = finding_view(source(), "Effusion", clinic_study.one_finding(few))
+    tile = next(tile for tile in shown.numbers if tile.label == "Brier score")
+    assert tile.interval.startswith("skill ")
+    assert "(" not in tile.interval
+    assert "only 5 rows of the rarer outcome" in tile.note
+
+
 def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
     rng = np.random.default_rng(2)
     true = rng.normal(0.0, 3.0, N // 2)

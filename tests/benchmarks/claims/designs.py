@@ -1,0 +1,157 @@
+"""Data that look like the product's subject, with the truth behind them, and the record of a rate.
+
+A design takes (rng, n) and returns stated probabilities p, outcomes y, and the probabilities q
+that y was drawn with: p (N,), y (N,) bool, q (N,). Designs of many classes return p (N, K),
+labels (N,) and q (N, K).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int, sigmoid
+
+SIZES = (200, 500, 1_000, 2_000, 10_000)
+COVERAGE, SIZE = (0.92, 0.98), (0.0, 0.06)  # what a rate should lie within
+Rng = np.random.Generator
+Claims = tuple[Float, Bool, Float]
+Classes = tuple[Float, Int, Float]
+
+
+class Row(NamedTuple):
+    """How often a claim held.
+
+    Attributes
+    ----------
+    claim, design : str
+        What is claimed, in words, and of which data.
+    rows : int
+        Rows of a data set.
+    rate : float
+        Coverage of an interval, or share of data sets in which a sentence was said wrongly.
+    sets : int
+        Data sets behind the rate; 0 where none had the claim.
+    note : str
+        The reason of a rate that is not as it should be, or what else must be known.
+    """
+
+    claim: str
+    design: str
+    rows: int
+    rate: float
+    sets: int
+    note: str = ""
+
+
+def generator(seed: int, number: int, *names: str | int) -> Rng:
+    """Return the random numbers of one data set; other names, other numbers."""
+    words = [int.from_bytes(str(name).encode()[-8:], "big") for name in names]
+    return np.random.default_rng([seed, number, *words])
+
+
+def _logit(p: Float) -> Float:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(p) - np.log1p(-p))
+
+
+def spread(temperature: float, wave: float = 0.0) -> Callable[[Rng, int], Claims]:
+    """Confidences of 0.5 + Beta(3, 1) / 2; truth cooled by T, with a wave whose errors cancel."""
+
+    def draw(rng: Rng, n: int) -> Claims:
+        p = 0.5 + rng.beta(3, 1, n) / 2
+        q = sigmoid(_logit(p) / temperature) + 2 * wave * np.sin(4 * np.pi * p) * (1 - p)
+        return p, rng.random(n) < q, q
+
+    return draw
+
+
+def saturated(temperature: float) -> Callable[[Rng, int], Claims]:
+    """Logits |N(7.3, 4)|: three quarters of the confidences above .99; truth cooled by T."""
+
+    def draw(rng: Rng, n: int) -> Claims:
+        logit = np.abs(rng.normal(7.3, 4.0, n))
+        p, q = sigmoid(logit), sigmoid(logit / temperature)
+        return p, rng.random(n) < q, q
+
+    return draw
+
+
+def rare(factor: float, share: float = 0.01) -> Callable[[Rng, int], Claims]:
+    """Risks Beta(1, 1 / share - 1), mean `share`, of which `factor` times as much is stated."""
+
+    def draw(rng: Rng, n: int) -> Claims:
+        q = rng.beta(1.0, 1.0 / share - 1.0, n)
+        return np.minimum(1.0, factor * q), rng.random(n) < q, q
+
+    return draw
+
+
+def classes(k: int, temperature: float) -> Callable[[Rng, int], Classes]:
+    """Softmax of K normal logits (spread 2; 4 from 100 classes on); truth cooled by T."""
+
+    def draw(rng: Rng, n: int) -> Classes:
+        logits = (4.0 if k >= 100 else 2.0) * rng.normal(size=(n, k))
+        p, q = softmax(logits), softmax(logits / temperature)
+        labels = (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+        return p, labels, q
+
+    return draw
+
+
+def softmax(logits: Float) -> Float:
+    """Return the softmax over the last axis."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+CONFIDENCES: dict[str, Callable[[Rng, int], Claims]] = {
+    "calibrated": spread(1.0),
+    "slight (T 1.15)": spread(1.15),
+    "strong (T 2)": spread(2.0),
+    "mixed (wave)": spread(1.0, 0.1),
+    "saturated, calibrated": saturated(1.0),
+    "saturated, T 1.15": saturated(1.15),
+}
+RISKS: dict[str, Callable[[Rng, int], Claims]] = {
+    "rare 1 %, calibrated": rare(1.0),
+    "rare 1 %, stated twice": rare(2.0),
+}
+CLASSES: dict[str, Callable[[Rng, int], Classes]] = {
+    f"K {k:,}, {name}": classes(k, temperature)
+    for k in (2, 10, 1_000)
+    for name, temperature in (("calibrated", 1.0), ("T 1.5", 1.5))
+}
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Return rates as Markdown: a line a claim and design, a column a number of rows."""
+    found = list(rows)
+    sizes = sorted({row.rows for row in found})
+    lines: dict[tuple[str, str], dict[int, Row]] = {}
+    for row in found:
+        lines.setdefault((row.claim, row.design), {})[row.rows] = row
+    head = " | ".join(f"{n:,} rows" for n in sizes)
+    out = [f"| claim | data | {head} |", "|---|---|" + "---|" * len(sizes)]
+    for (claim, design), cells in lines.items():
+        shown = " | ".join(_cell(cells.get(n)) for n in sizes)
+        out.append(f"| {claim} | {design} | {shown} |")
+    return "\n".join(out)
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return f"{row.rate:.2f}" if row.sets else "none"
+
+
+def outside(rows: Iterable[Row], limits: tuple[float, float]) -> str:
+    """Return the cells outside the limits as a Markdown list, each with its note."""
+    low, high = limits
+    lines = [
+        f"- {row.claim}, {row.design}, {row.rows:,} rows: {row.rate:.2f} of {row.sets}."
+        f"{' ' if row.note else ''}{row.note}"
+        for row in rows
+        if row.sets and not low <= round(row.rate, 2) <= high
+    ]
+    return "\n".join(lines) or "- none"
