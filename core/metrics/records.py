@@ -8,6 +8,7 @@ from core.errors import Notice
 
 Setting = str | int | float | bool | None
 VERDICTS = ("over_confident", "under_confident", "mixed", "sound", "could_be_chance")
+READINGS = ("opposite", "too_extreme", "too_timid", "cancel", "uneven")
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,22 @@ class Gap:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of VERDICTS, and its sentence."""
+    """One of VERDICTS, and its sentence.
+
+    Attributes
+    ----------
+    code, text : str
+        The verdict and its sentence.
+    p_value : float or None
+        Of the joint test of "calibrated"; None for many labels together.
+    reading : str
+        What makes a target mixed, one of READINGS; empty for the other verdicts.
+    """
 
     code: str
     text: str
+    p_value: float | None = None
+    reading: str = ""
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,8 @@ def diagram(
     bins = estimates.bin_table(prepared, n_bins, rule, level)
     gap = estimates.direction(prepared, level)
     words = CAME_TRUE.get(prepared.of, "it came true")
-    assert score.value is not None
-    judged = verdict(gap, bins, score.value, floor, came_true=words)
+    test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins))
+    judged = verdict(gap, bins, (score, floor), test, came_true=words)
     return TargetAudit(
         prepared.name, prepared.target, {metric: score}, {metric: floor}, gap, judged, bins
     )

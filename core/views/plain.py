@@ -285,8 +285,8 @@ def _helps(target: TargetAudit) -> Advice:
             "changes none of its answers."
         ),
         "mixed": (
-            "One knob for everything may not be enough, since it is too sure in some places and "
-            "not sure enough in others. Compare several corrections on pictures kept aside."
+            "One knob for everything may not be enough. Compare several corrections on pictures "
+            "kept aside."
         ),
         "sound": "Nothing needs to be done. Look again when the pictures change.",
         "could_be_chance": (
