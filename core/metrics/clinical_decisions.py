@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, Int
-from core.defaults import LEVEL, N_RESAMPLES, SEED
+from core.defaults import FALSE_ALARMS, LEVEL, N_RESAMPLES, SEED
 from core.errors import UsageError
 from core.metrics.binning import bin_index
+from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.metrics.records import Score, Setting
 
@@ -141,6 +142,8 @@ class Bands:
         Mean stated risk and share of events.
     ci_low, ci_high : float64
         Wilson interval of the share.
+    least, most : float64
+        Its exact interval, corrected for all bands: a stated risk beyond it is wrong.
     """
 
     low: Float
@@ -151,9 +154,13 @@ class Bands:
     share: Float
     ci_low: Float
     ci_high: Float
+    least: Float
+    most: Float
 
 
-def bands(p: Float, y: Bool, edges: Sequence[float] = EDGES, level: float = LEVEL) -> Bands:
+def bands(
+    p: Float, y: Bool, edges: Sequence[float] = EDGES, level: float = LEVEL, *, looks: int = 1
+) -> Bands:
     """Return what became of the rows in each band of stated risk.
 
     Parameters
@@ -166,6 +173,8 @@ def bands(p: Float, y: Bool, edges: Sequence[float] = EDGES, level: float = LEVE
         B + 1 ascending edges; the first 0, the last 1.
     level : float
         Of the intervals.
+    looks : int
+        Findings whose bands are looked at together.
     """
     ends = np.asarray(edges, dtype=np.float64)
     index, size = bin_index(p, ends), len(ends) - 1
@@ -174,7 +183,9 @@ def bands(p: Float, y: Bool, edges: Sequence[float] = EDGES, level: float = LEVE
     rows = np.where(count > 0, count, np.nan)
     low, high = wilson(events, count, level)
     mean = np.bincount(index, p, minlength=size) / rows
-    return Bands(ends[:-1], ends[1:], count, events, mean, events / rows, low, high)
+    looks *= max(int(np.count_nonzero(count)), 1)
+    sure = exact_interval(events, count, 1.0 - FALSE_ALARMS / looks)
+    return Bands(ends[:-1], ends[1:], count, events, mean, events / rows, low, high, *sure)
 
 
 def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:

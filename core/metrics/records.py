@@ -181,6 +181,8 @@ class ClassRow:
     ece : float or None
         Equal-width ECE of this class's probability over all rows; None where the file holds no
         class scores.
+    p_value : float or None
+        Of the gap, corrected for looking at all classes (Holm).
     """
 
     name: str
@@ -191,3 +193,4 @@ class ClassRow:
     accuracy: float | None
     gap: Gap | None
     ece: float | None
+    p_value: float | None = None

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.arrays import Float
 from core.configs import AuditConfig, BinRule
 from core.defaults import HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
@@ -17,8 +18,10 @@ from core.metrics.classwise import class_bins
 from core.metrics.clinical_curve import ERRORS
 from core.metrics.clinical_estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.estimates import Estimate, Prepared
+from core.metrics.exact import binomial_test
 from core.metrics.intervals import Resamples, wilson
 from core.metrics.notices import infinite_rows, nll_reason, notices
+from core.metrics.null_test import holm
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, Gap, Score, Setting, TargetAudit
@@ -300,7 +303,8 @@ def class_gaps(
         Not multi-label: there each label has an audit of its own.
     level : float
         Of the intervals: mean confidence minus Wilson's interval of the accuracy, so the
-        confidences are taken as given.
+        confidences are taken as given. Each is of its class alone; the p-values are corrected
+        for looking at all classes.
     n_bins : int
         Bins of the classwise ECE.
 
@@ -317,7 +321,8 @@ def class_gaps(
     low, high = wilson(right, answered, level)
     full = predictions.task is not Task.TOP_LABEL
     errors = class_bins(predictions, n_bins=n_bins).ece if full else None
-    table = []
+    sums = (np.asarray(part, dtype=np.float64) for part in (answered, right, stated))
+    table, p_values = [], _class_tests(*sums)
     for index, name in enumerate(predictions.class_names):
         n = int(answered[index])
         sure, share, gap = None, None, None
@@ -326,4 +331,15 @@ def class_gaps(
             gap = Gap(sure - share, float(sure - high[index]), float(sure - low[index]))
         error = None if errors is None else float(errors[index])
         table.append(ClassRow(name, index, int(labelled[index]), n, sure, share, gap, error))
-    return tuple(table)
+    return tuple(
+        row if row.gap is None else replace(row, p_value=p)
+        for row, p in zip(table, p_values, strict=True)
+    )
+
+
+def _class_tests(answered: Float, right: Float, stated: Float) -> tuple[float, ...]:
+    """Return the p-value of each class's gap, corrected for the classes that were answered."""
+    given = answered > 0
+    mean = np.clip(stated[given] / answered[given], 0.0, 1.0)
+    corrected = iter(holm(binomial_test(right[given], answered[given], mean).tolist()))
+    return tuple(next(corrected) if one else 1.0 for one in given)

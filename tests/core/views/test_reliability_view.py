@@ -127,6 +127,7 @@ def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_
     card = view.figures["reliability"]
     assert "92.4\u202f%" in card.alt
     assert "Bin 0.60 to 0.80: 180 images, says 70.0\u202f%, right 60.0\u202f%" in card.alt
+    assert card.explanation.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
     assert card.caption.startswith("n = 1\u202f000, 5 equal-width bins (lo, hi], Wilson 95\u202f%")
     assert card.caption.endswith("test split, file digest fe3cdd9e")
     assert [row[2] for row in card.table.rows] == [20, 180, 800]
