@@ -4,6 +4,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from core.defaults import FALSE_ALARMS
 from core.figures.numbers import count, percent, points, span
 from core.figures.text import safe, short
 from core.figures.theme import Theme, Tone, axis, layout
@@ -13,11 +14,11 @@ ROW_PX = 23
 Drawn = tuple[ClassRow, Gap]
 
 
-def gap_tone(gap: Gap) -> Tone:
-    """Return over or under where the interval leaves zero, else few: could be chance."""
-    if gap.low > 0.0:
-        return "over"
-    return "under" if gap.high < 0.0 else "few"
+def gap_tone(row: ClassRow) -> Tone:
+    """Return over or under where the gap is beyond chance among all classes, else few."""
+    if row.gap is None or row.p_value is None or row.p_value > FALSE_ALARMS:
+        return "few"
+    return "over" if row.gap.gap > 0.0 else "under"
 
 
 def class_gaps(rows: tuple[ClassRow, ...], theme: Theme) -> go.Figure:
@@ -44,7 +45,7 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme) -> go.Figure:
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     tones: tuple[Tone, ...] = ("few", "under", "over")
     for tone in tones:
-        at = [i for i, (_, gap) in enumerate(drawn) if gap_tone(gap) == tone]
+        at = [i for i, (row, _) in enumerate(drawn) if gap_tone(row) == tone]
         if at:
             figure.add_trace(_points(drawn, at, tone, theme))
     return figure

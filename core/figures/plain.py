@@ -14,7 +14,8 @@ NARROW = 0.10  # an interval at most this wide that holds what was said fits, as
 class Group:
     """Answers of similar certainty; fractions, `low` and `high` the Wilson interval of `right`.
 
-    `name` and `range` are our own words; without answers (n = 0) the shares are NaN.
+    `name` and `range` are our own words; without answers (n = 0) the shares are NaN. `least` and
+    `most` are the wider interval that what was said must leave to be called wrong.
     """
 
     name: str
@@ -24,15 +25,18 @@ class Group:
     right: float
     low: float
     high: float
+    least: float
+    most: float
 
     @property
     def tone(self) -> Tone:
-        """Over or under where the interval excludes what was said, sound where it is narrow."""
-        if self.n and self.says > self.high:
+        """Over or under where what was said is beyond chance, sound where that is known well."""
+        if self.n and self.says > self.most:
             return "over"
-        if self.n and self.says < self.low:
+        if self.n and self.says < self.least:
             return "under"
-        return "sound" if self.n and self.high - self.low <= NARROW else "few"
+        fits = self.n and self.low <= self.says <= self.high
+        return "sound" if fits and self.high - self.low <= NARROW else "few"
 
 
 def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "right") -> go.Figure:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, Int
-from core.defaults import LEVEL
+from core.defaults import FALSE_ALARMS, LEVEL
 from core.errors import UsageError
 from core.metrics.binning import bin_index
 from core.metrics.design_effect import design_effect, of_rows
+from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.metrics.records import Score, Setting
 from core.predictions import INDEPENDENT, Extents
@@ -134,8 +135,8 @@ def _difference(
     n, level = of
     a, b = wins / n, losses / n
     rows = n / effect
-    a_low, a_high = clopper_pearson(a * rows, rows, level)
-    b_low, b_high = clopper_pearson(b * rows, rows, level)
+    a_low, a_high = exact_interval(a * rows, rows, level)
+    b_low, b_high = exact_interval(b * rows, rows, level)
     with np.errstate(divide="ignore", invalid="ignore"):
         together = np.sqrt(a / (1.0 - a) * b / (1.0 - b))
     together = np.where((a < 1.0) & (b < 1.0), np.minimum(together, 1.0), 0.0)
@@ -149,20 +150,6 @@ def _difference(
         value - joined(a - a_low, weight * (b_high - b)),
         value + joined(a_high - a, weight * (b - b_low)),
     )
-
-
-def clopper_pearson(k: Float, n: Float, level: float) -> tuple[Float, Float]:
-    """Return Clopper and Pearson's interval of k successes in n > 0 trials, (...) each.
-
-    Numbers need not be whole: rows divided by a design effect are not.
-    """
-    from scipy.special import betaincinv  # a tenth of a second, which readers do not pay
-
-    tail = (1.0 - level) / 2
-    fewer, more = np.maximum(k, 1e-12), np.maximum(n - k, 1e-12)
-    low = np.where(k > 0.0, betaincinv(fewer, n - k + 1.0, tail), 0.0)
-    high = np.where(k < n, betaincinv(k + 1.0, more, 1.0 - tail), 1.0)
-    return low, high
 
 
 @dataclass(frozen=True)
@@ -179,6 +166,8 @@ class Bands:
         Mean stated risk and share of events.
     ci_low, ci_high : float64
         Wilson interval of the share.
+    least, most : float64
+        Its exact interval, corrected for all bands: a stated risk beyond it is wrong.
     """
 
     low: Float
@@ -189,6 +178,8 @@ class Bands:
     share: Float
     ci_low: Float
     ci_high: Float
+    least: Float
+    most: Float
 
 
 def bands(
@@ -198,6 +189,7 @@ def bands(
     level: float = LEVEL,
     *,
     extents: Extents = INDEPENDENT,
+    looks: int = 1,
 ) -> Bands:
     """Return what became of the rows in each band of stated risk.
 
@@ -213,6 +205,8 @@ def bands(
         Of the intervals.
     extents : Extents
         Groups and weights; the rows of a band are divided by its design effect then.
+    looks : int
+        Findings whose bands are looked at together.
     """
     ends = np.asarray(edges, dtype=np.float64)
     index, size = bin_index(p, ends), len(ends) - 1
@@ -224,8 +218,11 @@ def bands(
     )
     rows = np.where(total > 0.0, total, np.nan)
     effect = np.array([_effect_within(y, index == i, extents) for i in range(size)])
-    low, high = wilson(happened / effect, total / effect, level)
-    return Bands(ends[:-1], ends[1:], count, events, stated / rows, happened / rows, low, high)
+    trials = happened / effect, total / effect
+    looks *= max(int(np.count_nonzero(count)), 1)
+    intervals = *wilson(*trials, level), *exact_interval(*trials, 1.0 - FALSE_ALARMS / looks)
+    mean, share = stated / rows, happened / rows
+    return Bands(ends[:-1], ends[1:], count, events, mean, share, *intervals)
 
 
 def _effect_within(hits: Bool, rows: Bool, extents: Extents) -> float:

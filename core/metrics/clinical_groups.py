@@ -13,6 +13,7 @@ import numpy as np
 from core.arrays import Bool, Float
 from core.defaults import FEW_EVENTS, LEVEL, N_BINS, N_RESAMPLES, SEED
 from core.metrics import estimates
+from core.metrics.binning import equal_width_cuts
 from core.metrics.clinical_fit import Recalibration, recalibration
 from core.metrics.design_effect import of_rows
 from core.metrics.estimates import Prepared
@@ -62,6 +63,8 @@ class Subgroup:
         ECE over equal-width bins with interval, and what a calibrated score would show.
     too_few : bool
         Fewer than FEW_EVENTS events or non-events: too few to judge a curve by.
+    p_value : float
+        Of the joint test of "calibrated", of this group by itself.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Subgroup:
     ece: Score
     floor: Floor
     too_few: bool
+    p_value: float
 
 
 def too_few(n: int, events: int) -> bool:
@@ -172,5 +176,7 @@ def subgroups(
         resamples = resamples_of(ranked, n_resamples, SEED)
         prepared = Prepared(name, 1, "subgroup", resamples, n_resamples, SEED)
         ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
-        found.append(Subgroup(name, fit, ece, floor, too_few(fit.n, fit.events)))
+        test = prepared.null.test(equal_width_cuts(prepared.ranked, N_BINS))
+        few = too_few(fit.n, fit.events)
+        found.append(Subgroup(name, fit, ece, floor, few, test.p_value))
     return tuple(found)

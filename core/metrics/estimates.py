@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from core.metrics.intervals import (
     percentile,
     wilson,
 )
+from core.metrics.null_test import Null
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auprc, auroc, auroc_error
 from core.metrics.records import BinTable, Floor, Gap, GroupSummary, Score, Setting
@@ -82,6 +84,11 @@ class Prepared:
     def ranked(self) -> Ranked:
         """The sorted rows."""
         return self.resamples.ranked
+
+    @cached_property
+    def null(self) -> Null:
+        """What the joint test of the verdict reads, whatever the bins."""
+        return Null(self.resamples)
 
     def settings(self, interval: str) -> dict[str, Setting]:
         """Return the settings that every score of this target carries."""

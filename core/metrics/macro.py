@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.defaults import FALSE_ALARMS
+from core.metrics.null_test import holm
 from core.metrics.records import (
     BinTable,
     Floor,
@@ -24,8 +26,9 @@ CODES = {
     "under_confident": "under-confident",
     "mixed": "mixed",
     "sound": "sound",
-    "could_be_chance": "too small to tell",
+    "could_be_chance": "could be chance",
 }
+DETECTED = ("over_confident", "under_confident", "mixed")
 
 
 def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
@@ -111,12 +114,31 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
 
 
 def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
-    """Say how many labels got which verdict; the code is that of the most frequent one."""
-    counts = Counter(label.verdict.code for label in labels)
+    """Say how many labels got which verdict, corrected for looking at all of them.
+
+    The code is that of the most frequent one.
+    """
+    counts = Counter(corrected_codes(labels))
     listed = [f"{counts[code]} {words}" for code, words in CODES.items() if counts[code]]
     code = counts.most_common(1)[0][0]
-    many = "label" if len(labels) == 1 else "labels"
-    return Verdict(code, f"Of {len(labels)} {many}: {', '.join(listed)}.")
+    if len(labels) == 1:
+        return Verdict(code, f"Of 1 label: {listed[0]}.")
+    looks = f"corrected for looking at {len(labels)} labels (Holm)"
+    return Verdict(code, f"Of {len(labels)} labels: {', '.join(listed)}, {looks}.")
+
+
+def corrected_codes(labels: Sequence[TargetAudit]) -> tuple[str, ...]:
+    """Return the verdict of each label after Holm's correction for looking at all of them.
+
+    What the joint test of one label detects, but not the corrected one, could be chance.
+    """
+    p_values = holm([label.verdict.p_value or 0.0 for label in labels])
+    return tuple(
+        "could_be_chance"
+        if p > FALSE_ALARMS and label.verdict.code in DETECTED
+        else label.verdict.code
+        for label, p in zip(labels, p_values, strict=True)
+    )
 
 
 def _no_bins() -> BinTable:

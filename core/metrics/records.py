@@ -8,6 +8,7 @@ from core.errors import Notice
 
 Setting = str | int | float | bool | None
 VERDICTS = ("over_confident", "under_confident", "mixed", "sound", "could_be_chance")
+READINGS = ("opposite", "too_extreme", "too_timid", "cancel", "uneven")
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,22 @@ class Gap:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of VERDICTS, and its sentence."""
+    """One of VERDICTS, and its sentence.
+
+    Attributes
+    ----------
+    code, text : str
+        The verdict and its sentence.
+    p_value : float or None
+        Of the joint test of "calibrated"; None for many labels together.
+    reading : str
+        What makes a target mixed, one of READINGS; empty for the other verdicts.
+    """
 
     code: str
     text: str
+    p_value: float | None = None
+    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -201,6 +214,8 @@ class ClassRow:
     ece : float or None
         Equal-width ECE of this class's probability over all rows; None where the file holds no
         class scores.
+    p_value : float or None
+        Of the gap, corrected for looking at all classes (Holm).
     """
 
     name: str
@@ -211,3 +226,4 @@ class ClassRow:
     accuracy: float | None
     gap: Gap | None
     ece: float | None
+    p_value: float | None = None

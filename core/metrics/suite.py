@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.arrays import Float
 from core.configs import AuditConfig, BinRule
 from core.defaults import HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
@@ -16,11 +17,14 @@ from core.metrics import METRICS, estimates, macro
 from core.metrics.classwise import class_bins
 from core.metrics.clinical_curve import ERRORS
 from core.metrics.clinical_estimates import SCORES, clinical_scores, curve_estimates
+from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import Estimate, Prepared
+from core.metrics.exact import binomial_test
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.intervals import wilson
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
+from core.metrics.null_test import holm
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, Gap, Score, Setting, TargetAudit
@@ -115,8 +119,8 @@ def diagram(
     bins = estimates.bin_table(prepared, n_bins, rule, level)
     gap = estimates.direction(prepared, level)
     words = CAME_TRUE.get(prepared.of, "it came true")
-    assert score.value is not None
-    judged = verdict(gap, bins, score.value, floor, came_true=words)
+    test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins))
+    judged = verdict(gap, bins, (score, floor), test, came_true=words)
     scores, floors, groups = {metric: score}, {metric: floor}, prepared.groups
     return TargetAudit(prepared.name, prepared.target, scores, floors, gap, judged, bins, groups)
 
@@ -317,7 +321,8 @@ def class_gaps(
         Not multi-label: there each label has an audit of its own.
     level : float
         Of the intervals: mean confidence minus Wilson's interval of the accuracy, so the
-        confidences are taken as given.
+        confidences are taken as given. Each is of its class alone; the p-values are corrected
+        for looking at all classes.
     n_bins : int
         Bins of the classwise ECE.
 
@@ -327,20 +332,47 @@ def class_gaps(
         One a class, in the order of the file.
     """
     rows, k = predictions.rows, predictions.n_classes
-    answered = np.bincount(rows.predicted, minlength=k)
-    right = np.bincount(rows.predicted, rows.correct, minlength=k)
-    stated = np.bincount(rows.predicted, rows.confidence, minlength=k)
+    weights = predictions.extents.weights
+    weights = np.ones(predictions.n) if weights is None else weights
+    counted = np.bincount(rows.predicted, minlength=k)
+    answered, right, stated = (
+        np.bincount(rows.predicted, weights * values, k)
+        for values in (1.0, rows.correct, rows.confidence)
+    )
     labelled = np.bincount(predictions.labels, minlength=k)
-    low, high = wilson(right, answered, level)
+    effect = _effect_by_class(predictions)
+    low, high = wilson(right / effect, answered / effect, level)
     full = predictions.task is not Task.TOP_LABEL
     errors = class_bins(predictions, n_bins=n_bins).ece if full else None
-    table = []
+    sums = (part / effect for part in (answered, right, stated))
+    table, p_values = [], _class_tests(*sums)
     for index, name in enumerate(predictions.class_names):
-        n = int(answered[index])
+        n, weight = int(counted[index]), answered[index]
         sure, share, gap = None, None, None
-        if n:
-            sure, share = float(stated[index] / n), float(right[index] / n)
+        if weight > 0.0:
+            sure, share = float(stated[index] / weight), float(right[index] / weight)
             gap = Gap(sure - share, float(sure - high[index]), float(sure - low[index]))
         error = None if errors is None else float(errors[index])
         table.append(ClassRow(name, index, int(labelled[index]), n, sure, share, gap, error))
-    return tuple(table)
+    return tuple(
+        row if row.gap is None else replace(row, p_value=p)
+        for row, p in zip(table, p_values, strict=True)
+    )
+
+
+def _effect_by_class(predictions: Predictions) -> Float:
+    """Return the design effect of the accuracy among the answers of each class, (K,)."""
+    effect, rows, extents = np.ones(predictions.n_classes), predictions.rows, predictions.extents
+    if not extents.independent:
+        for k in np.unique(rows.predicted).tolist():
+            own = rows.predicted == k
+            effect[k] = design_effect(rows.correct[own], of_rows(extents, own))
+    return effect
+
+
+def _class_tests(answered: Float, right: Float, stated: Float) -> tuple[float, ...]:
+    """Return the p-value of each class's gap, corrected for the classes that were answered."""
+    given = answered > 0
+    mean = np.clip(stated[given] / answered[given], 0.0, 1.0)
+    corrected = iter(holm(binomial_test(right[given], answered[given], mean).tolist()))
+    return tuple(next(corrected) if one else 1.0 for one in given)

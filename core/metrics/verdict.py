@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from core.arrays import Bool
-from core.defaults import MIXED_SHARE, SOUND_FLOOR
-from core.metrics.records import BinTable, Floor, Gap, Verdict
+from core.arrays import Bool, Float
+from core.defaults import FALSE_ALARMS, MIXED_SHARE, SOUND_POWER
+from core.metrics.null_test import NullTest
+from core.metrics.records import BinTable, Floor, Gap, Score, Verdict
+
+MATERIAL = "logits off by 15 % or odds off by a fifth"  # MATERIAL_TEMPERATURE and MATERIAL_ODDS
 
 
 def points(value: float) -> str:
@@ -26,7 +29,9 @@ def share(value: float) -> str:
     return whole
 
 
-def verdict(gap: Gap, bins: BinTable, ece: float, floor: Floor, *, came_true: str) -> Verdict:
+def verdict(
+    gap: Gap, bins: BinTable, error: tuple[Score, Floor], test: NullTest, *, came_true: str
+) -> Verdict:
     """Judge one target.
 
     Parameters
@@ -35,59 +40,96 @@ def verdict(gap: Gap, bins: BinTable, ece: float, floor: Floor, *, came_true: st
         Signed gap with its interval.
     bins : BinTable
         The bins of the diagram.
-    ece : float
-        ECE over these bins.
-    floor : Floor
-        Its noise floor.
+    error : (Score, Floor)
+        ECE over these bins and its noise floor.
+    test : NullTest
+        The joint test of "calibrated".
     came_true : str
         Words for an outcome, for example ``it is right``.
 
     Returns
     -------
     Verdict
-        The interval of the gap excludes 0: over_confident or under_confident, but mixed when bins
-        of the opposite sign, each beyond its band, hold at least a fifth of the rows. It holds 0:
-        mixed when the ECE exceeds the floor's q95; else sound when that is small enough to tell,
-        otherwise could_be_chance.
+        The test finds the gap: over_confident or under_confident, but mixed when bins of the
+        opposite sign, each beyond chance after correction for all bins, hold at least a fifth of
+        the rows. It finds the slope or the ECE alone: mixed. It finds nothing: sound where it
+        would have found a material miscalibration, otherwise could_be_chance.
     """
-    if gap.low > 0 or gap.high < 0:
-        code, opening = _one_sided(gap, bins)
+    if test.gap <= FALSE_ALARMS:
+        code, reading, opening = _one_sided(gap, bins, test)
+    elif test.p_value <= FALSE_ALARMS:
+        code, (reading, opening) = "mixed", _uneven(gap, bins, error, test)
     else:
-        code, opening = _undecided(gap, ece, floor)
-    return Verdict(code, f"{opening} {fullest_bin(bins, came_true)}")
+        code, reading, opening = _within_chance(gap, error, test)
+    return Verdict(code, f"{opening} {fullest_bin(bins, came_true)}", test.p_value, reading)
 
 
-def _one_sided(gap: Gap, bins: BinTable) -> tuple[str, str]:
+def _one_sided(gap: Gap, bins: BinTable, test: NullTest) -> tuple[str, str, str]:
     over = gap.gap > 0
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = f"by {points(abs(gap.gap))} points ({points(low)} to {points(high)})"
+    if low <= 0:
+        size += ", beyond chance all the same where outcomes follow the claims"
     word = "over" if over else "under"
-    against = _rows(bins, bins.accuracy > bins.band_high if over else bins.accuracy < bins.band_low)
+    against = _rows(bins, beyond_chance(bins, test.bins, over=not over))
     if against >= MIXED_SHARE:
         other = "under" if over else "over"
-        return "mixed", (
+        return (
+            "mixed",
+            "opposite",
             f"Mixed: {word}-confident {size} on average, but {other}-confident "
-            f"in bins that hold {share(against)} % of the rows."
+            f"in bins beyond chance that hold {share(against)} % of the rows.",
         )
-    return f"{word}_confident", f"{word.capitalize()}-confident {size}."
+    return f"{word}_confident", "", f"{word.capitalize()}-confident {size}."
 
 
-def _undecided(gap: Gap, ece: float, floor: Floor) -> tuple[str, str]:
-    shown = f"the signed gap is {points(gap.gap)} points ({points(gap.low)} to {points(gap.high)})"
-    if ece > floor.q95:
-        return "mixed", (
-            f"Mixed: {shown}, so errors of both signs cancel, but ECE is {points(ece)} points "
-            f"where chance alone explains up to {points(floor.q95)}."
+def beyond_chance(bins: BinTable, p_values: Float, *, over: bool) -> Bool:
+    """Return which bins state too much, or too little, by p-values corrected for all bins."""
+    side = bins.accuracy < bins.confidence if over else bins.accuracy > bins.confidence
+    return np.asarray(side & (p_values <= FALSE_ALARMS))
+
+
+def _uneven(
+    gap: Gap, bins: BinTable, error: tuple[Score, Floor], test: NullTest
+) -> tuple[str, str]:
+    """Return what is off though the signed gap is not beyond chance, and its sentence."""
+    shown = f"Mixed: {_signed(gap)}"
+    if test.slope <= FALSE_ALARMS:
+        extreme = test.steepness > 0
+        word, much = ("extreme", "more") if extreme else ("timid", "less")
+        reading = f"too_{word}"
+        return reading, f"{shown}, but its claims are too {word}: they spread {much} than outcomes."
+    off = f"ECE is {points(error[0].value or 0.0)} points"
+    chance = f"where chance alone explains up to {points(error[1].q95)}"
+    if all(beyond_chance(bins, test.bins, over=side).any() for side in (True, False)):
+        return "cancel", f"{shown}, so errors of both signs cancel, but {off} {chance}."
+    return "uneven", f"{shown}, but {off} {chance}."
+
+
+def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tuple[str, str, str]:
+    value, floor = error[0].value or 0.0, error[1]
+    chance = f"within what chance explains (up to {points(floor.q95)})"
+    if value > floor.q95:
+        chance = f"beyond {points(floor.q95)}, as in 5 of 100 calibrated sets"
+    shown = f"{_signed(gap)}, and ECE of {points(value)} points is {chance}"
+    alone = ""
+    if gap.low > 0 or gap.high < 0:
+        often = f"{100 * (1.0 - error[0].level):.3g}"
+        alone = (
+            f" The interval of the gap leaves 0 out by itself, as in {often} of 100 "
+            "calibrated sets."
         )
-    if floor.q95 <= SOUND_FLOOR:
-        return "sound", (
-            f"Sound: {shown}, and ECE of {points(ece)} points is within what chance explains "
-            f"(up to {points(floor.q95)})."
-        )
-    return "could_be_chance", (
-        f"Could be chance: too few rows to tell; {shown}, and ECE of {points(ece)} points is "
-        f"within what chance explains (up to {points(floor.q95)})."
+    if test.power >= SOUND_POWER:
+        return "sound", "", f"Sound: {shown}; {MATERIAL} would have shown.{alone}"
+    return (
+        "could_be_chance",
+        "",
+        f"Could be chance: {shown}; too few rows to tell, {MATERIAL} need not have shown.{alone}",
     )
+
+
+def _signed(gap: Gap) -> str:
+    return f"the signed gap is {points(gap.gap)} points ({points(gap.low)} to {points(gap.high)})"
 
 
 def _rows(bins: BinTable, chosen: Bool) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from core.defaults import FEW_EVENTS
+from core.defaults import FALSE_ALARMS, FEW_EVENTS
 from core.figures.clinic import finding as draw_finding
 from core.figures.clinic import reading
 from core.figures.marks import filled
@@ -121,7 +121,8 @@ def findings_view(
 
 def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
     n = len(found.events)
-    tones = [tables.top_tone(found.bins[k]) for k in told]
+    every = tables.top_tones(found)
+    tones = [every[k] for k in told]
     over, under = tones.count("over"), tones.count("under")
     if not told:
         return Sentence(
@@ -137,7 +138,7 @@ def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
         return Sentence(
             (
                 Part(f"In none of {n} findings can be told that {films} "),
-                Part("more or less often than the model says."),
+                Part(f"more or less often than the model says{_looks(len(told))}."),
             )
         )
     first, second = ("over", "under") if over else ("under", "over")
@@ -153,8 +154,12 @@ def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
         parts += [Part(f", in {counts[second]} "), Part(words[second], tone_of[second])]
     left = n - over - under
     rest = f"; in the rest it keeps its word, or there are too few {source.films} to tell."
-    parts.append(Part(rest if left else "."))
+    parts += [Part(_looks(len(told))), Part(rest if left else ".")]
     return Sentence(tuple(parts))
+
+
+def _looks(findings: int) -> str:
+    return f", corrected for looking at {findings} findings (Holm)" if findings > 1 else ""
 
 
 def _tiles(source: Source, found: Findings, *, plain: bool) -> tuple[Tile, ...]:
@@ -249,7 +254,7 @@ def _together(source: Source, found: Findings, ranked: Sequence[int]) -> FigureC
     return FigureCard(
         "findings_bins",
         TITLE,
-        explanation(),
+        explanation(found),
         partial(draw_finding, found.bins[first], found.few(first)),
         f"The bins of {len(ranked)} findings.",
         _bin_rows(source, found, ranked),
@@ -277,9 +282,16 @@ def _bin_rows(source: Source, found: Findings, which: Sequence[int]) -> Table:
     return sourced(Table(BIN_COLUMNS, tuple(rows)), source)
 
 
-def explanation() -> str:
+def explanation(found: Findings) -> str:
     """Return what stands beside the title of the small diagrams."""
+    judged = [len(filled(bins)) for k, bins in enumerate(found.bins) if not found.few(k)]
+    chance = ""
+    if judged:
+        chance = (
+            f"; of {count(sum(judged))} dots of a perfect model about "
+            f"{FALSE_ALARMS * sum(judged):.0f} would be coloured by chance"
+        )
     return (
         f"{MASS_BINS} equal-mass bins, Wilson 95{THIN}%, log-odds axes so that rare findings are "
-        "not squeezed into a corner"
+        f"not squeezed into a corner{chance}"
     )

@@ -23,6 +23,7 @@ from core.views.records import Column, FigureCard, Part, Sentence, Swatch, Table
 
 FEW_FILMS = 20  # in a band: below it no picture of 100 is made from it
 NARROW = 0.10
+NARROW_ODDS = 2.0
 RISK = "This is not the patient’s risk."
 KEY = (
     Swatch("says more than it should", "over", "dot"),
@@ -142,19 +143,26 @@ def elsewhere(found: Bands, here: float, there: float) -> Bands:
     """Return what the bands would hold at another prevalence, if only that changes."""
     if not 0.0 < here < 1.0:
         return found
-    moved = [shifted(part, here, there) for part in (found.share, found.ci_low, found.ci_high)]
+    shares = (found.share, found.ci_low, found.ci_high, found.least, found.most)
+    moved = [shifted(part, here, there) for part in shares]
     return Bands(found.low, found.high, found.count, found.events, found.mean, *moved)
 
 
 def band_tone(found: Bands, i: int) -> Tone:
-    """Return over or under where the interval of what was found excludes what is said."""
+    """Return over or under where what is said is beyond chance among all bands.
+
+    Sound is what fits an interval that is narrow in points and in odds: a risk of 1 % of which
+    twice as much is said must not seem to be kept.
+    """
     if not found.count[i]:
         return "few"
-    if found.mean[i] > found.ci_high[i]:
+    if found.mean[i] > found.most[i]:
         return "over"
-    if found.mean[i] < found.ci_low[i]:
+    if found.mean[i] < found.least[i]:
         return "under"
-    return "sound" if found.ci_high[i] - found.ci_low[i] <= NARROW else "few"
+    low, high = float(found.ci_low[i]), float(found.ci_high[i])
+    narrow = high - low <= NARROW and high * (1.0 - low) <= NARROW_ODDS * low * (1.0 - high)
+    return "sound" if low <= found.mean[i] <= high and narrow else "few"
 
 
 def _dot(found: Bands, i: int) -> BandDot:

@@ -12,8 +12,11 @@ from core.configs import AuditConfig, BinRule
 from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
+from core.metrics.binning import equal_mass_cuts
 from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Subgroup
 from core.metrics.clinical_groups import too_few
+from core.metrics.estimates import Prepared
+from core.metrics.null_test import joint
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
 from core.predictions import INDEPENDENT, Extents, Outcomes, Predictions, Task
@@ -38,11 +41,14 @@ class Findings:
         Equal-mass bins of each finding, for its small diagram.
     events : tuple of int
         Rows labelled with each finding.
+    top : tuple of float
+        p-value of each finding's bin of the highest scores, by itself.
     """
 
     audit: Audit
     bins: tuple[BinTable, ...]
     events: tuple[int, ...]
+    top: tuple[float, ...]
 
     def few(self, k: int) -> bool:
         """Whether a finding has too few events or non-events for a verdict on its curve."""
@@ -53,15 +59,26 @@ def findings(rows: Predictions) -> Findings:
     """Return the numbers of every finding of a multi-label split."""
     audit = suite.audit(rows, AuditConfig(metrics=SCORES))
     events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
-    return Findings(audit, tuple(_bins(rows, k) for k in range(rows.n_classes)), events)
+    seen = [_prepared(rows, k) for k in range(rows.n_classes)]
+    return Findings(audit, tuple(map(_bins, seen)), events, tuple(map(_top, seen)))
 
 
-def _bins(rows: Predictions, index: int) -> BinTable:
+def _prepared(rows: Predictions, index: int) -> Prepared:
     config = AuditConfig()
-    prepared = suite.prepare(
+    return suite.prepare(
         rows, index, n_resamples=config.n_resamples, seed=config.seed, n_bins=MASS_BINS
     )
-    return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, config.level)
+
+
+def _bins(prepared: Prepared) -> BinTable:
+    return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, AuditConfig().level)
+
+
+def _top(prepared: Prepared) -> float:
+    """Return the p-value of the bin of the highest scores."""
+    cuts = equal_mass_cuts(prepared.ranked, MASS_BINS)[-2:]
+    own, draws = prepared.resamples.observed(cuts), prepared.resamples.floor(cuts)
+    return float(joint(np.abs(own.gap), np.abs(draws.gap))[0])
 
 
 @dataclass(frozen=True)
@@ -239,7 +256,7 @@ def one_finding(
         audit.main,
         clinical.recalibration(p, y, config.level, extents=extents),
         clinical.flexible(p, y, config.level, smoother, extents=extents) if both else None,
-        _bins(rows, 1),
+        _bins(_prepared(rows, 1)),
         clinical.net_benefit(p, y, at, level=config.level, extents=extents),
         flagged.astype(np.int64),
         events.astype(np.int64),

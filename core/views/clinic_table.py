@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from core.defaults import FALSE_ALARMS
 from core.figures.clinic import reading
 from core.figures.marks import filled
 from core.figures.numbers import (
@@ -16,6 +17,7 @@ from core.figures.numbers import (
     two_span,
 )
 from core.figures.theme import Tone
+from core.metrics.null_test import holm
 from core.metrics.records import BinTable, Score, TargetAudit
 from core.published import Printed
 from core.views.clinic_study import Findings
@@ -85,12 +87,27 @@ def rows(
 
 def plain_rows(source: Source, found: Findings, ranked: Sequence[int]) -> tuple[ScoreRow, ...]:
     """Return one row a finding in plain words."""
-    return tuple(_plain_row(source, found, k) for k in ranked)
+    tones = top_tones(found)
+    return tuple(_plain_row(source, found, k, tones[k]) for k in ranked)
 
 
-def top_tone(bins: BinTable) -> Tone:
-    """Return what the bin of the highest scores says."""
-    return reading(bins, filled(bins)[-1], few=False)
+def top_tones(found: Findings) -> tuple[Tone, ...]:
+    """Return what each finding's bin of the highest scores says.
+
+    Over or under is beyond chance among all findings that have events enough (Holm).
+    """
+    enough = [k for k in range(len(found.events)) if not found.few(k)]
+    corrected = dict(zip(enough, holm([found.top[k] for k in enough]), strict=True))
+    return tuple(_top_tone(bins, corrected.get(k)) for k, bins in enumerate(found.bins))
+
+
+def _top_tone(bins: BinTable, p_value: float | None) -> Tone:
+    at = filled(bins)[-1]
+    if p_value is None:
+        return "few"
+    if p_value <= FALSE_ALARMS:
+        return "over" if bins.accuracy[at] < bins.confidence[at] else "under"
+    return "sound" if reading(bins, at, few=False) == "sound" else "few"
 
 
 def _row(source: Source, found: Findings, k: int, shown: Columns) -> ScoreRow:
@@ -166,7 +183,7 @@ def _slope(label: TargetAudit) -> CellWords:
     return CellWords(two(score.value), two_span(score.low, score.high))
 
 
-def _plain_row(source: Source, found: Findings, k: int) -> ScoreRow:
+def _plain_row(source: Source, found: Findings, k: int, tone: Tone) -> ScoreRow:
     bins, label = found.bins[k], found.audit.labels[k]
     i, n = filled(bins)[-1], found.events[k]
     auroc = label.metrics["auroc"].value
@@ -181,7 +198,7 @@ def _plain_row(source: Source, found: Findings, k: int) -> ScoreRow:
                 in_hundred(float(bins.accuracy[i]), low, high),
                 f"{in_hundred(low)} to {in_hundred(high)}",
             ),
-            CellWords("too few to tell" if found.few(k) else TONES[top_tone(bins)]),
+            CellWords("too few to tell" if found.few(k) else TONES[tone]),
         ),
     )
 

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.defaults import FALSE_ALARMS
 from core.figures.numbers import THIN, count, in_hundred, percent, points, span, two, two_span
 from core.metrics.clinical import Classified, HosmerLemeshow, Subgroup
+from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.views.clinic_verdict import outside
 from core.views.clinic_words import TOO_FEW, Source
@@ -116,11 +118,17 @@ def _percent(score: Score) -> CellWords:
 
 
 def group_rows(found: Sequence[Subgroup]) -> tuple[ScoreRow, ...]:
-    """Return one row a subgroup; numbers beyond chance are strong, unless events are too few."""
-    return tuple(_group_row(one) for one in found)
+    """Return one row a subgroup; numbers beyond chance are strong, unless events are too few.
+
+    They are so only in groups that the joint test detects among all groups judged (Holm).
+    """
+    judged = [i for i, one in enumerate(found) if not one.too_few]
+    corrected = holm([found[i].p_value for i in judged])
+    detected = {i for i, p in zip(judged, corrected, strict=True) if p <= FALSE_ALARMS}
+    return tuple(_group_row(one, detected=i in detected) for i, one in enumerate(found))
 
 
-def _group_row(one: Subgroup) -> ScoreRow:
+def _group_row(one: Subgroup, *, detected: bool) -> ScoreRow:
     fit = one.fit
     ideals = (
         (fit.observed_expected, 1.0),
@@ -146,7 +154,7 @@ def _group_row(one: Subgroup) -> ScoreRow:
         one.name,
         tuple(cells),
         (f"{TOO_FEW}: no verdict",) if one.too_few else (),
-        told=frozenset() if one.too_few else frozenset(away),
+        told=frozenset(away) if detected else frozenset(),
         ties=every if one.too_few else frozenset(),
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from core.defaults import FALSE_ALARMS
 from core.figures.numbers import THIN, count, percent, points, span, two, two_span
 from core.metrics.clinical_groups import too_few
 from core.metrics.intervals import quantile
@@ -70,17 +71,27 @@ def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
     if unjudged:
         none = Part("no verdict on the spread of its scores", "quiet")
         return Sentence((Part(f"{first}; "), none, interval, Part(f": {unjudged}.")))
+    if outside(slope, 1.0) and not _detected(found):
+        chance = Part("the spread of its scores could be chance", "quiet")
+        many = "its interval leaves 1 out by itself, but not with mean and bins looked at as well"
+        return Sentence((Part(f"{first}; "), chance, interval, Part(f": {many}.")))
     if slope.high < 1:
         return Sentence((Part(f"{first}; "), Part("its scores are too extreme", "over"), interval))
     if slope.low > 1:
         words = Part("its scores are not spread enough", "under")
         return Sentence((Part(f"{first}; "), words, interval))
-    if _curved(found) and not outside(found.fit.in_the_large, 0.0):
+    if _curved(found) and _detected(found) and not outside(found.fit.in_the_large, 0.0):
         off = points(found.audit.metrics["ici"].value or 0.0)
         bent = f"mean and slope fit, but its curve is off by {off} points on average (ICI)"
         return Sentence((Part(f"{first}; {bent}"), interval))
     many = f"as far as {count(source.n)} {source.films} can show"
     return Sentence((Part(f"{first}; the spread of its scores fits, {many}"), interval))
+
+
+def _detected(found: OneFinding) -> bool:
+    """Whether the joint test of gap, slope and ECE finds its scores off."""
+    p_value = found.audit.verdict.p_value
+    return p_value is not None and p_value <= FALSE_ALARMS
 
 
 def outside(score: Score, ideal: float) -> bool:

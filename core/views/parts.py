@@ -3,10 +3,12 @@
 from functools import partial
 
 from core.arrays import Float
+from core.defaults import FALSE_ALARMS
 from core.figures.classes import class_gaps, gap_tone
 from core.figures.marks import shares
 from core.figures.numbers import count, percent, points, span, three
 from core.figures.selective import risk_coverage, thinned
+from core.metrics.macro import corrected_codes
 from core.metrics.records import ClassRow, Gap, Score, TargetAudit
 from core.views.records import Cell, Column, FigureCard, Table
 from core.views.tiles import calibration_error
@@ -24,6 +26,7 @@ CLASS_COLUMNS = (
     Column("gap", "gap, points", "points"),
     Column("gap_low", "low", "points"),
     Column("gap_high", "high", "points"),
+    Column("p_holm", "p among all classes (Holm)", "number"),
     Column("ece", "ECE, one against the rest", "share"),
     Column("reading", "reading"),
 )
@@ -39,7 +42,7 @@ LABEL_COLUMNS = (
     Column("ece", "ECE", "share"),
     Column("floor_q95", "noise floor", "share"),
     Column("auroc", "AUROC", "number"),
-    Column("reading", "reading"),
+    Column("reading", "reading among all labels (Holm)"),
 )
 
 
@@ -48,17 +51,23 @@ def class_table(rows: tuple[ClassRow, ...]) -> Table:
     cells: list[tuple[Cell, ...]] = []
     for row in rows:
         gap = _gap_cells(row.gap)
-        reading = "no such answers" if row.gap is None else _reading(row.gap)
+        reading = "no such answers" if row.gap is None else _reading(row)
         cells.append(
-            (row.name, row.labelled, row.n, row.confidence, row.accuracy, *gap, row.ece, reading)
+            (
+                *(row.name, row.labelled, row.n, row.confidence, row.accuracy),
+                *(*gap, row.p_value, row.ece, reading),
+            )
         )
     return Table(CLASS_COLUMNS, tuple(cells))
 
 
 def label_table(labels: tuple[TargetAudit, ...]) -> Table:
-    """Return every label with its frequency, gap, error, floor and AUROC."""
+    """Return every label with its frequency, gap, error, floor and AUROC.
+
+    The reading is the verdict, corrected for looking at all labels.
+    """
     cells: list[tuple[Cell, ...]] = []
-    for label in labels:
+    for label, code in zip(labels, corrected_codes(labels), strict=True):
         says, present = shares(label.bins)
         ece, floor = calibration_error(label)
         auroc = label.metrics.get("auroc")
@@ -72,7 +81,7 @@ def label_table(labels: tuple[TargetAudit, ...]) -> Table:
                 None if ece is None else ece.value,
                 None if floor is None else floor.q95,
                 None if auroc is None else auroc.value,
-                label.verdict.code.replace("_", " "),
+                code.replace("_", " "),
             )
         )
     return Table(LABEL_COLUMNS, tuple(cells))
@@ -88,7 +97,8 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     return FigureCard(
         "classes",
         "Gap by predicted class",
-        f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}",
+        f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}; "
+        f"{_looks(len(answered))}",
         partial(class_gaps, tuple(row for row, _ in drawn)),
         f"Gap by predicted class, what it says minus how often it was right, in points: {listed}.",
         class_table(rows),
@@ -122,8 +132,18 @@ def _gap_cells(gap: Gap | None) -> tuple[Cell, Cell, Cell]:
     return (None, None, None) if gap is None else (gap.gap, gap.low, gap.high)
 
 
-def _reading(gap: Gap) -> str:
-    tone = gap_tone(gap)
+def _looks(classes: int) -> str:
+    """Return what colour means, and how many intervals leave 0 out by chance."""
+    if classes == 1:
+        return "coloured beyond chance"
+    return (
+        f"coloured beyond chance among {count(classes)} classes (Holm); of a perfect model, "
+        f"{FALSE_ALARMS * classes:.3g} intervals would leave 0 out by themselves"
+    )
+
+
+def _reading(row: ClassRow) -> str:
+    tone = gap_tone(row)
     return "could be chance" if tone == "few" else TONE_WORDS[tone]
 
 

@@ -6,12 +6,15 @@ from functools import partial
 import numpy as np
 
 from core.arrays import Float, Int
+from core.defaults import FALSE_ALARMS, LEVEL
 from core.figures.marks import shares
 from core.figures.numbers import MISSING, count, in_hundred, known, points
 from core.figures.plain import Group, dumbbells
 from core.figures.theme import Tone
 from core.metrics.binning import sums
+from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
+from core.metrics.macro import DETECTED
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, TargetAudit
 from core.views.records import Column, FigureCard, Sentence, Swatch, Table, Tile
@@ -127,18 +130,27 @@ def _key(groups: tuple[Group, ...], came_true: str) -> tuple[Swatch, Swatch]:
 
 
 def certainty_groups(ranked: Ranked, target: TargetAudit) -> tuple[Group, ...]:
-    """Return the answers in four groups of certainty, each closed at its lower end."""
+    """Return the answers in four groups of certainty, each closed at its lower end.
+
+    A group is called wrong only where the verdict is that something is, and then beyond an exact
+    interval that is corrected for the number of groups.
+    """
     named = ANSWER_GROUPS if target.target is None else PRESENCE_GROUPS
     inner = [upper for upper, _, _ in named[:-1]]
     cuts = np.searchsorted(ranked.confidence, [0.0, *inner, np.inf], side="left")
     parts = sums(ranked, cuts)
     score, _ = calibration_error(target)
-    low, high = wilson(parts.hits, parts.count, score.level if score is not None else 0.95)
+    level = score.level if score is not None else LEVEL
+    low, high = wilson(parts.hits, parts.count, level)
+    looks = max(int(np.count_nonzero(parts.count)), 1)
+    least, most = exact_interval(parts.hits, parts.count, 1.0 - FALSE_ALARMS / looks)
+    if target.verdict.code not in DETECTED:
+        least, most = np.zeros_like(least), np.ones_like(most)
     says, right = _share(parts.confidence, parts.count), _share(parts.hits, parts.count)
     return tuple(
-        Group(label, reach, int(n), float(s), float(r), float(lo), float(hi))
-        for (_, label, reach), n, s, r, lo, hi in zip(
-            named, parts.count, says, right, low, high, strict=True
+        Group(label, reach, int(n), *map(float, shares))
+        for (_, label, reach), n, *shares in zip(
+            named, parts.count, says, right, low, high, least, most, strict=True
         )
     )
 
@@ -285,8 +297,8 @@ def _helps(target: TargetAudit) -> Advice:
             "changes none of its answers."
         ),
         "mixed": (
-            "One knob for everything may not be enough, since it is too sure in some places and "
-            "not sure enough in others. Compare several corrections on pictures kept aside."
+            "One knob for everything may not be enough. Compare several corrections on pictures "
+            "kept aside."
         ),
         "sound": "Nothing needs to be done. Look again when the pictures change.",
         "could_be_chance": (

@@ -11,7 +11,7 @@ from core.arrays import Float
 from core.defaults import LEVEL
 from core.errors import Notice
 from core.figures import reliability as figures
-from core.figures.marks import dominated
+from core.figures.marks import dominated, filled
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.metrics.selective import risk_coverage
@@ -30,6 +30,7 @@ KEY = (
     Swatch("too few to tell", "few", "ring"),
     Swatch("where a perfect model would land", "quiet", "block"),
 )
+FEW_DOTS = 2  # fewer are not many that are looked at
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def _bin_cards(
         FigureCard(
             "reliability",
             "Reliability diagram",
-            f"{of}dot area grows with the number of images",
+            f"{of}dot area grows with the number of images{_by_chance(target)}",
             partial(figures.diagram, bins, target=index, log_counts=log_counts),
             cards.diagram_alt(target),
             table,
@@ -184,6 +185,15 @@ def _bin_cards(
             caption,
         ),
     )
+
+
+def _by_chance(target: TargetAudit) -> str:
+    """Return how many dots a perfect model would have beyond their bands."""
+    score, _ = calibration_error(target)
+    dots, level = len(filled(target.bins)), score.level if score is not None else LEVEL
+    if dots < FEW_DOTS:
+        return ""
+    return f"; of {dots} dots of a perfect model about {(1 - level) * dots:.1g} would be coloured"
 
 
 def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:

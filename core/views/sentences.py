@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.defaults import LEVEL
 from core.errors import Notice
 from core.figures.marks import shares
 from core.figures.numbers import (
@@ -16,6 +17,7 @@ from core.figures.numbers import (
 )
 from core.figures.theme import Tone
 from core.metrics.records import TargetAudit
+from core.metrics.verdict import MATERIAL
 from core.views.records import Part, Sentence
 from core.views.tiles import calibration_error
 from core.views.words import UNIT
@@ -32,16 +34,42 @@ CODE_TONES: dict[str, Tone] = {
 PLAIN_ANSWERS = {
     "over_confident": "This model is surer of itself than it should be.",
     "under_confident": "This model is less sure of itself than it could be.",
-    "mixed": "This model is too sure in some places and not sure enough in others.",
-    "sound": "This model's stated certainty fits how often it is right.",
+    "opposite": "This model is too sure in some places and not sure enough in others.",
+    "cancel": "This model is too sure in some places and not sure enough in others.",
+    "too_extreme": "This model is too sure of its sure answers and too unsure of the others.",
+    "too_timid": "This model sets its sure answers too little apart from the others.",
+    "uneven": "This model's stated certainty fits on average, but not everywhere.",
+    "sound": (
+        "This model's stated certainty fits how often it is right; an error of practical size "
+        "would have shown."
+    ),
     "could_be_chance": "There are too few pictures to tell whether its certainty fits.",
 }
 PLAIN_PRESENCE = {
     "over_confident": "This model expects {name} more often than it is there.",
     "under_confident": "This model expects {name} less often than it is there.",
-    "mixed": "This model expects {name} too often in some places and too rarely in others.",
-    "sound": "How often this model expects {name} fits how often it is there.",
+    "opposite": "This model expects {name} too often in some places and too rarely in others.",
+    "cancel": "This model expects {name} too often in some places and too rarely in others.",
+    "too_extreme": (
+        "Where this model expects {name}, it is too sure of it, and elsewhere too sure of the "
+        "opposite."
+    ),
+    "too_timid": (
+        "Where this model expects {name}, it is not sure enough of it, and elsewhere not sure "
+        "enough of the opposite."
+    ),
+    "uneven": "How often this model expects {name} fits on average, but not everywhere.",
+    "sound": (
+        "How often this model expects {name} fits how often it is there; an error of practical "
+        "size would have shown."
+    ),
     "could_be_chance": "There are too few pictures to tell whether its certainty fits.",
+}
+MIXED = {
+    "too_extreme": "what it says is too extreme, high and low, though right on average",
+    "too_timid": "what it says is not spread enough, though right on average",
+    "cancel": "it says more than it should in some places and less in others",
+    "uneven": "right on average, but not everywhere",
 }
 
 
@@ -94,14 +122,15 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         return Sentence((Part(target.verdict.text),))
     says, right = (in_hundred(share) for share in shares(target.bins))
     code, name = target.verdict.code, target.name
+    reading = target.verdict.reading or ("uneven" if code == "mixed" else code)
     if target.target is None:
-        first = PLAIN_ANSWERS[code]
+        first = PLAIN_ANSWERS[reading]
         rest = (
             f"Over all its answers it claims to be right {_times(says)} in 100; "
             f"it is right {_times(right)}."
         )
     else:
-        first = PLAIN_PRESENCE[code].replace("{name}", f"“{name}”")
+        first = PLAIN_PRESENCE[reading].replace("{name}", f"“{name}”")
         rest = (
             f"Over all pictures it expects “{name}” {_times(says)} in 100; "
             f"it was there {_times(right)}."
@@ -123,8 +152,8 @@ def _direction_parts(target: TargetAudit) -> tuple[Part, ...]:
 
 
 def _mixed_parts(target: TargetAudit) -> tuple[Part, ...]:
-    gap, ece = target.direction, _ece(target)
-    if gap.low > 0 or gap.high < 0:
+    gap, reading = target.direction, target.verdict.reading
+    if reading == "opposite":
         word, against = ("over", "less") if gap.gap > 0 else ("under", "more")
         low, high = (gap.low, gap.high) if gap.gap > 0 else (-gap.high, -gap.low)
         return (
@@ -133,11 +162,9 @@ def _mixed_parts(target: TargetAudit) -> tuple[Part, ...]:
             Part(_bracket(low, high), "quiet"),
             Part(f" on average, but it says {against} than it should in some bins."),
         )
+    ece = _ece(target)
     off = "" if ece is None else f": off by {points(ece)} points on average"
-    return (
-        Part("Mixed"),
-        Part(f": it says more than it should in some places and less in others{off}."),
-    )
+    return Part("Mixed"), Part(f": {MIXED.get(reading, MIXED['uneven'])}{off}.")
 
 
 def _sound_parts(target: TargetAudit) -> tuple[Part, ...]:
@@ -145,8 +172,9 @@ def _sound_parts(target: TargetAudit) -> tuple[Part, ...]:
     return (
         Part("Sound", "sound"),
         Part(
-            f": its stated certainty fits how often it is {_right(target)}, "
-            f"as far as {_images(n)} can show; {averages(target)}."
+            f": its stated certainty fits how often it is {_right(target)}; on {_images(n)} an "
+            f"error of practical size ({MATERIAL}) would have shown; "
+            f"{averages(target)}.{_alone(target)}"
         ),
     )
 
@@ -160,8 +188,21 @@ def _chance_parts(target: TargetAudit) -> tuple[Part, ...]:
         Part("Could be chance", "quiet"),
         Part(
             f": too few images to tell. It looks off by {points(ece)} points; on {_images(n)} a "
-            f"perfect model would look off by up to {points(floor.q95)}."
+            f"perfect model would look off by up to {points(floor.q95)}, and an error of practical "
+            f"size ({MATERIAL}) need not have shown.{_alone(target)}"
         ),
+    )
+
+
+def _alone(target: TargetAudit) -> str:
+    """Explain an interval of the gap that leaves 0 out where the joint test does not."""
+    gap, (score, _) = target.direction, calibration_error(target)
+    if gap.low <= 0 <= gap.high:
+        return ""
+    often = 100 * (1 - (score.level if score is not None else LEVEL))
+    return (
+        f" Taken alone the gap’s interval leaves 0 out; with a perfect model that happens "
+        f"{often:.3g} times in 100."
     )
 
 

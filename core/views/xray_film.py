@@ -61,7 +61,10 @@ class Reference:
         outcomes = [rows.outcomes(k) for k in range(rows.n_classes)]
         return cls(
             source,
-            tuple(bands(one.confidence, one.correct, extents=one.extents) for one in outcomes),
+            tuple(
+                bands(one.confidence, one.correct, extents=one.extents, looks=len(outcomes))
+                for one in outcomes
+            ),
             tuple(float(one.correct.mean()) for one in outcomes),
         )
 

@@ -11,7 +11,6 @@ from core.views.clinic_findings import (
     KEY,
     TITLE,
     FindingsView,
-    explanation,
     findings_view,
     order,
 )
@@ -116,7 +115,7 @@ def _fit() -> None:
 def _small(view: FindingsView) -> None:
     if not view.small:
         return
-    widgets.title(TITLE, explanation())
+    widgets.title(TITLE, view.together.explanation)
     with st.container(horizontal=True, gap="small", key="clinic_small"):
         for one in view.small:
             with st.container(key=f"clinic_small.{one.index}", width=SMALL_WIDTH, gap="xxsmall"):

@@ -63,7 +63,8 @@ def draw(run: cache.Run, source: Source, one: Ask) -> tuple[tuple[str, Table], .
     widgets.save(table, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""
     widgets.caption(
-        f"{matched.said[:1].upper()}{matched.said[1:]}.{cut} Strong: the interval excludes the "
+        f"{matched.said[:1].upper()}{matched.said[1:]}.{cut} Strong: the group is off "
+        "beyond chance, corrected for looking at all groups (Holm), and the interval excludes the "
         "ideal, or ECE exceeds what a perfect model would show. Differences between groups can be "
         f"chance. {source.caption}"
     )

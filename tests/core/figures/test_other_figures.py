@@ -10,19 +10,19 @@ from core.metrics.records import ClassRow, Gap
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
 
 
-def row(name, index, gap, low, high):
-    return ClassRow(name, index, 100, 90, 0.9, 0.9 - gap, Gap(gap, low, high), 0.01)
+def row(name, index, gap, low, high, p_value=0.01):
+    return ClassRow(name, index, 100, 90, 0.9, 0.9 - gap, Gap(gap, low, high), 0.01, p_value)
 
 
 ROWS = (
     row("dog", 5, 0.085, 0.067, 0.104),
-    row(HOSTILE, 2, 0.004, -0.007, 0.014),
+    row(HOSTILE, 2, 0.009, 0.001, 0.014, 0.06),  # leaves 0 out alone, not among all classes
     row("plane", 0, -0.023, -0.036, -0.011),
     ClassRow("absent", 3, 7, 0, None, None, None, None),
 )
 
 
-def test_class_gaps_are_toned_by_their_interval_and_printed():
+def test_class_gaps_are_toned_by_their_corrected_test_and_printed():
     figure = class_gaps(ROWS, LIGHT)
     assert {t.name: list(t.customdata) for t in figure.data} == {
         "few": [2],
@@ -66,10 +66,10 @@ def test_long_curves_are_thinned_to_a_bounded_number_of_points():
 
 
 GROUPS = (
-    Group("Unsure", "under 60", 172, 0.52, 0.48, 0.41, 0.56),
-    Group("Fairly sure", "60 to 80", 0, np.nan, np.nan, np.nan, np.nan),
-    Group("Sure", "80 to 95", 419, 0.89, 0.63, 0.58, 0.67),
-    Group("Almost certain", "95 or more", 9083, 0.998, 0.9985, 0.997, 0.999),
+    Group("Unsure", "under 60", 172, 0.58, 0.48, 0.41, 0.56, 0.38, 0.59),
+    Group("Fairly sure", "60 to 80", 0, *[np.nan] * 4, 0.0, 1.0),
+    Group("Sure", "80 to 95", 419, 0.89, 0.63, 0.58, 0.67, 0.57, 0.69),
+    Group("Almost certain", "95 or more", 9083, 0.998, 0.9985, 0.997, 0.999, 0.996, 0.9995),
 )
 
 
@@ -77,7 +77,7 @@ def test_dumbbells_say_promise_and_truth_and_what_may_be_chance():
     figure = dumbbells(GROUPS, LIGHT)
     words = [text for trace in figure.data for text in (trace.text or ()) if text]
     assert words == [
-        "says 52",
+        "says 58",
         "right 48: could be chance",
         "says 89",
         "right 63",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from core.metrics import METRICS, suite
 from core.predictions import Predictions, ScoreKind, Task
@@ -70,3 +71,22 @@ def test_a_class_that_is_only_answered_has_its_line():
     counts = [(row.index, row.labelled, row.n) for row in table]
     assert counts == [(0, 2, 1), (1, 2, 1), (2, 0, 0), (3, 0, 2)]
     assert (table[3].confidence, table[3].accuracy) == (pytest.approx(0.7), 0.0)
+
+
+def test_p_values_are_exact_and_corrected_for_the_classes_answered():
+    # class 0: 20 answers at 0.9, 14 right; class 1: 20 at 0.9, 18 right; class 2: none
+    predicted = np.repeat([0, 1], 20)
+    labels = np.where(np.tile(np.arange(20), 2) < np.repeat([14, 18], 20), predicted, 2)
+    table = suite.class_gaps(top_label(np.full(40, 0.9), predicted, labels), 0.95)
+    alone = 2 * stats.binom.cdf(14, 20, 0.9)
+    assert table[0].p_value == pytest.approx(2 * alone)  # Holm: two classes, the smaller one
+    assert table[1].p_value == pytest.approx(1.0)
+    assert table[2].p_value is None
+
+
+def test_one_error_among_almost_certain_answers_is_no_wonder():
+    predicted, labels = np.zeros(50, dtype=int), np.zeros(50, dtype=int)
+    labels[0] = 1
+    table = suite.class_gaps(top_label(np.full(50, 0.999), predicted, labels), 0.95)
+    assert table[0].gap.low > 0  # Wilson's interval leaves 0 out
+    assert table[0].p_value == pytest.approx(2 * (1 - 0.999**50), rel=1e-9)  # 0.0976

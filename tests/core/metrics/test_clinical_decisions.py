@@ -15,10 +15,10 @@ from statsmodels.stats.proportion import proportion_confint
 from core.errors import UsageError
 from core.metrics import clinical, suite
 from core.metrics.clinical_curve import curve_errors
-from core.metrics.clinical_decisions import clopper_pearson
 from core.metrics.clinical_estimates import clinical_scores
 from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
 from core.metrics.design_effect import design_effect
+from core.metrics.exact import exact_interval
 from core.metrics.ranked import Ranked
 from core.predictions import Extents, Outcomes, Predictions, ScoreKind, Task
 
@@ -187,7 +187,7 @@ def test_one_threshold_has_the_limits_of_two_shares_joined():
 @pytest.mark.parametrize("k", [0, 1, 7, 50])
 def test_clopper_and_pearson_agree_with_statsmodels(k):
     ends = proportion_confint(k, 50, alpha=0.01, method="beta")
-    assert np.array(clopper_pearson(np.array(k), np.array(50), 0.99)) == pytest.approx(ends)
+    assert np.array(exact_interval(np.array(k), np.array(50), 0.99)) == pytest.approx(ends)
 
 
 def test_rows_repeated_in_their_groups_narrow_nothing():

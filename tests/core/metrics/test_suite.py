@@ -13,8 +13,9 @@ from core.configs import AuditConfig, BinRule
 from core.errors import UsageError
 from core.metrics import METRICS, clinical, suite
 from core.metrics.notices import notices
+from core.metrics.null_test import NullTest
 from core.metrics.ranked import Ranked
-from core.metrics.records import BinTable, Floor, Gap
+from core.metrics.records import BinTable, Floor, Gap, Score
 from core.metrics.verdict import fullest_bin, points, share, verdict
 from core.predictions import Predictions, ScoreKind, Task
 
@@ -306,50 +307,92 @@ def table(*rows):
 
 
 OVER, UNDER = (79, 0.9, 0.8, 0.85, 0.95), (21, 0.5, 0.6, 0.45, 0.55)
-LOW_FLOOR, HIGH_FLOOR = Floor(0.01, 0.02), Floor(0.02, 0.03)
+FLOOR = Floor(0.01, 0.02)
 
 
-def code(gap, bins, ece, floor=LOW_FLOOR):
-    return verdict(gap, bins, ece, floor, came_true="it is right").code
+def judged(gap, bins, *p_values, ece=0.05, power=0.0, steepness=0.0, wrong=0.01, level=0.95):
+    """The verdict for adjusted p-values of gap, slope and ECE, and one for every bin."""
+    each = np.full(bins.count.size, wrong)
+    test = NullTest(min(p_values), *p_values, steepness, power, each)
+    error = Score("ece", ece, None, None, level, 100), FLOOR
+    return verdict(gap, bins, error, test, came_true="it is right")
 
 
-def test_verdict_follows_the_interval_of_the_gap():
-    assert code(Gap(0.1, 0.05, 0.15), table(OVER), 0.1) == "over_confident"
-    assert code(Gap(-0.1, -0.15, -0.05), table(UNDER), 0.1) == "under_confident"
-    assert code(Gap(0.01, 0.0, 0.02), table(OVER), 0.01) == "sound"
+def test_verdict_follows_the_test_of_the_gap():
+    apart = Gap(0.1, 0.05, 0.15)
+    assert judged(apart, table(OVER), 0.01, 0.5, 0.5).code == "over_confident"
+    assert judged(Gap(-0.1, -0.15, -0.05), table(UNDER), 0.05, 0.5, 0.5).code == "under_confident"
+    assert judged(apart, table(OVER), 0.051, 0.5, 0.5).code == "could_be_chance"
+    assert judged(apart, table(OVER), 0.03, 0.5, 0.5).p_value == 0.03
+    wide = judged(Gap(0.1, -0.01, 0.2), table(OVER), 0.01, 0.5, 0.5).text
+    assert "(-1.0 to 20.0), beyond chance all the same" in wide
 
 
-def test_verdict_is_mixed_from_a_fifth_of_rows_beyond_their_band_against_the_gap():
-    gap = Gap(0.1, 0.05, 0.15)
-    assert code(gap, table(OVER, UNDER), 0.1) == "mixed"
-    assert code(gap, table((81, *OVER[1:]), (19, *UNDER[1:])), 0.1) == "over_confident"
-    assert code(gap, table((80, *OVER[1:]), (20, *UNDER[1:])), 0.1) == "mixed"
-    within = (21, 0.5, 0.54, 0.45, 0.55)
-    assert code(gap, table(OVER, within), 0.1) == "over_confident"
-    under = Gap(-0.1, -0.15, -0.05)
-    assert code(under, table((50, *UNDER[1:]), (50, *OVER[1:])), 0.1) == "mixed"
+def test_verdict_is_mixed_from_a_fifth_of_rows_beyond_chance_against_the_gap():
+    gap, found = Gap(0.1, 0.05, 0.15), (0.01, 0.5, 0.01)
+    assert judged(gap, table(OVER, UNDER), *found).code == "mixed"
+    assert judged(gap, table(OVER, UNDER), *found).reading == "opposite"
+    assert judged(gap, table(OVER, UNDER), *found, wrong=0.06).code == "over_confident"
+    less = table((81, *OVER[1:]), (19, *UNDER[1:]))
+    assert judged(gap, less, *found).code == "over_confident"
+    assert judged(gap, table((80, *OVER[1:]), (20, *UNDER[1:])), *found).code == "mixed"
+    under, both = Gap(-0.1, -0.15, -0.05), table((50, *UNDER[1:]), (50, *OVER[1:]))
+    assert judged(under, both, *found).code == "mixed"
 
 
-def test_verdict_without_a_direction():
-    gap = Gap(0.0, -0.01, 0.01)
-    assert code(gap, table(OVER, UNDER), 0.05) == "mixed"
-    assert code(gap, table(OVER), 0.02) == "sound"  # at the floor, and the floor at 0.02
-    assert code(gap, table(OVER), 0.025, HIGH_FLOOR) == "could_be_chance"
-    assert code(gap, table(OVER), 0.035, HIGH_FLOOR) == "mixed"
+def test_a_mixed_verdict_says_what_is_off():
+    gap, both = Gap(0.001, -0.01, 0.012), table(OVER, UNDER)
+    extreme = judged(gap, both, 0.6, 0.04, 0.3, steepness=2.0)
+    assert (extreme.code, extreme.reading) == ("mixed", "too_extreme")
+    assert "the signed gap is 0.1 points (-1.0 to 1.2)" in extreme.text
+    assert "too extreme: they spread more than outcomes" in extreme.text
+    timid = judged(gap, both, 0.6, 0.04, 0.3, steepness=-2.0)
+    assert timid.reading == "too_timid"
+    assert "too timid: they spread less than outcomes" in timid.text
+    cancel = judged(gap, both, 0.6, 0.3, 0.04)
+    assert cancel.reading == "cancel"
+    assert (
+        "so errors of both signs cancel, but ECE is 5.0 points "
+        "where chance alone explains up to 2.0." in cancel.text
+    )
+    for bins, wrong in ((both, 0.06), (table(OVER, OVER), 0.01)):
+        uneven = judged(gap, bins, 0.6, 0.3, 0.04, wrong=wrong)
+        assert (uneven.code, uneven.reading) == ("mixed", "uneven")
+        assert "cancel" not in uneven.text
+
+
+def test_sound_needs_that_a_material_miscalibration_would_have_shown():
+    gap = Gap(0.001, -0.01, 0.012)
+    sound = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.95)
+    assert sound.code == "sound"
+    assert "within what chance explains (up to 2.0); logits off by 15 % or odds" in sound.text
+    assert "off by a fifth would have shown." in sound.text
+    chance = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.94)
+    assert chance.code == "could_be_chance"
+    assert "too few rows to tell" in chance.text
+    assert "need not have shown." in chance.text
+
+
+def test_a_verdict_within_chance_explains_what_alone_looks_beyond_it():
+    gap = Gap(0.011, 0.001, 0.02)
+    text = judged(gap, table(OVER), 0.08, 0.3, 0.4, ece=0.03, power=1.0).text
+    assert "ECE of 3.0 points is beyond 2.0, as in 5 of 100 calibrated sets;" in text
+    assert "leaves 0 out by itself, as in 5 of 100 calibrated sets." in text
+    text = judged(gap, table(OVER), 0.08, 0.3, 0.4, ece=0.01, level=0.8).text
+    assert "leaves 0 out by itself, as in 20 of 100 calibrated sets." in text
 
 
 def test_verdict_sentence():
     bins = table((100, 0.5, 0.5, 0.4, 0.6), (7412, 0.992, 0.961, 0.98, 1.0))
-    found = verdict(Gap(0.043, 0.038, 0.049), bins, 0.04, LOW_FLOOR, came_true="it is right")
+    found = judged(Gap(0.043, 0.038, 0.049), bins, 0.01, 0.01, 0.01)
     assert found.text == (
         "Over-confident by 4.3 points (3.8 to 4.9). Where it says 99 % (7,412 rows), "
         "it is right 96 times in 100 (95.1 to 97.1)."
     )
-    gap = Gap(-0.043, -0.049, -0.038)
-    found = verdict(gap, table(UNDER), 0.04, LOW_FLOOR, came_true="it came true")
+    found = judged(Gap(-0.043, -0.049, -0.038), table(UNDER), 0.01, 0.01, 0.01)
     assert found.text == (
         "Under-confident by 4.3 points (3.8 to 4.9). Where it says 50 % (21 rows), "
-        "it came true 60 times in 100 (59.0 to 61.0)."
+        "it is right 60 times in 100 (59.0 to 61.0)."
     )
 
 

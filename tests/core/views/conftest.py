@@ -22,7 +22,8 @@ def make_bins():
 
 @pytest.fixture
 def make_target(make_bins):
-    def make(code="over_confident", gap=(0.04, 0.035, 0.044), target=None, bins=None, ece=0.041):
+    def make(code="over_confident", gap=(0.04, 0.035, 0.044), target=None, bins=None, reading=""):
+        ece = 0.041
         table = make_bins([0, 20, 0, 180, 800], [0, 0.3, 0, 0.7, 0.99], [0, 0.31, 0, 0.6, 0.95])
         settings = {"bins": "equal_width", "n_bins": 5}
         return TargetAudit(
@@ -36,7 +37,7 @@ def make_target(make_bins):
             },
             noise_floor={"ece": Floor(0.012, 0.02)},
             direction=Gap(*gap),
-            verdict=Verdict(code, "stated by the audit"),
+            verdict=Verdict(code, "stated by the audit", 0.01, reading),
             bins=table if bins is None else bins,
         )
 

@@ -16,14 +16,22 @@ from core.arrays import log_sigmoid
 from core.calibrators.posthoc import NONE
 from core.metrics import clinical
 from core.metrics.clinical import Bands, bands
+from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
 from core.reports.html import Sheet, sheet_html
 from core.views import clinic_decision, clinic_heat, clinic_study, clinic_table, clinic_use
 from core.views.clinic_finding import finding_view
 from core.views.clinic_findings import findings_view, order
-from core.views.clinic_plain import band_sentence, elsewhere, hundred, plain_view, telling
-from core.views.clinic_verdict import badge
+from core.views.clinic_plain import (
+    band_sentence,
+    band_tone,
+    elsewhere,
+    hundred,
+    plain_view,
+    telling,
+)
+from core.views.clinic_verdict import badge, sentence
 from core.views.clinic_words import BANNER, MINED, SYNTHETIC, Source
 from core.views.records import Part, Sentence
 
@@ -101,15 +109,58 @@ def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
 def test_sentence_counts_what_the_highest_scores_say(found):
     assert view(found).sentence.text == (
         "In 1 of 3 findings the films with the highest scores carry the label less often than the "
-        "model says; in the rest it keeps its word, or there are too few films to tell."
+        "model says, corrected for looking at 2 findings (Holm); in the rest it keeps its word, or "
+        "there are too few films to tell."
     )
     over = found.bins[0]
-    under = replace(over, band_low=over.accuracy - 0.2, band_high=over.accuracy - 0.1)
+    under = replace(over, confidence=over.accuracy - 0.1)
     turned = replace(found, bins=(under, *found.bins[1:]))
     assert "carry the label more often than" in view(turned).sentence.text
-    both = replace(found, bins=(over, under, found.bins[2]))
+    both = replace(found, bins=(over, under, found.bins[2]), top=(0.001, 0.002, 1.0))
     assert "in 1 of 3" in view(both).sentence.text.lower()
-    assert ", in 1 more often; in the rest" in view(both).sentence.text
+    assert ", in 1 more often, corrected for looking" in view(both).sentence.text
+
+
+def test_the_highest_scores_are_corrected_for_looking_at_all_findings(found):
+    bins, enough = (found.bins[0],) * 3, (1_000, 1_000, 1_000)
+    alone = replace(found, bins=bins, events=enough, top=(0.02, 0.5, 0.6))
+    assert "over" not in clinic_table.top_tones(alone)
+    assert "In none of 3 findings can be told" in view(alone).sentence.text
+    several = replace(alone, top=(0.01, 0.024, 0.6))  # times 3, and times 2
+    assert clinic_table.top_tones(several)[:2] == ("over", "over")
+    scarce = replace(alone, events=(1_000, 1_000, 10), top=(0.02, 0.5, 0.0))
+    assert clinic_table.top_tones(scarce) == ("over", "few", "few")  # times 2
+
+
+def test_the_dots_that_chance_would_colour_are_counted(found):
+    # two findings with events enough, twelve bins each
+    assert "; of 24 dots of a perfect model about 1 would be coloured by chance" in (
+        view(found).together.explanation
+    )
+
+
+def test_a_risk_stated_twice_over_never_seems_kept():
+    found = band(200, 2, 0.02, 0)
+    assert band_tone(found, 0) == "few"
+    assert band_tone(band(20_000, 400, 0.02, 0), 0) == "sound"
+    assert band_tone(band(20_000, 200, 0.02, 0), 0) == "over"
+
+
+def test_a_band_beyond_its_own_interval_alone_is_not_named():
+    one = band(100, 17, 0.25)
+    low, high = exact_interval(one.events, one.count, 0.995)
+    among_ten = replace(one, least=low, most=high)
+    assert one.mean[2] > one.ci_high[2] - 0.01
+    assert band_tone(replace(one, mean=one.ci_high + 0.01), 2) == "over"
+    assert band_tone(replace(among_ten, mean=one.ci_high + 0.01), 2) == "few"
+
+
+def test_a_slope_that_the_joint_test_does_not_confirm_could_be_chance(stretched):
+    assert "its scores are too extreme" in sentence(source(), "x", stretched).text
+    audit = replace(stretched.audit, verdict=replace(stretched.audit.verdict, p_value=0.06))
+    text = sentence(source(), "x", replace(stretched, audit=audit)).text
+    assert "the spread of its scores could be chance (slope" in text
+    assert "leaves 1 out by itself" in text
 
 
 def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
@@ -173,7 +224,8 @@ def band(count, events, mean=0.25, i=2):
     said, share = nan.copy(), nan.copy()
     said[i], share[i] = mean, events / count
     ends = np.arange(11) / 10
-    return Bands(ends[:-1], ends[1:], n, k, said, share, low, high)
+    sure = exact_interval(k, n, 0.95)  # one band holds films
+    return Bands(ends[:-1], ends[1:], n, k, said, share, low, high, *sure)
 
 
 def test_the_plain_sentence_is_the_one_that_was_agreed():
@@ -566,7 +618,8 @@ def some_bands(counts, means, shares):
     n, edges = np.array(counts), np.arange(0, 11) / 10
     events = np.rint(n * np.array(shares)).astype(np.int64)
     low, high = wilson(events, n, 0.95)
-    return Bands(edges[:-1], edges[1:], n, events, np.array(means), events / n, low, high)
+    sure = exact_interval(events, n, 0.995)
+    return Bands(edges[:-1], edges[1:], n, events, np.array(means), events / n, low, high, *sure)
 
 
 def test_the_band_to_speak_of_is_the_one_that_was_missed_most():
@@ -588,6 +641,8 @@ def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched)
         assert 4 in away  # log-odds are stretched: the slope is off
         assert row.told == away | ({6} if one.ece.value > one.floor.q95 else set())
         assert row.ties == frozenset()
+    chance = [replace(found[0], p_value=0.03), replace(found[1], p_value=0.04)]  # 0.06 by Holm
+    assert [row.told for row in clinic_use.group_rows(chance)] == [frozenset()] * 2
 
 
 def test_subgroups_with_few_events_have_no_verdict(stretched):
@@ -700,4 +755,4 @@ def test_every_copy_says_what_it_is(found, stretched):
 
 def test_order_and_table_names_are_stable(found):
     assert order(found) == tuple(sorted(range(3), key=lambda k: -found.events[k]))
-    assert clinic_table.top_tone(found.bins[0]) == "over"
+    assert clinic_table.top_tones(found)[0] == "over"

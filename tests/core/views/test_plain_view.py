@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from core.configs import AuditConfig
 from core.metrics.ranked import Ranked
@@ -89,3 +90,30 @@ def test_plain_view_of_a_real_audit_names_its_class():
     assert "“ill”" in view.sentence.text
     assert "present" in view.dumbbells.title
     assert sum(row[1] for row in view.dumbbells.table.rows) == 900
+
+
+def test_groups_are_called_wrong_only_where_the_verdict_is(make_target):
+    off = ranked([(0.9, i % 100 < 60) for i in range(400)])
+    tones = {c: certainty_groups(off, make_target(c))[2].tone for c in CODES}
+    assert tones == {
+        "over_confident": "over",
+        "under_confident": "over",
+        "mixed": "over",
+        "sound": "few",
+        "could_be_chance": "few",
+    }
+
+
+def test_groups_are_corrected_for_their_number(make_target):
+    rows = [(0.9, i < 82) for i in range(100)]
+    one = certainty_groups(ranked(rows), make_target())[2]
+    assert one.says > one.high
+    assert one.tone == "over"
+    others = [(c, i < 100 * c) for c in (0.5, 0.7, 0.99) for i in range(100)]
+    among_four = certainty_groups(ranked(rows + others), make_target())[2]
+    assert among_four.high == one.high  # what is printed is of the group alone
+    assert (one.most, among_four.most) == tuple(
+        pytest.approx(stats.binomtest(82, 100).proportion_ci(level, "exact").high)
+        for level in (0.95, 0.9875)
+    )
+    assert among_four.tone == "few"

@@ -29,7 +29,7 @@ def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(mak
             (-0.153, -0.167, -0.14),
             "Under-confident by 15.3 points (14.0 to 16.7",
         ),
-        ("mixed", (0.001, -0.01, 0.012), "Mixed: it says more than it should in some places"),
+        ("mixed", (0.001, -0.01, 0.012), "Mixed: right on average, but not everywhere: off by 4.1"),
         ("sound", (0.001, -0.003, 0.005), "Sound: its stated certainty fits how often it is right"),
         ("could_be_chance", (0.01, -0.02, 0.04), "Could be chance: too few images to tell."),
     ],
@@ -38,6 +38,39 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
     view = reliability_view(make_audit(make_target(code, gap)), SUBJECT)
     assert view.sentence.text.startswith(starts)
     assert "1 in" not in view.sentence.text
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        ("opposite", "over-confident by 4.0 points (3.5 to 4.4) on average, but it says less than"),
+        ("too_extreme", "what it says is too extreme, high and low, though right on average: off"),
+        ("too_timid", "what it says is not spread enough, though right on average: off by 4.1"),
+        ("cancel", "it says more than it should in some places and less in others: off by 4.1"),
+        ("uneven", "right on average, but not everywhere: off by 4.1 points on average."),
+    ],
+)
+def test_a_mixed_verdict_says_only_what_was_detected(make_audit, make_target, reading, said):
+    text = reliability_view(make_audit(make_target("mixed", reading=reading)), SUBJECT).sentence
+    assert text.text.startswith(f"Mixed: {said}")
+
+
+def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
+    gap = (0.001, -0.003, 0.005)
+    sound = reliability_view(make_audit(make_target("sound", gap)), SUBJECT).sentence.text
+    error = "an error of practical size (logits off by 15 % or odds off by a fifth)"
+    assert f"on 1\u202f000 images {error} would have shown;" in sound
+    chance = reliability_view(make_audit(make_target("could_be_chance", gap)), SUBJECT)
+    assert chance.sentence.text.endswith(f"up to 2.0, and {error} need not have shown.")
+
+
+@pytest.mark.parametrize("code", ["sound", "could_be_chance"])
+def test_an_interval_that_leaves_0_out_alone_is_explained(make_audit, make_target, code):
+    view = reliability_view(make_audit(make_target(code, (0.01, 0.001, 0.02))), SUBJECT)
+    assert view.sentence.text.endswith(
+        "Taken alone the gap’s interval leaves 0 out; with a perfect model that happens "
+        "5 times in 100."
+    )
 
 
 def test_one_image_is_too_few_to_tell(make_audit, make_target, make_bins):
@@ -94,6 +127,7 @@ def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_
     card = view.figures["reliability"]
     assert "92.4\u202f%" in card.alt
     assert "Bin 0.60 to 0.80: 180 images, says 70.0\u202f%, right 60.0\u202f%" in card.alt
+    assert card.explanation.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
     assert card.caption.startswith("n = 1\u202f000, 5 equal-width bins (lo, hi], Wilson 95\u202f%")
     assert card.caption.endswith("test split, file digest fe3cdd9e")
     assert [row[2] for row in card.table.rows] == [20, 180, 800]

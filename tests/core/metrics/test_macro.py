@@ -1,0 +1,46 @@
+"""Verdicts of many labels together: each is corrected for looking at all of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.configs import AuditConfig
+from core.metrics import suite
+from core.metrics.macro import corrected_codes, over_labels
+from core.metrics.records import Verdict
+from core.predictions import Predictions, ScoreKind, Task
+
+
+@pytest.fixture(scope="module")
+def labels():
+    rng = np.random.default_rng(0)
+    p = rng.random((300, 3))
+    rows = Predictions(
+        Task.MULTILABEL, ScoreKind.SIGMOID, p, (rng.random((300, 3)) < p).astype(np.int64)
+    )
+    return suite.audit(rows, AuditConfig(n_resamples=60, metrics=("ece",))).labels
+
+
+def with_verdicts(labels, *verdicts):
+    return tuple(
+        replace(label, verdict=Verdict(code, ".", p))
+        for label, (code, p) in zip(labels, verdicts, strict=True)
+    )
+
+
+def test_what_one_label_alone_shows_may_be_chance_among_three(labels):
+    seen = with_verdicts(labels, ("mixed", 0.02), ("over_confident", 0.01), ("sound", 0.9))
+    # Holm: 0.01 x 3 and 0.02 x 2 hold
+    assert corrected_codes(seen) == ("mixed", "over_confident", "sound")
+    seen = with_verdicts(labels, ("mixed", 0.04), ("over_confident", 0.01), ("sound", 0.9))
+    assert corrected_codes(seen) == ("could_be_chance", "over_confident", "sound")
+    assert over_labels(seen, 0.95).verdict.text == (
+        "Of 3 labels: 1 over-confident, 1 sound, 1 could be chance, corrected for looking at 3 "
+        "labels (Holm)."
+    )
+
+
+def test_one_label_needs_no_correction(labels):
+    seen = with_verdicts(labels[:1], ("mixed", 0.04))
+    assert over_labels(seen, 0.95).verdict.text == "Of 1 label: 1 mixed."

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+
+from core.metrics.binning import BinSums, equal_width_cuts
+from core.metrics.intervals import Resamples
+from core.metrics.null_test import Null, bins_beyond, holm, joint, significant
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
+
+
+def sigmoid(logit):
+    return 1.0 / (1.0 + np.exp(-logit))
+
+
+def saturated(rng, n):
+    return sigmoid(rng.normal(6.0, 2.1, n))
+
+
+def rare(rng, n):
+    return rng.beta(0.5, 49.5, n)
+
+
+def run(claims, outcomes, *, n_resamples=400, seed=0):
+    ranked = Ranked.of(Outcomes(claims, outcomes))
+    null = Null(Resamples.of(ranked, n_resamples, seed))
+    return null.test(equal_width_cuts(ranked, 15))
+
+
+def test_one_statistic_is_its_rank_among_the_draws():
+    draws = np.arange(1.0, 20.0)[:, None]  # 1 to 19
+    assert joint(np.array([18.5]), draws) == pytest.approx([2 / 20])
+    assert joint(np.array([18.0]), draws) == pytest.approx([3 / 20])  # ties count as reached
+    assert joint(np.array([0.0]), draws) == pytest.approx([1.0])
+
+
+def test_the_smallest_rank_is_held_against_the_smallest_ranks_of_the_draws():
+    # the rows are third in the first statistic: so are, or better, 4 draws in either of the two
+    first, second = np.arange(1.0, 20.0), np.arange(19.0, 0.0, -1.0)
+    draws = np.column_stack([first, second])
+    # the second's top three are the draws with 19, 18 and 17, of which the rows reach none
+    assert joint(np.array([17.5, 0.0]), draws) == pytest.approx([6 / 20, 1.0])
+
+
+def test_a_tail_beyond_all_draws_goes_on():
+    draws = np.arange(1.0, 20.0)[:, None]
+    near, far = (float(joint(np.array([v]), draws)[0]) for v in (20.0, 100.0))
+    assert far < 1e-6 < near <= 1 / 20
+    assert joint(np.array([5.0]), np.zeros((9, 1))) == pytest.approx([0.0])  # cannot happen
+
+
+def test_sets_are_judged_as_the_rows_are():
+    rng = np.random.default_rng(0)
+    null, sets = np.abs(rng.normal(size=(199, 3))), np.abs(1.3 * rng.normal(size=(40, 3)))
+    alone = np.array([joint(row, null).min() <= 0.05 for row in sets])
+    assert (alone == significant(sets, null)).mean() >= 0.95  # at the edge a rank may differ
+    assert 0 < alone.sum() < 40
+
+
+@pytest.mark.parametrize("draw", [saturated, rare])
+@pytest.mark.parametrize("n", [200, 500])
+def test_calibrated_sets_raise_few_false_alarms(draw, n):
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(100):
+        claims = draw(rng, n)
+        alarms += run(claims, rng.random(n) < claims, n_resamples=199).p_value <= 0.05
+    assert alarms <= 11  # 5 are due; more than 11 have a chance of 0.4 %
+
+
+def test_claims_that_are_too_extreme_or_too_timid_are_detected_with_their_side():
+    rng = np.random.default_rng(2)
+    logit = rng.normal(0.0, 2.0, 3_000)
+    extreme = run(sigmoid(logit), rng.random(3_000) < sigmoid(logit / 1.4))
+    assert extreme.slope < 0.05 < extreme.gap
+    assert extreme.steepness > 0
+    timid = run(sigmoid(logit), rng.random(3_000) < sigmoid(logit * 1.4))
+    assert timid.slope < 0.05
+    assert timid.steepness < 0
+
+
+def test_power_grows_with_rows_and_is_not_asked_where_something_was_detected():
+    rng = np.random.default_rng(3)
+    powers = []
+    for n in (200, 2_000, 20_000):
+        claims = rng.uniform(0.0, 1.0, n)
+        powers.append(run(claims, rng.random(n) < claims).power)
+    assert powers[0] < 0.3 < powers[1] < 0.95 < powers[2]
+    assert np.isnan(run(claims, rng.random(n) < claims**2).power)
+
+
+def test_power_is_that_of_the_test_on_sets_that_are_off_by_so_much():
+    rng = np.random.default_rng(4)
+    n = 1_000
+    claims = rng.uniform(0.0, 1.0, n)
+    odds = claims / (1.0 - claims) * 1.2
+    truth = odds / (1.0 + odds)
+    sets = [run(claims, rng.random(n) < truth, n_resamples=199, seed=s) for s in range(60)]
+    detected = np.mean([test.p_value <= 0.05 for test in sets])
+    power = run(claims, rng.random(n) < claims, seed=5).power  # the least over its forms
+    assert power - 0.1 < detected < power + 0.4
+
+
+def test_twice_a_rare_risk_is_never_called_excluded():
+    rng = np.random.default_rng(5)
+    claims = 2.0 * rng.beta(0.5, 49.5, 1_000)
+    test = run(claims, np.arange(1_000) % 50 == 0)
+    assert np.isnan(test.power) or test.power < 0.95
+
+
+def test_claims_of_one_half_are_no_excuse():
+    rng = np.random.default_rng(6)
+    assert run(np.full(100, 0.5), rng.permutation(100) < 50).power < 0.5
+    assert run(np.full(20_000, 0.5), rng.permutation(20_000) < 10_000).power > 0.95
+
+
+def test_certain_claims_cannot_be_excluded_or_confirmed():
+    sure = run(np.ones(50), np.ones(50, dtype=bool))
+    assert (sure.p_value, sure.power) == (1.0, 0.0)
+    wrong = np.ones(50, dtype=bool)
+    wrong[0] = False
+    assert run(np.ones(50), wrong).p_value == 0.0
+
+
+def test_bins_are_corrected_for_their_number():
+    rng = np.random.default_rng(7)
+    count = np.array([100, 0, 100, 100, 100])
+    claims = np.array([0.001, 0.0, 0.2, 0.5, 0.9])
+    drawn = rng.binomial(count, claims, size=(999, 5))
+    own = BinSums(count, count * claims, np.array([0, 0, 40, 50, 90]))
+    p_values = bins_beyond(own, BinSums(count, count * claims, drawn))
+    assert np.isnan(p_values[1])
+    assert p_values[2] == pytest.approx(1 / 1000)
+    assert p_values[[0, 3, 4]] == pytest.approx(1.0, abs=0.05)
+    # one event where a tenth of one is expected is no wonder among four bins
+    own = BinSums(count, count * claims, np.array([1, 0, 20, 50, 90]))
+    assert bins_beyond(own, BinSums(count, count * claims, drawn))[0] > 0.1
+
+
+def test_holm_by_hand():
+    # 0.01 x 3; then the larger of that and 0.02 x 2; then 0.5
+    assert holm([0.02, 0.5, 0.01]) == pytest.approx((0.04, 0.5, 0.03))
+    assert holm([0.03, 0.02]) == pytest.approx((0.04, 0.04))
+    assert holm([0.9, 0.8]) == (1.0, 1.0)
+    assert holm([]) == ()
