@@ -1,10 +1,11 @@
 """``python -m core train`` and ``samples build``: what trains models."""
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 
-from core.commands.shared import Parser
+from core.commands.shared import Parser, printable
 from core.errors import UsageError
 
 
@@ -47,9 +48,12 @@ def _samples_build(arguments: argparse.Namespace) -> int:
 def _train(arguments: argparse.Namespace) -> int:
     from core.commands.jobs import report, wait_for
     from core.jobs.local import open_jobs
+    from core.training.advice import advice
     from core.training.config import from_json
 
     config = from_json(_read(arguments.config))
+    for notice in advice(config):
+        print(printable(f"{notice.code}: {notice.text}"), file=sys.stderr)
     if config.data_root:  # the trainer runs in another folder
         config = replace(config, data_root=str(Path(config.data_root).expanduser().absolute()))
     jobs = open_jobs()

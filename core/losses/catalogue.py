@@ -329,13 +329,14 @@ LOSSES: Final[dict[str, LossEntry]] = {
         "FCL",
         "Focal loss plus a weighted squared distance of the probabilities from the truth.",
         "Focal calibration loss 2024, definition 3.1",
-        (_gamma(4.0), _weight(1.5, "Weight of the distance."), _TWO_SIDED),
+        # The paper's smallest values, which learn without clipped gradients, too.
+        (_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
         presets=PRESETS["fcl"],
     ),
     "fcl_l1": LossEntry(
         "FCL, L1",
         "Focal loss plus a weighted absolute distance of the probabilities from the truth.",
         "Focal calibration loss 2024, appendix A.15",
-        (_gamma(4.0), _weight(1.5, "Weight of the distance."), _TWO_SIDED),
+        (_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
     ),
 }

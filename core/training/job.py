@@ -21,6 +21,7 @@ from core.metrics.suite import audit
 from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind
 from core.training import threads
+from core.training.advice import advice
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.loop import Trained, train
@@ -157,11 +158,12 @@ def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> st
 
 
 def _notices(folder: JobFolder, parts: Parts) -> tuple[Notice, ...]:
-    """Return what is said of the data, and of threads that changed on a CPU."""
+    """Return what is said of the data and the settings, and of threads that changed on a CPU."""
+    said = (*parts.data.notices, *advice(parts.config))
     if parts.fabric.device.type != "cpu":
-        return parts.data.notices
+        return said
     counts = threads.by_epoch(from_events(folder.lines())[0])
-    return (*parts.data.notices, *threads.notices(counts))
+    return (*said, *threads.notices(counts))
 
 
 def _result(folder: JobFolder, parts: Parts, trained: Trained, run_id: str) -> Json:

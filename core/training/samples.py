@@ -68,20 +68,21 @@ NETS: Final = {
 }
 WEIGHTS: Final = "weights.safetensors"  # beside the manifest
 FOCAL_3: Final = {"name": "focal", "gamma": 3.0}
+FCL: Final = {"name": "fcl", "gamma": 4.0, "lambda": 1.5}
 TRAINED: Final = {
     "digits-ce": TrainedSample("digits", {"name": "ce"}),
     "digits-focal-3": TrainedSample("digits", FOCAL_3),
     "digits-adafocal": TrainedSample("digits", {"name": "adafocal"}, replayable=True),
-    "digits-fcl": TrainedSample("digits", {"name": "fcl"}),
+    "digits-fcl": TrainedSample("digits", FCL),
     "cifar10-ce": TrainedSample("cifar10", {"name": "ce"}),
     "cifar10-focal-3": TrainedSample("cifar10", FOCAL_3),
     "cifar10-flsd-53": TrainedSample("cifar10", {"name": "flsd_53"}),
     "cifar10-adafocal": TrainedSample("cifar10", {"name": "adafocal"}),
-    "cifar10-fcl": TrainedSample("cifar10", {"name": "fcl"}),
+    "cifar10-fcl": TrainedSample("cifar10", FCL),
     "cifar10-brier": TrainedSample("cifar10", {"name": "brier"}),
     "phantom-ce": TrainedSample("phantom", {"name": "ce"}, weights=True),
     "phantom-focal-3": TrainedSample("phantom", FOCAL_3, weights=True),
-    "phantom-fcl": TrainedSample("phantom", {"name": "fcl"}, weights=True),
+    "phantom-fcl": TrainedSample("phantom", FCL, weights=True),
 }
 NAMES: Final = (*first_samples.SAMPLES, *TRAINED)
 SMALL: Final[Json] = {
@@ -229,7 +230,7 @@ def _tensors(parts: Parts) -> dict[str, torch.Tensor]:
 def _manifest(sample_id: str, parts: Parts, splits: dict[str, Predictions]) -> Manifest:
     sample, config, data = TRAINED[sample_id], parts.config, parts.data
     label = LOSSES[str(sample.loss["name"])].label
-    gamma = f" γ = {sample.loss['gamma']:g}" if "gamma" in sample.loss else ""
+    gamma = f" γ = {sample.loss['gamma']:g}" if sample.loss["name"] == "focal" else ""
     name = TITLES[sample.data]
     manifest = describe(
         f"{name}, {label}{gamma}",

@@ -6,11 +6,13 @@ from typing import Final
 import streamlit as st
 
 from core.datasets.catalogue import DATASETS
+from core.errors import UsageError
 from core.figures.numbers import MINUS, count, three
 from core.jobs.devices import CPU
 from core.losses.catalogue import LOSSES, REDUCTIONS, Parameter
 from core.models import names
 from core.models.catalogue import MODELS
+from core.training.advice import advice
 from core.training.config import OPTIMIZERS, PRECISIONS, SCHEDULES
 from core.training.recipes import RECIPES
 from pages.ui import cache_train, frame, train_work, widgets
@@ -33,6 +35,7 @@ def draw() -> None:
         with place:
             drawn()
     _parameters(str(form.value("loss")))
+    place = st.container()
     with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
         _whole("Epochs", "epochs", "How often it goes through the images.")
         _device()
@@ -42,6 +45,18 @@ def draw() -> None:
         _steps()
         _images()
         _submission()
+    with place:
+        _advice()
+
+
+def _advice() -> None:
+    """Say what is known of the settings that stand in the form, where they make a config."""
+    try:
+        said = advice(form.base())
+    except UsageError:
+        return  # said where it is submitted
+    for notice in said:
+        widgets.caveat("May hardly learn", f"{notice.text}.")
 
 
 def _data() -> None:

@@ -121,6 +121,16 @@ def test_a_training_says_how_it_went_and_its_run_is_in_the_library(run, config, 
     assert len(library.rows(kind="train")) == 1
 
 
+@pytest.mark.parametrize(("clip_norm", "said"), [(None, True), (2.0, False)])
+def test_settings_that_are_known_to_learn_badly_are_said_and_taken(run, config, clip_norm, said):
+    run("jobs", "pause")
+    loss = {"name": "fcl", "gamma": 4.0, "lambda": 1.5}
+    code, out, err = run("train", config(loss=loss, clip_norm=clip_norm))
+    assert code == 0
+    assert out.strip()
+    assert err.startswith("OVERSHOOT: FCL with λ = 1.5 can overshoot") == said
+
+
 @pytest.mark.slow
 def test_what_only_the_training_process_can_refuse_is_said_in_one_line_too(run, config, home):
     code, out, err = run("train", config(n_train=998), "--wait", "--json", "-")

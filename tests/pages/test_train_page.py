@@ -260,6 +260,19 @@ def test_the_form_outlives_a_change_of_page(page):
     fine(test)
 
 
+def test_settings_that_are_known_to_learn_badly_are_said_in_the_form(page):
+    test = page()
+    test.selectbox(key="train.loss").set_value("fcl").run()
+    assert "can overshoot" not in html(fine(test))  # at its defaults
+    test.selectbox(key="train.values.fcl").set_value("cifar10_resnet110").run()
+    assert test.number_input(key="train.loss.fcl.lambda").value == 1.5
+    assert "FCL with λ = 1.5 can overshoot" in html(fine(test))
+    test.number_input(key="train.clip_norm").set_value(2.0).run()
+    assert "can overshoot" not in html(fine(test))
+    test.text_input(key="train.seeds").set_value("x").run()  # no config: nothing to say of it
+    assert not test.exception
+
+
 def test_networks_of_timm_and_torchvision_are_searched(page, home):
     names._keep(("timm:resnet18", "torchvision:resnet50"))
     test = page()
