@@ -1,9 +1,18 @@
-"""Simulate how often the intervals of the clinical numbers hold the truth; print the table.
+"""Clinical numbers.
 
-Run from the project's folder: python -m tests.benchmarks.coverage_of_clinical [--repeats 200]
+Stated risks are Beta(1/2, 4), 11 in 100 on average; events come true with probability
+sigmoid(a + b logit(p) + c sin(3 logit(p))): calibrated a, b, c = 0, 1, 0; too low 0.4, 1, 0; too
+extreme 0, 0.7, 0; wavy 0, 1, 0.6. The truth is the value on 2,000,000 rows (0, for the slope 1,
+where the model is calibrated). Each cell is the share of 120 data sets whose 95 % interval holds
+it; 400 resamples each; seeds are 0 to 119. The last column is the flexible curve's band, which is
+pointwise: the share of rows at which it holds the true curve.
+
+For `ici`, `e50`, `e90` and `emax` the basic bootstrap alone held the truth in 52 to 97 of 100 data
+sets and the percentile bootstrap alone in 77 to 100 (60 data sets a cell; too low, too extreme and
+wavy; 500 and 2,000 rows), so the interval spans both.
 """
 
-import argparse
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,7 +30,7 @@ MODELS = {
     "too extreme": (0.0, 0.7, 0.0),
     "wavy": (0.0, 1.0, 0.6),
 }
-SIZES = (500, 2_000, 10_000)
+SIZES, SETS, RESAMPLES = (500, 2_000, 10_000), 120, 400
 FITTED = ("citl", "slope", "intercept", "brier_skill")
 BAND = "curve"
 
@@ -66,31 +75,20 @@ def held(
     return inside
 
 
-def main() -> None:
-    """Simulate every cell and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=120)
-    parser.add_argument("--resamples", type=int, default=400)
-    given = parser.parse_args()
+def lines() -> Iterator[str]:
+    """Yield the table, and below it the true values."""
     names = (*FITTED, *ERRORS, BAND)
-    print("| model | rows | " + " | ".join(names) + " |")
-    print("|---|---|" + "---|" * len(names))
+    yield "| model | rows | " + " | ".join(names) + " |"
+    yield "|---|---|" + "---|" * len(names)
     truths = []
     for number, model in enumerate(MODELS):
         true, line = truth(model)
         truths.append(f"{model}: " + ", ".join(f"{m} {true[m]:.4f}" for m in (*FITTED, *ERRORS)))
         for n in SIZES:
             total = dict.fromkeys(names, 0.0)
-            for seed in range(given.repeats):
+            for seed in range(SETS):
                 p, y = rows(n, model, np.random.default_rng([seed, n, number]))
-                for name, inside in held(p, y, true, line, given.resamples, seed).items():
-                    total[name] += inside / given.repeats
-            print(
-                f"| {model} | {n:,} | " + " | ".join(f"{v:.2f}" for v in total.values()) + " |",
-                flush=True,
-            )
-    print("True values: " + "; ".join(truths) + ".")
-
-
-if __name__ == "__main__":
-    main()
+                for name, inside in held(p, y, true, line, RESAMPLES, seed).items():
+                    total[name] += inside / SETS
+            yield f"| {model} | {n:,} | " + " | ".join(f"{v:.2f}" for v in total.values()) + " |"
+    yield "\nTrue values: " + "; ".join(truths) + "."

@@ -1,8 +1,13 @@
-"""How often intervals of differences hold the true one, simulated; printed for docs/coverage.md.
+"""Differences.
 
-Run with ``python -m tests.benchmarks.coverage_of_differences`` (minutes). Rows have five classes;
-a run states the true probabilities sharpened by a factor, its logits with or without noise.
+Two runs on the same rows of five classes: one states the true probabilities sharpened by a factor
+(1, or 1.15 for slight), the other its logits with noise (0.87 calibrated, 1.1 slight, 1.8 strong),
+or sharpened by 0.6 without noise (under). The truth is the difference on 400,000 rows. First the
+share of 200 data sets (100 at 10,000 rows) whose 95 % interval of the difference holds it; then
+the share called a tie. 15 bins, 250 resamples each; seed 0. Two calibrated runs should tie.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -50,11 +55,11 @@ def drawn(run: Predictions) -> dict[str, Draws]:
     return draws(run, floors, METRICS_TRIED, n_resamples=RESAMPLES)
 
 
-def main() -> None:
-    """Print coverage and share of ties by case, rows and metric."""
+def lines() -> Iterator[str]:
+    """Yield a table of coverage and share of ties by case, rows and metric."""
     rng = np.random.default_rng(0)
-    print("| runs | rows | " + " | ".join(f"{m}: covered, tied" for m in METRICS_TRIED) + " |")
-    print("|---|---|" + "---|" * len(METRICS_TRIED))
+    yield "| runs | rows | " + " | ".join(f"{m}: covered, tied" for m in METRICS_TRIED) + " |"
+    yield "|---|---|" + "---|" * len(METRICS_TRIED)
     for case in CASES:
         ranked = [Ranked.of(run.outcomes(None)) for run in sample(POPULATION, case, rng)]
         true = {
@@ -71,8 +76,4 @@ def main() -> None:
                     held[metric] += found.low <= true[metric] <= found.high
                     tied[metric] += found.tie
             cells = [f"{held[m] / rounds:.2f}, {tied[m] / rounds:.2f}" for m in METRICS_TRIED]
-            print(f"| {case} | {n:,} | {' | '.join(cells)} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            yield f"| {case} | {n:,} | {' | '.join(cells)} |"

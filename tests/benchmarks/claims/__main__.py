@@ -1,6 +1,7 @@
 """Simulate every claim and write docs/coverage.md anew.
 
-Run from the project's folder: python -m tests.benchmarks.claims [--sets 400] [--only intervals].
+Run from the project's folder: python -m tests.benchmarks.claims [--sets 400] [--only intervals]
+(hours; a part with 100 sets takes a quarter of an hour).
 With --only, the other sections of the page stay as they are.
 """
 
@@ -10,6 +11,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+from tests.benchmarks import coverage_of_clinical, coverage_of_differences
 from tests.benchmarks.claims import intervals
 from tests.benchmarks.claims.designs import COVERAGE, outside, table
 
@@ -26,14 +28,23 @@ sentences: above 6 %), with the reason.
 PARTS: dict[str, tuple[ModuleType, tuple[float, float]]] = {"intervals": (intervals, COVERAGE)}
 
 
-def section(module: ModuleType, limits: tuple[float, float], sets: int, seed: int) -> str:
-    """Return a module's part of the page: its docstring, its table, and what lies outside."""
+TABLES: dict[str, ModuleType] = {
+    "differences": coverage_of_differences,
+    "clinical": coverage_of_clinical,
+}
+
+
+def section(name: str, sets: int, seed: int) -> str:
+    """Return a part of the page: a module's docstring, its table, and what lies outside."""
+    module = PARTS[name][0] if name in PARTS else TABLES[name]
     title, _, text = inspect.cleandoc(str(module.__doc__)).partition("\n")
-    rows = module.rows(sets, seed)
+    opening = f"## {title.rstrip('.')}\n\n{text.strip()}\n"
+    if name in TABLES:
+        return opening + "\n" + "\n".join(module.lines()) + "\n"
+    rows, limits = module.rows(sets, seed), PARTS[name][1]
     return (
-        f"## {title.rstrip('.')}\n\n{text.strip()}\n\n{sets} data sets a cell unless listed, seed "
-        f"{seed}.\n\n{table(rows)}\n\nOutside {limits[0]:.0%} to {limits[1]:.0%}:\n\n"
-        f"{outside(rows, limits)}\n"
+        f"{opening}\n{sets} data sets a cell unless listed, seed {seed}.\n\n{table(rows)}\n\n"
+        f"Outside {100 * limits[0]:.0f} to {100 * limits[1]:.0f} %:\n\n{outside(rows, limits)}\n"
     )
 
 
@@ -45,17 +56,19 @@ def sections(page: str) -> dict[str, str]:
 
 def main() -> None:
     """Run the modules and write the page."""
+    names = [*PARTS, *TABLES]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=list(PARTS), action="append")
+    parser.add_argument("--only", choices=names, action="append")
     given = parser.parse_args()
-    found = sections(PAGE.read_text()) if PAGE.exists() else {}
-    for name in given.only or PARTS:
-        text = section(*PARTS[name], given.sets, given.seed)
+    kept, found = sections(PAGE.read_text()), {}
+    for name in given.only or names:
+        text = section(name, given.sets, given.seed)
         found[text.partition("\n")[0]] = text
         print(text, flush=True)
-        PAGE.write_text(HEAD + "\n" + "\n".join(found.values()))
+    others = [text for title, text in kept.items() if title not in found]
+    PAGE.write_text("\n".join([HEAD, *found.values(), *others]))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ that y was drawn with: p (N,), y (N,) bool, q (N,). Designs of many classes retu
 labels (N,) and q (N, K).
 """
 
+import zlib
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from core.arrays import Bool, Float, Int, sigmoid
 
 SIZES = (200, 500, 1_000, 2_000, 10_000)
 COVERAGE, SIZE = (0.92, 0.98), (0.0, 0.06)  # what a rate should lie within
+LUCK = "As far off as so few data sets may be by chance."
 Rng = np.random.Generator
 Claims = tuple[Float, Bool, Float]
 Classes = tuple[Float, Int, Float]
@@ -46,7 +48,7 @@ class Row(NamedTuple):
 
 def generator(seed: int, number: int, *names: str | int) -> Rng:
     """Return the random numbers of one data set; other names, other numbers."""
-    words = [int.from_bytes(str(name).encode()[-8:], "big") for name in names]
+    words = [zlib.crc32(str(name).encode()) for name in names]
     return np.random.default_rng([seed, number, *words])
 
 
@@ -146,12 +148,18 @@ def _cell(row: Row | None) -> str:
 
 
 def outside(rows: Iterable[Row], limits: tuple[float, float]) -> str:
-    """Return the cells outside the limits as a Markdown list, each with its note."""
-    low, high = limits
-    lines = [
-        f"- {row.claim}, {row.design}, {row.rows:,} rows: {row.rate:.2f} of {row.sets}."
-        f"{' ' if row.note else ''}{row.note}"
-        for row in rows
-        if row.sets and not low <= round(row.rate, 2) <= high
-    ]
+    """Return the cells outside the limits as a Markdown list, those of one reason together."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        off = max(limits[0] - row.rate, row.rate - limits[1])
+        if not row.sets or round(off, 3) <= 0:
+            continue
+        slack = 2.0 * (0.05 * 0.95 / row.sets) ** 0.5
+        reason = row.note or (LUCK if off <= slack else "Not explained.")
+        cells = reasons.setdefault(reason, {}).setdefault(f"{row.claim}, {row.design}", [])
+        cells.append(f"{row.rate:.2f} at {row.rows:,} rows ({row.sets} sets)")
+    lines = []
+    for reason, places in reasons.items():
+        lines.append(f"- {reason}")
+        lines += [f"  - {place}: {', '.join(cells)}" for place, cells in places.items()]
     return "\n".join(lines) or "- none"
