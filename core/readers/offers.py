@@ -153,6 +153,12 @@ def _bare(ids: Entry) -> list[str]:
     return [str(name).strip().rpartition(".")[0] or str(name).strip() for name in ids.tolist()]
 
 
+def repeating(table: Contents) -> tuple[str, ...]:
+    """Return the columns of a table whose values come again, as those of groups do."""
+    sizes = {n: (len(set(e.tolist())), e.size) for n, e in table.entries.items() if e.ndim == 1}
+    return tuple(name for name, (distinct, rows) in sizes.items() if 1 < distinct < rows)
+
+
 def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ...]:
     """Return the columns that may say how many rows each row stands for."""
     entries = {**contents.entries, **({} if labels is None else labels.entries)}

@@ -38,6 +38,8 @@ class Upload:
     scores_name: str
     labels: Path | None = None
     labels_name: str = ""
+    groups: Path | None = None
+    groups_name: str = ""
 
     @property
     def title(self) -> str:
@@ -149,6 +151,7 @@ def read(
         name=upload.scores_name,
         labels=upload.labels,
         labels_name=upload.labels_name,
+        tables={} if upload.groups is None else {"group": (upload.groups, upload.groups_name)},
         options=options,
         cancel=cancel,
     )
@@ -192,6 +195,6 @@ def discard(draft_id: str) -> None:
 
 def forget_files(upload: Upload) -> None:
     """Remove an upload's bytes."""
-    for path in (upload.scores, upload.labels):
+    for path in (upload.scores, upload.labels, upload.groups):
         if path is not None:
             path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from core.errors import AuditError, LostWorker
 from core.library import home
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
-from core.readers.options import ReadOptions
+from core.readers.options import ID_STEM, ReadOptions
 from core.readers.questions import UNDECIDED
 from core.readers.result import Inspection, NeedsChoice, ReadResult
 from core.readers.result import Reading as KindReading
@@ -37,6 +37,15 @@ KIND_WORDS = {
     ScoreKind.CONFIDENCE: "Confidence of the answer",
 }
 AUTO = "(by its name)"
+NOTHING = ""
+GROUP, WEIGHT = "Rows that belong together", "Rows count as"
+UNCHOSEN = {"group": "None", "weight": "One each"}
+ID_STEM_WORDS = "From the names of the rows, before their last number"
+GROUP_HELP = (
+    "Films of one patient are not independent. Chosen here, every interval and verdict allows "
+    "for it."
+)
+WEIGHT_HELP = "A row of weight 2 counts as if it were there twice."
 
 
 def draw() -> None:
@@ -215,7 +224,17 @@ def _choose_after_refusal(reading: session.Reading, refusal: NeedsChoice) -> Non
                 )
             ):
                 _read(reading.upload, options, form=form)
+            _without_groups(reading, form)
             _another_file(reading)
+
+
+def _without_groups(reading: session.Reading, form: str) -> None:
+    """Offer to read a file without the groups and weights that may have been refused."""
+    if reading.options.group is None and reading.options.weight is None:
+        return
+    if st.button("Read each row as one of its own", key="import.ungrouped"):
+        upload = replace(reading.upload, groups=None, groups_name="")
+        _read(upload, replace(reading.options, group=None, weight=None), form=form)
 
 
 def _choosable(found: Inspection) -> bool:
@@ -247,13 +266,14 @@ def _check(reading: session.Reading, result: ReadResult) -> None:
             _recalled(reading)
         frame.notices(result.notices)
         _preview(found)
-        options = _choices(reading, found)
+        options = _belonging(found, _choices(reading, found))
         with st.container(horizontal=True):
             if options != reading.options:
                 if st.button("Read it this way", type="primary", key="import.retry"):
                     _read(reading.upload, options, form=reading.form or found.fingerprint)
             elif st.button("Audit this file", type="primary", key="import.audit"):
                 _accept(reading, result)
+            _add_groups(reading, reading.form or found.fingerprint)
             _another_file(reading)
 
 
@@ -304,6 +324,32 @@ def _choices(reading: session.Reading, found: Inspection) -> ReadOptions:
     )
 
 
+def _belonging(found: Inspection, options: ReadOptions) -> ReadOptions:
+    """Draw what rows may belong to and count as, where a file says it; nothing is preselected."""
+    with st.container(horizontal=True):
+        group = _offered(GROUP, found.group_columns, options.group, "group", GROUP_HELP)
+        weight = _offered(WEIGHT, found.weight_columns, options.weight, "weight", WEIGHT_HELP)
+    return replace(options, group=group, weight=weight)
+
+
+def _offered(
+    label: str, columns: tuple[str, ...], chosen: str | None, name: str, tip: str
+) -> str | None:
+    if not columns and chosen is None:
+        return None
+    options = [NOTHING, *dict.fromkeys([*columns, *([chosen] if chosen else [])])]
+    picked = st.selectbox(
+        label,
+        options,
+        index=options.index(chosen or NOTHING),
+        format_func=lambda key: ID_STEM_WORDS if key == ID_STEM else key or UNCHOSEN[name],
+        key=_this(name),
+        width=320,
+        help=tip,
+    )
+    return picked or None
+
+
 def _this(name: str) -> str:
     """Return a widget key that belongs to this file, so that the next one starts afresh."""
     return f"import.{name}.{st.session_state.get('app.drops', 0)}"
@@ -348,8 +394,11 @@ def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> st
 
 def _accept(reading: session.Reading, result: ReadResult) -> None:
     """Make it a draft, keep what was chosen for files of this form, and open it."""
-    if reading.options != ReadOptions() and not reading.recalled:
-        save_recipe(home(), reading.form, reading.options.to_json())
+    chosen = reading.options
+    if reading.upload.groups is not None:  # the column lies in a table of its own
+        chosen = replace(chosen, group=None)
+    if chosen != ReadOptions() and not reading.recalled:
+        save_recipe(home(), reading.form, chosen.to_json())
     draft = session.add_draft(reading, result)
     st.session_state["app.reading"] = None
     library.open_in_reliability(draft.id)
@@ -378,6 +427,20 @@ def _another_file(reading: session.Reading) -> None:
     if st.button("Discard", key="import.discard"):
         _forget(reading)
         st.rerun()
+
+
+def _add_groups(reading: session.Reading, form: str) -> None:
+    """Offer to add a table that says what each row belongs to."""
+    with st.popover("Add a table of groups", key="import.groups"):
+        added = st.file_uploader(
+            "Names of the rows and what they belong to: CSV, TSV, Parquet, also packed with gzip",
+            key=_this("groups"),
+        )
+        if added:
+            path = session.store(added.getbuffer())
+            st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
+            upload = replace(reading.upload, groups=path, groups_name=added.name)
+            _read(upload, replace(reading.options, group=None), form=form)
 
 
 def _forget(reading: session.Reading) -> None:

@@ -1,0 +1,117 @@
+"""The import offers columns for rows that belong together, and keeps the choice."""
+
+import gzip
+from functools import partial
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.library.recipes import load_recipe
+from tests.pages.seen import fine, opened, said, until
+
+N = 60
+
+
+@pytest.fixture
+def page(home):
+    return partial(opened, "library")
+
+
+def table(**columns) -> bytes:
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, N)
+    p = np.clip(0.3 + 0.4 * labels + rng.normal(0, 0.2, N), 0.01, 0.99).round(4)
+    columns = {**columns, "probability": p, "label": labels}
+    lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    return "\n".join([",".join(columns), *lines]).encode()
+
+
+def films(**columns) -> bytes:
+    image = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
+    return table(image=image, patient=[f"p{k // 3}" for k in range(N)], **columns)
+
+
+def drop(test: AppTest, data: bytes) -> AppTest:
+    (uploader,) = test.file_uploader
+    uploader.set_value([("films.csv", data, "text/csv")])
+    return until(fine(test.run()), lambda: "Read as" in said(test))
+
+
+def select(test: AppTest, label: str):
+    return next((box for box in test.selectbox if box.label == label), None)
+
+
+def press(test: AppTest, label: str) -> AppTest:
+    (button,) = [one for one in test.button if one.label == label]
+    return fine(button.click().run())
+
+
+def test_nothing_is_preselected_and_help_says_what_a_choice_does(page):
+    test = drop(page(), films(weight=np.arange(N) % 3))
+    group, weight = (
+        select(test, label) for label in ("Rows that belong together", "Rows count as")
+    )
+    assert group.options == [
+        "None", "patient", "From the names of the rows, before their last number",
+    ]  # fmt: skip
+    assert (group.value, weight.options, weight.value) == ("", ["One each", "weight"], "")
+    assert "Films of one patient are not independent" in group.help
+    assert "GROUPS_OFFERED" in said(test) or "seem to belong to 20 patients" in said(test)
+
+
+def test_a_file_without_such_columns_shows_no_choice(page):
+    test = drop(page(), table())
+    assert select(test, "Rows that belong together") is None
+    assert select(test, "Rows count as") is None
+
+
+def test_a_choice_is_read_audited_and_kept_for_such_files(page, home):
+    test = drop(page(), films())
+    select(test, "Rows that belong together").set_value("patient").run()
+    test = press(test, "Read it this way")
+    until(test, lambda: "20 groups by patient" in said(test))
+    assert select(test, "Rows that belong together").value == "patient"
+    reading = test.session_state["app.reading"]
+    groups = reading.future.result().splits["test"].groups
+    assert (groups.name, groups.count) == ("patient", 20)
+    press(test, "Audit this file")
+    assert load_recipe(home, reading.form)["group"] == "patient"
+    test = drop(page(), films())
+    assert select(test, "Rows that belong together").value == "patient"
+    assert "as it was chosen before" in said(test)
+    test = press(test, "Forget that choice")
+    until(test, lambda: "20 groups by patient" not in said(test) and "Read as" in said(test))
+    assert select(test, "Rows that belong together").value == ""
+
+
+def add(test: AppTest, name: str, data: bytes) -> AppTest:
+    (uploader,) = [one for one in test.file_uploader if "belong to" in one.label]
+    uploader.set_value((name, data, "application/octet-stream"))
+    return until(fine(test.run()), lambda: "Read as" in said(test))
+
+
+def test_a_table_of_its_own_offers_its_columns(page, home):
+    test = drop(page(), films())
+    names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
+    lines = [f"{name},{k},ward {k // 12}" for k, name in enumerate(names)]
+    packed = gzip.compress("\n".join(["image,age,ward", *lines]).encode())
+    test = add(test, "wards.csv.gz", packed)
+    assert select(test, "Rows that belong together").options == ["None", "ward"]
+    select(test, "Rows that belong together").set_value("ward").run()
+    test = press(test, "Read it this way")
+    until(test, lambda: "5 groups by ward" in said(test))
+    reading = test.session_state["app.reading"]
+    press(test, "Audit this file")
+    assert load_recipe(home, reading.form) is None
+
+
+def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):
+    test = drop(page(), films())
+    test = add(test, "t.csv", b"image,ward\n00000_0.png,a\n00000_1.png,a\nx,b\n")
+    select(test, "Rows that belong together").set_value("ward").run()
+    (button,) = [one for one in test.button if one.label == "Read it this way"]
+    test = until(button.click().run(), lambda: "are not in the table" in said(test))
+    test = press(test, "Read each row as one of its own")
+    until(test, lambda: "Read as" in said(test))
+    assert select(test, "Rows that belong together").value == ""
