@@ -13,6 +13,7 @@ from core.metrics.intervals import Resamples, all_cuts
 from core.metrics.ranked import Ranked
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
+LEAST = 1e-300  # rows of an empty bin, to divide by
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ class GroupResamples(Resamples):
     def _own_gap(self, at: Int) -> Float:
         """Return what centring takes off between columns: each bin's mean gap by signed rows.
 
-        Bins of fewer than `CENTRED` groups are not centred: one group's residual would vanish.
-        Cells too fine to be bins are centred in the 15 bins of equal mass.
+        Cells too fine to be bins are centred in the 15 bins of equal mass. Centring takes a degree
+        of freedom a bin, so it is left out in bins of fewer than `CENTRED` groups, and everywhere
+        where there are fewer than that for each bin; residuals as they are hold the level.
         """
         coarse = at
         if len(at) - 1 > N_BINS_MAX:
@@ -64,7 +66,8 @@ class GroupResamples(Resamples):
         bins = Cells.of(self.ranked, self.cuts[coarse])
         own = sums(self.ranked, self.cuts[coarse])
         enough = np.bincount(bins.cell, minlength=bins.n_cells) >= CENTRED
-        mean = np.where(enough, own.gap / np.maximum(own.count, 1e-300), 0.0)
+        enough &= bins.n_groups >= CENTRED * bins.n_cells
+        mean = np.where(enough, own.gap / np.maximum(own.count, LEAST), 0.0)
         if coarse is at:
             return np.asarray(np.diff(self.signed_rows[:, at]) * mean)
         column = np.searchsorted(coarse, np.arange(len(self.cuts) - 1), side="right") - 1

@@ -352,3 +352,26 @@ def test_films_of_a_patient_widen_bands_and_subgroups():
         widths = [group.fit.slope.high - group.fit.slope.low for group in (one, other)]
         assert widths[1] > 1.2 * widths[0]
         assert other.floor.q95 > 1.2 * one.floor.q95
+
+
+def test_a_resample_of_groups_weighs_as_much_as_the_data():
+    sizes = np.random.default_rng(2).integers(1, 12, 40)
+    groups = np.repeat(np.arange(40), sizes)
+    p, y = sample(groups.size)
+    resamples = resamples_of(Ranked.of(Outcomes(p, y, groups)), 200, 0)
+    np.testing.assert_allclose(resamples.count[:, -1], groups.size, rtol=1e-12)
+    assert np.std(np.diff(resamples.count[:, [0, resamples.count.shape[1] // 2]])) > 0
+
+
+def test_an_error_of_the_model_does_not_widen_its_floor():
+    """One bin that states .3 of what comes true .9 of the time: variance .09 a row, not .45."""
+    n = 2_000
+    y = np.random.default_rng(4).random(n) < 0.9
+    resamples = resamples_of(Ranked.of(Outcomes(np.full(n, 0.3), y, np.arange(n))), 4_000, 0)
+    drawn = np.abs(resamples.floor(np.array([0, n])).gap[:, 0]) / n
+    assert drawn.mean() == pytest.approx(np.sqrt(2 / np.pi * 0.09 / n), rel=0.05)
+
+
+def test_rows_that_do_not_differ_are_worth_their_groups_by_size():
+    alike = Ranked.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 1, 1, 1])))
+    assert effective_share(alike, alike.correct) == pytest.approx(16 / 10)  # 4^2 / (1 + 9)

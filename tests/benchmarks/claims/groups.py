@@ -1,0 +1,118 @@
+"""Rows that belong together.
+
+Films of patients: the films of one share a risk and, by the intra-group correlation r, their
+outcomes; each outcome still comes true as often as is stated (calibrated), or as often as the
+stated risk cooled by T = 1.15. 15 bins, 300 resamples of patients. The truth of a calibrated
+design is 0 (1 for the slope), that of others the value on 2,000,000 rows; AUROC: of the same rows.
+"Alone" takes every film for a patient of its own: what the groups are for.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int, sigmoid
+from core.defaults import FALSE_ALARMS, LEVEL
+from core.metrics import estimates, suite
+from core.metrics.clinical_fit import recalibrated
+from core.metrics.estimates import Prepared
+from core.metrics.ranked import Ranked
+from core.metrics.ranking import auroc
+from core.metrics.top_label import ece
+from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
+from tests.benchmarks.claims.designs import COVERAGE, Row, generator
+
+RESAMPLES, BINS, POPULATION = 300, 15, 2_000_000
+SIZES, FILMS, ALIKE, TEMPERATURES = (200, 1_000, 5_000), (2, 20), (0.0, 0.1, 0.3), (1.0, 1.15)
+FEW = "Ten patients: intervals from few groups are rough, as the notice FEW_GROUPS says."
+WITHIN = "The interval reaches down by the noise floor, so within chance it must hold 0 as well."
+IGNORED = "Shown for what it is: the groups are left out."
+Films = tuple[Float, Bool, Int]
+
+
+def films(rng: np.random.Generator, n: int, each: int, alike: float, temperature: float) -> Films:
+    """Return stated risks, outcomes and patients of n films, `each` of them a patient."""
+    patient = np.arange(n) // each
+    logit = rng.normal(-1.0, 1.2, patient[-1] + 1)[patient] + rng.normal(0.0, 0.6, n)
+    shared, own = rng.random(patient[-1] + 1)[patient], rng.random(n)
+    drawn = np.where(rng.random(n) < np.sqrt(alike), shared, own)
+    return sigmoid(logit), drawn < sigmoid(logit / temperature), patient
+
+
+def prepared(p: Float, y: Bool, patient: Int | None) -> Prepared:
+    """Return the risks sorted and resampled, by patient where these are given."""
+    groups = None if patient is None else Groups("patient", patient)
+    kinds = Task.BINARY, ScoreKind.PROBABILITIES
+    file = Predictions(*kinds, p, y.astype(np.int64), groups=groups)
+    return suite.prepare(file, 1, n_resamples=RESAMPLES, seed=0)
+
+
+def intervals(ready: Prepared) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield the intervals that are looked at."""
+    gap = estimates.direction(ready, LEVEL)
+    yield "signed gap", gap.low, gap.high
+    score, _ = estimates.binned(ready, "ece", n_bins=BINS, level=LEVEL)
+    yield "ece", score.low, score.high
+    fit = recalibrated(ready.ranked)
+    yield "slope", fit.slope.low, fit.slope.high
+    area = estimates.discrimination(ready.ranked, LEVEL, "positive_class")["auroc"]
+    yield "auroc", area.low, area.high
+
+
+def truths(each: int, temperature: float, seed: int) -> dict[str, float]:
+    """Return the true values."""
+    rng = generator(seed, 0, "truth", each, temperature)
+    p, y, _ = films(rng, POPULATION, each, 0.0, temperature)
+    ranked = Ranked.of(Outcomes(p, y))
+    fit = recalibrated(ranked)
+    calibrated = temperature == 1.0
+    return {
+        "signed gap": 0.0 if calibrated else ranked.gap,
+        "ece": 0.0 if calibrated else ece(ranked),
+        "slope": 1.0 / temperature,
+        "auroc": auroc(ranked),
+    } | ({} if fit.slope.value is None else {})
+
+
+def false_alarm(ready: Prepared) -> bool:
+    """Whether the verdict calls a calibrated set off."""
+    cuts = estimates.BINNED["ece"].cuts(ready.ranked, BINS)
+    return ready.null.test(cuts).p_value <= FALSE_ALARMS
+
+
+def rows(sets: int, seed: int) -> list[Row]:
+    """Return how often intervals hold the truth, and how often calibrated sets are called off."""
+    out: list[Row] = []
+    for n in SIZES:
+        for each in FILMS:
+            for alike in ALIKE:
+                for temperature in TEMPERATURES:
+                    out += _cell(n, (each, alike, temperature), sets, seed)
+    return out
+
+
+def _cell(n: int, how: tuple[int, float, float], sets: int, seed: int) -> Iterator[Row]:
+    each, alike, temperature = how
+    true = truths(each, temperature, seed)
+    held: dict[str, list[bool]] = {}
+    alarms: dict[str, list[bool]] = {"": [], ", films alone": []}
+    for number in range(sets):
+        drawn = films(generator(seed, number, n, *how), n, *how)
+        ready = prepared(*drawn)
+        for name, low, high in intervals(ready):
+            if low is not None and high is not None:
+                held.setdefault(name, []).append(low <= true[name] <= high)
+        if temperature == 1.0:
+            alarms[""].append(false_alarm(ready))
+            alarms[", films alone"].append(false_alarm(prepared(*drawn[:2], None)))
+    design = f"{each} films a patient, r {alike:g}, T {temperature:g}"
+    few = FEW if n // each < 30 else ""
+    for name, found in held.items():
+        rate = float(np.mean(found))
+        note = few or (WITHIN if name == "ece" and rate > COVERAGE[1] else "")
+        yield Row(f"interval of {name}", design, n, rate, len(found), note)
+    for kind, found in alarms.items():
+        if found:
+            note = IGNORED if kind else few
+            claim = f"verdict of a calibrated set{kind}"
+            yield Row(claim, design, n, float(np.mean(found)), len(found), note)
