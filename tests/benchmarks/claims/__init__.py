@@ -1,0 +1,1 @@
+"""Simulated error rates of what Candor claims."""
