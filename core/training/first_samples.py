@@ -108,8 +108,8 @@ SAMPLES: Final = {
     "digits-fair": Sample(
         "Fair digits",
         "The same network, trained on 599 handwritten digits and held back by weight decay; its "
-        "certainty fits how often it is right. Images: scikit-learn's handwritten digits, 8 by 8 "
-        "pixels.",
+        "certainty is not off by more than chance explains. Images: scikit-learn's handwritten "
+        "digits, 8 by 8 pixels.",
         Task.MULTICLASS,
         _digit,
         _NAMES,

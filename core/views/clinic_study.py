@@ -60,7 +60,7 @@ def findings(rows: Predictions) -> Findings:
     audit = suite.audit(rows, AuditConfig(metrics=SCORES))
     events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
     seen = [_prepared(rows, k) for k in range(rows.n_classes)]
-    return Findings(audit, tuple(map(_bins, seen)), events, tuple(map(_top, seen)))
+    return Findings(audit, tuple(map(_bins, seen)), events, tuple(map(top_p_value, seen)))
 
 
 def _prepared(rows: Predictions, index: int) -> Prepared:
@@ -74,7 +74,7 @@ def _bins(prepared: Prepared) -> BinTable:
     return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, AuditConfig().level)
 
 
-def _top(prepared: Prepared) -> float:
+def top_p_value(prepared: Prepared) -> float:
     """Return the p-value of the bin of the highest scores."""
     cuts = equal_mass_cuts(prepared.ranked, MASS_BINS)[-2:]
     own, draws = prepared.resamples.observed(cuts), prepared.resamples.floor(cuts)

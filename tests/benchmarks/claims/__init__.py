@@ -1,1 +1,1 @@
-"""Simulations behind every interval and every sentence that claims something."""
+"""Simulated error rates of what Candor claims."""

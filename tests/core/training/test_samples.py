@@ -65,7 +65,7 @@ def test_one_sample_is_clearly_over_confident_and_one_is_fair(shipped):
     assert loud["verdict"] == "over_confident"
     assert loud["gap"]["low"] > 0.03
     assert loud["ece"]["value"] > 2 * loud["floor_q95"]
-    assert fair["verdict"] == "sound"
+    assert fair["verdict"] == "could_be_chance"  # 899 rows, 36 of them wrong, show no more
     assert fair["ece"]["value"] < fair["floor_q95"]
     assert fair["accuracy"] > loud["accuracy"] + 0.05
 

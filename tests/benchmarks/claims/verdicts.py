@@ -1,0 +1,229 @@
+"""How often verdicts and the cells that pages name are wrong, simulated on known truths.
+
+``python -m tests.benchmarks.claims.verdicts [SETS]`` prints the table. Where claims are calibrated,
+the rate is that of sets in which something is called off; where they are not, that of "sound".
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from core.arrays import Bool, Float
+from core.figures.classes import gap_tone
+from core.metrics import suite
+from core.metrics.clinical import bands
+from core.metrics.estimates import Prepared
+from core.metrics.intervals import Resamples
+from core.metrics.macro import DETECTED, corrected_codes
+from core.metrics.null_test import holm
+from core.metrics.ranked import Ranked
+from core.metrics.records import TargetAudit
+from core.predictions import Outcomes, Predictions, ScoreKind, Task
+from core.views.clinic_plain import band_tone
+from core.views.clinic_study import top_p_value
+from core.views.plain import certainty_groups
+
+N_RESAMPLES = 1_000
+MANY_ROWS = 5_000  # from here on fewer resamples: the size of the test does not depend on them
+N_RESAMPLES_MANY = 300
+FINDINGS = 14
+SETS = 400
+SHIFTED = 1.15
+OFF = {"over", "under"}
+Draw = Callable[[np.random.Generator, int], Float]
+Truth = Callable[[Float], Float]
+
+
+class Row(NamedTuple):
+    """A simulated rate: of a claim, in a design of so many rows, over so many sets."""
+
+    claim: str
+    design: str
+    rows: int
+    rate: float
+    sets: int
+    note: str = ""
+
+
+def _sigmoid(logit: Float) -> Float:
+    return np.asarray(1.0 / (1.0 + np.exp(-logit)))
+
+
+def _logit(claims: Float) -> Float:
+    return np.asarray(np.log(claims) - np.log1p(-claims))
+
+
+def _saturated(rng: np.random.Generator, n: int) -> Float:
+    """Three quarters of the claims are above .99."""
+    return _sigmoid(rng.normal(6.0, 2.1, n))
+
+
+def _rare(rng: np.random.Generator, n: int) -> Float:
+    return rng.beta(0.5, 49.5, n)
+
+
+def _spread(rng: np.random.Generator, n: int) -> Float:
+    return rng.uniform(0.0, 1.0, n)
+
+
+def _twice_rare(rng: np.random.Generator, n: int) -> Float:
+    return 2.0 * _rare(rng, n)
+
+
+def _twice_constant(rng: np.random.Generator, n: int) -> Float:
+    """One risk for all, but for a hair that keeps the rows from being ties."""
+    return 0.02 * np.exp(rng.normal(0.0, 0.01, n))
+
+
+def _ten_logits(rng: np.random.Generator, n: int) -> Float:
+    return rng.normal(0.0, 2.5, (n, 10))
+
+
+def _ten_classes(rng: np.random.Generator, n: int) -> Float:
+    shares = np.exp(_ten_logits(rng, n))
+    return np.asarray((shares / shares.sum(axis=1, keepdims=True)).max(axis=1))
+
+
+def _as_stated(claims: Float) -> Float:
+    return claims
+
+
+def _half(claims: Float) -> Float:
+    return claims / 2.0
+
+
+def _flatter(claims: Float) -> Float:
+    return _sigmoid(_logit(claims) / SHIFTED)
+
+
+@dataclass(frozen=True)
+class Design:
+    """Claims and their truth, at these numbers of rows."""
+
+    name: str
+    draw: Draw
+    truth: Truth
+    rows: tuple[int, ...]
+
+
+CALIBRATED = (
+    Design("saturated", _saturated, _as_stated, (200, 1_000, 10_000)),
+    Design("rare, 1 %", _rare, _as_stated, (200, 1_000, 10_000)),
+    Design("spread", _spread, _as_stated, (200, 1_000, 10_000)),
+    Design("ten classes, answers", _ten_classes, _as_stated, (200, 1_000)),
+)
+WRONG = (
+    Design("twice a risk of 1 %, constant", _twice_constant, _half, (200, 1_000)),
+    Design("twice a risk of 1 %, spread", _twice_rare, _half, (200, 1_000)),
+    Design("saturated, T = 1.15", _saturated, _flatter, (1_000, 10_000)),
+)
+
+
+def _prepared(claims: Float, outcomes: Bool, seed: int) -> Prepared:
+    draws = N_RESAMPLES if claims.size < MANY_ROWS else N_RESAMPLES_MANY
+    resamples = Resamples.of(Ranked.of(Outcomes(claims, outcomes)), draws, seed)
+    return Prepared("answers", None, "top_label", resamples, draws, seed)
+
+
+def _judged(prepared: Prepared) -> TargetAudit:
+    return suite.diagram(prepared, n_bins=15, level=0.95)
+
+
+def _sets(design: Design, n: int, sets: int, seed: int) -> Iterator[tuple[Prepared, Float, Bool]]:
+    rng = np.random.default_rng([seed, n])
+    for at in range(sets):
+        claims = design.draw(rng, n)
+        outcomes = rng.random(n) < design.truth(claims)
+        yield _prepared(claims, outcomes, at), claims, outcomes
+
+
+def _calibrated(design: Design, n: int, sets: int, seed: int) -> list[Row]:
+    named = {
+        "a verdict that something is off": 0,
+        "an interval of the gap that leaves 0 out": 0,
+        "plain words name a group of answers": 0,
+        "plain words name a band of scores": 0,
+    }
+    for prepared, claims, outcomes in _sets(design, n, sets, seed):
+        judged, of = _judged(prepared), bands(claims, outcomes)
+        groups = certainty_groups(prepared.ranked, judged)
+        tones = {band_tone(of, i) for i in range(of.count.size)}
+        seen = (
+            judged.verdict.code in DETECTED,
+            not judged.direction.low <= 0 <= judged.direction.high,
+            any(group.tone in OFF for group in groups),
+            bool(tones & OFF),
+        )
+        for name, hit in zip(named, seen, strict=True):
+            named[name] += hit
+    return [Row(name, design.name, n, hits / sets, sets) for name, hits in named.items()]
+
+
+def _wrong(design: Design, n: int, sets: int, seed: int) -> list[Row]:
+    codes = [_judged(one).verdict.code for one, _, _ in _sets(design, n, sets, seed)]
+    note = f"detected: {sum(code in DETECTED for code in codes) / sets:.2f}"
+    return [Row('"sound"', design.name, n, codes.count("sound") / sets, sets, note)]
+
+
+def _findings(n: int, sets: int, seed: int) -> list[Row]:
+    """Fourteen independent findings, from rare to frequent, all calibrated."""
+    rng = np.random.default_rng([seed, FINDINGS])
+    codes, tops = 0, 0
+    for at in range(sets):
+        labels, p_values = [], []
+        for k in range(FINDINGS):
+            claims = rng.beta(0.6, 0.6 * (6.0 + 3.0 * k), n)
+            prepared = _prepared(claims, rng.random(n) < claims, at)
+            labels.append(_judged(prepared))
+            p_values.append(top_p_value(prepared))
+        codes += any(code in DETECTED for code in corrected_codes(labels))
+        tops += min(holm(p_values)) <= 0.05
+    design = f"{FINDINGS} independent findings"
+    return [
+        Row("a finding is called off, all together", design, n, codes / sets, sets),
+        Row("the highest scores of a finding are called off", design, n, tops / sets, sets),
+    ]
+
+
+def _classes(n: int, sets: int, seed: int) -> list[Row]:
+    rng = np.random.default_rng([seed, n, 10])
+    hits = 0
+    for _ in range(sets):
+        logits = _ten_logits(rng, n)
+        # the largest of logits with Gumbel noise is a draw from their softmax
+        labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
+        hits += any(gap_tone(row) in OFF for row in suite.class_gaps(rows, 0.95))
+    return [Row("a class is coloured", "ten classes", n, hits / sets, sets)]
+
+
+def rows(sets: int = SETS, seed: int = 1) -> list[Row]:
+    """Return every rate."""
+    found: list[Row] = []
+    for design in CALIBRATED:
+        for n in design.rows:
+            found += _calibrated(design, n, sets, seed)
+    for design in WRONG:
+        for n in design.rows:
+            found += _wrong(design, n, sets, seed)
+    for n in (200, 1_000):
+        found += _classes(n, sets, seed)
+    return found + _findings(1_000, sets, seed)
+
+
+def main() -> None:
+    """Print the table."""
+    sets = int(sys.argv[1]) if len(sys.argv) > 1 else SETS
+    print("| claim | design | rows | rate | sets | |\n|---|---|---|---|---|---|")
+    for row in rows(sets):
+        print(
+            f"| {row.claim} | {row.design} | {row.rows:,} | {row.rate:.3f} | {row.sets} "
+            f"| {row.note} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
