@@ -1,15 +1,15 @@
-"""How often the decision curve is said to be better where it is not, and how often where it is.
+"""The decision curve.
 
-Run from the project's folder: python -m tests.benchmarks.claims.decisions [--sets 400]
+How often a useless score is said to be better than treating all and none, without the rule of 200
+events; and for models of use, the share of useful thresholds that is named, and how often the
+band holds the whole curve.
 """
 
-import argparse
 import csv
 import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from core.metrics.clinical import NetBenefit
 from core.metrics.clinical_groups import too_few
 from core.predictions import Extents
 from core.views.clinic_study import THRESHOLDS
+from tests.benchmarks.claims.designs import Row, power, sentence
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", "../shared")) / "data" / "predictions"
 INFILTRATION = 4  # column of the scores, after the name of the film
@@ -30,17 +31,6 @@ USEFUL = 0.002  # net true positives a row that are worth a model
 WIDE = "Bonferroni's division ignores that neighbouring thresholds agree: a little wide"
 Drawn = tuple[Float, Bool, Int | None]
 Draw = Callable[[np.random.Generator], Drawn]
-
-
-class Row(NamedTuple):
-    """How often a claim held; rate is a share of data sets."""
-
-    claim: str
-    design: str
-    rows: int
-    rate: float
-    sets: int
-    note: str = ""
 
 
 def useless(n: int, share: float) -> Draw:
@@ -123,8 +113,8 @@ def _useless(design: str, draw: Draw, sets: int, seed: int) -> list[Row]:
         claimed += better and not too_few(net.n, net.events)
         n = net.n
     return [
-        Row("the band lies above both, of a useless score", design, n, above / sets, sets),
-        Row("“better, beyond chance”, of a useless score", design, n, claimed / sets, sets),
+        sentence("the band lies above both, of a useless score", design, n, above / sets, sets),
+        sentence("“better, beyond chance”, of a useless score", design, n, claimed / sets, sets),
     ]
 
 
@@ -141,8 +131,8 @@ def _useful(design: str, n: int, draw: Callable[[int], Draw], sets: int, seed: i
     span = f"useful: {AT[useful][0]:g} to {AT[useful][-1]:g}"
     return [
         Row("the band holds the curve at every threshold", design, n, inside / sets, sets, WIDE),
-        Row("“better, beyond chance”, where it is not", design, n, false / sets, sets),
-        Row("useful thresholds named", design, n, named / sets, sets, span),
+        sentence("“better, beyond chance”, where it is not", design, n, false / sets, sets),
+        power("useful thresholds named", design, n, named / sets, sets, span),
     ]
 
 
@@ -179,17 +169,3 @@ def rows(sets: int, seed: int) -> list[Row]:
         of = partial(ranking, share=share, distance=distance)
         out += _useful(name, n, of, sets, seed)
     return out
-
-
-def main() -> None:
-    """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    for row in rows(given.sets, given.seed):
-        print(f"| {row.claim} | {row.design} | {row.rows:,} | {row.rate:.3f} | {row.note} |")
-
-
-if __name__ == "__main__":
-    main()

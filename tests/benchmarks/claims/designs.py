@@ -7,6 +7,7 @@ labels (N,) and q (N, K).
 
 import zlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ class Row(NamedTuple):
         Data sets behind the rate; 0 where none had the claim.
     note : str
         The reason of a rate that is not as it should be, or what else must be known.
+    limits : (float, float)
+        What the rate should lie within.
     """
 
     claim: str
@@ -44,6 +47,11 @@ class Row(NamedTuple):
     rate: float
     sets: int
     note: str = ""
+    limits: tuple[float, float] = COVERAGE
+
+
+sentence = partial(Row, limits=SIZE)  # of which the rate is that of being said wrongly
+power = partial(Row, limits=(0.0, 1.0))  # shown for what it is
 
 
 def generator(seed: int, number: int, *names: str | int) -> Rng:
@@ -147,11 +155,11 @@ def _cell(row: Row | None) -> str:
     return f"{row.rate:.2f}" if row.sets else "none"
 
 
-def outside(rows: Iterable[Row], limits: tuple[float, float]) -> str:
-    """Return the cells outside the limits as a Markdown list, those of one reason together."""
+def outside(rows: Iterable[Row]) -> str:
+    """Return the cells outside their limits as a Markdown list, those of one reason together."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for row in rows:
-        off = max(limits[0] - row.rate, row.rate - limits[1])
+        off = max(row.limits[0] - row.rate, row.rate - row.limits[1])
         if not row.sets or round(off, 3) <= 0:
             continue
         slack = 2.0 * (0.05 * 0.95 / row.sets) ** 0.5

@@ -20,13 +20,12 @@ from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.metrics.top_label import ece
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
-from tests.benchmarks.claims.designs import COVERAGE, Row, generator
+from tests.benchmarks.claims.designs import COVERAGE, Row, generator, power, sentence
 
 RESAMPLES, BINS, POPULATION = 300, 15, 2_000_000
 SIZES, FILMS, ALIKE, TEMPERATURES = (200, 1_000, 5_000), (2, 20), (0.0, 0.1, 0.3), (1.0, 1.15)
 FEW = "Ten patients: intervals from few groups are rough, as the notice FEW_GROUPS says."
 WITHIN = "The interval reaches down by the noise floor, so within chance it must hold 0 as well."
-IGNORED = "Shown for what it is: the groups are left out."
 Films = tuple[Float, Bool, Int]
 
 
@@ -112,6 +111,6 @@ def _cell(n: int, how: tuple[int, float, float], sets: int, seed: int) -> Iterat
         yield Row(f"interval of {name}", design, n, rate, len(found), note)
     for kind, found in alarms.items():
         if found:
-            note = IGNORED if kind else few
-            claim = f"verdict of a calibrated set{kind}"
-            yield Row(claim, design, n, float(np.mean(found)), len(found), note)
+            claim, rate = f"verdict of a calibrated set{kind}", float(np.mean(found))
+            make = power if kind else sentence
+            yield make(claim, design, n, rate, len(found), "" if kind else few)

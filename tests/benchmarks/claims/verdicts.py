@@ -1,13 +1,11 @@
-"""How often verdicts and the cells that pages name are wrong, simulated on known truths.
+"""Verdicts, and the cells that pages name.
 
-``python -m tests.benchmarks.claims.verdicts [SETS]`` prints the table. Where claims are calibrated,
-the rate is that of sets in which something is called off; where they are not, that of "sound".
+Where claims are calibrated, the rate is that of sets in which something is called off; where they
+are not, that of "sound".
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,27 +23,16 @@ from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.views.clinic_plain import band_tone
 from core.views.clinic_study import top_p_value
 from core.views.plain import certainty_groups
+from tests.benchmarks.claims.designs import Row, sentence
 
 N_RESAMPLES = 1_000
 MANY_ROWS = 5_000  # from here on fewer resamples: the size of the test does not depend on them
 N_RESAMPLES_MANY = 300
 FINDINGS = 14
-SETS = 400
 SHIFTED = 1.15
 OFF = {"over", "under"}
 Draw = Callable[[np.random.Generator, int], Float]
 Truth = Callable[[Float], Float]
-
-
-class Row(NamedTuple):
-    """A simulated rate: of a claim, in a design of so many rows, over so many sets."""
-
-    claim: str
-    design: str
-    rows: int
-    rate: float
-    sets: int
-    note: str = ""
 
 
 def _sigmoid(logit: Float) -> Float:
@@ -159,13 +146,13 @@ def _calibrated(design: Design, n: int, sets: int, seed: int) -> list[Row]:
         )
         for name, hit in zip(named, seen, strict=True):
             named[name] += hit
-    return [Row(name, design.name, n, hits / sets, sets) for name, hits in named.items()]
+    return [sentence(name, design.name, n, hits / sets, sets) for name, hits in named.items()]
 
 
 def _wrong(design: Design, n: int, sets: int, seed: int) -> list[Row]:
     codes = [_judged(one).verdict.code for one, _, _ in _sets(design, n, sets, seed)]
     note = f"detected: {sum(code in DETECTED for code in codes) / sets:.2f}"
-    return [Row('"sound"', design.name, n, codes.count("sound") / sets, sets, note)]
+    return [sentence('"sound"', design.name, n, codes.count("sound") / sets, sets, note)]
 
 
 def _findings(n: int, sets: int, seed: int) -> list[Row]:
@@ -183,8 +170,8 @@ def _findings(n: int, sets: int, seed: int) -> list[Row]:
         tops += min(holm(p_values)) <= 0.05
     design = f"{FINDINGS} independent findings"
     return [
-        Row("a finding is called off, all together", design, n, codes / sets, sets),
-        Row("the highest scores of a finding are called off", design, n, tops / sets, sets),
+        sentence("a finding is called off, all together", design, n, codes / sets, sets),
+        sentence("the highest scores of a finding are called off", design, n, tops / sets, sets),
     ]
 
 
@@ -197,10 +184,10 @@ def _classes(n: int, sets: int, seed: int) -> list[Row]:
         labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
         rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
         hits += any(gap_tone(row) in OFF for row in suite.class_gaps(rows, 0.95))
-    return [Row("a class is coloured", "ten classes", n, hits / sets, sets)]
+    return [sentence("a class is coloured", "ten classes", n, hits / sets, sets)]
 
 
-def rows(sets: int = SETS, seed: int = 1) -> list[Row]:
+def rows(sets: int, seed: int) -> list[Row]:
     """Return every rate."""
     found: list[Row] = []
     for design in CALIBRATED:
@@ -212,18 +199,3 @@ def rows(sets: int = SETS, seed: int = 1) -> list[Row]:
     for n in (200, 1_000):
         found += _classes(n, sets, seed)
     return found + _findings(1_000, sets, seed)
-
-
-def main() -> None:
-    """Print the table."""
-    sets = int(sys.argv[1]) if len(sys.argv) > 1 else SETS
-    print("| claim | design | rows | rate | sets | |\n|---|---|---|---|---|---|")
-    for row in rows(sets):
-        print(
-            f"| {row.claim} | {row.design} | {row.rows:,} | {row.rate:.3f} | {row.sets} "
-            f"| {row.note} |"
-        )
-
-
-if __name__ == "__main__":
-    main()
