@@ -12,22 +12,65 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from core import arrays
 from core.arrays import Float, Int
 from core.defaults import LEVEL, N_RESAMPLES, SEED
 from core.errors import Refused
+from core.metrics.grouped import drawn_groups, sum_variance
 from core.metrics.intervals import logit_interval, percentile, quantile
 from core.metrics.records import Score, Setting
 
 POSITIVE = "ood"  # of every number without `_in` in its name
 KEEP = 0.95  # of the positive class, at the threshold of the false-positive rates
+ROUNDING = 1e-6  # of rows that are drawn by group and scaled
 CELLS = 1_000  # of neighbouring scores, in which rows are resampled
 BLOCK = 100  # resamples held at a time
 STREAM = 17  # of random numbers
 BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
 DELONG = "DeLong, logit scale"
 PERCENTILE = "percentile bootstrap of both sets"
+
+
+BothGroups = tuple[Int | None, Int | None]
+
+
+@dataclass(frozen=True)
+class Members:
+    """Which rows of a set belong together.
+
+    Attributes
+    ----------
+    place : (N,) int64
+        Where each row's score lies among the distinct ones of both sets.
+    group : (N,) int64
+        Its group, 0..G-1.
+    """
+
+    place: Int
+    group: Int
+
+    @classmethod
+    def of(cls, values: Float, scores: Float, groups: Int | None) -> Self:
+        """Place rows in the order of the file."""
+        group = np.arange(scores.size) if groups is None else groups
+        return cls(np.searchsorted(values, scores).astype(np.int64), group.astype(np.int64))
+
+    def variance(self, each: Float) -> float:
+        """Return the variance of the mean of values of the distinct scores, by group."""
+        rows = each[self.place]
+        return sum_variance((rows - rows.mean()) / rows.size, self.group)
+
+    def draws(self, ends: Int, n_resamples: int, rng: np.random.Generator) -> Float:
+        """Return the rows of each cell when groups are drawn, (R, C), as many as there are."""
+        from scipy.sparse import csr_array  # a tenth of a second, which readers do not pay
+
+        n_groups = int(self.group.max()) + 1
+        entries = np.ones(self.place.size), (np.searchsorted(ends, self.place), self.group)
+        rows = csr_array(entries, shape=(ends.size, n_groups))
+        drawn = np.stack([drawn_groups(n_groups, rng) for _ in range(n_resamples)], axis=1)
+        counts: Float = np.asarray(rows @ drawn, dtype=np.float64).T
+        return np.asarray(counts * (self.place.size / counts.sum(axis=1, keepdims=True)))
 
 
 @dataclass(frozen=True)
@@ -40,20 +83,25 @@ class Separation:
         Distinct scores, ascending.
     inside, outside : (G,) int64
         In-distribution and out-of-distribution rows of each value.
+    members : pair of Members, optional
+        Which rows of either set belong together; without it every row is independent.
     """
 
     values: Float
     inside: Int
     outside: Int
+    members: tuple[Members, Members] | None = None
 
     @classmethod
-    def of(cls, inside: Float, outside: Float) -> Self:
+    def of(cls, inside: Float, outside: Float, groups: BothGroups = (None, None)) -> Self:
         """Sort both sets.
 
         Parameters
         ----------
         inside, outside : (N,) and (M,) float64
             Scores of in-distribution and out-of-distribution rows, higher for more out of it.
+        groups : pair of (N,) and (M,) int64 or None
+            Group of each row; a set without has rows of their own.
 
         Raises
         ------
@@ -69,7 +117,14 @@ class Separation:
         own = np.cumsum(order < inside.size, dtype=np.int64)[ends]
         rows = np.diff(ends, prepend=-1)
         own[1:] -= own[:-1].copy()
-        return cls(*_read_only(values[ends], own, rows - own))
+        distinct = values[ends]
+        members = None
+        if any(one is not None for one in groups):
+            members = (
+                Members.of(distinct, inside, groups[0]),
+                Members.of(distinct, outside, groups[1]),
+            )
+        return cls(*_read_only(distinct, own, rows - own), members)
 
     @cached_property
     def n_in(self) -> int:
@@ -84,7 +139,12 @@ class Separation:
     def swapped(self) -> Self:
         """Return the same question asked the other way round: sides swapped, scores negated."""
         sides = (np.ascontiguousarray(side[::-1]) for side in (self.outside, self.inside))
-        return type(self)(*_read_only(-self.values[::-1], *sides))
+        members = None
+        if self.members is not None:
+            last = self.values.size - 1
+            own, other = (Members(last - one.place, one.group) for one in self.members)
+            members = other, own
+        return type(self)(*_read_only(-self.values[::-1], *sides), members)
 
 
 def _sorted(scores: Float, name: str) -> Float:
@@ -135,11 +195,15 @@ def auroc(found: Separation) -> float:
 def auroc_error(found: Separation) -> float:
     """Return the standard error of the AUROC (DeLong et al. 1988).
 
-    Zero where both sets hold one row, or where they are perfectly separated.
+    Zero where both sets hold one row, or where they are perfectly separated. With groups the
+    structural components of a group are summed (Obuchowski 1997).
     """
     n, m = found.n_in, found.n_out
     beaten = (np.cumsum(found.inside) - 0.5 * found.inside) / n
     beating = (m - np.cumsum(found.outside) + 0.5 * found.outside) / m
+    if found.members is not None:
+        own, other = found.members
+        return float(np.sqrt(other.variance(beaten) + own.variance(beating)))
     return float(
         np.sqrt(_mean_variance(beaten, found.outside) + _mean_variance(beating, found.inside))
     )
@@ -193,7 +257,7 @@ NUMBERS = {
 }
 
 
-def _average_precision(positives: npt.NDArray[np.int64], negatives: Int) -> Float:
+def _average_precision(positives: arrays.Counts, negatives: arrays.Counts) -> Float:
     """Return the step-wise area under precision and recall of (..., G) counts, best first."""
     found = np.cumsum(positives, axis=-1)
     seen = found + np.cumsum(negatives, axis=-1)
@@ -202,10 +266,10 @@ def _average_precision(positives: npt.NDArray[np.int64], negatives: Int) -> Floa
     return np.asarray(precision.sum(axis=-1) / found[..., -1])
 
 
-def _false_positives(positives: Int, negatives: Int) -> Float:
+def _false_positives(positives: arrays.Counts, negatives: arrays.Counts) -> Float:
     """Return the share of negatives seen where 95 % of the positives are; counts best first."""
     found = np.cumsum(positives, axis=-1)
-    enough = found >= rows_needed(int(found[..., -1].flat[0]), KEEP)
+    enough = found >= rows_needed(round(found[..., -1].flat[0]), KEEP) - ROUNDING
     at = np.expand_dims(enough.argmax(axis=-1), -1)
     seen = np.cumsum(negatives, axis=-1)
     return np.asarray(np.take_along_axis(seen, at, -1)[..., 0] / seen[..., -1])
@@ -216,7 +280,7 @@ def rows_needed(n: int, share: float) -> int:
     return math.ceil(round(n * share, 6))
 
 
-def _detection_error(inside: Int, outside: Int) -> Float:
+def _detection_error(inside: arrays.Counts, outside: arrays.Counts) -> Float:
     passed_in, passed_out = np.cumsum(inside, axis=-1), np.cumsum(outside, axis=-1)
     sums = passed_out / passed_out[..., -1:] - passed_in / passed_in[..., -1:]
     return np.asarray(0.5 + 0.5 * sums.min(axis=-1))  # flagging none is the last cut
@@ -257,6 +321,7 @@ def numbers(
             "interval": PERCENTILE,
             "resamples": n_resamples,
             "seed": seed,
+            **resampled_by(found),
         }
         ends = max(0.0, min(low, value)), min(1.0, max(high, value))
         scores[key] = Score(key, value, *ends, level, n, settings)
@@ -267,8 +332,17 @@ def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
     """Return the AUROC with DeLong's interval."""
     value, smaller = auroc(found), min(found.n_in, found.n_out)
     low, high = logit_interval(value, auroc_error(found), smaller, level)
-    settings: dict[str, Setting] = {"positive": POSITIVE, "interval": DELONG}
+    settings: dict[str, Setting] = {
+        "positive": POSITIVE,
+        "interval": DELONG,
+        **resampled_by(found),
+    }
     return Score("auroc", value, low, high, level, found.n_in + found.n_out, settings)
+
+
+def resampled_by(found: Separation) -> dict[str, Setting]:
+    """Return what is drawn as one, for settings; nothing where every row is independent."""
+    return {} if found.members is None else {"resampled_by": "group"}
 
 
 def _draws(
@@ -277,18 +351,20 @@ def _draws(
     """Return the bootstrapped numbers of the cells themselves, and on each resample."""
     inside, outside = cells(found, CELLS)
     rng = np.random.default_rng([seed, STREAM])
-    blocks = []
+    blocks, ends = [], cell_ends(found, CELLS)
+    drawn: list[arrays.Counts]
     for start in range(0, n_resamples, BLOCK):
         size = min(BLOCK, n_resamples - start)
-        drawn = (
-            rng.multinomial(int(side.sum()), side / side.sum(), size) for side in (inside, outside)
-        )
+        if found.members is None:
+            drawn = [rng.multinomial(int(s.sum()), s / s.sum(), size) for s in (inside, outside)]
+        else:
+            drawn = [side.draws(ends, size, rng) for side in found.members]
         blocks.append(_all(*drawn))
     draws = {key: np.concatenate([block[key] for block in blocks]) for key in BOOTSTRAPPED}
     return _all(inside[None], outside[None]), draws
 
 
-def _all(inside: Int, outside: Int) -> dict[str, Float]:
+def _all(inside: arrays.Counts, outside: arrays.Counts) -> dict[str, Float]:
     return {
         "aupr_out": _average_precision(outside[:, ::-1], inside[:, ::-1]),
         "aupr_in": _average_precision(inside, outside),
@@ -303,13 +379,19 @@ def cells(found: Separation, most: int) -> tuple[Int, Int]:
 
     Cells hold about equal sums of the shares of both sets, however unequal the sets are.
     """
+    ends = cell_ends(found, most)
+    passed_in, passed_out = np.cumsum(found.inside), np.cumsum(found.outside)
+    return np.diff(passed_in[ends], prepend=0), np.diff(passed_out[ends], prepend=0)
+
+
+def cell_ends(found: Separation, most: int) -> Int:
+    """Return the place of the last value of each of these cells."""
     if found.values.size <= most:
-        return found.inside, found.outside
+        return np.arange(found.values.size, dtype=np.int64)
     passed_in, passed_out = np.cumsum(found.inside), np.cumsum(found.outside)
     place = passed_in / found.n_in + passed_out / found.n_out  # 0 to 2, ascending
     ends = np.searchsorted(place, np.linspace(0.0, 2.0, most + 1)[1:])
-    ends = np.unique(np.minimum(ends, place.size - 1))
-    return np.diff(passed_in[ends], prepend=0), np.diff(passed_out[ends], prepend=0)
+    return np.unique(np.minimum(ends, place.size - 1)).astype(np.int64)
 
 
 def threshold_at(found: Separation, false_alarms: float) -> float:
@@ -352,7 +434,11 @@ def placements(inside: Float, outside: Float) -> tuple[Float, Float]:
 
 
 def auroc_difference(
-    one: Sequence[Float], other: Sequence[Float], *, level: float = LEVEL
+    one: Sequence[Float],
+    other: Sequence[Float],
+    *,
+    level: float = LEVEL,
+    groups: BothGroups = (None, None),
 ) -> tuple[float, float, float]:
     """Return AUROC minus AUROC on the same rows, with DeLong's paired interval.
 
@@ -362,6 +448,8 @@ def auroc_difference(
         Scores of the in-distribution and the out-of-distribution rows, in the same order.
     level : float
         Of the interval.
+    groups : pair of (N,) and (M,) int64 or None
+        Group of each row of both sets.
 
     Returns
     -------
@@ -369,9 +457,12 @@ def auroc_difference(
         Exactly 0 where both rank all rows alike.
     """
     variance, value = 0.0, 0.0
-    for a, b in zip(placements(*one), placements(*other), strict=True):
+    for a, b, group in zip(placements(*one), placements(*other), groups, strict=True):
         gap = a - b
         value = float(gap.mean())
-        variance += float(gap.var(ddof=min(1, gap.size - 1))) / gap.size
+        if group is None:
+            variance += float(gap.var(ddof=min(1, gap.size - 1))) / gap.size
+        else:
+            variance += sum_variance((gap - value) / gap.size, group)
     half = quantile(level) * float(np.sqrt(variance))
     return value, max(-1.0, value - half), min(1.0, value + half)

@@ -146,6 +146,9 @@ def check(
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
         raise Refused("OOD_SAME", f"{what}: the same inputs, scored anew", OTHER_INPUTS)
+    if inside.weights is not None or outside.weights is not None:
+        text = "rows count once each in telling sets apart: weights are not used here"
+        notices += (Notice("WEIGHTS_UNUSED", text),)
     return (*notices, *_of_names(inside, outside, name), *_of_classes(inside, outside, name))
 
 
@@ -291,24 +294,27 @@ def judge(
     n_resamples : int
         Of the bootstrap.
     """
-    found = Separation.of(
-        ood_scores(inside, score, temperature), ood_scores(outside, score, temperature)
-    )
+    found = _separation(inside, outside, score, temperature)
     if full:
         return Judged(score, temperature, found, numbers(found, n_resamples=n_resamples))
     return Judged(score, temperature, found, {"auroc": auroc_score(found)})
 
 
+def _separation(
+    inside: Predictions, outside: Predictions, score: str, temperature: float
+) -> Separation:
+    own, other = (ood_scores(part, score, temperature) for part in (inside, outside))
+    return Separation.of(own, other, (inside.extents.groups, outside.extents.groups))
+
+
 def shift(inside: Predictions, shifted: Predictions, score: str, temperature: float = 1.0) -> Shift:
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
-    found = Separation.of(
-        ood_scores(inside, score, temperature), ood_scores(shifted, score, temperature)
-    )
+    found = _separation(inside, shifted, score, temperature)
     ranked = Ranked.of(heated(shifted, temperature).outcomes(None))
     return Shift(
         n=shifted.n,
-        accuracy=ranked.hits / ranked.n,
-        confidence=float(ranked.sum_confidence[-1] / ranked.n),
+        accuracy=ranked.hits / ranked.total,
+        confidence=float(ranked.sum_confidence[-1] / ranked.total),
         ece=METRICS["ece"].function(ranked),
         auroc=float(auroc_score(found).value or 0.0),
     )
@@ -377,6 +383,8 @@ def difference(one: Pair, other: Pair, score: str, *, level: float = LEVEL) -> S
     reason = why_unpaired(one, other, ("one run", "the other"))
     if reason:
         raise UsageError("SETTING", reason, "compare runs on the same rows")
-    value, low, high = auroc_difference(one.scores(score), other.scores(score), level=level)
+    groups = one.inside.extents.groups, one.outside.extents.groups
+    both = one.scores(score), other.scores(score)
+    value, low, high = auroc_difference(*both, level=level, groups=groups)
     n = one.inside.n + one.outside.n
     return Score("auroc", value, low, high, level, n, {"interval": "DeLong, paired"})

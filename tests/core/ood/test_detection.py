@@ -11,7 +11,16 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from core.errors import Refused
 from core.ood import detection
-from core.ood.detection import NUMBERS, Separation, cells, counts_at, threshold_at
+from core.ood.detection import (
+    NUMBERS,
+    Separation,
+    auroc_difference,
+    auroc_error,
+    cells,
+    counts_at,
+    numbers,
+    threshold_at,
+)
 from core.ood.scores import ood_scores
 from core.predictions import Predictions, ScoreKind, Task
 from tests.reference import slow_ood
@@ -302,3 +311,46 @@ def test_cells_hold_about_equal_shares_of_both_sets_however_unequal_they_are():
     assert (own.sum(), others.sum()) == (20_000, 50)
     assert others.max() <= 2
     assert own.max() <= 2 * 20_000 / 50
+
+
+# Rows that belong together ---------------------------------------------------------------------
+
+
+def scored(times=1):
+    rng = np.random.default_rng(21)
+    inside, outside = rng.normal(size=120).round(1), rng.normal(0.8, 1, 90).round(1)
+    groups = np.arange(120).repeat(times), np.arange(90).repeat(times)
+    return inside.repeat(times), outside.repeat(times), groups
+
+
+def test_copies_in_a_group_narrow_no_interval_of_a_set():
+    once = numbers(Separation.of(*scored()[:2]))
+    often = numbers(Separation.of(*scored(4)))
+    for key, score in once.items():
+        found = often[key]
+        assert found.value == pytest.approx(score.value, abs=0.03), key
+        assert found.settings["resampled_by"] == "group"
+        assert found.high - found.low == pytest.approx(score.high - score.low, rel=0.25), key
+    alone = numbers(Separation.of(*scored(4)[:2]))["auroc"]
+    wide = often["auroc"]
+    assert wide.high - wide.low > 1.7 * (alone.high - alone.low)
+
+
+def test_groups_of_one_row_change_no_error_of_the_auroc():
+    inside, outside, groups = scored()
+    assert auroc_error(Separation.of(inside, outside, groups)) == pytest.approx(
+        auroc_error(Separation.of(inside, outside)), rel=1e-12
+    )
+    swapped = Separation.of(inside, outside, groups).swapped()
+    assert auroc_error(swapped) == pytest.approx(auroc_error(Separation.of(inside, outside)))
+
+
+def test_a_paired_difference_sums_groups():
+    rng = np.random.default_rng(3)
+    inside, outside, groups = scored()
+    other = inside + rng.normal(size=120) / 3, outside + rng.normal(size=90) / 3
+    once = auroc_difference((inside, outside), other)
+    both = [tuple(side.repeat(3) for side in sides) for sides in ((inside, outside), other)]
+    often = auroc_difference(*both, groups=tuple(group.repeat(3) for group in groups))
+    assert often[0] == pytest.approx(once[0], abs=1e-12)
+    assert often[2] - often[1] == pytest.approx(once[2] - once[1], rel=0.01)
