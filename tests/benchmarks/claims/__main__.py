@@ -65,13 +65,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=names, action="append")
     given = parser.parse_args()
-    kept, found = sections(PAGE.read_text()), {}
+    found = sections(PAGE.read_text())  # a part that is there keeps its place
     for name in given.only or names:
         text = section(name, given.sets, given.seed)
         found[text.partition("\n")[0]] = text
         print(text, flush=True)
-    others = [text for title, text in kept.items() if title not in found]
-    PAGE.write_text("\n".join([HEAD, *found.values(), *others]))
+    PAGE.write_text("\n".join([HEAD, *found.values()]))
 
 
 if __name__ == "__main__":
