@@ -283,6 +283,7 @@ def _recalled(reading: session.Reading) -> None:
         st.markdown("Read as it was chosen before for files of this form.")
         if st.button("Forget that choice", key="import.forget"):
             forget_recipe(home(), reading.form)
+            _clear_choices()
             _read(reading.upload, form=reading.form)
 
 
@@ -353,6 +354,14 @@ def _offered(
 def _this(name: str) -> str:
     """Return a widget key that belongs to this file, so that the next one starts afresh."""
     return f"import.{name}.{st.session_state.get('app.drops', 0)}"
+
+
+def _clear_choices() -> None:
+    """Let the choices of this file start from what it is read as again."""
+    ending = _this("")[len("import.") :]
+    for key in [str(key) for key in st.session_state]:
+        if key.startswith("import.") and key.endswith(ending):
+            del st.session_state[key]
 
 
 def _kind(found: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
