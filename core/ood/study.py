@@ -146,10 +146,21 @@ def check(
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
         raise Refused("OOD_SAME", f"{what}: the same inputs, scored anew", OTHER_INPUTS)
+    named = *_of_names(inside, outside, name), *_of_classes(inside, outside, name)
+    return (*notices, *named, *_of_extents(inside, outside, name))
+
+
+def _of_extents(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
+    """Say which rows are drawn as groups, and that weights count nothing here."""
+    notices = []
+    for part, rows in ((inside, "in-distribution rows"), (outside, f"rows of {name}")):
+        if part.groups is not None:
+            own = f"{part.n:,} {rows} of {part.groups.count:,} groups by {part.groups.name}"
+            notices.append(Notice("GROUPED", f"{own}; intervals draw whole groups"))
     if inside.weights is not None or outside.weights is not None:
         text = "rows count once each in telling sets apart: weights are not used here"
-        notices += (Notice("WEIGHTS_UNUSED", text),)
-    return (*notices, *_of_names(inside, outside, name), *_of_classes(inside, outside, name))
+        notices.append(Notice("WEIGHTS_UNUSED", text))
+    return tuple(notices)
 
 
 def _unchanged(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:

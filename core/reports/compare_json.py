@@ -1,11 +1,13 @@
 """The JSON object of ``python -m core compare --json``, and the same as lines of text."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from core.figures.runs import marks
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.paired import Difference
+from core.metrics.records import Audit
 from core.reports.audit_json import score_json
 
 Json = dict[str, Any]  # Any: plain JSON values
@@ -46,6 +48,7 @@ def compare_json(
                 "n": run.rows.n,
                 "metrics": {key: score_json(one) for key, one in run.audit.main.metrics.items()},
                 "unavailable": dict(run.audit.unavailable),
+                **_groups(run.audit),
             }
             for name, mark, run in zip(names, marks(names), runs, strict=True)
         ],
@@ -55,6 +58,12 @@ def compare_json(
             if metric in each
         ],
     }
+
+
+def _groups(audit: Audit) -> Json:
+    """Return what the rows are worth, where they belong together or count by weight."""
+    both = {"groups": audit.main.groups, "weights": audit.weights}
+    return {key: asdict(one) for key, one in both.items() if one is not None}
 
 
 def _difference(found: Difference) -> Json:
@@ -80,7 +89,9 @@ def compare_lines(report: Json) -> list[str]:
         lines.append(f"{run['letter']}  {run['name']}: n {run['n']}, {', '.join(shown)}")
     if report["reason"]:
         return [*lines, f"not ranked: {report['reason']}"]
-    lines.append(f"{metric}, difference from {report['reference']}:")
+    groups = report["runs"][0].get("groups")
+    drawn = f", {groups['n']} groups by {groups['column']} drawn as wholes" if groups else ""
+    lines.append(f"{metric}, difference from {report['reference']}{drawn}:")
     for one in report["differences"]:
         if one["low"] is None:
             lines.append(f"  {one['a']}: {_number(one['value'])}, {one['reason']}")

@@ -228,7 +228,7 @@ def _caption(runs: Sequence[Compared], found: Comparison, metric: str) -> str:
     if resamples is not None:
         parts.append(
             f"Differences are taken on the same {count(int(str(resamples)))} resamples of the same "
-            f"rows (seed {SEED})."
+            f"{drawn_words(drawn)} (seed {SEED})."
         )
     level = level_words(found.level)
     kept = f"so that {number(len(runs) - 1)} comparisons together keep 95{THIN}%"
@@ -241,6 +241,12 @@ def _caption(runs: Sequence[Compared], found: Comparison, metric: str) -> str:
     if any(floors):
         parts.append(f"Noise floor of {name(metric)} at n = {count(runs[0].rows.n)}: up to {upto}.")
     return " ".join(parts)
+
+
+def drawn_words(drawn: Sequence[Difference]) -> str:
+    """Return what resamples draw: rows, or groups of rows that belong together."""
+    grouped = any(one.settings.get("resampled_by") == "group" for one in drawn)
+    return "groups of rows" if grouped else "rows"
 
 
 def level_words(level: float) -> str:

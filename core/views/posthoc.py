@@ -16,7 +16,7 @@ from core.figures.theory import Curve, Plot, chart
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.views import cards
-from core.views.compare import COLUMNS, HEADS, Named, level_words
+from core.views.compare import COLUMNS, HEADS, Named, drawn_words, level_words
 from core.views.compare_words import IN_POINTS, difference_words, value_words
 from core.views.posthoc_words import (
     MEANINGS,
@@ -252,8 +252,8 @@ def _caption(parts: Parts, none: Comparison, judged: Mapping[str, Judged]) -> st
     if resamples is not None:
         told.append(
             f"Differences are paired: the same {count(int(str(resamples)))} resamples of the same "
-            f"rows, at {level_words(none.level)}; tie: the interval holds zero. They are taken "
-            "before rounding."
+            f"{drawn_words(drawn)}, at {level_words(none.level)}; tie: the interval holds zero. "
+            "They are taken before rounding."
         )
     floor = judged[NONE].compared.audit.main.noise_floor.get("ece")
     if floor is not None:

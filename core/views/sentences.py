@@ -86,7 +86,19 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
         "sound": _sound_parts,
         "could_be_chance": _chance_parts,
     }[code](target)
-    return Sentence(parts, fullest_bin(target))
+    return Sentence(parts, f"{fullest_bin(target)} {worth(target)}".strip())
+
+
+def worth(target: TargetAudit) -> str:
+    """Return what rows that belong together are worth; empty where each stands for itself."""
+    groups = target.groups
+    if groups is None:
+        return ""
+    n = int(target.bins.count.sum())
+    return (
+        f"{_images(n)} of {groups.n:,} groups ({groups.column}) are worth about "
+        f"{count(round(groups.effective_n))} independent ones here."
+    )
 
 
 def doubted(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:
