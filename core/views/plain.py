@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from core.arrays import Float, Int
+from core.arrays import Counts, Float
 from core.defaults import FALSE_ALARMS, LEVEL
 from core.figures.marks import shares
 from core.figures.numbers import MISSING, count, in_hundred, known, points
@@ -13,6 +13,7 @@ from core.figures.plain import Group, dumbbells
 from core.figures.theme import Tone
 from core.metrics.binning import sums
 from core.metrics.exact import exact_interval
+from core.metrics.grouped import effective_rows
 from core.metrics.intervals import wilson
 from core.metrics.macro import DETECTED
 from core.metrics.ranked import Ranked
@@ -141,21 +142,23 @@ def certainty_groups(ranked: Ranked, target: TargetAudit) -> tuple[Group, ...]:
     parts = sums(ranked, cuts)
     score, _ = calibration_error(target)
     level = score.level if score is not None else LEVEL
-    low, high = wilson(parts.hits, parts.count, level)
+    says, right = _share(parts.confidence, parts.count), _share(parts.hits, parts.count)
+    rows = np.nan_to_num(effective_rows(ranked, cuts))
+    hits = np.nan_to_num(right) * rows
+    low, high = wilson(hits, rows, level)
     looks = max(int(np.count_nonzero(parts.count)), 1)
-    least, most = exact_interval(parts.hits, parts.count, 1.0 - FALSE_ALARMS / looks)
+    least, most = exact_interval(hits, rows, 1.0 - FALSE_ALARMS / looks)
     if target.verdict.code not in DETECTED:
         least, most = np.zeros_like(least), np.ones_like(most)
-    says, right = _share(parts.confidence, parts.count), _share(parts.hits, parts.count)
     return tuple(
         Group(label, reach, int(n), *map(float, shares))
         for (_, label, reach), n, *shares in zip(
-            named, parts.count, says, right, low, high, least, most, strict=True
+            named, np.diff(cuts), says, right, low, high, least, most, strict=True
         )
     )
 
 
-def _share(total: Float | Int, n: Int) -> Float:
+def _share(total: Counts, n: Counts) -> Float:
     return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
@@ -278,9 +281,15 @@ def _wrong(right: float) -> int:
 
 def _limits(audit: Audit) -> Advice:
     n = f"these {count(audit.n)}" if audit.n > 1 else "this one"
+    groups, alike = audit.main.groups, ""
+    if groups is not None:
+        alike = (
+            f" They come in {count(groups.n)} groups ({groups.column}) and tell as much as about "
+            f"{count(round(groups.effective_n))} unrelated ones."
+        )
     return Advice(
         "What this does not say",
-        f"It holds for pictures like {n}. Pictures of another kind, from another source or "
+        f"It holds for pictures like {n}.{alike} Pictures of another kind, from another source or "
         "damaged ones were not tested here. It is an average over many pictures and not the "
         "chance that one particular answer is right.",
     )

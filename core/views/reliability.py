@@ -207,4 +207,5 @@ def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:
 def _notices(audit: Audit, subject: Subject) -> tuple[Notice, ...]:
     """Collect what reader and audit said, each once; a wrong class order voids all the rest."""
     said = dict.fromkeys((*subject.notices, *audit.notices))
-    return tuple(sorted(said, key=lambda notice: notice.code != "BELOW_CHANCE"))
+    told = [note for note in said if note.code != "GROUPED" or audit.labels]  # by the sentence
+    return tuple(sorted(told, key=lambda notice: notice.code != "BELOW_CHANCE"))

@@ -96,7 +96,7 @@ def worth(target: TargetAudit) -> str:
         return ""
     n = int(target.bins.count.sum())
     return (
-        f"{_images(n)} of {groups.n:,} groups ({groups.column}) are worth about "
+        f"{_images(n)} of {count(groups.n)} groups ({groups.column}) are worth about "
         f"{count(round(groups.effective_n))} independent ones here."
     )
 
@@ -175,7 +175,7 @@ def _mixed_parts(target: TargetAudit) -> tuple[Part, ...]:
             Part(f" on average, but it says {against} than it should in some bins."),
         )
     ece = _ece(target)
-    off = "" if ece is None else f": off by {points(ece)} points on average"
+    off = "" if ece is None else f"; bin by bin it is off by {points(ece)} points"
     return Part("Mixed"), Part(f": {MIXED.get(reading, MIXED['uneven'])}{off}.")
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core import defaults
-from core.errors import AuditError, LostWorker
+from core.errors import AuditError, LostWorker, Notice
 from core.library import home
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
@@ -255,6 +255,15 @@ def _for_page(refusal: NeedsChoice) -> AuditError:
     return AuditError(refusal.code, refusal.what, remedy, refusal.where)
 
 
+def _notice_for_page(notice: Notice) -> Notice:
+    """Return an offer of groups that points at the choice below, not at a command's option."""
+    if notice.code != "GROUPS_OFFERED":
+        return notice
+    return Notice(
+        notice.code, f"{notice.text.rpartition('; say ')[0]}; choose below whether they do"
+    )
+
+
 def _check(reading: session.Reading, result: ReadResult) -> None:
     """Show how the file was read and what follows; the user agrees or chooses."""
     found = result.inspection
@@ -264,7 +273,7 @@ def _check(reading: session.Reading, result: ReadResult) -> None:
             st.markdown(f"Read as **{KIND_WORDS[found.kind].lower()}**: {esc(found.reason)}.")
         if reading.recalled:
             _recalled(reading)
-        frame.notices(result.notices)
+        frame.notices(tuple(_notice_for_page(notice) for notice in result.notices))
         _preview(found)
         options = _belonging(found, _choices(reading, found))
         with st.container(horizontal=True):

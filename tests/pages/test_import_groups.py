@@ -57,7 +57,10 @@ def test_nothing_is_preselected_and_help_says_what_a_choice_does(page):
     ]  # fmt: skip
     assert (group.value, weight.options, weight.value) == ("", ["One each", "weight"], "")
     assert "Films of one patient are not independent" in group.help
-    assert "GROUPS_OFFERED" in said(test) or "seem to belong to 20 patients" in said(test)
+    assert "seem to belong to 20 patients (column patient); choose below whether they do" in said(
+        test
+    )
+    assert "--group" not in said(test)
 
 
 def test_a_file_without_such_columns_shows_no_choice(page):

@@ -5,11 +5,13 @@ import pytest
 
 from core.configs import AuditConfig
 from core.metrics.comparison import compare, compared
+from core.metrics.ranked import Ranked
 from core.metrics.suite import audit
 from core.ood.study import check
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.compare_json import compare_json, compare_lines
 from core.views.compare import drawn_words
+from core.views.plain import certainty_groups, plain_view
 from core.views.sentences import verdict_sentence
 
 
@@ -37,6 +39,43 @@ def test_the_page_says_what_films_of_patients_are_worth():
     )
     alone = verdict_sentence(audit(films(0, grouped=False), AuditConfig(n_resamples=50)).main)
     assert "worth" not in alone.second
+
+
+def test_plain_words_say_how_many_unrelated_pictures_they_are():
+    file = films(0)
+    found = audit(file, AuditConfig(n_resamples=50))
+    ranked = Ranked.of(file.outcomes(None))
+    view = plain_view(found, found.main, ranked, name="a run", split="test")
+    worth = round(found.main.groups.effective_n)
+    assert f"30 groups (patient) and tell as much as about {worth} unrelated ones" in (
+        view.limits.text
+    )
+
+
+def test_groups_of_certainty_are_as_unsure_as_their_patients():
+    alone, grouped = (
+        certainty_groups(Ranked.of(file.outcomes(None)), audit(file).main)
+        for file in (copies(grouped=False), copies(grouped=True))
+    )
+    for one, other in zip(alone, grouped, strict=True):
+        if one.n:
+            assert (other.n, other.right) == (one.n, pytest.approx(one.right))
+            assert other.high - other.low > 1.5 * (one.high - one.low)
+
+
+def copies(*, grouped):
+    """Sixty answers, each of them five times."""
+    rng = np.random.default_rng(3)
+    sure, right = rng.uniform(0.3, 1.0, 60), rng.integers(0, 2, 60)
+    groups = Groups.of("patient", np.arange(60).repeat(5).astype(str)) if grouped else None
+    return Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        sure.repeat(5),
+        right.repeat(5),
+        predicted=np.ones(300, dtype=np.int64),
+        groups=groups,
+    )
 
 
 @pytest.mark.parametrize("grouped", [True, False])

@@ -29,7 +29,11 @@ def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(mak
             (-0.153, -0.167, -0.14),
             "Under-confident by 15.3 points (14.0 to 16.7",
         ),
-        ("mixed", (0.001, -0.01, 0.012), "Mixed: right on average, but not everywhere: off by 4.1"),
+        (
+            "mixed",
+            (0.001, -0.01, 0.012),
+            "Mixed: right on average, but not everywhere; bin by bin",
+        ),
         ("sound", (0.001, -0.003, 0.005), "Sound: its stated certainty fits how often it is right"),
         ("could_be_chance", (0.01, -0.02, 0.04), "Could be chance: too few images to tell."),
     ],
@@ -44,10 +48,19 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
     ("reading", "said"),
     [
         ("opposite", "over-confident by 4.0 points (3.5 to 4.4) on average, but it says less than"),
-        ("too_extreme", "what it says is too extreme, high and low, though right on average: off"),
-        ("too_timid", "what it says is not spread enough, though right on average: off by 4.1"),
-        ("cancel", "it says more than it should in some places and less in others: off by 4.1"),
-        ("uneven", "right on average, but not everywhere: off by 4.1 points on average."),
+        (
+            "too_extreme",
+            "what it says is too extreme, high and low, though right on average; bin by bin",
+        ),
+        (
+            "too_timid",
+            "what it says is not spread enough, though right on average; bin by bin",
+        ),
+        (
+            "cancel",
+            "it says more than it should in some places and less in others; bin by bin",
+        ),
+        ("uneven", "right on average, but not everywhere; bin by bin it is off by 4.1 points."),
     ],
 )
 def test_a_mixed_verdict_says_only_what_was_detected(make_audit, make_target, reading, said):
