@@ -8,6 +8,7 @@ design is 0 (1 for the slope), that of others the value on 2,000,000 rows; AUROC
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
@@ -58,6 +59,7 @@ def intervals(ready: Prepared) -> Iterator[tuple[str, float | None, float | None
     yield "auroc", area.low, area.high
 
 
+@cache
 def truths(each: int, temperature: float, seed: int) -> dict[str, float]:
     """Return the true values."""
     rng = generator(seed, 0, "truth", each, temperature)
