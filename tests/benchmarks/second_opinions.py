@@ -17,11 +17,11 @@ import numpy as np
 from core.arrays import Bool, Float, Int
 from core.defaults import LEVEL
 from core.metrics.clinical_fit import recalibration
-from core.metrics.intervals import quantile
+from core.metrics.intervals import quantile, student
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc, auroc_error
 from core.metrics.records import Score
-from core.predictions import Outcomes
+from core.predictions import Extents, Outcomes
 
 TIMEOUT_S = 120
 ROC = """
@@ -49,12 +49,12 @@ class Rows:
 
 
 class Line(NamedTuple):
-    """One number by Candor, None where it has none yet, and by another program."""
+    """One number by Candor and by another program."""
 
     rows: str
     what: str
     other: str
-    ours: float | None
+    ours: float
     theirs: float
 
 
@@ -83,11 +83,12 @@ DESIGNS = (
 )
 
 
-def standard_error(score: Score) -> float:
-    """Return the standard error that a Wald interval was made of."""
+def standard_error(score: Score, groups: int | None = None) -> float:
+    """Return the standard error that a Wald interval was made of, of rows or of groups."""
     assert score.low is not None
     assert score.high is not None
-    return (score.high - score.low) / (2.0 * quantile(LEVEL))
+    ends = quantile(LEVEL) if groups is None else student(LEVEL, groups - 1)
+    return (score.high - score.low) / (2.0 * ends)
 
 
 def by_statsmodels(rows: Rows) -> list[Line]:
@@ -101,15 +102,18 @@ def by_statsmodels(rows: Rows) -> list[Line]:
     large = api.GLM(y, np.ones((y.size, 1)), family=family, offset=logit)
     options: dict[str, Any] = {"maxiter": 200, "tol": 1e-14}
     fits = {one: one.fit(**options) for one in (joint, large)}
+    patients = int(rows.group.max()) + 1
+    kinds = {"groups": rows.group, "use_correction": False}
     by_patient = {
-        one: one.fit(cov_type="cluster", cov_kwds={"groups": rows.group}, **options)
-        for one in (joint, large)
+        one: one.fit(cov_type="cluster", cov_kwds=kinds, **options) for one in (joint, large)
     }
+    few = (patients / (patients - 1)) ** 0.5  # G / (G - 1), which is left out above
+    grouped = recalibration(rows.p, rows.y, extents=Extents(rows.group))
     lines = []
-    for what, model, at, score in (
-        ("intercept", joint, 0, ours.intercept),
-        ("slope", joint, 1, ours.slope),
-        ("in the large", large, 0, ours.in_the_large),
+    for what, model, at, score, own in (
+        ("intercept", joint, 0, ours.intercept, grouped.intercept),
+        ("slope", joint, 1, ours.slope, grouped.slope),
+        ("in the large", large, 0, ours.in_the_large, grouped.in_the_large),
     ):
         assert score.value is not None
         found, clustered = fits[model], by_patient[model]
@@ -122,8 +126,13 @@ def by_statsmodels(rows: Rows) -> list[Line]:
                 standard_error(score),
                 float(found.bse[at]),
             ),
-            # Rows of one patient belong together: to be set beside the grouped fit.
-            Line(rows.name, f"{what}, error by patient", "cluster", None, float(clustered.bse[at])),
+            Line(
+                rows.name,
+                f"{what}, error by patient",
+                "statsmodels, cluster",
+                standard_error(own, patients),
+                few * float(clustered.bse[at]),
+            ),
         ]
     return lines
 
@@ -192,11 +201,9 @@ def main() -> None:
 
 
 def shown(line: Line) -> str:
-    """Return a line of the table; a number that Candor does not have yet is a dash."""
-    ours, apart = "-", "-"
-    if line.ours is not None:
-        ours, apart = f"{line.ours:.8f}", f"{line.ours - line.theirs:.1e}"
-    return f"| {line.rows} | {line.what} | {line.other} | {ours} | {line.theirs:.8f} | {apart} |"
+    """Return a line of the table."""
+    numbers = f"{line.ours:.8f} | {line.theirs:.8f} | {line.ours - line.theirs:.1e}"
+    return f"| {line.rows} | {line.what} | {line.other} | {numbers} |"
 
 
 if __name__ == "__main__":
