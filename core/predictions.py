@@ -15,6 +15,8 @@ import numpy.typing as npt
 from core.arrays import Bool, Float, Int, digest, frozen, log_sigmoid, log_softmax, row_chunks
 from core.errors import Refused
 
+GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
+
 
 class Task(StrEnum):
     """What kind of answer a row holds."""
@@ -97,7 +99,8 @@ class Weights:
         Column that says so.
     of_row : (N,) float64
         At least 0, in units of rows: whole numbers stay as they are, so that weight 2 is the row
-        twice; others are scaled to sum to the number of rows above 0.
+        twice; others are scaled to sum to the number of rows above 0, and kept to a billionth, so
+        that their sums are exact: where all rows came true, so did all of their weight.
     """
 
     name: str
@@ -130,8 +133,10 @@ class Weights:
         if total == 0.0:
             what = f"every weight in column {name} is 0"
             raise Refused("WEIGHTS", what, "give at least one row a weight above 0")
-        whole = bool(np.all(weights == np.round(weights)))
-        return cls(name, weights if whole else weights * (np.count_nonzero(weights) / total))
+        if np.all(weights == np.round(weights)):
+            return cls(name, weights)
+        scaled = weights * (np.count_nonzero(weights) / total)
+        return cls(name, np.round(scaled * GRAINS) / GRAINS)
 
     def take(self, rows: Int) -> Self:
         """Return the weights of some rows, in units of these rows."""

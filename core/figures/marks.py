@@ -78,11 +78,10 @@ def hover(bins: BinTable, index: int, words: Speech) -> str:
 
 def shares(bins: BinTable) -> tuple[float, float]:
     """Return mean confidence and share that came true over all bins; NaN without rows."""
-    total = int(bins.count.sum())
-    if total == 0:
+    if not bins.count.any():
         return float("nan"), float("nan")
     held = bins.count > 0
-    weight = bins.count[held] / total
+    weight = bins.share[held]
     return float(weight @ bins.confidence[held]), float(weight @ bins.accuracy[held])
 
 

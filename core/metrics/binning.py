@@ -75,7 +75,7 @@ def equal_mass_cuts(ranked: Ranked, n_bins: int) -> Int:
     inside a group of equal confidences moves to the nearer end of the group (the lower one when
     both are as near), and bins left empty by that disappear. At most min(B, N) bins.
     """
-    bins = min(n_bins, int(ranked.total))
+    bins = max(1, min(n_bins, round(ranked.total)))
     size, longer = divmod(ranked.total, bins)
     k = np.arange(bins + 1)
     return keep_ties(ranked, k * size + np.minimum(k, longer))

@@ -4,6 +4,7 @@ Logistic regressions of the outcome on logit(p), unpenalised, by Newton's method
 claims. There are two intercepts: `citl` holds the slope at 1, `intercept` is fitted with it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,8 +14,8 @@ import numpy as np
 from core.arrays import Bool, Float, sigmoid
 from core.defaults import LEVEL
 from core.metrics.binning import sums
-from core.metrics.grouped import effective_share, groups_of, weights_of
-from core.metrics.intervals import quantile, wilson
+from core.metrics.grouped import effective_rarer, effective_share, groups_of, weights_of
+from core.metrics.intervals import quantile, student, wilson
 from core.metrics.ranked import Ranked
 from core.metrics.records import Score, Setting
 from core.predictions import INDEPENDENT, Extents, Outcomes
@@ -27,6 +28,8 @@ CLOSE: Final = 1e-10  # a step in standardised logits that ends the search
 SAME: Final = 1e-9  # logits closer than this state the same risk
 JOINT: Final = "logistic on logit(p), slope and intercept together"
 WALD: Final = "Wald"
+FEW: Final = "fewer than three groups tell nothing of how far it may be off"
+FEWEST_GROUPS: Final = 3
 SANDWICH: Final = "Wald, sandwich over groups"
 SHARE: Final = "Wilson interval of the share, stated risk taken as given"
 Found = Sequence[float] | str  # value, low, high, or why there are none
@@ -49,6 +52,10 @@ class Recalibration:
         Share of events minus mean p; ideal 0.
     n, events : int
         Rows and events.
+    mean, rate : float
+        Mean p and share of events, by weight.
+    rarer : float
+        How many independent rows the rarer of events and non-events is worth.
     clipped : int
         Rows whose p is exactly 0 or 1 and was moved by 1e-12 to have a logit.
     extreme : int
@@ -70,6 +77,9 @@ class Recalibration:
     difference: Score
     n: int
     events: int
+    mean: float
+    rate: float
+    rarer: float
     clipped: int
     extreme: int
     swayed: bool
@@ -109,6 +119,8 @@ def recalibration(
         if isinstance(found, str):
             return Score(metric, None, None, None, level, n, both, found)
         value, low, high = found
+        if not math.isfinite(high):
+            return Score(metric, value, None, None, level, n, both, FEW)
         return Score(metric, value, low, high, level, n, both)
 
     return Recalibration(
@@ -119,6 +131,9 @@ def recalibration(
         score("difference", [s - mean for s in share], interval=SHARE),
         n,
         int(np.count_nonzero(ranked.correct)),
+        mean,
+        rate,
+        effective_rarer(ranked),
         claims.clipped,
         int(np.count_nonzero((p < EXTREME) | (p > 1.0 - EXTREME))),
         _swayed(claims, slope, level),
@@ -191,6 +206,16 @@ class _Claims:
         rows, events = self.rows[kept], self.events[kept]
         return _Claims(self.p[kept], self.logit[kept], rows, events, self.clipped, self.ranked)
 
+    def quantile(self, level: float) -> float:
+        """Return the quantile of the intervals: Student's with G - 1 where there are groups.
+
+        Infinite below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
+        """
+        if self.ranked.groups is None:
+            return quantile(level)
+        count = int(groups_of(self.ranked).max()) + 1
+        return student(level, count - 1) if count >= FEWEST_GROUPS else float("inf")
+
     def meat(self, share: Float, design: Float) -> Float:
         """Return the summed squares of the groups' scores, (d, d), times G / (G - 1).
 
@@ -214,7 +239,7 @@ def _one_sided(claims: _Claims) -> str:
     n, events = claims.rows.sum(), claims.events.sum()
     if 0 < events < n:
         return ""
-    return f"only one outcome is present: {events:g} of {n:g} rows are events"
+    return f"only one outcome is present: {events:,.10g} of {n:,.10g} rows are events"
 
 
 def _in_the_large(claims: _Claims, level: float) -> Found:
@@ -244,7 +269,7 @@ def _in_the_large(claims: _Claims, level: float) -> Found:
     variance = 1.0 / float(rows @ (share * (1.0 - share)))
     if not claims.ranked.independent:
         variance *= variance * float(claims.meat(share, np.ones((rows.size, 1)))[0, 0])
-    half = quantile(level) * variance**0.5
+    half = claims.quantile(level) * variance**0.5
     return at, at - half, at + half
 
 
@@ -269,7 +294,8 @@ def _joint(claims: _Claims, level: float, *, whole: bool = True) -> tuple[Found,
         return "separated but for rows whose stated risks hardly differ"
     # back from the standardised logit: slope b1 / s, intercept b0 - b1 m / s
     back = np.array([[0.0, 1.0 / scale], [1.0, -centre / scale]])
-    values, half = back @ beta, quantile(level) * np.sqrt(np.diag(back @ spread @ back.T))
+    values = back @ beta
+    half = claims.quantile(level) * np.sqrt(np.diag(back @ spread @ back.T))
     slope, intercept = np.stack([values, values - half, values + half], axis=1).tolist()
     return slope, intercept
 
@@ -290,7 +316,7 @@ def _newton(design: Float, rows: Float, events: Float) -> tuple[Float, Float]:
         step = np.linalg.solve(information, design.T @ (rows * share - events))
         if np.abs(step).max() <= CLOSE * max(1.0, np.abs(beta).max()):
             return beta, information
-        most = loss * (1.0 + CLOSE)  # it rounds
+        most = loss + CLOSE * abs(loss)  # it rounds
         while (loss := _loss(design @ (beta - step), rows, events)) > most:
             step /= 2.0
         beta = beta - step

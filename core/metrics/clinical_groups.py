@@ -75,9 +75,9 @@ class Subgroup:
     p_value: float
 
 
-def too_few(n: int, events: int) -> bool:
-    """Whether there are fewer than 200 events or non-events (Van Calster et al. 2016)."""
-    return min(events, n - events) < FEW_EVENTS
+def too_few(rarer: float) -> bool:
+    """Whether the rarer of events and non-events is worth under 200 (Van Calster et al. 2016)."""
+    return rarer < FEW_EVENTS
 
 
 def grouping(values: Sequence[str]) -> Grouping:
@@ -177,6 +177,6 @@ def subgroups(
         prepared = Prepared(name, 1, "subgroup", resamples, n_resamples, SEED)
         ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
         test = prepared.null.test(equal_width_cuts(prepared.ranked, N_BINS))
-        few = too_few(fit.n, fit.events)
+        few = too_few(fit.rarer)
         found.append(Subgroup(name, fit, ece, floor, few, test.p_value))
     return tuple(found)

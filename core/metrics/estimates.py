@@ -17,6 +17,7 @@ from core.metrics.grouped import (
     effective_share,
     mean_draws,
     row_signs,
+    units,
 )
 from core.metrics.intervals import (
     RANK_CELLS,
@@ -47,6 +48,7 @@ FEWEST = 5  # rows of either outcome that each bin should lead to expect, by sim
 ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
 PERCENTILE = "percentile bootstrap"
 ONE_ROW = "one row has no spread to take an interval from"
+ONE_GROUP = "one group has no spread to take an interval from"
 
 # the streams of random numbers, so that leaving one metric out changes no other
 STREAM_NLL, STREAM_BRIER, STREAM_AURC, STREAM_CLASSWISE = 1, 2, 3, 4
@@ -159,7 +161,8 @@ def _too_small(ranked: Ranked, cuts: Int) -> str:
     small = bins.count[(bins.count > 0) & (expected < FEWEST)]
     if not small.size:
         return ""
-    rows = f"{small.min():,.0f} row{'' if small.min() == 1 else 's'}"
+    shown = f"{small.min():,.0f}"
+    rows = f"{shown} row{'' if shown == '1' else 's'}"
     return f"a bin of {rows} can decide it: under {FEWEST} of an outcome are expected in it"
 
 
@@ -306,8 +309,9 @@ def row_mean(
     """Return the mean of per-row values; `draws` are resamples, seed and stream."""
     n_resamples, seed, stream = draws
     settings: dict[str, Setting] = {"interval": PERCENTILE, "resamples": n_resamples, "seed": seed}
-    if values.size < 2:
-        return Score(metric, value, None, None, level, values.size, settings, ONE_ROW)
+    if units(values.size, extents) < 2:
+        reason = ONE_ROW if extents.groups is None else ONE_GROUP
+        return Score(metric, value, None, None, level, values.size, settings, reason)
     rng = np.random.default_rng([seed, stream])
     if extents.independent:
         low, high = mean_interval(values, n_resamples, level, rng)
@@ -324,6 +328,9 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
     count, hits = _drawn(ranked, cuts, n_resamples, rng)
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
+    if ranked.groups is not None and units(ranked.n, Extents(ranked.groups)) < 2:
+        one = {"of": "top_label", **resampled_by(ranked)}
+        return Score("aurc", value, None, None, level, ranked.n, one, ONE_GROUP)
     low, high = percentile(draws, level)
     settings: dict[str, Setting] = {
         "of": "top_label",
@@ -355,7 +362,9 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
     positives, total, n = ranked.hits, ranked.total, ranked.n
     settings: dict[str, Setting] = {"of": of, "positives": positives}
     if positives in {0, total}:
-        reason = f"only one outcome is present: {positives:g} of {total:g} rows are positive"
+        reason = (
+            f"only one outcome is present: {positives:,.10g} of {total:,.10g} rows are positive"
+        )
         return {
             metric: Score(metric, None, None, None, level, n, settings, reason)
             for metric in ("auroc", "auprc")
@@ -426,4 +435,5 @@ def bin_table(prepared: Prepared, n_bins: int, rule: BinRule, level: float) -> B
         ci_high,
         band[0],
         band[1],
+        None if ranked.weights is None else own.count,
     )

@@ -200,8 +200,11 @@ def row_draws(
         for _ in range(n_resamples):
             yield drawn_groups(n, rng)
         return
-    place = np.arange(n) if groups is None else groups
     weights = np.ones(n) if weights is None else weights
+    counted = weights > 0.0  # resamples of rows that count nothing would weigh nothing
+    place = np.zeros(n, dtype=np.int64)
+    own = np.flatnonzero(counted) if groups is None else groups[counted]
+    place[counted] = np.unique(own, return_inverse=True)[1]
     n_groups, total = int(place.max()) + 1, weights.sum()
     for _ in range(n_resamples):
         drawn = drawn_groups(n_groups, rng)[place] * weights
@@ -220,15 +223,26 @@ def row_signs(
         yield sign[place] * weights
 
 
+def units(n: int, extents: Extents) -> int:
+    """Return how many units can be drawn: groups, or rows, of any weight above 0."""
+    groups, weights = extents
+    own = np.arange(n) if groups is None else groups
+    return int(np.unique(own if weights is None else own[weights > 0.0]).size)
+
+
 def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     """Return what the groups of sorted rows make of them."""
     groups, weights = groups_of(ranked), weights_of(ranked)
     off = ranked.confidence - ranked.correct
     centred = weights * (off - weights @ off / weights.sum())
-    rows = sum_variance(centred, np.arange(ranked.n))
-    effect = sum_variance(centred, groups) / rows if rows > 0.0 else 1.0
-    sizes = np.bincount(groups)
-    worth = ranked.n / max(1.0, effect)
+    sizes, effect = np.bincount(groups), 1.0
+    rows = sum_variance(centred, np.arange(ranked.n)) if ranked.n > 1 else 0.0
+    if sizes.size == 1:  # all that is known is one patient
+        effect = float(ranked.n)
+    elif rows > 0.0:
+        effect = sum_variance(centred, groups) / rows
+    kish = weights.sum() ** 2 / (weights @ weights)  # as many rows of equal weight
+    worth = float(kish) / max(1.0, effect)
     return GroupSummary(column, sizes.size, int(sizes.max()), effect, worth)
 
 

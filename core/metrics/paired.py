@@ -11,6 +11,8 @@ import numpy as np
 
 from core.arrays import Float
 from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
+from core.metrics.estimates import ONE_GROUP, ONE_ROW
+from core.metrics.grouped import units
 from core.metrics.intervals import percentile, quantile
 from core.metrics.notices import nll_reason
 from core.metrics.records import Floor, Setting
@@ -26,7 +28,6 @@ FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
 PERCENTILE = "paired percentile bootstrap"
 JOINED = "single intervals joined by the correlation of the paired bootstrap"
 NORMAL = ", normal tails"
-ONE_ROW = "one row has no spread to take an interval from"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Draws:
         Number of rows; seed of the resamples.
     reason : str
         Why there is no value.
+    units : int
+        How many rows, or groups of them, could be drawn.
     grouped : bool
         Whether groups were drawn, not rows.
     """
@@ -65,6 +68,7 @@ class Draws:
     n: int
     seed: int
     reason: str = ""
+    units: int = 2
     grouped: bool = False
 
 
@@ -138,12 +142,15 @@ def draws(
     weights = predictions.extents.weights
     centres = _mean(parts, drawn, np.ones((1, n)) if weights is None else weights[None, :])
     gap, grouped = np.concatenate(blocks[GAP]), predictions.groups is not None
+    drawable = units(n, predictions.extents)
     out = {metric: _undrawn(metric, n, seed, reason) for metric, reason in reasons.items()}
     for metric in drawn:
         value = float(np.mean([part.value(metric) for part in parts]))
         centre, found = float(centres[metric][0]), np.concatenate(blocks[metric])
         floor = floors[metric].q95 if metric in BIASED else 0.0
-        out[metric] = Draws(metric, value, centre, found, gap, floor, n, seed, grouped=grouped)
+        out[metric] = Draws(
+            metric, value, centre, found, gap, floor, n, seed, "", drawable, grouped
+        )
     return {metric: out[metric] for metric in wanted}
 
 
@@ -184,8 +191,9 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
         reason = run.reason or reference.reason
         return Difference(run.metric, None, None, None, level, run.n, {}, reason)
     value = run.value - reference.value
-    if run.n == 1:
-        return Difference(run.metric, value, None, None, level, 1, {}, ONE_ROW)
+    if min(run.n, run.units) < 2:
+        reason = ONE_GROUP if run.grouped else ONE_ROW
+        return Difference(run.metric, value, None, None, level, run.n, {}, reason)
     rounds = min(run.draws.size, reference.draws.size)
     pair = run.draws[:rounds], reference.draws[:rounds]
     if run.metric in BIASED:

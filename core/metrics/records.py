@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from core.arrays import Float, Int
 from core.errors import Notice
 
@@ -28,6 +30,8 @@ class BinTable:
     band_low, band_high : float64
         Where the accuracy of a perfectly calibrated model would lie at the same level, given the
         confidences in the bin (consistency band).
+    weight : float64, optional
+        How many rows those in the bin stand for, where they are weighted.
     """
 
     low: Float
@@ -39,6 +43,13 @@ class BinTable:
     ci_high: Float
     band_low: Float
     band_high: Float
+    weight: Float | None = None
+
+    @property
+    def share(self) -> Float:
+        """Share of all rows, by weight, that each bin holds, (B,)."""
+        weight = self.count if self.weight is None else self.weight
+        return np.asarray(weight / weight.sum(), dtype=np.float64)
 
 
 @dataclass(frozen=True)

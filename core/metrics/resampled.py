@@ -88,8 +88,12 @@ class Part:
 
     @cached_property
     def nll_rows(self) -> Float:
-        """Minus the logarithm of the true class's probability, (N,); inf where that is 0."""
-        return nll_rows(self.predictions)
+        """Minus the logarithm of the true class's probability, (N,); inf where that is 0.
+
+        0 in rows of weight 0, which count nothing.
+        """
+        rows, weights = nll_rows(self.predictions), self.predictions.extents.weights
+        return rows if weights is None else np.where(weights > 0.0, rows, 0.0)
 
     @cached_property
     def answers(self) -> Ranked:

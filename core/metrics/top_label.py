@@ -158,7 +158,7 @@ def sweep_cuts(ranked: Ranked) -> Int:
     at SWEEP_BINS, which matters only where answers are almost perfectly separated by confidence.
     """
     good = np.array([0, ranked.n])
-    for n_bins in range(2, min(int(ranked.total), SWEEP_BINS + 1)):
+    for n_bins in range(2, min(round(ranked.total), SWEEP_BINS + 1)):
         cuts = binning.rank_cuts(ranked, n_bins)
         bins = binning.sums(ranked, cuts)
         if np.any(np.diff(bins.hits / bins.count) < 0):

@@ -134,7 +134,7 @@ def _signed(gap: Gap) -> str:
 
 def _rows(bins: BinTable, chosen: Bool) -> float:
     """Return the share of rows in the chosen bins; comparisons with NaN choose nothing."""
-    return float(bins.count[chosen].sum() / bins.count.sum())
+    return float(bins.share[chosen].sum())
 
 
 def fullest_bin(bins: BinTable, came_true: str) -> str:

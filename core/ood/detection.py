@@ -56,6 +56,11 @@ class Members:
         group = np.arange(scores.size) if groups is None else groups
         return cls(np.searchsorted(values, scores).astype(np.int64), group.astype(np.int64))
 
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.group.max()) + 1
+
     def variance(self, each: Float) -> float:
         """Return the variance of the mean of values of the distinct scores, by group."""
         rows = each[self.place]
@@ -65,7 +70,7 @@ class Members:
         """Return the rows of each cell when groups are drawn, (R, C), as many as there are."""
         from scipy.sparse import csr_array  # a tenth of a second, which readers do not pay
 
-        n_groups = int(self.group.max()) + 1
+        n_groups = self.n_groups
         entries = np.ones(self.place.size), (np.searchsorted(ends, self.place), self.group)
         rows = csr_array(entries, shape=(ends.size, n_groups))
         drawn = np.stack([drawn_groups(n_groups, rng) for _ in range(n_resamples)], axis=1)
@@ -316,6 +321,8 @@ def numbers(
     for key in BOOTSTRAPPED:
         value = NUMBERS[key](found)
         low, high = percentile(draws[key] - centre[key] + value, level)
+        if found.members is not None and min(side.n_groups for side in found.members) < 2:
+            low, high = 0.0, 1.0  # one group a set: nothing tells how far it may be off
         settings: dict[str, Setting] = {
             "positive": "id" if key.endswith("_in") else POSITIVE,
             "interval": PERCENTILE,
@@ -331,6 +338,8 @@ def numbers(
 def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
     """Return the AUROC with DeLong's interval."""
     value, smaller = auroc(found), min(found.n_in, found.n_out)
+    if found.members is not None:
+        smaller = min(side.n_groups for side in found.members)
     low, high = logit_interval(value, auroc_error(found), smaller, level)
     settings: dict[str, Setting] = {
         "positive": POSITIVE,

@@ -128,7 +128,7 @@ def check(
         what = f"{name} has scores of {outside.n_classes} classes, the run of {inside.n_classes}"
         raise Refused("CLASSES", what, "give the scores of the same model on both")
     if shifted:
-        return _unchanged(inside, outside, name)
+        return (*_unchanged(inside, outside, name), *_of_extents(inside, outside, name))
     notices: tuple[Notice, ...] = ()
     for of, part in {"": inside, **(parts or {})}.items():
         shared, rows = (

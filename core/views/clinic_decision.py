@@ -71,7 +71,7 @@ def _at(found: OneFinding, i: int, films: str) -> str:
     share = int(found.flagged_events[i]) / flagged
     if net.low[i] > 0.0 and not _few(found):
         beside = "above the threshold, so better than treating none"
-    elif share > t:
+    elif net.model[i] > 0.0:
         beside = "above the threshold, which may be chance"
     else:
         beside = "not above the threshold, so no better than treating none"
@@ -86,7 +86,7 @@ def _level(found: OneFinding) -> str:
 
 
 def _few(found: OneFinding) -> bool:
-    return too_few(found.net.n, found.net.events)
+    return too_few(found.fit.rarer)
 
 
 def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:

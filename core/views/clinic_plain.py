@@ -116,7 +116,7 @@ def plain_view(
         Of another clinic, in (0, 1): what was found is carried over by prior shift.
     """
     here = bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
-    share = float(np.count_nonzero(outcomes.correct) / outcomes.n)
+    share = float(np.average(outcomes.correct, weights=outcomes.weights))
     if not 0.0 < share < 1.0:
         prevalence = None  # there are no odds to move
     moved = here if prevalence is None else elsewhere(here, share, prevalence)

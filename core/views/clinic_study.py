@@ -16,6 +16,7 @@ from core.metrics.binning import equal_mass_cuts
 from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Subgroup
 from core.metrics.clinical_groups import too_few
 from core.metrics.estimates import Prepared
+from core.metrics.grouped import effective_rarer
 from core.metrics.null_test import joint
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
@@ -41,6 +42,8 @@ class Findings:
         Equal-mass bins of each finding, for its small diagram.
     events : tuple of int
         Rows labelled with each finding.
+    rarer : tuple of float
+        What the rarer of rows with it and without it is worth, in independent rows.
     top : tuple of float
         p-value of each finding's bin of the highest scores, by itself.
     """
@@ -48,11 +51,12 @@ class Findings:
     audit: Audit
     bins: tuple[BinTable, ...]
     events: tuple[int, ...]
+    rarer: tuple[float, ...]
     top: tuple[float, ...]
 
     def few(self, k: int) -> bool:
         """Whether a finding has too few events or non-events for a verdict on its curve."""
-        return too_few(self.audit.n, self.events[k])
+        return too_few(self.rarer[k])
 
 
 def findings(rows: Predictions) -> Findings:
@@ -60,7 +64,8 @@ def findings(rows: Predictions) -> Findings:
     audit = suite.audit(rows, AuditConfig(metrics=SCORES))
     events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
     seen = [_prepared(rows, k) for k in range(rows.n_classes)]
-    return Findings(audit, tuple(map(_bins, seen)), events, tuple(map(top_p_value, seen)))
+    rarer = tuple(effective_rarer(one.ranked) for one in seen)
+    return Findings(audit, tuple(map(_bins, seen)), events, rarer, tuple(map(top_p_value, seen)))
 
 
 def _prepared(rows: Predictions, index: int) -> Prepared:

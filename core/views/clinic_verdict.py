@@ -27,7 +27,7 @@ class Badge:
 
 def few(found: OneFinding) -> bool:
     """Whether there are too few events or non-events for a verdict on the curve."""
-    return too_few(found.fit.n, found.fit.events)
+    return too_few(found.fit.rarer)
 
 
 def extremes(source: Source, found: OneFinding) -> str:
@@ -53,7 +53,7 @@ def _unjudged(source: Source, found: OneFinding) -> str:
 
 def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
     """Return what one finding says on average and what came of it, and how its scores spread."""
-    said, came = float(found.p.mean()), found.fit.events / found.fit.n
+    said, came = found.fit.mean, found.fit.rate
     first = f"{label}: on average it says {percent(said)}, and {percent(came)} are labelled with it"
     if few(found):
         return Sentence(
@@ -133,7 +133,7 @@ def badge(source: Source, found: OneFinding) -> Badge | None:
     one_sided = found.fit.events in (0, found.fit.n)  # nothing is ranked, or can be fitted
     if one_sided or not (_off(found) and _beyond(error, floor)):
         return None
-    said, came = float(found.p.mean()), found.fit.events / found.fit.n
+    said, came = found.fit.mean, found.fit.rate
     if "NOT_PROBABILITY" in {note.code for note in found.notices}:
         return Badge(
             "This score is not a probability",

@@ -110,7 +110,7 @@ def _useless(design: str, draw: Draw, sets: int, seed: int) -> list[Row]:
         net = _benefit(draw(np.random.default_rng([seed, number])))
         better = bool(np.any(SHOWN & (net.gain_low > 0.0)))
         above += better
-        claimed += better and not too_few(net.n, net.events)
+        claimed += better and not too_few(min(net.events, net.n - net.events))
         n = net.n
     return [
         sentence("the band lies above both, of a useless score", design, n, above / sets, sets),

@@ -191,7 +191,8 @@ def test_the_chest_predictions_are_fitted_like_statsmodels_finding_by_finding():
     )
     (rows,) = read.splits.values()
     assert (rows.task, rows.n, rows.n_classes) == ("multilabel", 22_433, 14)
-    assert [notice.code for notice in read.notices] == ["DIALECT", "HEADER_GUESSED", "KEYS_GUESSED"]
+    codes = [notice.code for notice in read.notices]
+    assert codes == ["DIALECT", "HEADER_GUESSED", "KEYS_GUESSED", "GROUPS_OFFERED"]
     for k in range(14):
         p, y = rows.column(k), rows.labels[:, k]
         found = clinical.recalibration(p, y == 1)

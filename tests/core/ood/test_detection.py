@@ -354,3 +354,14 @@ def test_a_paired_difference_sums_groups():
     often = auroc_difference(*both, groups=tuple(group.repeat(3) for group in groups))
     assert often[0] == pytest.approx(once[0], abs=1e-12)
     assert often[2] - often[1] == pytest.approx(once[2] - once[1], rel=0.01)
+
+
+def test_perfect_separation_of_two_patients_proves_little():
+    groups = np.repeat([0, 1], 100), np.repeat([0, 1], 100)
+    scores = np.linspace(0, 1, 200), np.linspace(2, 3, 200)
+    alone = numbers(Separation.of(*scores))["auroc"]
+    grouped = numbers(Separation.of(*scores, groups))
+    assert alone.low > 0.97
+    assert grouped["auroc"].low < 0.5  # Wilson for 2 of 2
+    single = numbers(Separation.of(*scores, (groups[0], np.zeros(200, dtype=np.int64))))
+    assert (single["fpr95"].low, single["fpr95"].high) == (0.0, 1.0)

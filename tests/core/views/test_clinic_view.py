@@ -123,12 +123,12 @@ def test_sentence_counts_what_the_highest_scores_say(found):
 
 def test_the_highest_scores_are_corrected_for_looking_at_all_findings(found):
     bins, enough = (found.bins[0],) * 3, (1_000, 1_000, 1_000)
-    alone = replace(found, bins=bins, events=enough, top=(0.02, 0.5, 0.6))
+    alone = replace(found, bins=bins, rarer=enough, top=(0.02, 0.5, 0.6))
     assert "over" not in clinic_table.top_tones(alone)
     assert "In none of 3 findings can be told" in view(alone).sentence.text
     several = replace(alone, top=(0.01, 0.024, 0.6))  # times 3, and times 2
     assert clinic_table.top_tones(several)[:2] == ("over", "over")
-    scarce = replace(alone, events=(1_000, 1_000, 10), top=(0.02, 0.5, 0.0))
+    scarce = replace(alone, rarer=(1_000, 1_000, 10), top=(0.02, 0.5, 0.0))
     assert clinic_table.top_tones(scarce) == ("over", "few", "few")  # times 2
 
 
