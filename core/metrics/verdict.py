@@ -124,7 +124,7 @@ def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tupl
     return (
         "could_be_chance",
         "",
-        f"Could be chance: {shown}; too few rows to tell, {MATERIAL} need not have shown.{alone}",
+        f"Could be chance: {shown}; too few rows to tell, {MATERIAL} might not have shown.{alone}",
     )
 
 

@@ -201,7 +201,7 @@ def _chance_parts(target: TargetAudit) -> tuple[Part, ...]:
         Part(
             f": too few images to tell. It looks off by {points(ece)} points; on {_images(n)} a "
             f"perfect model would look off by up to {points(floor.q95)}, and an error of practical "
-            f"size ({MATERIAL}) need not have shown.{_alone(target)}"
+            f"size ({MATERIAL}) might not have shown.{_alone(target)}"
         ),
     )
 

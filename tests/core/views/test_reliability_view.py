@@ -74,7 +74,7 @@ def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
     error = "an error of practical size (logits off by 15 % or odds off by a fifth)"
     assert f"on 1\u202f000 images {error} would have shown;" in sound
     chance = reliability_view(make_audit(make_target("could_be_chance", gap)), SUBJECT)
-    assert chance.sentence.text.endswith(f"up to 2.0, and {error} need not have shown.")
+    assert chance.sentence.text.endswith(f"up to 2.0, and {error} might not have shown.")
 
 
 @pytest.mark.parametrize("code", ["sound", "could_be_chance"])
