@@ -69,24 +69,24 @@ def _ood(arguments: argparse.Namespace) -> int:
     fitting = arguments.temperature == FIT
     reading = {"scores": arguments.scores, "units": arguments.units}
     columns, tables = tables_of(arguments)
-    found = _read(arguments.inside, {**reading, **columns, "unlabelled": not fitting}, tables)
-    split = split_of(arguments.split, found)
-    temperature, fitted_on = (_fitted(found, split), "val") if fitting else (given, "")
-    inside = found.splits[split]
-    others = {of: part for of, part in found.splits.items() if of != split}
+    own_file = _read(arguments.inside, {**reading, **columns, "unlabelled": not fitting}, tables)
+    split = split_of(arguments.split, own_file)
+    temperature, fitted_on = (_fitted(own_file, split), "val") if fitting else (given, "")
+    inside = own_file.splits[split]
+    others = {of: part for of, part in own_file.splits.items() if of != split}
     sets = []
     for name, path in files.items():
         result = _set(path, {**reading, "unlabelled": True}, columns, tables)
         outside = result.splits[result.chosen_split]
         shifted = role_of(name, labelled=True) == "shifted"
-        said = check(inside, outside, name, shifted=shifted, parts=others)
-        notices = (*result.notices, *said)
+        warnings = check(inside, outside, name, shifted=shifted, parts=others)
+        notices = (*result.notices, *warnings)
         as_read = judge(inside, outside, arguments.score)
         after = None
         if temperature is not None:
             after = judge(inside, outside, arguments.score, temperature)
         sets.append(SetReport(name, as_read, after, notices))
-    own = Inside(arguments.inside.name, found.digest, split, inside.n, found.notices)
+    own = Inside(arguments.inside.name, own_file.digest, split, inside.n, own_file.notices)
     report = ood_json(own, arguments.score, temperature, fitted_on, sets)
     emit(arguments.json, report)
     if arguments.json != "-":
@@ -159,8 +159,8 @@ def _set(path: Path, choices: dict[str, object], columns: Json, tables: Tables) 
         for option, name in named.items()
         if option not in here
     ]
-    said = tuple(Notice("KEYS_GUESSED", text) for text in texts)
-    return replace(result, notices=(*result.notices, *said))
+    notices = tuple(Notice("KEYS_GUESSED", text) for text in texts)
+    return replace(result, notices=(*result.notices, *notices))
 
 
 def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noqa: ANN401  as above
@@ -182,10 +182,10 @@ def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noq
     try:
         return sandbox.read(path, name=path.name, tables=tables, options=options)
     except Refused as refused:
-        told = [refused.remedy]
+        texts = [refused.remedy]
         if isinstance(refused, NeedsChoice):
-            told += [candidate.option for candidate in refused.inspection.candidates]
-        if not any(option in text for text in told for option in LACKING):
+            texts += [candidate.option for candidate in refused.inspection.candidates]
+        if not any(option in text for text in texts for option in LACKING):
             raise
         remedy = ALONE if options.unlabelled else LABELLED
         raise Refused(refused.code, refused.what, remedy, refused.where) from refused

@@ -94,17 +94,17 @@ class ClassCells:
     def of(cls, predictions: Predictions, n_bins: int = N_BINS) -> Self:
         """Sort the rows' probabilities and true classes into cells."""
         edges = equal_width_edges(n_bins)
-        found: list[tuple[Int, Int, Float]] = []
+        entries: list[tuple[Int, Int, Float]] = []
         for rows in row_chunks(predictions.n, predictions.n_classes):
             p = predictions.probabilities(rows)
             at, k = np.nonzero(p > edges[1])
-            found.append((at + rows.start, k * n_bins + bin_index(p[at, k], edges), p[at, k]))
+            entries.append((at + rows.start, k * n_bins + bin_index(p[at, k], edges), p[at, k]))
             truth = predictions.labels[rows]
             each = np.arange(truth.size)
             cell = truth * n_bins + bin_index(p[each, truth], edges)
-            found.append((each + rows.start, cell, np.full(truth.size, -1.0)))
+            entries.append((each + rows.start, cell, np.full(truth.size, -1.0)))
         return cls(
-            predictions, n_bins, *(np.concatenate(part) for part in zip(*found, strict=True))
+            predictions, n_bins, *(np.concatenate(part) for part in zip(*entries, strict=True))
         )
 
     def ece(self, counts: Float) -> Float:

@@ -98,9 +98,9 @@ def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
         Metrics of `core.metrics.paired.PAIRABLE` beside the usual ones.
     """
     metrics = tuple(dict.fromkeys((*PAIRED, *more)))
-    found = audit(predictions, AuditConfig(metrics=metrics))
-    paired = draws(predictions, found.main.noise_floor, metrics)
-    return Compared(Rows.of(predictions), found, paired)
+    own = audit(predictions, AuditConfig(metrics=metrics))
+    paired = draws(predictions, own.main.noise_floor, metrics)
+    return Compared(Rows.of(predictions), own, paired)
 
 
 def compare(

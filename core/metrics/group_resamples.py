@@ -9,7 +9,7 @@ from core.arrays import Float, Int
 from core.defaults import N_BINS, N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import BinSums, equal_mass_cuts, sums
 from core.metrics.grouped import Cells
-from core.metrics.intervals import Resamples, all_cuts
+from core.metrics.intervals import Resamples, all_cuts, running
 from core.metrics.ranked import Ranked
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
@@ -42,8 +42,10 @@ class GroupResamples(Resamples):
         rng = np.random.default_rng(seed)
         cells = Cells.of(ranked, cuts)
         rounds = cells.rounds(n_resamples)
-        count, confidence, hits = map(_running, cells.bootstrap(rounds, rng))
-        gap, rows = map(_running, cells.signed(rounds, rng))
+        count, confidence, hits = (
+            running(part, np.float64) for part in cells.bootstrap(rounds, rng)
+        )
+        gap, rows = (running(part, np.float64) for part in cells.signed(rounds, rng))
         return cls(ranked, cuts, count, hits, confidence, np.empty((0, 0)), gap, rows)
 
     def floor(self, cuts: Int) -> BinSums:
@@ -72,13 +74,7 @@ class GroupResamples(Resamples):
             return np.asarray(np.diff(self.signed_rows[:, at]) * mean)
         column = np.searchsorted(coarse, np.arange(len(self.cuts) - 1), side="right") - 1
         fine = np.diff(self.signed_rows) * mean[np.clip(column, 0, mean.size - 1)]
-        return np.diff(_running(fine)[:, at])
-
-
-def _running(cells: Float) -> Float:
-    out = np.zeros((cells.shape[0], cells.shape[1] + 1))
-    np.cumsum(cells, axis=1, out=out[:, 1:])
-    return out
+        return np.diff(running(fine, np.float64)[:, at])
 
 
 def resamples_of(

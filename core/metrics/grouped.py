@@ -124,10 +124,10 @@ class Cells:
         cell, group = pairs // n_groups, pairs % n_groups
         return cls(cell, group, rows, confidence, hits, n_cells, n_groups)
 
-    def rounds(self, wanted: int) -> int:
+    def rounds(self, resamples: int) -> int:
         """Return how many resamples are drawn where that many are asked for."""
-        heavy = self.cell.size * wanted > HEAVY_DRAWS
-        return min(wanted, N_RESAMPLES_HEAVY) if heavy else wanted
+        heavy = self.cell.size * resamples > HEAVY_DRAWS
+        return min(resamples, N_RESAMPLES_HEAVY) if heavy else resamples
 
     def bootstrap(self, n_resamples: int, rng: np.random.Generator) -> tuple[Float, Float, Float]:
         """Return rows, confidence and hits of each cell when groups are drawn, (R, C) each."""

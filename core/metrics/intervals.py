@@ -185,8 +185,8 @@ def draw(ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator) 
 
 def all_cuts(ranked: Ranked, n_bins: int) -> Int:
     """Return the union of all cuts that a slider, or that number of bins, can ask for."""
-    wanted = sorted({*range(N_BINS_MIN, N_BINS_MAX + 1), n_bins})
-    edges = [rule(ranked, bins) for bins in wanted for rule in CUTS.values()]
+    numbers = sorted({*range(N_BINS_MIN, N_BINS_MAX + 1), n_bins})
+    edges = [rule(ranked, bins) for bins in numbers for rule in CUTS.values()]
     return np.unique(np.concatenate([[0], *edges, [ranked.n]]))
 
 
@@ -239,10 +239,10 @@ class Resamples:
         return cls(
             ranked,
             cuts,
-            _running(count, np.int32),
-            _running(hits, np.int32),
-            _running(count * mean, np.float64),
-            _running(floor, np.int32),
+            running(count, np.int32),
+            running(hits, np.int32),
+            running(count * mean, np.float64),
+            running(floor, np.int32),
         )
 
     def columns(self, cuts: Int) -> Int:
@@ -289,7 +289,8 @@ class Resamples:
         return float(mean - high), float(mean - low)
 
 
-def _running(cells: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
+def running(cells: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
+    """Return the sums of the first cells, from 0 to all of them, (R, C + 1)."""
     out = np.zeros((cells.shape[0], cells.shape[1] + 1), dtype=dtype)
     np.cumsum(cells.astype(dtype, copy=False), axis=1, out=out[:, 1:])
     return out

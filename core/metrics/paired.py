@@ -126,11 +126,11 @@ def draws(
     -----
     Resamples are held in blocks of 32 MiB.
     """
-    wanted = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
+    chosen = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
     parts = [Part(one) for one in _single(predictions)]
     n = predictions.n
-    reasons = _undefined(parts) if "nll" in wanted else {}
-    drawn = [metric for metric in wanted if metric not in reasons]
+    reasons = _undefined(parts) if "nll" in chosen else {}
+    drawn = [metric for metric in chosen if metric not in reasons]
     heavy = n * predictions.n_classes > HEAVY_CELLS
     blocks: dict[str, list[Float]] = {metric: [] for metric in (*drawn, GAP)}
     done = 0
@@ -151,7 +151,7 @@ def draws(
         out[metric] = Draws(
             metric, value, centre, found, gap, floor, n, seed, "", drawable, grouped
         )
-    return {metric: out[metric] for metric in wanted}
+    return {metric: out[metric] for metric in chosen}
 
 
 def _undrawn(metric: str, n: int, seed: int, reason: str) -> Draws:

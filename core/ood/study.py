@@ -305,10 +305,10 @@ def judge(
     n_resamples : int
         Of the bootstrap.
     """
-    found = _separation(inside, outside, score, temperature)
+    separation = _separation(inside, outside, score, temperature)
     if full:
-        return Judged(score, temperature, found, numbers(found, n_resamples=n_resamples))
-    return Judged(score, temperature, found, {"auroc": auroc_score(found)})
+        return Judged(score, temperature, separation, numbers(separation, n_resamples=n_resamples))
+    return Judged(score, temperature, separation, {"auroc": auroc_score(separation)})
 
 
 def _separation(
@@ -320,14 +320,14 @@ def _separation(
 
 def shift(inside: Predictions, shifted: Predictions, score: str, temperature: float = 1.0) -> Shift:
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
-    found = _separation(inside, shifted, score, temperature)
+    separation = _separation(inside, shifted, score, temperature)
     ranked = Ranked.of(heated(shifted, temperature).outcomes(None))
     return Shift(
         n=shifted.n,
         accuracy=ranked.hits / ranked.total,
         confidence=float(ranked.sum_confidence[-1] / ranked.total),
         ece=METRICS["ece"].function(ranked),
-        auroc=float(auroc_score(found).value or 0.0),
+        auroc=float(auroc_score(separation).value or 0.0),
     )
 
 

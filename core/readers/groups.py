@@ -64,15 +64,15 @@ def chosen_roles(contents: Contents, options: ReadOptions) -> dict[str, Role]:
     Refused
         AMBIGUOUS_KEYS: one is chosen for something else, too.
     """
-    found: dict[str, Role] = {}
+    roles: dict[str, Role] = {}
     for option, role in ROLES.items():
         key = _key(contents, option, options)
         if key is not None:
             _refuse_twice(key, option, options)
-            found |= dict.fromkeys(_named(contents, key), role)
+            roles |= dict.fromkeys(_named(contents, key), role)
             if getattr(options, option) is None:
-                found[EXPORTED[option][1]] = role
-    return found
+                roles[EXPORTED[option][1]] = role
+    return roles
 
 
 def without_chosen(contents: Contents, options: ReadOptions) -> Contents:
@@ -126,16 +126,16 @@ def attach_groups(
         AMBIGUOUS_KEYS: there is no such column. GROUPS, WEIGHTS: rows without an entry, names with
         several, or values that will not do. LENGTH_MISMATCH.
     """
-    said: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()
     cells = _cells(GROUP, part, beside, options)
     if cells is not None:
         part = replace(part, groups=_groups(cells, part))
-        said += cells.notices
+        notices += cells.notices
     cells = _cells(WEIGHT, part, beside, options)
     if cells is not None:
         part = replace(part, weights=Weights.of(cells.name, _numbers(cells, part)))
-        said += cells.notices
-    return part, said
+        notices += cells.notices
+    return part, notices
 
 
 def _groups(cells: _Cells, part: Part) -> Groups:

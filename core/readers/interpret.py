@@ -391,10 +391,10 @@ def _joined(
 
 
 def _grouped(
-    part: Part, said: tuple[Notice, ...], beside: Beside, options: ReadOptions
+    part: Part, notices: tuple[Notice, ...], beside: Beside, options: ReadOptions
 ) -> tuple[Part, tuple[Notice, ...]]:
     grouped, more = attach_groups(part, beside, options)
-    return grouped, (*said, *more)
+    return grouped, (*notices, *more)
 
 
 def _prepared(part: Part, options: ReadOptions, several: bool) -> Prepared:

@@ -141,10 +141,10 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
 def _classes(part: Part, columns: int, options: ReadOptions) -> Classes:
     """Return what is known of the columns, after checking that names are as many as these."""
     declared = options.class_list()
-    names, wanted = declared or part.class_names, max(2, columns)
-    if options.unlabelled and not declared and len(names) not in {wanted, columns}:
+    names, most = declared or part.class_names, max(2, columns)
+    if options.unlabelled and not declared and len(names) not in {most, columns}:
         return Classes(columns)
-    if names and len(names) not in {wanted, columns}:
+    if names and len(names) not in {most, columns}:
         origin = "--classes names" if declared else "the file names"
         what = f"{origin} {len(names)} classes ({listed(names)})"
         what += f", and there are {counted(columns, 'column')} of scores"

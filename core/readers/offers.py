@@ -82,12 +82,12 @@ def offers(part: Part, beside: Beside, roles: dict[str, str], n_classes: int) ->
         a row may have any number of labels.
     """
     alone = Beside(beside.labels)
-    found = [*_columns(part, alone, roles), *_others(part, alone, roles)]
+    columns = [*_columns(part, alone, roles), *_others(part, alone, roles)]
     if part.ids is not None and _stems_repeat(part.ids):
         offer = _offer(ID_STEM, "groups", part, alone)
         if offer is not None and offer.groups.count > max(FEWEST - 1, 2 * n_classes):
-            found.append(offer)
-    return tuple({offer.key: offer for offer in found}.values())
+            columns.append(offer)
+    return tuple({offer.key: offer for offer in columns}.values())
 
 
 def _columns(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
@@ -95,14 +95,14 @@ def _columns(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
     free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
     names = [*free] if beside.labels is None else [*free, *beside.labels.entries]
     order = list(BELONG)
-    said = [(order.index(word), name, word) for name in names if (word := _word(name))]
-    found = []
-    for _, name, word in sorted(said):
+    named = [(order.index(word), name, word) for name in names if (word := _word(name))]
+    offers_made = []
+    for _, name, word in sorted(named):
         key = name if part.contents.table else _without_split(name, part)
         offer = _offer(key, BELONG[word], part, beside)
         if offer is not None:
-            found.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
-    return found
+            offers_made.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
+    return offers_made
 
 
 def _others(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
@@ -172,9 +172,9 @@ def _could_weigh(name: str, entry: Entry) -> bool:
     return bool(np.all(np.isfinite(numbers) & (numbers >= 0.0)) and numbers.any())
 
 
-def offered(found: tuple[Offer, ...], part: Part) -> list[Notice]:
+def offered(columns: tuple[Offer, ...], part: Part) -> list[Notice]:
     """Say of rows that seem to belong together, where nobody has said whether they do."""
-    meant = [offer for offer in found if offer.meant]
+    meant = [offer for offer in columns if offer.meant]
     if part.groups is not None or not meant:
         return []
     first, *others = meant

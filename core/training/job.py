@@ -159,11 +159,11 @@ def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> st
 
 def _notices(folder: JobFolder, parts: Parts) -> tuple[Notice, ...]:
     """Return what is said of the data and the settings, and of threads that changed on a CPU."""
-    said = (*parts.data.notices, *advice(parts.config))
+    notices = (*parts.data.notices, *advice(parts.config))
     if parts.fabric.device.type != "cpu":
-        return said
+        return notices
     counts = threads.by_epoch(from_events(folder.lines())[0])
-    return (*said, *threads.notices(counts))
+    return (*notices, *threads.notices(counts))
 
 
 def _result(folder: JobFolder, parts: Parts, trained: Trained, run_id: str) -> Json:

@@ -206,6 +206,6 @@ def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:
 
 def _notices(audit: Audit, subject: Subject) -> tuple[Notice, ...]:
     """Collect what reader and audit said, each once; a wrong class order voids all the rest."""
-    said = dict.fromkeys((*subject.notices, *audit.notices))
-    told = [note for note in said if note.code != "GROUPED" or audit.labels]  # by the sentence
-    return tuple(sorted(told, key=lambda notice: notice.code != "BELOW_CHANCE"))
+    notices = dict.fromkeys((*subject.notices, *audit.notices))
+    shown = [note for note in notices if note.code != "GROUPED" or audit.labels]  # by the sentence
+    return tuple(sorted(shown, key=lambda notice: notice.code != "BELOW_CHANCE"))

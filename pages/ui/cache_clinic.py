@@ -85,8 +85,8 @@ def _one(ask: Ask) -> Call:
     if method == AS_READ:
         shown = clinic_study.one(rows(ask.run, ask.split), label)
         return clinic_study.one_finding, (shown, None, "", smoother)
-    found = parts(ask.run, ask.split)
-    test, fit = (clinic_study.one(part, label) for part in (found.test, found.fit))
+    numbers = parts(ask.run, ask.split)
+    test, fit = (clinic_study.one(part, label) for part in (numbers.test, numbers.fit))
     return clinic_study.one_finding, (test, fit, method, smoother)
 
 

@@ -52,10 +52,10 @@ def draw() -> None:
 def _advice() -> None:
     """Say what is known of the settings that stand in the form, where they make a config."""
     try:
-        said = advice(form.base())
+        notices = advice(form.base())
     except UsageError:
         return  # said where it is submitted
-    for notice in said:
+    for notice in notices:
         widgets.caveat("May hardly learn", f"{notice.text}.")
 
 

@@ -116,9 +116,9 @@ def _threads(jobs: LocalJobs, job: Job, config: TrainConfig) -> None:
     if not job.state.ended or CPU not in job.slots or not jobs.resumable(job.id):
         return
     counts = threads.by_epoch(cache_train.history_of_job(job.id))
-    said = words.threads_words(counts, threads.expected(config.devices))
-    if said:
-        widgets.caption(said)
+    sentence = words.threads_words(counts, threads.expected(config.devices))
+    if sentence:
+        widgets.caption(sentence)
 
 
 def _button(

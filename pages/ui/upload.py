@@ -1,6 +1,8 @@
 """The import: drop a file, see how it was read, choose another reading, audit it."""
 
 from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
 
 import streamlit as st
 
@@ -431,10 +433,7 @@ def _another_file(reading: session.Reading) -> None:
                 key=_this("labels"),
             )
             if added:
-                path = session.store(added.getbuffer())
-                st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
-                upload = replace(reading.upload, labels=path, labels_name=added.name)
-                _read(upload)
+                _read(replace(reading.upload, labels=_stored(added), labels_name=added.name))
     elif st.button("Swap scores and labels", key="import.swap"):
         upload = reading.upload
         assert upload.labels is not None
@@ -447,6 +446,13 @@ def _another_file(reading: session.Reading) -> None:
         st.rerun()
 
 
+def _stored(added: BytesIO) -> Path:
+    """Keep the bytes of an added file in the session, and let its drop zone start afresh."""
+    path = session.store(added.getbuffer())
+    st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
+    return path
+
+
 def _add_groups(reading: session.Reading, form: str) -> None:
     """Offer to add a table that says what each row belongs to."""
     with st.popover("Add a table of groups", key="import.groups"):
@@ -455,9 +461,7 @@ def _add_groups(reading: session.Reading, form: str) -> None:
             key=_this("groups"),
         )
         if added:
-            path = session.store(added.getbuffer())
-            st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
-            upload = replace(reading.upload, groups=path, groups_name=added.name)
+            upload = replace(reading.upload, groups=_stored(added), groups_name=added.name)
             _read(upload, replace(reading.options, group=None), form=form)
 
 

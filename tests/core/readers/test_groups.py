@@ -99,7 +99,7 @@ def test_a_column_chosen_for_groups_is_neither_label_nor_score():
 
 
 def pack(data: bytes) -> bytes:
-    return gzip.compress(data)
+    return gzip.compress(data, mtime=0)
 
 
 def parquet(data: bytes) -> bytes:
@@ -222,7 +222,11 @@ def test_rows_for_each_annotator_may_belong_to_their_image():
     assert part(read(table, group="image")).groups.count == 20
 
 
-@pytest.mark.parametrize("data", [b"\x1f\x8b", pack(b"a,b\n1,2\n")[:-9], b"\x1f\x8b" + b"x" * 40])
+@pytest.mark.parametrize(
+    "data",
+    [b"\x1f\x8b", pack(b"a,b\n1,2\n")[:-9], b"\x1f\x8b" + b"x" * 40],
+    ids=["two bytes", "cut short", "not packed"],
+)
 def test_a_damaged_gzip_file_is_refused(data):
     found = refused(scores(), tables={"group": ("t.csv.gz", data)}, group="b")
     assert (found.code, found.where) == ("FORMAT_UNKNOWN", "table of groups")

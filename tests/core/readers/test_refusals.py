@@ -158,7 +158,7 @@ CASES = {
     "bare": (b"\x08\0\5\0CS\x0a\0ISO_IR 100", "PHI", ""),
     "pointer.p": (b"version https://git-lfs.github.com/spec/v1\noid", "FORMAT_MISMATCH", ""),
     "page.csv": (b"<!DOCTYPE html><html></html>", "FORMAT_MISMATCH", ""),
-    "packed.csv.gz": (gzip.compress(made.CSV), "FORMAT_UNKNOWN", ""),
+    "packed.csv.gz": (gzip.compress(made.CSV, mtime=0), "FORMAT_UNKNOWN", ""),
     "model.onnx": (made.ONNX, "FORMAT_UNKNOWN", ""),
     "model.keras": (made.KERAS, "FORMAT_UNKNOWN", ""),
     "model.h5": (b"\x89HDF\r\n\x1a\n" + bytes(99), "FORMAT_UNKNOWN", ""),
