@@ -21,11 +21,11 @@ from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.metrics.top_label import ece
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
-from tests.benchmarks.claims.designs import COVERAGE, Row, generator, power, sentence
+from tests.benchmarks.claims.designs import COVERAGE, SIZES, Row, generator, power, sentence
 
 RESAMPLES, BINS, POPULATION = 300, 15, 2_000_000
-SIZES, FILMS, ALIKE, TEMPERATURES = (200, 1_000, 5_000), (2, 20), (0.0, 0.1, 0.3), (1.0, 1.15)
-FEW = "Ten patients: intervals from few groups are rough, as the notice FEW_GROUPS says."
+FILMS, ALIKE, TEMPERATURES = (2, 20), (0.0, 0.1, 0.3), (1.0, 1.15)
+FEW = "Ten or 25 patients: intervals of so few groups are rough, as the notice FEW_GROUPS says."
 WITHIN = "The interval reaches down by the noise floor, so within chance it must hold 0 as well."
 Films = tuple[Float, Bool, Int]
 

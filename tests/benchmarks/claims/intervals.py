@@ -128,7 +128,7 @@ def class_rows(sets: int, seed: int) -> list[Row]:
             return {"classwise_ece": holds(score, true)}
 
         for n in SIZES:
-            many = sets if n * k < 1_000_000 else max(20, sets // 10)
+            many = sets if n * k < 1_000_000 else max(20, sets // 4)
             out += collected(many, (design, n), lambda i, n=n, held=held: held(i, n), _chance)
     return out
 

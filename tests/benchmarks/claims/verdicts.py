@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Bool, Float
+from core.arrays import Bool, Float, row_chunks
 from core.figures.classes import gap_tone
 from core.metrics import suite
 from core.metrics.clinical import bands
@@ -23,13 +23,15 @@ from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.views.clinic_plain import band_tone
 from core.views.clinic_study import top_p_value
 from core.views.plain import certainty_groups
-from tests.benchmarks.claims.designs import Row, sentence
+from tests.benchmarks.claims.designs import SIZES, Row, sentence, softmax
 
 N_RESAMPLES = 1_000
 MANY_ROWS = 5_000  # from here on fewer resamples: the size of the test does not depend on them
 N_RESAMPLES_MANY = 300
 FINDINGS = 14
 SHIFTED = 1.15
+MANY_CLASSES = 1_000
+MANY_CELLS = 4_000_000  # scores of a data set from which fewer are drawn
 OFF = {"over", "under"}
 Draw = Callable[[np.random.Generator, int], Float]
 Truth = Callable[[Float], Float]
@@ -65,13 +67,23 @@ def _twice_constant(rng: np.random.Generator, n: int) -> Float:
     return 0.02 * np.exp(rng.normal(0.0, 0.01, n))
 
 
-def _ten_logits(rng: np.random.Generator, n: int) -> Float:
-    return rng.normal(0.0, 2.5, (n, 10))
+def _logits(rng: np.random.Generator, n: int, k: int) -> Float:
+    """Normal logits: of a thousand classes wide enough that one of them stands out."""
+    return rng.normal(0.0, 4.0 if k >= MANY_CLASSES else 2.5, (n, k))
 
 
-def _ten_classes(rng: np.random.Generator, n: int) -> Float:
-    shares = np.exp(_ten_logits(rng, n))
-    return np.asarray((shares / shares.sum(axis=1, keepdims=True)).max(axis=1))
+def _answers(k: int) -> Draw:
+    """Return how to draw the confidence of the answer among K classes."""
+
+    def draw(rng: np.random.Generator, n: int) -> Float:
+        return np.concatenate(
+            [
+                softmax(_logits(rng, rows.stop - rows.start, k)).max(axis=1)
+                for rows in row_chunks(n, k)
+            ]
+        )
+
+    return draw
 
 
 def _as_stated(claims: Float) -> Float:
@@ -88,24 +100,25 @@ def _flatter(claims: Float) -> Float:
 
 @dataclass(frozen=True)
 class Design:
-    """Claims and their truth, at these numbers of rows."""
+    """Claims and their truth."""
 
     name: str
     draw: Draw
     truth: Truth
-    rows: tuple[int, ...]
 
 
 CALIBRATED = (
-    Design("saturated", _saturated, _as_stated, (200, 1_000, 10_000)),
-    Design("rare, 1 %", _rare, _as_stated, (200, 1_000, 10_000)),
-    Design("spread", _spread, _as_stated, (200, 1_000, 10_000)),
-    Design("ten classes, answers", _ten_classes, _as_stated, (200, 1_000)),
+    Design("saturated", _saturated, _as_stated),
+    Design("rare, 1 %", _rare, _as_stated),
+    Design("spread", _spread, _as_stated),
+    Design("K 2, answers", _answers(2), _as_stated),
+    Design("K 10, answers", _answers(10), _as_stated),
+    Design("K 1,000, answers", _answers(1_000), _as_stated),
 )
 WRONG = (
-    Design("twice a risk of 1 %, constant", _twice_constant, _half, (200, 1_000)),
-    Design("twice a risk of 1 %, spread", _twice_rare, _half, (200, 1_000)),
-    Design("saturated, T = 1.15", _saturated, _flatter, (1_000, 10_000)),
+    Design("twice a risk of 1 %, constant", _twice_constant, _half),
+    Design("twice a risk of 1 %, spread", _twice_rare, _half),
+    Design("saturated, T = 1.15", _saturated, _flatter),
 )
 
 
@@ -157,7 +170,7 @@ def _wrong(design: Design, n: int, sets: int, seed: int) -> list[Row]:
 
 def _findings(n: int, sets: int, seed: int) -> list[Row]:
     """Fourteen independent findings, from rare to frequent, all calibrated."""
-    rng = np.random.default_rng([seed, FINDINGS])
+    rng = np.random.default_rng([seed, n, FINDINGS])
     codes, tops = 0, 0
     for at in range(sets):
         labels, p_values = [], []
@@ -175,27 +188,33 @@ def _findings(n: int, sets: int, seed: int) -> list[Row]:
     ]
 
 
-def _classes(n: int, sets: int, seed: int) -> list[Row]:
-    rng = np.random.default_rng([seed, n, 10])
+def _classes(k: int, n: int, sets: int, seed: int) -> list[Row]:
+    rng = np.random.default_rng([seed, n, k])
     hits = 0
     for _ in range(sets):
-        logits = _ten_logits(rng, n)
+        logits = _logits(rng, n, k)
         # the largest of logits with Gumbel noise is a draw from their softmax
         labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
         rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
         hits += any(gap_tone(row) in OFF for row in suite.class_gaps(rows, 0.95))
-    return [sentence("a class is coloured", "ten classes", n, hits / sets, sets)]
+    return [sentence("a class is coloured", f"K {k:,}", n, hits / sets, sets)]
+
+
+def _fewer(sets: int, cells: int) -> int:
+    """Return how many data sets of that many scores are drawn."""
+    return sets if cells < MANY_CELLS else max(20, sets // 4)
 
 
 def rows(sets: int, seed: int) -> list[Row]:
     """Return every rate."""
-    found: list[Row] = []
-    for design in CALIBRATED:
-        for n in design.rows:
-            found += _calibrated(design, n, sets, seed)
-    for design in WRONG:
-        for n in design.rows:
-            found += _wrong(design, n, sets, seed)
-    for n in (200, 1_000):
-        found += _classes(n, sets, seed)
-    return found + _findings(1_000, sets, seed)
+    out: list[Row] = []
+    for n in SIZES:
+        for design in CALIBRATED:
+            many = _fewer(sets, n * MANY_CLASSES if "1,000" in design.name else n)
+            out += _calibrated(design, n, many, seed)
+        for design in WRONG:
+            out += _wrong(design, n, sets, seed)
+        for k in (2, 10, MANY_CLASSES):
+            out += _classes(k, n, _fewer(sets, n * k), seed)
+        out += _findings(n, _fewer(sets, n * FINDINGS * FINDINGS), seed)
+    return out
