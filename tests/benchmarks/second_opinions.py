@@ -16,6 +16,7 @@ import numpy as np
 
 from core.arrays import Bool, Float, Int
 from core.defaults import LEVEL
+from core.metrics.clinical_curve import curve_errors
 from core.metrics.clinical_fit import recalibration
 from core.metrics.intervals import quantile, student
 from core.metrics.ranked import Ranked
@@ -34,7 +35,7 @@ VAL_PROB = """
 suppressMessages(library(rms))
 d <- read.csv(commandArgs(TRUE)[1])
 v <- val.prob(d$p, d$y, pl = FALSE)
-cat(sprintf("%.17g %.17g", v["Slope"], v["Intercept"]))
+cat(sprintf("%.17g", v[c("Slope", "Intercept", "Eavg", "E90", "Emax")]))
 """
 
 
@@ -137,8 +138,8 @@ def by_statsmodels(rows: Rows) -> list[Line]:
     return lines
 
 
-def by_r(rows: Rows, script: str) -> tuple[float, float]:
-    """Return the two numbers that an R script prints of the rows."""
+def by_r(rows: Rows, script: str) -> list[float]:
+    """Return the numbers that an R script prints of the rows."""
     with tempfile.TemporaryDirectory() as place:
         table, code = Path(place) / "rows.csv", Path(place) / "code.R"
         told = [f"{p!r},{int(y)}" for p, y in zip(rows.p.tolist(), rows.y, strict=True)]
@@ -151,8 +152,7 @@ def by_r(rows: Rows, script: str) -> tuple[float, float]:
             timeout=TIMEOUT_S,
             check=True,
         )
-    first, second = (float(word) for word in done.stdout.split())
-    return first, second
+    return [float(word) for word in done.stdout.split()]
 
 
 def by_proc(rows: Rows) -> list[Line]:
@@ -166,12 +166,19 @@ def by_proc(rows: Rows) -> list[Line]:
 
 
 def by_rms(rows: Rows) -> list[Line]:
-    """Compare slope and intercept with `val.prob`."""
-    ours = recalibration(rows.p, rows.y)
-    slope, intercept = by_r(rows, VAL_PROB)
+    """Compare slope, intercept and the errors of the smooth curve with `val.prob`.
+
+    Its lowess skips claims within a hundredth of the range (`delta`), so the curve's errors agree
+    to a few digits only; `peers_smoothers` compares the curve itself.
+    """
+    fit = recalibration(rows.p, rows.y)
+    curve = curve_errors(Ranked.of(Outcomes(rows.p, rows.y)))[0]
+    ours = {"slope": fit.slope.value, "intercept": fit.intercept.value}
+    ours |= {name: curve[name] for name in ("ici", "e90", "emax")}
+    theirs = by_r(rows, VAL_PROB)
     return [
-        Line(rows.name, "slope", "rms", ours.slope.value, slope),
-        Line(rows.name, "intercept", "rms", ours.intercept.value, intercept),
+        Line(rows.name, what, "rms", float(value), other)
+        for (what, value), other in zip(ours.items(), theirs, strict=True)
     ]
 
 
