@@ -29,7 +29,7 @@ from core.readers.inspect import HEAD, describe, inspect
 from core.readers.join import attach_labels
 from core.readers.judge import Prepared, Ready, prepare, renamed, united
 from core.readers.kinds import Verdict
-from core.readers.offers import Offer, offered, repeating, weight_columns
+from core.readers.offers import Offer, offered, repeating, weighing, weight_columns
 from core.readers.offers import offers as find_offers
 from core.readers.options import Pairs, ReadOptions
 from core.readers.parse import read_contents
@@ -178,7 +178,9 @@ def _interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Inte
         group_columns=repeating(beside.tables["group"])
         if "group" in beside.tables
         else tuple(offer.key for offer in offers),
-        weight_columns=weight_columns(contents, others),
+        weight_columns=weighing(beside.tables["weight"])
+        if "weight" in beside.tables
+        else weight_columns(contents, others),
     )
     said = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
     said += [*repeated(splits, offers), *offered(offers, chosen.part)]

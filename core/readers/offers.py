@@ -165,8 +165,23 @@ def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ..
     return tuple(name for name, entry in entries.items() if _could_weigh(name, entry))
 
 
+def weighing(table: Contents) -> tuple[str, ...]:
+    """Return the columns of a table that could be weights: not those that number its lines."""
+    columns = {name: entry for name, entry in table.entries.items() if _not_negative(entry)}
+    return tuple(name for name, entry in columns.items() if not _numbers_lines(entry))
+
+
+def _numbers_lines(entry: Entry) -> bool:
+    whole = np.all(entry.astype(np.float64) % 1 == 0)
+    return len(set(entry.tolist())) == entry.size > 1 and bool(whole)
+
+
 def _could_weigh(name: str, entry: Entry) -> bool:
-    if set(words_of(name)) not in WEIGHTS or is_text(entry) or entry.ndim != 1:
+    return set(words_of(name)) in WEIGHTS and _not_negative(entry)
+
+
+def _not_negative(entry: Entry) -> bool:
+    if is_text(entry) or entry.ndim != 1:
         return False
     numbers = entry.astype(np.float64)
     return bool(np.all(np.isfinite(numbers) & (numbers >= 0.0)) and numbers.any())

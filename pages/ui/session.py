@@ -8,7 +8,7 @@ import logging
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
@@ -32,14 +32,16 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Upload:
-    """Files of one import, as they lie in the session's folder, with the names they came with."""
+    """Files of one import, as they lie in the session's folder, with the names they came with.
+
+    `tables` holds what was added of groups and weights, by ``group`` and ``weight``.
+    """
 
     scores: Path
     scores_name: str
     labels: Path | None = None
     labels_name: str = ""
-    groups: Path | None = None
-    groups_name: str = ""
+    tables: Mapping[str, tuple[Path, str]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -151,7 +153,7 @@ def read(
         name=upload.scores_name,
         labels=upload.labels,
         labels_name=upload.labels_name,
-        tables={} if upload.groups is None else {"group": (upload.groups, upload.groups_name)},
+        tables=upload.tables,
         options=options,
         cancel=cancel,
     )
@@ -195,6 +197,6 @@ def discard(draft_id: str) -> None:
 
 def forget_files(upload: Upload) -> None:
     """Remove an upload's bytes."""
-    for path in (upload.scores, upload.labels, upload.groups):
+    for path in (upload.scores, upload.labels, *(path for path, _ in upload.tables.values())):
         if path is not None:
             path.unlink(missing_ok=True)

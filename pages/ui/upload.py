@@ -42,6 +42,10 @@ AUTO = "(by its name)"
 NOTHING = ""
 GROUP, WEIGHT = "Rows that belong together", "Rows count as"
 UNCHOSEN = {"group": "None", "weight": "One each"}
+TABLES = {
+    "group": "What each row belongs to: a patient, a site",
+    "weight": "How many rows each row counts as",
+}
 ID_STEM_WORDS = "From the names of the rows, before their last number"
 GROUP_HELP = (
     "Films of one patient are not independent. Chosen here, every interval and verdict allows "
@@ -235,7 +239,7 @@ def _without_groups(reading: session.Reading, form: str) -> None:
     if reading.options.group is None and reading.options.weight is None:
         return
     if st.button("Read each row as one of its own", key="import.ungrouped"):
-        upload = replace(reading.upload, groups=None, groups_name="")
+        upload = replace(reading.upload, tables={})
         _read(upload, replace(reading.options, group=None, weight=None), form=form)
 
 
@@ -284,7 +288,7 @@ def _check(reading: session.Reading, result: ReadResult) -> None:
                     _read(reading.upload, options, form=reading.form or found.fingerprint)
             elif st.button("Audit this file", type="primary", key="import.audit"):
                 _accept(reading, result)
-            _add_groups(reading, reading.form or found.fingerprint)
+            _add_tables(reading, reading.form or found.fingerprint)
             _another_file(reading)
 
 
@@ -415,8 +419,8 @@ def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> st
 def _accept(reading: session.Reading, result: ReadResult) -> None:
     """Make it a draft, keep what was chosen for files of this form, and open it."""
     chosen = reading.options
-    if reading.upload.groups is not None:  # the column lies in a table of its own
-        chosen = replace(chosen, group=None)
+    # a column of a table of its own is not there in the next file
+    chosen = replace(chosen, **dict.fromkeys(reading.upload.tables))  # type: ignore[arg-type]
     if chosen != ReadOptions() and not reading.recalled:
         save_recipe(home(), reading.form, chosen.to_json())
     draft = session.add_draft(reading, result)
@@ -437,8 +441,12 @@ def _another_file(reading: session.Reading) -> None:
     elif st.button("Swap scores and labels", key="import.swap"):
         upload = reading.upload
         assert upload.labels is not None
-        swapped = session.Upload(
-            upload.labels, upload.labels_name, upload.scores, upload.scores_name
+        swapped = replace(
+            upload,
+            scores=upload.labels,
+            scores_name=upload.labels_name,
+            labels=upload.scores,
+            labels_name=upload.scores_name,
         )
         _read(swapped)
     if st.button("Discard", key="import.discard"):
@@ -453,16 +461,16 @@ def _stored(added: BytesIO) -> Path:
     return path
 
 
-def _add_groups(reading: session.Reading, form: str) -> None:
-    """Offer to add a table that says what each row belongs to."""
-    with st.popover("Add a table of groups", key="import.groups"):
-        added = st.file_uploader(
-            "Names of the rows and what they belong to: CSV, TSV, Parquet, also packed with gzip",
-            key=_this("groups"),
-        )
-        if added:
-            upload = replace(reading.upload, groups=_stored(added), groups_name=added.name)
-            _read(upload, replace(reading.options, group=None), form=form)
+def _add_tables(reading: session.Reading, form: str) -> None:
+    """Offer to add tables that say what each row belongs to, and how many rows it counts as."""
+    with st.popover("Add groups or weights", key="import.tables"):
+        widgets.caption("CSV, TSV or Parquet, also packed with gzip; a column names the rows.")
+        for name, label in TABLES.items():
+            added = st.file_uploader(label, key=_this(f"table.{name}"))
+            if added:
+                tables = {**reading.upload.tables, name: (_stored(added), added.name)}
+                upload = replace(reading.upload, tables=tables)
+                _read(upload, replace(reading.options, **{name: None}), form=form)  # type: ignore[arg-type]
 
 
 def _forget(reading: session.Reading) -> None:

@@ -88,8 +88,8 @@ def test_a_choice_is_read_audited_and_kept_for_such_files(page, home):
     assert select(test, "Rows that belong together").value == ""
 
 
-def add(test: AppTest, name: str, data: bytes) -> AppTest:
-    (uploader,) = [one for one in test.file_uploader if "belong to" in one.label]
+def add(test: AppTest, name: str, data: bytes, of: str = "belongs to") -> AppTest:
+    (uploader,) = [one for one in test.file_uploader if of in one.label]
     uploader.set_value((name, data, "application/octet-stream"))
     return until(fine(test.run()), lambda: "Read as" in said(test))
 
@@ -107,6 +107,23 @@ def test_a_table_of_its_own_offers_its_columns(page, home):
     reading = test.session_state["app.reading"]
     press(test, "Audit this file")
     assert load_recipe(home, reading.form) is None
+
+
+def test_tables_of_groups_and_of_weights_are_read_together(page):
+    test = drop(page(), films())
+    names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
+    wards = "\n".join(["image,ward", *(f"{n},ward {k // 12}" for k, n in enumerate(names))])
+    counts = "\n".join(["image,line,share", *(f"{n},{k},{k % 3}" for k, n in enumerate(names))])
+    test = add(test, "wards.csv", wards.encode())
+    test = add(test, "counts.csv", counts.encode(), "counts as")
+    assert select(test, "Rows count as").options == ["One each", "share"]
+    select(test, "Rows that belong together").set_value("ward").run()
+    select(test, "Rows count as").set_value("share").run()
+    test = press(test, "Read it this way")
+    until(test, lambda: "5 groups by ward" in said(test))
+    rows = test.session_state["app.reading"].future.result().splits["test"]
+    assert (rows.groups.name, rows.weights.name) == ("ward", "share")
+    assert rows.weights.of_row.tolist() == [k % 3 for k in range(N)]
 
 
 def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):
