@@ -6,11 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 from core.errors import Notice
-from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit
+from core.metrics.macro import corrected_codes
+from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
 
 Json = dict[str, Any]  # Any: plain JSON values
 NO_INTERVAL = "no interval is defined for it"
 UNDEFINED = "undefined on these rows"
+NO_TEST = "many labels have a test each"
 EMPTY_BIN = "no rows in this bin"
 
 
@@ -40,7 +42,8 @@ def audit_json(
     Returns
     -------
     dict
-        Every key of the command line's contract; `labels` for multi-label audits only, `groups`
+        Every key of the command line's contract; `labels` for multi-label audits only, each with
+        its own verdict and the code that is left when all labels are looked at (Holm); `groups`
         and `weights` where rows belong together or count by weight. A number
         that is undefined or infinite is null, and the object it stands in has a `reason`.
     """
@@ -61,9 +64,11 @@ def audit_json(
     if audit.weights is not None:
         out["weights"] = asdict(audit.weights)
     out |= _target(audit.main)
-    out["verdict"] = {"code": audit.main.verdict.code, "text": audit.main.verdict.text}
     if audit.labels:
-        out["labels"] = [{"name": label.name} | _target(label) for label in audit.labels]
+        out["labels"] = [
+            {"name": label.name, "corrected_verdict": code} | _target(label)
+            for label, code in zip(audit.labels, corrected_codes(audit.labels), strict=True)
+        ]
     return out
 
 
@@ -72,6 +77,7 @@ def _target(target: TargetAudit) -> Json:
         "metrics": {name: score_json(score) for name, score in target.metrics.items()},
         "noise_floor": {name: floor_json(floor) for name, floor in target.noise_floor.items()},
         "direction": _gap(target.direction),
+        "verdict": _verdict(target.verdict),
         "bins": _bins(target.bins),
     }
 
@@ -99,6 +105,11 @@ def floor_json(floor: Floor) -> Json:
 def _gap(gap: Gap) -> Json:
     out = {"gap": _number(gap.gap), "low": _number(gap.low), "high": _number(gap.high)}
     return _explained(out, ("gap", "low", "high"), UNDEFINED)
+
+
+def _verdict(verdict: Verdict) -> Json:
+    out = {"code": verdict.code, "text": verdict.text, "p_value": _number(verdict.p_value)}
+    return _explained(out, ("p_value",), NO_TEST)
 
 
 def _bins(bins: BinTable) -> list[Json]:

@@ -100,7 +100,8 @@ def test_every_key_is_present_typed_and_strict_json(make):
     multi = predictions.task is Task.MULTILABEL
     assert set(plain) == set(TOP) | ({"labels"} if multi else set())
     typed(plain, TOP)
-    assert set(plain["verdict"]) == {"code", "text"}
+    for part in [plain, *plain.get("labels", [])]:
+        typed(part["verdict"], {"code": str, "text": str, "p_value": NUMBER})
     typed(plain["direction"], dict.fromkeys(("gap", "low", "high"), NUMBER))
     for part in [plain, *plain.get("labels", [])]:
         for score in part["metrics"].values():
@@ -119,6 +120,20 @@ def test_labels_have_one_entry_each_with_their_own_bins():
     assert all(sum(row["count"] for row in label["bins"]) == 80 for label in made["labels"])
     assert made["bins"] == []
     assert made["labels"][2]["metrics"]["auroc"]["value"] is None
+
+
+def test_a_label_that_only_many_looks_call_off_keeps_its_own_verdict_beside_the_corrected():
+    n, rng = 400, np.random.default_rng(0)
+    p = np.full((n, 40), 0.5) + rng.uniform(-0.2, 0.2, (n, 40))
+    labels = (rng.random(p.shape) < p).astype(np.int64)
+    labels[:, 0] = rng.random(n) < p[:, 0] - 0.08  # off, and detected where it stands alone
+    names = tuple(f"f{k}" for k in range(40))
+    found = audit(Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, names), QUICK)
+    first, *_ = audit_json("f", "ab", {"test": n}, "test", (), found)["labels"]
+    own = first["verdict"]
+    assert own["code"] == "over_confident"
+    assert 0.05 / 40 < own["p_value"] < 0.05
+    assert first["corrected_verdict"] == "could_be_chance"
 
 
 def test_an_infinite_loss_is_null_beside_its_reason():
