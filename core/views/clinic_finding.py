@@ -1,6 +1,6 @@
 """One finding in full: sentence, badge, numbers, curve, scores by outcome, decision curve."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -35,6 +35,7 @@ from core.views.records import (
     Table,
     Tile,
 )
+from core.views.sentences import worth
 from core.views.tiles import strip
 from core.views.words import GLOSSARY
 
@@ -106,7 +107,7 @@ def finding_view(source: Source, name: str, found: OneFinding) -> FindingView:
     return FindingView(
         eyebrow=f"Chest X-ray · {source.run} · {label} · {count(source.n)} {source.films} of "
         f"{source.split}{rest}",
-        sentence=sentence(source, label, found),
+        sentence=replace(sentence(source, label, found), second=worth(found.audit, source.films)),
         badge=badge(source, found),
         numbers=_tiles(source, found),
         curve=_curve_card(source, label, found),

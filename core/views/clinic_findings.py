@@ -36,6 +36,7 @@ KEY = (
     Swatch("too few to tell", "few", "ring"),
 )
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
+WORTH = "Worth: how many independent films those with it, or those without it, stand for."
 TITLE = "Labelled with the finding (up) against the model’s score (across), %"
 BIN_COLUMNS = (
     Column("finding", "finding"),
@@ -75,6 +76,7 @@ class FindingsView:
     table: Table
     notes: tuple[str, ...]
     caption: str
+    legend: str
 
 
 def order(found: Findings) -> tuple[int, ...]:
@@ -116,6 +118,7 @@ def findings_view(
         table=tables.table(source, found, ranked, shown),
         notes=(tables.PRINTED_NOTE,) if shown else (),
         caption=source.caption,
+        legend=EDGE if found.audit.main.groups is None else f"{EDGE} {WORTH}",
     )
 
 
@@ -227,6 +230,8 @@ def _small(source: Source, found: Findings, k: int) -> Small:
     name, bins, few = finding(source.findings[k]), found.bins[k], found.few(k)
     auroc = found.audit.labels[k].metrics["auroc"]
     note = count(found.events[k])
+    if few and found.audit.main.groups is not None:
+        note += f", worth {count(round(found.rarer[k]))}"
     if auroc.value is not None:
         note += f" · {auroc.value:.2f}"
     note += f" · {TOO_FEW}" if few else ""

@@ -10,6 +10,8 @@ from core.figures.clinic import bands as draw_bands
 from core.figures.numbers import THIN, count, in_hundred, known, percent, points
 from core.figures.theme import Tone
 from core.metrics.clinical import Bands, bands, shifted
+from core.metrics.grouped import summary_of
+from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 from core.views.clinic_words import (
     TONES,
@@ -134,7 +136,10 @@ def plain_view(
             explanation=_to(prevalence),
         ),
         swatches=KEY,
-        care=_care(source, share, moved, band, prevalence),
+        care=(
+            *_care(source, share, moved, band, prevalence),
+            *_belonging(source, outcomes),
+        ),
         caption=source.caption,
     )
 
@@ -309,6 +314,17 @@ def _card(
 
 def _cell(value: float) -> float | None:
     return value if np.isfinite(value) else None
+
+
+def _belonging(source: Source, outcomes: Outcomes) -> tuple[str, ...]:
+    """Return what films of the same patients are worth; nothing where each stands for itself."""
+    if outcomes.groups is None:
+        return ()
+    found = summary_of("", Ranked.of(outcomes))
+    return (
+        f"These are {source.counted}, which tell as much as about "
+        f"{count(round(found.effective_n))} unrelated ones.",
+    )
 
 
 def _care(

@@ -30,6 +30,12 @@ def few(found: OneFinding) -> bool:
     return too_few(found.fit.rarer)
 
 
+def as_few(found: OneFinding) -> str:
+    """Return what the rarer outcome is worth where rows belong together; else nothing."""
+    grouped = found.extents.groups is not None
+    return f", worth about {count(round(found.fit.rarer))} independent ones" if grouped else ""
+
+
 def extremes(source: Source, found: OneFinding) -> str:
     """Return how many films have scores next to 0 or 1; empty without any."""
     n = found.fit.extreme
@@ -60,7 +66,10 @@ def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
             (
                 Part(f"{first}; "),
                 Part(TOO_FEW, "quiet"),
-                Part(f" to judge its curve ({count(found.fit.events)} of {count(found.fit.n)})."),
+                Part(
+                    f" to judge its curve ({count(found.fit.events)} of {count(found.fit.n)}"
+                    f"{as_few(found)})."
+                ),
             )
         )
     slope = found.fit.slope

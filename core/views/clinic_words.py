@@ -55,6 +55,8 @@ class Source:
         Whether the rows are drawn by a program.
     rest : str
         Which rows of the split these are, where it was cut: "the rows not fitted on, ...".
+    groups : str
+        What they belong to, as "6 187 groups (patient)"; empty where each stands for itself.
     """
 
     run: str
@@ -64,6 +66,7 @@ class Source:
     n: int
     synthetic: bool = False
     rest: str = ""
+    groups: str = ""
 
     @property
     def films(self) -> str:
@@ -75,6 +78,12 @@ class Source:
     def where(self) -> str:
         """The reference class: "this test set of 22 433 films"."""
         return f"this {self.split} set of {count(self.n)} {self.films}"
+
+    @property
+    def counted(self) -> str:
+        """How many rows there are, and of how many groups: "22 433 films of 6 187 groups"."""
+        belonging = f" of {self.groups}" if self.groups else ""
+        return f"{count(self.n)} {self.films}{belonging}"
 
     @property
     def noise(self) -> str:
@@ -89,7 +98,7 @@ class Source:
         """What stands under every figure and table, and in every file."""
         rest = f", {self.rest}" if self.rest else ""
         return (
-            f"n = {count(self.n)} {self.films}, {self.split} split{rest}, file digest "
+            f"n = {self.counted}, {self.split} split{rest}, file digest "
             f"{self.digest[:8]}. {BANNER} {self.noise}"
         )
 

@@ -25,6 +25,7 @@ from core.views.compare_words import (
     value_words,
 )
 from core.views.records import Cell, CellWords, Column, FigureCard, Kind, Sentence, Table
+from core.views.sentences import groups_words
 
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
 HEADS = {
@@ -172,7 +173,9 @@ def _eyebrow(names: Sequence[Named], runs: Sequence[Compared], found: Comparison
     splits = sorted({one.split for one in names})
     parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
     if not found.reason:
-        parts.append(f"the same {count(runs[0].rows.n)} images")
+        groups = runs[0].audit.main.groups
+        belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
+        parts.append(f"the same {count(runs[0].rows.n)} images{belonging}")
     return " · ".join(parts)
 
 
@@ -240,7 +243,18 @@ def _caption(runs: Sequence[Compared], found: Comparison, metric: str) -> str:
     upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
         parts.append(f"Noise floor of {name(metric)} at n = {count(runs[0].rows.n)}: up to {upto}.")
-    return " ".join(parts)
+    return " ".join([*parts, *_worth(runs)])
+
+
+def _worth(runs: Sequence[Compared]) -> list[str]:
+    """Return what images of the same groups are worth to the runs; nothing where each is alone."""
+    groups = [run.audit.main.groups for run in runs]
+    worth = sorted(round(one.effective_n) for one in groups if one is not None)
+    if not worth:
+        return []
+    least, most = count(worth[0]), count(worth[-1])
+    about = least if least == most else f"{least} to {most}"
+    return [f"By run, the images are worth about {about} independent ones."]
 
 
 def drawn_words(drawn: Sequence[Difference]) -> str:

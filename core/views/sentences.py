@@ -89,16 +89,21 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
     return Sentence(parts, f"{fullest_bin(target)} {worth(target)}".strip())
 
 
-def worth(target: TargetAudit) -> str:
+def worth(target: TargetAudit, rows: str = UNIT) -> str:
     """Return what rows that belong together are worth; empty where each stands for itself."""
     groups = target.groups
     if groups is None:
         return ""
-    n = int(target.bins.count.sum())
+    belonging = groups_words(groups.column, groups.n)
     return (
-        f"{_images(n)} of {count(groups.n)} groups ({groups.column}) are worth about "
+        f"{count(int(target.bins.count.sum()))} {rows} of {belonging} are worth about "
         f"{count(round(groups.effective_n))} independent ones here."
     )
+
+
+def groups_words(column: str, n: int) -> str:
+    """Return how many groups there are, and what they are called: "300 groups (patient)"."""
+    return f"{count(n)} groups ({column})"
 
 
 def doubted(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:

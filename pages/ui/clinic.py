@@ -9,6 +9,7 @@ from core.figures.numbers import count
 from core.predictions import Predictions, Task
 from core.reports.html import Sheet, sheet_html
 from core.views.clinic_words import Source
+from core.views.sentences import groups_words
 from pages.ui import audit, cache, site, state
 from pages.ui.escape import esc
 
@@ -34,8 +35,10 @@ def source(run: cache.Run, rows: Predictions, split: str, parts: Parts | None = 
     if parts is not None and parts.cut is not None:
         rest = f"the rows not fitted on ({count(parts.test.n)}, seed {parts.cut[1]})"
     names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
-    n = rows.n if parts is None else parts.test.n
-    return Source(run.name, split, run.file_digest, names, n, run.data == "phantom", rest)
+    shown = rows if parts is None else parts.test
+    groups = shown.groups and groups_words(shown.groups.name, shown.groups.count)
+    where = run.name, split, run.file_digest, names, shown.n
+    return Source(*where, run.data == "phantom", rest, groups or "")
 
 
 def open_finding(index: int) -> None:

@@ -7,7 +7,6 @@ from core.predictions import Task
 from core.reports.html import Sheet
 from core.views import clinic_heat as heat
 from core.views.clinic_findings import (
-    EDGE,
     KEY,
     TITLE,
     FindingsView,
@@ -129,7 +128,7 @@ def _small(view: FindingsView) -> None:
                 )
                 widgets.figure(one.card, titled=False, more=False)
     widgets.key(KEY)
-    widgets.caption(EDGE)
+    widgets.caption(view.legend)
     widgets.downloads(view.together)
 
 

@@ -10,7 +10,11 @@ from core.metrics.suite import audit
 from core.ood.study import check
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.compare_json import compare_json, compare_lines
-from core.views.compare import drawn_words
+from core.views import clinic_study, clinic_words
+from core.views.clinic_finding import finding_view
+from core.views.clinic_findings import findings_view
+from core.views.clinic_plain import plain_view as plain_finding
+from core.views.compare import Named, compare_view, drawn_words
 from core.views.plain import certainty_groups, plain_view
 from core.views.sentences import verdict_sentence
 
@@ -88,6 +92,73 @@ def test_a_comparison_says_that_groups_are_drawn(grouped):
     assert [("groups" in run) for run in report["runs"]] == [grouped, grouped]
     line = next(line for line in compare_lines(report) if "difference from" in line)
     assert ("30 groups by patient drawn as wholes" in line) is grouped
+
+
+def test_a_comparison_says_of_how_many_groups_the_images_are_and_what_they_are_worth():
+    runs = [compared(films(0)), compared(films(0))]
+    named = [Named(name, name, "test", "d") for name in "ab"]
+    view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
+    worth = round(runs[0].audit.main.groups.effective_n)
+    assert view.eyebrow.endswith("the same 120 images of 30 groups (patient)")
+    assert view.caption.endswith(f"the images are worth about {worth} independent ones.")
+    alone = [compared(films(0, grouped=False))] * 2
+    view = compare_view(named, alone, compare(alone, ["a", "b"], 0), "ece")
+    assert "group" not in view.eyebrow + view.caption
+
+
+PATIENTS, EACH = 150, 20  # of the same finding: 20 films tell no more than one
+
+
+def findings(*, grouped=True):
+    rng = np.random.default_rng(2)
+    risk = rng.beta(2.0, 4.0, (PATIENTS, 2)).repeat(EACH, axis=0)
+    labels = (rng.random((PATIENTS, 2)).repeat(EACH, axis=0) < risk).astype(np.int64)
+    patients = np.arange(PATIENTS).repeat(EACH).astype(str)
+    groups = Groups.of("patient", patients) if grouped else None
+    names = ("Mass", "Nodule")
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, risk, labels, names, groups=groups)
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    rows = findings()
+    known = f"{PATIENTS} groups (patient)"
+    return rows, clinic_words.Source(
+        "a run", "test", "a1b2c3d4", rows.class_names, rows.n, groups=known
+    )
+
+
+def test_one_finding_says_what_its_films_are_worth(clinic):
+    rows, source = clinic
+    found = clinic_study.one_finding(clinic_study.one(rows, 0))
+    view, worth = finding_view(source, "Mass", found), round(found.audit.groups.effective_n)
+    told = f"3 000 films of 150 groups (patient) are worth about {worth} independent ones here."
+    assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ") == told
+    assert "films of 150 groups (patient), test split" in view.caption
+    rarer = round(found.fit.rarer)
+    assert rarer < 100
+    assert f", worth about {rarer} independent ones)" in view.sentence.text
+    plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
+    assert plain.care[-1].endswith(f"tell as much as about {worth} unrelated ones.")
+    alone = findings(grouped=False)
+    single = clinic_words.Source("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    found = clinic_study.one_finding(clinic_study.one(alone, 0))
+    assert finding_view(single, "Mass", found).sentence.second == ""
+    words = " ".join(plain_finding(single, "Mass", alone.outcomes(0), band=3).care)
+    assert "unrelated" not in words
+
+
+def test_findings_of_many_films_but_few_patients_say_what_these_are_worth(clinic):
+    rows, source = clinic
+    found = clinic_study.findings(rows)
+    view = findings_view(source, found, ())
+    worth = round(found.rarer[0])
+    assert f", worth {worth} · " in next(one for one in view.small if one.index == 0).note
+    assert "Worth: how many independent films" in view.legend
+    alone = findings(grouped=False)
+    single = clinic_words.Source("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    view = findings_view(single, clinic_study.findings(alone), ())
+    assert "orth" not in view.legend + view.small[0].note
 
 
 def test_a_pair_of_sets_says_which_are_drawn_as_groups_and_that_weights_count_nothing():
