@@ -8,7 +8,7 @@ import numpy as np
 
 from core.arrays import Bool, Float, Int, sigmoid
 from core.defaults import LEVEL, SMOOTHER
-from core.metrics.grouped import effective_share
+from core.metrics.grouped import effective_mean
 from core.metrics.intervals import quantile, wilson
 from core.metrics.loess import SMOOTHERS
 from core.metrics.lowess import Cells, Lowess
@@ -82,7 +82,7 @@ def flexible(
     ranked = Ranked.of(Outcomes(p, y, *extents))
     fitted = SMOOTHERS[smoother](Cells.of(ranked))
     cells, observed = fitted.cells, fitted.shares
-    effect = ranked.total / effective_share(ranked, ranked.correct)
+    effect = ranked.total / effective_mean(ranked, ranked.correct)
     squares = effect * fitted.weights**2 / cells.rows  # of each row's weight, within a cell
     effective, variance = 1.0 / squares.sum(axis=1), observed * (1.0 - observed)
     low, high = wilson(observed * effective, effective, level)

@@ -14,7 +14,7 @@ import numpy as np
 from core.arrays import Bool, Float, sigmoid
 from core.defaults import LEVEL
 from core.metrics.binning import sums
-from core.metrics.grouped import effective_rarer, effective_share, groups_of, weights_of
+from core.metrics.grouped import effective_mean, effective_rarer, groups_of, weights_of
 from core.metrics.intervals import quantile, student, wilson
 from core.metrics.ranked import Ranked
 from core.metrics.records import Score, Setting
@@ -107,7 +107,7 @@ def recalibration(
     claims = _Claims.of(ranked)
     n, events, total = ranked.n, ranked.hits, float(ranked.total)
     mean, rate = float(claims.rows @ claims.p / total), events / total
-    worth = effective_share(ranked, ranked.correct)
+    worth = effective_mean(ranked, ranked.correct)
     share = (rate, *map(float, wilson(np.array(rate * worth), np.array(worth), level)))
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)

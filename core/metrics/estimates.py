@@ -13,8 +13,8 @@ from core.metrics import METRICS, binning, top_label
 from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
 from core.metrics.grouped import (
     Cells,
+    effective_mean,
     effective_rows,
-    effective_share,
     mean_draws,
     row_signs,
     units,
@@ -286,7 +286,7 @@ def proportion(
         return Score(metric, None, None, None, level, 0, settings, "no row is that confident")
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
-    worth = effective_share(ranked, hits, rows)
+    worth = effective_mean(ranked, hits, rows)
     low, high = wilson(np.array(share * worth), np.array(worth), level)
     settings |= {"interval": "Wilson", **worth_of(ranked, worth)}
     return Score(metric, share, float(low), float(high), level, n, settings)
@@ -370,7 +370,7 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
             for metric in ("auroc", "auprc")
         }
     area_roc, precision = auroc(ranked), auprc(ranked)
-    worth = effective_share(ranked, ranked.correct)
+    worth = effective_mean(ranked, ranked.correct)
     scale = worth / total  # rows that are alike tell less
     spread = np.sqrt(precision * (1 - precision) / (positives * scale))
     extra = worth_of(ranked, worth)
@@ -395,7 +395,7 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
 
 
 def _area_interval(ranked: Ranked, value: float, level: float) -> tuple[float, float]:
-    scale = effective_share(ranked, ranked.correct) / ranked.total
+    scale = effective_mean(ranked, ranked.correct) / ranked.total
     positives, negatives = scale * ranked.hits, scale * (ranked.total - ranked.hits)
     low, high = newcombe(value, positives, negatives, level)
     error = auroc_error(ranked)

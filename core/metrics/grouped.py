@@ -48,14 +48,14 @@ def sum_variance(values: Float, groups: Int) -> float:
     return float("inf") if sums.size < 2 else float(sums.size / (sums.size - 1) * (sums @ sums))
 
 
-def effective_share(ranked: Ranked, hits: Bool, rows: slice = slice(None)) -> float:
-    """Return how many independent rows the share of hits is worth among some sorted rows."""
+def effective_mean(ranked: Ranked, values: Float | Bool, rows: slice = slice(None)) -> float:
+    """Return how many independent rows the mean of values is worth among some sorted rows."""
     count = len(range(*rows.indices(ranked.n)))
     if ranked.independent or count == 0:
         return count
     extents = of_rows(Extents(ranked.groups, ranked.weights), rows)
     total = float(weights_of(ranked)[rows].sum())
-    return total / design_effect(hits[rows], extents)
+    return total / design_effect(values[rows], extents)
 
 
 def effective_rows(ranked: Ranked, cuts: Int) -> Float:
@@ -78,14 +78,18 @@ def effective_rows(ranked: Ranked, cuts: Int) -> Float:
         rows = np.diff(cuts).astype(np.float64)
     else:
         between = [slice(low, high) for low, high in pairwise(cuts.tolist())]
-        rows = np.array([effective_share(ranked, ranked.correct, rows) for rows in between])
+        rows = np.array([effective_mean(ranked, ranked.correct, rows) for rows in between])
     return np.where(rows > 0.0, rows, np.nan)
 
 
 def effective_rarer(ranked: Ranked) -> float:
-    """Return how many independent rows the rarer outcome is worth."""
+    """Return how many independent rows the rarer outcome is worth to what is said of the claim.
+
+    By the design effect of the signed gap: outcomes of a group may be alike because its claims
+    are, and that takes nothing away.
+    """
     rarer = min(ranked.hits, ranked.total - ranked.hits)
-    return rarer * effective_share(ranked, ranked.correct) / ranked.total
+    return rarer * effective_mean(ranked, ranked.confidence - ranked.correct) / ranked.total
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from core.arrays import Float, Int
 from core.defaults import N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import CUTS, BinSums, sums
-from core.metrics.grouped import effective_share
+from core.metrics.grouped import effective_mean
 from core.metrics.ranked import Ranked
 
 RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
@@ -282,7 +282,7 @@ class Resamples:
         ranked = self.ranked
         share, mean = ranked.hits / ranked.total, ranked.sum_confidence[-1] / ranked.total
         draws = (self.confidence[:, -1] - self.hits[:, -1]) / ranked.total
-        variance, trials = float(np.var(draws)), effective_share(ranked, ranked.correct)
+        variance, trials = float(np.var(draws)), effective_mean(ranked, ranked.correct)
         if 0.0 < share < 1.0 and variance > NO_VARIANCE:
             trials = share * (1.0 - share) / variance
         low, high = wilson(np.array(share * trials), np.array(trials), level)

@@ -15,7 +15,7 @@ from core.metrics.binning import sums
 from core.metrics.clinical_fit import recalibration
 from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, resamples_of
-from core.metrics.grouped import effective_share, row_draws, summary_of
+from core.metrics.grouped import effective_mean, effective_rarer, row_draws, summary_of
 from core.metrics.intervals import Resamples
 from core.metrics.paired import difference, draws
 from core.metrics.ranked import Ranked
@@ -134,7 +134,7 @@ def test_rows_that_are_copies_in_a_group_are_worth_one(times):
     groups = np.repeat(np.arange(400), times)
     copies = Ranked.of(Outcomes(np.repeat(p, times), np.repeat(y, times), groups))
     once = Ranked.of(Outcomes(p, y))
-    assert effective_share(copies, copies.correct) == pytest.approx(400, rel=0.003)
+    assert effective_mean(copies, copies.correct) == pytest.approx(400, rel=0.003)
     assert auroc_error(copies) == pytest.approx(auroc_error(once), rel=0.01)
     summary = summary_of("patient", copies)
     assert (summary.n, summary.largest) == (400, times)
@@ -167,15 +167,28 @@ def test_worth_by_hand():
     ranked = Ranked.of(
         Outcomes(np.full(4, 0.5), np.array([1, 1, 0, 0], bool), np.array([0, 0, 1, 1]))
     )
-    assert effective_share(ranked, ranked.correct) == pytest.approx(4 / 3)
+    assert effective_mean(ranked, ranked.correct) == pytest.approx(4 / 3)
     # the other way about: each group half right has no variance at all; Kish's bound holds
     mixed = Ranked.of(
         Outcomes(np.full(4, 0.5), np.array([1, 0, 1, 0], bool), np.array([0, 0, 1, 1]))
     )
-    assert effective_share(mixed, mixed.correct) == pytest.approx(4.0)
+    assert effective_mean(mixed, mixed.correct) == pytest.approx(4.0)
     # all came true: nothing tells how alike they are, so the groups count
     sure = Ranked.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 0, 1, 1])))
-    assert effective_share(sure, sure.correct) == pytest.approx(2.0)
+    assert effective_mean(sure, sure.correct) == pytest.approx(2.0)
+
+
+def test_events_of_patients_whose_risk_the_model_knows_count_for_themselves():
+    rng = np.random.default_rng(6)
+    groups = np.arange(300).repeat(20)
+    known = rng.beta(0.2, 0.8, 300).repeat(20)  # patients are at very different risks
+    ranked = Ranked.of(Outcomes(known, rng.random(6_000) < known, groups))
+    alike = ranked.hits * effective_mean(ranked, ranked.correct) / ranked.total
+    assert alike < 0.15 * ranked.hits
+    assert effective_rarer(ranked) > 0.8 * ranked.hits
+    # of a model that says the same of everyone the same films tell little
+    blind = Ranked.of(Outcomes(np.full(6_000, 0.2), ranked.correct, ranked.groups))
+    assert effective_rarer(blind) < 0.15 * ranked.hits
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -380,7 +393,7 @@ def test_an_error_of_the_model_does_not_widen_its_floor():
 
 def test_rows_that_do_not_differ_are_worth_their_groups_by_size():
     alike = Ranked.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 1, 1, 1])))
-    assert effective_share(alike, alike.correct) == pytest.approx(16 / 10)  # 4^2 / (1 + 9)
+    assert effective_mean(alike, alike.correct) == pytest.approx(16 / 10)  # 4^2 / (1 + 9)
 
 
 # At the edges ----------------------------------------------------------------------------------
