@@ -1,9 +1,16 @@
 """What every test of a page needs: a library of its own, and a server that serves nobody."""
 
+from functools import cache
+
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 
 from core.jobs.local import open_jobs
+
+# Every AppTest makes a runtime of its own, which would read the metadata of every installed
+# package anew for components: half a second, of which nothing differs between tests.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture
