@@ -68,7 +68,8 @@ class Judged:
 class Shift:
     """What a shift does to the answers and to the alarm; fractions.
 
-    `confidence`, `ece` and `auroc` speak of the scores after the temperature.
+    `confidence`, `ece` and `auroc` speak of the scores after the temperature. `weight` is the
+    column that rows count by; empty where each counts once.
     """
 
     n: int
@@ -76,6 +77,7 @@ class Shift:
     confidence: float
     ece: float
     auroc: float
+    weight: str = ""
 
 
 @dataclass(frozen=True)
@@ -372,6 +374,7 @@ def shift(inside: Predictions, shifted: Predictions, score: str, temperature: fl
         confidence=float(ranked.sum_confidence[-1] / ranked.total),
         ece=METRICS["ece"].function(ranked),
         auroc=float(auroc_score(separation).value or 0.0),
+        weight="" if shifted.weights is None else shifted.weights.name,
     )
 
 

@@ -44,6 +44,7 @@ LOG_SCORES = ("entropy", "msp")
 TAIL = 0.001  # of either set, beyond the ends of a linear axis
 COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
 PLAIN_HEADS = ("Of these pictures", "Alarm", "No alarm", "All")
+SUMS = " Counts are sums of weights, not of rows."
 PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Left: certain; right: no idea"
 ROC_COLUMNS = (
     Column("curve", "curve"),
@@ -137,7 +138,7 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         heads=PLAIN_HEADS if plain else COUNT_HEADS,
         counts=_count_rows(named, name, counts),
         counts_table=counts_table(named, name, counts, shown.judged),
-        reading=f"{plainly(auroc)}{f' Counts are by weight: {by_weight}.' if by_weight else ''}",
+        reading=f"{plainly(auroc)}{SUMS if by_weight else ''}",
         caption=caption,
     )
 

@@ -75,14 +75,16 @@ def set_name(split: str, owner: str = "") -> SetName:
 
 
 def sentence(name: SetName, judged: Judged, counts: Counts, auroc: Score | None) -> Sentence:
-    """Return how many of a hundred pass, and at which threshold that is so."""
+    """Return how many of a hundred pass, and at which threshold; in plain words without AUROC."""
     alike = "as familiar as" if judged.score in FAMILIAR else "as certain as"
     times = in_hundred(counts.missed)
     look = "looks" if times == "1" else "look"
     first = f"Of 100 {name.things}, {times} {look} {alike} ordinary pictures. "
-    told = () if auroc is None else (Part(auroc_words(auroc), "quiet"),)
     threshold = threshold_words(counts, weighted=judged.separation.weighted)
-    return Sentence((Part(first), *told), f"{threshold} {worth_words(judged)}".strip())
+    if auroc is None:
+        return Sentence((Part(first),), threshold)
+    parts = Part(first), Part(auroc_words(auroc), "quiet")
+    return Sentence(parts, f"{threshold} {worth_words(judged)}".strip())
 
 
 def auroc_words(auroc: Score) -> str:
@@ -147,8 +149,9 @@ def alike_words(judged: Judged) -> str:
         for rows, groups in zip(("ordinary", "strange"), judged.groups, strict=True)
         if groups is not None
     ]
-    by_weight = weight_words(judged)
-    return " ".join([*texts, f"Counts are by weight: {by_weight}."] if by_weight else texts)
+    if judged.separation.weighted:
+        texts.append("Each picture counts by its weight.")
+    return " ".join(texts)
 
 
 def weight_words(judged: Judged) -> str:

@@ -327,6 +327,7 @@ def test_what_a_shift_does_is_counted_by_weight():
     )
     found = study.shift(inside, shifted, "entropy", 1.3)
     often = study.shift(tall(inside), tall(shifted), "entropy", 1.3)
+    assert (found.weight, often.weight) == ("films", "")
     for name in ("accuracy", "confidence", "ece", "auroc"):
         assert getattr(found, name) == pytest.approx(getattr(often, name), rel=1e-12), name
 

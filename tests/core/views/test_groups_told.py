@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.configs import AuditConfig
+from core.datasets.shifts import OutsideSet
 from core.figures.numbers import percent
 from core.figures.runs import marks
 from core.metrics.comparison import compare, compared
@@ -14,7 +15,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.suite import audit
 from core.ood.detection import counts_at, threshold_at
 from core.ood.scores import ood_scores
-from core.ood.study import judge
+from core.ood.study import judge, shift
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.compare_json import compare_json, compare_lines
 from core.reports.table import csv_text
@@ -22,6 +23,7 @@ from core.views import ood_table
 from core.views.compare import Named, drawn_words
 from core.views.ood import Shown, ood_view
 from core.views.ood_plain import plain_view as plain_ood
+from core.views.ood_shifts import shift_view
 from core.views.ood_table import Line
 from core.views.ood_words import set_name
 from core.views.plain import certainty_groups, plain_view
@@ -128,6 +130,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     assert (first["rows"], first["group_column"], first["groups"]) == ("120", "patient", "30")
     assert float(first["effective_n"]) == judged.groups[0].effective_n
     assert (second["groups"], second["effective_n"]) == ("", "120.0")
+    assert "worth" not in strange_films(plain=True)[1].sentence.second
     limits = plain_ood(set_name("noise"), shown, 0.05).limits
     assert (
         "The ordinary ones come in 30 groups (patient) and tell as much as about "
@@ -147,7 +150,7 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
         f"by weight {percent(counts.missed)} of the strange ones lie on their side of it."
         in view.sentence.second
     )
-    assert view.reading.endswith("Counts are by weight: rows of the set count by films.")
+    assert view.reading.endswith(" times in 100. Counts are sums of weights, not of rows.")
     assert "noise, n = 120, worth about 93 of equal weight; rows of the set count by films;" in (
         view.caption
     )
@@ -159,7 +162,7 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     first, second = csv.DictReader(io.StringIO(csv_text(view.counts_table)))
     assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
     assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")
-    assert "Counts are by weight" in plain_ood(set_name("noise"), shown, 0.05).limits
+    assert "Each picture counts by its weight." in plain_ood(set_name("noise"), shown, 0.05).limits
 
 
 def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independent():
@@ -175,3 +178,15 @@ def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independ
     alone = judge(films(0, grouped=False), films(1, grouped=False, labelled=False), "entropy")
     bare = Line("a run", shown.mark, set_name("noise"), None, alone.numbers, {})
     assert "effective_in" not in csv_text(ood_table.table([bare]))
+
+
+def test_maps_of_corruptions_say_that_images_are_weighted():
+    weights = Weights.of("films", 0.5 + np.arange(120) % 3)
+    found = {
+        OutsideSet("corrupted", corruption="fog", severity=5): shift(
+            films(0), films(1, weights=weights), "entropy"
+        )
+    }
+    named = Named("id", "a run", "test", "abcdef0123456789")
+    caption = shift_view(named, "corrupted", found, "entropy, scores as read").caption
+    assert "most to least harmful; images count by films; entropy" in caption
