@@ -58,7 +58,7 @@ def _ood(arguments: argparse.Namespace) -> int:
     from core.commands.shared import split_of
     from core.library.manifest import role_of
     from core.ood.scores import SCORES
-    from core.ood.study import check, judge
+    from core.ood.study import check, extent_notices, judge
     from core.reports.ood_json import Inside, SetReport, ood_json, ood_lines
 
     if arguments.score not in SCORES:
@@ -80,8 +80,8 @@ def _ood(arguments: argparse.Namespace) -> int:
         outside = result.splits[result.chosen_split]
         shifted = role_of(name, labelled=True) == "shifted"
         warnings = check(inside, outside, name, shifted=shifted, parts=others)
-        notices = (*result.notices, *warnings)
         as_read = judge(inside, outside, arguments.score)
+        notices = (*result.notices, *warnings, *extent_notices(as_read, name))
         after = None
         if temperature is not None:
             after = judge(inside, outside, arguments.score, temperature)

@@ -9,6 +9,7 @@ THIN = "\u202f"  # narrow no-break space: in long numbers and before the percent
 MINUS = "\u2212"
 MISSING = "–"
 MAX_DECIMALS = 4
+SMALLEST_WEIGHT = 0.05  # nearer to a whole number it is one
 SMALLEST = 0.00005  # a share nearer to 0 or 1 is not printed in digits
 
 
@@ -20,6 +21,16 @@ def known(value: float | None) -> bool:
 def count(n: int) -> str:
     """Return a whole number with thin spaces: 10 000."""
     return f"{n:,}".replace(",", THIN)
+
+
+def weight(total: float) -> str:
+    """Return how many rows weighted ones stand for: whole where they do, else one decimal."""
+    whole = round(total)
+    if 0.0 < total < SMALLEST_WEIGHT:
+        return "under 0.1"
+    if abs(total - whole) < SMALLEST_WEIGHT:
+        return count(whole)
+    return f"{total:,.1f}".replace(",", THIN)
 
 
 def decimals(*percents: float | None) -> int:

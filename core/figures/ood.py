@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.arrays import Float
-from core.figures.numbers import count, percent, three
+from core.arrays import Counts, Float
+from core.figures.numbers import percent, three, weight
 from core.figures.text import safe
 from core.figures.theme import Theme, axis, faded, layout
 from core.figures.theory import legend
@@ -115,7 +115,7 @@ class Density:
     edges : (B + 1,) float64
         Ascending; the first and the last bin also hold what lies beyond them.
     inside, outside : (B,) int64
-        Rows of each set in each bin.
+        Rows of each set in each bin; with weights float64, how many these stand for.
     names : two str
         What the sets are called.
     axis : str
@@ -129,8 +129,8 @@ class Density:
     """
 
     edges: Float
-    inside: np.ndarray[tuple[int], np.dtype[np.int64]]
-    outside: np.ndarray[tuple[int], np.dtype[np.int64]]
+    inside: Counts
+    outside: Counts
     names: tuple[str, str]
     axis: str
     threshold: float
@@ -182,14 +182,13 @@ def density(shown: Density, theme: Theme) -> go.Figure:
     return figure
 
 
-def _outline(
-    shown: Density, rows: np.ndarray[tuple[int], np.dtype[np.int64]], name: str, colour: str
-) -> go.Scatter:
+def _outline(shown: Density, rows: Counts, name: str, colour: str) -> go.Scatter:
     """Return one set as steps; every step says its bin, its share and its rows."""
-    share = 100.0 * rows / max(1, int(rows.sum()))
+    share = 100.0 * rows / rows.sum()
+    unit = "rows" if rows.dtype == np.int64 else "rows by weight"
     words = [
-        f"{three(float(a))} to {three(float(b))}: {percent(s / 100)}, {count(int(n))} rows"
-        for a, b, s, n in zip(shown.edges[:-1], shown.edges[1:], share, rows, strict=True)
+        f"{three(float(a))} to {three(float(b))}: {percent(s / 100)}, {weight(n)} {unit}"
+        for a, b, s, n in zip(shown.edges[:-1], shown.edges[1:], share, rows.tolist(), strict=True)
     ]
     return go.Scatter(
         x=shown.edges,

@@ -2,10 +2,10 @@
 
 The positive class is out-of-distribution and a higher score is more so. What carries `_in` in its
 name is the same question asked the other way round: in-distribution positive, by the score
-negated. A row is flagged where its score lies above the threshold; tied rows go together.
+negated. A row is flagged where its score lies above the threshold; tied rows go together. A row of
+weight 2 counts as if it were there twice, one of weight 0 as if it were not.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,15 +15,17 @@ import numpy as np
 
 from core import arrays
 from core.arrays import Float, Int
-from core.defaults import LEVEL, N_RESAMPLES, SEED
+from core.defaults import LEVEL, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.errors import Refused
-from core.metrics.grouped import drawn_groups, sum_variance
+from core.metrics.design_effect import design_effect
+from core.metrics.grouped import HEAVY_DRAWS, drawn_groups, sum_variance
 from core.metrics.intervals import logit_interval, percentile, quantile
 from core.metrics.records import Score, Setting
+from core.predictions import INDEPENDENT, Extents
 
 POSITIVE = "ood"  # of every number without `_in` in its name
 KEEP = 0.95  # of the positive class, at the threshold of the false-positive rates
-ROUNDING = 1e-6  # of rows that are drawn by group and scaled
+ROUNDING = 1e-11  # of a share: by so much a sum of weights may fall short of it
 CELLS = 1_000  # of neighbouring scores, in which rows are resampled
 BLOCK = 100  # resamples held at a time
 STREAM = 17  # of random numbers
@@ -33,49 +35,73 @@ PERCENTILE = "percentile bootstrap of both sets"
 
 
 BothGroups = tuple[Int | None, Int | None]
+BothWeights = tuple[Float | None, Float | None]
 
 
 @dataclass(frozen=True)
 class Members:
-    """Which rows of a set belong together.
+    """The rows of a set: which belong together, and how many each stands for.
 
     Attributes
     ----------
     place : (N,) int64
         Where each row's score lies among the distinct ones of both sets.
-    group : (N,) int64
-        Its group, 0..G-1.
+    extents : Extents
+        Groups, 0..G-1, and weights, above 0; without groups every row is one.
     """
 
     place: Int
-    group: Int
+    extents: Extents
 
     @classmethod
-    def of(cls, values: Float, scores: Float, groups: Int | None) -> Self:
+    def of(cls, values: Float, scores: Float, extents: Extents) -> Self:
         """Place rows in the order of the file."""
-        group = np.arange(scores.size) if groups is None else groups
-        return cls(np.searchsorted(values, scores).astype(np.int64), group.astype(np.int64))
+        return cls(np.searchsorted(values, scores).astype(np.int64), extents)
+
+    @cached_property
+    def group(self) -> Int:
+        """Group of each row, (N,) int64."""
+        groups = self.extents.groups
+        return np.arange(self.place.size) if groups is None else groups.astype(np.int64)
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
         return int(self.group.max()) + 1
 
+    @property
+    def weight(self) -> Float:
+        """Weight of each row, (N,) float64."""
+        weights = self.extents.weights
+        return np.ones(self.place.size) if weights is None else weights
+
     def variance(self, each: Float) -> float:
         """Return the variance of the mean of values of the distinct scores, by group."""
-        rows = each[self.place]
-        return sum_variance((rows - rows.mean()) / rows.size, self.group)
+        return mean_variance(each[self.place], self.group, self.extents.weights)
+
+    def worth(self, each: Float) -> float:
+        """Return how many independent rows the mean of values of the distinct scores is worth."""
+        effect = design_effect(each[self.place], Extents(self.group, self.extents.weights))
+        return float(self.weight.sum()) / effect
 
     def draws(self, ends: Int, n_resamples: int, rng: np.random.Generator) -> Float:
-        """Return the rows of each cell when groups are drawn, (R, C), as many as there are."""
+        """Return the weight of each cell when groups are drawn, (R, C), as much as there is."""
         from scipy.sparse import csr_array  # a tenth of a second, which readers do not pay
 
         n_groups = self.n_groups
-        entries = np.ones(self.place.size), (np.searchsorted(ends, self.place), self.group)
+        entries = self.weight, (np.searchsorted(ends, self.place), self.group)
         rows = csr_array(entries, shape=(ends.size, n_groups))
         drawn = np.stack([drawn_groups(n_groups, rng) for _ in range(n_resamples)], axis=1)
         counts: Float = np.asarray(rows @ drawn, dtype=np.float64).T
-        return np.asarray(counts * (self.place.size / counts.sum(axis=1, keepdims=True)))
+        return np.asarray(counts * (self.weight.sum() / counts.sum(axis=1, keepdims=True)))
+
+
+def mean_variance(values: Float, groups: Int, weights: Float | None) -> float:
+    """Return the variance of the weighted mean of (N,) values, from the sums of their groups."""
+    if weights is None:
+        return sum_variance((values - values.mean()) / values.size, groups)
+    centred = weights * (values - np.average(values, weights=weights))
+    return sum_variance(centred / weights.sum(), groups)
 
 
 @dataclass(frozen=True)
@@ -87,18 +113,26 @@ class Separation:
     values : (G,) float64
         Distinct scores, ascending.
     inside, outside : (G,) int64
-        In-distribution and out-of-distribution rows of each value.
+        In-distribution and out-of-distribution rows of each value; of a weighted set float64,
+        their weight.
     members : pair of Members, optional
-        Which rows of either set belong together; without it every row is independent.
+        Which rows of either set belong together or stand for several; without it every row is
+        independent.
     """
 
     values: Float
-    inside: Int
-    outside: Int
+    inside: arrays.Counts
+    outside: arrays.Counts
     members: tuple[Members, Members] | None = None
 
     @classmethod
-    def of(cls, inside: Float, outside: Float, groups: BothGroups = (None, None)) -> Self:
+    def of(
+        cls,
+        inside: Float,
+        outside: Float,
+        groups: BothGroups = (None, None),
+        weights: BothWeights = (None, None),
+    ) -> Self:
         """Sort both sets.
 
         Parameters
@@ -107,12 +141,16 @@ class Separation:
             Scores of in-distribution and out-of-distribution rows, higher for more out of it.
         groups : pair of (N,) and (M,) int64 or None
             Group of each row; a set without has rows of their own.
+        weights : pair of (N,) and (M,) float64 or None
+            How many rows each stands for; rows of weight 0 are left out.
 
         Raises
         ------
         Refused
             EMPTY: a set has no rows; NONFINITE: a score is no finite number.
         """
+        inside, own_extents = _counted(inside, Extents(groups[0], weights[0]), "in-distribution")
+        outside, others = _counted(outside, Extents(groups[1], weights[1]), "out-of-distribution")
         both = np.concatenate(
             [_sorted(inside, "in-distribution"), _sorted(outside, "out-of-distribution")]
         )
@@ -122,24 +160,47 @@ class Separation:
         own = np.cumsum(order < inside.size, dtype=np.int64)[ends]
         rows = np.diff(ends, prepend=-1)
         own[1:] -= own[:-1].copy()
-        distinct = values[ends]
-        members = None
-        if any(one is not None for one in groups):
-            members = (
-                Members.of(distinct, inside, groups[0]),
-                Members.of(distinct, outside, groups[1]),
-            )
-        return cls(*_read_only(distinct, own, rows - own), members)
+        distinct, other = values[ends], rows - own
+        if own_extents.independent and others.independent:
+            return cls(*_read_only(distinct, own, other))
+        members = (
+            Members.of(distinct, inside, own_extents),
+            Members.of(distinct, outside, others),
+        )
+        sides = (_weighed(side, m) for side, m in zip((own, other), members, strict=True))
+        return cls(*_read_only(distinct, *sides), members)
 
     @cached_property
     def n_in(self) -> int:
-        """In-distribution rows."""
-        return int(self.inside.sum())
+        """In-distribution rows of weight above 0."""
+        return int(self.inside.sum()) if self.members is None else self.members[0].place.size
 
     @cached_property
     def n_out(self) -> int:
-        """Out-of-distribution rows."""
-        return int(self.outside.sum())
+        """Out-of-distribution rows of weight above 0."""
+        return int(self.outside.sum()) if self.members is None else self.members[1].place.size
+
+    @cached_property
+    def total_in(self) -> float:
+        """Weight of the in-distribution rows: their number where they are not weighted."""
+        return _number(np.cumsum(self.inside)[-1])  # what running sums end with, to the last bit
+
+    @cached_property
+    def total_out(self) -> float:
+        """Weight of the out-of-distribution rows: their number where they are not weighted."""
+        return _number(np.cumsum(self.outside)[-1])
+
+    @property
+    def extents(self) -> tuple[Extents, Extents]:
+        """Groups and weights of both sets."""
+        if self.members is None:
+            return INDEPENDENT, INDEPENDENT
+        return self.members[0].extents, self.members[1].extents
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows of either set stand for several."""
+        return any(side.weights is not None for side in self.extents)
 
     def swapped(self) -> Self:
         """Return the same question asked the other way round: sides swapped, scores negated."""
@@ -147,9 +208,35 @@ class Separation:
         members = None
         if self.members is not None:
             last = self.values.size - 1
-            own, other = (Members(last - one.place, one.group) for one in self.members)
+            own, other = (Members(last - one.place, one.extents) for one in self.members)
             members = other, own
         return type(self)(*_read_only(-self.values[::-1], *sides), members)
+
+
+def _counted(scores: Float, extents: Extents, name: str) -> tuple[Float, Extents]:
+    """Return the scores of weight above 0, and their groups, numbered anew, and weights."""
+    groups, weights = extents
+    if weights is None:
+        return scores, extents
+    counted = weights > 0.0
+    if scores.size and not counted.any():
+        what = f"no {name} row has a weight above 0"
+        raise Refused("EMPTY", what, "give at least one row a weight above 0")
+    if groups is not None:
+        groups = np.unique(groups[counted], return_inverse=True)[1].astype(np.int64)
+    return scores[counted], Extents(groups, weights[counted])
+
+
+def _weighed(rows: Int, members: Members) -> arrays.Counts:
+    """Return the weight of each value, which is its rows where they are not weighted."""
+    weights = members.extents.weights
+    return rows if weights is None else np.bincount(members.place, weights, rows.size)
+
+
+def _number(value: np.int64 | np.float64) -> float:
+    """Return a count as it is: an int, or with weights a float."""
+    number: float = value.item()
+    return number
 
 
 def _sorted(scores: Float, name: str) -> Float:
@@ -163,7 +250,9 @@ def _sorted(scores: Float, name: str) -> Float:
     return ordered
 
 
-def _read_only(values: Float, inside: Int, outside: Int) -> tuple[Float, Int, Int]:
+def _read_only(
+    values: Float, inside: arrays.Counts, outside: arrays.Counts
+) -> tuple[Float, arrays.Counts, arrays.Counts]:
     for array in (values, inside, outside):
         array.setflags(write=False)
     return values, inside, outside
@@ -171,13 +260,16 @@ def _read_only(values: Float, inside: Int, outside: Int) -> tuple[Float, Int, In
 
 @dataclass(frozen=True)
 class Counts:
-    """What a threshold does: rows of each set that lie above it, and the others."""
+    """What a threshold does: rows of each set that lie above it, and the others.
+
+    Whole numbers, or with weights how many rows these stand for.
+    """
 
     threshold: float
-    flagged_in: int
-    passed_in: int
-    flagged_out: int
-    passed_out: int
+    flagged_in: float
+    passed_in: float
+    flagged_out: float
+    passed_out: float
 
     @property
     def false_alarms(self) -> float:
@@ -192,33 +284,56 @@ class Counts:
 
 def auroc(found: Separation) -> float:
     """Return how often a random out-of-distribution row scores higher; ties count one half."""
-    below = np.cumsum(found.inside) - found.inside
-    wins = found.outside * (below + 0.5 * found.inside)
-    return float(wins.sum() / (found.n_in * found.n_out))
+    beaten = np.cumsum(found.inside) - 0.5 * found.inside
+    won, pairs = (found.outside * beaten).sum(), found.total_in * found.total_out
+    if found.weighted:  # exactly 1 where the sets are perfectly separated, for all rounding
+        pairs = won + (found.outside * (found.total_in - beaten)).sum()
+    return float(won / pairs)
 
 
 def auroc_error(found: Separation) -> float:
     """Return the standard error of the AUROC (DeLong et al. 1988).
 
     Zero where both sets hold one row, or where they are perfectly separated. With groups the
-    structural components of a group are summed (Obuchowski 1997).
+    structural components of a group are summed (Obuchowski 1997); a weighted row is a group.
     """
-    n, m = found.n_in, found.n_out
-    beaten = (np.cumsum(found.inside) - 0.5 * found.inside) / n
-    beating = (m - np.cumsum(found.outside) + 0.5 * found.outside) / m
+    beaten, beating = components(found)
     if found.members is not None:
         own, other = found.members
         return float(np.sqrt(other.variance(beaten) + own.variance(beating)))
     return float(
-        np.sqrt(_mean_variance(beaten, found.outside) + _mean_variance(beating, found.inside))
+        np.sqrt(_row_variance(beaten, found.outside) + _row_variance(beating, found.inside))
     )
 
 
-def _mean_variance(values: Float, weights: Int) -> float:
-    """Return the variance of the mean of values that occur `weights` times."""
-    n = int(weights.sum())
-    centre = float(values @ weights) / n
-    return float(weights @ (values - centre) ** 2) / max(n - 1, 1) / n
+def components(found: Separation) -> tuple[Float, Float]:
+    """Return for each value the shares of either set that a row of the other is right against.
+
+    Returns
+    -------
+    beaten, beating : (G,) float64 each
+        For an out-of-distribution row the in-distribution ones that it beats, and for an
+        in-distribution row the others that beat it; ties count one half.
+    """
+    n, m = found.total_in, found.total_out
+    beaten = (np.cumsum(found.inside) - 0.5 * found.inside) / n
+    beating = (m - np.cumsum(found.outside) + 0.5 * found.outside) / m
+    return beaten, beating
+
+
+def worth(found: Separation) -> tuple[float, float]:
+    """Return how many independent rows those of either set are worth for the AUROC."""
+    if found.members is None:
+        return found.n_in, found.n_out
+    beaten, beating = components(found)
+    return found.members[0].worth(beating), found.members[1].worth(beaten)
+
+
+def _row_variance(values: Float, rows: Int) -> float:
+    """Return the variance of the mean of values that occur in so many rows."""
+    n = int(rows.sum())
+    centre = float(values @ rows) / n
+    return float(rows @ (values - centre) ** 2) / max(n - 1, 1) / n
 
 
 def aupr_out(found: Separation) -> float:
@@ -274,15 +389,15 @@ def _average_precision(positives: arrays.Counts, negatives: arrays.Counts) -> Fl
 def _false_positives(positives: arrays.Counts, negatives: arrays.Counts) -> Float:
     """Return the share of negatives seen where 95 % of the positives are; counts best first."""
     found = np.cumsum(positives, axis=-1)
-    enough = found >= rows_needed(round(found[..., -1].flat[0]), KEEP) - ROUNDING
+    enough = found >= needed(found[..., -1:], KEEP)
     at = np.expand_dims(enough.argmax(axis=-1), -1)
     seen = np.cumsum(negatives, axis=-1)
     return np.asarray(np.take_along_axis(seen, at, -1)[..., 0] / seen[..., -1])
 
 
-def rows_needed(n: int, share: float) -> int:
-    """Return the fewest of n rows that are at least that share, free of rounding."""
-    return math.ceil(round(n * share, 6))
+def needed(total: arrays.Counts, share: float) -> Float:
+    """Return what rows or their weight must reach to be a share of all, free of rounding."""
+    return np.asarray(total * share * (1.0 - ROUNDING))
 
 
 def _detection_error(inside: arrays.Counts, outside: arrays.Counts) -> Float:
@@ -316,7 +431,8 @@ def numbers(
         Fractions; settings say what is positive.
     """
     scores = {"auroc": auroc_score(found, level=level)}
-    centre, draws = _draws(found, n_resamples, seed)
+    rounds = _rounds(found, n_resamples)
+    centre, draws = _draws(found, rounds, seed)
     n = found.n_in + found.n_out
     for key in BOOTSTRAPPED:
         value = NUMBERS[key](found)
@@ -326,9 +442,9 @@ def numbers(
         settings: dict[str, Setting] = {
             "positive": "id" if key.endswith("_in") else POSITIVE,
             "interval": PERCENTILE,
-            "resamples": n_resamples,
+            "resamples": rounds,
             "seed": seed,
-            **resampled_by(found),
+            **resampled_by(*found.extents),
         }
         ends = max(0.0, min(low, value)), min(1.0, max(high, value))
         scores[key] = Score(key, value, *ends, level, n, settings)
@@ -337,21 +453,31 @@ def numbers(
 
 def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
     """Return the AUROC with DeLong's interval."""
-    value, smaller = auroc(found), min(found.n_in, found.n_out)
-    if found.members is not None:
-        smaller = min(side.n_groups for side in found.members)
-    low, high = logit_interval(value, auroc_error(found), smaller, level)
+    value = auroc(found)
+    own, other = worth(found)
+    low, high = logit_interval(value, auroc_error(found), min(own, other), level)
     settings: dict[str, Setting] = {
         "positive": POSITIVE,
         "interval": DELONG,
-        **resampled_by(found),
+        **resampled_by(*found.extents),
     }
+    if found.members is not None:
+        settings |= {"effective_in": own, "effective_out": other}
     return Score("auroc", value, low, high, level, found.n_in + found.n_out, settings)
 
 
-def resampled_by(found: Separation) -> dict[str, Setting]:
+def resampled_by(*sides: Extents) -> dict[str, Setting]:
     """Return what is drawn as one, for settings; nothing where every row is independent."""
-    return {} if found.members is None else {"resampled_by": "group"}
+    if all(side.independent for side in sides):
+        return {}
+    return {"resampled_by": "row" if all(side.groups is None for side in sides) else "group"}
+
+
+def _rounds(found: Separation, n_resamples: int) -> int:
+    """Return how many resamples are drawn where that many are asked for."""
+    if found.members is None or (found.n_in + found.n_out) * n_resamples <= HEAVY_DRAWS:
+        return n_resamples
+    return min(n_resamples, N_RESAMPLES_HEAVY)
 
 
 def _draws(
@@ -383,7 +509,7 @@ def _all(inside: arrays.Counts, outside: arrays.Counts) -> dict[str, Float]:
     }
 
 
-def cells(found: Separation, most: int) -> tuple[Int, Int]:
+def cells(found: Separation, most: int) -> tuple[arrays.Counts, arrays.Counts]:
     """Return the counts of both sets in at most that many cells of neighbouring scores.
 
     Cells hold about equal sums of the shares of both sets, however unequal the sets are.
@@ -398,37 +524,43 @@ def cell_ends(found: Separation, most: int) -> Int:
     if found.values.size <= most:
         return np.arange(found.values.size, dtype=np.int64)
     passed_in, passed_out = np.cumsum(found.inside), np.cumsum(found.outside)
-    place = passed_in / found.n_in + passed_out / found.n_out  # 0 to 2, ascending
+    place = passed_in / found.total_in + passed_out / found.total_out  # 0 to 2, ascending
     ends = np.searchsorted(place, np.linspace(0.0, 2.0, most + 1)[1:])
     return np.unique(np.minimum(ends, place.size - 1)).astype(np.int64)
 
 
 def threshold_at(found: Separation, false_alarms: float) -> float:
     """Return the lowest score above which at most that share of in-distribution rows lies."""
-    keep = rows_needed(found.n_in, 1.0 - false_alarms)
-    if keep == 0:
+    if false_alarms >= 1.0:
         return float(np.nextafter(found.values[0], -np.inf))
+    keep = needed(np.asarray(found.total_in), 1.0 - false_alarms)
     return float(found.values[np.searchsorted(np.cumsum(found.inside), keep)])
 
 
 def counts_at(found: Separation, threshold: float) -> Counts:
     """Return what is flagged, above the threshold, and what is not."""
     at = int(np.searchsorted(found.values, threshold, side="right"))
-    passed_in, passed_out = int(found.inside[:at].sum()), int(found.outside[:at].sum())
-    return Counts(
-        threshold, found.n_in - passed_in, passed_in, found.n_out - passed_out, passed_out
-    )
+    passed_in, passed_out = (_reached(side, at) for side in (found.inside, found.outside))
+    flagged_in, flagged_out = found.total_in - passed_in, found.total_out - passed_out
+    return Counts(threshold, flagged_in, passed_in, flagged_out, passed_out)
+
+
+def _reached(side: arrays.Counts, at: int) -> float:
+    """Return the rows or the weight of the first values."""
+    return _number(np.cumsum(side)[at - 1]) if at else 0
 
 
 def roc_points(found: Separation, most: int = 400) -> tuple[Float, Float]:
     """Return false alarms and flagged share along the curve, from (0, 0) to (1, 1), to be drawn."""
     inside, outside = cells(found, most)
-    alarms = np.cumsum(inside[::-1]) / found.n_in
-    flagged = np.cumsum(outside[::-1]) / found.n_out
+    alarms, flagged = (np.cumsum(side[::-1]) for side in (inside, outside))
+    alarms, flagged = alarms / alarms[-1], flagged / flagged[-1]
     return np.concatenate([[0.0], alarms]), np.concatenate([[0.0], flagged])
 
 
-def placements(inside: Float, outside: Float) -> tuple[Float, Float]:
+def placements(
+    inside: Float, outside: Float, weights: BothWeights = (None, None)
+) -> tuple[Float, Float]:
     """Return for each row the share of the other set that it is ranked rightly against.
 
     Returns
@@ -436,10 +568,20 @@ def placements(inside: Float, outside: Float) -> tuple[Float, Float]:
     (N,) and (M,) float64
         In the rows' own order; ties count one half. Both have the AUROC as their mean.
     """
-    low, high = np.sort(inside), np.sort(outside)
-    beaten = np.searchsorted(low, outside, "left") + np.searchsorted(low, outside, "right")
-    beating = np.searchsorted(high, inside, "left") + np.searchsorted(high, inside, "right")
-    return 1.0 - beating / (2.0 * high.size), beaten / (2.0 * low.size)
+    beaten = _share_below(inside, weights[0], outside)
+    beating = _share_below(outside, weights[1], inside)
+    return 1.0 - beating, beaten
+
+
+def _share_below(scores: Float, weights: Float | None, at: Float) -> Float:
+    """Return the share of rows that lie below some scores, counting equal ones one half."""
+    order = np.argsort(scores) if weights is not None else None
+    ordered = np.sort(scores) if order is None else scores[order]
+    ends = np.searchsorted(ordered, at, "left"), np.searchsorted(ordered, at, "right")
+    if weights is None:
+        return np.asarray((ends[0] + ends[1]) / (2.0 * ordered.size))
+    running = np.concatenate([[0.0], np.cumsum(weights[order])])
+    return np.asarray((running[ends[0]] + running[ends[1]]) / (2.0 * running[-1]))
 
 
 def auroc_difference(
@@ -448,6 +590,7 @@ def auroc_difference(
     *,
     level: float = LEVEL,
     groups: BothGroups = (None, None),
+    weights: BothWeights = (None, None),
 ) -> tuple[float, float, float]:
     """Return AUROC minus AUROC on the same rows, with DeLong's paired interval.
 
@@ -459,6 +602,8 @@ def auroc_difference(
         Of the interval.
     groups : pair of (N,) and (M,) int64 or None
         Group of each row of both sets.
+    weights : pair of (N,) and (M,) float64 or None
+        How many rows each stands for.
 
     Returns
     -------
@@ -466,12 +611,15 @@ def auroc_difference(
         Exactly 0 where both rank all rows alike.
     """
     variance, value = 0.0, 0.0
-    for a, b, group in zip(placements(*one), placements(*other), groups, strict=True):
-        gap = a - b
-        value = float(gap.mean())
-        if group is None:
+    first, second = (placements(run[0], run[1], weights) for run in (one, other))
+    for side in (0, 1):
+        extents = Extents(groups[side], weights[side])
+        gap, extents = _counted(first[side] - second[side], extents, "paired")
+        value = float(np.average(gap, weights=extents.weights))
+        if extents.independent:
             variance += float(gap.var(ddof=min(1, gap.size - 1))) / gap.size
         else:
-            variance += sum_variance((gap - value) / gap.size, group)
+            group = np.arange(gap.size) if extents.groups is None else extents.groups
+            variance += mean_variance(gap, group, extents.weights)
     half = quantile(level) * float(np.sqrt(variance))
     return value, max(-1.0, value - half), min(1.0, value + half)

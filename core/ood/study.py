@@ -11,11 +11,20 @@ from core.defaults import LEVEL, N_RESAMPLES
 from core.errors import Notice, Refused, UsageError
 from core.metrics import METRICS
 from core.metrics.comparison import Rows, why_not
+from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import Ranked
-from core.metrics.records import Score
-from core.ood.detection import Separation, auroc_difference, auroc_score, numbers
+from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
+from core.ood.detection import (
+    Members,
+    Separation,
+    auroc_difference,
+    auroc_score,
+    numbers,
+    resampled_by,
+    worth,
+)
 from core.ood.scores import MANY_LABELS, SCORES, heated, ood_scores, unavailable
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Groups, Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
 OTHER_INPUTS = (
@@ -42,19 +51,25 @@ class Judged:
         Both sets, sorted.
     numbers : dict of str to Score
         AUROC first; the others where they were asked for.
+    groups, weights : pair of summaries or None
+        What the rows of either set are worth for the AUROC, where they belong together; and how
+        many of equal weight they are, where they are weighted.
     """
 
     score: str
     temperature: float
     separation: Separation
     numbers: dict[str, Score]
+    groups: tuple[GroupSummary | None, GroupSummary | None] = (None, None)
+    weights: tuple[WeightSummary | None, WeightSummary | None] = (None, None)
 
 
 @dataclass(frozen=True)
 class Shift:
     """What a shift does to the answers and to the alarm; fractions.
 
-    `confidence`, `ece` and `auroc` speak of the scores after the temperature.
+    `confidence`, `ece` and `auroc` speak of the scores after the temperature. `weight` is the
+    column that rows count by; empty where each counts once.
     """
 
     n: int
@@ -62,6 +77,7 @@ class Shift:
     confidence: float
     ece: float
     auroc: float
+    weight: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,7 +144,7 @@ def check(
         what = f"{name} has scores of {outside.n_classes} classes, the run of {inside.n_classes}"
         raise Refused("CLASSES", what, "give the scores of the same model on both")
     if shifted:
-        return (*_unchanged(inside, outside, name), *_of_extents(inside, outside, name))
+        return _unchanged(inside, outside, name)
     notices: tuple[Notice, ...] = ()
     for of, part in {"": inside, **(parts or {})}.items():
         shared, rows = (
@@ -146,20 +162,25 @@ def check(
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
         raise Refused("OOD_SAME", f"{what}: the same inputs, scored anew", OTHER_INPUTS)
-    named = *_of_names(inside, outside, name), *_of_classes(inside, outside, name)
-    return (*notices, *named, *_of_extents(inside, outside, name))
+    return (*notices, *_of_names(inside, outside, name), *_of_classes(inside, outside, name))
 
 
-def _of_extents(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
-    """Say which rows are drawn as groups, and that weights count nothing here."""
-    notices = []
-    for part, rows in ((inside, "in-distribution rows"), (outside, f"rows of {name}")):
-        if part.groups is not None:
-            own = f"{part.n:,} {rows} of {part.groups.count:,} groups by {part.groups.name}"
-            notices.append(Notice("GROUPED", f"{own}; intervals draw whole groups"))
-    if inside.weights is not None or outside.weights is not None:
-        text = "rows count once each in telling sets apart: weights are not used here"
-        notices.append(Notice("WEIGHTS_UNUSED", text))
+def extent_notices(judged: Judged, name: str) -> tuple[Notice, ...]:
+    """Return what rows of a pair that belong together, or stand for several, are worth."""
+    both, notices = judged.separation, []
+    sides = (both.n_in, "in-distribution rows"), (both.n_out, f"rows of {name}")
+    for (n, rows), groups, weights in zip(sides, judged.groups, judged.weights, strict=True):
+        if groups is not None:
+            own = f"{n:,} {rows} of {groups.n:,} groups by {groups.column}, worth about"
+            worth = f"{round(groups.effective_n):,} independent ones for the AUROC"
+            notices.append(Notice("GROUPED", f"{own} {worth}; intervals draw whole groups."))
+            if groups.n < FEW_GROUPS:
+                few = f"{groups.n} groups by {groups.column} among the {rows} are few"
+                notices.append(Notice("FEW_GROUPS", f"{few}: intervals are rough."))
+        if weights is not None:
+            own = f"{rows} count by {weights.column}: {n:,} rows are worth about"
+            text = f"{own} {round(weights.effective_n):,} of equal weight."
+            notices.append(Notice("WEIGHTED", text))
     return tuple(notices)
 
 
@@ -306,16 +327,41 @@ def judge(
         Of the bootstrap.
     """
     separation = _separation(inside, outside, score, temperature)
+    found = {"auroc": auroc_score(separation)}
     if full:
-        return Judged(score, temperature, separation, numbers(separation, n_resamples=n_resamples))
-    return Judged(score, temperature, separation, {"auroc": auroc_score(separation)})
+        found = numbers(separation, n_resamples=n_resamples)
+    weights = weight_summary(inside.weights), weight_summary(outside.weights)
+    groups = _group_summaries(separation, (inside.groups, outside.groups))
+    return Judged(score, temperature, separation, found, groups, weights)
+
+
+def _group_summaries(
+    separation: Separation, groups: tuple[Groups | None, Groups | None]
+) -> tuple[GroupSummary | None, GroupSummary | None]:
+    """Return what groups make of the rows of either set."""
+    if separation.members is None:
+        return None, None
+    own, other = (
+        None if column is None else _group_summary(column.name, members, worth)
+        for column, members, worth in zip(
+            groups, separation.members, worth(separation), strict=True
+        )
+    )
+    return own, other
+
+
+def _group_summary(column: str, members: Members, worth: float) -> GroupSummary:
+    sizes = np.bincount(members.group)
+    effect = float(members.weight.sum()) / worth
+    return GroupSummary(column, sizes.size, int(sizes.max()), effect, worth)
 
 
 def _separation(
     inside: Predictions, outside: Predictions, score: str, temperature: float
 ) -> Separation:
     own, other = (ood_scores(part, score, temperature) for part in (inside, outside))
-    return Separation.of(own, other, (inside.extents.groups, outside.extents.groups))
+    one, two = inside.extents, outside.extents
+    return Separation.of(own, other, (one.groups, two.groups), (one.weights, two.weights))
 
 
 def shift(inside: Predictions, shifted: Predictions, score: str, temperature: float = 1.0) -> Shift:
@@ -328,6 +374,7 @@ def shift(inside: Predictions, shifted: Predictions, score: str, temperature: fl
         confidence=float(ranked.sum_confidence[-1] / ranked.total),
         ece=METRICS["ece"].function(ranked),
         auroc=float(auroc_score(separation).value or 0.0),
+        weight="" if shifted.weights is None else shifted.weights.name,
     )
 
 
@@ -336,7 +383,10 @@ def most_certain(
 ) -> Certain:
     """Return the rows of a set that look most like in-distribution ones."""
     found = ood_scores(outside, score, temperature)
-    rows = np.argsort(found, kind="stable")[:most]
+    rows = np.argsort(found, kind="stable")
+    if outside.weights is not None:
+        rows = rows[outside.weights.of_row[rows] > 0.0]
+    rows = rows[:most]
     if outside.task is Task.TOP_LABEL:
         answers = [""] * rows.size
         if outside.predicted is not None:
@@ -379,6 +429,10 @@ def why_unpaired(one: Pair, other: Pair, names: tuple[str, str]) -> str:
         return why_not([Rows.of(one.outside), Rows.of(other.outside)], names)
     if one.outside.n != other.outside.n:
         return f"the set has {one.outside.n:,} rows in one run and {other.outside.n:,} in the other"
+    if Rows.of(one.outside).extents != Rows.of(other.outside).extents:
+        return (
+            "the rows of the set differ in their groups or weights: read both with the same columns"
+        )
     ids = [digest(*part.row_ids) for part in (one.outside, other.outside) if part.row_ids]
     return "the files name the rows of the set differently" if len(set(ids)) > 1 else ""
 
@@ -394,8 +448,14 @@ def difference(one: Pair, other: Pair, score: str, *, level: float = LEVEL) -> S
     reason = why_unpaired(one, other, ("one run", "the other"))
     if reason:
         raise UsageError("SETTING", reason, "compare runs on the same rows")
-    groups = one.inside.extents.groups, one.outside.extents.groups
-    both = one.scores(score), other.scores(score)
-    value, low, high = auroc_difference(*both, level=level, groups=groups)
+    extents = one.inside.extents, one.outside.extents
+    value, low, high = auroc_difference(
+        one.scores(score),
+        other.scores(score),
+        level=level,
+        groups=(extents[0].groups, extents[1].groups),
+        weights=(extents[0].weights, extents[1].weights),
+    )
     n = one.inside.n + one.outside.n
-    return Score("auroc", value, low, high, level, n, {"interval": "DeLong, paired"})
+    settings: dict[str, Setting] = {"interval": "DeLong, paired", **resampled_by(*extents)}
+    return Score("auroc", value, low, high, level, n, settings)

@@ -1,15 +1,17 @@
 """The JSON object of ``python -m core ood --json``, and the same as lines of text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from core.errors import Notice
+from core.metrics.records import GroupSummary, WeightSummary
 from core.ood.detection import POSITIVE
 from core.ood.scores import SCORES
 from core.ood.study import Judged
 
 Json = dict[str, Any]  # Any: plain JSON values
+Summaries = Sequence[GroupSummary | WeightSummary | None]
 WORDS = {
     "aupr_out": "AUPR, out-of-distribution positive",
     "aupr_in": "AUPR, in-distribution positive",
@@ -67,7 +69,8 @@ def ood_json(
     dict
         The numbers of a set are those as read; ``after_temperature`` holds the same keys where
         there is a temperature. Fractions; ``positive`` is the positive class of every number that
-        does not name the other side.
+        does not name the other side. ``groups`` and ``weights`` say what the rows of either set
+        are worth, where they belong together or count by weight.
     """
     return {
         "score": score,
@@ -95,11 +98,21 @@ def _numbers(judged: Judged) -> Json:
     return {
         "n_in": judged.separation.n_in,
         "n_out": judged.separation.n_out,
+        **_sides("groups", judged.groups),
+        **_sides("weights", judged.weights),
         "auroc": {"value": auroc.value, "low": auroc.low, "high": auroc.high},
         **{key: found[key].value for key in WORDS},
         "intervals": ends,
         "level": auroc.level,
     }
+
+
+def _sides(key: str, both: Summaries) -> Json:
+    """Return what rows of either set are worth, under a key; nothing where neither says so."""
+    own = {
+        side: asdict(one) for side, one in zip(("in", "out"), both, strict=True) if one is not None
+    }
+    return {key: own} if own else {}
 
 
 def ood_lines(report: Json) -> list[str]:

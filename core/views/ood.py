@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from core.arrays import Float
-from core.figures.numbers import count, percent, three
+from core.figures.numbers import count, percent, three, weight
 from core.figures.ood import Density, RocLine, Spot, density, roc
 from core.figures.runs import Mark
 from core.figures.text import short
 from core.metrics.records import Score
-from core.ood.detection import Counts, Separation, counts_at, roc_points, threshold_at
+from core.ood.detection import Counts, Separation, counts_at, roc_points, threshold_at, worth
 from core.ood.scores import SCORES
 from core.ood.study import Judged
 from core.views.compare import Named
@@ -22,10 +22,13 @@ from core.views.ood_words import (
     POSITIVE,
     SetName,
     plainly,
+    rows_words,
     sentence,
     share_span,
+    weight_words,
 )
 from core.views.records import (
+    Cell,
     CellWords,
     Column,
     FigureCard,
@@ -41,6 +44,7 @@ LOG_SCORES = ("entropy", "msp")
 TAIL = 0.001  # of either set, beyond the ends of a linear axis
 COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
 PLAIN_HEADS = ("Of these pictures", "Alarm", "No alarm", "All")
+SUMS = " Counts are sums of weights, not of rows."
 PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Left: certain; right: no idea"
 ROC_COLUMNS = (
     Column("curve", "curve"),
@@ -118,21 +122,23 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     counts = counts_at(found, threshold_at(found, alarms))
     auroc = shown.judged.numbers["auroc"]
     how = f"{SCORES[shown.judged.score].label.lower()}, {temperature}"
+    by_weight = weight_words(shown.judged)
     caption = (
-        f"{named.name}, {named.split} part, n = {count(found.n_in)} against "
-        f"{count(found.n_out)} of {name.label}; {how}; {POSITIVE}; file digest {named.digest[:8]}."
+        f"{named.name}, {named.split} part, n = {rows_words(shown.judged, 0)}, against "
+        f"{name.label}, n = {rows_words(shown.judged, 1)}; {f'{by_weight}; ' if by_weight else ''}"
+        f"{how}; {POSITIVE}; file digest {named.digest[:8]}."
     )
     return OodView(
         eyebrow=f"Out of distribution · {named.name} · {count(found.n_in)} images of {named.split} "
         f"against {count(found.n_out)} of {name.label} · {POSITIVE}",
-        sentence=sentence(name, shown.judged.score, counts, None if plain else auroc),
+        sentence=sentence(name, shown.judged, counts, None if plain else auroc),
         numbers=tuple(_tile(shown.judged.numbers[key]) for key in shown.judged.numbers),
         roc=_roc_card(curves, counts, how, caption),
         density=_density_card(named, name, shown, counts, caption, plain=plain),
         heads=PLAIN_HEADS if plain else COUNT_HEADS,
         counts=_count_rows(named, name, counts),
         counts_table=counts_table(named, name, counts, shown.judged),
-        reading=plainly(auroc),
+        reading=f"{plainly(auroc)}{SUMS if by_weight else ''}",
         caption=caption,
     )
 
@@ -199,7 +205,7 @@ def _density_card(
     edges, log = edges_of(found, shown.judged.score)
     place = np.clip(np.searchsorted(edges, found.values, side="left") - 1, 0, BINS - 1)
     inside, outside = (
-        np.bincount(place, side, BINS).astype(np.int64) for side in (found.inside, found.outside)
+        np.bincount(place, side, BINS).astype(side.dtype) for side in (found.inside, found.outside)
     )
     drawn = Density(
         edges,
@@ -215,12 +221,17 @@ def _density_card(
         (
             Column("low", "from", "number"),
             Column("high", "to", "number"),
-            Column("in_distribution", f"{named.split} (in-distribution)", "count"),
-            Column("out_of_distribution_positive", f"{name.label} (positive)", "count"),
+            Column("in_distribution", f"{named.split} (in-distribution)", "weight"),
+            Column("out_of_distribution_positive", f"{name.label} (positive)", "weight"),
         ),
         tuple(
-            (float(a), float(b), int(n), int(m))
-            for a, b, n, m in zip(edges[:-1], edges[1:], inside, outside, strict=True)
+            zip(
+                edges[:-1].tolist(),
+                edges[1:].tolist(),
+                inside.tolist(),
+                outside.tolist(),
+                strict=True,
+            )
         ),
     )
     return FigureCard(
@@ -230,7 +241,8 @@ def _density_card(
         partial(density, drawn),
         f"{score.axis} of {count(found.n_in)} in-distribution rows and {count(found.n_out)} rows "
         f"of {name.label}. Above {three(counts.threshold)} are flagged: "
-        f"{count(counts.flagged_in)} and {count(counts.flagged_out)} of them.",
+        f"{weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
+        f"{' by weight' if found.weighted else ''}.",
         table,
         caption,
     )
@@ -255,12 +267,12 @@ def _count_rows(named: Named, name: SetName, counts: Counts) -> tuple[ScoreRow, 
     )
 
 
-def _share(n: int, of: int) -> CellWords:
-    return CellWords(count(n), percent(n / of))
+def _share(rows: float, of: float) -> CellWords:
+    return CellWords(weight(rows), percent(rows / of))
 
 
-def _all(n: int) -> CellWords:
-    return CellWords(count(n))
+def _all(rows: float) -> CellWords:
+    return CellWords(weight(rows))
 
 
 def counts_table(named: Named, name: SetName, counts: Counts, judged: Judged) -> Table:
@@ -272,14 +284,40 @@ def counts_table(named: Named, name: SetName, counts: Counts, judged: Judged) ->
         Column("score", "score"),
         Column("temperature", "temperature", "number"),
         Column("threshold", "threshold", "number"),
-        Column("flagged", "flagged", "count"),
-        Column("passed", "passed", "count"),
+        Column("flagged", "flagged", "weight"),
+        Column("passed", "passed", "weight"),
     )
     same = ("out-of-distribution", judged.score, judged.temperature, counts.threshold)
+    rows = (
+        (named.split, "in-distribution", *same, counts.flagged_in, counts.passed_in),
+        (name.label, "out-of-distribution", *same, counts.flagged_out, counts.passed_out),
+    )
+    more, ends = _extents(judged)
     return Table(
-        columns,
+        (*columns, *more), tuple((*row, *end) for row, end in zip(rows, ends, strict=True))
+    )
+
+
+def _extents(judged: Judged) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
+    """Return columns and cells of what rows of either set are worth; none where each is one."""
+    found = judged.separation
+    if found.members is None:
+        return (), ((), ())
+    columns = (
+        Column("rows", "rows", "count"),
+        Column("group_column", "groups by"),
+        Column("groups", "groups", "count"),
+        Column("effective_n", "independent rows, for the AUROC", "number"),
+        Column("weight_column", "rows count by"),
+    )
+    sides = zip((found.n_in, found.n_out), judged.groups, judged.weights, worth(found), strict=True)
+    return columns, tuple(
         (
-            (named.split, "in-distribution", *same, counts.flagged_in, counts.passed_in),
-            (name.label, "out-of-distribution", *same, counts.flagged_out, counts.passed_out),
-        ),
+            n,
+            groups.column if groups else "",
+            groups.n if groups else None,
+            effective,
+            weights.column if weights else "",
+        )
+        for n, groups, weights, effective in sides
     )

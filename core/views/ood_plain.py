@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from core.figures.numbers import count, in_hundred
 from core.ood.detection import counts_at, threshold_at
 from core.views.ood import Shown
-from core.views.ood_words import SetName
+from core.views.ood_words import SetName, alike_words
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ def plain_view(name: SetName, shown: Shown, alarms: float) -> PlainOod:
         ),
         f"That it knows what it sees: it answers with one of its own classes, whatever the "
         f"picture. Other strange pictures than {name.things} may pass more often. "
-        f"Counted on {count(found.n_out)} of them and {count(found.n_in)} ordinary ones.",
+        f"Counted on {count(found.n_out)} of them and {count(found.n_in)} ordinary ones. "
+        f"{alike_words(shown.judged)}".strip(),
         "An alarm that rings when it is unsure. Move the line to trade missed ones for mistakes.",
     )

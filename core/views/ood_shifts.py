@@ -77,9 +77,11 @@ def shift_view(named: Named, kind: str, found: Mapping[OutsideSet, Shift], how: 
     )
     ns = {shift.n for shift in found.values()}
     images = f"{count(min(ns))} images each" if len(ns) == 1 else f"{count(min(ns))} or more images"
+    columns = ", ".join(sorted({shift.weight for shift in found.values()} - {""}))
+    by_weight = f"images count by {columns}; " if columns else ""
     caption = (
-        f"{named.name}: {images}, rows from most to least harmful; {how}; AUROC tells corrupted "
-        f"from intact images of {named.split}, {POSITIVE}."
+        f"{named.name}: {images}, rows from most to least harmful; {by_weight}{how}; AUROC tells "
+        f"corrupted from intact images of {named.split}, {POSITIVE}."
     )
     cards = tuple(_card(one, kind, order, rows, found, table, caption) for one in MAPS)
     made = "made by Candor" if kind == "corrupted" else "the published files"

@@ -12,6 +12,10 @@ from core.views.records import Cell, CellWords, Column, ScoreRow, Table
 
 UNCHANGED = ("max_logit",)  # by a temperature: it divides all of them alike
 PRINTED = "as printed: same data, network and loss"
+EFFECTIVE = {  # where rows belong together or count by weight
+    "effective_in": "in-distribution rows are worth",
+    "effective_out": "rows of the set are worth",
+}
 DIFFERENCE = "Difference from the open run"
 CAPTION = (
     "AUROC, out-of-distribution positive; quiet: 95 % interval after DeLong. T: after the "
@@ -167,16 +171,24 @@ def table(lines: Sequence[Line]) -> Table:
         Column("high", "high", "number"),
         Column("source", "source"),
     )
-    found: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
+    worth: list[tuple[Cell, ...]] = []
     for line in lines:
         start = (line.run, line.name.label, "out-of-distribution")
         for scores, t in ((line.as_read, 1.0), (line.after, line.temperature)):
-            found += [
+            rows += [
                 (*start, key, t, one.value, one.low, one.high, "measured")
                 for key, one in scores.items()
             ]
-        found += [
+            worth += [tuple(map(one.settings.get, EFFECTIVE)) for one in scores.values()]
+        rows += [
             (*start, "entropy", 1.0 if p.posthoc == "none" else None, p.value, None, None, p.source)
             for p in line.printed
         ]
-    return Table(columns, tuple(found))
+        worth += [(None, None)] * len(line.printed)
+    if not any(cell is not None for cells in worth for cell in cells):
+        return Table(columns, tuple(rows))
+    more = tuple(Column(key, label, "number") for key, label in EFFECTIVE.items())
+    return Table(
+        (*columns, *more), tuple((*row, *cells) for row, cells in zip(rows, worth, strict=True))
+    )

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
-from core.figures.numbers import count, in_hundred
+from core.figures.numbers import count, in_hundred, percent, weight
 from core.metrics.records import Score
 from core.ood.detection import Counts
+from core.ood.study import Judged
 from core.views.records import Part, Sentence
 
 POSITIVE = "positive class: out-of-distribution"
@@ -73,14 +74,17 @@ def set_name(split: str, owner: str = "") -> SetName:
     return SetName(f"{found.label}{of}", f"pictures of “{found.root}”", found)
 
 
-def sentence(name: SetName, score: str, counts: Counts, auroc: Score | None) -> Sentence:
-    """Return how many of a hundred pass, and at which threshold that is so."""
-    alike = "as familiar as" if score in FAMILIAR else "as certain as"
+def sentence(name: SetName, judged: Judged, counts: Counts, auroc: Score | None) -> Sentence:
+    """Return how many of a hundred pass, and at which threshold; in plain words without AUROC."""
+    alike = "as familiar as" if judged.score in FAMILIAR else "as certain as"
     times = in_hundred(counts.missed)
     look = "looks" if times == "1" else "look"
     first = f"Of 100 {name.things}, {times} {look} {alike} ordinary pictures. "
-    told = () if auroc is None else (Part(auroc_words(auroc), "quiet"),)
-    return Sentence((Part(first), *told), threshold_words(counts))
+    threshold = threshold_words(counts, weighted=judged.separation.weighted)
+    if auroc is None:
+        return Sentence((Part(first),), threshold)
+    parts = Part(first), Part(auroc_words(auroc), "quiet")
+    return Sentence(parts, f"{threshold} {worth_words(judged)}".strip())
 
 
 def auroc_words(auroc: Score) -> str:
@@ -95,13 +99,68 @@ def share_span(score: Score) -> str:
     return f"{score.low:.3f} to {score.high:.3f}"
 
 
-def threshold_words(counts: Counts) -> str:
-    """Return where the threshold stands, in counts of ordinary pictures."""
-    kept = in_hundred(counts.passed_in / (counts.passed_in + counts.flagged_in))
+def threshold_words(counts: Counts, *, weighted: bool = False) -> str:
+    """Return where the threshold stands, in counts of ordinary pictures, or in shares of weight."""
+    kept = in_hundred(1.0 - counts.false_alarms)
+    passed = f"{weight(counts.passed_out)} of the"
+    total = f"{weight(counts.passed_out + counts.flagged_out)} strange ones"
+    if weighted:
+        passed, total = f"by weight {percent(counts.missed)} of the", "strange ones"
     return (
-        f"The threshold keeps {kept} of 100 ordinary pictures; {count(counts.passed_out)} of the "
-        f"{count(counts.passed_out + counts.flagged_out)} strange ones lie on their side of it."
+        f"The threshold keeps {kept} of 100 ordinary pictures; {passed} {total} lie on their side "
+        "of it."
     )
+
+
+def rows_words(judged: Judged, side: int) -> str:
+    """Return "200 of 40 groups (patient), worth about 87 independent ones"; else the number."""
+    n = count((judged.separation.n_in, judged.separation.n_out)[side])
+    groups, weights = judged.groups[side], judged.weights[side]
+    if groups is not None:
+        own = f"{n} of {count(groups.n)} groups ({groups.column})"
+        return f"{own}, worth about {count(round(groups.effective_n))} independent ones"
+    if weights is not None:
+        return f"{n}, worth about {count(round(weights.effective_n))} of equal weight"
+    return n
+
+
+def worth_words(judged: Judged) -> str:
+    """Return what rows that belong together are worth; empty where each stands for itself."""
+    texts = []
+    for groups, n, rows in zip(
+        judged.groups,
+        (judged.separation.n_in, judged.separation.n_out),
+        ("ordinary", "strange"),
+        strict=True,
+    ):
+        if groups is not None:
+            own = f"The {count(n)} {rows} rows of {count(groups.n)} groups ({groups.column})"
+            texts.append(
+                f"{own} are worth about {count(round(groups.effective_n))} independent ones."
+            )
+    return " ".join(texts)
+
+
+def alike_words(judged: Judged) -> str:
+    """Return in plain words what pictures that belong together tell; empty where none do."""
+    texts = [
+        f"The {rows} ones come in {count(groups.n)} groups ({groups.column}) and tell as much as "
+        f"about {count(round(groups.effective_n))} unrelated ones."
+        for rows, groups in zip(("ordinary", "strange"), judged.groups, strict=True)
+        if groups is not None
+    ]
+    if judged.separation.weighted:
+        texts.append("Each picture counts by its weight.")
+    return " ".join(texts)
+
+
+def weight_words(judged: Judged) -> str:
+    """Return which rows count by which column; empty where each counts once."""
+    sides = zip(judged.weights, ("in-distribution rows", "rows of the set"), strict=True)
+    columns = [(weights.column, rows) for weights, rows in sides if weights is not None]
+    if len({column for column, _ in columns}) == 1 and len(columns) == len(judged.weights):
+        return f"rows count by {columns[0][0]}"
+    return "; ".join(f"{rows} count by {column}" for column, rows in columns)
 
 
 def plainly(auroc: Score) -> str:

@@ -12,12 +12,13 @@ from core.figures.numbers import (
     percent,
     points,
     three,
+    weight,
 )
 from core.figures.runs import Mark
 from core.figures.theme import THEMES, Side, Theme, Tone
 
 Cell = str | int | float | bool | None
-Kind = Literal["text", "count", "share", "points", "number"]
+Kind = Literal["text", "count", "weight", "share", "points", "number"]
 Draw = Callable[[Theme], go.Figure]
 
 
@@ -183,6 +184,8 @@ def written(cell: Cell, kind: Kind) -> str:
         return cell
     if kind == "count":
         return count(int(cell))
+    if kind == "weight":
+        return weight(cell)
     if kind == "share":
         return percent(cell)
     if kind == "points":

@@ -96,6 +96,8 @@ def draw(run: cache.Run) -> None:
         for one in sets.shown
     }
     view = _threshold(sets, choice, asked)
+    judged = cache_ood.judged(asked[choice.reference], full=True)
+    notices += study.extent_notices(judged, sets.names[choice.reference].label)
     with top:
         widgets.eyebrow(view.eyebrow, audit.chip(run))
         widgets.sentence(view.sentence)

@@ -121,6 +121,9 @@ def _take(path: Path, name: str, options: ReadOptions) -> None:
     try:
         with st.spinner("Reading the scores"):
             result = sandbox.read(path, name=name, options=options, cancel=cancel)
+            with_columns = _same_columns(result, options)
+            if with_columns != options:
+                result = sandbox.read(path, name=name, options=with_columns, cancel=cancel)
     except OSError as error:  # the temporary folder: full, gone or not ours
         what = f"the file could not be stored or read ({error.strerror})"
         raise LostWorker("LOST_WORKER", what, "free disk space and try again") from error
@@ -134,6 +137,18 @@ def _take(path: Path, name: str, options: ReadOptions) -> None:
     kept, run_id = ood_sets.kept_sets(), str(st.session_state[BESIDE])
     kept[run_id] = (reference, *kept.get(run_id, ()))
     st.session_state["set.set"] = reference
+
+
+def _same_columns(result: ReadResult, options: ReadOptions) -> ReadOptions:
+    """Return the options with the columns that are called as the run's groups and weights are."""
+    run = cache.look_up(str(st.session_state[BESIDE]))
+    rows = cache.predictions(run, run.split)
+    names = {column.name for column in result.inspection.columns}
+    if rows.groups is not None and rows.groups.name in names:
+        options = replace(options, group=rows.groups.name)
+    if rows.weights is not None and rows.weights.name in names:
+        options = replace(options, weight=rows.weights.name)
+    return options
 
 
 def _refuse(path: Path, refused: AuditError) -> None:

@@ -3,6 +3,7 @@
 import html as text_of
 import io
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +12,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.calibrators.temperature import nll_temperature
 from core.library import SAMPLES, Library, Source
+from core.ood import detection
 from core.ood.detection import Separation, auroc, counts_at, threshold_at
 from core.ood.scores import ood_scores
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from pages.ui.state import apart
 from tests.pages.seen import html, opened, table
 
@@ -202,6 +204,43 @@ def test_a_file_of_this_session_stays_out_of_the_link(page, keep):
     assert "inputs of “odd”" in html(test)
     assert test.query_params["sets"] in ("corrupted-fog-5", ["corrupted-fog-5"])
     assert "set" not in test.query_params
+
+
+@pytest.mark.slow
+def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, keep):
+    patients = np.arange(300) // 3
+    own = replace(
+        PARTS["test"],
+        groups=Groups.of("patient", patients.astype(str)),
+        weights=Weights.of("films", 1.0 + patients % 3),
+    )
+    test = page(run=keep(test=own))
+    part, who, films = strange(9, n=150), np.arange(150) // 5, 1.0 + np.arange(150) % 2
+    lines = [",".join(("a", "b", "c", "d", "patient", "films"))]
+    lines += [
+        ",".join((*map(repr, z), f"q{p}", repr(w)))
+        for z, p, w in zip(part.scores.tolist(), who.tolist(), films.tolist(), strict=True)
+    ]
+    (uploader,) = test.file_uploader
+    uploader.set_value(("odd.csv", "\n".join(lines).encode(), "text/csv")).run()
+    assert not test.exception
+    assert not test.error
+    scores = (ood_scores(one, "entropy") for one in (own, part))
+    found = Separation.of(*scores, (patients, who), (own.weights.of_row, films))
+    counts = counts_at(found, threshold_at(found, 0.05))
+    assert f"AUROC {auroc(found):.3f} (" in html(test)
+    rows = table(test, "What the threshold does")
+    assert f">{counts.flagged_out:.0f}<" in rows
+    assert f">{films.sum():.0f}<" in rows
+    assert "rows count by films" in html(test)
+    worth = [round(number) for number in detection.worth(found)]
+    assert (
+        f"The 300 ordinary rows of 100 groups (patient) are worth about {worth[0]} independent "
+        f"ones. The 150 strange rows of 30 groups (patient) are worth about {worth[1]} independent "
+        "ones." in text_of.unescape(html(test))
+    )
+    notices = [one.value for one in test.markdown if "`WEIGHTED`" in one.value]
+    assert len(notices) == 2
 
 
 @pytest.mark.slow

@@ -12,6 +12,11 @@ T = "\u202f"
     [
         (n.count(9083), f"9{T}083"),
         (n.count(1234567), f"1{T}234{T}567"),
+        (n.weight(12), "12"),
+        (n.weight(1234.53), f"1{T}234.5"),
+        (n.weight(199.9999999), "200"),
+        (n.weight(0.01), "under 0.1"),
+        (n.weight(0.0), "0"),
         (n.percent(0.97614), f"97.6{T}%"),
         (n.percent(0.9998), f"99.98{T}%"),  # one decimal would print 100.0
         (n.percent(0.0003), f"0.03{T}%"),

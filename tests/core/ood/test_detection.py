@@ -202,10 +202,14 @@ def test_a_threshold_is_the_lowest_with_so_few_false_alarms(inside, outside, sha
 
 
 def test_needed_rows_are_free_of_rounding():
-    assert detection.rows_needed(20, 0.95) == 19
-    assert detection.rows_needed(21, 0.95) == 20
-    assert detection.rows_needed(150, 1 - 0.18) == 123  # 150 * 0.82 is a little more
-    assert detection.rows_needed(10**9, 0.95) == 950_000_000
+    for n, share, rows in (
+        (20, 0.95, 19),
+        (21, 0.95, 20),
+        (11, 0.95, 11),
+        (150, 1 - 0.18, 123),  # 150 * 0.82 is a little more
+        (10**9, 0.95, 950_000_000),
+    ):
+        assert rows - 1 < detection.needed(np.asarray(n), share) <= rows
 
 
 def test_empty_sides_and_nan_are_refused():

@@ -1,20 +1,34 @@
 """What pages and reports say of rows that belong together."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
 
 from core.configs import AuditConfig
+from core.datasets.shifts import OutsideSet
+from core.figures.numbers import percent
+from core.figures.runs import marks
 from core.metrics.comparison import compare, compared
 from core.metrics.ranked import Ranked
 from core.metrics.suite import audit
-from core.ood.study import check
+from core.ood.detection import counts_at, threshold_at
+from core.ood.scores import ood_scores
+from core.ood.study import judge, shift
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.compare_json import compare_json, compare_lines
-from core.views import clinic_study, clinic_words
+from core.reports.table import csv_text
+from core.views import clinic_study, clinic_words, ood_table
 from core.views.clinic_finding import finding_view
 from core.views.clinic_findings import findings_view
 from core.views.clinic_plain import plain_view as plain_finding
 from core.views.compare import Named, compare_view, drawn_words
+from core.views.ood import Shown, ood_view
+from core.views.ood_plain import plain_view as plain_ood
+from core.views.ood_shifts import shift_view
+from core.views.ood_table import Line
+from core.views.ood_words import set_name
 from core.views.plain import certainty_groups, plain_view
 from core.views.sentences import verdict_sentence
 
@@ -161,13 +175,88 @@ def test_findings_of_many_films_but_few_patients_say_what_these_are_worth(clinic
     assert "orth" not in view.legend + view.small[0].note
 
 
-def test_a_pair_of_sets_says_which_are_drawn_as_groups_and_that_weights_count_nothing():
-    weights = Weights.of("w", np.arange(120.0))
-    inside, outside = films(0, weights=weights), films(1, grouped=False, labelled=False)
-    texts = {note.code: note.text for note in check(inside, outside, "noise")}
-    assert texts["GROUPED"] == (
-        "120 in-distribution rows of 30 groups by patient; intervals draw whole groups"
+def strange_films(weights=None, *, plain=False):
+    """The page's view of films of patients beside weighted ones that are told from them."""
+    judged = judge(films(0), films(1, grouped=False, labelled=False, weights=weights), "entropy")
+    name = set_name("noise")
+    shown = Shown("noise", marks(["noise"])[0], judged)
+    named = Named("id", "a run", "test", "abcdef0123456789")
+    return judged, ood_view(named, name, shown, [shown], 0.05, "scores as read", plain=plain), shown
+
+
+def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
+    judged, view, shown = strange_films()
+    worth = round(judged.groups[0].effective_n)
+    assert 1 < worth <= 120
+    assert view.sentence.second.endswith(
+        f" The 120 ordinary rows of 30 groups (patient) are worth about {worth} independent ones."
     )
-    assert "WEIGHTS_UNUSED" in texts
-    plain = check(films(0, grouped=False), outside, "noise")
-    assert not {note.code for note in plain} & {"GROUPED", "WEIGHTS_UNUSED"}
+    assert (
+        f"n = 120 of 30 groups (patient), worth about {worth} independent ones, against noise, "
+        "n = 120;" in view.caption
+    )
+    assert "weight" not in view.caption + view.reading
+    first, second = csv.DictReader(io.StringIO(csv_text(view.counts_table)))
+    assert (first["rows"], first["group_column"], first["groups"]) == ("120", "patient", "30")
+    assert float(first["effective_n"]) == judged.groups[0].effective_n
+    assert (second["groups"], second["effective_n"]) == ("", "120.0")
+    assert "worth" not in strange_films(plain=True)[1].sentence.second
+    limits = plain_ood(set_name("noise"), shown, 0.05).limits
+    assert (
+        "The ordinary ones come in 30 groups (patient) and tell as much as about "
+        f"{worth} unrelated ones." in limits
+    )
+
+
+def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
+    weights = Weights.of("films", 0.5 + np.arange(120) % 3)
+    judged, view, shown = strange_films(weights)
+    counts = counts_at(judged.separation, threshold_at(judged.separation, 0.05))
+    flagged = weights.of_row[ood_scores(films(1, labelled=False), "entropy") > counts.threshold]
+    assert counts.flagged_out == pytest.approx(flagged.sum(), rel=1e-12)
+    assert view.counts[1].cells[0].value == f"{flagged.sum():.1f}"
+    assert view.counts[1].cells[2].value == "120"
+    assert (
+        f"by weight {percent(counts.missed)} of the strange ones lie on their side of it."
+        in view.sentence.second
+    )
+    assert view.reading.endswith(" times in 100. Counts are sums of weights, not of rows.")
+    assert "noise, n = 120, worth about 93 of equal weight; rows of the set count by films;" in (
+        view.caption
+    )
+    bins = view.density.table.rows
+    assert sum(row[2] for row in bins) == 120
+    assert sum(row[3] for row in bins) == pytest.approx(120.0, rel=1e-9)
+    assert isinstance(bins[0][2], int)
+    assert "rows by weight" in view.density.figure("light").to_json()
+    first, second = csv.DictReader(io.StringIO(csv_text(view.counts_table)))
+    assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
+    assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")
+    assert "Each picture counts by its weight." in plain_ood(set_name("noise"), shown, 0.05).limits
+
+
+def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independent():
+    judged, _, shown = strange_films()
+    line = Line("a run", shown.mark, set_name("noise"), None, judged.numbers, {})
+    (row,) = (
+        row
+        for row in csv.DictReader(io.StringIO(csv_text(ood_table.table([line]))))
+        if row["score"] == "auroc"
+    )
+    assert float(row["effective_in"]) == judged.groups[0].effective_n
+    assert float(row["effective_out"]) == 120.0
+    alone = judge(films(0, grouped=False), films(1, grouped=False, labelled=False), "entropy")
+    bare = Line("a run", shown.mark, set_name("noise"), None, alone.numbers, {})
+    assert "effective_in" not in csv_text(ood_table.table([bare]))
+
+
+def test_maps_of_corruptions_say_that_images_are_weighted():
+    weights = Weights.of("films", 0.5 + np.arange(120) % 3)
+    found = {
+        OutsideSet("corrupted", corruption="fog", severity=5): shift(
+            films(0), films(1, weights=weights), "entropy"
+        )
+    }
+    named = Named("id", "a run", "test", "abcdef0123456789")
+    caption = shift_view(named, "corrupted", found, "entropy, scores as read").caption
+    assert "most to least harmful; images count by films; entropy" in caption
