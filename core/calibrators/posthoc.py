@@ -99,7 +99,11 @@ class Judged:
 
 
 def provenance(parts: Parts) -> dict[str, Json]:
-    """Return which rows were fitted on, as plain JSON: enough to draw the same cut again."""
+    """Return which rows were fitted on, as plain JSON: enough to draw the same cut again.
+
+    `weights` names the column that says how many rows each stands for; it is there only where the
+    rows have weights.
+    """
     cut_as = None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]}
     weights = {} if parts.fit.weights is None else {"weights": parts.fit.weights.name}
     return {

@@ -285,16 +285,17 @@ def test_spline_of_heavy_rows_does_not_repeat_them():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("seed", [10, 24])
+@pytest.mark.parametrize("seed", [24, 35])
 def test_rows_that_the_adaptive_error_leaves_out_count_by_weight(seed):
-    """Equal rows with the lowest confidence lie in no bin; here few rows stand for many."""
+    """Equal rows with the lowest confidence lie in no bin; here two rows stand for many."""
     rng = np.random.default_rng(seed)
-    logits, labels = drawn(60, 3, seed=seed)
-    equal = rng.integers(25, 40)
-    logits[:equal] = np.array([0.3, 0.0, -1.0]) * rng.uniform(0.2, 2.0)
-    labels = np.where(rng.random(60) < 0.7, logits.argmax(axis=1), labels)
-    rows, weights = np.unique(np.column_stack([logits, labels]), axis=0, return_counts=True)
-    margins = Margins.of(rows[:, :3], rows[:, 3].astype(int), weights.astype(float))
+    logits, labels = drawn(40, 3, seed=seed)
+    logits[:2] = np.array([0.3, 0.0, -1.0]) * rng.uniform(0.2, 2.0)
+    labels = np.where(rng.random(40) < 0.7, logits.argmax(axis=1), labels)
+    labels[:2] = 0, 1
+    weights = np.ones(40)
+    weights[:2] = rng.integers(8, 30, 2)
+    margins = Margins.of(logits, labels, weights)
     values = scan(margins, "ada_ece", (0.0,), FINE_GRID)[0]
     found = best_on_grid(margins, "ada_ece", (0.0,), FINE_GRID)
     assert found.value == pytest.approx(values.min(), rel=1e-9)
