@@ -3,7 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax
 from core.calibrators.criteria import check_choice, objective_of
+from core.calibrators.weighing import counted
 from core.errors import AuditError, Refused
 from core.predictions import Task
 
@@ -126,7 +127,9 @@ class Calibrator(ABC):
         for name, allowed in self.choices.items():
             check_choice(name, getattr(self, name), allowed)
 
-    def fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Self:
+    def fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None = None
+    ) -> Self:
         """Fit on rows with known answers; the input is not changed.
 
         Parameters
@@ -135,17 +138,22 @@ class Calibrator(ABC):
             The latter is the logit of class 1 of two.
         labels : (N,) array of int
             In 0..K-1; classes may be missing.
+        weights : (N,) float64, optional
+            How many rows each stands for: weight 2 is the row twice, a row of weight 0 is absent.
+            Those that are not whole are scaled to sum to the number of rows above 0.
 
         Raises
         ------
         Refused
-            FIT: fewer than 10 rows, or a single class; NONFINITE, LENGTH_MISMATCH, LABEL_RANGE.
+            FIT: fewer than 10 rows, or a single class; NONFINITE, LENGTH_MISMATCH, LABEL_RANGE,
+            WEIGHTS.
         """
         start = time.perf_counter()
-        z = as_columns(logits)
-        y = checked_labels(labels, z)
-        found = self._fit(z, y)
-        self.report_ = self._reported(found, z, y, start)
+        rows, answers, w = counted(logits, labels, weights)
+        z = as_columns(rows)
+        y = checked_labels(answers, z)
+        found = self._fit(z, y, w)
+        self.report_ = self._reported(self._measured(found, z, y, w), start)
         return self
 
     def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -201,8 +209,8 @@ class Calibrator(ABC):
         return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
 
     @abstractmethod
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
-        """Set the stored parameters from checked rows."""
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+        """Set the stored parameters from checked rows; every mean over them is by weight."""
 
     @abstractmethod
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -248,14 +256,21 @@ class Calibrator(ABC):
                 "apply it to scores of the same model",
             )
 
-    def _reported(
-        self, found: Found, z: npt.NDArray[np.floating], y: Int, start: float
-    ) -> FitReport:
+    def _measured(
+        self, found: Found, z: npt.NDArray[np.floating], y: Int, weights: Float | None
+    ) -> Found:
+        """Return the same with the objective measured where the fit left it out."""
         before, after = found.before, found.after
         if before is None:
-            before = objective_of(log_softmax(z), y, found.objective)
+            before = objective_of(log_softmax(z), y, found.objective, weights)
         if after is None:
-            after = objective_of(self.predict_log_proba(z), y, found.objective)
+            after = objective_of(self.predict_log_proba(z), y, found.objective, weights)
+        return replace(found, before=before, after=after)
+
+    def _reported(self, found: Found, start: float) -> FitReport:
+        before, after = found.before, found.after
+        assert before is not None
+        assert after is not None
         worse = after > before + 1e-12
         parts = [found.message] if found.message else []
         if found.at_bound:

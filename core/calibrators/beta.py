@@ -8,6 +8,7 @@ from core.arrays import Bool, Float, log_sigmoid, sigmoid
 from core.calibrators.base import Found
 from core.calibrators.descent import descend
 from core.calibrators.one_vs_rest import Columns, OneVsRest
+from core.calibrators.weighing import mean, total_of, weighed
 
 LARGEST = 100.0  # of every coefficient
 BOUNDS = ((0.0, LARGEST), (0.0, LARGEST), (-LARGEST, LARGEST))
@@ -31,12 +32,12 @@ class Beta(OneVsRest):
     source = "Kull et al. 2017"
     stored = {"a": 1, "b": 1, "c": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
+    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
         found = np.tile(IDENTITY, (len(present), 1))
         messages = set()
         for row, p, u, y in zip(found, *columns.logs, present, strict=True):
             if 0 < np.count_nonzero(y) < y.size:
-                row[:], message = _coefficients(p, u, y)
+                row[:], message = _coefficients(p, u, y, weights)
                 messages.add(message)
         self.a_, self.b_, self.c_ = found.T.copy()
         low, high = np.array(BOUNDS).T
@@ -61,15 +62,18 @@ class Beta(OneVsRest):
         return int(self.a_.size)
 
 
-def _coefficients(log_p: Float, log_u: Float, present: Bool) -> tuple[Float, str]:
+def _coefficients(
+    log_p: Float, log_u: Float, present: Bool, weights: Float | None
+) -> tuple[Float, str]:
     """Return a, b, c of one class, and what to say of the search."""
     features = np.stack([log_p, -log_u, np.ones_like(log_p)])
     sign = np.where(present, 1.0, -1.0)
+    total = total_of(sign.size, weights)
 
     def objective(x: Float) -> tuple[float, Float]:
         margin = sign * (x @ features)
         slope = -sign * sigmoid(-margin)
-        return -float(log_sigmoid(margin).mean()), features @ slope / sign.size
+        return -mean(log_sigmoid(margin), weights), features @ weighed(slope, weights) / total
 
     found, _, message = descend(objective, np.array(IDENTITY), steps=STEPS, bounds=BOUNDS)
     return found, message

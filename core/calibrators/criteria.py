@@ -6,6 +6,7 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.calibrators.margins import Margins
+from core.calibrators.weighing import mean
 from core.errors import UsageError
 from core.metrics.ranked import Ranked
 from core.metrics.top_label import ada_ece, ece, ece_em
@@ -35,13 +36,13 @@ def scores(margins: Margins, objective: str, temperature: float, gammas: Sequenc
 
 def calibration_error(confidence: Float, margins: Margins, objective: str) -> float:
     """Return ece, ece_em or ada_ece, 15 bins, of the winner's confidence."""
-    return ERRORS[objective](Ranked.of(Outcomes(confidence, margins.correct)))
+    return ERRORS[objective](margins.ranked(confidence))
 
 
-def objective_of(log_p: Float, labels: Int, objective: str) -> float:
+def objective_of(log_p: Float, labels: Int, objective: str, weights: Float | None = None) -> float:
     """Return the objective of log-probabilities, (N, K), against labels; may be inf."""
     if objective == "nll":
-        return float(0.0 - log_p[np.arange(labels.size), labels].mean())  # 0.0 - 0.0 is not -0.0
+        return 0.0 - mean(log_p[np.arange(labels.size), labels], weights)  # 0.0 - 0.0 is not -0.0
     winner = log_p.argmax(axis=1)
     confidence = np.minimum(np.exp(log_p[np.arange(labels.size), winner]), 1.0)
-    return ERRORS[objective](Ranked.of(Outcomes(confidence, winner == labels)))
+    return ERRORS[objective](Ranked.of(Outcomes(confidence, winner == labels, weights=weights)))

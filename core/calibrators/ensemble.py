@@ -12,6 +12,7 @@ from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import Calibrator, Found
 from core.calibrators.search import zoom
 from core.calibrators.temperature import TEMPERATURES, at_end, lies_within, nll_temperature
+from core.calibrators.weighing import mean, total_of
 
 BRIER_TEMPERATURES = (0.05, 5.0)  # range of the released code, which always fits Brier
 COARSE = 41
@@ -42,17 +43,17 @@ class Ensemble(Calibrator):
     stored = {"temperature": 0, "weights": 1}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": ("nll", "brier")}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
         if self.objective == "nll":
-            self.temperature_, before, _ = nll_temperature(logits, labels)
+            self.temperature_, before, _ = nll_temperature(logits, labels, weights)
             bounds = TEMPERATURES
             parts = self._parts(logits)[:, np.arange(labels.size), labels]
-            self.weights_, after = _nll_weights(parts)
+            self.weights_, after = _nll_weights(parts, weights)
         else:
-            self.temperature_ = _brier_temperature(logits, labels)
+            self.temperature_ = _brier_temperature(logits, labels, weights)
             bounds = BRIER_TEMPERATURES
-            before = _brier(log_softmax(logits), labels)
-            self.weights_, after = _brier_weights(np.exp(self._parts(logits)), labels)
+            before = _brier(log_softmax(logits), labels, weights)
+            self.weights_, after = _brier_weights(np.exp(self._parts(logits)), labels, weights)
         return Found(self.objective, before, after, at_end(self.temperature_, bounds))
 
     def _parts(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -71,22 +72,23 @@ class Ensemble(Calibrator):
         return bool(sums and lies_within(self.temperature_, TEMPERATURES))
 
 
-def _nll_weights(log_parts: Float) -> tuple[Float, float]:
+def _nll_weights(log_parts: Float, of_rows: Float | None) -> tuple[Float, float]:
     """Return the weights that minimise the NLL of the true class's parts, (3, N)."""
 
     def objective(weights: Float) -> tuple[float, Float]:
         log_mix = logsumexp(log_parts, axis=0, b=np.maximum(weights, 1e-300)[:, None])
         ratio = np.exp(np.minimum(log_parts - log_mix, LOG_LARGE))
-        return -float(log_mix.mean()), -ratio.mean(axis=1)
+        return -mean(log_mix, of_rows), -np.average(ratio, axis=1, weights=of_rows)
 
     return _on_simplex(objective)
 
 
-def _brier_weights(parts: Float, labels: Int) -> tuple[Float, float]:
+def _brier_weights(parts: Float, labels: Int, of_rows: Float | None) -> tuple[Float, float]:
     """Return the weights that minimise the Brier score of parts, (3, N, K)."""
     n = labels.size
-    gram = np.einsum("ink,jnk->ij", parts, parts) / n
-    hit = parts[:, np.arange(n), labels].mean(axis=1)
+    own = parts if of_rows is None else parts * of_rows[:, None]
+    gram = np.einsum("ink,jnk->ij", own, parts) / total_of(n, of_rows)
+    hit = np.average(parts[:, np.arange(n), labels], axis=1, weights=of_rows)
 
     def objective(weights: Float) -> tuple[float, Float]:
         value = weights @ gram @ weights - 2.0 * weights @ hit + 1.0
@@ -113,18 +115,22 @@ def _on_simplex(objective: Callable[[Float], tuple[float, Float]]) -> tuple[Floa
     return choices[best], values[best]
 
 
-def _brier(log_p: Float, labels: Int) -> float:
+def _brier(log_p: Float, labels: Int, of_rows: Float | None) -> float:
     """Return the mean over rows of the sum over classes of (p - onehot)^2."""
     p = np.exp(log_p)
-    return float(((p * p).sum(axis=1) - 2.0 * p[np.arange(labels.size), labels] + 1.0).mean())
+    rows = (p * p).sum(axis=1) - 2.0 * p[np.arange(labels.size), labels] + 1.0
+    return mean(rows, of_rows)
 
 
-def _brier_temperature(logits: npt.NDArray[np.floating], labels: Int) -> float:
+def _brier_temperature(
+    logits: npt.NDArray[np.floating], labels: Int, of_rows: Float | None
+) -> float:
     """Return the temperature with the smallest Brier score."""
 
     def values(log_temperatures: Float) -> Float:
         wide = logits.astype(np.float64)
-        return np.array([_brier(log_softmax(wide / t), labels) for t in np.exp(log_temperatures)])
+        scaled = (log_softmax(wide / t) for t in np.exp(log_temperatures))
+        return np.array([_brier(log_p, labels, of_rows) for log_p in scaled])
 
     low, high = np.log(BRIER_TEMPERATURES)
     coarse = np.linspace(low, high, COARSE)

@@ -56,8 +56,8 @@ class FocalMap(Calibrator):
     stored = {"gamma": 0}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": OBJECTIVES}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
-        margins = Margins.of(logits, labels)
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+        margins = Margins.of(logits, labels, weights)
 
         def value(gammas: Float) -> Float:
             return scores(margins, self.objective, 1.0, gammas.tolist())
@@ -125,8 +125,8 @@ class FocalTemperature(Calibrator):
         self.search = OTHER_NAMES.get(self.search, self.search)
         super().__post_init__()
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
-        margins = Margins.of(logits, labels)
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+        margins = Margins.of(logits, labels, weights)
         best, gammas, temperatures = self._search(margins, logits, labels)
         self.gamma_, self.temperature_ = best.gamma, best.temperature
         before = float(scores(margins, self.objective, 1.0, [0.0])[0])
@@ -151,7 +151,7 @@ class FocalTemperature(Calibrator):
         """Take the better of the grids and temperature scaling, and walk downhill from there."""
         on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, BOTH_GRIDS)
         if self.objective == "nll":
-            temperature, _, after = nll_temperature(logits, labels)
+            temperature, _, after = nll_temperature(logits, labels, margins.weights)
             plain = Point(after, 0.0, temperature)
         else:
             plain = best_temperature(margins, self.objective, "exact")

@@ -7,6 +7,7 @@ import numpy as np
 from core.arrays import Bool, Float
 from core.calibrators.base import Found
 from core.calibrators.one_vs_rest import Columns, OneVsRest
+from core.calibrators.weighing import weighed
 from core.defaults import MAX_BINS, N_BINS
 from core.errors import UsageError
 from core.metrics.binning import bin_index, equal_width_edges
@@ -41,17 +42,17 @@ class Histogram(OneVsRest):
                 "SETTING", f"bins is {self.n_bins}", f"give a whole number from 1 to {MAX_BINS}"
             )
 
-    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
+    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
         edges = equal_width_edges(self.n_bins)
         middle = (edges[1:] + edges[:-1]) / 2.0
         self.frequencies_ = np.empty((len(columns.p), self.n_bins))
         empty = 0
         for row, p, y in zip(self.frequencies_, columns.p, present, strict=True):
             index = bin_index(p, edges)
-            count = np.bincount(index, minlength=self.n_bins)
-            hits = np.bincount(index, y, minlength=self.n_bins)
+            count = np.bincount(index, weights, self.n_bins)
+            hits = np.bincount(index, weighed(y, weights), self.n_bins)
             empty += int(np.count_nonzero(count == 0))
-            row[:] = np.where(count > 0, hits / np.maximum(count, 1), middle)
+            row[:] = np.where(count > 0, hits / np.where(count > 0, count, 1), middle)
         return Found(message=f"{empty} empty bins keep their middle" if empty else "")
 
     def _map_columns(self, columns: Columns) -> Float:

@@ -10,6 +10,7 @@ from scipy.optimize import isotonic_regression
 from core.arrays import Bool, Float, Int, softmax
 from core.calibrators.base import Calibrator, Found
 from core.calibrators.one_vs_rest import Columns, OneVsRest
+from core.calibrators.weighing import weighed
 
 TILT = 1e-9  # of p, added as in the released code: keeps the order on flat pieces, and no zeros
 RESOLUTION = 1e-15
@@ -29,8 +30,8 @@ class Isotonic(OneVsRest):
     source = "Zadrozny and Elkan 2002"
     stored = {"x": 1, "y": 1, "sizes": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
-        knots = [rising_knots(p, y) for p, y in zip(columns.p, present, strict=True)]
+    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
+        knots = [rising_knots(p, y, weights) for p, y in zip(columns.p, present, strict=True)]
         self.x_ = np.concatenate([x for x, _ in knots])
         self.y_ = np.concatenate([y for _, y in knots])
         self.sizes_ = np.array([float(x.size) for x, _ in knots])
@@ -69,10 +70,11 @@ class IsotonicOrdered(Calibrator):
     source = "Zhang et al. 2020 (Mix-n-Match, IRM); their code does not divide by the sums"
     stored = {"x": 1, "y": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
         p = softmax(logits)
         present = labels[:, None] == np.arange(logits.shape[1])
-        self.x_, self.y_ = rising_knots(p.ravel(), present.ravel())
+        of_cells = None if weights is None else np.repeat(weights, p.shape[1])
+        self.x_, self.y_ = rising_knots(p.ravel(), present.ravel(), of_cells)
         return Found()
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -85,7 +87,7 @@ class IsotonicOrdered(Calibrator):
         return self.x_.size == self.y_.size and _rises(self.x_, self.y_)
 
 
-def rising_knots(x: Float, present: Bool) -> tuple[Float, Float]:
+def rising_knots(x: Float, present: Bool, weights: Float | None = None) -> tuple[Float, Float]:
     """Return the knots of the least-squares rising map of x, as scikit-learn keeps them.
 
     Parameters
@@ -94,6 +96,8 @@ def rising_knots(x: Float, present: Bool) -> tuple[Float, Float]:
         Values that `places_of` cannot tell apart share one knot.
     present : (N,) bool
         What is averaged.
+    weights : (N,) float64, optional
+        How many values each stands for.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def rising_knots(x: Float, present: Bool) -> tuple[Float, Float]:
         Both ends of each flat piece.
     """
     places, index = places_of(x)
-    count, hits = np.bincount(index), np.bincount(index, present)
+    count, hits = np.bincount(index, weights), np.bincount(index, weighed(present, weights))
     starts = isotonic_regression(hits / count, weights=count).blocks
     # Divided once from whole numbers: classes with the same frequency tie to the last bit.
     y = np.add.reduceat(hits, starts[:-1]) / np.add.reduceat(count, starts[:-1])

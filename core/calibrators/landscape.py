@@ -10,6 +10,7 @@ from core.calibrators.base import as_columns, checked_labels
 from core.calibrators.criteria import OBJECTIVES, check_choice
 from core.calibrators.margins import Margins
 from core.calibrators.search import Point, best_of_each, scan
+from core.calibrators.weighing import counted
 from core.errors import UsageError
 
 GAMMAS = tuple(k / 4 for k in range(-3, 21))  # -0.75 .. 5
@@ -58,6 +59,7 @@ def landscape(
     logits: npt.NDArray[np.floating],
     labels: Int,
     *,
+    weights: Float | None = None,
     objective: str = "nll",
     gammas: tuple[float, ...] = GAMMAS,
     temperatures: tuple[float, ...] = TEMPERATURES,
@@ -70,6 +72,8 @@ def landscape(
         Of the split that calibrators are fitted on.
     labels : (N,) array of int
         In 0..K-1.
+    weights : (N,) float64, optional
+        How many rows each stands for, as for a fit.
     objective : str
         nll, or the winner's ece, ece_em or ada_ece with 15 bins.
     gammas, temperatures : tuples of float
@@ -82,8 +86,7 @@ def landscape(
     """
     check_choice("objective", objective, OBJECTIVES)
     _check_points(gammas, temperatures)
-    z = as_columns(logits)
-    margins = Margins.of(z, checked_labels(labels, z))
+    margins = _margins(logits, labels, weights)
     values = scan(margins, objective, gammas, temperatures)
     return Landscape(objective, np.array(gammas), np.array(temperatures), values)
 
@@ -92,6 +95,7 @@ def temperature_curve(
     logits: npt.NDArray[np.floating],
     labels: Int,
     *,
+    weights: Float | None = None,
     objective: str = "nll",
     gammas: tuple[float, ...] = GAMMAS,
 ) -> Float:
@@ -101,10 +105,15 @@ def temperature_curve(
     """
     check_choice("objective", objective, OBJECTIVES)
     _check_points(gammas, TRACE)
-    z = as_columns(logits)
-    margins = Margins.of(z, checked_labels(labels, z))
+    margins = _margins(logits, labels, weights)
     found = best_of_each(margins, objective, gammas, TRACE)
     return np.array([point.temperature for point in found])
+
+
+def _margins(logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Margins:
+    rows, answers, of_rows = counted(logits, labels, weights)
+    z = as_columns(rows)
+    return Margins.of(z, checked_labels(answers, z), of_rows)
 
 
 def _check_points(gammas: tuple[float, ...], temperatures: tuple[float, ...]) -> None:

@@ -13,6 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int
+from core.calibrators.weighing import mean, total_of, weighed
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
 
 BLOCK_CELLS = 2**15  # float64 values of one array worked on at a time: stays in cache
 TINY = 1e-300
@@ -33,14 +36,19 @@ class Margins:
         Logit of the true class minus the winner's; NaN where the winner is the true class.
     correct : (N,) bool
         The winner (lowest index on ties) is the true class.
+    weights : (N,) float64, optional
+        How many rows each stands for, above 0.
     """
 
     blocks: tuple[Float, ...]
     truth: tuple[Float, ...]
     correct: Bool
+    weights: Float | None = None
 
     @classmethod
-    def of(cls, logits: npt.NDArray[np.floating], labels: Int) -> Self:
+    def of(
+        cls, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None = None
+    ) -> Self:
         """Take the winner out of finite logits, (N, K), with labels, (N,) in 0..K-1."""
         n, n_classes = logits.shape
         winner = logits.argmax(axis=1)
@@ -56,7 +64,7 @@ class Margins:
             block[at, winner[part]] = np.inf  # sorted to the end
             block.sort(axis=1)
             blocks.append(np.ascontiguousarray(block[:, :-1].T))
-        return cls(tuple(blocks), tuple(truth), winner == labels)
+        return cls(tuple(blocks), tuple(truth), winner == labels, weights)
 
     @property
     def n(self) -> int:
@@ -66,7 +74,11 @@ class Margins:
     @property
     def accuracy(self) -> float:
         """Share of rows whose winner is the true class."""
-        return float(self.correct.mean())
+        return mean(self.correct, self.weights)
+
+    def ranked(self, confidence: Float) -> Ranked:
+        """Return the winners with some confidence, (N,), as what errors are computed from."""
+        return Ranked.of(Outcomes(confidence, self.correct, weights=self.weights))
 
     def confidences(self, temperature: float, gammas: Sequence[float]) -> Float:
         """Return the winner's probability after temperature, then the focal map.
@@ -94,15 +106,20 @@ class Margins:
 
     def nll(self, temperature: float, gammas: Sequence[float]) -> Float:
         """Return the mean negative log-likelihood for each gamma, (G,) float64."""
-        total = np.zeros(len(gammas))
+        total, start = np.zeros(len(gammas)), 0
         for block, truth in zip(self.blocks, self.truth, strict=True):
             part = _Tempered.of(block, temperature)
             wrong = np.flatnonzero(~np.isnan(truth))
             log_e = truth[wrong] / temperature
+            own = of_wrong = None
+            if self.weights is not None:
+                own = self.weights[start : start + part.n]
+                of_wrong = own[wrong]
             for k, gamma in enumerate(gammas):
-                total[k] += np.log1p(part.odds(gamma)).sum()
-                total[k] -= part.log_ratio(gamma, log_e, wrong).sum()
-        return total / self.n
+                total[k] += weighed(np.log1p(part.odds(gamma)), own).sum()
+                total[k] -= weighed(part.log_ratio(gamma, log_e, wrong), of_wrong).sum()
+            start += part.n
+        return total / total_of(self.n, self.weights)
 
 
 @dataclass(frozen=True)

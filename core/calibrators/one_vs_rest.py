@@ -53,7 +53,7 @@ class OneVsRest(Calibrator):
     improves_nll = False
 
     @abstractmethod
-    def _fit_columns(self, columns: Columns, present: Bool) -> Found:
+    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
         """Fit a map for each column to where its class occurs, (C, N)."""
 
     @abstractmethod
@@ -69,9 +69,9 @@ class OneVsRest(Calibrator):
     def _maps_are_sound(self) -> bool:
         """Whether restored maps are such as a fit leaves."""
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
         columns = Columns(logits)
-        return self._fit_columns(columns, labels == columns.classes[:, None])
+        return self._fit_columns(columns, labels == columns.classes[:, None], weights)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         p = self._map_columns(Columns(logits))

@@ -41,13 +41,15 @@ class PerLabel:
         self.label = f"{make().label}, label by label"
         self.members_: tuple[Calibrator | None, ...] = ()
 
-    def fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Self:
-        """Fit on logits, (N, L), and 0/1 labels, (N, L).
+    def fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None = None
+    ) -> Self:
+        """Fit on logits, (N, L), and 0/1 labels, (N, L); weights, (N,), as of a calibrator.
 
         Raises
         ------
         Refused
-            FIT, where no label can be fitted; LENGTH_MISMATCH.
+            FIT, where no label can be fitted; LENGTH_MISMATCH, WEIGHTS.
         """
         if logits.ndim != 2 or logits.shape != labels.shape:
             raise Refused(
@@ -60,7 +62,7 @@ class PerLabel:
         reasons: list[str] = []
         for k in range(logits.shape[1]):
             try:
-                members.append(self.make().fit(logits[:, k], labels[:, k]))
+                members.append(self.make().fit(logits[:, k], labels[:, k], weights))
             except Refused as refusal:
                 if refusal.code != "FIT":
                     raise

@@ -99,14 +99,20 @@ class Judged:
 
 
 def provenance(parts: Parts) -> dict[str, Json]:
-    """Return which rows were fitted on, as plain JSON: enough to draw the same cut again."""
+    """Return which rows were fitted on, as plain JSON: enough to draw the same cut again.
+
+    `weights` names the column that says how many rows each stands for; it is there only where the
+    rows have weights.
+    """
     cut_as = None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]}
+    weights = {} if parts.fit.weights is None else {"weights": parts.fit.weights.name}
     return {
         "split": parts.fit_name,
         "scores": str(parts.fit.kind),
         "rows": parts.fit.n,
         "digest": parts.fit.digest,
         "cut": cut_as,
+        **weights,
     }
 
 
@@ -208,7 +214,7 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
     method : str
         A key of `CALIBRATORS`.
     rows : Predictions
-        The part to fit on, with full class scores.
+        The part to fit on, with full class scores; its rows count by weight, where they have one.
     objective, search : str
         As of `core.calibrators.stored.make`.
 
@@ -225,7 +231,7 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
         return Fit(method, None, f"{kind.label} has no form for {rows.task.value} scores")
     calibrator = make(method, rows.task, objective=objective, search=search)
     try:
-        return Fit(method, calibrator.fit(logits, rows.labels))
+        return Fit(method, calibrator.fit(logits, rows.labels, rows.extents.weights))
     except Refused as refusal:
         return Fit(method, None, refusal.what)
 

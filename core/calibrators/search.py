@@ -2,7 +2,7 @@
 
 ECE over any bins is at least |mean confidence - accuracy|, less the rows that no bin holds, and
 the mean confidence falls as the temperature rises. So whole stretches of temperatures cannot
-hold the optimum and are skipped.
+hold the optimum and are skipped. Means and shares are by weight, where rows have weights.
 """
 
 import heapq
@@ -15,8 +15,7 @@ from scipy.optimize import minimize
 from core.arrays import Float
 from core.calibrators.criteria import ERRORS, scores
 from core.calibrators.margins import Margins
-from core.metrics.ranked import Ranked
-from core.predictions import Outcomes
+from core.calibrators.weighing import mean
 
 COARSE = 30  # temperatures tried first
 SLACK = 0.25  # of the fall over a stretch: how far the mean confidence may leave its ends
@@ -131,11 +130,11 @@ class _Grid:
             return
         found = self.margins.confidences(self.temperatures[column], gammas)
         for row, confidence in zip(rows, found, strict=True):
-            self.means[row, column] = confidence.mean()
-            ranked = Ranked.of(Outcomes(confidence, self.margins.correct))
+            self.means[row, column] = mean(confidence, self.margins.weights)
+            ranked = self.margins.ranked(confidence)
             self.values[row, column] = ERRORS[self.objective](ranked)
             if self.objective == "ada_ece":
-                ties = np.diff(ranked.cuts) / ranked.n
+                ties = np.diff(ranked.sum_weights[ranked.cuts]) / ranked.total
                 hottest = column == self.coarse[-1]  # where only equal rows tie
                 self.left_out[row, column] = ties.max() if hottest else ties[0]
 

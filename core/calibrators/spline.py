@@ -6,13 +6,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
-from core.arrays import Bool, Float, Int, log_softmax
+from core.arrays import Bool, Counts, Float, Int, log_softmax
 from core.calibrators.base import Calibrator, Found
 from core.calibrators.focal_map import log_rest
 from core.calibrators.isotonic import places_of
+from core.calibrators.weighing import weighed
 
 N_KNOTS = 6
 MAX_POINTS = 2001  # kept of the map; with more rows, at even ranks
+MAX_STEPS = 1_000_000  # of the fit, beyond one a row: weights may stand for any number of rows
 
 
 @dataclass
@@ -37,12 +39,12 @@ class Spline(Calibrator):
     source = "Gupta et al. 2021"
     stored = {"scores": 1, "recalibrated": 1, "n_classes": 0}  # noqa: RUF012 (typed above)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
         log_p = log_softmax(logits)
         at = _scored(log_p)
         score = np.exp(log_p[np.arange(labels.size), at])
         self.n_classes_ = np.asarray(float(logits.shape[1]))
-        self.scores_, self.recalibrated_ = spline_map(score, labels == at)
+        self.scores_, self.recalibrated_ = spline_map(score, labels == at, weights)
         return Found()
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -76,27 +78,41 @@ def _scored(log_p: Float) -> Int:
     return np.asarray(log_p.argmax(axis=1), dtype=np.int64)
 
 
-def spline_map(score: Float, correct: Bool) -> tuple[Float, Float]:
+def spline_map(score: Float, correct: Bool, weights: Float | None = None) -> tuple[Float, Float]:
     """Return ascending scores and what they become, (M,) each, M <= 2001.
 
-    Equal scores share the mean of their outcomes, so the order of rows does not matter.
+    Equal scores share the mean of their outcomes, so the order of rows does not matter. A score
+    takes as many steps of the curve as it stands for rows, to the nearest whole number.
     """
     places, index = places_of(score)
-    count = np.bincount(index)
-    ordered = np.repeat(places, count)
-    hit = np.repeat(np.bincount(index, correct) / count, count)
-    x = np.linspace(0.0, 1.0, ordered.size)
-    spline = knot_spline(x, np.cumsum(hit - ordered) / ordered.size)
+    count = np.bincount(index, weights)
+    hits = np.bincount(index, weighed(correct, weights))
+    steps = _steps(count, max(score.size, MAX_STEPS))
+    ordered, hit = np.repeat(places, steps), np.repeat(hits / count, steps)
+    size = np.repeat(count / steps, steps)
+    passed = np.cumsum(size) - size
+    x = passed * (1.0 / passed[-1])
+    spline = knot_spline(x, np.cumsum(size * (hit - ordered)) / count.sum(), size)
     new = ordered + spline(x, 1)
-    ends = np.cumsum(count)
-    mean = np.diff(np.concatenate([[0.0], np.cumsum(new)])[np.concatenate([[0], ends])]) / count
+    ends = np.cumsum(steps)
+    mean = np.diff(np.concatenate([[0.0], np.cumsum(new)])[np.concatenate([[0], ends])]) / steps
     keep = np.unique(np.round(np.linspace(0, places.size - 1, MAX_POINTS)).astype(np.int64))
     return places[keep], np.clip(mean[keep], 0.0, 1.0)
 
 
-def knot_spline(x: Float, y: Float) -> CubicSpline:
-    """Return the natural cubic spline on [0, 1] with six even knots, least squares in y."""
+def _steps(count: Counts, most: int) -> Int:
+    """Return how many steps each score takes: at least one, about `most` together."""
+    share = min(1.0, most / count.sum())
+    return np.asarray(np.maximum(np.round(count * share), 1.0), dtype=np.int64)
+
+
+def knot_spline(x: Float, y: Float, size: Float | None = None) -> CubicSpline:
+    """Return the natural cubic spline on [0, 1] with six even knots, least squares in y.
+
+    `size`, (N,), says how much each point counts; without it one.
+    """
     knots = np.linspace(0.0, 1.0, N_KNOTS)
     unit = CubicSpline(knots, np.eye(N_KNOTS), bc_type="natural")
-    values = np.linalg.lstsq(unit(x), y, rcond=None)[0]
+    root = np.ones(1) if size is None else np.sqrt(size)
+    values = np.linalg.lstsq(unit(x) * root[:, None], y * root, rcond=None)[0]
     return CubicSpline(knots, values, bc_type="natural")

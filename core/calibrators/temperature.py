@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from core.calibrators.base import Calibrator, Found
 from core.calibrators.criteria import OBJECTIVES, scores
 from core.calibrators.margins import BLOCK_CELLS, Margins, confidence_of
 from core.calibrators.search import Point, best_on_grid, zoom
+from core.calibrators.weighing import total_of, weighed
 from core.configs import OTHER_NAMES, SEARCHES
 
 TEMPERATURES = (1e-2, 20.0)  # range of every search that is not a grid
@@ -63,11 +65,11 @@ class Temperature(Calibrator):
         self.search = OTHER_NAMES.get(self.search, self.search)
         super().__post_init__()
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
         if self.objective == "nll" and self.search == "exact":
-            self.temperature_, before, after = nll_temperature(logits, labels)
+            self.temperature_, before, after = nll_temperature(logits, labels, weights)
             return Found("nll", before, after, at_end(self.temperature_, TEMPERATURES))
-        margins = Margins.of(logits, labels)
+        margins = Margins.of(logits, labels, weights)
         grid, best = TEMPERATURES, best_temperature(margins, self.objective, self.search)
         if self.search != "exact":
             points = GRIDS[self.search]
@@ -121,7 +123,9 @@ def best_temperature(margins: Margins, objective: str, search: str) -> Point:
     return end if end.value < start.value else start
 
 
-def nll_temperature(logits: npt.NDArray[np.floating], labels: Int) -> tuple[float, float, float]:
+def nll_temperature(
+    logits: npt.NDArray[np.floating], labels: Int, weights: Float | None = None
+) -> tuple[float, float, float]:
     """Return the temperature with the smallest NLL, the NLL at 1 and the NLL there.
 
     Parameters
@@ -130,19 +134,35 @@ def nll_temperature(logits: npt.NDArray[np.floating], labels: Int) -> tuple[floa
         Finite.
     labels : (N,) int64
         In 0..K-1.
+    weights : (N,) float64, optional
+        How many rows each stands for, above 0.
 
     Notes
     -----
     The NLL is convex in b = 1 / T: Newton's steps in b, bisection where one leaves the bracket.
     With many rows the first steps are taken on some of them.
     """
+    rows = _Rows(logits, labels, weights)
     stride = len(labels) // SAMPLE_ROWS
-    start = _newton(logits[::stride], labels[::stride], 1.0).at if stride > 1 else 1.0
+    start = _newton(rows.every(stride), 1.0).at if stride > 1 else 1.0
     if (logits[np.arange(len(labels)), labels] == logits.max(axis=1)).all():
         start = 1.0 / TEMPERATURES[0]  # the slope never turns and Newton's steps would crawl
-    found = _newton(logits, labels, start)
-    before = found.first if start == 1.0 else _derivatives(logits, labels, 1.0)[0]
+    found = _newton(rows, start)
+    before = found.first if start == 1.0 else _derivatives(rows, 1.0)[0]
     return 1.0 / found.at, before, found.value
+
+
+class _Rows(NamedTuple):
+    """What a temperature is fitted on."""
+
+    logits: npt.NDArray[np.floating]
+    labels: Int
+    weights: Float | None
+
+    def every(self, stride: int) -> Self:
+        """Return the first of every few rows."""
+        weights = None if self.weights is None else self.weights[::stride]
+        return type(self)(self.logits[::stride], self.labels[::stride], weights)
 
 
 @dataclass(frozen=True)
@@ -154,13 +174,13 @@ class _Descent:
     first: float
 
 
-def _newton(logits: npt.NDArray[np.floating], labels: Int, start: float) -> _Descent:
+def _newton(rows: _Rows, start: float) -> _Descent:
     """Return the best 1 / T: Newton's steps within a bracket whose ends are tried when needed."""
     low, high = 1.0 / TEMPERATURES[1], 1.0 / TEMPERATURES[0]
     tried_low = tried_high = False
     at, first = start, None
     for _ in range(NEWTON_STEPS):
-        value, slope, curve = _derivatives(logits, labels, at)
+        value, slope, curve = _derivatives(rows, at)
         first = value if first is None else first
         if slope == 0.0 or (slope < 0.0 and at >= high) or (slope > 0.0 and at <= low):
             break
@@ -182,30 +202,30 @@ def _newton(logits: npt.NDArray[np.floating], labels: Int, start: float) -> _Des
     return _Descent(at, value, first)
 
 
-def _derivatives(
-    logits: npt.NDArray[np.floating], labels: Int, inverse: float
-) -> tuple[float, float, float]:
+def _derivatives(rows: _Rows, inverse: float) -> tuple[float, float, float]:
     """Return mean NLL, and its first and second derivative, in b = 1 / T."""
     value = slope = curve = 0.0
-    for gaps, own in _gaps(logits, labels):
+    for gaps, own, weights in _gaps(rows):
         powers = gaps * inverse
         np.exp(powers, out=powers)
         total = powers.sum(axis=0)
         powers *= gaps
         mean = powers.sum(axis=0) / total
         square = np.einsum("ij,ij->j", powers, gaps) / total
-        value += float((np.log(total) - inverse * own).sum())
-        slope += float((mean - own).sum())
-        curve += float((square - mean**2).sum())
-    n = len(labels)
+        value += float(weighed(np.log(total) - inverse * own, weights).sum())
+        slope += float(weighed(mean - own, weights).sum())
+        curve += float(weighed(square - mean**2, weights).sum())
+    n = total_of(len(rows.labels), rows.weights)
     return value / n, slope / n, curve / n
 
 
-def _gaps(logits: npt.NDArray[np.floating], labels: Int) -> Iterator[tuple[Float, Float]]:
-    """Yield class-major blocks of logits minus the winner's, and the true class's."""
+def _gaps(rows: _Rows) -> Iterator[tuple[Float, Float, Float | None]]:
+    """Yield class-major blocks of logits minus the winner's, the true class's, and weights."""
+    logits, labels, weights = rows
     step = max(1, BLOCK_CELLS // logits.shape[1])
     for start in range(0, len(labels), step):
         block = np.ascontiguousarray(logits[start : start + step].T)
         gaps = np.subtract(block, block.max(axis=0), dtype=np.float64)
         own = labels[start : start + step]
-        yield gaps, gaps[own, np.arange(own.size)]
+        of_rows = None if weights is None else weights[start : start + step]
+        yield gaps, gaps[own, np.arange(own.size)], of_rows

@@ -1,14 +1,16 @@
 """Vector, matrix and Dirichlet scaling: linear maps of logits, fitted by NLL; numpy, scipy."""
 
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int, log_softmax
+from core.arrays import Bool, Float, Int, log_softmax
 from core.calibrators.base import SINGLE_ANSWER, Calibrator, Found
 from core.calibrators.criteria import objective_of
 from core.calibrators.descent import descend
+from core.calibrators.weighing import mean, total_of, weighed
 from core.errors import UsageError
 
 PENALTIES = (1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01)  # the first is nearly vector scaling
@@ -40,13 +42,13 @@ class Vector(Calibrator):
     source = "Guo et al. 2017"
     stored = {"weights": 1, "bias": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
         z = logits.astype(np.float64)
         n_classes = z.shape[1]
 
         def objective(x: Float) -> tuple[float, Float]:
-            weights, bias = x[:n_classes], x[n_classes:]
-            value, residual = _nll(z * weights + bias, labels)
+            slopes, bias = x[:n_classes], x[n_classes:]
+            value, residual = _nll(z * slopes + bias, labels, weights)
             return value, np.concatenate([(residual * z).sum(axis=0), residual.sum(axis=0)])
 
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
@@ -103,11 +105,12 @@ class Matrix(Calibrator):
     def _features(self, logits: npt.NDArray[np.floating]) -> Float:
         return logits.astype(np.float64)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int) -> Found:
+    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
         x = self._features(logits)
-        penalty = self.penalty if self.penalty is not None else _choose_penalty(x, labels)
+        rows = _Rows(x, labels, weights)
+        penalty = self.penalty if self.penalty is not None else _choose_penalty(rows)
         start = _identity(x.shape[1])
-        found, message = _fit_affine(x, labels, penalty, start, _steps(x.shape[1]))
+        found, message = _fit_affine(rows, penalty, start, _steps(x.shape[1]))
         self.weights_, self.bias_ = _split(found)
         said = f"penalty {penalty:g}" + (f"; {message}" if message else "")
         return Found(message=said)
@@ -141,13 +144,27 @@ def _steps(n_classes: int) -> int:
     return int(np.clip(STEP_CELLS // n_classes**2, 20, STEPS))
 
 
-def _nll(scores: Float, labels: Int) -> tuple[float, Float]:
+class _Rows(NamedTuple):
+    """What a linear map is fitted on: features, (N, K), labels and weights."""
+
+    x: Float
+    labels: Int
+    weights: Float | None
+
+    def take(self, rows: Bool) -> Self:
+        """Return some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return type(self)(self.x[rows], self.labels[rows], weights)
+
+
+def _nll(scores: Float, labels: Int, weights: Float | None) -> tuple[float, Float]:
     """Return the mean NLL and its gradient by the scores, (N, K)."""
     log_p = log_softmax(scores)
     rows = np.arange(labels.size)
     residual = np.exp(log_p)
     residual[rows, labels] -= 1.0
-    return -float(log_p[rows, labels].mean()), residual / labels.size
+    gradient = weighed(residual.T, weights).T / total_of(labels.size, weights)
+    return -mean(log_p[rows, labels], weights), gradient
 
 
 def _identity(n_classes: int) -> Float:
@@ -161,17 +178,16 @@ def _split(flat: Float) -> tuple[Float, Float]:
     return flat[:-n_classes].reshape(n_classes, n_classes), flat[-n_classes:]
 
 
-def _fit_affine(
-    x: Float, labels: Int, penalty: float, start: Float, steps: int
-) -> tuple[Float, str]:
+def _fit_affine(rows: _Rows, penalty: float, start: Float, steps: int) -> tuple[Float, str]:
     """Return weights and biases in one row, and what to say."""
+    x, labels, of_rows = rows
     n_classes = x.shape[1]
     off = 1.0 - np.eye(n_classes)
     scale = penalty / (n_classes * (n_classes - 1)), penalty / n_classes
 
     def objective(flat: Float) -> tuple[float, Float]:
         weights, bias = _split(flat)
-        value, residual = _nll(x @ weights.T + bias, labels)
+        value, residual = _nll(x @ weights.T + bias, labels, of_rows)
         outside = weights * off
         value += scale[0] * float((outside**2).sum()) + scale[1] * float((bias**2).sum())
         by_weights = residual.T @ x + 2.0 * scale[0] * outside
@@ -182,13 +198,18 @@ def _fit_affine(
     return found, message
 
 
-def _choose_penalty(x: Float, labels: Int) -> float:
+def _folds(n_rows: int) -> Int:
+    """Return the fold of each row: a row is held out whole, whatever its weight."""
+    return np.asarray(np.random.default_rng(FOLD_SEED).permutation(n_rows) % FOLDS)
+
+
+def _choose_penalty(rows: _Rows) -> float:
     """Return the penalty with the smallest held-out NLL."""
-    n, n_classes = x.shape
+    n, n_classes = rows.x.shape
     cells = n * n_classes**2
     if cells > HELD_OUT_CELLS:
         return float(n_classes**2)
-    fold = np.random.default_rng(FOLD_SEED).permutation(n) % FOLDS
+    fold = _folds(n)
     held_out = [fold == k for k in range(FOLDS if cells <= CROSS_CELLS else 1)]
     fits = [_identity(n_classes)] * len(held_out)
     steps = min(FOLD_STEPS, _steps(n_classes))
@@ -196,10 +217,12 @@ def _choose_penalty(x: Float, labels: Int) -> float:
     for penalty in PENALTIES:
         total = 0.0
         for k, out in enumerate(held_out):
-            fits[k], _ = _fit_affine(x[~out], labels[~out], penalty, fits[k], steps)
+            fits[k], _ = _fit_affine(rows.take(~out), penalty, fits[k], steps)
             weights, bias = _split(fits[k])
-            log_p = log_softmax(x[out] @ weights.T + bias)
-            total += objective_of(log_p, labels[out], "nll") * int(out.sum())
+            held = rows.take(out)
+            log_p = log_softmax(held.x @ weights.T + bias)
+            loss = objective_of(log_p, held.labels, "nll", held.weights)
+            total += loss * total_of(len(held.labels), held.weights)
         if total >= best:
             break
         chosen, best = penalty, total

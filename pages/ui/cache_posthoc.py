@@ -124,11 +124,12 @@ def landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
 
 def _landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
     rows = parts(run, where).fit
-    logits, labels = _some(rows, label)
+    logits, labels, weights = _some(rows, label)
     step = 1 if logits.size <= MAP_CELLS else 2
     found = maps.landscape(
         logits,
         labels,
+        weights=weights,
         objective=objective,
         gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
         temperatures=maps.TEMPERATURES[::step],
@@ -150,22 +151,25 @@ def curve(run: cache.Run, where: Where, objective: str, label: int) -> Float:
 
 
 def _curve(run: cache.Run, where: Where, objective: str, label: int) -> Float:
-    logits, labels = _some(parts(run, where).fit, label)
-    return maps.temperature_curve(logits, labels, objective=objective)
+    logits, labels, weights = _some(parts(run, where).fit, label)
+    return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
 
 
 _library_curve = st.cache_resource(max_entries=64, show_spinner=_MAPPING)(_curve)
 _draft_curve = st.cache_resource(scope="session", max_entries=16, show_spinner=_MAPPING)(_curve)
 
 
-def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int]:
-    """Return logits and labels of some rows, drawn at random where there are many."""
-    n = min(rows.n, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
-    at = np.sort(np.random.default_rng(0).permutation(rows.n)[:n])
+def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
+    """Return logits, labels and weights of some rows, drawn at random where many count."""
+    weights = rows.extents.weights
+    there = np.arange(rows.n) if weights is None else np.flatnonzero(weights)
+    n = min(there.size, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
+    at = there[np.sort(np.random.default_rng(0).permutation(there.size)[:n])]
+    own = None if weights is None else weights[at]
     logits = posthoc.logits_of(rows)
     if rows.task is Task.MULTILABEL:
-        return logits[at, label], rows.labels[at, label]
-    return logits[at], rows.labels[at]
+        return logits[at, label], rows.labels[at, label], own
+    return logits[at], rows.labels[at], own
 
 
 def innate(run: cache.Run, where: Where) -> Innate:

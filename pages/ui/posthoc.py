@@ -343,7 +343,9 @@ def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) 
             on_click="ignore",
         )
     chosen = next(one for one in fits if one.method == method)
-    widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; fitted on {fitted_on['rows']} rows.")
+    by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""
+    told = f"{parameters(chosen)}; fitted on {fitted_on['rows']} rows{by}."
+    widgets.caption(f"{NAMES[method]}: {told}")
 
 
 def _meanings(methods: Sequence[str]) -> None:

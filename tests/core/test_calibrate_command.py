@@ -9,7 +9,7 @@ import pytest
 from core.__main__ import main
 from core.calibrators.focal_temperature import PAPER_GAMMAS
 from core.calibrators.protocols import PROTOCOLS
-from core.calibrators.stored import to_json
+from core.calibrators.stored import from_json, to_json
 from core.calibrators.temperature import FINE_GRID, MUKHOTI_GRID, Temperature
 
 RNG = np.random.default_rng(1)
@@ -153,6 +153,44 @@ def test_saved_calibrator_says_what_it_was_fitted_on(one_part, two_parts, tmp_pa
         said = json.loads((tmp_path / "ts.json").read_text())["fitted_on"]
         assert len(said.pop("digest")) >= 32
         assert said == fitted_on
+
+
+def test_rows_count_by_weight_in_the_fit_and_in_what_is_reported(tmp_path, capsys):
+    """The same numbers as from a file that repeats the rows, and others than without weights."""
+    wrong = SHARP.argmax(axis=1) != LABELS
+    weights = np.where(wrong, 3, RNG.integers(0, 3, 900))
+    again = np.repeat(np.arange(900), weights)
+    parts = {"val": np.arange(900) < 400, "test": np.arange(900) >= 400}
+    whole, twice = {}, {}
+    for part, rows in parts.items():
+        own = again[rows[again]]
+        whole |= {f"{part}_logits": SHARP[rows], f"{part}_labels": LABELS[rows]}
+        whole |= {f"{part}_n": weights[rows]}
+        twice |= {f"{part}_logits": SHARP[own], f"{part}_labels": LABELS[own]}
+    np.savez(tmp_path / "whole.npz", **whole)
+    np.savez(tmp_path / "repeated.npz", **twice)
+    methods = ("--methods", "ts,isotonic,beta", "--json", "-", "--save", tmp_path / "s")
+    plain = call(capsys, "calibrate", tmp_path / "whole.npz", *methods)
+    assert "weights" not in json.loads((tmp_path / "s" / "ts.json").read_text())["fitted_on"]
+    repeated = call(capsys, "calibrate", tmp_path / "repeated.npz", *methods)
+    found = call(capsys, "calibrate", tmp_path / "whole.npz", "--weight", "n", *methods)
+    for method in ("ts", "isotonic", "beta"):
+        one, other = found["methods"][method], repeated["methods"][method]
+        for key in ("before", "after"):
+            assert one[key] is None or one[key] == pytest.approx(other[key], rel=1e-9)
+        for key in ("accuracy", "nll", "brier", "ece", "classwise_ece"):
+            values = [report["metrics"][key]["value"] for report in (one, other)]
+            assert values[0] is values[1] is None or values[0] == pytest.approx(values[1], rel=1e-6)
+        ece = one["metrics"]["ece"]["value"]
+        assert abs(ece - plain["methods"][method]["metrics"]["ece"]["value"]) > 1e-3
+    temperatures = [
+        report["methods"]["ts"]["parameters"]["temperature"] for report in (found, repeated, plain)
+    ]
+    assert temperatures[0] == pytest.approx(temperatures[1], rel=1e-9)
+    assert abs(temperatures[0] - temperatures[2]) > 0.1
+    stored = json.loads((tmp_path / "s" / "ts.json").read_text())
+    assert stored["fitted_on"]["weights"] == "n"
+    assert from_json(stored).temperature_ == temperatures[0]
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The post-hoc page through app.py: its choices, its links, drafts and refusals."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from core.calibrators.posthoc import cut, fit
 from core.calibrators.protocols import PROTOCOLS
 from core.library import SAMPLES, Library, Source
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task, Weights
 from pages.ui import cache_posthoc, steps
 from tests.pages.seen import html, opened, until
 
@@ -285,3 +286,29 @@ def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
     assert "LOST_WORKER" in test.error[0].value
     test.button(key="fitting.go_on").click().run()
     until(test, lambda: has_table(test) and len(methods(test)) == 2)
+
+
+@pytest.mark.slow
+def test_rows_with_weights_are_fitted_by_weight(page, keep):
+    plain = rows(400, scale=3.0)
+    wrong = plain.scores.argmax(axis=1) != plain.labels
+    whole = replace(plain, weights=Weights.of("films", np.where(wrong, 4.0, 1.0)))
+    test = page(run=keep("weighted", val=whole, test=rows(seed=1)), methods="ts")
+    assert temperature(test) == f"{fit('ts', whole).calibrator.temperature_:.2f}"
+    assert temperature(test) != f"{fit('ts', plain).calibrator.temperature_:.2f}"
+    assert "fitted on 400 rows, which count by films" in html(test)
+
+
+def test_map_is_drawn_from_rows_that_count_with_their_weights(monkeypatch):
+    plain = rows(400)
+    weights = np.where(np.arange(400) < 300, 0.0, 2.0 + np.arange(400))
+    whole = replace(plain, weights=Weights.of("films", weights))
+    monkeypatch.setattr(cache_posthoc, "MAP_ROWS", 50)
+    monkeypatch.setattr(cache_posthoc, "MAP_CELLS", 0)
+    logits, labels, own = cache_posthoc._some(whole, 0)
+    at = [int(np.flatnonzero((plain.scores == row).all(axis=1))[0]) for row in logits]
+    assert len(at) == 50
+    assert min(at) >= 300
+    np.testing.assert_array_equal(labels, plain.labels[at])
+    np.testing.assert_array_equal(own, weights[at])
+    assert cache_posthoc._some(plain, 0)[2] is None

@@ -1,21 +1,27 @@
 """Fitting on one part and judging on another: the cut, the scores, and what changes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.calibrators.posthoc import (
+    Parts,
     calibrated,
     cut,
+    evaluate,
     fit,
     fit_default,
+    fitted_temperature,
     judge,
     logits_of,
     parts,
+    provenance,
 )
 from core.errors import Refused, UsageError
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task, Weights
 
 RNG = np.random.default_rng(0)
 
@@ -185,3 +191,43 @@ def test_saturated_labels_keep_a_finite_nll():
 def test_labels_that_nothing_saturates_stay_probabilities():
     many = labelled(RNG.random((60, 2)))
     assert calibrated(fit("ts", many).calibrator, many).kind is ScoreKind.SIGMOID
+
+
+def weighted_and_repeated(n=200, seed=0, column="films"):
+    """Rows with weights, and the same rows repeated; wrong answers weigh most."""
+    rng = np.random.default_rng(seed)
+    scores = 3.0 * rng.normal(size=(n, 3))
+    labels = (scores / 3.0 + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    times = np.where(scores.argmax(axis=1) != labels, 3, rng.integers(0, 3, n))
+    again = np.repeat(np.arange(n), times)
+    whole = rows(scores=scores, labels=labels, weights=Weights.of(column, times))
+    return whole, rows(scores=scores[again], labels=labels[again])
+
+
+@pytest.mark.parametrize("method", ["ts", "ets", "vector", "isotonic", "histogram"])
+def test_weights_of_the_rows_enter_the_fit_and_what_is_judged(method):
+    whole, again = weighted_and_repeated()
+    test, test_again = weighted_and_repeated(seed=1)
+    found = evaluate(method, whole, test, "nll", "exact")
+    expected = evaluate(method, again, test_again, "nll", "exact")
+    plain = evaluate(method, replace(whole, weights=None), test, "nll", "exact")
+    for key in ("accuracy", "brier", "ece"):
+        one, other, without = (
+            each.judged.compared.audit.main.metrics[key].value for each in (found, expected, plain)
+        )
+        assert one == pytest.approx(other, rel=1e-5)
+        if key == "brier":
+            assert abs(one - without) > 1e-4
+
+
+def test_temperature_of_other_pages_is_fitted_by_weight():
+    whole, again = weighted_and_repeated()
+    found = fitted_temperature(whole)
+    assert found == pytest.approx(fitted_temperature(again), rel=1e-9)
+    assert found > fitted_temperature(replace(whole, weights=None)) + 0.1
+
+
+def test_what_a_calibrator_was_fitted_on_names_the_column_of_weights():
+    whole, again = weighted_and_repeated()
+    assert provenance(Parts(whole, again, "val", "test"))["weights"] == "films"
+    assert "weights" not in provenance(Parts(again, whole, "val", "test"))
