@@ -17,9 +17,12 @@ from core import arrays
 from core.arrays import Float, Int
 from core.defaults import LEVEL, N_RESAMPLES, SEED
 from core.errors import Refused
+from core.metrics.design_effect import design_effect
 from core.metrics.grouped import drawn_groups, sum_variance
-from core.metrics.intervals import logit_interval, percentile, quantile
+from core.metrics.intervals import logit_interval, newcombe, percentile, quantile, student
 from core.metrics.records import Score, Setting
+from core.ood.bounds import Sides, false_positives, precision, smallest_error
+from core.predictions import Extents
 
 POSITIVE = "ood"  # of every number without `_in` in its name
 KEEP = 0.95  # of the positive class, at the threshold of the false-positive rates
@@ -28,8 +31,12 @@ CELLS = 1_000  # of neighbouring scores, in which rows are resampled
 BLOCK = 100  # resamples held at a time
 STREAM = 17  # of random numbers
 BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
-DELONG = "DeLong, logit scale"
-PERCENTILE = "percentile bootstrap of both sets"
+DELONG = "hull of DeLong, logit scale, and Newcombe"
+HULLS = {
+    "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale",
+    "fpr95": "hull of percentile bootstrap of both sets and Wilson's reaches",
+    "detection_error": "hull of percentile bootstrap of both sets and Wilson's reaches",
+}
 
 
 BothGroups = tuple[Int | None, Int | None]
@@ -65,6 +72,10 @@ class Members:
         """Return the variance of the mean of values of the distinct scores, by group."""
         rows = each[self.place]
         return sum_variance((rows - rows.mean()) / rows.size, self.group)
+
+    def worth(self, each: Float) -> float:
+        """Return how many independent rows the mean of values of the distinct scores is worth."""
+        return self.place.size / design_effect(each[self.place], Extents(self.group))
 
     def draws(self, ends: Int, n_resamples: int, rng: np.random.Generator) -> Float:
         """Return the rows of each cell when groups are drawn, (R, C), as many as there are."""
@@ -203,15 +214,36 @@ def auroc_error(found: Separation) -> float:
     Zero where both sets hold one row, or where they are perfectly separated. With groups the
     structural components of a group are summed (Obuchowski 1997).
     """
-    n, m = found.n_in, found.n_out
-    beaten = (np.cumsum(found.inside) - 0.5 * found.inside) / n
-    beating = (m - np.cumsum(found.outside) + 0.5 * found.outside) / m
+    beaten, beating = components(found)
     if found.members is not None:
         own, other = found.members
         return float(np.sqrt(other.variance(beaten) + own.variance(beating)))
     return float(
         np.sqrt(_mean_variance(beaten, found.outside) + _mean_variance(beating, found.inside))
     )
+
+
+def components(found: Separation) -> tuple[Float, Float]:
+    """Return for each value the shares of either set that a row of the other is right against.
+
+    Returns
+    -------
+    beaten, beating : (G,) float64 each
+        For an out-of-distribution row the in-distribution ones that it beats, and for an
+        in-distribution row the others that beat it; ties count one half.
+    """
+    n, m = found.n_in, found.n_out
+    beaten = (np.cumsum(found.inside) - 0.5 * found.inside) / n
+    beating = (m - np.cumsum(found.outside) + 0.5 * found.outside) / m
+    return beaten, beating
+
+
+def worth(found: Separation) -> tuple[float, float]:
+    """Return how many independent rows those of either set are worth for the AUROC."""
+    if found.members is None:
+        return found.n_in, found.n_out
+    beaten, beating = components(found)
+    return found.members[0].worth(beating), found.members[1].worth(beaten)
 
 
 def _mean_variance(values: Float, weights: Int) -> float:
@@ -320,27 +352,46 @@ def numbers(
     n = found.n_in + found.n_out
     for key in BOOTSTRAPPED:
         value = NUMBERS[key](found)
-        low, high = percentile(draws[key] - centre[key] + value, level)
+        moved = draws[key] - centre[key] + value
+        ends = percentile(moved, level), _own(key, found, value - float(moved.mean()), level)
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
         if found.members is not None and min(side.n_groups for side in found.members) < 2:
             low, high = 0.0, 1.0  # one group a set: nothing tells how far it may be off
         settings: dict[str, Setting] = {
             "positive": "id" if key.endswith("_in") else POSITIVE,
-            "interval": PERCENTILE,
+            "interval": HULLS[key.removesuffix("_in").removesuffix("_out")],
             "resamples": n_resamples,
             "seed": seed,
             **resampled_by(found),
         }
-        ends = max(0.0, min(low, value)), min(1.0, max(high, value))
-        scores[key] = Score(key, value, *ends, level, n, settings)
+        low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
+        scores[key] = Score(key, value, low, high, level, n, settings)
     return {key: scores[key] for key in NUMBERS}
 
 
+def _own(key: str, found: Separation, bias: float, level: float) -> tuple[float, float]:
+    """Return the interval of a number that has a width even where no row is out of order."""
+    own, other = worth(found)
+    sides = Sides(found.inside, found.outside, (own, other))
+    if not key.endswith("_in"):
+        sides = Sides(found.outside[::-1], found.inside[::-1], (other, own))
+    if key == "detection_error":
+        return smallest_error(sides, max(0.0, bias), level)
+    if key.startswith("fpr95"):
+        return false_positives(sides, KEEP, level)
+    return precision(NUMBERS[key](found), sides, level)
+
+
 def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
-    """Return the AUROC with DeLong's interval."""
-    value, smaller = auroc(found), min(found.n_in, found.n_out)
-    if found.members is not None:
-        smaller = min(side.n_groups for side in found.members)
-    low, high = logit_interval(value, auroc_error(found), smaller, level)
+    """Return the AUROC with an interval that spans DeLong's and Newcombe's.
+
+    With few rows DeLong's is too short, and without a row out of order it has no width at all.
+    """
+    value, error, rows = auroc(found), auroc_error(found), worth(found)
+    low, high = newcombe(value, *rows, level)
+    if 0.0 < value < 1.0 and error > 0.0:
+        ends = logit_interval(value, error, min(rows), level)
+        low, high = min(low, ends[0]), max(high, ends[1])
     settings: dict[str, Setting] = {
         "positive": POSITIVE,
         "interval": DELONG,
@@ -464,6 +515,11 @@ def auroc_difference(
     -------
     value, low, high : float
         Exactly 0 where both rank all rows alike.
+
+    Notes
+    -----
+    With groups the quantile is Student's, with a degree of freedom less than groups in the set
+    that has fewer.
     """
     variance, value = 0.0, 0.0
     for a, b, group in zip(placements(*one), placements(*other), groups, strict=True):
@@ -473,5 +529,7 @@ def auroc_difference(
             variance += float(gap.var(ddof=min(1, gap.size - 1))) / gap.size
         else:
             variance += sum_variance((gap - value) / gap.size, group)
-    half = quantile(level) * float(np.sqrt(variance))
+    counts = [np.unique(group).size for group in groups if group is not None]
+    wide = student(level, max(1, min(counts) - 1)) if counts else quantile(level)
+    half = wide * float(np.sqrt(variance))
     return value, max(-1.0, value - half), min(1.0, value + half)
