@@ -22,12 +22,13 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.views.innate import summary
 from core.views.posthoc_words import TOLD, plain_sentence, sentence
 from tests.benchmarks.claims.comparisons import MANY_ROWS, compared
-from tests.benchmarks.claims.designs import SIZES, Classes, Rng, Row, classes, generator, power
+from tests.benchmarks.claims.designs import Classes, Rng, Row, classes, generator, power
 from tests.benchmarks.claims.designs import sentence as claim
 
 METRICS = ("ece", "nll", "brier")
 METHODS = ("ts", "focal_map", "focal_ts", "isotonic")
 KNOWN, BINS = 50_000, 15
+SIZES = (200, 1_000, 10_000)
 DESIGNS = {
     "K 2, calibrated": classes(2, 1.0),
     "K 10, calibrated": classes(10, 1.0),

@@ -21,7 +21,7 @@ from core.predictions import Groups, Predictions, ScoreKind, Task
 from core.views.ood_table import Line
 from core.views.ood_table import rows as table_rows
 from core.views.ood_words import SetName
-from tests.benchmarks.claims.designs import Rng, Row, generator, power, sentence
+from tests.benchmarks.claims.designs import COVERAGE, Rng, Row, generator, power, sentence
 
 RESAMPLES, SCORE = 300, "msp"
 SIZES = (20, 60, 200, 1_000, 2_000, 10_000)
@@ -50,6 +50,15 @@ DESIGNS = {
     "few strange (d 1.2, 1 to 10)": Design(1.2, strange=1 / 11),
     "ties (d 1.2)": Design(1.2, step=0.75),
     "groups of 20 (d 1.2)": Design(1.2, group=20),
+}
+WIDE = (
+    "Spans two intervals, of which one is for few rows or few out of order: wide where either "
+    "would do."
+)
+NOTES = {
+    ("groups", 60): "Two groups in either set: no interval is to be trusted.",
+    ("ties", 60): "Between six tied scores the threshold jumps over the one that keeps 95 %.",
+    ("few strange", 20): "Two strange rows.",
 }
 PAIRS = {  # distances of two runs
     "equal (d 0.4)": (0.4, 0.4),
@@ -154,6 +163,16 @@ def pair_rows(sets: int, seed: int) -> Iterator[Row]:
             yield make("a difference of auroc that is no tie", name, n, told / sets, sets)
 
 
+def noted(row: Row) -> Row:
+    """Return a row with its reason, where one is known."""
+    if row.limits == COVERAGE and row.rate > COVERAGE[1]:
+        return row._replace(note=WIDE)
+    for (design, n), note in NOTES.items():
+        if row.design.startswith(design) and row.rows == n:
+            return row._replace(note=note)
+    return row
+
+
 def rows(sets: int, seed: int) -> list[Row]:
     """Return the coverage of every interval, and how often equal runs differ.
 
@@ -164,4 +183,4 @@ def rows(sets: int, seed: int) -> list[Row]:
     seed : int
         Of them.
     """
-    return [*number_rows(sets, seed), *pair_rows(sets, seed)]
+    return [noted(row) for row in (*number_rows(sets, seed), *pair_rows(sets, seed))]
