@@ -35,9 +35,12 @@ from core.views.clinic_words import Source
 from core.views.xray_trust import KINDS, pointing_text
 from core.xray.localisation import Localisation, pointed
 from tests.benchmarks.claims import groups
-from tests.benchmarks.claims.designs import Row, generator
+from tests.benchmarks.claims.designs import COVERAGE, Row, generator
 from tests.benchmarks.claims.designs import sentence as claim
 
+FEW = "25 patients: intervals from few groups are rough, as the notice FEW_GROUPS says."
+SPANS = "Spans two bootstraps and begins at 0 within the noise floor."
+THIN = "Read where few rows lie, at an end of the curve."
 # events come true with probability sigmoid(a + b logit(p) + c sin(3 logit(p)))
 MODELS = {
     "calibrated": (0.0, 1.0, 0.0),
@@ -90,6 +93,18 @@ def held(p: Float, y: Bool, true: dict[str, float], line: tuple[Float, Float]) -
     return inside
 
 
+def noted(row: Row) -> Row:
+    """Return a row with its reason, where one is known."""
+    note = ""
+    if row.design in PATIENTS and PATIENTS[row.design] > 1 and row.rows == min(SIZES):
+        note = FEW
+    elif row.claim in ERRORS and row.rate > COVERAGE[1]:
+        note = SPANS
+    elif row.claim == "emax":
+        note = THIN
+    return row._replace(note=note)
+
+
 def interval_rows(sets: int, seed: int) -> Iterator[Row]:
     """Yield how often the intervals hold the truth."""
     for number, model in enumerate(MODELS):
@@ -106,8 +121,8 @@ def interval_rows(sets: int, seed: int) -> Iterator[Row]:
 
 def sentence_rows(sets: int, seed: int) -> Iterator[Row]:
     """Yield how often a calibrated finding is said to be off."""
-    for design, each in PATIENTS.items():
-        for n in SIZES:
+    for n in SIZES:
+        for design, each in PATIENTS.items():
             total: dict[str, float] = {}
             for number in range(sets):
                 rng = generator(seed, number, design, n)
@@ -164,6 +179,5 @@ def rows(sets: int, seed: int) -> Iterator[Row]:
     seed : int
         Of them.
     """
-    yield from interval_rows(sets, seed)
-    yield from sentence_rows(sets, seed)
-    yield from pointing_rows(sets, seed)
+    for row in (*interval_rows(sets, seed), *sentence_rows(sets, seed), *pointing_rows(sets, seed)):
+        yield noted(row)
