@@ -13,7 +13,7 @@ from core.arrays import Float
 from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.grouped import units
-from core.metrics.intervals import percentile, quantile
+from core.metrics.intervals import percentile, quantile, student
 from core.metrics.notices import nll_reason
 from core.metrics.records import Floor, Setting
 from core.metrics.resampled import BINNED, GAP, Part, resampled_counts
@@ -178,7 +178,8 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
     -----
     Means (accuracy, NLL, Brier): from the lower of the percentile of the differences on the same
     resamples and the normal bound by their spread to the upper: percentiles alone are too short
-    where a few rows decide, as with a rare label.
+    where a few rows decide, as with a rare label. Where groups are drawn, Student's quantile takes
+    the place of the normal one, with a degree of freedom less than groups.
     Calibration errors: resamples repeat their upward bias, which differs between runs. So each
     run's own interval, basic and from 0 within its noise floor, is joined with the other's:
     low = d - sqrt(b^2 + a'^2 - 2 r b a'), high = d + sqrt(a^2 + b'^2 - 2 r a b'), where b and a
@@ -201,7 +202,8 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
     if run.metric in BIASED:
         low, high, method = *_joined(run, reference, pair, level), JOINED
     else:
-        low, high, method = *_hull(value, pair[0] - pair[1], level), HULL
+        wide = student(level, run.units - 1) if run.grouped else quantile(level)
+        low, high, method = *_hull(value, pair[0] - pair[1], level, wide), HULL
     method += NORMAL if _few(rounds, level) else ""
     settings: dict[str, Setting] = {"interval": method, "resamples": rounds, "seed": run.seed}
     if run.grouped:
@@ -212,9 +214,9 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
     return Difference(run.metric, value, *ends, level, run.n, settings)
 
 
-def _hull(value: float, found: Float, level: float) -> tuple[float, float]:
-    """Return the interval that spans percentiles and the normal one."""
-    (low, high), half = _quantiles(found, level), quantile(level) * float(found.std())
+def _hull(value: float, found: Float, level: float, wide: float) -> tuple[float, float]:
+    """Return the interval that spans percentiles and so many standard errors either way."""
+    (low, high), half = _quantiles(found, level), wide * float(found.std())
     return min(low, value - half), max(high, value + half)
 
 

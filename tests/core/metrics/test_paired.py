@@ -1,11 +1,14 @@
 """Paired draws and differences: against a slow loop over resampled rows, and by their laws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.metrics import METRICS, paired, resampled
+from core.metrics.intervals import student
 from core.metrics.paired import PAIRABLE, PAIRED, Draws, difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor
@@ -223,6 +226,13 @@ def test_means_span_percentiles_and_the_normal_interval():
     assert found.high == pytest.approx(0.5)  # the percentile
     assert found.low < 0.19  # the normal bound
     assert not found.tie
+
+
+def test_means_of_few_groups_take_students_quantile():
+    draw = np.linspace(-0.1, 0.1, 1001)
+    zero, other = made("brier", 0.0, np.zeros(1001)), made("brier", 0.0, draw)
+    few = [replace(one, grouped=True, units=10) for one in (other, zero)]
+    assert difference(*few, 0.9).high == pytest.approx(student(0.9, 9) * draw.std())
 
 
 UP = np.arange(1001) / 10_000 - 0.05  # evenly from -0.05 to 0.05; 90 % within 0.045
