@@ -13,7 +13,7 @@ from core.arrays import Float
 from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.grouped import units
-from core.metrics.intervals import percentile, quantile
+from core.metrics.intervals import percentile, quantile, student
 from core.metrics.notices import nll_reason
 from core.metrics.records import Floor, Setting
 from core.metrics.resampled import BINNED, GAP, Part, resampled_counts
@@ -25,7 +25,7 @@ PAIRABLE = (*PAIRED, "ada_ece")  # those in PAIRED, and those that are compared 
 BIASED = {*BINNED, "classwise_ece"}  # their draws lie above the sample's value
 FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
 
-PERCENTILE = "paired percentile bootstrap"
+HULL = "hull of paired percentile bootstrap and its normal interval"
 JOINED = "single intervals joined by the correlation of the paired bootstrap"
 NORMAL = ", normal tails"
 
@@ -176,7 +176,10 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
 
     Notes
     -----
-    Means (accuracy, NLL, Brier): percentiles of the differences on the same resamples.
+    Means (accuracy, NLL, Brier): from the lower of the percentile of the differences on the same
+    resamples and the normal bound by their spread to the upper: percentiles alone are too short
+    where a few rows decide, as with a rare label. Where groups are drawn, Student's quantile takes
+    the place of the normal one, with a degree of freedom less than groups.
     Calibration errors: resamples repeat their upward bias, which differs between runs. So each
     run's own interval, basic and from 0 within its noise floor, is joined with the other's:
     low = d - sqrt(b^2 + a'^2 - 2 r b a'), high = d + sqrt(a^2 + b'^2 - 2 r a b'), where b and a
@@ -199,7 +202,8 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
     if run.metric in BIASED:
         low, high, method = *_joined(run, reference, pair, level), JOINED
     else:
-        low, high, method = *_quantiles(pair[0] - pair[1], level), PERCENTILE
+        wide = student(level, run.units - 1) if run.grouped else quantile(level)
+        low, high, method = *_hull(value, pair[0] - pair[1], level, wide), HULL
     method += NORMAL if _few(rounds, level) else ""
     settings: dict[str, Setting] = {"interval": method, "resamples": rounds, "seed": run.seed}
     if run.grouped:
@@ -208,6 +212,12 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
         settings["n_bins"] = N_BINS
     ends = min(low, value), max(high, value)
     return Difference(run.metric, value, *ends, level, run.n, settings)
+
+
+def _hull(value: float, found: Float, level: float, wide: float) -> tuple[float, float]:
+    """Return the interval that spans percentiles and so many standard errors either way."""
+    (low, high), half = _quantiles(found, level), wide * float(found.std())
+    return min(low, value - half), max(high, value + half)
 
 
 def _joined(

@@ -19,8 +19,9 @@ from core.defaults import LEVEL, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.errors import Refused
 from core.metrics.design_effect import design_effect
 from core.metrics.grouped import HEAVY_DRAWS, drawn_groups, sum_variance
-from core.metrics.intervals import logit_interval, percentile, quantile
+from core.metrics.intervals import logit_interval, newcombe, percentile, quantile, student
 from core.metrics.records import Score, Setting
+from core.ood.bounds import Sides, false_positives, precision, smallest_error
 from core.predictions import INDEPENDENT, Extents
 
 POSITIVE = "ood"  # of every number without `_in` in its name
@@ -30,8 +31,12 @@ CELLS = 1_000  # of neighbouring scores, in which rows are resampled
 BLOCK = 100  # resamples held at a time
 STREAM = 17  # of random numbers
 BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
-DELONG = "DeLong, logit scale"
-PERCENTILE = "percentile bootstrap of both sets"
+DELONG = "hull of DeLong, logit scale, and Newcombe"
+HULLS = {
+    "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale",
+    "fpr95": "hull of percentile bootstrap of both sets and Wilson's reaches",
+    "detection_error": "hull of percentile bootstrap of both sets and Wilson's reaches",
+}
 
 
 BothGroups = tuple[Int | None, Int | None]
@@ -436,33 +441,53 @@ def numbers(
     n = found.n_in + found.n_out
     for key in BOOTSTRAPPED:
         value = NUMBERS[key](found)
-        low, high = percentile(draws[key] - centre[key] + value, level)
+        moved = draws[key] - centre[key] + value
+        ends = percentile(moved, level), _own(key, found, value - float(moved.mean()), level)
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
         if found.members is not None and min(side.n_groups for side in found.members) < 2:
             low, high = 0.0, 1.0  # one group a set: nothing tells how far it may be off
         settings: dict[str, Setting] = {
             "positive": "id" if key.endswith("_in") else POSITIVE,
-            "interval": PERCENTILE,
+            "interval": HULLS[key.removesuffix("_in").removesuffix("_out")],
             "resamples": rounds,
             "seed": seed,
             **resampled_by(*found.extents),
         }
-        ends = max(0.0, min(low, value)), min(1.0, max(high, value))
-        scores[key] = Score(key, value, *ends, level, n, settings)
+        low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
+        scores[key] = Score(key, value, low, high, level, n, settings)
     return {key: scores[key] for key in NUMBERS}
 
 
-def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
-    """Return the AUROC with DeLong's interval."""
-    value = auroc(found)
+def _own(key: str, found: Separation, bias: float, level: float) -> tuple[float, float]:
+    """Return the interval of a number that has a width even where no row is out of order."""
     own, other = worth(found)
-    low, high = logit_interval(value, auroc_error(found), min(own, other), level)
+    sides = Sides(found.inside, found.outside, (own, other))
+    if not key.endswith("_in"):
+        sides = Sides(found.outside[::-1], found.inside[::-1], (other, own))
+    if key == "detection_error":
+        return smallest_error(sides, max(0.0, bias), level)
+    if key.startswith("fpr95"):
+        return false_positives(sides, KEEP, level)
+    return precision(NUMBERS[key](found), sides, level)
+
+
+def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
+    """Return the AUROC with an interval that spans DeLong's and Newcombe's.
+
+    With few rows DeLong's is too short, and without a row out of order it has no width at all.
+    """
+    value, error, rows = auroc(found), auroc_error(found), worth(found)
+    low, high = newcombe(value, *rows, level)
+    if 0.0 < value < 1.0 and error > 0.0:
+        ends = logit_interval(value, error, min(rows), level)
+        low, high = min(low, ends[0]), max(high, ends[1])
     settings: dict[str, Setting] = {
         "positive": POSITIVE,
         "interval": DELONG,
         **resampled_by(*found.extents),
     }
     if found.members is not None:
-        settings |= {"effective_in": own, "effective_out": other}
+        settings |= {"effective_in": rows[0], "effective_out": rows[1]}
     return Score("auroc", value, low, high, level, found.n_in + found.n_out, settings)
 
 
@@ -609,8 +634,13 @@ def auroc_difference(
     -------
     value, low, high : float
         Exactly 0 where both rank all rows alike.
+
+    Notes
+    -----
+    With groups the quantile is Student's, with a degree of freedom less than groups in the set
+    that has fewer.
     """
-    variance, value = 0.0, 0.0
+    variance, value, counts = 0.0, 0.0, list[int]()
     first, second = (placements(run[0], run[1], weights) for run in (one, other))
     for side in (0, 1):
         extents = Extents(groups[side], weights[side])
@@ -621,5 +651,7 @@ def auroc_difference(
         else:
             group = np.arange(gap.size) if extents.groups is None else extents.groups
             variance += mean_variance(gap, group, extents.weights)
-    half = quantile(level) * float(np.sqrt(variance))
+            counts.append(np.unique(group).size)
+    wide = student(level, max(1, min(counts) - 1)) if counts else quantile(level)
+    half = wide * float(np.sqrt(variance))
     return value, max(-1.0, value - half), min(1.0, value + half)

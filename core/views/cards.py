@@ -123,7 +123,7 @@ def diagram_alt(target: TargetAudit) -> str:
 
 
 def gap_alt(target: TargetAudit) -> str:
-    """Return the gap view in words: the mean gap and the widest gap beyond chance."""
+    """Return the gap view in words: the mean gap and the widest gap outside its band."""
     bins, gap = target.bins, target.direction
     if not filled(bins):
         return "Gap view without bins: labels are not pooled."
@@ -134,7 +134,7 @@ def gap_alt(target: TargetAudit) -> str:
     if not off:
         return f"{text} No bin lies outside the band of a perfect model."
     widest = max(off, key=lambda i: abs(float(bins.confidence[i] - bins.accuracy[i])))
-    return f"{text} Widest beyond chance: {bin_words(bins, widest, speech(target.target))}."
+    return f"{text} Widest outside its band: {bin_words(bins, widest, speech(target.target))}."
 
 
 def _finite(value: float) -> float | None:

@@ -8,6 +8,7 @@ from core.figures.numbers import THIN, count, in_hundred, percent, points, span,
 from core.metrics.clinical import Classified, HosmerLemeshow, Subgroup
 from core.metrics.null_test import holm
 from core.metrics.records import Score
+from core.predictions import Extents
 from core.views.clinic_verdict import outside
 from core.views.clinic_words import TOO_FEW, Source
 from core.views.records import Cell, CellWords, Column, ScoreRow, Table
@@ -186,8 +187,13 @@ def group_table(source: Source, column: str, found: Sequence[Subgroup]) -> Table
     return Table(GROUP_COLUMNS, tuple(lines))
 
 
-def hosmer_words(found: HosmerLemeshow) -> str:
-    """Return the Hosmer-Lemeshow test in words."""
+def hosmer_words(found: HosmerLemeshow, extents: Extents) -> str:
+    """Return the Hosmer-Lemeshow test in words; why there is none for grouped or weighted rows."""
+    if not extents.independent:
+        return (
+            "Hosmer-Lemeshow takes every row for itself, and here rows belong together or are "
+            "weighted: it would be too sure, so no p is shown."
+        )
     chance = "under 0.001" if found.p_value < 0.001 else f"{found.p_value:.3f}"
     return (
         f"Hosmer-Lemeshow over {found.groups} groups of equal counts: chi-square "

@@ -55,16 +55,16 @@ def listed(places: Sequence[int]) -> str:
     return f"{'bin' if len(places) == 1 else 'bins'} {joined}"
 
 
-def bins_of(grid: Grid, at: int) -> BinTable:
+def bins_of(grid: Grid, at: int, level: float = LEVEL) -> BinTable:
     """Return the validation bins of one epoch with Wilson's interval and the consistency band.
 
-    The band is that of as many answers that are right with the bin's mean confidence.
+    The band is that of as many answers that are right with the bin's mean confidence, at a level.
     """
     n, says = grid.count[at], grid.confidence[at]
     low, high = wilson(n * grid.accuracy[at], n, LEVEL)
     held = n > 0
     trials, share = np.where(held, n, 1), np.where(held, says, 0.5)
-    tail = (1 - LEVEL) / 2
+    tail = (1 - level) / 2
     band = [np.where(held, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)]
     return BinTable(
         grid.lower[at], grid.upper[at], n, says, grid.accuracy[at], low, high, band[0], band[1]
@@ -74,12 +74,14 @@ def bins_of(grid: Grid, at: int) -> BinTable:
 def told(grid: Grid, at: int, of: int) -> Said:
     """Return whether a bin says more or less than it should, as far as its answers can show.
 
-    The bar is that of the diagram: whether the share that was right leaves the consistency band.
+    The bar is whether the share that was right leaves the consistency band. Rules set gamma by
+    the gap, so the bin that a sentence names is the worst of all that hold answers: the band is at
+    a level at which 95 % of perfect models have no bin beyond theirs (Bonferroni).
     """
     n, gap = int(grid.count[at, of]), float(grid.gap[at, of])
     if n == 0:
         return Said("it holds no validation answers", "ink")
-    bins = bins_of(grid, at)
+    bins = bins_of(grid, at, 1 - (1 - LEVEL) / np.count_nonzero(grid.count[at]))
     if bins.band_low[of] <= bins.accuracy[of] <= bins.band_high[of]:
         noun = "answer" if n == 1 else "answers"
         return Said(

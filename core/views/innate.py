@@ -6,7 +6,7 @@ from math import isnan
 from core.calibrators.innate import Innate, Sure
 from core.calibrators.posthoc import Judged
 from core.figures.numbers import percent, points, span, three
-from core.views.compare_words import difference_words
+from core.views.compare_words import better, difference_words
 from core.views.posthoc import CHANCE, TIE
 from core.views.posthoc_words import explained
 from core.views.records import CellWords, Column, Table
@@ -98,9 +98,18 @@ def _known(value: float) -> float | None:
 
 
 def summary(runs: Mapping[str, Innate]) -> str:
-    """Return one sentence: which runs need no temperature."""
+    """Return one sentence: which runs need no temperature.
+
+    That none is calibrated is said only where a temperature lowers the error of every run beyond
+    chance: a T that is fitted on few rows lies away from 1 by chance.
+    """
     near = [name for name, one in runs.items() if abs(one.temperature - 1.0) <= NEAR]
     if not near:
-        return "None of these runs has a T near 1: none is calibrated by its training alone."
+        if all(better(one.gap) for one in runs.values()):
+            return "None of these runs has a T near 1: none is calibrated by its training alone."
+        return (
+            "None of these runs has a T near 1; where the temperature gap is a tie, that could be "
+            "chance."
+        )
     listed = ", ".join(f"“{name}”" for name in near)
     return f"T is near 1 for {listed}: calibrated by training, as far as one knob can tell."

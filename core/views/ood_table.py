@@ -18,7 +18,7 @@ EFFECTIVE = {  # where rows belong together or count by weight
 }
 DIFFERENCE = "Difference from the open run"
 CAPTION = (
-    "AUROC, out-of-distribution positive; quiet: 95 % interval after DeLong. T: after the "
+    "AUROC, out-of-distribution positive; quiet: 95 % interval. T: after the "
     "temperature that fits the run's own labelled validation part best; it is never fitted on "
     "the sets. Tinted: what papers print for the same data, network and loss, by entropy."
 )

@@ -294,7 +294,7 @@ def _test(found: OneFinding) -> None:
     asked = st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session")
     if asked:
         widgets.caveat("Read with caution", clinic_use.CAUTION)
-        words = clinic_use.hosmer_words(clinical.hosmer_lemeshow(found.p, found.y))
+        words = clinic_use.hosmer_words(clinical.hosmer_lemeshow(found.p, found.y), found.extents)
         widgets.second(words)
 
 

@@ -1,11 +1,14 @@
 """Paired draws and differences: against a slow loop over resampled rows, and by their laws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.metrics import METRICS, paired, resampled
+from core.metrics.intervals import student
 from core.metrics.paired import PAIRABLE, PAIRED, Draws, difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor
@@ -210,13 +213,26 @@ def made(metric, value, found, *, gap=0.0, floor=0.0):
     return Draws(metric, value, value, found, np.full(found.size, gap), floor, 100, 0)
 
 
-def test_means_take_percentiles_of_the_differences():
+def test_means_span_percentiles_and_the_normal_interval():
     zero = made("nll", 0.5, np.full(1001, 0.5))
-    other = made("nll", 0.7, 0.5 + np.arange(1001) / 1000)
-    found = difference(other, zero, 0.9)
-    # the differences run evenly from 0 to 1; 5 % of 1,000 steps lie below 0.05
-    assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.05, 0.95))
+    even = 0.2 + np.linspace(-0.1, 0.1, 1001)
+    found = difference(made("nll", 0.7, 0.5 + even), zero, 0.9)
+    # 5 % of the steps lie below 0.11; the normal bound reaches farther
+    half = 1.6448536 * even.std()
+    assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.2 - half, 0.2 + half))
+    assert found.low < 0.11
+    skewed = 0.2 + np.append(np.linspace(-0.01, 0.01, 901), np.full(100, 0.3))
+    found = difference(made("nll", 0.7, 0.5 + skewed), zero, 0.9)
+    assert found.high == pytest.approx(0.5)  # the percentile
+    assert found.low < 0.19  # the normal bound
     assert not found.tie
+
+
+def test_means_of_few_groups_take_students_quantile():
+    draw = np.linspace(-0.1, 0.1, 1001)
+    zero, other = made("brier", 0.0, np.zeros(1001)), made("brier", 0.0, draw)
+    few = [replace(one, grouped=True, units=10) for one in (other, zero)]
+    assert difference(*few, 0.9).high == pytest.approx(student(0.9, 9) * draw.std())
 
 
 UP = np.arange(1001) / 10_000 - 0.05  # evenly from -0.05 to 0.05; 90 % within 0.045
@@ -274,8 +290,8 @@ def test_few_draws_beyond_a_bound_give_normal_tails():
     # 2.807 is the normal quantile that leaves 0.25 % on either side
     assert found.high == pytest.approx(2.807 * spread.std(), rel=1e-4)
     assert found.low == pytest.approx(-found.high)
-    assert "normal" in found.settings["interval"]
-    assert "normal" not in difference(other, zero, 0.99).settings["interval"]
+    assert "normal tails" in found.settings["interval"]
+    assert "normal tails" not in difference(other, zero, 0.99).settings["interval"]
 
 
 def test_an_infinite_log_loss_has_no_difference_and_says_why():

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from core.errors import Refused
+from core.metrics.intervals import logit_interval, quantile, student
 from core.ood import detection
 from core.ood.detection import (
     NUMBERS,
     Separation,
+    auroc,
     auroc_difference,
     auroc_error,
     cells,
@@ -357,7 +359,8 @@ def test_a_paired_difference_sums_groups():
     both = [tuple(side.repeat(3) for side in sides) for sides in ((inside, outside), other)]
     often = auroc_difference(*both, groups=tuple(group.repeat(3) for group in groups))
     assert often[0] == pytest.approx(once[0], abs=1e-12)
-    assert often[2] - often[1] == pytest.approx(once[2] - once[1], rel=0.01)
+    wider = student(0.95, 89) / quantile(0.95)
+    assert often[2] - often[1] == pytest.approx(wider * (once[2] - once[1]), rel=0.01)
 
 
 def test_perfect_separation_of_two_patients_proves_little():
@@ -369,3 +372,49 @@ def test_perfect_separation_of_two_patients_proves_little():
     assert grouped["auroc"].low < 0.5  # Wilson for 2 of 2
     single = numbers(Separation.of(*scores, (groups[0], np.zeros(200, dtype=np.int64))))
     assert (single["fpr95"].low, single["fpr95"].high) == (0.0, 1.0)
+
+
+def test_intervals_keep_a_width_where_no_row_is_out_of_order():
+    inside, outside = np.linspace(0.0, 1.0, 30), np.linspace(2.0, 3.0, 30)
+    scores = numbers(Separation.of(inside, outside), n_resamples=50)
+    for key in ("aupr_out", "aupr_in"):
+        assert scores[key].low < 0.95
+        assert scores[key].high == 1.0
+    for key in ("fpr95", "fpr95_in", "detection_error"):
+        assert scores[key].low == 0.0
+        assert 0.05 < scores[key].high < 0.4
+
+
+def test_fewer_than_twenty_rows_do_not_show_where_a_twentieth_lies():
+    inside, outside = np.linspace(0.0, 1.0, 100), np.linspace(0.8, 3.0, 19)
+    scores = numbers(Separation.of(inside, outside), n_resamples=50)
+    assert scores["fpr95"].high == 1.0
+    assert scores["fpr95_in"].high < 0.5
+
+
+def test_the_best_threshold_flatters_itself():
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(60):  # of equal sets: no threshold is of any use
+        scores = numbers(Separation.of(rng.normal(size=100), rng.normal(size=100)), n_resamples=100)
+        held += scores["detection_error"].high >= 0.5
+    assert held >= 50  # 15 by percentiles of resamples alone
+
+
+def test_few_strange_rows_widen_the_auroc():
+    inside = np.arange(200) / 200
+    found = Separation.of(inside, np.array([0.9911, 0.9922, 0.9933]))
+    low, _ = logit_interval(auroc(found), auroc_error(found), 3, 0.95)
+    assert numbers(found, n_resamples=50)["auroc"].low < low - 0.1
+
+
+def test_a_paired_difference_of_two_groups_has_students_quantile():
+    rng = np.random.default_rng(1)
+    sets = [(rng.normal(size=40), rng.normal(size=40) + 1.0) for _ in range(2)]
+    many = auroc_difference(*sets, groups=(np.arange(40), np.arange(40)))
+    alone = auroc_difference(*sets)
+    assert (many[2] - many[1]) / (alone[2] - alone[1]) == pytest.approx(
+        student(0.95, 39) / quantile(0.95), rel=0.01
+    )
+    two = auroc_difference(*sets, groups=(np.repeat([0, 1], 20), np.arange(40)))
+    assert two[2] - two[1] > 2.0 * (many[2] - many[1])

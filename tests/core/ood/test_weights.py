@@ -34,6 +34,9 @@ SIDES = st.lists(
     st.tuples(st.integers(-4, 4).map(float), st.integers(0, 4)), min_size=1, max_size=25
 ).filter(lambda side: any(weight for _, weight in side))
 
+# Weighted rows are worth no more than Kish says, which groups of copies do not know.
+NEAR = 0.02
+
 
 def columns(side):
     scores, weights = zip(*side, strict=True)
@@ -109,7 +112,7 @@ def test_every_interval_is_that_of_rows_repeated_in_groups(digits):
     often = numbers(repeated(*sides, grouped=True), n_resamples=100)
     for key, score in found.items():
         assert score.value == often[key].value
-        assert (score.low, score.high) == pytest.approx((often[key].low, often[key].high), rel=1e-9)
+        assert (score.low, score.high) == pytest.approx((often[key].low, often[key].high), rel=NEAR)
         assert score.settings["resampled_by"] == "row"
         assert often[key].settings["resampled_by"] == "group"
     assert found["auroc"].n == sum(np.count_nonzero(weights) for _, weights in sides)
@@ -128,8 +131,9 @@ def test_groups_and_weights_together_are_rows_repeated_in_their_groups():
         n_resamples=60,
     )
     for key, score in one.items():
-        ends = other[key].value, other[key].low, other[key].high
-        assert (score.value, score.low, score.high) == pytest.approx(ends, rel=1e-9), key
+        assert score.value == pytest.approx(other[key].value, rel=1e-9), key
+        ends = other[key].low, other[key].high
+        assert (score.low, score.high) == pytest.approx(ends, rel=NEAR), key
         assert score.settings["resampled_by"] == "group"
 
 
@@ -450,8 +454,9 @@ def test_the_command_counts_by_weight(files, capsys):
     one, other = found["sets"]["noise"], often["sets"]["noise"]
     for key in ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error"):
         assert one[key] == other[key]
-    assert one["auroc"] == pytest.approx(other["auroc"], rel=1e-9)
-    assert one["intervals"]["fpr95"] == pytest.approx(other["intervals"]["fpr95"], rel=1e-9)
+    assert one["auroc"]["value"] == pytest.approx(other["auroc"]["value"], rel=1e-9)
+    assert one["auroc"] == pytest.approx(other["auroc"], rel=NEAR)
+    assert one["intervals"]["fpr95"] == pytest.approx(other["intervals"]["fpr95"], rel=NEAR)
     assert one["weights"]["in"]["column"] == "n"
     assert one["weights"]["out"]["effective_n"] < one["n_out"] <= 90
     assert "groups" not in one

@@ -18,7 +18,7 @@ from core.metrics import clinical
 from core.metrics.clinical import Bands, bands
 from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
-from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
+from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
 from core.reports.html import Sheet, sheet_html
 from core.views import clinic_decision, clinic_heat, clinic_study, clinic_table, clinic_use
 from core.views.clinic_finding import finding_view
@@ -756,3 +756,13 @@ def test_every_copy_says_what_it_is(found, stretched):
 def test_order_and_table_names_are_stable(found):
     assert order(found) == tuple(sorted(range(3), key=lambda k: -found.events[k]))
     assert clinic_table.top_tones(found)[0] == "over"
+
+
+def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():
+    p, y = np.linspace(0.05, 0.95, 40), np.arange(40) % 3 == 0
+    test = clinical.hosmer_lemeshow(p, y)
+    assert "p " in clinic_use.hosmer_words(test, Extents(None))
+    for extents in (Extents(np.arange(40) // 4), Extents(None, np.full(40, 2.0))):
+        said = clinic_use.hosmer_words(test, extents)
+        assert "no p is shown" in said
+        assert "chi-square" not in said

@@ -98,6 +98,15 @@ def test_a_gap_within_chance_is_not_called_an_error():
     assert "should" not in text
 
 
+def test_the_worst_of_many_bins_is_judged_as_such():
+    # 59 of 100 right where 70 are claimed leave the band of one bin, not that of the worst of 15
+    gap = [[0.0] * 14 + [0.11]]
+    many = sentence(grid([[1.0] * 14 + [1.5]], gap, count=[[100] * 15], accuracy=0.59), 0).text
+    assert "could be chance" in many
+    two = told(grid([[1.0, 1.5]], [[0.0, 0.11]], count=[[0, 100]], accuracy=0.59), 0, 1)
+    assert two.text == "there the model says 11.0 points more than it should"
+
+
 def test_a_model_that_says_less_than_it_should_is_told_so():
     table = grid([[1.0, 1.5]], [[0.0, -0.3]])
     assert "there the model says 30.0 points less than it should" in sentence(table, 0).text

@@ -300,6 +300,11 @@ def test_runs_before_and_after_are_told_with_their_temperature():
     assert innate_cells(sharp)[0].interval == ""
     assert "“calm”" in summary({"sharp": sharp, "calm": calm})
     assert "“sharp”" not in summary({"sharp": sharp, "calm": calm})
+    assert "none is calibrated" in summary({"sharp": sharp})
+    tied = replace(calm, temperature=1.3)
+    assert tied.gap.tie
+    assert "could be chance" in summary({"sharp": sharp, "tied": tied})
+    assert "none is calibrated" not in summary({"sharp": sharp, "tied": tied})
     row = innate_table([("sharp", sharp)]).rows[0]
     assert row[:2] == ("sharp", sharp.temperature)
     assert row[2] == before

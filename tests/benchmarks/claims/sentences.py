@@ -1,0 +1,383 @@
+"""Where each sentence is tested.
+
+Every template that claims more than it counted: what is said, where it is made, by which rule it
+is said, and the row of this page that holds its error rate. Sentences that only describe the rows
+at hand (averages, counts, point estimates with their interval beside them, what a paper prints,
+what follows from a formula) claim nothing beyond them and are not listed. The last lines are
+those without a row of their own, with the reason.
+"""
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NamedTuple
+
+DIFFERENCES, CORRECTIONS = "Differences between runs", "Corrections"
+OOD, TRAINING, CLINICAL = "Out of distribution", "Training and guessing", "Clinical numbers"
+VERDICTS, DECISIONS = "Verdicts, and the cells that pages name", "The decision curve"
+PAIRED = "the paired interval, divided among the runs compared (Bonferroni), leaves 0 out"
+SINGLE = "the paired interval leaves 0 out"
+JOINT = "the joint test of gap, slope and ECE, 5 %"
+
+
+class Claimed(NamedTuple):
+    """A template, and where its error rate stands.
+
+    Attributes
+    ----------
+    said : str
+        As it stands in the source.
+    page : str
+        Where it is read.
+    where : str
+        Module and function, or constant.
+    rule : str
+        By which it is said.
+    section, row : str
+        Of this page: how the title of the section begins, and the claim; both empty where none.
+    """
+
+    said: str
+    page: str
+    where: str
+    rule: str
+    section: str = ""
+    row: str = ""
+
+
+CLAIMED = (
+    Claimed(
+        "Over-confident",
+        "Reliability",
+        "core.views.sentences:_direction_parts",
+        JOINT,
+        VERDICTS,
+        "a verdict that something is off",
+    ),
+    Claimed(
+        "-confident {size} on average",
+        "Reliability, audit",
+        "core.metrics.verdict:_one_sided",
+        f"{JOINT}; bins of the other sign by Holm",
+        VERDICTS,
+        "a verdict that something is off",
+    ),
+    Claimed(
+        "too_extreme",
+        "Reliability",
+        "core.views.sentences:PLAIN_ANSWERS",
+        f"{JOINT}, by its slope",
+        VERDICTS,
+        "a verdict that something is off",
+    ),
+    Claimed(
+        "Sound: ",
+        "Reliability, audit",
+        "core.metrics.verdict:_within_chance",
+        "the test finds nothing, and would have found an error of practical size 9 times in 10",
+        VERDICTS,
+        '"sound"',
+    ),
+    Claimed(
+        "leaves 0 out; with a perfect model that happens",
+        "Reliability",
+        "core.views.sentences:_alone",
+        "the interval of the gap, which the sentence says errs 5 times in 100",
+        VERDICTS,
+        "an interval of the gap that leaves 0 out",
+    ),
+    Claimed(
+        "What cannot be taken at face value",
+        "Reliability, plain words",
+        "core.views.plain:_second",
+        "the verdict detects, and an exact interval divided among the groups",
+        VERDICTS,
+        "plain words name a group of answers",
+    ),
+    Claimed(
+        "coloured beyond chance among",
+        "Reliability, classes",
+        "core.views.parts:_looks",
+        "an exact test of each class, Holm",
+        VERDICTS,
+        "a class is coloured",
+    ),
+    Claimed(
+        "corrected for looking at",
+        "Reliability and audit, many labels",
+        "core.metrics.macro:_verdict",
+        "the joint test of each label, Holm",
+        VERDICTS,
+        "a finding is called off, all together",
+    ),
+    Claimed(
+        "it overstates here.",
+        "Clinic, plain words; X-ray",
+        "core.views.clinic_plain:verdict_words",
+        "an exact interval divided among the bands",
+        VERDICTS,
+        "plain words name a band of scores",
+    ),
+    Claimed(
+        "<= FALSE_ALARMS",
+        "Clinic, findings, the highest scores",
+        "core.views.clinic_table:_top_tone",
+        "draws of the top bin, Holm over the findings",
+        VERDICTS,
+        "the highest scores of a finding are called off",
+    ),
+    Claimed(
+        "has the {more} {name(one.metric)}",
+        "Compare",
+        "core.views.compare_words:_two",
+        SINGLE,
+        DIFFERENCES,
+        "two runs are ranked by ece",
+    ),
+    Claimed(
+        "does best: its",
+        "Compare",
+        "core.views.compare_words:_many",
+        PAIRED,
+        DIFFERENCES,
+        "three runs are ranked by ece",
+    ),
+    Claimed(
+        "beyond chance",
+        "Compare, table",
+        "core.views.compare:_difference_table",
+        PAIRED,
+        DIFFERENCES,
+        "a difference of ece",
+    ),
+    Claimed(
+        "of the differences could be chance.",
+        "Compare, plain words",
+        "core.views.compare_words:plain_sentence",
+        PAIRED,
+        DIFFERENCES,
+        "in plain words a difference is no chance",
+    ),
+    Claimed(
+        "takes the calibration error from",
+        "Post-hoc",
+        "core.views.posthoc_words:sentence",
+        PAIRED,
+        CORRECTIONS,
+        "a correction that does not help is said to",
+    ),
+    Claimed(
+        "goes lower, but",
+        "Post-hoc",
+        "core.views.posthoc_words:_others",
+        "the paired interval to the best correction, divided among them, leaves 0 out",
+        CORRECTIONS,
+        "corrections ranked the wrong way round",
+    ),
+    Claimed(
+        "'raises', 'raise'",
+        "Post-hoc",
+        "core.views.posthoc_words:_none_helps",
+        PAIRED,
+        CORRECTIONS,
+        "corrections ranked the wrong way round",
+    ),
+    Claimed(
+        "not chance.",
+        "Post-hoc, plain words",
+        "core.views.posthoc_words:plain_sentence",
+        PAIRED,
+        CORRECTIONS,
+        "… in plain words",
+    ),
+    Claimed(
+        "none is calibrated by its training alone",
+        "Post-hoc, several runs",
+        "core.views.innate:summary",
+        "every T is off 1 by a tenth, and every temperature lowers the ECE beyond chance",
+        CORRECTIONS,
+        "“none is calibrated by its training”",
+    ),
+    Claimed(
+        "{alike} ordinary pictures",
+        "Out of distribution",
+        "core.views.ood_words:sentence",
+        "the share itself; its interval stands beside it",
+        OOD,
+        "interval of fpr95_in",
+    ),
+    Claimed(
+        "it is more alarmed by the strange one",
+        "Out of distribution",
+        "core.views.ood_words:plainly",
+        "the AUROC, rounded as its interval allows",
+        OOD,
+        "interval of auroc",
+    ),
+    Claimed(
+        '"tie" if tie',
+        "Out of distribution, runs",
+        "core.views.ood_table:_difference",
+        "DeLong's paired interval leaves 0 out",
+        OOD,
+        "a difference of auroc that is no tie",
+    ),
+    Claimed(
+        "points {more} than it should",
+        "Training dynamics",
+        "core.views.gamma_words:told",
+        "the binomial band, divided among the bins",
+        TRAINING,
+        "the bin held back hardest is off",
+    ),
+    Claimed(
+        "there it was right ",
+        "Training dynamics, plain words",
+        "core.views.gamma_words:plain_sentence",
+        "the binomial band, divided among the bins",
+        TRAINING,
+        "… in plain words",
+    ),
+    Claimed(
+        "self.low <= self.chance",
+        "Evaluate, trial",
+        "core.views.evaluation_trial:Trial",
+        "Wilson's interval lies above guessing",
+        TRAINING,
+        "better than guessing",
+    ),
+    Claimed(
+        "That is no better than guessing",
+        "Evaluate",
+        "core.views.evaluation:judged",
+        "the interval of the accuracy or AUROC holds guessing",
+        TRAINING,
+        "better than guessing",
+    ),
+    Claimed(
+        "Following the model is better, beyond chance",
+        "Clinic, decision curve",
+        "core.views.clinic_decision:benefit_words",
+        "a band simultaneous over the thresholds, and 200 events",
+        DECISIONS,
+        "“better, beyond chance”, of a useless score",
+    ),
+    Claimed(
+        "so better than treating none",
+        "Clinic, decision curve, pointer",
+        "core.views.clinic_decision:_at",
+        "the same band, against treating none",
+        DECISIONS,
+        "the band holds the curve at every threshold",
+    ),
+    Claimed(
+        "its scores are too extreme",
+        "Clinic, finding",
+        "core.views.clinic_verdict:sentence",
+        f"{JOINT}, and the interval of the slope",
+        CLINICAL,
+        "a finding's scores or curve are off",
+    ),
+    Claimed(
+        "This score is not a probability",
+        "Clinic, finding",
+        "core.views.clinic_verdict:badge",
+        "in the large, slope or curve off by its interval, and ECE above its noise floor",
+        CLINICAL,
+        "“this score is not a probability”",
+    ),
+    Claimed(
+        "a difference within chance",
+        "Clinic, recalibrated",
+        "core.views.clinic_verdict:_recalibrated",
+        SINGLE,
+        CLINICAL,
+        "a temperature lowers the error of a finding",
+    ),
+    Claimed(
+        "lowers the calibration error beyond chance in",
+        "Clinic, temperatures",
+        "core.views.clinic_heat:summary",
+        "the paired interval of each finding leaves 0 out",
+        CLINICAL,
+        "a temperature lowers the error of a finding",
+    ),
+    Claimed(
+        "detected=i in detected",
+        "Clinic, subgroups",
+        "core.views.clinic_use:group_rows",
+        "the joint test of each group, Holm, and the cell's interval",
+        CLINICAL,
+        "a cell of the subgroups is strong",
+    ),
+    Claimed(
+        "degrees of freedom (rows not fitted on), p",
+        "Clinic, on request",
+        "core.views.clinic_use:hosmer_words",
+        "chi-square; not for rows that belong together",
+        CLINICAL,
+        "Hosmer-Lemeshow, p under 0.05",
+    ),
+    Claimed(
+        "beyond what every map beside it reaches",
+        "X-ray, trust",
+        "core.views.xray_trust:pointing_text",
+        "Wilson's interval lies above that of every other map",
+        CLINICAL,
+        "a map points beyond chance",
+    ),
+    Claimed(
+        "of a perfect model about",
+        "Reliability, dots",
+        "core.views.reliability:_by_chance",
+        "each dot by its own band; how many would be coloured by chance stands beside them",
+    ),
+    Claimed(
+        "outside the band of a perfect model",
+        "Reliability, in words",
+        "core.views.cards:diagram_alt",
+        "as the dots: a count of bins, each by its own band",
+    ),
+    Claimed(
+        "would be coloured by chance",
+        "Clinic, small diagrams",
+        "core.views.clinic_findings:explanation",
+        "each dot by its own interval; how many would be coloured by chance stands beside them",
+    ),
+    Claimed(
+        "calibrated by training, as far as one knob can tell",
+        "Post-hoc, several runs",
+        "core.views.innate:summary",
+        "T is within a tenth of 1: a tolerance, not a test",
+    ),
+    Claimed(
+        "rises",
+        "Post-hoc",
+        "core.views.posthoc_words:_cost",
+        f"{PAIRED}; rows of log-loss and Brier score under {DIFFERENCES}",
+    ),
+    Claimed(
+        "at or below chance",
+        "every page, notice",
+        "core.metrics.notices:_chance",
+        "a count of right answers; asks for the class order",
+    ),
+)
+
+
+def source(claimed: Claimed) -> str:
+    """Return the source of the function, or the words of the constant, that holds a template."""
+    module, _, name = claimed.where.partition(":")
+    there = getattr(import_module(module), name)
+    made = inspect.isfunction(there) or inspect.isclass(there)
+    return inspect.getsource(there) if made else repr(there)
+
+
+def lines() -> Iterator[str]:
+    """Yield the table."""
+    yield "| said | read on | made by | said where | section: row |"
+    yield "|---|---|---|---|---|"
+    for one in CLAIMED:
+        place = f"{one.section}: {one.row}" if one.section else "no row"
+        said = one.said.replace("|", "\\|")
+        yield f"| `{said}` | {one.page} | `{one.where}` | {one.rule} | {place} |"
