@@ -15,6 +15,7 @@ import numpy.typing as npt
 from core.arrays import Bool, Float, Int, digest, frozen, log_sigmoid, log_softmax, row_chunks
 from core.errors import Refused
 
+MOST_ROWS = 1e12  # that whole weights may stand for
 GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
 
 
@@ -120,7 +121,8 @@ class Weights:
         Raises
         ------
         Refused
-            WEIGHTS: one is negative, missing or infinite, or all are 0.
+            WEIGHTS: one is negative, missing or infinite, all are 0, or they stand for more rows
+            than can be counted.
         """
         weights = np.asarray(values, dtype=np.float64)
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
@@ -129,11 +131,17 @@ class Weights:
             what = f"weight {weights[row]:g} in column {name}"
             remedy = "give every row a number that is not negative"
             raise Refused("WEIGHTS", what, remedy, f"row {row}")
-        total = float(weights.sum())
+        with np.errstate(over="ignore"):
+            total = float(weights.sum())
         if total == 0.0:
             what = f"every weight in column {name} is 0"
             raise Refused("WEIGHTS", what, "give at least one row a weight above 0")
-        if np.all(weights == np.round(weights)):
+        whole = bool(np.all(weights == np.round(weights)))
+        if total > MOST_ROWS and (whole or np.isinf(total)):
+            what = f"weights in column {name} stand for {total:.3g} rows"
+            remedy = f"divide them, so that they stand for at most {MOST_ROWS:.0e}"
+            raise Refused("WEIGHTS", what, remedy, f"row {int(weights.argmax())}")
+        if whole:
             return cls(name, weights)
         scaled = weights * (np.count_nonzero(weights) / total)
         return cls(name, np.round(scaled * GRAINS) / GRAINS)

@@ -28,6 +28,7 @@ from core.metrics.intervals import (
     mean_interval,
     newcombe,
     percentile,
+    precision_interval,
     wilson,
 )
 from core.metrics.null_test import Null
@@ -372,7 +373,6 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
     area_roc, precision = auroc(ranked), auprc(ranked)
     worth = effective_mean(ranked, ranked.correct)
     scale = worth / total  # rows that are alike tell less
-    spread = np.sqrt(precision * (1 - precision) / (positives * scale))
     extra = worth_of(ranked, worth)
     return {
         "auroc": Score(
@@ -386,7 +386,7 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
         "auprc": Score(
             "auprc",
             precision,
-            *logit_interval(precision, float(spread), positives * scale, level),
+            *precision_interval(precision, positives * scale, level),
             level,
             n,
             {**settings, "interval": "binomial, logit scale", **extra},

@@ -52,29 +52,41 @@ class GroupResamples(Resamples):
         """Return the sums between cuts when each group's residual takes a random sign."""
         at = self.columns(cuts)
         own = sums(self.ranked, self.cuts[at])
-        gap = np.diff(self.signed_gap[:, at]) - self._own_gap(at)
-        return BinSums(own.count, own.confidence, own.confidence - gap)
+        return BinSums(own.count, own.confidence, own.confidence - self._signed(at))
 
-    def _own_gap(self, at: Int) -> Float:
-        """Return what centring takes off between columns: each bin's mean gap by signed rows.
+    def _signed(self, at: Int) -> Float:
+        """Return the gaps between columns under random signs, centred in their bins, (R, B).
 
         Cells too fine to be bins are centred in the 15 bins of equal mass. Centring takes a degree
-        of freedom a bin, so it is left out in bins of fewer than `CENTRED` groups, and everywhere
-        where there are fewer than that for each bin; residuals as they are hold the level.
+        of freedom a bin, which is given back as the square root of m / (m - 1), m the groups of
+        equal weight that the bin is worth (Kish). It is left out in bins worth fewer than
+        `CENTRED`, and everywhere where there are fewer than that for each bin; residuals as they
+        are hold the level.
         """
         coarse = at
         if len(at) - 1 > N_BINS_MAX:
             coarse = self.columns(equal_mass_cuts(self.ranked, N_BINS))
         bins = Cells.of(self.ranked, self.cuts[coarse])
         own = sums(self.ranked, self.cuts[coarse])
-        enough = np.bincount(bins.cell, minlength=bins.n_cells) >= CENTRED
-        enough &= bins.n_groups >= CENTRED * bins.n_cells
+        worth, together = _worth(bins), np.bincount(bins.group, bins.rows)
+        enough = worth >= CENTRED
+        enough &= together.sum() ** 2 >= CENTRED * bins.n_cells * (together @ together)
         mean = np.where(enough, own.gap / np.maximum(own.count, LEAST), 0.0)
+        scale = np.where(enough, np.sqrt(worth / np.maximum(worth - 1.0, 1.0)), 1.0)
         if coarse is at:
-            return np.asarray(np.diff(self.signed_rows[:, at]) * mean)
+            gap, rows = np.diff(self.signed_gap[:, at]), np.diff(self.signed_rows[:, at])
+            return np.asarray(scale * (gap - rows * mean))
         column = np.searchsorted(coarse, np.arange(len(self.cuts) - 1), side="right") - 1
-        fine = np.diff(self.signed_rows) * mean[np.clip(column, 0, mean.size - 1)]
-        return np.diff(running(fine, np.float64)[:, at])
+        column = np.clip(column, 0, mean.size - 1)
+        fine = np.diff(self.signed_gap) - np.diff(self.signed_rows) * mean[column]
+        return np.diff(running(scale[column] * fine, np.float64)[:, at])
+
+
+def _worth(bins: Cells) -> Float:
+    """Return how many groups of equal weight those of each cell are worth, (C,)."""
+    rows = np.bincount(bins.cell, bins.rows, bins.n_cells)
+    squares = np.bincount(bins.cell, bins.rows**2, bins.n_cells)
+    return np.asarray(rows**2 / np.maximum(squares, LEAST))
 
 
 def resamples_of(

@@ -213,10 +213,15 @@ def _rescaled(predictions: Predictions) -> Notice | None:
 def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tuple[Notice, ...]:
     """Return what belongs together and what it is worth, and whether groups or weights are few."""
     out = []
+    n = (
+        predictions.n
+        if predictions.weights is None
+        else np.count_nonzero(predictions.weights.of_row)
+    )
     if groups is not None:
         worth = f"worth about {round(groups.effective_n):,} independent ones for the signed gap"
         text = (
-            f"{predictions.n:,} rows of {groups.n:,} groups by {groups.column}, {worth}; "
+            f"{n:,} rows of {groups.n:,} groups by {groups.column}, {worth}; "
             "intervals, noise floors and verdicts allow for it."
         )
         out.append(Notice("GROUPED", text))
@@ -226,7 +231,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
     summary = weight_summary(predictions.weights)
     if summary is not None:
         text = (
-            f"rows count by {summary.column}: {predictions.n:,} rows are worth about "
+            f"rows count by {summary.column}: {n:,} rows are worth about "
             f"{round(summary.effective_n):,} of equal weight."
         )
         out.append(Notice("WEIGHTED", text))

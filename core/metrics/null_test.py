@@ -27,6 +27,7 @@ from core.metrics.top_label import weighted_gap
 LOGIT_CLIP = 1e-9
 TAIL = 0.75  # beyond this quantile of the draws a tail is taken as exponential
 DIGITS = 9  # of a statistic in units of its spread: sums of equal terms are ties
+SAME = 1e-9  # of the largest draw: a spread that is rounding
 HALVINGS = 40
 
 
@@ -203,8 +204,10 @@ def significant(sets: Float, null: Float) -> Bool:
 
 
 def _rounded(values: Float, null: Float) -> Float:
-    spread = null.std(axis=0)
-    return np.round(values / np.where(spread > 0, spread, 1.0), DIGITS)
+    spread, largest = null.std(axis=0), np.abs(null).max(axis=0, initial=0.0)
+    # draws that differ in their last digits only are one draw, whatever that spread is
+    unit = np.where(spread > SAME * largest, spread, np.maximum(largest, 1.0))
+    return np.asarray(np.round(values / unit, DIGITS))
 
 
 def _reached(values: Float, known: Float) -> Float:

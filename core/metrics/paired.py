@@ -25,7 +25,7 @@ PAIRABLE = (*PAIRED, "ada_ece")  # those in PAIRED, and those that are compared 
 BIASED = {*BINNED, "classwise_ece"}  # their draws lie above the sample's value
 FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
 
-HULL = "hull of paired percentile bootstrap and its normal interval"
+HULL = "hull of paired percentile bootstrap and normal interval (Student's with groups)"
 JOINED = "single intervals joined by the correlation of the paired bootstrap"
 NORMAL = ", normal tails"
 

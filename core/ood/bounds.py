@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.arrays import Counts
-from core.metrics.intervals import logit_interval, wilson
+from core.metrics.intervals import wilson
 
 Interval = tuple[float, float]
 ROUNDING = 1e-9  # of running shares
@@ -54,9 +54,3 @@ def smallest_error(of: Sides, bias: float, level: float) -> Interval:
     value = float(shares.mean())
     below, above = (float(np.hypot(*(shares - end))) / 2 for end in (low, high))
     return value - below, value + above + bias
-
-
-def precision(value: float, of: Sides, level: float) -> Interval:
-    """Return the binomial interval of an average precision, on the logit scale (Boyd 2013)."""
-    spread = float(np.sqrt(value * (1.0 - value) / of.worth[0]))
-    return logit_interval(value, spread, of.worth[0], level)

@@ -9,7 +9,7 @@ weight 2 counts as if it were there twice, one of weight 0 as if it were not.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -19,16 +19,27 @@ from core.defaults import LEVEL, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.errors import Refused
 from core.metrics.design_effect import design_effect
 from core.metrics.grouped import HEAVY_DRAWS, drawn_groups, sum_variance
-from core.metrics.intervals import logit_interval, newcombe, percentile, quantile, student
+from core.metrics.intervals import (
+    logit_interval,
+    newcombe,
+    percentile,
+    precision_interval,
+    quantile,
+    student,
+)
 from core.metrics.records import Score, Setting
-from core.ood.bounds import Sides, false_positives, precision, smallest_error
+from core.ood.bounds import Sides, false_positives, smallest_error
 from core.predictions import INDEPENDENT, Extents
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 POSITIVE = "ood"  # of every number without `_in` in its name
 KEEP = 0.95  # of the positive class, at the threshold of the false-positive rates
 ROUNDING = 1e-11  # of a share: by so much a sum of weights may fall short of it
 CELLS = 1_000  # of neighbouring scores, in which rows are resampled
-BLOCK = 100  # resamples held at a time
+BLOCK = 100  # resamples held at a time, or fewer of many groups
+HELD = 2**23  # groups times resamples held at a time
 STREAM = 17  # of random numbers
 BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
 DELONG = "hull of DeLong, logit scale, and Newcombe"
@@ -89,14 +100,16 @@ class Members:
         effect = design_effect(each[self.place], Extents(self.group, self.extents.weights))
         return float(self.weight.sum()) / effect
 
-    def draws(self, ends: Int, n_resamples: int, rng: np.random.Generator) -> Float:
-        """Return the weight of each cell when groups are drawn, (R, C), as much as there is."""
+    def by_group(self, ends: Int) -> "csr_array":
+        """Return the weight of each group in each cell, (C, G)."""
         from scipy.sparse import csr_array  # a tenth of a second, which readers do not pay
 
-        n_groups = self.n_groups
         entries = self.weight, (np.searchsorted(ends, self.place), self.group)
-        rows = csr_array(entries, shape=(ends.size, n_groups))
-        drawn = np.stack([drawn_groups(n_groups, rng) for _ in range(n_resamples)], axis=1)
+        return csr_array(entries, shape=(ends.size, self.n_groups))
+
+    def draws(self, rows: "csr_array", n_resamples: int, rng: np.random.Generator) -> Float:
+        """Return the weight of each cell when groups are drawn, (R, C), as much as there is."""
+        drawn = np.stack([drawn_groups(self.n_groups, rng) for _ in range(n_resamples)], axis=1)
         counts: Float = np.asarray(rows @ drawn, dtype=np.float64).T
         return np.asarray(counts * (self.weight.sum() / counts.sum(axis=1, keepdims=True)))
 
@@ -468,7 +481,7 @@ def _own(key: str, found: Separation, bias: float, level: float) -> tuple[float,
         return smallest_error(sides, max(0.0, bias), level)
     if key.startswith("fpr95"):
         return false_positives(sides, KEEP, level)
-    return precision(NUMBERS[key](found), sides, level)
+    return precision_interval(NUMBERS[key](found), sides.worth[0], level)
 
 
 def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
@@ -479,6 +492,9 @@ def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
     value, error, rows = auroc(found), auroc_error(found), worth(found)
     low, high = newcombe(value, *rows, level)
     if 0.0 < value < 1.0 and error > 0.0:
+        if found.members is not None:  # of few groups the spread itself is uncertain
+            fewest = min(side.n_groups for side in found.members)
+            error *= student(level, max(1, fewest - 1)) / quantile(level)
         ends = logit_interval(value, error, min(rows), level)
         low, high = min(low, ends[0]), max(high, ends[1])
     settings: dict[str, Setting] = {
@@ -511,14 +527,16 @@ def _draws(
     """Return the bootstrapped numbers of the cells themselves, and on each resample."""
     inside, outside = cells(found, CELLS)
     rng = np.random.default_rng([seed, STREAM])
-    blocks, ends = [], cell_ends(found, CELLS)
+    blocks, members = [], found.members or ()
+    grouped = [(side, side.by_group(cell_ends(found, CELLS))) for side in members]
+    most = max(1, HELD // max((side.n_groups for side in members), default=1))
     drawn: list[arrays.Counts]
-    for start in range(0, n_resamples, BLOCK):
-        size = min(BLOCK, n_resamples - start)
-        if found.members is None:
+    for start in range(0, n_resamples, min(BLOCK, most)):
+        size = min(BLOCK, most, n_resamples - start)
+        if not grouped:
             drawn = [rng.multinomial(int(s.sum()), s / s.sum(), size) for s in (inside, outside)]
         else:
-            drawn = [side.draws(ends, size, rng) for side in found.members]
+            drawn = [side.draws(rows, size, rng) for side, rows in grouped]
         blocks.append(_all(*drawn))
     draws = {key: np.concatenate([block[key] for block in blocks]) for key in BOOTSTRAPPED}
     return _all(inside[None], outside[None]), draws

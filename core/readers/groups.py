@@ -135,7 +135,17 @@ def attach_groups(
     if cells is not None:
         part = replace(part, weights=Weights.of(cells.name, _numbers(cells, part)))
         notices += cells.notices
+    if part.groups is not None and part.weights is not None:
+        _refuse_single(part.groups, part.weights)
     return part, notices
+
+
+def _refuse_single(groups: Groups, weights: Weights) -> None:
+    """Refuse rows of which only one group counts: nothing tells how far it may be off."""
+    counted_rows = weights.of_row > 0.0
+    if np.unique(groups.of_row[counted_rows]).size < 2:
+        what = f"every row with a {weights.name} above 0 is of one {groups.name}"
+        raise Refused("GROUPS", what, "weigh rows of at least two groups, or choose no groups")
 
 
 def _groups(cells: _Cells, part: Part) -> Groups:

@@ -29,7 +29,7 @@ from core.readers.inspect import HEAD, describe, inspect
 from core.readers.join import attach_labels
 from core.readers.judge import Prepared, Ready, prepare, renamed, united
 from core.readers.kinds import Verdict
-from core.readers.offers import Offer, offered, repeating, weighing, weight_columns
+from core.readers.offers import Offer, offered, repeating, unfit, weighing, weight_columns
 from core.readers.offers import offers as find_offers
 from core.readers.options import Pairs, ReadOptions
 from core.readers.parse import read_contents
@@ -184,6 +184,10 @@ def _interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Inte
     )
     said = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
     said += [*repeated(splits, offers), *offered(offers, chosen.part)]
+    said += [
+        *unfit("group", seen.group_columns, beside),
+        *unfit("weight", seen.weight_columns, beside),
+    ]
     several = len(splits) > 1
     recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
     return Interpreted(splits, tuple(dict.fromkeys(said)), seen, recipe)

@@ -8,7 +8,7 @@ import numpy as np
 from core.errors import Notice, Refused
 from core.predictions import Groups
 from core.readers.contents import Contents, Entry, is_text
-from core.readers.groups import Beside, attach_groups, stems
+from core.readers.groups import GROUP, WEIGHT, Beside, attach_groups, stems
 from core.readers.options import ID_STEM, ReadOptions
 from core.readers.parts import Part
 from core.readers.questions import Choice
@@ -166,14 +166,31 @@ def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ..
 
 
 def weighing(table: Contents) -> tuple[str, ...]:
-    """Return the columns of a table that could be weights: not those that number its lines."""
-    columns = {name: entry for name, entry in table.entries.items() if _not_negative(entry)}
+    """Return the columns of numbers in a table, but those that number its lines.
+
+    What cannot be a weight is offered, too: choosing it says in which row and why.
+    """
+    columns = {n: e for n, e in table.entries.items() if e.ndim == 1 and not is_text(e)}
     return tuple(name for name, entry in columns.items() if not _numbers_lines(entry))
 
 
 def _numbers_lines(entry: Entry) -> bool:
-    whole = np.all(entry.astype(np.float64) % 1 == 0)
-    return len(set(entry.tolist())) == entry.size > 1 and bool(whole)
+    first = float(entry[0]) if entry.size else 0.0
+    lines = np.arange(entry.size) + first
+    return first in {0.0, 1.0} and entry.size > 1 and bool(np.all(entry == lines))
+
+
+def unfit(option: str, columns: tuple[str, ...], beside: Beside) -> list[Notice]:
+    """Say that nothing in an added table can be chosen."""
+    if option not in beside.tables or columns:
+        return []
+    why = {
+        GROUP: "in none of its columns does a value come again",
+        WEIGHT: "none of its columns holds numbers",
+    }
+    return [
+        Notice("TABLE_UNFIT", f"nothing of the table of {option}s can be chosen: {why[option]}")
+    ]
 
 
 def _could_weigh(name: str, entry: Entry) -> bool:

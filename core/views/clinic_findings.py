@@ -231,7 +231,9 @@ def _small(source: Source, found: Findings, k: int) -> Small:
     auroc = found.audit.labels[k].metrics["auroc"]
     note = count(found.events[k])
     if few and found.audit.main.groups is not None:
-        note += f", worth {count(round(found.rarer[k]))}"
+        without = source.n - found.events[k]
+        side = f", {count(without)} without it" if without < found.events[k] else ""
+        note += f"{side}, worth {count(int(found.rarer[k]))}"
     if auroc.value is not None:
         note += f" · {auroc.value:.2f}"
     note += f" · {TOO_FEW}" if few else ""

@@ -191,8 +191,8 @@ def hosmer_words(found: HosmerLemeshow, extents: Extents) -> str:
     """Return the Hosmer-Lemeshow test in words; why there is none for grouped or weighted rows."""
     if not extents.independent:
         return (
-            "Hosmer-Lemeshow takes every row for itself, and here rows belong together or are "
-            "weighted: it would be too sure, so no p is shown."
+            "The Hosmer-Lemeshow test assumes independent, unweighted rows; these are grouped or "
+            "weighted, so no p-value is shown."
         )
     chance = "under 0.001" if found.p_value < 0.001 else f"{found.p_value:.3f}"
     return (

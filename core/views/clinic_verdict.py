@@ -32,8 +32,12 @@ def few(found: OneFinding) -> bool:
 
 def as_few(found: OneFinding) -> str:
     """Return what the rarer outcome is worth where rows belong together; else nothing."""
-    grouped = found.extents.groups is not None
-    return f", worth about {count(round(found.fit.rarer))} independent ones" if grouped else ""
+    if found.extents.groups is None:
+        return ""
+    fit = found.fit
+    events, others = fit.events, fit.n - fit.events
+    rarer = f"{count(events)} with it" if events <= others else f"{count(others)} without it"
+    return f"; the {rarer} are worth about {count(int(fit.rarer))} independent ones"
 
 
 def extremes(source: Source, found: OneFinding) -> str:

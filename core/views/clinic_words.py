@@ -57,6 +57,8 @@ class Source:
         Which rows of the split these are, where it was cut: "the rows not fitted on, ...".
     groups : str
         What they belong to, as "6 187 groups (patient)"; empty where each stands for itself.
+    weights : str
+        The column that says how many rows each counts as; empty without one.
     """
 
     run: str
@@ -67,6 +69,7 @@ class Source:
     synthetic: bool = False
     rest: str = ""
     groups: str = ""
+    weights: str = ""
 
     @property
     def films(self) -> str:
@@ -97,6 +100,7 @@ class Source:
     def caption(self) -> str:
         """What stands under every figure and table, and in every file."""
         rest = f", {self.rest}" if self.rest else ""
+        rest += f", counted by {self.weights}" if self.weights else ""
         return (
             f"n = {self.counted}, {self.split} split{rest}, file digest "
             f"{self.digest[:8]}. {BANNER} {self.noise}"

@@ -247,14 +247,19 @@ def _caption(runs: Sequence[Compared], found: Comparison, metric: str) -> str:
 
 
 def _worth(runs: Sequence[Compared]) -> list[str]:
-    """Return what images of the same groups are worth to the runs; nothing where each is alone."""
-    groups = [run.audit.main.groups for run in runs]
-    worth = sorted(round(one.effective_n) for one in groups if one is not None)
-    if not worth:
-        return []
-    least, most = count(worth[0]), count(worth[-1])
-    about = least if least == most else f"{least} to {most}"
-    return [f"By run, the images are worth about {about} independent ones."]
+    """Return what grouped or weighted images are worth; nothing where each counts as one."""
+    groups, weights = runs[0].audit.main.groups, runs[0].audit.weights
+    words = []
+    if weights is not None:
+        equal = count(round(weights.effective_n))
+        words.append(f"Images count by {weights.column}, worth about {equal} of equal weight.")
+    if groups is not None:
+        summaries = [run.audit.main.groups or groups for run in runs]
+        worth = sorted(round(summary.effective_n) for summary in summaries)
+        least, most = count(worth[0]), count(worth[-1])
+        about = least if least == most else f"{least} to {most}, depending on the run,"
+        words.append(f"The images are worth about {about} independent ones.")
+    return words
 
 
 def drawn_words(drawn: Sequence[Difference]) -> str:

@@ -37,8 +37,17 @@ def source(run: cache.Run, rows: Predictions, split: str, parts: Parts | None = 
     names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
     shown = rows if parts is None else parts.test
     groups = shown.groups and groups_words(shown.groups.name, shown.groups.count)
-    where = run.name, split, run.file_digest, names, shown.n
-    return Source(*where, run.data == "phantom", rest, groups or "")
+    return Source(
+        run.name,
+        split,
+        run.file_digest,
+        names,
+        shown.n,
+        synthetic=run.data == "phantom",
+        rest=rest,
+        groups=groups or "",
+        weights="" if shown.weights is None else shown.weights.name,
+    )
 
 
 def open_finding(index: int) -> None:

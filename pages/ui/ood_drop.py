@@ -7,12 +7,12 @@ from threading import Event
 
 import streamlit as st
 
-from core.errors import AuditError, LostWorker
+from core.errors import AuditError, LostWorker, Notice, Refused
 from core.library import open_library
 from core.library.importing import keep_result
 from core.predictions import ScoreKind
 from core.readers import sandbox
-from core.readers.options import ReadOptions
+from core.readers.options import ID_STEM, ReadOptions
 from core.readers.questions import UNDECIDED
 from core.readers.result import NeedsChoice, ReadResult
 from pages.ui import cache, frame, ood_sets, readings, session, state, widgets
@@ -120,10 +120,7 @@ def _take(path: Path, name: str, options: ReadOptions) -> None:
     works.add(cancel)
     try:
         with st.spinner("Reading the scores"):
-            result = sandbox.read(path, name=name, options=options, cancel=cancel)
-            with_columns = _same_columns(result, options)
-            if with_columns != options:
-                result = sandbox.read(path, name=name, options=with_columns, cancel=cancel)
+            result = _read_as_the_run(path, name, options, cancel)
     except OSError as error:  # the temporary folder: full, gone or not ours
         what = f"the file could not be stored or read ({error.strerror})"
         raise LostWorker("LOST_WORKER", what, "free disk space and try again") from error
@@ -139,16 +136,31 @@ def _take(path: Path, name: str, options: ReadOptions) -> None:
     st.session_state["set.set"] = reference
 
 
-def _same_columns(result: ReadResult, options: ReadOptions) -> ReadOptions:
-    """Return the options with the columns that are called as the run's groups and weights are."""
+def _read_as_the_run(path: Path, name: str, options: ReadOptions, cancel: Event) -> ReadResult:
+    """Read a file with the columns that are called as the run's groups and weights are.
+
+    Where it has none, or none that will do, its rows count as one each, and a notice says so.
+    """
     run = cache.look_up(str(st.session_state[BESIDE]))
     rows = cache.predictions(run, run.split)
-    names = {column.name for column in result.inspection.columns}
-    if rows.groups is not None and rows.groups.name in names:
-        options = replace(options, group=rows.groups.name)
-    if rows.weights is not None and rows.weights.name in names:
-        options = replace(options, weight=rows.weights.name)
-    return options
+    result = sandbox.read(path, name=name, options=options, cancel=cancel)
+    known = {column.name for column in result.inspection.columns} | {ID_STEM}
+    for option, column in (("group", rows.groups), ("weight", rows.weights)):
+        if column is None:
+            continue
+        why = f"{name} has no {column.name} of its own"
+        if column.name in known:
+            more = replace(options, **{option: column.name})  # type: ignore[arg-type]
+            try:
+                result = sandbox.read(path, name=name, options=more, cancel=cancel)
+            except Refused as refused:
+                why = f"{name}: {refused.what}"
+            else:
+                options = more
+                continue
+        alone = Notice("KEYS_GUESSED", f"{why}: each of its rows counts as one")
+        result = replace(result, notices=(*result.notices, alone))
+    return result
 
 
 def _refuse(path: Path, refused: AuditError) -> None:

@@ -344,8 +344,8 @@ def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) 
         )
     chosen = next(one for one in fits if one.method == method)
     by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""
-    told = f"{parameters(chosen)}; fitted on {fitted_on['rows']} rows{by}."
-    widgets.caption(f"{NAMES[method]}: {told}")
+    summary = f"{parameters(chosen)}; fitted on {fitted_on['rows']} rows{by}."
+    widgets.caption(f"{NAMES[method]}: {summary}")
 
 
 def _meanings(methods: Sequence[str]) -> None:

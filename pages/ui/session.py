@@ -195,6 +195,12 @@ def discard(draft_id: str) -> None:
     drafts().pop(draft_id, None)
 
 
+def forget_table(upload: Upload, name: str) -> None:
+    """Remove the bytes of an added table, if there is one of that name."""
+    if name in upload.tables:
+        upload.tables[name][0].unlink(missing_ok=True)
+
+
 def forget_files(upload: Upload) -> None:
     """Remove an upload's bytes."""
     for path in (upload.scores, upload.labels, *(path for path, _ in upload.tables.values())):

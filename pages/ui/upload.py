@@ -178,6 +178,7 @@ def _refused(reading: session.Reading, refusal: AuditError) -> None:
                 _offer_gammas(reading)
             if refusal.code == "STATE_DICT":
                 _offer_evaluation(reading)
+            _without_tables(reading)
             if st.button("Try another file", type="primary", key="import.again"):
                 _forget(reading)
                 st.rerun()
@@ -239,8 +240,21 @@ def _without_groups(reading: session.Reading, form: str) -> None:
     if reading.options.group is None and reading.options.weight is None:
         return
     if st.button("Read each row as one of its own", key="import.ungrouped"):
+        for name in reading.upload.tables:
+            session.forget_table(reading.upload, name)
         upload = replace(reading.upload, tables={})
         _read(upload, replace(reading.options, group=None, weight=None), form=form)
+
+
+def _without_tables(reading: session.Reading) -> None:
+    """Offer to go on without the tables that were added, one of which may be refused."""
+    for name, (_, file_name) in reading.upload.tables.items():
+        if st.button(f"Go on without {esc(file_name)}", key=f"import.without.{name}"):
+            session.forget_table(reading.upload, name)
+            rest = {key: one for key, one in reading.upload.tables.items() if key != name}
+            upload = replace(reading.upload, tables=rest)
+            without = replace(reading.options, **{name: None})  # type: ignore[arg-type]
+            _read(upload, without, form=reading.form)
 
 
 def _choosable(found: Inspection) -> bool:
@@ -288,7 +302,7 @@ def _check(reading: session.Reading, result: ReadResult) -> None:
                     _read(reading.upload, options, form=reading.form or found.fingerprint)
             elif st.button("Audit this file", type="primary", key="import.audit"):
                 _accept(reading, result)
-            _add_tables(reading, reading.form or found.fingerprint)
+            _add_tables(reading, options, reading.form or found.fingerprint)
             _another_file(reading)
 
 
@@ -461,16 +475,20 @@ def _stored(added: BytesIO) -> Path:
     return path
 
 
-def _add_tables(reading: session.Reading, form: str) -> None:
-    """Offer to add tables that say what each row belongs to, and how many rows it counts as."""
+def _add_tables(reading: session.Reading, chosen: ReadOptions, form: str) -> None:
+    """Offer to add tables that say what each row belongs to, and how many rows it counts as.
+
+    What is chosen on the page holds on, also where it was not read that way yet.
+    """
     with st.popover("Add groups or weights", key="import.tables"):
         widgets.caption("CSV, TSV or Parquet, also packed with gzip; a column names the rows.")
         for name, label in TABLES.items():
             added = st.file_uploader(label, key=_this(f"table.{name}"))
             if added:
+                session.forget_table(reading.upload, name)
                 tables = {**reading.upload.tables, name: (_stored(added), added.name)}
                 upload = replace(reading.upload, tables=tables)
-                _read(upload, replace(reading.options, **{name: None}), form=form)  # type: ignore[arg-type]
+                _read(upload, replace(chosen, **{name: None}), form=form)  # type: ignore[arg-type]
 
 
 def _forget(reading: session.Reading) -> None:

@@ -135,3 +135,43 @@ def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):
     test = press(test, "Read each row as one of its own")
     until(test, lambda: "Read as" in said(test))
     assert select(test, "Rows that belong together").value == ""
+
+
+def test_a_column_that_cannot_be_a_weight_is_offered_and_refused_with_its_row(page):
+    test = drop(page(), films())
+    names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
+    lines = [
+        f"{name},{k + 1},{1203 + 37 * k},{-1.5 if k == 7 else 1}" for k, name in enumerate(names)
+    ]
+    table = "\n".join(["image,line,survey_weight,w", *lines]).encode()
+    test = add(test, "w.csv", table, "counts as")
+    assert select(test, "Rows count as").options == ["One each", "survey_weight", "w"]
+    select(test, "Rows count as").set_value("w").run()
+    (button,) = [one for one in test.button if one.label == "Read it this way"]
+    test = until(button.click().run(), lambda: "row 7" in said(test))
+    assert "without a weight in w: '-1.5'" in said(test)
+    test = press(test, "Read each row as one of its own")
+    until(test, lambda: "Read as" in said(test))
+
+
+def test_a_table_of_which_nothing_can_be_chosen_is_said(page):
+    test = drop(page(), films())
+    words = "\n".join(["image,city", *(f"{k // 3:05d}_{k % 3}.png,x" for k in range(N))])
+    test = add(test, "w.csv", words.encode(), "counts as")
+    assert select(test, "Rows count as") is None
+    assert "table of weights can be chosen: none of its columns holds numbers" in said(test)
+
+
+def test_a_table_that_cannot_be_read_costs_neither_the_file_nor_what_was_chosen(page):
+    test = drop(page(), films())
+    select(test, "Rows that belong together").set_value("patient").run()
+    (uploader,) = [one for one in test.file_uploader if "counts as" in one.label]
+    uploader.set_value(("broken.csv", b"\x00\x01\x02", "application/octet-stream"))
+    test = until(test.run(), lambda: "Go on without" in labels_of(test))
+    (button,) = [one for one in test.button if one.label.startswith("Go on without broken")]
+    test = button.click().run()
+    until(test, lambda: "20 groups by patient" in said(test))
+
+
+def labels_of(test: AppTest) -> str:
+    return " ".join(button.label for button in test.button)
