@@ -1,6 +1,7 @@
 """The import offers columns for rows that belong together, and keeps the choice."""
 
 import gzip
+from concurrent.futures import wait as wait_for
 from functools import partial
 
 import numpy as np
@@ -124,6 +125,37 @@ def test_tables_of_groups_and_of_weights_are_read_together(page):
     rows = test.session_state["app.reading"].future.result().splits["test"]
     assert (rows.groups.name, rows.weights.name) == ("ward", "share")
     assert rows.weights.of_row.tolist() == [k % 3 for k in range(N)]
+
+
+def test_a_weight_of_a_table_is_not_kept_for_files_of_this_form(page, home):
+    test = drop(page(), films())
+    names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
+    counts = "\n".join(["image,share", *(f"{n},{k % 3}" for k, n in enumerate(names))])
+    test = add(test, "counts.csv", counts.encode(), "counts as")
+    select(test, "Rows count as").set_value("share").run()
+    select(test, "Rows that belong together").set_value("patient").run()
+    test = press(test, "Read it this way")
+    until(test, lambda: "20 groups by patient" in said(test))
+    form = test.session_state["app.reading"].form
+    press(test, "Audit this file")
+    kept = load_recipe(home, form)
+    assert (kept["group"], kept.get("weight")) == ("patient", None)
+
+
+def test_scores_and_labels_swapped_keep_their_tables(page):
+    test = drop(page(), films())
+    names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
+    wards = "\n".join(["image,ward", *(f"{n},ward {k // 12}" for k, n in enumerate(names))])
+    test = add(test, "wards.csv", wards.encode())
+    truth = "\n".join(["image,label", *(f"{n},{k % 2}" for k, n in enumerate(names))])
+    test = add(test, "truth.csv", truth.encode(), "Labels by row order")
+    (button,) = [one for one in test.button if one.label == "Swap scores and labels"]
+    button.click().run()
+    reading = test.session_state["app.reading"]
+    wait_for([reading.future])
+    upload = reading.upload
+    assert (upload.scores_name, upload.labels_name) == ("truth.csv", "films.csv")
+    assert {name: of for name, (_, of) in upload.tables.items()} == {"group": "wards.csv"}
 
 
 def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):

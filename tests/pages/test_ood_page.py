@@ -244,6 +244,20 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
 
 
 @pytest.mark.slow
+def test_a_table_is_read_with_the_groups_of_a_run_without_weights(page, keep):
+    groups = Groups.of("patient", (np.arange(300) // 3).astype(str))
+    test = page(run=keep(test=replace(PARTS["test"], groups=groups)))
+    rows = zip(strange(9, n=150).scores.tolist(), np.arange(150) // 5, strict=True)
+    lines = ["a,b,c,d,patient", *(",".join((*map(repr, z), f"q{p}")) for z, p in rows)]
+    (uploader,) = test.file_uploader
+    uploader.set_value(("odd.csv", "\n".join(lines).encode(), "text/csv")).run()
+    assert not test.exception
+    assert not test.error
+    assert "The 150 strange rows of 30 groups (patient)" in html(test)
+    assert "count by" not in html(test)
+
+
+@pytest.mark.slow
 def test_a_discarded_file_is_gone(page, keep):
     test = page(run=keep())
     upload(test, "odd.npz", logits=strange(9).scores)

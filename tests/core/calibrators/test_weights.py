@@ -159,6 +159,19 @@ def test_many_rows_whose_first_steps_are_taken_on_some_of_them():
     assert found.temperature_ == pytest.approx(again.temperature_, rel=1e-9)
 
 
+def test_rows_of_several_blocks_keep_their_own_weights():
+    logits, labels, weights = weighed(n_rows=12_000, seed=4)
+    weights[6_000:] *= 5.0  # later blocks weigh more than the first
+    margins = Margins.of(logits, labels, weights)
+    assert len(margins.blocks) > 1
+    again = Margins.of(*repeated(logits, labels, weights))
+    np.testing.assert_allclose(margins.nll(1.3, GAMMAS), again.nll(1.3, GAMMAS), rtol=1e-10)
+    found = Temperature().fit(logits, labels, weights)
+    expected = Temperature().fit(*repeated(logits, labels, weights))
+    assert found.temperature_ == pytest.approx(expected.temperature_, rel=1e-9)
+    assert found.report_.after == pytest.approx(expected.report_.after, rel=1e-9)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_weights_of_one_change_nothing_to_the_last_bit(name):
     logits, labels, _ = weighed()

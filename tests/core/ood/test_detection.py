@@ -418,3 +418,19 @@ def test_a_paired_difference_of_two_groups_has_students_quantile():
     )
     two = auroc_difference(*sets, groups=(np.repeat([0, 1], 20), np.arange(40)))
     assert two[2] - two[1] > 2.0 * (many[2] - many[1])
+
+
+def test_one_group_in_either_set_leaves_every_bootstrapped_number_open():
+    inside, outside = np.linspace(0.0, 1.0, 40), np.linspace(0.8, 2.0, 40)
+    many, one = np.arange(40) // 2, np.zeros(40, dtype=np.int64)
+    for groups in ((many, one), (one, many)):
+        scores = numbers(Separation.of(inside, outside, groups), n_resamples=20)
+        for key in detection.BOOTSTRAPPED:
+            assert (scores[key].low, scores[key].high) == (0.0, 1.0), key
+
+
+def test_a_perfect_precision_is_as_sure_as_its_own_positives_are_many():
+    found = both(np.linspace(0.0, 1.0, 300), np.linspace(2.0, 3.0, 12))
+    scores = numbers(found, n_resamples=20)
+    for key, n in (("aupr_out", 12), ("aupr_in", 300)):  # Wilson's lower end for n of n
+        assert scores[key].low == pytest.approx(n / (n + quantile(0.95) ** 2)), key

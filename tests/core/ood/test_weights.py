@@ -353,6 +353,14 @@ def test_groups_say_what_their_rows_are_worth_for_the_area():
     assert of_copies.effective_n == pytest.approx(200, rel=0.01)
 
 
+def test_groups_of_weighted_rows_are_worth_their_weight_by_the_design_effect():
+    weights = 1.0 + np.arange(200) % 3
+    inside = part(1, 200, groups=[f"p{k // 5}" for k in range(200)], weights=weights)
+    outside = part(2, 150, labelled=False, skill=0.3)
+    own, _ = study.judge(inside, outside, "entropy", full=False).groups
+    assert own.effective_n * own.design_effect == pytest.approx(weights.sum())
+
+
 def test_notices_say_what_rows_are_worth_and_that_they_are_weighted():
     groups = [f"p{k // 5}" for k in range(200)]
     inside = part(1, 200, groups=groups, weights=1.0 + np.arange(200) % 2)
@@ -404,6 +412,20 @@ def test_two_runs_are_compared_by_weight_where_they_say_the_same_of_it():
     bare = Pair(inside, replace(outside, weights=None))
     with pytest.raises(UsageError, match="set differ in their groups or weights"):
         study.difference(one, bare, "energy")
+
+
+def test_a_difference_says_what_is_drawn_where_only_the_set_is_no_independent_rows():
+    inside = part(1, 200)
+    strange = {"labelled": False, "skill": 0.3}
+    patients, films = [f"p{k // 5}" for k in range(150)], 1.0 + np.arange(150) % 2
+    for outside, drawn in (
+        (part(2, 150, **strange), None),
+        (part(2, 150, weights=films, **strange), "row"),
+        (part(2, 150, groups=patients, **strange), "group"),
+    ):
+        other = Pair(inside, replace(outside, scores=outside.scores + 0.1))
+        found = study.difference(Pair(inside, outside), other, "energy")
+        assert found.settings.get("resampled_by") == drawn
 
 
 # The command -----------------------------------------------------------------------------------

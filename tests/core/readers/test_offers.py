@@ -134,6 +134,13 @@ def test_what_cannot_be_weights_is_not_listed():
     assert read(rows(weight=-WEIGHT, body_weight=WEIGHT)).inspection.weight_columns == ()
 
 
+def test_weights_of_a_table_may_all_differ_where_they_are_not_whole():
+    shares = np.round(0.5 + np.arange(N) / N, 4)  # one of them is 1
+    table = csv(image=IDS, line=np.arange(N), share=shares, w=WEIGHT, text=["a"] * N)
+    found = read(rows(image=IDS), tables={"weight": ("t.csv", table)})
+    assert found.inspection.weight_columns == ("share", "w")
+
+
 def test_every_offer_can_be_chosen():
     found = read(rows(image=IDS, patient=PATIENT, site=PATIENT % 3))
     for key in found.inspection.group_columns:

@@ -107,6 +107,12 @@ def test_the_worst_of_many_bins_is_judged_as_such():
     assert two.text == "there the model says 11.0 points more than it should"
 
 
+def test_bins_that_hold_no_answers_are_not_among_the_many():
+    gap, count = [[0.0] * 14 + [0.11]], [[0] * 14 + [100]]
+    alone = told(grid([[1.0] * 14 + [1.5]], gap, count=count, accuracy=0.59), 0, 14)
+    assert alone.text == "there the model says 11.0 points more than it should"
+
+
 def test_a_model_that_says_less_than_it_should_is_told_so():
     table = grid([[1.0, 1.5]], [[0.0, -0.3]])
     assert "there the model says 30.0 points less than it should" in sentence(table, 0).text

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from core.views.ood import Shown, ood_view
 from core.views.ood_plain import plain_view as plain_ood
 from core.views.ood_shifts import shift_view
 from core.views.ood_table import Line
-from core.views.ood_words import set_name
+from core.views.ood_words import set_name, weight_words
 from core.views.plain import certainty_groups, plain_view
 from core.views.sentences import verdict_sentence
 
@@ -120,6 +121,16 @@ def test_a_comparison_says_of_how_many_groups_the_images_are_and_what_they_are_w
     assert "group" not in view.eyebrow + view.caption
 
 
+def test_a_comparison_says_the_least_and_the_most_that_images_are_worth():
+    first = films(0)
+    runs = [compared(one) for one in (first, replace(first, scores=films(1).scores))]
+    worth = sorted(round(run.audit.main.groups.effective_n) for run in runs)
+    assert worth[0] < worth[1]
+    named = [Named(name, name, "test", "d") for name in "ab"]
+    view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
+    assert view.caption.endswith(f"worth about {worth[0]} to {worth[1]} independent ones.")
+
+
 PATIENTS, EACH = 150, 20  # of the same finding: 20 films tell no more than one
 
 
@@ -173,6 +184,24 @@ def test_findings_of_many_films_but_few_patients_say_what_these_are_worth(clinic
     single = clinic_words.Source("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
     view = findings_view(single, clinic_study.findings(alone), ())
     assert "orth" not in view.legend + view.small[0].note
+
+
+def test_findings_of_enough_patients_are_not_said_to_be_worth_less():
+    rng = np.random.default_rng(5)
+    risk = rng.uniform(0.2, 0.8, (1200, 1))
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        risk,
+        (rng.random((1200, 1)) < risk).astype(np.int64),
+        ("Mass",),
+        groups=Groups.of("patient", (np.arange(1200) // 2).astype(str)),
+    )
+    found = clinic_study.findings(rows)
+    assert not found.few(0)
+    source = clinic_words.Source("a run", "test", "a1b2c3d4", rows.class_names, rows.n)
+    (small,) = findings_view(source, found, ()).small
+    assert "worth" not in small.note
 
 
 def strange_films(weights=None, *, plain=False):
@@ -233,6 +262,18 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
     assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")
     assert "Each picture counts by its weight." in plain_ood(set_name("noise"), shown, 0.05).limits
+
+
+def test_a_column_by_which_both_sets_count_is_named_once():
+    def words(name):
+        sets = (
+            films(0, weights=Weights.of("films", 1.0 + np.arange(120) % 3)),
+            films(1, labelled=False, weights=Weights.of(name, 1.0 + np.arange(120) % 2)),
+        )
+        return weight_words(judge(*sets, "entropy", full=False))
+
+    assert words("films") == "rows count by films"
+    assert words("shots") == "in-distribution rows count by films; rows of the set count by shots"
 
 
 def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independent():
