@@ -257,8 +257,9 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
         summaries = [run.audit.main.groups or groups for run in runs]
         worth = sorted(round(summary.effective_n) for summary in summaries)
         least, most = count(worth[0]), count(worth[-1])
-        about = least if least == most else f"{least} to {most}, depending on the run,"
-        words.append(f"The images are worth about {about} independent ones.")
+        about = least if least == most else f"{least} to {most}"
+        by_run = "" if least == most else ", depending on the run"
+        words.append(f"The images are worth about {about} independent ones{by_run}.")
     return words
 
 

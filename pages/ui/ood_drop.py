@@ -220,12 +220,15 @@ def _choose(refused: NeedsChoice) -> None:
 
 
 def bar(draft: session.Draft) -> None:
-    """Say that a set is a draft, with the means to keep or to discard it."""
+    """Say that a set is a draft and what was guessed, with the means to keep or to discard it."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"ood.bar.{draft.id}"):
         st.markdown(f"Only you see **{esc(draft.name)}**; it goes when you close the page.")
         with st.popover("Keep in the library", key=f"ood.keep.{draft.id}"):
             _form(draft)
         st.button("Discard", key=f"ood.discard.{draft.id}", on_click=_discard, args=(draft.id,))
+    for notice in draft.result.notices:
+        if notice.code == "KEYS_GUESSED":
+            st.markdown(f":material/info: {esc(notice.text)} `{notice.code}`")
 
 
 def _discard(draft_id: str) -> None:

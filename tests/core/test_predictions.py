@@ -247,3 +247,10 @@ def test_groups_and_weights_have_an_entry_a_row(more):
     with pytest.raises(Refused) as caught:
         multiclass(np.eye(3), [0, 1, 2], **more)
     assert caught.value.code == "LENGTH_MISMATCH"
+
+
+@pytest.mark.parametrize("largest", [2e12, 1e155, 1e308])
+def test_weights_that_stand_for_more_rows_than_can_be_counted_are_refused(largest):
+    with pytest.raises(Refused, match="stand for") as caught:
+        Weights.of("w", np.array([1.0, largest, largest]))
+    assert (caught.value.code, caught.value.where) == ("WEIGHTS", "row 1")

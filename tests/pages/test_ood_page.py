@@ -258,6 +258,28 @@ def test_a_table_is_read_with_the_groups_of_a_run_without_weights(page, keep):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("other", "odd.csv has no patient of its own: each of its rows counts as one"),
+        ("patient", "odd.csv: 1 row of 150 without a patient: each of its rows counts as one"),
+    ],
+)
+def test_a_table_without_the_runs_groups_is_read_and_says_so(page, keep, column, said):
+    groups = Groups.of("patient", (np.arange(300) // 3).astype(str))
+    test = page(run=keep(test=replace(PARTS["test"], groups=groups)))
+    who = ["", *(f"q{k // 5}" for k in range(1, 150))]
+    rows = zip(strange(9, n=150).scores.tolist(), who, strict=True)
+    lines = [f"a,b,c,d,{column}", *(",".join((*map(repr, z), name)) for z, name in rows)]
+    (uploader,) = test.file_uploader
+    uploader.set_value(("odd.csv", "\n".join(lines).encode(), "text/csv")).run()
+    assert not test.exception
+    assert not test.error
+    notices = " ".join(one.value for one in test.markdown)
+    assert said in text_of.unescape(notices)
+
+
+@pytest.mark.slow
 def test_a_discarded_file_is_gone(page, keep):
     test = page(run=keep())
     upload(test, "odd.npz", logits=strange(9).scores)

@@ -10,7 +10,7 @@ from scipy.stats import t
 from core.arrays import sigmoid
 from core.configs import AuditConfig
 from core.figures.marks import shares
-from core.metrics import METRICS, clinical
+from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import sums
 from core.metrics.clinical_fit import recalibration
 from core.metrics.comparison import compare, compared
@@ -20,7 +20,7 @@ from core.metrics.intervals import Resamples
 from core.metrics.paired import difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc_error
-from core.metrics.suite import audit
+from core.metrics.suite import audit, prepare
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task, Weights
 from core.reports.audit_json import audit_json
 
@@ -189,6 +189,36 @@ def test_events_of_patients_whose_risk_the_model_knows_count_for_themselves():
     # of a model that says the same of everyone the same films tell little
     blind = Ranked.of(Outcomes(np.full(6_000, 0.2), ranked.correct, ranked.groups))
     assert effective_rarer(blind) < 0.15 * ranked.hits
+
+
+@pytest.mark.parametrize(
+    "weigh",
+    [
+        lambda rng, n: rng.lognormal(0.0, 1.0, n),
+        lambda rng, n: rng.lognormal(0.0, 2.0, n),
+        lambda rng, n: np.append(1e9, np.ones(n - 1)),
+    ],
+    ids=["lognormal", "heavy", "one rules"],
+)
+def test_calibrated_rows_are_not_called_off_because_few_of_them_weigh_most(weigh):
+    rng, alarms = np.random.default_rng(3), 0
+    for seed in range(60):
+        p = rng.beta(3, 2, 300)
+        rows = binary(p, rng.random(300) < p, weights=Weights.of("w", weigh(rng, 300)))
+        ready = prepare(rows, 1, n_resamples=150, seed=seed)
+        cuts = estimates.BINNED["ece"].cuts(ready.ranked, 15)
+        alarms += ready.null.test(cuts).p_value <= 0.05
+    assert alarms <= 9  # of 60 three are expected; more than nine in 1 of 500
+
+
+def test_draws_that_differ_by_rounding_alone_call_nothing_off():
+    rng = np.random.default_rng(4)
+    p = rng.beta(3, 2, 300)
+    groups = Groups("patient", np.arange(300) // 150)
+    weights = Weights.of("w", (np.arange(300) >= 150) * 1.0)
+    found = audit(binary(p, rng.random(300) < p, groups=groups, weights=weights)).main
+    assert found.verdict.code == "could_be_chance"
+    assert found.verdict.p_value == 1.0
 
 
 @pytest.mark.parametrize("weighted", [False, True])

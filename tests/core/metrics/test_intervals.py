@@ -14,6 +14,7 @@ from core.metrics.intervals import (
     mean_interval,
     newcombe,
     percentile,
+    precision_interval,
     wilson,
 )
 from core.metrics.ranked import Ranked
@@ -404,6 +405,18 @@ def test_rank_intervals_follow_the_rarer_outcome():
     half = Z / np.sqrt(2 * (5 / 6) * (1 / 6))
     assert np.log(score.high / (1 - score.high)) == pytest.approx(np.log(5) + half)
     assert np.log(score.low / (1 - score.low)) == pytest.approx(np.log(5) - half)
+
+
+@pytest.mark.parametrize("n", [50, 200, 5_000])
+def test_the_interval_of_a_precision_does_not_run_away_at_its_ends(n):
+    whole = precision_interval(1.0, n, 0.95)
+    for missed in (1e-9, 1e-3, 0.1, 0.24):
+        low, high = precision_interval(1.0 - missed / n, n, 0.95)
+        assert whole[0] - 1.0 / n < low < 1.0 - missed / n < high <= 1.0
+        mirrored = precision_interval(missed / n, n, 0.95)
+        assert mirrored == pytest.approx((1.0 - high, 1.0 - low))
+    low, _ = precision_interval(1.0 - 0.3 / n, n, 0.95)
+    assert low > whole[0] - 12.0 / n
 
 
 def guesses(n, k, seed=0):

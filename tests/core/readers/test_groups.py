@@ -263,3 +263,12 @@ def test_choices_are_part_of_a_recipe():
     assert ReadOptions.from_json(options.to_json()) == options
     with pytest.raises(UsageError):
         ReadOptions.from_json({"group": 3})
+
+
+def test_weights_that_leave_one_group_are_refused():
+    first = np.array(PATIENT) == PATIENT[0]
+    found = refused(
+        scores(patient=PATIENT, weight=first.astype(int)), group="patient", weight="weight"
+    )
+    assert found.code == "GROUPS"
+    assert found.what == "every row with a weight above 0 is of one patient"

@@ -764,5 +764,5 @@ def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():
     assert "p " in clinic_use.hosmer_words(test, Extents(None))
     for extents in (Extents(np.arange(40) // 4), Extents(None, np.full(40, 2.0))):
         said = clinic_use.hosmer_words(test, extents)
-        assert "no p is shown" in said
+        assert "no p-value is shown" in said
         assert "chi-square" not in said
