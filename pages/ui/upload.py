@@ -42,6 +42,7 @@ AUTO = "(by its name)"
 NOTHING = ""
 GROUP, WEIGHT = "Rows that belong together", "Rows count as"
 UNCHOSEN = {"group": "None", "weight": "One each"}
+LABELS = {"group": GROUP, "weight": WEIGHT}
 TABLES = {
     "group": "What each row belongs to: a patient, a site",
     "weight": "How many rows each row counts as",
@@ -296,6 +297,8 @@ def _check(reading: session.Reading, result: ReadResult) -> None:
         frame.notices(tuple(_notice_for_page(notice) for notice in result.notices))
         _preview(found)
         options = _belonging(found, _choices(reading, found))
+        for name, (_, file_name) in reading.upload.tables.items():
+            widgets.caption(f"{LABELS[name]}: a column of {file_name}")
         with st.container(horizontal=True):
             if options != reading.options:
                 if st.button("Read it this way", type="primary", key="import.retry"):
@@ -480,7 +483,7 @@ def _add_tables(reading: session.Reading, chosen: ReadOptions, form: str) -> Non
 
     What is chosen on the page holds on, also where it was not read that way yet.
     """
-    with st.popover("Add groups or weights", key="import.tables"):
+    with st.popover("Add groups or weights", key=_this("tables")):  # closes once one was taken
         widgets.caption("CSV, TSV or Parquet, also packed with gzip; a column names the rows.")
         for name, label in TABLES.items():
             added = st.file_uploader(label, key=_this(f"table.{name}"))

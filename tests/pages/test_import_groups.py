@@ -118,6 +118,8 @@ def test_tables_of_groups_and_of_weights_are_read_together(page):
     test = add(test, "wards.csv", wards.encode())
     test = add(test, "counts.csv", counts.encode(), "counts as")
     assert select(test, "Rows count as").options == ["One each", "share"]
+    assert "Rows that belong together: a column of wards.csv" in said(test)
+    assert "Rows count as: a column of counts.csv" in said(test)
     select(test, "Rows that belong together").set_value("ward").run()
     select(test, "Rows count as").set_value("share").run()
     test = press(test, "Read it this way")
