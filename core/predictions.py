@@ -143,7 +143,8 @@ class Weights:
             raise Refused("WEIGHTS", what, remedy, f"row {int(weights.argmax())}")
         if whole:
             return cls(name, weights)
-        scaled = weights * (np.count_nonzero(weights) / total)
+        weights = weights / weights.max()  # so that no scale is too small to be divided by
+        scaled = weights * (np.count_nonzero(weights) / weights.sum())
         return cls(name, np.round(scaled * GRAINS) / GRAINS)
 
     def take(self, rows: Int) -> Self:

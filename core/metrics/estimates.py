@@ -389,7 +389,7 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
             *precision_interval(precision, positives * scale, level),
             level,
             n,
-            {**settings, "interval": "binomial, logit scale", **extra},
+            {**settings, "interval": "binomial, logit scale; Wilson near 0 and 1", **extra},
         ),
     }
 

@@ -13,6 +13,7 @@ from core.metrics.intervals import Resamples, all_cuts, running
 from core.metrics.ranked import Ranked
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
+HALF = 0.5  # of a variance: centring is not undone beyond it
 LEAST = 1e-300  # rows of an empty bin, to divide by
 
 
@@ -58,10 +59,10 @@ class GroupResamples(Resamples):
         """Return the gaps between columns under random signs, centred in their bins, (R, B).
 
         Cells too fine to be bins are centred in the 15 bins of equal mass. Centring takes a degree
-        of freedom a bin, which is given back as the square root of m / (m - 1), m the groups of
-        equal weight that the bin is worth (Kish). It is left out in bins worth fewer than
-        `CENTRED`, and everywhere where there are fewer than that for each bin; residuals as they
-        are hold the level.
+        of freedom a bin, or more where few groups rule it, and the draws are stretched by what it
+        took. It is left out in bins worth fewer than `CENTRED` groups of equal weight (Kish), and
+        everywhere where there are fewer than that for each bin; residuals as they are hold the
+        level.
         """
         coarse = at
         if len(at) - 1 > N_BINS_MAX:
@@ -72,7 +73,7 @@ class GroupResamples(Resamples):
         enough = worth >= CENTRED
         enough &= together.sum() ** 2 >= CENTRED * bins.n_cells * (together @ together)
         mean = np.where(enough, own.gap / np.maximum(own.count, LEAST), 0.0)
-        scale = np.where(enough, np.sqrt(worth / np.maximum(worth - 1.0, 1.0)), 1.0)
+        scale = np.where(enough, 1.0 / np.sqrt(centring_left(bins)), 1.0)
         if coarse is at:
             gap, rows = np.diff(self.signed_gap[:, at]), np.diff(self.signed_rows[:, at])
             return np.asarray(scale * (gap - rows * mean))
@@ -80,6 +81,17 @@ class GroupResamples(Resamples):
         column = np.clip(column, 0, mean.size - 1)
         fine = np.diff(self.signed_gap) - np.diff(self.signed_rows) * mean[column]
         return np.diff(running(scale[column] * fine, np.float64)[:, at])
+
+
+def centring_left(bins: Cells) -> Float:
+    """Return the share of the variance of each cell's gap that centring leaves, (C,).
+
+    With weights w of the groups 1 - 2 sum w^3 / (sum w sum w^2) + sum w^2 / (sum w)^2, which is
+    1 - 1 / m for m groups of equal weight.
+    """
+    first, second, third = (np.bincount(bins.cell, bins.rows**k, bins.n_cells) for k in (1, 2, 3))
+    ruled = third / np.maximum(first * second, LEAST)
+    return np.asarray(np.maximum(1.0 - 2.0 * ruled + second / np.maximum(first**2, LEAST), HALF))
 
 
 def _worth(bins: Cells) -> Float:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 BLOCK = 64  # resamples held at a time
 HEAVY_DRAWS = 200_000_000  # rows times resamples from which only a few resamples are drawn
 FEW_GROUPS = 30  # fewer groups make rough intervals
+RULED = 0.1  # of a sum: rows that rule more of it make rough intervals
 
 
 def groups_of(ranked: Ranked) -> Int:
@@ -248,6 +249,12 @@ def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     kish = weights.sum() ** 2 / (weights @ weights)  # as many rows of equal weight
     worth = float(kish) / max(1.0, effect)
     return GroupSummary(column, sizes.size, int(sizes.max()), effect, worth)
+
+
+def rule_of_few(weights: Weights) -> float:
+    """Return how far the rows that weigh most rule a sum: sum w^3 / (sum w sum w^2), 1 / n to 1."""
+    shares = weights.of_row / weights.of_row.sum()
+    return float((shares**3).sum() / (shares @ shares))
 
 
 def weight_summary(weights: Weights | None) -> WeightSummary | None:

@@ -145,10 +145,10 @@ def logit_interval(value: float, error: float, n: float, level: float) -> tuple[
 def precision_interval(value: float, positives: float, level: float) -> tuple[float, float]:
     """Return the interval of an average precision, as of a share of so many positives.
 
-    Normal on the logit scale (Boyd et al. 2013); Wilson's where less than a quarter of a positive
-    lies on the rarer side of it, since there the logit runs away.
+    Normal on the logit scale (Boyd et al. 2013); Wilson's where less than one positive lies on the
+    rarer side of it, since there the logit runs away.
     """
-    if positives * min(value, 1.0 - value) < 0.25:
+    if positives * min(value, 1.0 - value) < 1.0:
         low, high = wilson(np.array(value * positives), np.array(positives), level)
         return float(low), float(high)
     spread = float(np.sqrt(value * (1.0 - value) / positives))

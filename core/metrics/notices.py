@@ -7,7 +7,7 @@ import numpy as np
 from core.arrays import row_chunks
 from core.defaults import SMALL_N
 from core.errors import Notice
-from core.metrics.grouped import FEW_GROUPS, weight_summary
+from core.metrics.grouped import FEW_GROUPS, RULED, rule_of_few, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.metrics.records import GroupSummary
@@ -229,10 +229,13 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             few = f"{groups.n} groups by {groups.column} are few: intervals are rough."
             out.append(Notice("FEW_GROUPS", few))
     summary = weight_summary(predictions.weights)
-    if summary is not None:
+    if summary is not None and predictions.weights is not None:
         text = (
             f"rows count by {summary.column}: {n:,} rows are worth about "
             f"{round(summary.effective_n):,} of equal weight."
         )
         out.append(Notice("WEIGHTED", text))
+        if rule_of_few(predictions.weights) > RULED:
+            ruled = f"a few rows hold much of the weight by {summary.column}"
+            out.append(Notice("FEW_WEIGH", f"{ruled}: intervals and verdicts are rough."))
     return tuple(out)

@@ -4,7 +4,8 @@ Three statistics are read from the rows and from every draw whose outcomes follo
 signed gap, the score statistic of the slope, and the ECE of the bins. Each becomes its rank among
 the draws, and the smallest of the three ranks is compared with the smallest ranks of the draws
 themselves. So the three together raise a false alarm in at most 5 of 100 calibrated sets, however
-few the rows and however saturated or rare the claims (Westfall and Young 1993, step one).
+few the rows and however saturated or rare the claims (Westfall and Young 1993, step one). Of rows
+that count by weight this holds as long as no few of them rule the sums.
 """
 
 from collections.abc import Sequence

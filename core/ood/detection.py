@@ -42,9 +42,9 @@ BLOCK = 100  # resamples held at a time, or fewer of many groups
 HELD = 2**23  # groups times resamples held at a time
 STREAM = 17  # of random numbers
 BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
-DELONG = "hull of DeLong, logit scale, and Newcombe"
+DELONG = "hull of DeLong, logit scale (Student's with groups), and Newcombe"
 HULLS = {
-    "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale",
+    "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale or Wilson",
     "fpr95": "hull of percentile bootstrap of both sets and Wilson's reaches",
     "detection_error": "hull of percentile bootstrap of both sets and Wilson's reaches",
 }

@@ -166,12 +166,22 @@ def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ..
 
 
 def weighing(table: Contents) -> tuple[str, ...]:
-    """Return the columns of numbers in a table, but those that number its lines.
+    """Return the columns of a table that hold numbers, but those that number its lines.
 
     What cannot be a weight is offered, too: choosing it says in which row and why.
     """
-    columns = {n: e for n, e in table.entries.items() if e.ndim == 1 and not is_text(e)}
-    return tuple(name for name, entry in columns.items() if not _numbers_lines(entry))
+    columns = {name: entry for name, entry in table.entries.items() if entry.ndim == 1}
+    return tuple(
+        name
+        for name, entry in columns.items()
+        if (_holds_numbers(entry) if is_text(entry) else not _numbers_lines(entry))
+    )
+
+
+def _holds_numbers(entry: Entry) -> bool:
+    """Whether most of a column of text is numbers, as where a cell is empty."""
+    head = [str(cell).strip() for cell in entry[:HEAD].tolist()]
+    return 2 * sum(cell.replace(".", "", 1).isdecimal() for cell in head) > len(head)
 
 
 def _numbers_lines(entry: Entry) -> bool:
@@ -185,8 +195,8 @@ def unfit(option: str, columns: tuple[str, ...], beside: Beside) -> list[Notice]
     if option not in beside.tables or columns:
         return []
     why = {
-        GROUP: "in none of its columns does a value come again",
-        WEIGHT: "none of its columns holds numbers",
+        GROUP: "each column has one value throughout, or another in every row",
+        WEIGHT: "no column holds numbers other than those of its lines",
     }
     return [
         Notice("TABLE_UNFIT", f"nothing of the table of {option}s can be chosen: {why[option]}")

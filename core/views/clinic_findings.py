@@ -232,7 +232,7 @@ def _small(source: Source, found: Findings, k: int) -> Small:
     note = count(found.events[k])
     if few and found.audit.main.groups is not None:
         without = source.n - found.events[k]
-        side = f", {count(without)} without it" if without < found.events[k] else ""
+        side = f", {count(without)} without it" if found.shares[k] > 0.5 else ""
         note += f"{side}, worth {count(int(found.rarer[k]))}"
     if auroc.value is not None:
         note += f" · {auroc.value:.2f}"

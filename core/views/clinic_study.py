@@ -42,6 +42,8 @@ class Findings:
         Equal-mass bins of each finding, for its small diagram.
     events : tuple of int
         Rows labelled with each finding.
+    shares : tuple of float
+        Share of the rows that carry each finding, by weight.
     rarer : tuple of float
         What the rarer of rows with it and without it is worth, in independent rows.
     top : tuple of float
@@ -51,6 +53,7 @@ class Findings:
     audit: Audit
     bins: tuple[BinTable, ...]
     events: tuple[int, ...]
+    shares: tuple[float, ...]
     rarer: tuple[float, ...]
     top: tuple[float, ...]
 
@@ -64,8 +67,10 @@ def findings(rows: Predictions) -> Findings:
     audit = suite.audit(rows, AuditConfig(metrics=SCORES))
     events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
     seen = [_prepared(rows, k) for k in range(rows.n_classes)]
-    rarer = tuple(effective_rarer(one.ranked) for one in seen)
-    return Findings(audit, tuple(map(_bins, seen)), events, rarer, tuple(map(top_p_value, seen)))
+    shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in seen)
+    rarer = tuple(effective_rarer(prepared.ranked) for prepared in seen)
+    top = tuple(map(top_p_value, seen))
+    return Findings(audit, tuple(map(_bins, seen)), events, shares, rarer, top)
 
 
 def _prepared(rows: Predictions, index: int) -> Prepared:

@@ -36,7 +36,7 @@ def as_few(found: OneFinding) -> str:
         return ""
     fit = found.fit
     events, others = fit.events, fit.n - fit.events
-    rarer = f"{count(events)} with it" if events <= others else f"{count(others)} without it"
+    rarer = f"{count(events)} with it" if fit.rate <= 0.5 else f"{count(others)} without it"
     return f"; the {rarer} are worth about {count(int(fit.rarer))} independent ones"
 
 

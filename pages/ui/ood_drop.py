@@ -12,7 +12,7 @@ from core.library import open_library
 from core.library.importing import keep_result
 from core.predictions import ScoreKind
 from core.readers import sandbox
-from core.readers.options import ID_STEM, ReadOptions
+from core.readers.options import ReadOptions
 from core.readers.questions import UNDECIDED
 from core.readers.result import NeedsChoice, ReadResult
 from pages.ui import cache, frame, ood_sets, readings, session, state, widgets
@@ -23,6 +23,7 @@ from pages.ui.upload import KIND_WORDS, READ
 DROPS, REFUSED, WAITING = "ood.drops", "ood.refused", "ood.waiting"
 BESIDE = "ood.beside"  # id of the run that the last file was dropped beside
 AUTO = "(by its name)"
+UNUSABLE = {"AMBIGUOUS_KEYS", "GROUPS", "WEIGHTS", "LENGTH_MISMATCH"}  # of a column of the file
 
 
 def door(run: cache.Run) -> None:
@@ -144,22 +145,21 @@ def _read_as_the_run(path: Path, name: str, options: ReadOptions, cancel: Event)
     run = cache.look_up(str(st.session_state[BESIDE]))
     rows = cache.predictions(run, run.split)
     result = sandbox.read(path, name=name, options=options, cancel=cancel)
-    known = {column.name for column in result.inspection.columns} | {ID_STEM}
-    for option, column in (("group", rows.groups), ("weight", rows.weights)):
-        if column is None:
+    for option, kind in (("group", "groups"), ("weight", "weights")):
+        column, own = (getattr(part, kind) for part in (rows, result.splits[result.chosen_split]))
+        if column is None or (own is not None and own.name == column.name):
             continue
-        why = f"{name} has no {column.name} of its own"
-        if column.name in known:
-            more = replace(options, **{option: column.name})  # type: ignore[arg-type]
-            try:
-                result = sandbox.read(path, name=name, options=more, cancel=cancel)
-            except Refused as refused:
-                why = f"{name}: {refused.what}"
-            else:
-                options = more
-                continue
-        alone = Notice("KEYS_GUESSED", f"{why}: each of its rows counts as one")
-        result = replace(result, notices=(*result.notices, alone))
+        more = replace(options, **{option: column.name})
+        try:
+            result = sandbox.read(path, name=name, options=more, cancel=cancel)
+            options = more
+        except Refused as refused:
+            if refused.code not in UNUSABLE:
+                raise
+            none = refused.code == "AMBIGUOUS_KEYS"
+            why = f"{name} has no {column.name} of its own" if none else f"{name}: {refused.what}"
+            alone = Notice("KEYS_GUESSED", f"{why}: each of its rows counts as one")
+            result = replace(result, notices=(*result.notices, alone))
     return result
 
 

@@ -254,3 +254,8 @@ def test_weights_that_stand_for_more_rows_than_can_be_counted_are_refused(larges
     with pytest.raises(Refused, match="stand for") as caught:
         Weights.of("w", np.array([1.0, largest, largest]))
     assert (caught.value.code, caught.value.where) == ("WEIGHTS", "row 1")
+
+
+def test_weights_may_be_as_small_as_numbers_are():
+    found = Weights.of("w", np.array([1e-320, 2e-320, 0.0])).of_row
+    np.testing.assert_allclose(found, [2 / 3, 4 / 3, 0.0], rtol=1e-3)

@@ -177,9 +177,11 @@ def test_a_column_that_cannot_be_a_weight_is_offered_and_refused_with_its_row(pa
     lines = [
         f"{name},{k + 1},{1203 + 37 * k},{-1.5 if k == 7 else 1}" for k, name in enumerate(names)
     ]
-    table = "\n".join(["image,line,survey_weight,w", *lines]).encode()
+    lines[9] += ","  # an empty cell makes a column of text
+    lines = [line if k == 9 else f"{line},2" for k, line in enumerate(lines)]
+    table = "\n".join(["image,line,survey_weight,w,gap", *lines]).encode()
     test = add(test, "w.csv", table, "counts as")
-    assert select(test, "Rows count as").options == ["One each", "survey_weight", "w"]
+    assert select(test, "Rows count as").options == ["One each", "survey_weight", "w", "gap"]
     select(test, "Rows count as").set_value("w").run()
     (button,) = [one for one in test.button if one.label == "Read it this way"]
     test = until(button.click().run(), lambda: "row 7" in said(test))
@@ -193,7 +195,7 @@ def test_a_table_of_which_nothing_can_be_chosen_is_said(page):
     words = "\n".join(["image,city", *(f"{k // 3:05d}_{k % 3}.png,x" for k in range(N))])
     test = add(test, "w.csv", words.encode(), "counts as")
     assert select(test, "Rows count as") is None
-    assert "table of weights can be chosen: none of its columns holds numbers" in said(test)
+    assert "table of weights can be chosen: no column holds numbers" in said(test)
 
 
 def test_a_table_that_cannot_be_read_costs_neither_the_file_nor_what_was_chosen(page):

@@ -280,6 +280,25 @@ def test_a_table_without_the_runs_groups_is_read_and_says_so(page, keep, column,
 
 
 @pytest.mark.slow
+def test_an_export_brings_the_groups_and_weights_of_its_run(page, keep):
+    groups = Groups.of("patient", (np.arange(300) // 3).astype(str))
+    weights = Weights.of("films", 1.0 + np.arange(300) % 2)
+    test = page(run=keep(test=replace(PARTS["test"], groups=groups, weights=weights)))
+    upload(
+        test,
+        "odd.npz",
+        test_logits=strange(9, n=150).scores,
+        test_labels=np.arange(150) % 4,
+        test_groups=(np.arange(150) // 5).astype(str),
+        group_name=np.array("patient"),
+        test_weights=np.ones(150),
+        weight_name=np.array("films"),
+    )
+    assert "The 150 strange rows of 30 groups (patient)" in html(test)
+    assert not any("counts as one" in one.value for one in test.markdown)
+
+
+@pytest.mark.slow
 def test_a_discarded_file_is_gone(page, keep):
     test = page(run=keep())
     upload(test, "odd.npz", logits=strange(9).scores)

@@ -14,8 +14,8 @@ from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import sums
 from core.metrics.clinical_fit import recalibration
 from core.metrics.comparison import compare, compared
-from core.metrics.group_resamples import GroupResamples, resamples_of
-from core.metrics.grouped import effective_mean, effective_rarer, row_draws, summary_of
+from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
+from core.metrics.grouped import Cells, effective_mean, effective_rarer, row_draws, summary_of
 from core.metrics.intervals import Resamples
 from core.metrics.paired import difference, draws
 from core.metrics.ranked import Ranked
@@ -209,6 +209,33 @@ def test_calibrated_rows_are_not_called_off_because_few_of_them_weigh_most(weigh
         cuts = estimates.BINNED["ece"].cuts(ready.ranked, 15)
         alarms += ready.null.test(cuts).p_value <= 0.05
     assert alarms <= 9  # of 60 three are expected; more than nine in 1 of 500
+
+
+def test_a_few_rows_that_rule_the_weight_are_said():
+    p, y = sample(300)
+    codes = {}
+    for name, values in (
+        ("even", np.arange(1.0, 301.0)),
+        ("ruled", np.append(900.0, np.ones(299))),
+    ):
+        found = audit(binary(p, y, weights=Weights.of("w", values)), AuditConfig(n_resamples=50))
+        codes[name] = {note.code for note in found.notices}
+    assert "FEW_WEIGH" in codes["ruled"]
+    assert "FEW_WEIGH" not in codes["even"]
+
+
+def test_centring_is_given_back_as_the_share_of_the_variance_that_it_took():
+    # one bin, weights 1, 1, 2: 1 - 2 * 10 / (4 * 6) + 6 / 16; three of equal weight: 1 - 1 / 3
+    bins = Cells(
+        np.array([0, 0, 0, 1, 1, 1]),
+        np.arange(6),
+        np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0]),
+        np.zeros(6),
+        np.zeros(6),
+        2,
+        6,
+    )
+    np.testing.assert_allclose(centring_left(bins), [1 - 20 / 24 + 6 / 16, 2 / 3], rtol=1e-12)
 
 
 def test_draws_that_differ_by_rounding_alone_call_nothing_off():

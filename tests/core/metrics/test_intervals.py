@@ -402,21 +402,29 @@ def test_rank_intervals_follow_the_rarer_outcome():
     mixed = Ranked.of(Outcomes(np.linspace(0.1, 0.6, 6), np.array([0, 0, 0, 1, 0, 1], dtype=bool)))
     score = estimates.discrimination(mixed, 0.95, "label")["auprc"]
     assert score.value == pytest.approx(5 / 6)
-    half = Z / np.sqrt(2 * (5 / 6) * (1 / 6))
-    assert np.log(score.high / (1 - score.high)) == pytest.approx(np.log(5) + half)
-    assert np.log(score.low / (1 - score.low)) == pytest.approx(np.log(5) - half)
+    # a third of a positive lies on the rarer side: Wilson for 5/3 of 2, z^2 = 3.841459
+    root = np.sqrt(3.841459 * (2 * 5 / 36 + 3.841459 / 4))
+    ends = (2 * 5 / 6 + 3.841459 / 2 + np.array([-root, root])) / (2 + 3.841459)
+    assert (score.low, score.high) == pytest.approx(tuple(ends), abs=1e-6)
+    # positives at ranks 2, 4, ... 20 of 20: half of them; normal on the logit scale
+    half = Ranked.of(Outcomes(np.linspace(0.05, 0.95, 20), np.arange(20) % 2 == 0))
+    score = estimates.discrimination(half, 0.95, "label")["auprc"]
+    assert score.value == pytest.approx(0.5)
+    reach = Z / np.sqrt(10 * 0.25)
+    assert np.log(score.high / (1 - score.high)) == pytest.approx(reach)
+    assert np.log(score.low / (1 - score.low)) == pytest.approx(-reach)
 
 
 @pytest.mark.parametrize("n", [50, 200, 5_000])
 def test_the_interval_of_a_precision_does_not_run_away_at_its_ends(n):
     whole = precision_interval(1.0, n, 0.95)
-    for missed in (1e-9, 1e-3, 0.1, 0.24):
+    for missed in (1e-9, 1e-3, 0.1, 0.99):
         low, high = precision_interval(1.0 - missed / n, n, 0.95)
-        assert whole[0] - 1.0 / n < low < 1.0 - missed / n < high <= 1.0
+        assert whole[0] - 2.0 / n < low < 1.0 - missed / n < high <= 1.0
         mirrored = precision_interval(missed / n, n, 0.95)
         assert mirrored == pytest.approx((1.0 - high, 1.0 - low))
-    low, _ = precision_interval(1.0 - 0.3 / n, n, 0.95)
-    assert low > whole[0] - 12.0 / n
+    low, _ = precision_interval(1.0 - 1.01 / n, n, 0.95)
+    assert low > whole[0] - 4.0 / n
 
 
 def guesses(n, k, seed=0):
