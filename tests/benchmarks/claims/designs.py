@@ -11,12 +11,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
 from core.arrays import Bool, Float, Int, sigmoid
 
 SIZES = (200, 500, 1_000, 2_000, 10_000)
 COVERAGE, SIZE = (0.92, 0.98), (0.0, 0.06)  # what a rate should lie within
 LUCK = "As far off as so few data sets may be by chance."
+MANY = "Farther off than two standard errors, as some of so many cells are by chance."
 Rng = np.random.Generator
 Claims = tuple[Float, Bool, Float]
 Classes = tuple[Float, Int, Float]
@@ -155,15 +157,25 @@ def _cell(row: Row | None) -> str:
     return f"{row.rate:.2f}" if row.sets else "none"
 
 
+def _chance(row: Row, off: float, cells: int) -> str:
+    """Return whether chance explains a rate that is `off` its limits, in one cell or in so many."""
+    if off <= 2.0 * (0.05 * 0.95 / row.sets) ** 0.5:
+        return LUCK
+    hits, (low, high) = round(row.rate * row.sets), row.limits
+    beyond = row.rate > high
+    tail = binom.sf(hits - 1, row.sets, high) if beyond else binom.cdf(hits, row.sets, low)
+    return MANY if tail > 0.05 / cells else "Not explained."
+
+
 def outside(rows: Iterable[Row]) -> str:
     """Return the cells outside their limits as a Markdown list, those of one reason together."""
     reasons: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
+    cells_of = list(rows)
+    for row in cells_of:
         off = max(row.limits[0] - row.rate, row.rate - row.limits[1])
         if not row.sets or round(off, 3) <= 0:
             continue
-        slack = 2.0 * (0.05 * 0.95 / row.sets) ** 0.5
-        reason = row.note or (LUCK if off <= slack else "Not explained.")
+        reason = row.note or _chance(row, off, len(cells_of))
         cells = reasons.setdefault(reason, {}).setdefault(f"{row.claim}, {row.design}", [])
         cells.append(f"{row.rate:.2f} at {row.rows:,} rows ({row.sets} sets)")
     lines = []
