@@ -58,7 +58,9 @@ def section(name: str, sets: int, seed: int) -> str:
         return opening + "\n" + "\n".join(module.lines()) + "\n"
     rows = list(module.rows(sets, seed))
     others = sorted({row.sets for row in rows} - {0, sets})
-    some = f" (in some {others[0]:,} to {others[-1]:,})" if others else ""
+    ends = (others[:1] + others[-1:]) if others else []
+    fewer = " to ".join(f"{count:,}" for count in dict.fromkeys(ends))
+    some = f" (in some {fewer})" if others else ""
     return (
         f"{opening}\n{sets} data sets a cell{some}, seed {seed}.\n\n{table(rows)}\n\n"
         f"Outside 92 to 98 %, or above 6 % for sentences:\n\n{outside(rows)}\n"
