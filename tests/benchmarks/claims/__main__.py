@@ -58,7 +58,7 @@ def section(name: str, sets: int, seed: int) -> str:
         return opening + "\n" + "\n".join(module.lines()) + "\n"
     rows = list(module.rows(sets, seed))
     others = sorted({row.sets for row in rows} - {0, sets})
-    ends = (others[:1] + others[-1:]) if others else []
+    ends = others[:1] + others[-1:]
     fewer = " to ".join(f"{count:,}" for count in dict.fromkeys(ends))
     some = f" (in some {fewer})" if others else ""
     return (
