@@ -147,9 +147,9 @@ def nll_temperature(
     start = _newton(rows.every(stride), 1.0).at if stride > 1 else 1.0
     if (logits[np.arange(len(labels)), labels] == logits.max(axis=1)).all():
         start = 1.0 / TEMPERATURES[0]  # the slope never turns and Newton's steps would crawl
-    found = _newton(rows, start)
-    before = found.first if start == 1.0 else _derivatives(rows, 1.0)[0]
-    return 1.0 / found.at, before, found.value
+    descent = _newton(rows, start)
+    before = descent.first if start == 1.0 else _derivatives(rows, 1.0)[0]
+    return 1.0 / descent.at, before, descent.value
 
 
 class _Rows(NamedTuple):

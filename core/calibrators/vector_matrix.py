@@ -21,7 +21,7 @@ FOLD_SEED = 0
 FOLD_STEPS = 100
 STEPS = 1_000
 STEP_CELLS = 20_000_000  # parameters times steps: with 1,000 classes 20 steps
-CROSS_CELLS = 10_000_000  # of N K^2: beyond it only one fold is held out
+CROSS_CELLS = 10_000_000  # of N K^2: beyond it only one fold is left_out out
 HELD_OUT_CELLS = 1_000_000_000  # beyond it the penalty is K^2
 
 
@@ -199,7 +199,7 @@ def _fit_affine(rows: _Rows, penalty: float, start: Float, steps: int) -> tuple[
 
 
 def _folds(n_rows: int) -> Int:
-    """Return the fold of each row: a row is held out whole, whatever its weight."""
+    """Return the fold of each row: a row is left_out out whole, whatever its weight."""
     return np.asarray(np.random.default_rng(FOLD_SEED).permutation(n_rows) % FOLDS)
 
 
@@ -219,10 +219,10 @@ def _choose_penalty(rows: _Rows) -> float:
         for k, out in enumerate(held_out):
             fits[k], _ = _fit_affine(rows.take(~out), penalty, fits[k], steps)
             weights, bias = _split(fits[k])
-            held = rows.take(out)
-            log_p = log_softmax(held.x @ weights.T + bias)
-            loss = objective_of(log_p, held.labels, "nll", held.weights)
-            total += loss * total_of(len(held.labels), held.weights)
+            left_out = rows.take(out)
+            log_p = log_softmax(left_out.x @ weights.T + bias)
+            loss = objective_of(log_p, left_out.labels, "nll", left_out.weights)
+            total += loss * total_of(len(left_out.labels), left_out.weights)
         if total >= best:
             break
         chosen, best = penalty, total

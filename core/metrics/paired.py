@@ -214,9 +214,9 @@ def difference(run: Draws, reference: Draws, level: float) -> Difference:
     return Difference(run.metric, value, *ends, level, run.n, settings)
 
 
-def _hull(value: float, found: Float, level: float, wide: float) -> tuple[float, float]:
+def _hull(value: float, differences: Float, level: float, wide: float) -> tuple[float, float]:
     """Return the interval that spans percentiles and so many standard errors either way."""
-    (low, high), half = _quantiles(found, level), wide * float(found.std())
+    (low, high), half = _quantiles(differences, level), wide * float(differences.std())
     return min(low, value - half), max(high, value + half)
 
 

@@ -327,12 +327,12 @@ def judge(
         Of the bootstrap.
     """
     separation = _separation(inside, outside, score, temperature)
-    found = {"auroc": auroc_score(separation)}
+    scores = {"auroc": auroc_score(separation)}
     if full:
-        found = numbers(separation, n_resamples=n_resamples)
+        scores = numbers(separation, n_resamples=n_resamples)
     weights = weight_summary(inside.weights), weight_summary(outside.weights)
     groups = _group_summaries(separation, (inside.groups, outside.groups))
-    return Judged(score, temperature, separation, found, groups, weights)
+    return Judged(score, temperature, separation, scores, groups, weights)
 
 
 def _group_summaries(

@@ -320,10 +320,10 @@ def _belonging(source: Source, outcomes: Outcomes) -> tuple[str, ...]:
     """Return what films of the same patients are worth; nothing where each stands for itself."""
     if outcomes.groups is None:
         return ()
-    found = summary_of("", Ranked.of(outcomes))
+    summary = summary_of("", Ranked.of(outcomes))
     return (
         f"These are {source.counted}, which tell as much as about "
-        f"{count(round(found.effective_n))} unrelated ones.",
+        f"{count(round(summary.effective_n))} unrelated ones.",
     )
 
 

@@ -300,8 +300,8 @@ def counts_table(named: Named, name: SetName, counts: Counts, judged: Judged) ->
 
 def _extents(judged: Judged) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
     """Return columns and cells of what rows of either set are worth; none where each is one."""
-    found = judged.separation
-    if found.members is None:
+    separation = judged.separation
+    if separation.members is None:
         return (), ((), ())
     columns = (
         Column("rows", "rows", "count"),
@@ -310,7 +310,13 @@ def _extents(judged: Judged) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...]
         Column("effective_n", "independent rows, for the AUROC", "number"),
         Column("weight_column", "rows count by"),
     )
-    sides = zip((found.n_in, found.n_out), judged.groups, judged.weights, worth(found), strict=True)
+    sides = zip(
+        (separation.n_in, separation.n_out),
+        judged.groups,
+        judged.weights,
+        worth(separation),
+        strict=True,
+    )
     return columns, tuple(
         (
             n,

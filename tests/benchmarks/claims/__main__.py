@@ -83,10 +83,10 @@ def main() -> None:
     given = parser.parse_args()
     for name in given.only or names:
         text = section(name, given.sets, given.seed)
-        found = sections(PAGE.read_text())  # a part that is there keeps its place
-        found[text.partition("\n")[0]] = text
+        parts = sections(PAGE.read_text())  # a part that is there keeps its place
+        parts[text.partition("\n")[0]] = text
         print(text, flush=True)
-        PAGE.write_text("\n".join([HEAD, *found.values()]))
+        PAGE.write_text("\n".join([HEAD, *parts.values()]))
 
 
 if __name__ == "__main__":

@@ -68,13 +68,13 @@ def truth(model: str) -> tuple[dict[str, float], tuple[Float, Float]]:
     p, y = drawn(2_000_000, model, np.random.default_rng(2**32))
     ranked = Ranked.of(Outcomes(p, y))
     curve = flexible(p, y)
-    found = {metric: METRICS[metric].function(ranked) for metric in FITTED} | curve_errors(ranked)[
+    truths = {metric: METRICS[metric].function(ranked) for metric in FITTED} | curve_errors(ranked)[
         0
     ]
     if model == "calibrated":
-        found |= dict.fromkeys((*ERRORS, "citl", "intercept"), 0.0) | {"slope": 1.0}
-        return found, (curve.at, curve.at)
-    return found, (curve.at, curve.observed)
+        truths |= dict.fromkeys((*ERRORS, "citl", "intercept"), 0.0) | {"slope": 1.0}
+        return truths, (curve.at, curve.at)
+    return truths, (curve.at, curve.observed)
 
 
 def held(p: Float, y: Bool, true: dict[str, float], line: tuple[Float, Float]) -> dict[str, float]:
@@ -135,14 +135,14 @@ def sentence_rows(sets: int, seed: int) -> Iterator[Row]:
 def _said(rng: np.random.Generator, n: int, each: int) -> dict[str, bool]:
     (fit_rows, _, _), (rows_, p, y) = (_films(rng, n, each) for _ in range(2))
     source = Source("run", "test", "0" * 64, ("Effusion",), n)
-    found = one_finding(rows_)
+    finding = one_finding(rows_)
     by_group = subgroups(p, y, grouping([str(k) for k in rng.integers(0, 4, n)]), rows_.extents)
     test = hosmer_lemeshow(p, y)
     return {
         "a finding's scores or curve are off": any(
-            words in sentence(source, "Effusion", found).text for words in OFF_WORDS
+            words in sentence(source, "Effusion", finding).text for words in OFF_WORDS
         ),
-        "“this score is not a probability”": badge(source, found) is not None,
+        "“this score is not a probability”": badge(source, finding) is not None,
         "a cell of the subgroups is strong": any(row.told for row in group_rows(by_group)),
         "a temperature lowers the error of a finding": "in 1 of 1 findings"
         in summary({0: heated(fit_rows, rows_)}),
@@ -164,20 +164,12 @@ def pointing_rows(sets: int, seed: int) -> Iterator[Row]:
         for number in range(sets):
             rng = generator(seed, number, "pointing", n)
             shares = {kind: pointed(rng.random(n) < 0.3) for kind in KINDS}
-            found = {kind: Localisation(n, *[share] * 3) for kind, share in shares.items()}
-            hits += "beyond what every map" in pointing_text(found, "effusion")
+            maps = {kind: Localisation(n, *[share] * 3) for kind, share in shares.items()}
+            hits += "beyond what every map" in pointing_text(maps, "effusion")
         yield claim("a map points beyond chance", "all point alike", n, hits / sets, sets)
 
 
 def rows(sets: int, seed: int) -> Iterator[Row]:
-    """Yield the coverage of every interval, then how often sentences are wrong.
-
-    Parameters
-    ----------
-    sets : int
-        Data sets of each design.
-    seed : int
-        Of them.
-    """
+    """Yield the coverage of every interval, then how often sentences are wrong."""
     for row in (*interval_rows(sets, seed), *sentence_rows(sets, seed), *pointing_rows(sets, seed)):
         yield noted(row)

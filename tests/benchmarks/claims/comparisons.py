@@ -90,13 +90,13 @@ def stated(base: Base, runs: Sequence[Run], rng: Rng) -> list[Predictions]:
     """Return what runs say of the same rows."""
     scores, labels, patients = base
     binary = scores.ndim == 1
-    found = []
+    runs = []
     for sharpness, noise in runs:
         noisy = sharpness * (scores + noise * rng.normal(size=scores.shape))
         shown = sigmoid(noisy) if binary else noisy
         kinds = (Task.BINARY, ScoreKind.SIGMOID) if binary else (Task.MULTICLASS, ScoreKind.LOGITS)
-        found.append(Predictions(*kinds, shown, labels, groups=patients))
-    return found
+        runs.append(Predictions(*kinds, shown, labels, groups=patients))
+    return runs
 
 
 def compared(run: Predictions, metrics: Sequence[str] = METRICS_TRIED) -> Compared:
@@ -110,16 +110,16 @@ def compared(run: Predictions, metrics: Sequence[str] = METRICS_TRIED) -> Compar
 def ranked(runs: Sequence[Compared], metric: str) -> bool:
     """Whether the first line of Compare ranks these runs, the last one the reference."""
     names = "ABC"[: len(runs)]
-    found = sentence(names, compare(runs, names, len(runs) - 1), metric)
-    return not found.text.startswith(UNRANKED)
+    headline = sentence(names, compare(runs, names, len(runs) - 1), metric)
+    return not headline.text.startswith(UNRANKED)
 
 
 def no_chance(runs: Sequence[Compared]) -> bool:
     """Whether the line in plain words says that a difference could not be chance."""
     names = "ABC"[: len(runs)]
     errors = [run.audit.main.metrics["ece"].value for run in runs]
-    found = plain_sentence(names, errors, compare(runs, names, len(runs) - 1))
-    return not found.second.startswith(ALL_TIED)
+    words = plain_sentence(names, errors, compare(runs, names, len(runs) - 1))
+    return not words.second.startswith(ALL_TIED)
 
 
 def equal_rows(sets: int, seed: int) -> Iterator[Row]:
@@ -139,11 +139,11 @@ def equal_rows(sets: int, seed: int) -> Iterator[Row]:
 
 def _claims(three: Sequence[Compared]) -> dict[str, bool]:
     two = compare(three[:2], "AB", 1).differences[0]
-    found = {f"a difference of {metric}": not two[metric].tie for metric in METRICS_TRIED}
+    claims = {f"a difference of {metric}": not two[metric].tie for metric in METRICS_TRIED}
     for metric in ("ece", "accuracy", "nll"):
-        found[f"three runs are ranked by {metric}"] = ranked(three, metric)
-    found["two runs are ranked by ece"] = ranked(three[:2], "ece")
-    return found | {"in plain words a difference is no chance": no_chance(three)}
+        claims[f"three runs are ranked by {metric}"] = ranked(three, metric)
+    claims["two runs are ranked by ece"] = ranked(three[:2], "ece")
+    return claims | {"in plain words a difference is no chance": no_chance(three)}
 
 
 @cache
@@ -155,9 +155,9 @@ def truth(design: str, seed: int) -> dict[str, float]:
     values: list[dict[str, float]] = []
     for run in pair:
         sorted_rows, part = Ranked.of(run.outcomes(run.default_target)), Part(run)
-        found = {m: METRICS[m].function(sorted_rows) for m in ("ece", "ece_em", "smece")}
-        found |= {m: part.value(m) for m in ("accuracy", "nll", "brier")}
-        values.append(found)
+        truths = {m: METRICS[m].function(sorted_rows) for m in ("ece", "ece_em", "smece")}
+        truths |= {m: part.value(m) for m in ("accuracy", "nll", "brier")}
+        values.append(truths)
     return {metric: values[0][metric] - values[1][metric] for metric in METRICS_TRIED}
 
 
@@ -172,10 +172,10 @@ def unequal_rows(sets: int, seed: int) -> Iterator[Row]:
             for number in range(times):
                 rng = generator(seed, number, design, n)
                 runs = [compared(one) for one in stated(draw(rng, n), pair, rng)]
-                found = compare(runs, "AB", 1)
-                for metric, one in found.differences[0].items():
+                comparison = compare(runs, "AB", 1)
+                for metric, one in comparison.differences[0].items():
                     held[metric] += one.low <= true[metric] <= one.high
-                first = sentence("AB", found, "ece").text
+                first = sentence("AB", comparison, "ece").text
                 right = first.startswith("“A” has" if true["ece"] < 0 else "“B” has")
                 named += right
                 wrong += ranked(runs, "ece") and not right

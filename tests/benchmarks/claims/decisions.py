@@ -137,15 +137,7 @@ def _useful(design: str, n: int, draw: Callable[[int], Draw], sets: int, seed: i
 
 
 def rows(sets: int, seed: int) -> list[Row]:
-    """Return what is claimed of the decision curve, design by design.
-
-    Parameters
-    ----------
-    sets : int
-        Data sets of each design.
-    seed : int
-        Of them.
-    """
+    """Return what is claimed of the decision curve, design by design."""
     designs = {
         f"{share:.0%} of {n:,}": useless(n, share)
         for n, share in (

@@ -174,13 +174,5 @@ def noted(row: Row) -> Row:
 
 
 def rows(sets: int, seed: int) -> list[Row]:
-    """Return the coverage of every interval, and how often equal runs differ.
-
-    Parameters
-    ----------
-    sets : int
-        Data sets of each design.
-    seed : int
-        Of them.
-    """
+    """Return the coverage of every interval, and how often equal runs differ."""
     return [noted(row) for row in (*number_rows(sets, seed), *pair_rows(sets, seed))]

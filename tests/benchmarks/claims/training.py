@@ -41,15 +41,7 @@ def epoch(n: int, rng: np.random.Generator) -> Grid:
 
 
 def rows(sets: int, seed: int) -> Iterator[Row]:
-    """Yield the rates.
-
-    Parameters
-    ----------
-    sets : int
-        Data sets of each design.
-    seed : int
-        Of them.
-    """
+    """Yield the rates."""
     for n in SIZES:
         full, plain, better = 0, 0, 0
         for number in range(sets):
