@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from core.arrays import Counts, Float, Int, row_chunks
 from core.defaults import N_BINS
@@ -154,31 +153,32 @@ def redrawn_ece(
     A row has one class, so its classes' outcomes are drawn together. Resamples are drawn in
     blocks, so that their cells fit in BLOCK_CELLS.
     """
-    cells = sums.count.size
+    cells, of_row = sums.count.size, predictions.extents.weights
     block = max(LEAST_BLOCK, BLOCK_CELLS // cells)
     out: list[Float] = []
     for start in range(0, n_resamples, block):
         rounds = min(block, n_resamples - start)
-        hits = np.zeros((rounds, cells), dtype=np.int32)
+        hits = np.zeros((rounds, cells), dtype=np.int32 if of_row is None else np.float64)
         for rows in row_chunks(predictions.n, max(predictions.n_classes, rounds)):
-            _redraw(predictions.probabilities(rows), sums.count.shape[1], hits, rng)
+            cell = _redrawn(predictions.probabilities(rows), sums.count.shape[1], rounds, rng)
+            for drawn, mine in zip(hits, cell.T, strict=True):
+                each = None if of_row is None else of_row[rows]
+                drawn += np.bincount(mine, each, cells).astype(hits.dtype, copy=False)
         gaps = np.abs(sums.confidence.ravel() - hits).sum(axis=1)
-        out.append(gaps / (predictions.n * len(sums.count)))
+        out.append(gaps / (predictions.total * len(sums.count)))
     return np.concatenate(out)
 
 
-def _redraw(p: Float, n_bins: int, hits: npt.NDArray[np.int32], rng: np.random.Generator) -> None:
-    """Draw a class for each row of a chunk and each resample, and add it to the cells' hits."""
+def _redrawn(p: Float, n_bins: int, rounds: int, rng: np.random.Generator) -> Int:
+    """Return the cell of a class drawn for each row of a chunk, (n, rounds)."""
     n, k = p.shape
     # rows lie one after another on one ascending line: row i from i to i + 1
     line = np.cumsum(p, axis=1)
     line /= line[:, -1:]
     line += np.arange(n)[:, None]
-    at = np.searchsorted(line.ravel(), rng.random((n, len(hits))) + np.arange(n)[:, None])
+    at = np.searchsorted(line.ravel(), rng.random((n, rounds)) + np.arange(n)[:, None])
     at = np.clip(at, np.arange(n)[:, None] * k, np.arange(1, n + 1)[:, None] * k - 1)
-    cell = (at % k) * n_bins + bin_index(p.ravel()[at], equal_width_edges(n_bins))
-    for drawn, mine in zip(hits, cell.T, strict=True):
-        drawn += np.bincount(mine, minlength=drawn.size).astype(np.int32)
+    return np.asarray((at % k) * n_bins + bin_index(p.ravel()[at], equal_width_edges(n_bins)))
 
 
 def classwise_ece(predictions: Predictions, *, n_bins: int = N_BINS) -> float:

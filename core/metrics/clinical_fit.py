@@ -100,8 +100,9 @@ def recalibration(
         Of the intervals: Wald for the regressions; for the last two Wilson's of the share of
         events, with the stated risk taken as given.
     extents : Extents
-        Groups and weights of the rows. With either the regressions' variances are sandwiches over
-        the groups, times G / (G - 1), and the share counts its effective rows.
+        Groups and weights of the rows. With groups the regressions' variances are sandwiches over
+        them, times G / (G - 1), with weights alone those of independent rows; with either the
+        share counts its effective rows.
     """
     ranked = Ranked.of(Outcomes(p, y, *extents))
     claims = _Claims.of(ranked)
@@ -112,7 +113,7 @@ def recalibration(
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)
     slope, line = (lines, lines) if isinstance(lines, str) else lines
-    wald = WALD if ranked.independent else SANDWICH
+    wald = WALD if ranked.groups is None else SANDWICH
 
     def score(metric: str, found: Found, **settings: Setting) -> Score:
         both = {**settings, "events": events, "clipped": claims.clipped}
@@ -217,7 +218,10 @@ class _Claims:
         return student(level, count - 1) if count >= FEWEST_GROUPS else float("inf")
 
     def meat(self, share: Float, design: Float) -> Float:
-        """Return the summed squares of the groups' scores, (d, d), times G / (G - 1).
+        """Return the variance of the scores of rows with weights or groups, (d, d).
+
+        Of groups their summed squares, times G / (G - 1). Weighted rows are independent: their
+        outcomes vary as the fitted share says, which a few heavy ones cannot tell by themselves.
 
         Parameters
         ----------
@@ -226,7 +230,11 @@ class _Claims:
         design : (D, d) float64
             Regressors of each claim.
         """
-        ranked, groups = self.ranked, groups_of(self.ranked)
+        ranked = self.ranked
+        if ranked.groups is None:
+            squares = np.add.reduceat(weights_of(ranked) ** 2, ranked.cuts[:-1])
+            return np.asarray((design.T * (squares * share * (1.0 - share))) @ design)
+        groups = groups_of(ranked)
         claim = np.repeat(np.arange(self.p.size), np.diff(ranked.cuts))
         residual = weights_of(ranked) * (ranked.correct - share[claim])
         scores = np.stack(

@@ -261,7 +261,7 @@ def classwise(
     blocks = resampled_counts(n, rounds, prepared.seed, extents)
     draws = np.concatenate([cells.ece(counts) for counts in blocks])
     rng = np.random.default_rng([prepared.seed, STREAM_CLASSWISE])
-    if extents.independent:
+    if extents.groups is None:
         chance = redrawn_ece(predictions, classes.bins, rounds, rng)
     else:  # as in `GroupResamples`, but not centred
         chance = np.concatenate([cells.ece(s[None]) for s in row_signs(n, extents, rounds, rng)])

@@ -1,4 +1,4 @@
-"""Resamples of rows that belong together or stand for several; numpy only."""
+"""Resamples of rows that belong together, and of rows that stand for several; numpy only."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -19,7 +19,7 @@ LEAST = 1e-300  # rows of an empty bin, to divide by
 
 @dataclass(frozen=True)
 class GroupResamples(Resamples):
-    """Resamples that draw groups, each with all its rows; without groups, weighted rows.
+    """Resamples that draw groups, each with all its rows.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def _worth(bins: Cells) -> Float:
 def resamples_of(
     ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN
 ) -> Resamples:
-    """Return the draws of a target: of its rows, or of its groups where it has any.
+    """Return the draws of a target: of its rows, by weight or not, or of its groups.
 
     Parameters
     ----------
@@ -117,5 +117,23 @@ def resamples_of(
     n_bins : int
         A number of bins outside 5..50 that will be asked for.
     """
-    kind = Resamples if ranked.independent else GroupResamples
-    return kind.of(ranked, n_resamples, seed, n_bins=n_bins)
+    if ranked.groups is not None:
+        return GroupResamples.of(ranked, n_resamples, seed, n_bins=n_bins)
+    if ranked.weights is not None:
+        return _weighted(ranked, n_resamples, seed, n_bins=n_bins)
+    return Resamples.of(ranked, n_resamples, seed, n_bins=n_bins)
+
+
+def _weighted(ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int) -> Resamples:
+    """Return the draws of weighted rows, which are still independent: each has one outcome.
+
+    The floor redraws it from the claim, however much the row weighs. Random signs of weighted
+    residuals would not hold the level, for where few rows rule a sum its law is lopsided.
+    """
+    cuts = all_cuts(ranked, n_bins)
+    rng = np.random.default_rng(seed)
+    cells = Cells.of(ranked, cuts)
+    rounds = cells.rounds(n_resamples)
+    parts = (*cells.bootstrap(rounds, rng), cells.redrawn(rounds, rng))
+    count, confidence, hits, chance = (running(part, np.float64) for part in parts)
+    return Resamples(ranked, cuts, count, hits, confidence, chance)

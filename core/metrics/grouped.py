@@ -158,6 +158,18 @@ class Cells:
                 out[k, slice(*part)] = (each @ sign).T
         return out[0], out[1]
 
+    def redrawn(self, n_resamples: int, rng: np.random.Generator) -> Float:
+        """Return the hits of each cell when every row's outcome follows its claim, (R, C).
+
+        Where each row is a group of its own, so that entries are rows in their order.
+        """
+        out = np.empty((n_resamples, self.n_cells))
+        rows, claim = self._by_group(self.rows), (self.confidence / self.rows)[:, None]
+        for part in _blocks(n_resamples):
+            drawn = rng.random((self.n_groups, part[1] - part[0])) < claim
+            out[slice(*part)] = (rows @ drawn.astype(np.float64)).T
+        return out
+
     def _by_group(self, values: Float) -> "csr_array":
         """Return the entries as a sparse matrix of cells by groups."""
         from scipy.sparse import csr_array  # a tenth of a second, which readers do not pay

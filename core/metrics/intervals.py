@@ -212,11 +212,12 @@ class Resamples:
     cuts : (C + 1,) int64
         Ranks between which rows are resampled together.
     count, hits : (R, C + 1) int32
-        Running rows and hits of the bootstrap resamples.
+        Running rows and hits of the bootstrap resamples; with weights, float64.
     confidence : (R, C + 1) float64
         Their running sum of confidence.
     floor_hits : (R, C + 1) int32
-        Running hits when the outcomes are redrawn from the confidences themselves.
+        Running hits when the outcomes are redrawn from the confidences themselves; with weights,
+        float64.
     ranked : Ranked
         What was resampled.
     """
@@ -273,12 +274,9 @@ class Resamples:
 
     def floor(self, cuts: Int) -> BinSums:
         """Return the sums between cuts when outcomes follow the confidences, hits (R, B)."""
-        own = self.cuts[self.columns(cuts)]
-        return BinSums(
-            np.diff(own),
-            np.diff(self.ranked.sum_confidence[own]),
-            np.diff(self.floor_hits[:, self.columns(cuts)]),
-        )
+        own = self.observed(cuts)
+        hits = np.diff(self.floor_hits[:, self.columns(cuts)])
+        return BinSums(own.count, own.confidence, hits)
 
     def observed(self, cuts: Int) -> BinSums:
         """Return the sums between cuts of the rows themselves, at the cuts we have, (B,)."""

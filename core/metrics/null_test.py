@@ -4,8 +4,7 @@ Three statistics are read from the rows and from every draw whose outcomes follo
 signed gap, the score statistic of the slope, and the ECE of the bins. Each becomes its rank among
 the draws, and the smallest of the three ranks is compared with the smallest ranks of the draws
 themselves. So the three together raise a false alarm in at most 5 of 100 calibrated sets, however
-few the rows and however saturated or rare the claims (Westfall and Young 1993, step one). Of rows
-that count by weight this holds as long as no few of them rule the sums.
+few the rows and however saturated or rare the claims (Westfall and Young 1993, step one).
 """
 
 from collections.abc import Sequence
@@ -225,7 +224,7 @@ def _tail(value: float, draws: Float) -> float:
     excess = float((draws[draws >= start] - start).mean())
     if excess == 0.0:
         return 0.0 if value > start else 1.0
-    return float((1.0 - TAIL) * np.exp(-(value - start) / excess))
+    return float((1.0 - TAIL) * np.exp(-max(value - start, 0.0) / excess))
 
 
 def bins_beyond(own: BinSums, draws: BinSums) -> Float:

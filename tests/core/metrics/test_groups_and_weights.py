@@ -12,6 +12,7 @@ from core.configs import AuditConfig
 from core.figures.marks import shares
 from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import sums
+from core.metrics.classwise import class_bins, redrawn_ece
 from core.metrics.clinical_fit import recalibration
 from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
@@ -211,6 +212,50 @@ def test_calibrated_rows_are_not_called_off_because_few_of_them_weigh_most(weigh
     assert alarms <= 9  # of 60 three are expected; more than nine in 1 of 500
 
 
+def test_the_floor_of_weighted_rows_redraws_each_outcome_from_its_claim():
+    # sums of independent outcomes: central moments sum w^k times those of one outcome
+    p, weights = np.array([0.02, 0.1, 0.3, 0.6]), np.array([50.0, 8.0, 1.0, 2.0])
+    ranked = Ranked.of(Outcomes(p, np.array([0, 1, 0, 1], bool), None, weights))
+    drawn = resamples_of(ranked, 60_000, 0).floor(np.array([0, 2, 4]))
+    np.testing.assert_allclose(drawn.count, [58.0, 3.0])
+    for at, rows in ((0, slice(0, 2)), (1, slice(2, 4))):
+        q, w = p[rows], weights[rows]
+        hits = drawn.hits[:, at]
+        assert set(np.unique(hits)) == {0.0, w[0], w[1], w.sum()}
+        off = hits - hits.mean()
+        assert hits.mean() == pytest.approx(w @ q, rel=0.05)
+        assert (off**2).mean() == pytest.approx(w**2 @ (q * (1 - q)), rel=0.05)
+        third = w**3 @ (q * (1 - q) * (1 - 2 * q))
+        assert (off**3).mean() == pytest.approx(third, rel=0.1, abs=0.05)
+
+
+def test_the_classwise_floor_counts_every_redrawn_class_by_weight():
+    # two rows of two classes in one bin: the gap of a class is 0.3 + 3 * 0.4 less its hits
+    p = np.array([[0.3, 0.7], [0.4, 0.6]])
+    weights = Weights.of("w", [1, 3])
+    kinds = Task.MULTICLASS, ScoreKind.PROBABILITIES
+    rows = Predictions(*kinds, p, np.array([0, 1]), weights=weights)
+    bins = class_bins(rows, n_bins=1).bins
+    drawn = redrawn_ece(rows, bins, 20_000, np.random.default_rng(0))
+    of_hits = {abs(1.5 - hits) / 4.0 for hits in (0.0, 1.0, 3.0, 4.0)}
+    assert set(drawn.round(12)) == {round(value, 12) for value in of_hits}
+    chances = {0.0: 0.7 * 0.6, 1.0: 0.3 * 0.6, 3.0: 0.7 * 0.4, 4.0: 0.3 * 0.4}
+    mean = sum(chance * abs(1.5 - hits) / 4.0 for hits, chance in chances.items())
+    assert drawn.mean() == pytest.approx(mean, rel=0.02)
+
+
+def test_equal_weights_leave_the_classwise_floor_as_it_is():
+    logits, labels = multiclass()
+    kinds = Task.MULTICLASS, ScoreKind.LOGITS
+    floors = []
+    for more in ({}, {"weights": Weights.of("w", np.full(240, 0.2))}):
+        file = Predictions(*kinds, logits, labels, **more)
+        ready = prepare(file, None, n_resamples=100, seed=0)
+        floors.append(estimates.classwise(ready, file, n_bins=15, level=0.95)[1])
+    assert floors[1].mean == pytest.approx(floors[0].mean, rel=1e-9)
+    assert floors[1].q95 == pytest.approx(floors[0].q95, rel=1e-9)
+
+
 def test_a_few_rows_that_rule_the_weight_are_said():
     p, y = sample(300)
     codes = {}
@@ -270,6 +315,39 @@ def test_slope_and_intercepts_agree_with_statsmodels(weighted):
     for score, value, error in expected:
         assert score.value == pytest.approx(value, rel=1e-6, abs=1e-9)
         half = t.ppf(0.975, 79) * error * factor  # Student's, one group less
+        assert score.high - score.value == pytest.approx(half, rel=1e-5)
+
+
+def test_equal_weights_leave_the_intervals_of_a_slope_as_they_are():
+    p, y = sample()
+    plain = recalibration(p, y)
+    equal = recalibration(p, y, extents=Extents(None, Weights.of("w", np.full(300, 0.37)).of_row))
+    for name in ("slope", "intercept", "in_the_large"):
+        one, other = getattr(plain, name), getattr(equal, name)
+        assert (other.value, other.low, other.high) == pytest.approx(
+            (one.value, one.low, one.high), rel=1e-9, abs=1e-12
+        )
+        assert other.settings["interval"] == "Wald"
+
+
+def test_the_slope_of_weighted_rows_varies_as_independent_outcomes_do():
+    rng = np.random.default_rng(5)
+    p, weights = rng.uniform(0.1, 0.9, 400), rng.lognormal(0.0, 1.0, 400)
+    logit, extents = np.log(p / (1 - p)), Extents(None, weights)
+    slopes, errors = [], []
+    for _ in range(400):
+        slope = recalibration(p, rng.random(400) < p, extents=extents).slope
+        slopes.append(slope.value)
+        errors.append((slope.high - slope.low) / (2 * 1.959964))
+    assert np.mean(errors) == pytest.approx(np.std(slopes), rel=0.1)
+    y = rng.random(400) < p
+    design, found = sm.add_constant(logit), recalibration(p, y, extents=extents)
+    fit = sm.GLM(y * 1.0, design, family=sm.families.Binomial(), freq_weights=weights).fit()
+    vary = weights**2 * fit.mu * (1 - fit.mu)
+    spread = fit.cov_params() @ (design.T * vary @ design) @ fit.cov_params()
+    for score, at in ((found.intercept, 0), (found.slope, 1)):
+        assert score.value == pytest.approx(fit.params[at], rel=1e-6)
+        half = 1.959964 * np.sqrt(spread[at, at])
         assert score.high - score.value == pytest.approx(half, rel=1e-5)
 
 
