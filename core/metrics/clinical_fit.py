@@ -7,6 +7,7 @@ claims. There are two intercepts: `citl` holds the slope at 1, `intercept` is fi
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from core.metrics.grouped import effective_mean, effective_rarer, groups_of, wei
 from core.metrics.intervals import quantile, student, wilson
 from core.metrics.ranked import Ranked
 from core.metrics.records import Score, Setting
+from core.metrics.weight_model import shares_by_weight, variance_around
 from core.predictions import INDEPENDENT, Extents, Outcomes
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
@@ -207,6 +209,11 @@ class _Claims:
         rows, events = self.rows[kept], self.events[kept]
         return _Claims(self.p[kept], self.logit[kept], rows, events, self.clipped, self.ranked)
 
+    @cached_property
+    def shares(self) -> Float | None:
+        """How often outcomes come true by claim and weight, where weights tell more than claims."""
+        return shares_by_weight(self.ranked)
+
     def quantile(self, level: float) -> float:
         """Return the quantile of the intervals: Student's with G - 1 where there are groups.
 
@@ -221,7 +228,8 @@ class _Claims:
         """Return the variance of the scores of rows with weights or groups, (d, d).
 
         Of groups their summed squares, times G / (G - 1). Weighted rows are independent: their
-        outcomes vary as the fitted share says, which a few heavy ones cannot tell by themselves.
+        outcomes vary as the fitted share says, or as weights tell, which a few heavy ones by
+        themselves cannot.
 
         Parameters
         ----------
@@ -232,8 +240,9 @@ class _Claims:
         """
         ranked = self.ranked
         if ranked.groups is None:
-            squares = np.add.reduceat(weights_of(ranked) ** 2, ranked.cuts[:-1])
-            return np.asarray((design.T * (squares * share * (1.0 - share))) @ design)
+            fitted = np.repeat(share, np.diff(ranked.cuts))
+            squares = weights_of(ranked) ** 2 * variance_around(fitted, self.shares)
+            return np.asarray((design.T * np.add.reduceat(squares, ranked.cuts[:-1])) @ design)
         groups = groups_of(ranked)
         claim = np.repeat(np.arange(self.p.size), np.diff(ranked.cuts))
         residual = weights_of(ranked) * (ranked.correct - share[claim])

@@ -164,13 +164,15 @@ def subgroups(
     Returns
     -------
     tuple of Subgroup
-        In the order of the grouping.
+        In the order of the grouping, without those of which no row has any weight.
     """
     names = np.array(groups.groups)
     found = []
     for name in groups.order:
         rows = names == name
         own = of_rows(extents, rows)
+        if own.weights is not None and not own.weights.any():
+            continue
         fit = recalibration(p[rows], y[rows], level, extents=own)
         ranked = Ranked.of(Outcomes(p[rows], y[rows], *own))
         resamples = resamples_of(ranked, n_resamples, SEED)

@@ -7,8 +7,9 @@ import numpy as np
 
 from core.arrays import Bool, Float
 from core.metrics.binning import equal_mass_cuts, sums
-from core.metrics.grouped import groups_of, weights_of
+from core.metrics.grouped import weights_of
 from core.metrics.ranked import Ranked
+from core.metrics.weight_model import shares_by_weight, variance_around
 from core.predictions import Outcomes
 
 
@@ -34,15 +35,18 @@ def spiegelhalter(p: Float, y: Bool) -> tuple[float, float]:
 def spiegelhalter_z(ranked: Ranked) -> float:
     """Return Spiegelhalter's z; about standard normal for a calibrated score, NaN as above.
 
-    With groups or weights the variance is that of the groups' sums.
+    With groups the variance is that of their sums, with weights alone that of independent rows.
     """
     p, lean = ranked.confidence, 1.0 - 2.0 * ranked.confidence
     variance = float((lean**2 * p * (1.0 - p)).sum())
     if variance == 0.0:
         return float("nan")
     each = weights_of(ranked) * (ranked.correct - p) * lean
-    if not ranked.independent:
-        variance = float((np.bincount(groups_of(ranked), each) ** 2).sum())
+    if ranked.groups is not None:
+        variance = float((np.bincount(ranked.groups, each) ** 2).sum())
+    elif ranked.weights is not None:
+        vary = variance_around(p, shares_by_weight(ranked))
+        variance = float(((ranked.weights * lean) ** 2 * vary).sum())
     return float(each.sum()) / float(np.sqrt(variance)) if variance else float("nan")
 
 

@@ -11,6 +11,7 @@ from core.metrics.binning import BinSums, equal_mass_cuts, sums
 from core.metrics.grouped import Cells
 from core.metrics.intervals import Resamples, all_cuts, running
 from core.metrics.ranked import Ranked
+from core.metrics.weight_model import shares_by_weight
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 HALF = 0.5  # of a variance: centring is not undone beyond it
@@ -127,13 +128,13 @@ def resamples_of(
 def _weighted(ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int) -> Resamples:
     """Return the draws of weighted rows, which are still independent: each has one outcome.
 
-    The floor redraws it from the claim, however much the row weighs. Random signs of weighted
-    residuals would not hold the level, for where few rows rule a sum its law is lopsided.
+    The floor redraws it, however much the row weighs. Random signs of weighted residuals would
+    not hold the level: where few rows rule a sum its law is lopsided.
     """
     cuts = all_cuts(ranked, n_bins)
     rng = np.random.default_rng(seed)
     cells = Cells.of(ranked, cuts)
     rounds = cells.rounds(n_resamples)
-    parts = (*cells.bootstrap(rounds, rng), cells.redrawn(rounds, rng))
+    parts = (*cells.bootstrap(rounds, rng), cells.redrawn(shares_by_weight(ranked), rounds, rng))
     count, confidence, hits, chance = (running(part, np.float64) for part in parts)
     return Resamples(ranked, cuts, count, hits, confidence, chance)

@@ -158,16 +158,27 @@ class Cells:
                 out[k, slice(*part)] = (each @ sign).T
         return out[0], out[1]
 
-    def redrawn(self, n_resamples: int, rng: np.random.Generator) -> Float:
-        """Return the hits of each cell when every row's outcome follows its claim, (R, C).
+    def redrawn(self, shares: Float | None, n_resamples: int, rng: np.random.Generator) -> Float:
+        """Return the hits of each cell when every row's outcome is drawn anew, (R, C).
 
         Where each row is a group of its own, so that entries are rows in their order.
+
+        Parameters
+        ----------
+        shares : (N,) float64, optional
+            How often each row's outcome comes true, if not as its claim says. What it is off by
+            takes a random sign, so that sums are those of the claims on average.
         """
         out = np.empty((n_resamples, self.n_cells))
         rows, claim = self._by_group(self.rows), (self.confidence / self.rows)[:, None]
+        share = claim if shares is None else shares[:, None]
         for part in _blocks(n_resamples):
-            drawn = rng.random((self.n_groups, part[1] - part[0])) < claim
-            out[slice(*part)] = (rows @ drawn.astype(np.float64)).T
+            size = self.n_groups, part[1] - part[0]
+            drawn = (rng.random(size) < share).astype(np.float64)
+            if shares is not None:
+                sign = 2.0 * rng.integers(0, 2, size) - 1.0
+                drawn += (claim - share) * (1.0 - sign)
+            out[slice(*part)] = (rows @ drawn).T
         return out
 
     def _by_group(self, values: Float) -> "csr_array":

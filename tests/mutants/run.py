@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CAUGHT_SHARE = 0.95
-KEPT = 152  # bugs that were written; fewer would mean that some were lost
+KEPT = 153  # bugs that were written; fewer would mean that some were lost
 TIMEOUT_S = 1800
 ALL = "tests/core"
 FAST, SLOW = "not slow and not gpu", "slow and not gpu"

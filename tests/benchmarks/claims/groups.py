@@ -5,11 +5,13 @@ outcomes; each outcome still comes true as often as is stated (calibrated), or a
 stated risk cooled by T = 1.15. 15 bins, 300 resamples of patients. The truth of a calibrated
 design is 0 (1 for the slope), that of others the value on 2,000,000 rows; AUROC: of the same rows.
 "Alone" takes every film for a patient of its own: what the groups are for. Last, films of patients
-of their own that count by log-normal weights, of which the standard deviation of the logarithm is
-given: at 1 they are worth about 37 in 100 of as many equal ones, at 2 about 2 in 100.
+of their own that count by weight. Log-normal weights, of which the standard deviation of the
+logarithm is given: at 1 films are worth about 37 in 100 of as many equal ones, at 2 about 2 in
+100. And weights that tell of outcomes what claims do not: all events and a tenth of the others,
+which weigh 10; or 2 in 100 films that weigh 20 and carry three times the stated risk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -27,7 +29,8 @@ from tests.benchmarks.claims.designs import COVERAGE, SIZES, Row, generator, pow
 
 RESAMPLES, BINS, POPULATION = 300, 15, 2_000_000
 FILMS, ALIKE, TEMPERATURES = (2, 20), (0.0, 0.1, 0.3), (1.0, 1.15)
-SPREADS = (1.0, 2.0)
+RULED = "weights of spread 2, T 1"  # a few rows hold most of the weight
+Weigh = Callable[[np.random.Generator, int], tuple[Float, Bool, Float]]
 HEAVY = "Few rows hold most of the weight: intervals are rough, as the notice FEW_WEIGH says."
 FEW = "Ten or 25 patients: intervals of so few groups are rough, as the notice FEW_GROUPS says."
 WITHIN = "The interval reaches down by the noise floor, so within chance it must hold 0 as well."
@@ -93,25 +96,74 @@ def rows(sets: int, seed: int) -> list[Row]:
             for alike in ALIKE:
                 for temperature in TEMPERATURES:
                     out += _cell(n, (each, alike, temperature), sets, seed)
-        for spread in SPREADS:
-            out += _weighed(n, spread, sets, seed)
+        for design in WEIGHED:
+            out += _weighed(n, design, sets, seed)
     return out
 
 
-def _weighed(n: int, spread: float, sets: int, seed: int) -> Iterator[Row]:
-    true, design = truths(1, 1.0, seed), f"weights of spread {spread:g}, T 1"
+def log_normal(spread: float) -> Weigh:
+    """Return calibrated films with weights that tell nothing of them."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[Float, Bool, Float]:
+        p, y, _ = films(rng, n, 1, 0.0, 1.0)
+        return p, y, rng.lognormal(0.0, spread, n)
+
+    return draw
+
+
+def by_outcome(rng: np.random.Generator, n: int) -> tuple[Float, Bool, Float]:
+    """Return all events of rare ones and a tenth of the others, n films that weigh 1 and 10."""
+    p = sigmoid(rng.normal(-3.5, 1.0, 12 * n))
+    y = rng.random(p.size) < p
+    kept = np.flatnonzero(y | (rng.random(p.size) < 0.1))[:n]
+    return p[kept], y[kept], np.where(y[kept], 1.0, 10.0)
+
+
+def by_risk(rng: np.random.Generator, n: int) -> tuple[Float, Bool, Float]:
+    """Return films of which few weigh much and carry three times the risk that is stated."""
+    p, heavy = 0.25 * rng.beta(2.0, 4.0, n), rng.random(n) < 0.02
+    share = 0.02 * 20.0 / (0.02 * 20.0 + 0.98)
+    return (
+        p,
+        rng.random(n) < p * np.where(heavy, 3.0, (1.0 - 3.0 * share) / (1.0 - share)),
+        (np.where(heavy, 20.0, 1.0)),
+    )
+
+
+WEIGHED: dict[str, Weigh] = {
+    "weights of spread 1, T 1": log_normal(1.0),
+    RULED: log_normal(2.0),
+    "weights by outcome, T 1": by_outcome,
+    "weights by risk, T 1": by_risk,
+}
+
+
+def _with_weights(design: str, rng: np.random.Generator, n: int) -> tuple[Float, Bool, None, Float]:
+    p, y, weights = WEIGHED[design](rng, n)
+    return p, y, None, weights
+
+
+@cache
+def weighed_truth(name: str, design: str, seed: int) -> float:
+    """Return the true value of a calibrated design; of AUROC that of many rows."""
+    if name != "auroc":
+        return {"signed gap": 0.0, "ece": 0.0, "slope": 1.0}[name]
+    ready = _with_weights(design, generator(seed, 0, "truth", design), POPULATION // 4)
+    return auroc(Ranked.of(Outcomes(ready[0], ready[1], None, ready[3])))
+
+
+def _weighed(n: int, design: str, sets: int, seed: int) -> Iterator[Row]:
     held: dict[str, list[bool]] = {}
     alarms = []
     for number in range(sets):
-        rng = generator(seed, number, n, "weights", spread)
-        p, y, _ = films(rng, n, 1, 0.0, 1.0)
-        ready = prepared(p, y, None, rng.lognormal(0.0, spread, n))
+        ready = prepared(*_with_weights(design, generator(seed, number, n, design), n))
         for name, low, high in intervals(ready):
             if low is not None and high is not None:
-                held.setdefault(name, []).append(low <= true[name] <= high)
+                true = weighed_truth(name, design, seed)
+                held.setdefault(name, []).append(low <= true <= high)
         alarms.append(false_alarm(ready))
     for name, kept in held.items():
-        note = HEAVY if spread == max(SPREADS) else ""
+        note = HEAVY if design == RULED else ""
         yield Row(f"interval of {name}", design, n, float(np.mean(kept)), len(kept), note)
     rate = float(np.mean(alarms))
     yield sentence("verdict of a calibrated set", design, n, rate, len(alarms))

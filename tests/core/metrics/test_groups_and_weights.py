@@ -14,6 +14,7 @@ from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import sums
 from core.metrics.classwise import class_bins, redrawn_ece
 from core.metrics.clinical_fit import recalibration
+from core.metrics.clinical_scores import spiegelhalter_z
 from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
 from core.metrics.grouped import Cells, effective_mean, effective_rarer, row_draws, summary_of
@@ -22,6 +23,7 @@ from core.metrics.paired import difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc_error
 from core.metrics.suite import audit, prepare
+from core.metrics.weight_model import shares_by_weight, variance_around
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task, Weights
 from core.reports.audit_json import audit_json
 
@@ -215,7 +217,7 @@ def test_calibrated_rows_are_not_called_off_because_few_of_them_weigh_most(weigh
 def test_the_floor_of_weighted_rows_redraws_each_outcome_from_its_claim():
     # sums of independent outcomes: central moments sum w^k times those of one outcome
     p, weights = np.array([0.02, 0.1, 0.3, 0.6]), np.array([50.0, 8.0, 1.0, 2.0])
-    ranked = Ranked.of(Outcomes(p, np.array([0, 1, 0, 1], bool), None, weights))
+    ranked = Ranked.of(Outcomes(p, np.array([0, 0, 1, 1], bool), None, weights))
     drawn = resamples_of(ranked, 60_000, 0).floor(np.array([0, 2, 4]))
     np.testing.assert_allclose(drawn.count, [58.0, 3.0])
     for at, rows in ((0, slice(0, 2)), (1, slice(2, 4))):
@@ -242,6 +244,88 @@ def test_the_classwise_floor_counts_every_redrawn_class_by_weight():
     chances = {0.0: 0.7 * 0.6, 1.0: 0.3 * 0.6, 3.0: 0.7 * 0.4, 4.0: 0.3 * 0.4}
     mean = sum(chance * abs(1.5 - hits) / 4.0 for hits, chance in chances.items())
     assert drawn.mean() == pytest.approx(mean, rel=0.02)
+
+
+def sampled_by_outcome(seed, n=2_000):
+    """All of rare events and a tenth of the others: calibrated where those weigh 10."""
+    rng = np.random.default_rng(seed)
+    p = sigmoid(rng.normal(-3.0, 1.0, 5 * n))
+    y = rng.random(p.size) < p
+    kept = y | (rng.random(p.size) < 0.1)
+    return p[kept], y[kept], np.where(y[kept], 1.0, 10.0)
+
+
+def heavy_rows_at_risk(seed, n=4_000):
+    """Few rows weigh 20 and carry three times the risk; with the others claims are calibrated."""
+    rng = np.random.default_rng(seed)
+    p, much = 0.25 * rng.beta(2.0, 4.0, n), rng.random(n) < 0.02
+    share = 0.4 / (0.4 + 0.98)  # of the weight
+    others = (1.0 - 3.0 * share) / (1.0 - share)
+    return p, rng.random(n) < p * np.where(much, 3.0, others), np.where(much, 20.0, 1.0)
+
+
+@pytest.mark.parametrize("draw", [sampled_by_outcome, heavy_rows_at_risk])
+def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw):
+    alarms, held, widths, slopes = 0, 0, [], []
+    for seed in range(60):
+        p, y, weights = draw(seed)
+        rows = binary(p, y, weights=Weights.of("w", weights))
+        ready = prepare(rows, 1, n_resamples=150, seed=seed)
+        cuts = estimates.BINNED["ece"].cuts(ready.ranked, 15)
+        alarms += ready.null.test(cuts).p_value <= 0.05
+        slope = recalibration(p, y, extents=Extents(None, weights)).slope
+        held += slope.low <= 1.0 <= slope.high
+        widths.append(slope.high - slope.low)
+        slopes.append(slope.value)
+    assert alarms <= 9  # of 60 three are expected; more than nine in 1 of 500
+    assert held >= 51
+    assert np.median(widths) == pytest.approx(2 * 1.96 * np.std(slopes), rel=0.3)
+
+
+def test_shares_by_weight_are_those_of_a_logistic_regression():
+    p, y, weights = heavy_rows_at_risk(1)
+    ranked = Ranked.of(Outcomes(p, y, None, weights))
+    logit = np.log(ranked.confidence) - np.log1p(-ranked.confidence)
+    design = sm.add_constant(np.stack([logit, np.log(ranked.weights)], axis=1))
+    fit = sm.GLM(ranked.correct * 1.0, design, family=sm.families.Binomial()).fit()
+    np.testing.assert_allclose(shares_by_weight(ranked), fit.mu, rtol=1e-5)
+
+
+def test_weights_that_tell_nothing_leave_the_claims():
+    p, y = sample()
+    for weights in (None, np.full(300, 3.0), np.random.default_rng(8).lognormal(0.0, 1.0, 300)):
+        assert shares_by_weight(Ranked.of(Outcomes(p, y, None, weights))) is None
+
+
+def test_weights_that_split_the_outcomes_tell_all_of_them():
+    p, y, weights = sampled_by_outcome(2)
+    ranked = Ranked.of(Outcomes(p, y, None, weights))
+    np.testing.assert_allclose(shares_by_weight(ranked), ranked.correct, atol=1e-6)
+
+
+def test_the_floor_varies_as_weights_tell():
+    p, y, weights = heavy_rows_at_risk(3)
+    ranked = Ranked.of(Outcomes(p, y, None, weights))
+    ends, shares = np.array([0, ranked.n]), shares_by_weight(ranked)
+    drawn = resamples_of(ranked, 4_000, 0).floor(ends)
+    rest = shares * (1 - shares) + (shares - ranked.confidence) ** 2
+    assert drawn.gap.mean() == pytest.approx(0.0, abs=0.05 * drawn.gap.std())
+    assert drawn.gap.var() == pytest.approx(ranked.weights**2 @ rest, rel=0.07)
+    assert variance_around(np.array([0.2]), np.array([0.5])) == pytest.approx([0.25 + 0.09])
+
+
+def test_equal_weights_leave_spiegelhalters_z_as_it_is():
+    p, y = sample()
+    equal = Ranked.of(Outcomes(p, y, None, np.full(300, 2.5)))
+    assert spiegelhalter_z(equal) == pytest.approx(spiegelhalter_z(Ranked.of(Outcomes(p, y))))
+
+
+def test_a_subgroup_that_weighs_nothing_is_left_out():
+    p, y = sample()
+    sides = clinical.grouping(["left", "right"] * 150)
+    weights = np.where(np.arange(300) % 2, 1.0, 0.0)
+    found = clinical.subgroups(p, y, sides, n_resamples=20, extents=Extents(None, weights))
+    assert [group.name for group in found] == ["right"]
 
 
 def test_equal_weights_leave_the_classwise_floor_as_it_is():
