@@ -90,13 +90,13 @@ def stated(base: Base, runs: Sequence[Run], rng: Rng) -> list[Predictions]:
     """Return what runs say of the same rows."""
     scores, labels, patients = base
     binary = scores.ndim == 1
-    runs = []
+    predictions = []
     for sharpness, noise in runs:
         noisy = sharpness * (scores + noise * rng.normal(size=scores.shape))
         shown = sigmoid(noisy) if binary else noisy
         kinds = (Task.BINARY, ScoreKind.SIGMOID) if binary else (Task.MULTICLASS, ScoreKind.LOGITS)
-        runs.append(Predictions(*kinds, shown, labels, groups=patients))
-    return runs
+        predictions.append(Predictions(*kinds, shown, labels, groups=patients))
+    return predictions
 
 
 def compared(run: Predictions, metrics: Sequence[str] = METRICS_TRIED) -> Compared:
