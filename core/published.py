@@ -37,7 +37,7 @@ CORRUPTION: Final = ("gaussian_noise", 5)  # of CIFAR-10-C in Ghosh et al. 2022;
 
 
 @dataclass(frozen=True)
-class Printed:
+class PublishedNumber:
     """One number of a paper.
 
     Attributes
@@ -79,7 +79,7 @@ class Printed:
 
 
 @dataclass(frozen=True)
-class Subject:
+class PaperSetting:
     """Which rows of the papers a run corresponds to: data, network, and losses' names there."""
 
     dataset: str
@@ -88,27 +88,29 @@ class Subject:
 
 
 @cache
-def rows() -> tuple[Printed, ...]:
+def rows() -> tuple[PublishedNumber, ...]:
     """Return every row of the file that comes with the program."""
     with FILE.open(encoding="utf-8", newline="") as lines:
         return tuple(_row(line) for line in csv.DictReader(lines))
 
 
-def _row(line: Mapping[str, str]) -> Printed:
+def _row(line: Mapping[str, str]) -> PublishedNumber:
     fields = {key: text for key, text in line.items() if key != "value"}
     printed = line["value"]
     digits = len(printed.partition(".")[2])
-    return Printed(**fields, value=float(printed) / 100.0, digits=digits)
+    return PublishedNumber(**fields, value=float(printed) / 100.0, digits=digits)
 
 
-def published(**wanted: str) -> tuple[Printed, ...]:
+def published(**wanted: str) -> tuple[PublishedNumber, ...]:
     """Return the rows whose fields have these values, for example ``metric="auroc"``."""
     return tuple(
         row for row in rows() if all(getattr(row, key) == value for key, value in wanted.items())
     )
 
 
-def subject(config: Mapping[str, Any] | None) -> Subject | None:  # Any: a run's config, plain JSON
+def subject(
+    config: Mapping[str, Any] | None,
+) -> PaperSetting | None:  # Any: a run's config, plain JSON
     """Return what a run's config corresponds to in the papers; None where it does to nothing."""
     if config is None or config.get("model") not in MODELS:
         return None
@@ -117,7 +119,7 @@ def subject(config: Mapping[str, Any] | None) -> Subject | None:  # Any: a run's
     dataset = config.get("data")
     if not methods or not isinstance(dataset, str):
         return None
-    return Subject(dataset, MODELS[config["model"]], methods)
+    return PaperSetting(dataset, MODELS[config["model"]], methods)
 
 
 def _methods(loss: Mapping[str, Any]) -> tuple[str, ...]:
@@ -131,13 +133,13 @@ def _methods(loss: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def auroc_rows(
-    of: Subject | None, ood_dataset: str, corruption: str = "", severity: int = 0
-) -> tuple[Printed, ...]:
+    of: PaperSetting | None, ood_dataset: str, corruption: str = "", severity: int = 0
+) -> tuple[PublishedNumber, ...]:
     """Return the papers' AUROC for a run on SVHN or on official CIFAR-10-C images.
 
     Parameters
     ----------
-    of : Subject or None
+    of : PaperSetting or None
         From `subject`.
     ood_dataset : str
         ``svhn`` or ``cifar10c``; images that Candor corrupted have no counterpart.

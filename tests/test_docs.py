@@ -18,8 +18,8 @@ from core.datasets.catalogue import DATASETS
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
 from core.models.catalogue import MODELS
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 from core.readers.result import choose_split
 from core.training.config import TrainConfig
@@ -244,8 +244,10 @@ def example_rows() -> list[list[str]]:
     return [[cell.strip("`") for cell in cells] for cells in rows]
 
 
-def read(folder: Path, name: str, labels: str) -> Interpreted:
-    sources = [Source.of_bytes(n, (folder / n).read_bytes()) if n else None for n in (name, labels)]
+def read(folder: Path, name: str, labels: str) -> InterpretedFile:
+    sources = [
+        FileBytes.of_bytes(n, (folder / n).read_bytes()) if n else None for n in (name, labels)
+    ]
     assert sources[0] is not None
     return read_source(sources[0], sources[1], ReadOptions())
 

@@ -75,7 +75,7 @@ class FitReport:
 
 
 @dataclass(frozen=True)
-class Found:
+class FitDetails:
     """What the fit of one method knows; the objective is measured where it is left out."""
 
     objective: str = "nll"
@@ -209,7 +209,9 @@ class Calibrator(ABC):
         return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
 
     @abstractmethod
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         """Set the stored parameters from checked rows; every mean over them is by weight."""
 
     @abstractmethod
@@ -257,8 +259,8 @@ class Calibrator(ABC):
             )
 
     def _measured(
-        self, found: Found, z: npt.NDArray[np.floating], y: Int, weights: Float | None
-    ) -> Found:
+        self, found: FitDetails, z: npt.NDArray[np.floating], y: Int, weights: Float | None
+    ) -> FitDetails:
         """Return the same with the objective measured where the fit left it out."""
         before, after = found.before, found.after
         if before is None:
@@ -267,7 +269,7 @@ class Calibrator(ABC):
             after = objective_of(self.predict_log_proba(z), y, found.objective, weights)
         return replace(found, before=before, after=after)
 
-    def _reported(self, found: Found, start: float) -> FitReport:
+    def _reported(self, found: FitDetails, start: float) -> FitReport:
         before, after = found.before, found.after
         assert before is not None
         assert after is not None

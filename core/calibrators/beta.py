@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, log_sigmoid, sigmoid
-from core.calibrators.base import Found
+from core.calibrators.base import FitDetails
 from core.calibrators.descent import descend
-from core.calibrators.one_vs_rest import Columns, OneVsRest
+from core.calibrators.one_vs_rest import MappedClasses, OneVsRest
 from core.calibrators.weighing import mean, total_of, weighed
 
 LARGEST = 100.0  # of every coefficient
@@ -32,7 +32,9 @@ class Beta(OneVsRest):
     source = "Kull et al. 2017"
     stored = {"a": 1, "b": 1, "c": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
+    def _fit_columns(
+        self, columns: MappedClasses, present: Bool, weights: Float | None
+    ) -> FitDetails:
         found = np.tile(IDENTITY, (len(present), 1))
         messages = set()
         for row, p, u, y in zip(found, *columns.logs, present, strict=True):
@@ -42,9 +44,9 @@ class Beta(OneVsRest):
         self.a_, self.b_, self.c_ = found.T.copy()
         low, high = np.array(BOUNDS).T
         at_bound = bool(((found == low) | (found == high)).any())
-        return Found(at_bound=at_bound, message="; ".join(sorted(messages - {""})))
+        return FitDetails(at_bound=at_bound, message="; ".join(sorted(messages - {""})))
 
-    def _map_columns(self, columns: Columns) -> Float:
+    def _map_columns(self, columns: MappedClasses) -> Float:
         a, b, c = (one[:, None] for one in (self.a_, self.b_, self.c_))
         log_p, log_u = columns.logs
         return sigmoid(a * log_p - b * log_u + c)

@@ -9,7 +9,7 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.special import logsumexp
 
 from core.arrays import Float, Int, log_softmax
-from core.calibrators.base import Calibrator, Found
+from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.search import zoom
 from core.calibrators.temperature import TEMPERATURES, at_end, lies_within, nll_temperature
 from core.calibrators.weighing import mean, total_of
@@ -43,7 +43,9 @@ class Ensemble(Calibrator):
     stored = {"temperature": 0, "weights": 1}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": ("nll", "brier")}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         if self.objective == "nll":
             self.temperature_, before, _ = nll_temperature(logits, labels, weights)
             bounds = TEMPERATURES
@@ -54,7 +56,7 @@ class Ensemble(Calibrator):
             bounds = BRIER_TEMPERATURES
             before = _brier(log_softmax(logits), labels, weights)
             self.weights_, after = _brier_weights(np.exp(self._parts(logits)), labels, weights)
-        return Found(self.objective, before, after, at_end(self.temperature_, bounds))
+        return FitDetails(self.objective, before, after, at_end(self.temperature_, bounds))
 
     def _parts(self, logits: npt.NDArray[np.floating]) -> Float:
         """Return log-probabilities of the three parts, (3, N, K)."""

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax
-from core.calibrators.base import Calibrator, Found
+from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.criteria import OBJECTIVES, scores
 from core.calibrators.focal_map import log_focal_map
 from core.calibrators.margins import Margins, confidence_of
-from core.calibrators.search import Point, best_on_grid, polish, zoom
+from core.calibrators.search import SearchPoint, best_on_grid, polish, zoom
 from core.calibrators.temperature import (
     BOTH_GRIDS,
     FINE_GRID,
@@ -56,7 +56,9 @@ class FocalMap(Calibrator):
     stored = {"gamma": 0}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": OBJECTIVES}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         margins = Margins.of(logits, labels, weights)
 
         def value(gammas: Float) -> Float:
@@ -68,11 +70,11 @@ class FocalMap(Calibrator):
         at = int(values.argmin())
         ends = points[max(at - 1, 0)], points[min(at + 1, n_points - 1)]
         gamma, lowest = zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
-        start = Point(float(values[at]), float(points[at]), 1.0)
-        best = min(start, Point(lowest, gamma, 1.0))
+        start = SearchPoint(float(values[at]), float(points[at]), 1.0)
+        best = min(start, SearchPoint(lowest, gamma, 1.0))
         self.gamma_ = best.gamma
         before = float(values[points == 0.0][0])
-        return Found(self.objective, before, best.value, at_end(best.gamma, GAMMAS))
+        return FitDetails(self.objective, before, best.value, at_end(best.gamma, GAMMAS))
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_focal_map(log_softmax(logits), float(self.gamma_))
@@ -125,17 +127,19 @@ class FocalTemperature(Calibrator):
         self.search = OTHER_NAMES.get(self.search, self.search)
         super().__post_init__()
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         margins = Margins.of(logits, labels, weights)
         best, gammas, temperatures = self._search(margins, logits, labels)
         self.gamma_, self.temperature_ = best.gamma, best.temperature
         before = float(scores(margins, self.objective, 1.0, [0.0])[0])
         at_bound = at_end(best.gamma, gammas) or at_end(best.temperature, temperatures)
-        return Found(self.objective, before, best.value, at_bound)
+        return FitDetails(self.objective, before, best.value, at_bound)
 
     def _search(
         self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int
-    ) -> tuple[Point, tuple[float, float], tuple[float, float]]:
+    ) -> tuple[SearchPoint, tuple[float, float], tuple[float, float]]:
         """Return the best point and the ends of what was searched."""
         if self.search == "exact":
             return self._exact(margins, logits, labels), GAMMAS, TEMPERATURES
@@ -147,12 +151,14 @@ class FocalTemperature(Calibrator):
         best = best_on_grid(margins, self.objective, gammas, temperatures)
         return best, (gammas[0], gammas[-1]), (temperatures[0], temperatures[-1])
 
-    def _exact(self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int) -> Point:
+    def _exact(
+        self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int
+    ) -> SearchPoint:
         """Take the better of the grids and temperature scaling, and walk downhill from there."""
         on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, BOTH_GRIDS)
         if self.objective == "nll":
             temperature, _, after = nll_temperature(logits, labels, margins.weights)
-            plain = Point(after, 0.0, temperature)
+            plain = SearchPoint(after, 0.0, temperature)
         else:
             plain = best_temperature(margins, self.objective, "exact")
         return polish(margins, self.objective, min(on_grid, plain), (GAMMAS, TEMPERATURES))
@@ -169,7 +175,7 @@ class FocalTemperature(Calibrator):
         return all(lies_within(value, ends) for value, ends in ranges)
 
 
-def best_on_line(margins: Margins, objective: str) -> Point:
+def best_on_line(margins: Margins, objective: str) -> SearchPoint:
     """Return the best point on the line through the temperatures of two gammas.
 
     The paper's shortcut: T is nearly linear in gamma, so 2 x 500 + 551 points stand for the
@@ -182,5 +188,5 @@ def best_on_line(margins: Margins, objective: str) -> Point:
         temperature = ends[0].temperature + slope * (gamma - LINE_ENDS[0])
         if TEMPERATURES[0] <= temperature <= TEMPERATURES[1]:
             value = float(scores(margins, objective, temperature, [gamma])[0])
-            best = min(best, Point(value, gamma, temperature))
+            best = min(best, SearchPoint(value, gamma, temperature))
     return best

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.calibrators.base import Found
-from core.calibrators.one_vs_rest import Columns, OneVsRest
+from core.calibrators.base import FitDetails
+from core.calibrators.one_vs_rest import MappedClasses, OneVsRest
 from core.calibrators.weighing import weighed
 from core.defaults import MAX_BINS, N_BINS
 from core.errors import UsageError
@@ -42,7 +42,9 @@ class Histogram(OneVsRest):
                 "SETTING", f"bins is {self.n_bins}", f"give a whole number from 1 to {MAX_BINS}"
             )
 
-    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
+    def _fit_columns(
+        self, columns: MappedClasses, present: Bool, weights: Float | None
+    ) -> FitDetails:
         edges = equal_width_edges(self.n_bins)
         middle = (edges[1:] + edges[:-1]) / 2.0
         self.frequencies_ = np.empty((len(columns.p), self.n_bins))
@@ -53,9 +55,9 @@ class Histogram(OneVsRest):
             hits = np.bincount(index, weighed(y, weights), self.n_bins)
             empty += int(np.count_nonzero(count == 0))
             row[:] = np.where(count > 0, hits / np.where(count > 0, count, 1), middle)
-        return Found(message=f"{empty} empty bins keep their middle" if empty else "")
+        return FitDetails(message=f"{empty} empty bins keep their middle" if empty else "")
 
-    def _map_columns(self, columns: Columns) -> Float:
+    def _map_columns(self, columns: MappedClasses) -> Float:
         index = bin_index(columns.p, equal_width_edges(self.frequencies_.shape[1]))
         return np.take_along_axis(self.frequencies_, index, axis=1)
 

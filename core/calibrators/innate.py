@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.calibrators.posthoc import Evaluated, Judged, calibrated
+from core.calibrators.posthoc import EvaluatedMethod, MethodReport, calibrated
 from core.calibrators.temperature import Temperature
 from core.metrics.comparison import compare
 from core.metrics.paired import Difference
@@ -12,7 +12,7 @@ from core.predictions import Predictions
 
 
 @dataclass(frozen=True)
-class Sure:
+class ConfidentAnswers:
     """Answers given with a confidence of at least 0.99: |S99| and its accuracy.
 
     `share` is theirs of all rows; `accuracy` is NaN where there are none.
@@ -23,7 +23,7 @@ class Sure:
 
 
 @dataclass(frozen=True)
-class Innate:
+class InnateCalibration:
     """What temperature scaling still changes about a run: little where it is innately calibrated.
 
     Attributes
@@ -32,33 +32,33 @@ class Innate:
         The NLL's optimum on the fitting rows.
     at_bound : bool
         It stands at the end of its range.
-    before, after : Judged
+    before, after : MethodReport
         The reported rows as read, and scaled.
     gap : Difference
         ECE after minus before, paired: minus the temperature gap.
-    sure_before, sure_after : Sure
+    sure_before, sure_after : ConfidentAnswers
         Mukhoti et al. 2020, table 6.
     """
 
     temperature: float
     at_bound: bool
-    before: Judged
-    after: Judged
+    before: MethodReport
+    after: MethodReport
     gap: Difference
-    sure_before: Sure
-    sure_after: Sure
+    sure_before: ConfidentAnswers
+    sure_after: ConfidentAnswers
 
 
-def innate(test: Predictions, before: Judged, scaled: Evaluated) -> Innate:
+def innate(test: Predictions, before: MethodReport, scaled: EvaluatedMethod) -> InnateCalibration:
     """Return a run before and after temperature scaling by NLL.
 
     Parameters
     ----------
     test : Predictions
         The rows that are reported, multi-class or binary.
-    before : Judged
+    before : MethodReport
         These rows as read.
-    scaled : Evaluated
+    scaled : EvaluatedMethod
         Temperature scaling by NLL, fitted and judged on them.
     """
     assert scaled.fit is not None
@@ -66,7 +66,7 @@ def innate(test: Predictions, before: Judged, scaled: Evaluated) -> Innate:
     assert scaled.judged is not None
     scaling, after = scaled.fit.calibrator, scaled.judged
     gap = compare([before.compared, after.compared], ["before", "after"], 0).differences[1]["ece"]
-    return Innate(
+    return InnateCalibration(
         scaling.temperature_,
         scaling.report_.at_bound,
         before,
@@ -77,6 +77,6 @@ def innate(test: Predictions, before: Judged, scaled: Evaluated) -> Innate:
     )
 
 
-def _sure(rows: Predictions) -> Sure:
+def _sure(rows: Predictions) -> ConfidentAnswers:
     answers = Ranked.of(rows.outcomes(None))
-    return Sure(s99_share(answers), s99_accuracy(answers))
+    return ConfidentAnswers(s99_share(answers), s99_accuracy(answers))

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from core.arrays import Bool, Float, Int, softmax
-from core.calibrators.base import Calibrator, Found
-from core.calibrators.one_vs_rest import Columns, OneVsRest
+from core.calibrators.base import Calibrator, FitDetails
+from core.calibrators.one_vs_rest import MappedClasses, OneVsRest
 from core.calibrators.weighing import weighed
 
 TILT = 1e-9  # of p, added as in the released code: keeps the order on flat pieces, and no zeros
@@ -30,14 +30,16 @@ class Isotonic(OneVsRest):
     source = "Zadrozny and Elkan 2002"
     stored = {"x": 1, "y": 1, "sizes": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
+    def _fit_columns(
+        self, columns: MappedClasses, present: Bool, weights: Float | None
+    ) -> FitDetails:
         knots = [rising_knots(p, y, weights) for p, y in zip(columns.p, present, strict=True)]
         self.x_ = np.concatenate([x for x, _ in knots])
         self.y_ = np.concatenate([y for _, y in knots])
         self.sizes_ = np.array([float(x.size) for x, _ in knots])
-        return Found()
+        return FitDetails()
 
-    def _map_columns(self, columns: Columns) -> Float:
+    def _map_columns(self, columns: MappedClasses) -> Float:
         ends = np.concatenate([[0], np.cumsum(self.sizes_)]).astype(np.int64)
         parts = [slice(*ends_of) for ends_of in pairwise(ends)]
         rows = zip(columns.p, parts, strict=True)
@@ -70,12 +72,14 @@ class IsotonicOrdered(Calibrator):
     source = "Zhang et al. 2020 (Mix-n-Match, IRM); their code does not divide by the sums"
     stored = {"x": 1, "y": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         p = softmax(logits)
         present = labels[:, None] == np.arange(logits.shape[1])
         of_cells = None if weights is None else np.repeat(weights, p.shape[1])
         self.x_, self.y_ = rising_knots(p.ravel(), present.ravel(), of_cells)
-        return Found()
+        return FitDetails()
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         p = softmax(logits)

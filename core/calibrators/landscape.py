@@ -9,7 +9,7 @@ from core.arrays import Float, Int
 from core.calibrators.base import as_columns, checked_labels
 from core.calibrators.criteria import OBJECTIVES, check_choice
 from core.calibrators.margins import Margins
-from core.calibrators.search import Point, best_of_each, scan
+from core.calibrators.search import SearchPoint, best_of_each, scan
 from core.calibrators.weighing import counted
 from core.errors import UsageError
 
@@ -40,10 +40,10 @@ class Landscape:
     values: Float
 
     @property
-    def best(self) -> Point:
+    def best(self) -> SearchPoint:
         """The lowest point of the grid; the first where several tie."""
         row, column = np.unravel_index(int(self.values.argmin()), self.values.shape)
-        return Point(
+        return SearchPoint(
             float(self.values[row, column]),
             float(self.gammas[row]),
             float(self.temperatures[column]),

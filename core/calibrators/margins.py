@@ -98,7 +98,7 @@ class Margins:
         out = np.empty((len(gammas), self.n))
         start = 0
         for block in self.blocks:
-            part = _Tempered.of(block, temperature)
+            part = _ScaledBlock.of(block, temperature)
             for row, gamma in zip(out, gammas, strict=True):
                 row[start : start + part.n] = 1.0 / (1.0 + part.odds(gamma))
             start += part.n
@@ -108,7 +108,7 @@ class Margins:
         """Return the mean negative log-likelihood for each gamma, (G,) float64."""
         total, start = np.zeros(len(gammas)), 0
         for block, truth in zip(self.blocks, self.truth, strict=True):
-            part = _Tempered.of(block, temperature)
+            part = _ScaledBlock.of(block, temperature)
             wrong = np.flatnonzero(~np.isnan(truth))
             log_e = truth[wrong] / temperature
             own = of_wrong = None
@@ -123,7 +123,7 @@ class Margins:
 
 
 @dataclass(frozen=True)
-class _Tempered:
+class _ScaledBlock:
     """A block at one temperature.
 
     Attributes

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, log_softmax, softmax
-from core.calibrators.base import Calibrator, Found
+from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.focal_map import log_rest
 
 
 @dataclass(frozen=True)
-class Columns:
+class MappedClasses:
     """The classes that are mapped, C of them: class 1 of two, else all.
 
     Parameters
@@ -53,11 +53,13 @@ class OneVsRest(Calibrator):
     improves_nll = False
 
     @abstractmethod
-    def _fit_columns(self, columns: Columns, present: Bool, weights: Float | None) -> Found:
+    def _fit_columns(
+        self, columns: MappedClasses, present: Bool, weights: Float | None
+    ) -> FitDetails:
         """Fit a map for each column to where its class occurs, (C, N)."""
 
     @abstractmethod
-    def _map_columns(self, columns: Columns) -> Float:
+    def _map_columns(self, columns: MappedClasses) -> Float:
         """Return the mapped probabilities, (C, N)."""
 
     @property
@@ -69,12 +71,14 @@ class OneVsRest(Calibrator):
     def _maps_are_sound(self) -> bool:
         """Whether restored maps are such as a fit leaves."""
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
-        columns = Columns(logits)
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
+        columns = MappedClasses(logits)
         return self._fit_columns(columns, labels == columns.classes[:, None], weights)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
-        p = self._map_columns(Columns(logits))
+        p = self._map_columns(MappedClasses(logits))
         p = np.concatenate([1.0 - p, p]).T if len(p) == 1 else p.T
         total = p.sum(axis=1, keepdims=True)
         p = np.where(total > 0.0, p, 1.0)

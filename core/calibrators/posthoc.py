@@ -29,7 +29,7 @@ LOG_ODDS = 745.0  # beyond it exp underflows
 
 
 @dataclass(frozen=True)
-class Parts:
+class PosthocRows:
     """Which rows calibrators are fitted on, and which are reported.
 
     Attributes
@@ -82,7 +82,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Judged:
+class MethodReport:
     """What a method, or none, does to the rows that are reported.
 
     Attributes
@@ -98,7 +98,7 @@ class Judged:
     changed: int
 
 
-def provenance(parts: Parts) -> dict[str, Json]:
+def provenance(parts: PosthocRows) -> dict[str, Json]:
     """Return which rows were fitted on, as plain JSON: enough to draw the same cut again.
 
     `weights` names the column that says how many rows each stands for; it is there only where the
@@ -124,7 +124,7 @@ def fit_default(splits: Sequence[str], test: str) -> str:
 
 def parts(
     splits: Mapping[str, Predictions], fit_on: str, test: str, *, share: float, seed: int
-) -> Parts:
+) -> PosthocRows:
     """Return the rows to fit on and the rows to report.
 
     Parameters
@@ -153,8 +153,8 @@ def parts(
             f"fitted on {first.n} rows of {test}, drawn with seed {seed}; reported on the other "
             f"{second.n}"
         )
-        return Parts(first, second, test, test, (share, seed), (Notice("CUT", text),))
-    whole = Parts(splits[fit_on], splits[test], fit_on, test)
+        return PosthocRows(first, second, test, test, (share, seed), (Notice("CUT", text),))
+    whole = PosthocRows(splits[fit_on], splits[test], fit_on, test)
     if not whole.same_rows:
         return whole
     where = test if fit_on == test else f"{fit_on}, which holds the rows of {test}"
@@ -251,7 +251,7 @@ def fitted_temperature(rows: Predictions) -> float:
     return float(found.calibrator.temperature_)
 
 
-def judge(rows: Predictions, calibrator: Fittable | None, objective: str = "nll") -> Judged:
+def judge(rows: Predictions, calibrator: Fittable | None, objective: str = "nll") -> MethodReport:
     """Return what a calibrator, or none, does to the rows that are reported.
 
     Parameters
@@ -265,29 +265,29 @@ def judge(rows: Predictions, calibrator: Fittable | None, objective: str = "nll"
     """
     more = (objective,) if objective in PAIRABLE else ()
     if calibrator is None:
-        return Judged(compared(rows, more), 0)
+        return MethodReport(compared(rows, more), 0)
     after = calibrated(calibrator, rows)
-    return Judged(compared(after, more), _changed(rows, after))
+    return MethodReport(compared(after, more), _changed(rows, after))
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluatedMethod:
     """A method fitted and judged; `fit` is None for none, `judged` where the method refused."""
 
     fit: Fit | None
-    judged: Judged | None
+    judged: MethodReport | None
 
 
 def evaluate(
     method: str, fit_rows: Predictions, test_rows: Predictions, objective: str, search: str
-) -> Evaluated:
+) -> EvaluatedMethod:
     """Fit a method, or none, on some rows and judge it on others; as of `fit` and `judge`."""
     if method == NONE:
-        return Evaluated(None, judge(test_rows, None, objective))
+        return EvaluatedMethod(None, judge(test_rows, None, objective))
     found = fit(method, fit_rows, objective=objective, search=search)
     if found.calibrator is None:
-        return Evaluated(found, None)
-    return Evaluated(found, judge(test_rows, found.calibrator, objective))
+        return EvaluatedMethod(found, None)
+    return EvaluatedMethod(found, judge(test_rows, found.calibrator, objective))
 
 
 def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:

@@ -25,7 +25,7 @@ POLISH_STEPS = 200  # evaluations
 
 
 @dataclass(frozen=True, order=True)
-class Point:
+class SearchPoint:
     """A value of the objective and where it was found; smaller values come first."""
 
     value: float
@@ -43,7 +43,7 @@ def scan(
 
 def best_on_grid(
     margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
-) -> Point:
+) -> SearchPoint:
     """Return the smallest value on a grid; the first one, gamma by gamma, where several tie.
 
     Parameters
@@ -57,7 +57,7 @@ def best_on_grid(
 
     Returns
     -------
-    Point
+    SearchPoint
         What trying all G x M points finds; where the NLL is flat, to rounding.
 
     Notes
@@ -74,7 +74,7 @@ def best_on_grid(
 
 def best_of_each(
     margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
-) -> list[Point]:
+) -> list[SearchPoint]:
     """Return the smallest value for every gamma, searched as by `best_on_grid`."""
     grid = _Grid(margins, objective, tuple(gammas), tuple(temperatures))
     for row in range(len(gammas)):
@@ -108,12 +108,12 @@ class _Grid:
         for column in self.coarse:
             self.measure(range(len(gammas)), column)
 
-    def best(self, rows: Sequence[int]) -> Point:
+    def best(self, rows: Sequence[int]) -> SearchPoint:
         """Return the first smallest value of some gammas."""
         values = self.values[list(rows)]
         row, column = np.unravel_index(np.nanargmin(values), values.shape)
         gamma = self.gammas[rows[int(row)]]
-        return Point(float(values[row, column]), gamma, self.temperatures[column])
+        return SearchPoint(float(values[row, column]), gamma, self.temperatures[column])
 
     def look(self, rows: Sequence[int]) -> None:
         """Look between the coarse temperatures for the smallest value of some gammas."""
@@ -210,13 +210,13 @@ def zoom(
 
 
 def polish(
-    margins: Margins, objective: str, start: Point, bounds: Sequence[tuple[float, float]]
-) -> Point:
+    margins: Margins, objective: str, start: SearchPoint, bounds: Sequence[tuple[float, float]]
+) -> SearchPoint:
     """Walk downhill from a point in (gamma, log T); never returns a higher value.
 
     Parameters
     ----------
-    start : Point
+    start : SearchPoint
         Where to begin.
     bounds : two pairs of floats
         Smallest and largest gamma and temperature.
@@ -242,5 +242,5 @@ def polish(
     )
     gamma, log_t = (float(x) for x in found.x)
     temperature = float(np.clip(np.exp(log_t), *bounds[1]))  # rounding may leave the range
-    end = Point(float(found.fun), gamma, temperature)
+    end = SearchPoint(float(found.fun), gamma, temperature)
     return end if end.value < start.value else start

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
 from core.arrays import Bool, Counts, Float, Int, log_softmax
-from core.calibrators.base import Calibrator, Found
+from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.focal_map import log_rest
 from core.calibrators.isotonic import places_of
 from core.calibrators.weighing import weighed
@@ -39,13 +39,15 @@ class Spline(Calibrator):
     source = "Gupta et al. 2021"
     stored = {"scores": 1, "recalibrated": 1, "n_classes": 0}  # noqa: RUF012 (typed above)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         log_p = log_softmax(logits)
         at = _scored(log_p)
         score = np.exp(log_p[np.arange(labels.size), at])
         self.n_classes_ = np.asarray(float(logits.shape[1]))
         self.scores_, self.recalibrated_ = spline_map(score, labels == at, weights)
-        return Found()
+        return FitDetails()
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         log_p = log_softmax(logits)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax
-from core.calibrators.base import Calibrator, Found
+from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.criteria import OBJECTIVES, scores
 from core.calibrators.margins import BLOCK_CELLS, Margins, confidence_of
-from core.calibrators.search import Point, best_on_grid, zoom
+from core.calibrators.search import SearchPoint, best_on_grid, zoom
 from core.calibrators.weighing import total_of, weighed
 from core.configs import OTHER_NAMES, SEARCHES
 
@@ -65,10 +65,12 @@ class Temperature(Calibrator):
         self.search = OTHER_NAMES.get(self.search, self.search)
         super().__post_init__()
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         if self.objective == "nll" and self.search == "exact":
             self.temperature_, before, after = nll_temperature(logits, labels, weights)
-            return Found("nll", before, after, at_end(self.temperature_, TEMPERATURES))
+            return FitDetails("nll", before, after, at_end(self.temperature_, TEMPERATURES))
         margins = Margins.of(logits, labels, weights)
         grid, best = TEMPERATURES, best_temperature(margins, self.objective, self.search)
         if self.search != "exact":
@@ -76,7 +78,7 @@ class Temperature(Calibrator):
             grid = (points[0], points[-1])
         self.temperature_ = best.temperature
         before = float(scores(margins, self.objective, 1.0, [0.0])[0])
-        return Found(self.objective, before, best.value, at_end(best.temperature, grid))
+        return FitDetails(self.objective, before, best.value, at_end(best.temperature, grid))
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_softmax(np.divide(logits, self.temperature_, dtype=np.float64))
@@ -98,7 +100,7 @@ def at_end(value: float, ends: tuple[float, float]) -> bool:
     return bool(np.isclose(value, ends, rtol=1e-6, atol=0.0).any())
 
 
-def best_temperature(margins: Margins, objective: str, search: str) -> Point:
+def best_temperature(margins: Margins, objective: str, search: str) -> SearchPoint:
     """Return the best temperature of a grid; with `exact` of both grids and between.
 
     Raises
@@ -119,7 +121,7 @@ def best_temperature(margins: Margins, objective: str, search: str) -> Point:
         high,
         rounds=3,
     )
-    end = Point(value, 0.0, temperature)
+    end = SearchPoint(value, 0.0, temperature)
     return end if end.value < start.value else start
 
 
@@ -142,7 +144,7 @@ def nll_temperature(
     The NLL is convex in b = 1 / T: Newton's steps in b, bisection where one leaves the bracket.
     With many rows the first steps are taken on some of them.
     """
-    rows = _Rows(logits, labels, weights)
+    rows = _TemperatureRows(logits, labels, weights)
     stride = len(labels) // SAMPLE_ROWS
     start = _newton(rows.every(stride), 1.0).at if stride > 1 else 1.0
     if (logits[np.arange(len(labels)), labels] == logits.max(axis=1)).all():
@@ -152,7 +154,7 @@ def nll_temperature(
     return 1.0 / descent.at, before, descent.value
 
 
-class _Rows(NamedTuple):
+class _TemperatureRows(NamedTuple):
     """What a temperature is fitted on."""
 
     logits: npt.NDArray[np.floating]
@@ -174,7 +176,7 @@ class _Descent:
     first: float
 
 
-def _newton(rows: _Rows, start: float) -> _Descent:
+def _newton(rows: _TemperatureRows, start: float) -> _Descent:
     """Return the best 1 / T: Newton's steps within a bracket whose ends are tried when needed."""
     low, high = 1.0 / TEMPERATURES[1], 1.0 / TEMPERATURES[0]
     tried_low = tried_high = False
@@ -202,7 +204,7 @@ def _newton(rows: _Rows, start: float) -> _Descent:
     return _Descent(at, value, first)
 
 
-def _derivatives(rows: _Rows, inverse: float) -> tuple[float, float, float]:
+def _derivatives(rows: _TemperatureRows, inverse: float) -> tuple[float, float, float]:
     """Return mean NLL, and its first and second derivative, in b = 1 / T."""
     value = slope = curve = 0.0
     for gaps, own, weights in _gaps(rows):
@@ -219,7 +221,7 @@ def _derivatives(rows: _Rows, inverse: float) -> tuple[float, float, float]:
     return value / n, slope / n, curve / n
 
 
-def _gaps(rows: _Rows) -> Iterator[tuple[Float, Float, Float | None]]:
+def _gaps(rows: _TemperatureRows) -> Iterator[tuple[Float, Float, Float | None]]:
     """Yield class-major blocks of logits minus the winner's, the true class's, and weights."""
     logits, labels, weights = rows
     step = max(1, BLOCK_CELLS // logits.shape[1])

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, log_softmax
-from core.calibrators.base import SINGLE_ANSWER, Calibrator, Found
+from core.calibrators.base import SINGLE_ANSWER, Calibrator, FitDetails
 from core.calibrators.criteria import objective_of
 from core.calibrators.descent import descend
 from core.calibrators.weighing import mean, total_of, weighed
@@ -42,7 +42,9 @@ class Vector(Calibrator):
     source = "Guo et al. 2017"
     stored = {"weights": 1, "bias": 1}  # noqa: RUF012 (typed in the base class)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         z = logits.astype(np.float64)
         n_classes = z.shape[1]
 
@@ -56,7 +58,7 @@ class Vector(Calibrator):
         self.weights_, self.bias_ = found[:n_classes], found[n_classes:]
         said = [message, SEPARATED if after < SEPARATED_NLL else ""]
         told = "; ".join(text for text in said if text)
-        return Found("nll", objective(start)[0], after, message=told)
+        return FitDetails("nll", objective(start)[0], after, message=told)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_softmax(logits * self.weights_ + self.bias_)
@@ -105,15 +107,17 @@ class Matrix(Calibrator):
     def _features(self, logits: npt.NDArray[np.floating]) -> Float:
         return logits.astype(np.float64)
 
-    def _fit(self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Found:
+    def _fit(
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
+    ) -> FitDetails:
         x = self._features(logits)
-        rows = _Rows(x, labels, weights)
+        rows = _LinearRows(x, labels, weights)
         penalty = self.penalty if self.penalty is not None else _choose_penalty(rows)
         start = _identity(x.shape[1])
         found, message = _fit_affine(rows, penalty, start, _steps(x.shape[1]))
         self.weights_, self.bias_ = _split(found)
         said = f"penalty {penalty:g}" + (f"; {message}" if message else "")
-        return Found(message=said)
+        return FitDetails(message=said)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_softmax(self._features(logits) @ self.weights_.T + self.bias_)
@@ -144,7 +148,7 @@ def _steps(n_classes: int) -> int:
     return int(np.clip(STEP_CELLS // n_classes**2, 20, STEPS))
 
 
-class _Rows(NamedTuple):
+class _LinearRows(NamedTuple):
     """What a linear map is fitted on: features, (N, K), labels and weights."""
 
     x: Float
@@ -178,7 +182,7 @@ def _split(flat: Float) -> tuple[Float, Float]:
     return flat[:-n_classes].reshape(n_classes, n_classes), flat[-n_classes:]
 
 
-def _fit_affine(rows: _Rows, penalty: float, start: Float, steps: int) -> tuple[Float, str]:
+def _fit_affine(rows: _LinearRows, penalty: float, start: Float, steps: int) -> tuple[Float, str]:
     """Return weights and biases in one row, and what to say."""
     x, labels, of_rows = rows
     n_classes = x.shape[1]
@@ -203,7 +207,7 @@ def _folds(n_rows: int) -> Int:
     return np.asarray(np.random.default_rng(FOLD_SEED).permutation(n_rows) % FOLDS)
 
 
-def _choose_penalty(rows: _Rows) -> float:
+def _choose_penalty(rows: _LinearRows) -> float:
     """Return the penalty with the smallest held-out NLL."""
     n, n_classes = rows.x.shape
     cells = n * n_classes**2

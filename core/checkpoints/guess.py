@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
-from core.checkpoints.index import Hit, Index, lookup, shipped
+from core.checkpoints.index import ExactMatch, LayoutIndex, lookup, shipped
 from core.checkpoints.names import renamings
 from core.readers.weights import Hint, WeightGroup, WeightsFile
 
@@ -26,7 +26,7 @@ TIMM: Final = frozenset({"version", "arch"})  # timm's trainer saves both
 
 
 @dataclass(frozen=True)
-class Candidate:
+class NetworkCandidate:
     """A network that the weights may be of.
 
     Attributes
@@ -50,7 +50,7 @@ class Candidate:
     fits: bool
 
 
-def guess(file: WeightsFile, group: WeightGroup) -> tuple[Candidate, ...]:
+def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]:
     """Return the networks that a group may be of, the likeliest first; none where nothing tells.
 
     Parameters
@@ -69,7 +69,7 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[Candidate, ...]:
     return tuple(_fitting(hit, hints, len(found), index) for hit in found[:MOST])
 
 
-def _hits(group: WeightGroup, index: Index) -> list[Hit]:
+def _hits(group: WeightGroup, index: LayoutIndex) -> list[ExactMatch]:
     """Return what fits under the most literal reading of the names under which anything does."""
     shapes = {one.name: one.shape for one in group.tensors}
     for renaming in renamings(list(shapes)):
@@ -79,7 +79,9 @@ def _hits(group: WeightGroup, index: Index) -> list[Hit]:
     return []
 
 
-def _fitting(hit: Hit, hints: Mapping[str, str], alike: int, index: Index) -> Candidate:
+def _fitting(
+    hit: ExactMatch, hints: Mapping[str, str], alike: int, index: LayoutIndex
+) -> NetworkCandidate:
     why = "all tensors have its names and shapes"
     own = _own(hit.network)
     if own in hints:
@@ -87,18 +89,20 @@ def _fitting(hit: Hit, hints: Mapping[str, str], alike: int, index: Index) -> Ca
     if alike > 1:
         why += f"; {alike - 1} more fit as well, and may compute something else"
     channels = COLOURS if hit.channels is None else hit.channels
-    return Candidate(hit.network, hit.n_outputs, channels, index.size(hit.network), why, fits=True)
+    return NetworkCandidate(
+        hit.network, hit.n_outputs, channels, index.size(hit.network), why, fits=True
+    )
 
 
 def _of_hints(
-    file: WeightsFile, group: WeightGroup, hints: Mapping[str, str], index: Index
-) -> Iterator[Candidate]:
+    file: WeightsFile, group: WeightGroup, hints: Mapping[str, str], index: LayoutIndex
+) -> Iterator[NetworkCandidate]:
     """Yield networks by their names, where no network has these tensors."""
     names = [name for name in index.names() if _own(name) in hints]
     for name in sorted(names, key=lambda name: _rank(name, hints, file.hints)):
         outputs, channels = _outputs(file, group), _channels(group)
         why = f"{hints[_own(name)]}; its tensors have other names or shapes"
-        yield Candidate(name, outputs, channels, index.size(name), why, fits=False)
+        yield NetworkCandidate(name, outputs, channels, index.size(name), why, fits=False)
 
 
 def _rank(
@@ -116,7 +120,7 @@ def _own(network: str) -> str:
     return network.rpartition(":")[2].removesuffix("_cifar").removesuffix("_released")
 
 
-def _named(file: WeightsFile, index: Index) -> Iterator[tuple[str, str]]:
+def _named(file: WeightsFile, index: LayoutIndex) -> Iterator[tuple[str, str]]:
     """Yield names of networks that the file says or bears, with where; the surest first."""
     for key, value in file.hints.items():
         if isinstance(value, str) and key.rpartition(".")[2] in NAMING:
@@ -127,7 +131,7 @@ def _named(file: WeightsFile, index: Index) -> Iterator[tuple[str, str]]:
         yield own, f"the file's name has {own} in it"
 
 
-def _current(name: str, index: Index) -> str:
+def _current(name: str, index: LayoutIndex) -> str:
     """Return a name as timm has it now, without library and tag."""
     plain = name.strip().lower().replace("-", "_").rpartition("/")[2].rpartition(":")[2]
     return index.outdated.get(plain, plain).partition(".")[0]

@@ -21,7 +21,7 @@ Axis = tuple[str, int]  # a tensor and one of its axes
 
 
 @dataclass(frozen=True)
-class Layout:
+class NetworkLayout:
     """Networks whose outputs and channels are sizes of the same tensors.
 
     Attributes
@@ -38,10 +38,10 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Index:
+class LayoutIndex:
     """All layouts, the sizes of images that are not 224 x 224, and timm's outdated names."""
 
-    layouts: tuple[Layout, ...]
+    layouts: tuple[NetworkLayout, ...]
     sizes: Mapping[str, tuple[int, int]]
     outdated: Mapping[str, str]
 
@@ -56,7 +56,7 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Hit:
+class ExactMatch:
     """A network all of whose tensors have these names and shapes; channels None if unknown."""
 
     network: str
@@ -65,12 +65,12 @@ class Hit:
 
 
 @cache
-def shipped() -> Index:
+def shipped() -> LayoutIndex:
     """Return the index that is shipped."""
     data = json.loads(PATH.read_text("utf-8"))
-    return Index(
+    return LayoutIndex(
         tuple(
-            Layout(
+            NetworkLayout(
                 tuple((name, axis) for name, axis in one["outputs"]),
                 tuple((name, axis) for name, axis in one["channels"]),
                 {key: tuple(names) for key, names in one["networks"].items()},
@@ -82,7 +82,7 @@ def shipped() -> Index:
     )
 
 
-def lookup(shapes: Shapes, index: Index) -> Iterator[Hit]:
+def lookup(shapes: Shapes, index: LayoutIndex) -> Iterator[ExactMatch]:
     """Yield the networks whose tensors have these names and shapes."""
     total = sum(_line(name, shape) for name, shape in shapes.items())
     for layout in index.layouts:
@@ -93,7 +93,7 @@ def lookup(shapes: Shapes, index: Index) -> Iterator[Hit]:
         for name, axis in (*layout.outputs, *layout.channels):
             changed += _line(name, _opened(shapes[name], axis)) - _line(name, shapes[name])
         for network in layout.networks.get(_text(changed), ()):
-            yield Hit(network, outputs, channels)
+            yield ExactMatch(network, outputs, channels)
 
 
 def signature(shapes: Shapes, open_axes: tuple[Axis, ...]) -> str:

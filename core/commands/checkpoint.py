@@ -9,7 +9,7 @@ from core.commands.shared import Json, Parser
 from core.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from core.checkpoints.guess import Candidate
+    from core.checkpoints.guess import NetworkCandidate
     from core.inference.preprocessing import Preprocessing
     from core.readers.weights import WeightGroup, WeightsFile
 
@@ -74,12 +74,14 @@ def read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightG
     return file, file.groups[0] if key is None else file.group(key)
 
 
-def candidate_of(model: str | None, file: "WeightsFile", group: "WeightGroup") -> "Candidate":
+def candidate_of(
+    model: str | None, file: "WeightsFile", group: "WeightGroup"
+) -> "NetworkCandidate":
     """Return the network that was named, or the one whose tensors these are.
 
     Refused STATE_DICT where it cannot be told.
     """
-    from core.checkpoints.guess import Candidate, guess
+    from core.checkpoints.guess import NetworkCandidate, guess
 
     found = guess(file, group)
     if model is None:
@@ -88,7 +90,7 @@ def candidate_of(model: str | None, file: "WeightsFile", group: "WeightGroup") -
             raise Refused("STATE_DICT", what, "name it with --model")
         return found[0]
     same = [one for one in found if one.model == model]
-    return same[0] if same else Candidate(model, 0, 0, None, "", fits=False)
+    return same[0] if same else NetworkCandidate(model, 0, 0, None, "", fits=False)
 
 
 def outputs(group: "WeightGroup") -> int:

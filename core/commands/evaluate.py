@@ -10,7 +10,7 @@ from core.commands.shared import Json, Parser, emit, number, printable
 from core.errors import UsageError
 
 if TYPE_CHECKING:
-    from core.checkpoints.guess import Candidate
+    from core.checkpoints.guess import NetworkCandidate
     from core.checkpoints.match import Match
     from core.datasets.shifts import OutsideSet
     from core.inference.config import EvaluationConfig
@@ -89,11 +89,11 @@ def _config(
     arguments: argparse.Namespace,
     file: "WeightsFile",
     group: "WeightGroup",
-    candidate: "Candidate",
+    candidate: "NetworkCandidate",
     run: str,
 ) -> "EvaluationConfig":
     from core.datasets.catalogue import DATASETS
-    from core.inference.config import EvaluationConfig, Weights
+    from core.inference.config import EvaluationConfig, WeightsSource
 
     data, root = arguments.data, arguments.data_root
     if data not in DATASETS and data and checkpoint.leads_to(Path(data), "dir"):
@@ -105,7 +105,7 @@ def _config(
         model=candidate.model,
         n_outputs=arguments.classes or candidate.n_outputs or checkpoint.outputs(group),
         channels=arguments.channels or candidate.channels or 3,
-        weights=Weights(file.name, file.digest, group.key, run),
+        weights=WeightsSource(file.name, file.digest, group.key, run),
         preprocessing=_preprocessing(arguments, candidate, data),
         data=data,
         name=arguments.name,
@@ -135,7 +135,7 @@ def _sets(text: str) -> "list[OutsideSet]":
 
 
 def _preprocessing(
-    arguments: argparse.Namespace, candidate: "Candidate", data: str
+    arguments: argparse.Namespace, candidate: "NetworkCandidate", data: str
 ) -> "Preprocessing":
     from core.inference.config import native_size
     from core.inference.settings import settings_of

@@ -12,7 +12,7 @@ from core.errors import UsageError
 from core.xray.methods import DEFAULT, METHODS
 
 if TYPE_CHECKING:
-    from core.checkpoints.guess import Candidate
+    from core.checkpoints.guess import NetworkCandidate
     from core.inference.film_model import FilmModel, Spec
     from core.readers.film import Film
 
@@ -82,7 +82,7 @@ def _need_film(path: Path, number: int) -> None:
 
 
 def _model(
-    arguments: argparse.Namespace, candidate: "Candidate", spec: "Spec | None", weights: Path
+    arguments: argparse.Namespace, candidate: "NetworkCandidate", spec: "Spec | None", weights: Path
 ) -> "FilmModel":
     """Return the network with what films go through: as its job says, else as for CheXNet."""
     from core.inference.film_model import FilmModel, shown_to, with_moments

@@ -59,7 +59,7 @@ def _ood(arguments: argparse.Namespace) -> int:
     from core.library.manifest import role_of
     from core.ood.scores import SCORES
     from core.ood.study import check, extent_notices, judge
-    from core.reports.ood_json import Inside, SetReport, ood_json, ood_lines
+    from core.reports.ood_json import InDistribution, SetReport, ood_json, ood_lines
 
     if arguments.score not in SCORES:
         what = f"there is no score {arguments.score!r}"
@@ -86,7 +86,7 @@ def _ood(arguments: argparse.Namespace) -> int:
         if temperature is not None:
             after = judge(inside, outside, arguments.score, temperature)
         sets.append(SetReport(name, as_read, after, notices))
-    own = Inside(arguments.inside.name, own_file.digest, split, inside.n, own_file.notices)
+    own = InDistribution(arguments.inside.name, own_file.digest, split, inside.n, own_file.notices)
     report = ood_json(own, arguments.score, temperature, fitted_on, sets)
     emit(arguments.json, report)
     if arguments.json != "-":

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from core.arrays import Int, digest, row_chunks
-from core.datasets.base import Data, Part, ResidentPart, Wanted
+from core.datasets.base import DatasetRequest, DatasetSplit, ResidentSplit, SplitDataset
 from core.datasets.cache import remembered
 from core.datasets.catalogue import DATASETS
 from core.datasets.listing import PictureFile, names_of
 from core.datasets.pictures import Pixels, Size, decode
 from core.datasets.splits import SplitRecord
-from core.datasets.stream import StreamedPart
+from core.datasets.stream import StreamedSplit
 from core.errors import Notice
 from core.predictions import Task
 
@@ -30,7 +30,7 @@ Moments = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DatasetRows:
     """What is known of all rows of a data set beside their pixels.
 
     Attributes
@@ -55,17 +55,17 @@ class Rows:
         return chosen.float() if DATASETS[self.name].task is Task.MULTILABEL else chosen
 
 
-def in_memory(rows: Rows, pixels: Pixels, row_ids: Sequence[str]) -> Data:
+def in_memory(rows: DatasetRows, pixels: Pixels, row_ids: Sequence[str]) -> SplitDataset:
     """Return a data set whose images live in memory.
 
     Parameters
     ----------
-    rows : Rows
+    rows : DatasetRows
     pixels : (N, C, H, W) uint8
     row_ids : sequence of N str
     """
     parts = {
-        part: ResidentPart(
+        part: ResidentSplit(
             rows.targets(part),
             tuple(row_ids[row] for row in chosen),
             torch.from_numpy(pixels[chosen]),
@@ -77,16 +77,18 @@ def in_memory(rows: Rows, pixels: Pixels, row_ids: Sequence[str]) -> Data:
     return _data(rows, parts, (height, width), moments, digest(pixels, rows.labels))
 
 
-def from_files(rows: Rows, root: Path, pictures: Sequence[PictureFile], wanted: Wanted) -> Data:
+def from_files(
+    rows: DatasetRows, root: Path, pictures: Sequence[PictureFile], wanted: DatasetRequest
+) -> SplitDataset:
     """Return a data set of pictures: in memory where small and of one size, else streamed.
 
     Parameters
     ----------
-    rows : Rows
+    rows : DatasetRows
     root : Path
         Folder of the data set.
     pictures : sequence of N PictureFile
-    wanted : Wanted
+    wanted : DatasetRequest
         Its size and scaling are those of streamed images; no size takes the first picture's.
 
     Raises
@@ -103,12 +105,14 @@ def from_files(rows: Rows, root: Path, pictures: Sequence[PictureFile], wanted: 
     return _streamed(rows, root, pictures, replace(wanted, size=wanted.size or (height, width)))
 
 
-def _streamed(rows: Rows, root: Path, pictures: Sequence[PictureFile], wanted: Wanted) -> Data:
+def _streamed(
+    rows: DatasetRows, root: Path, pictures: Sequence[PictureFile], wanted: DatasetRequest
+) -> SplitDataset:
     """Return a data set whose images stay in their files."""
     size = wanted.size
     assert size is not None
     parts = {
-        part: StreamedPart(
+        part: StreamedSplit(
             rows.targets(part),
             names_of([pictures[row] for row in chosen]),
             root,
@@ -133,11 +137,11 @@ def _streamed(rows: Rows, root: Path, pictures: Sequence[PictureFile], wanted: W
 
 
 def _data(
-    rows: Rows, parts: Mapping[str, Part], size: Size, moments: Moments, content: str
-) -> Data:
+    rows: DatasetRows, parts: Mapping[str, DatasetSplit], size: Size, moments: Moments, content: str
+) -> SplitDataset:
     """Return the data set of these parts; `content` is their digest."""
     entry = DATASETS[rows.name]
-    return Data(
+    return SplitDataset(
         name=rows.name,
         task=entry.task,
         class_names=rows.class_names,

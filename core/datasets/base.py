@@ -15,7 +15,7 @@ from core.predictions import Task
 
 
 @dataclass(frozen=True, eq=False)
-class Part(ABC):
+class DatasetSplit(ABC):
     """The rows of one split.
 
     Attributes
@@ -53,7 +53,7 @@ class Part(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class ResidentPart(Part):
+class ResidentSplit(DatasetSplit):
     """Images that live on the device.
 
     Attributes
@@ -78,7 +78,7 @@ class ResidentPart(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class SplitDataset:
     """A data set, split.
 
     Attributes
@@ -87,7 +87,7 @@ class Data:
         Its key in the catalogue.
     task : Task
     class_names : tuple of K str
-    train, val, test : Part
+    train, val, test : DatasetSplit
     channels : int
     size : (int, int)
         Height and width of the images that the parts yield.
@@ -109,9 +109,9 @@ class Data:
     name: str
     task: Task
     class_names: tuple[str, ...]
-    train: Part
-    val: Part
-    test: Part
+    train: DatasetSplit
+    val: DatasetSplit
+    test: DatasetSplit
     channels: int
     size: tuple[int, int]
     mean: tuple[float, ...]
@@ -124,7 +124,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DatasetRequest:
     """What is asked of a data set; see `load`."""
 
     root: Path | None

@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from core.datasets.assemble import Rows, in_memory
-from core.datasets.base import Data, Wanted
+from core.datasets.assemble import DatasetRows, in_memory
+from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import DATASETS
 from core.datasets.splits import by_counts
 
 TOP = 16  # scikit-learn counts the ink of 4 x 4 pixels, 0 to 16
 
 
-def digits(wanted: Wanted) -> Data:
+def digits(wanted: DatasetRequest) -> SplitDataset:
     """Return the 1,797 images of 8 x 8 pixels, 0 to 255 for scikit-learn's 0 to 16."""
     from sklearn.datasets import load_digits  # seconds of import that no other data set needs
 
     source = load_digits()
     pixels = np.rint(source.images * (255 / TOP)).astype(np.uint8)[:, None]
     sizes = DATASETS["digits"].sizes
-    rows = Rows(
+    rows = DatasetRows(
         "digits",
         source.target.astype(np.int64),
         tuple(str(name) for name in source.target_names),

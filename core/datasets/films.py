@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from core.arrays import Bool
-from core.datasets.assemble import Rows, from_files
-from core.datasets.base import Data, Wanted
+from core.datasets.assemble import DatasetRows, from_files
+from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.findings import FINDINGS
 from core.datasets.listing import (
     PictureFile,
@@ -34,7 +34,7 @@ FILM: Final = re.compile(r"(\d+)_\d+")  # patient, number of the film
 Findings = dict[str, tuple[int, ...]]  # by name of the film, without suffix
 
 
-def chestxray14(wanted: Wanted) -> Data:
+def chestxray14(wanted: DatasetRequest) -> SplitDataset:
     """Return chest films with 14 findings; no patient is in two parts.
 
     Raises
@@ -55,7 +55,7 @@ def chestxray14(wanted: Wanted) -> Data:
         )
     split = by_patient([_patient(name) for name in here], _in_test(root, here), wanted.split_seed)
     labels = np.array([listed[name] for name in here], np.int64)
-    rows = Rows(
+    rows = DatasetRows(
         "chestxray14", labels, FINDINGS, split, _missing(len(listed), len(films), len(here))
     )
     return from_files(rows, root, [films[name] for name in here], wanted)

@@ -10,8 +10,8 @@ import numpy as np
 
 from core.arrays import Int
 from core.datasets import splits
-from core.datasets.assemble import Rows, from_files
-from core.datasets.base import Data, Wanted
+from core.datasets.assemble import DatasetRows, from_files
+from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.listing import (
     PictureFile,
     existing_root,
@@ -35,7 +35,7 @@ TINY_IMAGENET: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FolderImages:
     """Pictures of one part with their classes.
 
     Attributes
@@ -51,7 +51,7 @@ class Found:
     skipped: int = 0
 
 
-def folder(wanted: Wanted) -> Data:
+def folder(wanted: DatasetRequest) -> SplitDataset:
     """Return a folder of pictures in class folders, already in parts or to be cut.
 
     Raises
@@ -70,10 +70,10 @@ def folder(wanted: Wanted) -> Data:
     else:
         split, notices = splits.stratified(labels, names, wanted.split_seed), ()
     notices += skipped_notice(sum(part.skipped for part in found.values()))
-    return from_files(Rows("folder", labels, names, split, notices), root, pictures, wanted)
+    return from_files(DatasetRows("folder", labels, names, split, notices), root, pictures, wanted)
 
 
-def tiny_imagenet(wanted: Wanted) -> Data:
+def tiny_imagenet(wanted: DatasetRequest) -> SplitDataset:
     """Return Tiny-ImageNet; its official validation part is the test part.
 
     Raises
@@ -89,7 +89,7 @@ def tiny_imagenet(wanted: Wanted) -> Data:
     test = _annotated(root, _columns(annotations), wnids)
     pictures, labels = _joined([train, test])
     split = splits.held_out(len(train.pictures), len(test.pictures), wanted.split_seed)
-    rows = Rows("tiny_imagenet", labels, _spoken(wnids, _columns(words)), split)
+    rows = DatasetRows("tiny_imagenet", labels, _spoken(wnids, _columns(words)), split)
     return from_files(rows, root, pictures, wanted)
 
 
@@ -105,7 +105,7 @@ def _class_names(folder: Path) -> tuple[str, ...]:
     return names
 
 
-def _by_class(root: Path, part: str, names: Sequence[str]) -> Found:
+def _by_class(root: Path, part: str, names: Sequence[str]) -> FolderImages:
     """Return the pictures below `root/part`, labelled by the folder they lie in."""
     number = {name: k for k, name in enumerate(names)}
     if unknown := set(subfolders(root / part)) - set(names):
@@ -126,16 +126,18 @@ def _by_class(root: Path, part: str, names: Sequence[str]) -> Found:
             f"class {names[min(empty)]!r} holds no pictures to train on",
             f"put some there ({', '.join(FORMATS)}), or take the folder away",
         )
-    return Found([files[row] for row in kept], labels, skipped + len(files) - len(kept))
+    return FolderImages([files[row] for row in kept], labels, skipped + len(files) - len(kept))
 
 
-def _joined(parts: Sequence[Found]) -> tuple[list[PictureFile], Int]:
+def _joined(parts: Sequence[FolderImages]) -> tuple[list[PictureFile], Int]:
     """Return pictures and labels of parts one after another."""
     labels = [label for part in parts for label in part.labels]
     return [file for part in parts for file in part.pictures], np.array(labels, np.int64)
 
 
-def _given_split(found: Mapping[str, Found], seed: int) -> tuple[SplitRecord, tuple[Notice, ...]]:
+def _given_split(
+    found: Mapping[str, FolderImages], seed: int
+) -> tuple[SplitRecord, tuple[Notice, ...]]:
     """Return the split of a folder in parts; what is missing is taken from train."""
     n = {part: len(files.pictures) for part, files in found.items()}
     if len(n) == len(PARTS):
@@ -152,7 +154,7 @@ def _columns(text: str) -> dict[str, str]:
     return {row[0]: row[1].strip() for row in rows if len(row) > 1}
 
 
-def _annotated(root: Path, annotations: Mapping[str, str], wnids: Sequence[str]) -> Found:
+def _annotated(root: Path, annotations: Mapping[str, str], wnids: Sequence[str]) -> FolderImages:
     """Return the official validation pictures with their annotated classes."""
     number = {wnid: k for k, wnid in enumerate(wnids)}
     files, _ = pictures_below(root, "val/images")
@@ -173,7 +175,7 @@ def _annotated(root: Path, annotations: Mapping[str, str], wnids: Sequence[str])
             f"{len(missing):,} pictures of val/val_annotations.txt are missing, as {min(missing)}",
             f"unpack the data set again; it holds {TINY_IMAGENET}",
         )
-    return Found(files, labels)
+    return FolderImages(files, labels)
 
 
 def _spoken(wnids: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:

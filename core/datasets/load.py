@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from core.datasets.base import Data, Wanted
+from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import checked_data
 from core.datasets.digits import digits
 from core.datasets.films import chestxray14
@@ -13,7 +13,7 @@ from core.datasets.phantoms import phantoms
 from core.datasets.pictures import STRETCHED, Scaling
 from core.datasets.published import cifar10, cifar100, svhn
 
-LOADERS: Final[dict[str, Callable[[Wanted], Data]]] = {
+LOADERS: Final[dict[str, Callable[[DatasetRequest], SplitDataset]]] = {
     "digits": digits,
     "cifar10": cifar10,
     "cifar100": cifar100,
@@ -33,7 +33,7 @@ def load(
     size: tuple[int, int] | None = None,
     download: bool = True,
     scaling: Scaling = STRETCHED,
-) -> Data:
+) -> SplitDataset:
     """Return a data set, split.
 
     Parameters
@@ -58,4 +58,4 @@ def load(
     Refused
         Files that are missing, damaged or not laid out as they should be.
     """
-    return LOADERS[checked_data(name)](Wanted(root, split_seed, size, download, scaling))
+    return LOADERS[checked_data(name)](DatasetRequest(root, split_seed, size, download, scaling))

@@ -17,14 +17,14 @@ from scipy.io import loadmat, whosmat
 from torch import Tensor
 
 from core.arrays import Int, digest
-from core.datasets.base import Data, Part, ResidentPart
+from core.datasets.base import DatasetSplit, ResidentSplit, SplitDataset
 from core.datasets.corruptions import corrupt
 from core.datasets.corruptions.sampling import LUMA
 from core.datasets.listing import existing_root, names_of, pictures_below, skipped_notice
 from core.datasets.pictures import FORMATS, STRETCHED, Pixels, Size
 from core.datasets.published import svhn_test
 from core.datasets.shifts import SEVERITIES, OutsideSet
-from core.datasets.stream import StreamedPart
+from core.datasets.stream import StreamedSplit
 from core.errors import Notice, Refused
 
 CIFAR10C: Final = (
@@ -45,12 +45,12 @@ OVERLAP_BATCH: Final = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Outside:
+class OutsideDataset:
     """An outside set, ready to be evaluated on.
 
     Attributes
     ----------
-    part : Part
+    part : DatasetSplit
         Its images have the channels and the size of the data set that the model was trained on.
         Targets of an unlabelled set are all -1.
     labelled : bool
@@ -63,7 +63,7 @@ class Outside:
         files' paths and sizes where images are streamed.
     """
 
-    part: Part
+    part: DatasetSplit
     labelled: bool
     class_names: tuple[str, ...]
     notices: tuple[Notice, ...]
@@ -71,17 +71,17 @@ class Outside:
 
 
 @dataclass(frozen=True, eq=False)
-class ChangedPart(Part):
+class ChangedSplit(DatasetSplit):
     """Images of another part, changed as they are asked for.
 
     Attributes
     ----------
-    source : Part
+    source : DatasetSplit
     change : callable
         From (n, C, H, W) uint8 and the (n,) int64 rows to the images yielded.
     """
 
-    source: Part
+    source: DatasetSplit
     change: Callable[[Pixels, Int], Pixels]
 
     def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
@@ -90,13 +90,13 @@ class ChangedPart(Part):
             yield torch.from_numpy(self.change(batch.numpy(), rows.numpy())).to(device)
 
 
-def open_outside(wanted: OutsideSet, data: Data, *, download: bool) -> Outside:
+def open_outside(wanted: OutsideSet, data: SplitDataset, *, download: bool) -> OutsideDataset:
     """Return an outside set, its images fitted to those of a data set.
 
     Parameters
     ----------
     wanted : OutsideSet
-    data : Data
+    data : SplitDataset
         That the model was trained on.
     download : bool
         Whether SVHN may be fetched where no folder is named.
@@ -110,7 +110,7 @@ def open_outside(wanted: OutsideSet, data: Data, *, download: bool) -> Outside:
     return _OPENERS[wanted.kind](wanted, data, download)
 
 
-def overlap(inside: Data, outside: Part) -> int:
+def overlap(inside: SplitDataset, outside: DatasetSplit) -> int:
     """Return how many outside images also are in train, val or test of a data set.
 
     In memory, images are the same if all their pixels are, in the channels and the size in which
@@ -118,7 +118,7 @@ def overlap(inside: Data, outside: Part) -> int:
     byte for byte, by digest, with streamed outside ones of the same length; a picture saved anew
     and outside images in memory are not found.
     """
-    if isinstance(inside.train, StreamedPart):
+    if isinstance(inside.train, StreamedSplit):
         return _copied_files(inside, outside)
     known: set[bytes] = set()
     for part in (inside.train, inside.val, inside.test):
@@ -126,18 +126,18 @@ def overlap(inside: Data, outside: Part) -> int:
     return sum(fingerprint in known for fingerprint in _fingerprints(outside))
 
 
-def _copied_files(inside: Data, outside: Part) -> int:
+def _copied_files(inside: SplitDataset, outside: DatasetSplit) -> int:
     """Return how many outside files have the bytes of an inside one; others' are not read."""
-    if not isinstance(outside, StreamedPart):
+    if not isinstance(outside, StreamedSplit):
         return 0
-    parts = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedPart)]
+    parts = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedSplit)]
     mine, theirs = [pair for part in parts for pair in _lengths(part)], _lengths(outside)
     shared = {length for _, length in mine} & {length for _, length in theirs}
     known = {_file_digest(file) for file, length in mine if length in shared}
     return sum(_file_digest(file) in known for file, length in theirs if length in shared)
 
 
-def _lengths(part: StreamedPart) -> list[tuple[Path, int]]:
+def _lengths(part: StreamedSplit) -> list[tuple[Path, int]]:
     """Return each picture's file with its length in bytes; none for a file that is gone."""
     files = (part.root / name for name in part.row_ids)
     return [(file, file.stat().st_size) for file in files if file.is_file()]
@@ -160,7 +160,7 @@ def _file_digest(file: Path) -> bytes:
         raise Refused("IMAGE_TRUNCATED", what, remedy, where=file.name) from error
 
 
-def _fingerprints(part: Part) -> Iterator[bytes]:
+def _fingerprints(part: DatasetSplit) -> Iterator[bytes]:
     """Yield a digest of each image's pixels."""
     rows = torch.arange(len(part))
     starts = range(0, len(part), OVERLAP_BATCH)
@@ -172,19 +172,19 @@ def _fingerprints(part: Part) -> Iterator[bytes]:
 # Openers ----------------------------------------------------------------------------------------
 
 
-def _corrupted(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
+def _corrupted(wanted: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
     """Return the test part, corrupted by Candor as it is read."""
 
     def change(images: Pixels, rows: Int) -> Pixels:
         return corrupt(images, wanted.corruption, wanted.severity, seed=wanted.seed, rows=rows)
 
-    part = ChangedPart(data.test.targets, data.test.row_ids, data.test, change)
+    part = ChangedSplit(data.test.targets, data.test.row_ids, data.test, change)
     decides = f"{wanted.corruption} {wanted.severity} {wanted.seed}"
     content = digest("corrupted", data.digest, data.split.digest, decides)
-    return Outside(part, True, data.class_names, (), content)
+    return OutsideDataset(part, True, data.class_names, (), content)
 
 
-def _cifar10c(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
+def _cifar10c(wanted: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
     """Return the official images of a corruption and a severity."""
     if data.class_names != CIFAR10_CLASSES:
         raise Refused(
@@ -210,7 +210,7 @@ def _cifar10c(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
     chosen = np.ascontiguousarray(pixels[first : first + n].transpose(0, 3, 1, 2))
     part = _resident(chosen, torch.from_numpy(classes))
     content = digest(chosen, classes)
-    return _fitted(Outside(part, True, data.class_names, (), content), (32, 32), 3, data)
+    return _fitted(OutsideDataset(part, True, data.class_names, (), content), (32, 32), 3, data)
 
 
 def _checked_labels(labels: Array, n_rows: int) -> Int:
@@ -228,14 +228,14 @@ def _checked_labels(labels: Array, n_rows: int) -> Int:
     return np.array(classes[0])
 
 
-def _svhn(wanted: OutsideSet, data: Data, download: bool) -> Outside:
+def _svhn(wanted: OutsideSet, data: SplitDataset, download: bool) -> OutsideDataset:
     """Return SVHN's test part: fetched, or from its .mat."""
     if wanted.root is None:
         pixels = svhn_test(download=download)
     else:
         pixels = _svhn_file(Path(wanted.root).expanduser())
     part = _resident(pixels, _unlabelled(len(pixels)))
-    return _fitted(Outside(part, False, (), (), digest(pixels)), (32, 32), 3, data)
+    return _fitted(OutsideDataset(part, False, (), (), digest(pixels)), (32, 32), 3, data)
 
 
 def _svhn_file(root: Path) -> Pixels:
@@ -281,21 +281,21 @@ def _svhn_fits(claimed: Sequence[tuple[str, tuple[int, ...], str]]) -> bool:
     return kinds["y"] in NUMBERS and shapes["X"] == (32, 32, 3, n) and 1 <= n <= MAX_SVHN
 
 
-def _folder(wanted: OutsideSet, data: Data, _download: bool) -> Outside:
+def _folder(wanted: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
     """Return all pictures below a folder, unlabelled."""
     root = existing_root(Path(wanted.root or ""), PICTURES)
     pictures, skipped = pictures_below(root, "")
     if not pictures:
         raise Refused("EMPTY", f"{root} holds no pictures", f"put some there: {PICTURES}")
-    scaling = data.test.scaling if isinstance(data.test, StreamedPart) else STRETCHED
+    scaling = data.test.scaling if isinstance(data.test, StreamedSplit) else STRETCHED
     targets = _unlabelled(len(pictures))
-    part = StreamedPart(targets, names_of(pictures), root, data.size, scaling)
+    part = StreamedSplit(targets, names_of(pictures), root, data.size, scaling)
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
     notices = skipped_notice(skipped)
-    return _fitted(Outside(part, False, (), notices, digest(files)), data.size, 3, data)
+    return _fitted(OutsideDataset(part, False, (), notices, digest(files)), data.size, 3, data)
 
 
-_OPENERS: Final[dict[str, Callable[[OutsideSet, Data, bool], Outside]]] = {
+_OPENERS: Final[dict[str, Callable[[OutsideSet, SplitDataset, bool], OutsideDataset]]] = {
     "svhn": _svhn,
     "cifar10c": _cifar10c,
     "corrupted": _corrupted,
@@ -346,12 +346,14 @@ def _unlabelled(n: int) -> Tensor:
     return torch.full((n,), -1, dtype=torch.int64)
 
 
-def _resident(pixels: Pixels, targets: Tensor) -> ResidentPart:
+def _resident(pixels: Pixels, targets: Tensor) -> ResidentSplit:
     row_ids = tuple(str(row) for row in range(len(pixels)))
-    return ResidentPart(targets, row_ids, torch.from_numpy(pixels))
+    return ResidentSplit(targets, row_ids, torch.from_numpy(pixels))
 
 
-def _fitted(outside: Outside, size: Size, channels: int, data: Data) -> Outside:
+def _fitted(
+    outside: OutsideDataset, size: Size, channels: int, data: SplitDataset
+) -> OutsideDataset:
     """Return the set with images of a data set's channels and size, and say so."""
     said = list(outside.notices)
     if size != data.size:
@@ -362,7 +364,7 @@ def _fitted(outside: Outside, size: Size, channels: int, data: Data) -> Outside:
     if len(said) == len(outside.notices):
         return outside
     change = partial(_changed, size=data.size, channels=data.channels)
-    part = ChangedPart(outside.part.targets, outside.part.row_ids, outside.part, change)
+    part = ChangedSplit(outside.part.targets, outside.part.row_ids, outside.part, change)
     return replace(outside, part=part, notices=tuple(said))
 
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from core.datasets.assemble import Rows, in_memory
-from core.datasets.base import Data, Wanted
+from core.datasets.assemble import DatasetRows, in_memory
+from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import DATASETS
 from core.datasets.splits import by_counts
 from core.xray.phantom import FINDINGS, MEAN, SIDE, STD, draw
@@ -14,7 +14,7 @@ from core.xray.phantom import FINDINGS, MEAN, SIDE, STD, draw
 SEED: Final = 0  # of the films of this data set; films of any other seed were never trained on
 
 
-def phantoms(wanted: Wanted) -> Data:
+def phantoms(wanted: DatasetRequest) -> SplitDataset:
     """Return 7,000 films (1, 128, 128) with 4 findings; each is drawn from its row's number."""
     sizes = DATASETS["phantom"].sizes
     n = sum(sizes.values())
@@ -25,6 +25,6 @@ def phantoms(wanted: Wanted) -> Data:
         pixels[row, 0] = film.pixels
         labels[row] = [film.present[finding] for finding in FINDINGS]
     split = by_counts(n, sizes["val"], sizes["test"], wanted.split_seed)
-    rows = Rows("phantom", labels, FINDINGS, split)
+    rows = DatasetRows("phantom", labels, FINDINGS, split)
     found = in_memory(rows, pixels, [str(row) for row in range(n)])
     return replace(found, mean=(MEAN,), std=(STD,))  # the same for any seed, and for single films

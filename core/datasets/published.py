@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from core.arrays import Int
-from core.datasets.assemble import Rows, in_memory
-from core.datasets.base import Data, Wanted
+from core.datasets.assemble import DatasetRows, in_memory
+from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import DATASETS
 from core.datasets.listing import ROOT_REMEDY, existing_root
 from core.datasets.pictures import Pixels
@@ -23,7 +23,7 @@ from core.errors import Refused
 from core.library import home
 
 
-def cifar10(wanted: Wanted) -> Data:
+def cifar10(wanted: DatasetRequest) -> SplitDataset:
     """Return CIFAR-10.
 
     Raises
@@ -38,7 +38,7 @@ def cifar10(wanted: Wanted) -> Data:
     return _cifar(CIFAR10, "cifar10", layout, wanted)
 
 
-def cifar100(wanted: Wanted) -> Data:
+def cifar100(wanted: DatasetRequest) -> SplitDataset:
     """Return CIFAR-100 with its 100 fine classes; refuses as `cifar10` does."""
     from torchvision.datasets import CIFAR100
 
@@ -46,7 +46,7 @@ def cifar100(wanted: Wanted) -> Data:
     return _cifar(CIFAR100, "cifar100", layout, wanted)
 
 
-def svhn(wanted: Wanted) -> Data:
+def svhn(wanted: DatasetRequest) -> SplitDataset:
     """Return SVHN without its extra part; refuses as `cifar10` does."""
     from torchvision.datasets import SVHN
 
@@ -61,13 +61,15 @@ def svhn_test(*, download: bool) -> Pixels:
     """Return the (n, 3, 32, 32) pixels of SVHN's test part alone; refuses as `cifar10` does."""
     from torchvision.datasets import SVHN
 
-    wanted = Wanted(None, split_seed=0, download=download)
+    wanted = DatasetRequest(None, split_seed=0, download=download)
     with _there("svhn", wanted, "test_32x32.mat") as root:
         pixels: Pixels = SVHN(root, "test", download=download).data
     return pixels
 
 
-def _cifar(kind: Callable[..., Any], name: str, layout: str, wanted: Wanted) -> Data:
+def _cifar(
+    kind: Callable[..., Any], name: str, layout: str, wanted: DatasetRequest
+) -> SplitDataset:
     """Return a data set of one of torchvision's CIFAR classes, which have no types."""
     with _there(name, wanted, layout) as root:
         train, test = (kind(root, part, download=wanted.download) for part in (True, False))
@@ -77,16 +79,20 @@ def _cifar(kind: Callable[..., Any], name: str, layout: str, wanted: Wanted) -> 
 
 
 def _data(
-    name: str, pixels: list[Pixels], labels: Int, class_names: tuple[str, ...], wanted: Wanted
-) -> Data:
+    name: str,
+    pixels: list[Pixels],
+    labels: Int,
+    class_names: tuple[str, ...],
+    wanted: DatasetRequest,
+) -> SplitDataset:
     """Return the data set of official training and test pixels, (n, C, H, W) each."""
     split = held_out(len(pixels[0]), len(pixels[1]), wanted.split_seed)
-    rows = Rows(name, labels, class_names, split)
+    rows = DatasetRows(name, labels, class_names, split)
     return in_memory(rows, np.concatenate(pixels), [str(row) for row in range(len(labels))])
 
 
 @contextmanager
-def _there(name: str, wanted: Wanted, layout: str) -> Iterator[Path]:
+def _there(name: str, wanted: DatasetRequest, layout: str) -> Iterator[Path]:
     """Yield the folder to read from, and say clearly what went wrong there."""
     label = DATASETS[name].label
     root = home() / "data" if wanted.root is None else existing_root(wanted.root, layout)

@@ -10,14 +10,14 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from core.datasets.base import Part
+from core.datasets.base import DatasetSplit
 from core.datasets.pictures import STRETCHED, Pixels, Scaling, Size, decode, threads
 
 AHEAD: Final = 3  # batches decoded while the device works on one
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedPart(Part):
+class StreamedSplit(DatasetSplit):
     """Images decoded and resized by threads, a few batches ahead.
 
     Attributes

@@ -11,7 +11,7 @@ from core.figures.clinic import TONES, diagonal, dots, log_odds, reading, signed
 from core.figures.marks import filled
 from core.figures.numbers import THIN, count, percent
 from core.figures.theme import Theme, axis, faded, layout
-from core.metrics.clinical import Curve, NetBenefit
+from core.metrics.clinical import FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
 
 STEPS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
@@ -48,12 +48,12 @@ def reach(values: Float) -> tuple[float, float]:
     return STEPS[first], STEPS[max(last, first + 1)]
 
 
-def flexible(curve: Curve | None, bins: BinTable, theme: Theme, *, few: bool) -> go.Figure:
+def flexible(curve: FlexibleCurve | None, bins: BinTable, theme: Theme, *, few: bool) -> go.Figure:
     """Draw the flexible curve with its band over the binned dots, on log-odds axes.
 
     Parameters
     ----------
-    curve : Curve or None
+    curve : FlexibleCurve or None
         None where there is one outcome only.
     bins : BinTable
         Equal-mass bins.
@@ -86,7 +86,7 @@ def flexible(curve: Curve | None, bins: BinTable, theme: Theme, *, few: bool) ->
     return signed(figure, theme)
 
 
-def _curve(curve: Curve, ends: Float, theme: Theme, *, few: bool) -> list[go.Scatter]:
+def _curve(curve: FlexibleCurve, ends: Float, theme: Theme, *, few: bool) -> list[go.Scatter]:
     kept = (curve.at >= ends[0]) & (curve.at <= ends[1])
     x = log_odds(curve.at[kept])
     low, mid, high = (

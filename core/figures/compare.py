@@ -10,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
-from core.figures.marks import BAND_MIN, Speech, hover, speech
-from core.figures.runs import Mark
+from core.figures.marks import BAND_MIN, ClaimWords, hover, speech
+from core.figures.runs import RunMark
 from core.figures.text import clean, safe, short
 from core.figures.theme import Theme, axis, layout
 from core.metrics.records import BinTable
@@ -29,7 +29,7 @@ class ForestRow:
     """One difference, in the unit of the axis; `words` and `interval` stand at its right."""
 
     name: str
-    mark: Mark
+    mark: RunMark
     value: float
     low: float
     high: float
@@ -75,7 +75,7 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
 
 
 def gap_curves(
-    runs: Sequence[tuple[Mark, BinTable]], theme: Theme, *, target: int | None = None
+    runs: Sequence[tuple[RunMark, BinTable]], theme: Theme, *, target: int | None = None
 ) -> go.Figure:
     """Draw each run's gap over the common bins, in points, a line a run with its own dash.
 
@@ -136,7 +136,7 @@ def _apart(wanted: Sequence[float], room: float) -> list[float]:
     return placed
 
 
-def _curve(mark: Mark, bins: BinTable, at: Int, theme: Theme, words: Speech) -> go.Scatter:
+def _curve(mark: RunMark, bins: BinTable, at: Int, theme: Theme, words: ClaimWords) -> go.Scatter:
     return go.Scatter(
         x=bins.confidence[at],
         y=_gaps(bins, at),
@@ -148,13 +148,13 @@ def _curve(mark: Mark, bins: BinTable, at: Int, theme: Theme, words: Speech) -> 
     )
 
 
-def letter_colour(mark: Mark, theme: Theme) -> str:
+def letter_colour(mark: RunMark, theme: Theme) -> str:
     """Return the colour of a badge's letter, at least 4.5:1 on the run's colour."""
     dark = theme.ink if theme.name == "light" else theme.paper
     return dark if mark.colour in DARK_LETTERS[theme.name] else theme.paper
 
 
-def badge(mark: Mark, at: float, theme: Theme) -> dict[str, Any]:  # Any: plotly's settings
+def badge(mark: RunMark, at: float, theme: Theme) -> dict[str, Any]:  # Any: plotly's settings
     """Return the letter of a run on its colour at that height, as an annotation without x."""
     return {
         "text": f"<b>{mark.letter}</b>",

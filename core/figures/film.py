@@ -57,7 +57,7 @@ def similarity(stages: Sequence[str], values: Sequence[float], theme: Theme) -> 
 
 
 @dataclass(frozen=True)
-class Pointed:
+class PointingShare:
     """How often one kind of map points into the box: a share with its interval."""
 
     name: str
@@ -67,12 +67,12 @@ class Pointed:
     own: bool = False
 
 
-def pointing(rows: Sequence[Pointed], theme: Theme) -> go.Figure:
+def pointing(rows: Sequence[PointingShare], theme: Theme) -> go.Figure:
     """Draw a forest of shares of films on which the strongest place lies in the box.
 
     Parameters
     ----------
-    rows : sequence of Pointed
+    rows : sequence of PointingShare
         From top to bottom; `own` marks the map that is judged.
     theme : Theme
         Light or dark.

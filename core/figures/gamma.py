@@ -25,7 +25,7 @@ EPOCH_TICKS, BIN_TICKS = 8, 5
 
 
 @dataclass(frozen=True)
-class Terms:
+class GammaTerms:
     """What things are called in a figure."""
 
     epoch: str
@@ -34,12 +34,12 @@ class Terms:
     unit: str
 
 
-TERMS = Terms("Epoch", "Bin", "γ", "points")
-PLAIN_TERMS = Terms("Round", "Group", "push", "in 100")
+TERMS = GammaTerms("Epoch", "Bin", "γ", "points")
+PLAIN_TERMS = GammaTerms("Round", "Group", "push", "in 100")
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class HistoryGrid:
     """A history as arrays of epochs and bins.
 
     Attributes
@@ -64,7 +64,7 @@ class Grid:
     train_confidence: Float
 
     @classmethod
-    def of(cls, bins: BinHistory) -> "Grid":
+    def of(cls, bins: BinHistory) -> "HistoryGrid":
         """Return the history in this form; nothing is copied."""
         shape = bins.n_epochs, bins.n_bins
         epoch = bins.epoch.reshape(shape)[:, 0]
@@ -123,7 +123,7 @@ def root(values: Float) -> Float:
     return np.asarray(np.sign(values) * np.sqrt(np.abs(values)))
 
 
-def heatmaps(grid: Grid, terms: Terms, theme: Theme) -> go.Figure:
+def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
     """Draw gamma (top) and the gap (below) by epoch and bin, with rings where gamma turns.
 
     Columns are epochs; customdata of the places that answer to the pointer starts with the epoch
@@ -150,16 +150,18 @@ def heatmaps(grid: Grid, terms: Terms, theme: Theme) -> go.Figure:
     return figure
 
 
-def _gamma_reach(grid: Grid) -> float:
+def _gamma_reach(grid: HistoryGrid) -> float:
     return min(GAMMA_REACH, max(GAMMA_LEAST, float(np.abs(grid.gamma).max())))
 
 
-def _gap_reach(grid: Grid) -> float:
+def _gap_reach(grid: HistoryGrid) -> float:
     """Return where the colours of the gap end: one early epoch far off must not pale the rest."""
     return max(GAP_LEAST, float(np.quantile(np.abs(grid.gap), 0.97)))
 
 
-def _frame(grid: Grid, terms: Terms, theme: Theme) -> dict[str, Any]:  # Any: nested settings
+def _frame(
+    grid: HistoryGrid, terms: GammaTerms, theme: Theme
+) -> dict[str, Any]:  # Any: nested settings
     settings = layout(theme, HEIGHT)
     settings["margin"] = {"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM}
     settings["hoverdistance"] = 30
@@ -178,7 +180,7 @@ def _frame(grid: Grid, terms: Terms, theme: Theme) -> dict[str, Any]:  # Any: ne
     return settings
 
 
-def _bin_axis(grid: Grid, terms: Terms, theme: Theme) -> dict[str, Any]:
+def _bin_axis(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> dict[str, Any]:
     at = ticks(np.arange(1, grid.n_bins + 1), BIN_TICKS)
     return axis(
         theme,
@@ -221,7 +223,7 @@ def _bar(theme: Theme) -> dict[str, Any]:
     }
 
 
-def _gamma_bar(grid: Grid, terms: Terms) -> dict[str, Any]:
+def _gamma_bar(grid: HistoryGrid, terms: GammaTerms) -> dict[str, Any]:
     reach = _gamma_reach(grid)
     end = max(tick for tick in GAMMA_TICKS if tick <= reach)
     inner = max((tick for tick in GAMMA_TICKS if tick <= 0.36 * end), default=0.2)
@@ -236,7 +238,7 @@ def _gamma_bar(grid: Grid, terms: Terms) -> dict[str, Any]:
     }
 
 
-def _gap_bar(reach: float, terms: Terms) -> dict[str, Any]:
+def _gap_bar(reach: float, terms: GammaTerms) -> dict[str, Any]:
     ends = f"{100 * reach:.0f}"
     return {
         "y": 0.23,
@@ -277,7 +279,7 @@ def ring_step(n_turns: int) -> int:
     return max(1, -(-n_turns // MOST_RINGS))
 
 
-def _rings(grid: Grid, theme: Theme) -> go.Scatter:
+def _rings(grid: HistoryGrid, theme: Theme) -> go.Scatter:
     epoch, place = ringed(grid.turned)
     return go.Scatter(
         x=epoch,
@@ -293,7 +295,7 @@ def _rings(grid: Grid, theme: Theme) -> go.Scatter:
     )
 
 
-def _spots(grid: Grid, bins: Int, terms: Terms) -> list[go.Scatter]:
+def _spots(grid: HistoryGrid, bins: Int, terms: GammaTerms) -> list[go.Scatter]:
     """Return unseen marks that answer to the pointer: cells of a heat map cannot be picked."""
     epochs = some(grid.n_epochs, max(1, MOST_SPOTS // len(bins)))
     at, of = (cells.ravel() for cells in np.meshgrid(epochs, bins, indexing="ij"))
@@ -305,7 +307,9 @@ def _spots(grid: Grid, bins: Int, terms: Terms) -> list[go.Scatter]:
     return found
 
 
-def _spot(grid: Grid, cells: tuple[Int, Int], terms: Terms, *, told: bool) -> go.Scatter:
+def _spot(
+    grid: HistoryGrid, cells: tuple[Int, Int], terms: GammaTerms, *, told: bool
+) -> go.Scatter:
     at, of = cells
     columns = [grid.epoch[at], of + 1, grid.lower[at, of], grid.upper[at, of], grid.gamma[at, of]]
     head = f"<b>{terms.epoch} %{{customdata[0]}}, {terms.bin.lower()} %{{customdata[1]}}</b>, "

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from core.figures.marks import ANSWERS, Speech
+from core.figures.marks import ANSWERS, ClaimWords
 from core.figures.reliability import TICK_TEXT, TICKS, small_diagram
 from core.figures.theme import Theme, axis
 from core.metrics.records import BinTable
@@ -11,7 +11,9 @@ HEIGHT = 376
 RING = 24
 
 
-def epoch_diagram(bins: BinTable, of: int, theme: Theme, *, words: Speech = ANSWERS) -> go.Figure:
+def epoch_diagram(
+    bins: BinTable, of: int, theme: Theme, *, words: ClaimWords = ANSWERS
+) -> go.Figure:
     """Draw the bins of one epoch; customdata of every dot is its bin.
 
     Parameters
@@ -21,7 +23,7 @@ def epoch_diagram(bins: BinTable, of: int, theme: Theme, *, words: Speech = ANSW
     of : int
         The bin that is ringed; an empty one has no dot.
     theme : Theme
-    words : Speech
+    words : ClaimWords
         Titles of the axes.
     """
     figure = small_diagram(bins, theme, height=HEIGHT)

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
-from core.figures.gamma import GAMMA_REACH, Grid, ringed, root, some
+from core.figures.gamma import GAMMA_REACH, HistoryGrid, ringed, root, some
 from core.figures.numbers import MINUS
 from core.figures.theme import Theme, axis, faded, layout
 
@@ -27,16 +27,16 @@ Settings = dict[str, Any]  # Any: plotly's nested settings
 
 
 @dataclass(frozen=True, eq=False)
-class Other:
+class SecondHistory:
     """A second history drawn over the first: its arrays, colour in the palette of runs, dash."""
 
-    grid: Grid
+    grid: HistoryGrid
     colour: int
     dash: str
 
 
 @dataclass(frozen=True)
-class Place:
+class PanelChoice:
     """Which bins have a panel, and which epoch and bin are chosen; all of them places."""
 
     bins: tuple[int, ...]
@@ -44,19 +44,21 @@ class Place:
     of: int
 
 
-def small_multiples(grid: Grid, place: Place, other: Other | None, theme: Theme) -> go.Figure:
+def small_multiples(
+    grid: HistoryGrid, place: PanelChoice, other: SecondHistory | None, theme: Theme
+) -> go.Figure:
     """Draw gap, gamma and edges of each bin, as in Ghosh et al. 2022, figure 5.
 
     Parameters
     ----------
-    grid : Grid
-    place : Place
-    other : Other or None
+    grid : HistoryGrid
+    place : PanelChoice
+    other : SecondHistory or None
         Of as many bins.
     theme : Theme
     """
     grids = [grid] if other is None else [grid, other.grid]
-    spread = _Spread.over(grids, place.bins)
+    spread = _PanelAxis.over(grids, place.bins)
     reach = max(LEAST_GAP, max(float(np.abs(_gap(one)[:, place.bins]).max()) for one in grids))
     settings = _frame(spread, HEIGHT, theme) | {
         "yaxis": axis(theme, "Gap, points", domain=[0.72, 1.0], **_gap_ticks(reach)),
@@ -80,12 +82,12 @@ def small_multiples(grid: Grid, place: Place, other: Other | None, theme: Theme)
     return go.Figure(data=traces, layout=settings)
 
 
-def correspondence(grid: Grid, place: Place, theme: Theme) -> go.Figure:
+def correspondence(grid: HistoryGrid, place: PanelChoice, theme: Theme) -> go.Figure:
     """Draw C_train (line) and C_val (stars) of each bin, as in Ghosh et al. 2022, figure 2.
 
     An epoch in which no training row fell into a bin leaves a gap in its line.
     """
-    spread = _Spread.over([grid], place.bins)
+    spread = _PanelAxis.over([grid], place.bins)
     settings = _frame(spread, LOW_HEIGHT, theme)
     settings["yaxis"] = axis(theme, "Confidence", **SHARES)
     now = grid.train_confidence[place.at]
@@ -107,24 +109,24 @@ def correspondence(grid: Grid, place: Place, theme: Theme) -> go.Figure:
     return go.Figure(data=traces, layout=settings)
 
 
-def _gap(grid: Grid) -> Float:
+def _gap(grid: HistoryGrid) -> Float:
     return 100.0 * grid.gap
 
 
-def _gamma(grid: Grid) -> Float:
+def _gamma(grid: HistoryGrid) -> Float:
     return root(np.clip(grid.gamma, -GAMMA_REACH, GAMMA_REACH))
 
 
-def _train(grid: Grid) -> Float:
+def _train(grid: HistoryGrid) -> Float:
     return grid.train_confidence
 
 
-def _validation(grid: Grid) -> Float:
+def _validation(grid: HistoryGrid) -> Float:
     return grid.confidence
 
 
 @dataclass(frozen=True, eq=False)
-class _Spread:
+class _PanelAxis:
     """Where epochs and bins lie on the common x axis."""
 
     bins: tuple[int, ...]
@@ -132,7 +134,7 @@ class _Spread:
     last: int
 
     @classmethod
-    def over(cls, grids: list[Grid], bins: tuple[int, ...]) -> "_Spread":
+    def over(cls, grids: list[HistoryGrid], bins: tuple[int, ...]) -> "_PanelAxis":
         """Return the places that all epochs of these histories need."""
         ends = [(int(one.epoch[0]), int(one.epoch[-1])) for one in grids]
         first, last = min(e[0] for e in ends), max(e[1] for e in ends)
@@ -142,7 +144,7 @@ class _Spread:
         """Return where epochs lie in a panel."""
         return np.asarray(panel * STRIDE + (epoch - self.first) / max(1, self.last - self.first))
 
-    def line(self, grid: Grid, of: Callable[[Grid], Float]) -> tuple[Float, Float]:
+    def line(self, grid: HistoryGrid, of: Callable[[HistoryGrid], Float]) -> tuple[Float, Float]:
         """Return one line through all panels, broken between them."""
         at = some(grid.n_epochs, MOST_POINTS)
         values = of(grid)
@@ -150,7 +152,7 @@ class _Spread:
         y = [np.append(values[at, b], np.nan) for b in self.bins]
         return np.concatenate(x), np.concatenate(y)
 
-    def area(self, grid: Grid, of: Callable[[Grid], Float]) -> tuple[Float, Float]:
+    def area(self, grid: HistoryGrid, of: Callable[[HistoryGrid], Float]) -> tuple[Float, Float]:
         """Return the line with its way along zero from panel to panel, to be filled."""
         at = some(grid.n_epochs, MOST_POINTS)
         ends = np.pad(at, 1, mode="edge")
@@ -159,7 +161,7 @@ class _Spread:
         return np.concatenate(x), np.concatenate([np.pad(values[at, b], 1) for b in self.bins])
 
 
-def _frame(spread: "_Spread", height: int, theme: Theme) -> Settings:
+def _frame(spread: "_PanelAxis", height: int, theme: Theme) -> Settings:
     settings = layout(theme, height)
     settings["margin"] = {"l": 52, "r": 10, "t": 26, "b": 30}
     settings["hovermode"] = False
@@ -183,7 +185,7 @@ def _gap_ticks(reach: float) -> Settings:
     }
 
 
-def _gamma_ticks(grids: list[Grid], place: Place) -> Settings:
+def _gamma_ticks(grids: list[HistoryGrid], place: PanelChoice) -> Settings:
     drawn = np.concatenate([_gamma(one)[:, place.bins].ravel() for one in grids])
     low, high = min(0.0, float(drawn.min())), max(1.0, float(drawn.max()))
     inside = [t for t in TICKS if low <= float(root(np.asarray(t))) <= high]
@@ -196,7 +198,7 @@ def _gamma_ticks(grids: list[Grid], place: Place) -> Settings:
 
 
 def _areas(
-    spread: _Spread, grid: Grid, of: Callable[[Grid], Float], on: str, theme: Theme
+    spread: _PanelAxis, grid: HistoryGrid, of: Callable[[HistoryGrid], Float], on: str, theme: Theme
 ) -> list[go.Scatter]:
     """Fill above zero in the colour of over, below in that of under, and draw the line."""
     x, y = spread.area(grid, of)
@@ -215,7 +217,7 @@ def _line(x: Float, y: Float, on: str, line: Settings, **more: object) -> go.Sca
     return go.Scatter(x=x.astype(np.float32), y=y.astype(np.float32), **(settings | more))
 
 
-def _band(spread: _Spread, grid: Grid, theme: Theme) -> go.Scatter:
+def _band(spread: _PanelAxis, grid: HistoryGrid, theme: Theme) -> go.Scatter:
     """Draw the range of certainty that each bin spans."""
     there = some(grid.n_epochs, MOST_POINTS)
     both = np.concatenate([there, there[::-1]])
@@ -232,7 +234,7 @@ def _band(spread: _Spread, grid: Grid, theme: Theme) -> go.Scatter:
     )
 
 
-def _frozen(spread: _Spread, grid: Grid, reach: float, theme: Theme) -> go.Scatter:
+def _frozen(spread: _PanelAxis, grid: HistoryGrid, reach: float, theme: Theme) -> go.Scatter:
     """Underline in grey, in the row of the gap, the epochs in which a bin holds no answers."""
     bottom = np.where(grid.frozen, -reach, np.nan)
     x, y = spread.line(grid, lambda _: bottom)
@@ -241,7 +243,7 @@ def _frozen(spread: _Spread, grid: Grid, reach: float, theme: Theme) -> go.Scatt
     return _line(x, y, "y", line, mode="lines+markers", marker=marker)
 
 
-def _turns(spread: _Spread, grid: Grid, theme: Theme) -> go.Scatter:
+def _turns(spread: _PanelAxis, grid: HistoryGrid, theme: Theme) -> go.Scatter:
     """Ring the changes of sign in the row of gamma; epochs that the lines leave out count too."""
     epoch, panel = ringed(grid.turned[:, spread.bins])
     x = panel * STRIDE + spread.x(0, grid.epoch[epoch])
@@ -252,7 +254,9 @@ def _turns(spread: _Spread, grid: Grid, theme: Theme) -> go.Scatter:
     return _line(x, y, "y2", {}, name="γ changed sign", mode="markers", marker=marker)
 
 
-def _heads(spread: _Spread, place: Place, epoch: int, now: Float, theme: Theme) -> Settings:
+def _heads(
+    spread: _PanelAxis, place: PanelChoice, epoch: int, now: Float, theme: Theme
+) -> Settings:
     """Write bin and today's number over each panel, with a line at the chosen epoch."""
     texts, shapes = [], []
     for j, b in enumerate(place.bins):

@@ -13,7 +13,7 @@ BAND_MIN = 20  # below this many images the band would span the axis
 
 
 @dataclass(frozen=True)
-class Speech:
+class ClaimWords:
     """The words of one kind of claim: the answers given, or one class or label.
 
     `right` fills "right 96.1 %" or "present in 3.2 %", `actual` the title of the upright axis.
@@ -25,11 +25,11 @@ class Speech:
     claim: str
 
 
-ANSWERS = Speech("says", "right", "Actually right (share)", "Model says (confidence)")
-PRESENCE = Speech("says", "present in", "Actually present (share)", "Model says (probability)")
+ANSWERS = ClaimWords("says", "right", "Actually right (share)", "Model says (confidence)")
+PRESENCE = ClaimWords("says", "present in", "Actually present (share)", "Model says (probability)")
 
 
-def speech(target: int | None) -> Speech:
+def speech(target: int | None) -> ClaimWords:
     """Return the words for the answers given (None) or for one class or label."""
     return ANSWERS if target is None else PRESENCE
 
@@ -55,7 +55,7 @@ def bin_name(bins: BinTable, index: int) -> str:
     return f"Bin {low} to {high}"
 
 
-def bin_words(bins: BinTable, index: int, words: Speech) -> str:
+def bin_words(bins: BinTable, index: int, words: ClaimWords) -> str:
     """Return the sentence of one bin: n, what it says, what came true and its interval."""
     n = int(bins.count[index])
     noun = "image" if n == 1 else "images"
@@ -68,7 +68,7 @@ def bin_words(bins: BinTable, index: int, words: Speech) -> str:
     )
 
 
-def hover(bins: BinTable, index: int, words: Speech) -> str:
+def hover(bins: BinTable, index: int, words: ClaimWords) -> str:
     """Return the same sentence in two lines with the bin in bold, in plotly's markup."""
     name = bin_name(bins, index)
     rest = bin_words(bins, index, words).removeprefix(name)

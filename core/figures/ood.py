@@ -31,14 +31,14 @@ class RocLine:
 
 
 @dataclass(frozen=True)
-class Spot:
+class OperatingPoint:
     """Where the threshold stands on a curve: shares of both sets that are flagged."""
 
     alarms: float
     flagged: float
 
 
-def roc(lines: Sequence[RocLine], spot: Spot, theme: Theme) -> go.Figure:
+def roc(lines: Sequence[RocLine], spot: OperatingPoint, theme: Theme) -> go.Figure:
     """Draw the curves, the line of a guess, and where the threshold stands."""
     settings = layout(theme, ROC_PX)
     settings["margin"] = {"l": 62, "r": 26, "t": 40, "b": 46}
@@ -92,7 +92,7 @@ def _line(line: RocLine, theme: Theme) -> go.Scatter:
     )
 
 
-def _spot(spot: Spot, theme: Theme) -> go.Scatter:
+def _spot(spot: OperatingPoint, theme: Theme) -> go.Scatter:
     words = f"threshold: {percent(spot.flagged)} flagged, {percent(spot.alarms)} false alarms"
     return go.Scatter(
         x=[spot.alarms],

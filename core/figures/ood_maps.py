@@ -16,7 +16,7 @@ DARK = 0.45  # luminance below which words on a cell are white
 
 
 @dataclass(frozen=True)
-class Grid:
+class ValueGrid:
     """Values of one quantity.
 
     Attributes
@@ -38,7 +38,7 @@ class Grid:
     high: float
 
 
-def heat(grid: Grid, theme: Theme) -> go.Figure:
+def heat(grid: ValueGrid, theme: Theme) -> go.Figure:
     """Draw the values as percent in cells; words are black or white by the colour under them."""
     settings = layout(theme, ROW_PX * len(grid.rows) + FRAME_PX)
     settings["margin"] = {"l": ROOM_FOR_NAMES, "r": 8, "t": 8, "b": 46}
@@ -74,7 +74,7 @@ def heat(grid: Grid, theme: Theme) -> go.Figure:
     return figure
 
 
-def _words(grid: Grid, *, bright: bool) -> go.Scatter:
+def _words(grid: ValueGrid, *, bright: bool) -> go.Scatter:
     """Return the numbers of the cells that are bright, or of those that are not."""
     cells = [
         (j, i, float(grid.values[i, j]))
@@ -94,7 +94,7 @@ def _words(grid: Grid, *, bright: bool) -> go.Scatter:
     )
 
 
-def _luminance(grid: Grid, value: float) -> float:
+def _luminance(grid: ValueGrid, value: float) -> float:
     """Return how bright a cell is, 0 to 1."""
     place = np.clip((value - grid.low) / (grid.high - grid.low), 0.0, 1.0) * (len(CIVIDIS) - 1)
     colours = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in CIVIDIS]) / 255.0

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.figures.marks import (
     BAND_MIN,
-    Speech,
+    ClaimWords,
     filled,
     hover,
     shares,
@@ -121,7 +121,7 @@ def _share_axis(theme: Theme, title: str, **settings: object) -> dict[str, Any]:
 
 
 def _frame(
-    theme: Theme, words: Speech, bins: BinTable, *, log_counts: bool
+    theme: Theme, words: ClaimWords, bins: BinTable, *, log_counts: bool
 ) -> dict[str, Any]:  # Any: plotly's nested settings
     settings = layout(theme, 576)
     # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
@@ -192,7 +192,7 @@ def _diagonal(theme: Theme) -> go.Scatter:
     )
 
 
-def _dots(bins: BinTable, of_tone: Tone, theme: Theme, words: Speech) -> go.Scatter:
+def _dots(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Scatter:
     at = _of(bins, of_tone)
     right = bins.accuracy[at]
     ring = of_tone in {"few", "sound"}
@@ -231,7 +231,7 @@ def _whiskers(up: Float, down: Float, colour: str) -> dict[str, Any]:
     }
 
 
-def _histogram(bins: BinTable, theme: Theme, words: Speech) -> go.Bar:
+def _histogram(bins: BinTable, theme: Theme, words: ClaimWords) -> go.Bar:
     at = filled(bins)
     width = np.maximum(bins.high[at] - bins.low[at], THINNEST)
     return go.Bar(
@@ -249,7 +249,9 @@ def _histogram(bins: BinTable, theme: Theme, words: Speech) -> go.Bar:
     )
 
 
-def _mark_means(figure: go.Figure, bins: BinTable, theme: Theme, words: Speech, top: float) -> None:
+def _mark_means(
+    figure: go.Figure, bins: BinTable, theme: Theme, words: ClaimWords, top: float
+) -> None:
     says, right = shares(bins)
     if not np.isfinite(says):
         return
@@ -282,7 +284,7 @@ def _mark_means(figure: go.Figure, bins: BinTable, theme: Theme, words: Speech, 
     )
 
 
-def _means_text(says: float, right: float, words: Speech) -> str:
+def _means_text(says: float, right: float, words: ClaimWords) -> str:
     return (
         f"{words.right} <b>{percent(right)}</b> (dotted), {words.says} "
         f"<b>{percent(says)}</b> (solid): <b>{points(abs(says - right))} points</b> apart"
@@ -305,7 +307,7 @@ def _gap_band(bins: BinTable, theme: Theme) -> go.Bar:
     )
 
 
-def _gap_bars(bins: BinTable, of_tone: Tone, theme: Theme, words: Speech) -> go.Bar:
+def _gap_bars(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Bar:
     at = _of(bins, of_tone)
     colour = theme.mark(of_tone)
     chance = of_tone in {"few", "sound"}

@@ -10,7 +10,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True)
-class Mark:
+class RunMark:
     """The badge of a run.
 
     Attributes
@@ -28,7 +28,7 @@ class Mark:
     dash: str
 
 
-def marks(ids: Sequence[str]) -> tuple[Mark, ...]:
+def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
     """Return the marks of runs shown together, in their order.
 
     Colour, letter and dash follow from the id. Where two runs would share a letter, or colour and
@@ -37,7 +37,7 @@ def marks(ids: Sequence[str]) -> tuple[Mark, ...]:
     """
     letters: set[str] = set()
     lines: set[tuple[int, str]] = set()
-    found: dict[int, Mark] = {}
+    found: dict[int, RunMark] = {}
     for i in sorted(range(len(ids)), key=lambda i: (ids[i], i)):
         first, second, third = blake2b(ids[i].encode(), digest_size=3).digest()
         colour = first % COLOURS
@@ -45,7 +45,7 @@ def marks(ids: Sequence[str]) -> tuple[Mark, ...]:
         dash = _next_free(DASHES, third, {d for c, d in lines if c == colour})
         letters.add(letter)
         lines.add((colour, dash))
-        found[i] = Mark(letter, colour, dash)
+        found[i] = RunMark(letter, colour, dash)
     return tuple(found[i] for i in range(len(ids)))
 
 

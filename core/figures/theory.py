@@ -20,7 +20,7 @@ SHARES: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Curve:
+class TheoryCurve:
     """One line of a figure.
 
     `colour` is a tone or the place in the palette of runs; `dots` marks the points of the line.
@@ -36,7 +36,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Spot:
+class Highlight:
     """A point that is pointed out; its words stand above the figure, clear of every curve."""
 
     x: float
@@ -52,13 +52,13 @@ class Plot:
     how a point is read, with %{x} and %{y}.
     """
 
-    curves: tuple[Curve, ...]
+    curves: tuple[TheoryCurve, ...]
     across: str
     up: str
     x: dict[str, Any] = field(default_factory=dict)
     y: dict[str, Any] = field(default_factory=dict)
-    spots: tuple[Spot, ...] = ()
-    between: tuple[Curve, Curve] | None = None
+    spots: tuple[Highlight, ...] = ()
+    between: tuple[TheoryCurve, TheoryCurve] | None = None
     square: bool = False
     hover: str = "%{x:.3~g}: %{y:.4~g}"
 
@@ -102,7 +102,7 @@ def tint(colour: Colour, theme: Theme) -> str:
     return {"ink": theme.ink, "quiet": theme.quiet, "accent": theme.accent}[colour]
 
 
-def _line(curve: Curve, hover: str, theme: Theme) -> go.Scatter:
+def _line(curve: TheoryCurve, hover: str, theme: Theme) -> go.Scatter:
     colour = tint(curve.colour, theme)
     return go.Scatter(
         x=curve.x,
@@ -115,7 +115,7 @@ def _line(curve: Curve, hover: str, theme: Theme) -> go.Scatter:
     )
 
 
-def _area(one: Curve, other: Curve, theme: Theme) -> go.Scatter:
+def _area(one: TheoryCurve, other: TheoryCurve, theme: Theme) -> go.Scatter:
     return go.Scatter(
         x=np.concatenate([one.x, other.x[::-1]]),
         y=np.concatenate([one.y, other.y[::-1]]),
@@ -129,7 +129,7 @@ def _area(one: Curve, other: Curve, theme: Theme) -> go.Scatter:
     )
 
 
-def _spot(spot: Spot, theme: Theme) -> go.Scatter:
+def _spot(spot: Highlight, theme: Theme) -> go.Scatter:
     return go.Scatter(
         x=[spot.x],
         y=[spot.y],

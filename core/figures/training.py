@@ -22,7 +22,7 @@ DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
 
 
 @dataclass(frozen=True)
-class Line:
+class MeasureCurve:
     """One measure of one run.
 
     Attributes
@@ -49,10 +49,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Panel:
+class MeasurePanel:
     """What is drawn: lines of one unit over the epochs that were asked for."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[MeasureCurve, ...]
     unit: Unit
     n_epochs: int
     named: bool = False
@@ -77,7 +77,7 @@ def kept(value: Float, most: int = MOST_POINTS) -> Int:
     return np.array(sorted(chosen))
 
 
-def panel(found: Panel, theme: Theme) -> go.Figure:
+def panel(found: MeasurePanel, theme: Theme) -> go.Figure:
     """Draw a measure by epoch; the axis holds all epochs that were asked for from the start."""
     settings = layout(theme, HEIGHT + WITH_LEGEND * found.named)
     settings["margin"] = {"l": 52, "r": 18, "t": 14 + WITH_LEGEND * found.named, "b": 38}
@@ -100,7 +100,7 @@ def _ticks(last: int) -> dict[str, Any]:  # Any: plotly's settings
     return {"tickformat": ",d", **few}
 
 
-def _scale(found: Panel) -> dict[str, Any]:  # Any: plotly's settings
+def _scale(found: MeasurePanel) -> dict[str, Any]:  # Any: plotly's settings
     if found.unit == "share":
         return {"rangemode": "tozero", "ticksuffix": " %", "nticks": 5}
     if found.unit in ("nats", "points"):
@@ -112,7 +112,7 @@ def _scale(found: Panel) -> dict[str, Any]:  # Any: plotly's settings
     return {"nticks": 5}
 
 
-def _trace(line: Line, found: Panel, theme: Theme) -> go.Scatter:
+def _trace(line: MeasureCurve, found: MeasurePanel, theme: Theme) -> go.Scatter:
     at = kept(line.value)
     colour = theme.runs[line.colour]
     known = int(np.isfinite(line.value).sum())

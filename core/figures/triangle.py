@@ -14,7 +14,7 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # of class 1, 2 and
 NAMES = ("class 1", "class 2", "class 3")
 
 
-class Move(NamedTuple):
+class MoveArrows(NamedTuple):
     """Arrows of one map, from `start` to `end`, (N, 3) probabilities each."""
 
     name: str
@@ -23,7 +23,7 @@ class Move(NamedTuple):
     colour: Colour
 
 
-class Lines(NamedTuple):
+class TriangleLines(NamedTuple):
     """Closed lines of one kind, (L, R, 3) probabilities, and what is said of each."""
 
     name: str
@@ -33,7 +33,7 @@ class Lines(NamedTuple):
     dash: Dash
 
 
-class Mark(NamedTuple):
+class TriangleMark(NamedTuple):
     """Three probabilities that are pointed out, with plotly's name of a symbol."""
 
     p: Float
@@ -81,7 +81,7 @@ def lattice(steps: int) -> Float:
     return np.stack([first[within], second[within], third[within]], axis=-1) / steps
 
 
-def arrows(moves: tuple[Move, ...], theme: Theme) -> go.Figure:
+def arrows(moves: tuple[MoveArrows, ...], theme: Theme) -> go.Figure:
     """Draw the arrows of several maps over one another."""
     figure = _empty(theme)
     for move in moves:
@@ -116,7 +116,9 @@ def heat(values: Float, title: str, theme: Theme) -> go.Figure:
     return figure
 
 
-def isolines(kinds: tuple[Lines, ...], marks: tuple[Mark, ...], theme: Theme) -> go.Figure:
+def isolines(
+    kinds: tuple[TriangleLines, ...], marks: tuple[TriangleMark, ...], theme: Theme
+) -> go.Figure:
     """Draw lines of equal value, and marks over them."""
     figure = _empty(theme)
     for kind in kinds:
@@ -125,7 +127,7 @@ def isolines(kinds: tuple[Lines, ...], marks: tuple[Mark, ...], theme: Theme) ->
     return figure
 
 
-def _lines(kind: Lines, theme: Theme) -> list[go.Scatter]:
+def _lines(kind: TriangleLines, theme: Theme) -> list[go.Scatter]:
     """Return one trace a line; the first bears the name of its kind."""
     settings = {"color": tint(kind.colour, theme), "width": 2, "dash": kind.dash}
     return [
@@ -142,7 +144,7 @@ def _lines(kind: Lines, theme: Theme) -> list[go.Scatter]:
     ]
 
 
-def _mark(mark: Mark, theme: Theme) -> go.Scatter:
+def _mark(mark: TriangleMark, theme: Theme) -> go.Scatter:
     x, y = plane(mark.p)
     return go.Scatter(
         x=[x],

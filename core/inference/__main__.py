@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--stall", type=float, default=STALL_S, metavar="SECONDS")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-    folder, watch = JobFolder(arguments.folder), Watch()
+    folder, watch = JobFolder(arguments.folder), BatchWatch()
     Thread(target=end_when_stalled, args=(folder, watch, arguments.stall), daemon=True).start()
     try:
         from core.inference.job import run
@@ -51,7 +51,7 @@ def _failed(folder: JobFolder, error: AuditError) -> None:
         raise error from None
 
 
-class Watch:
+class BatchWatch:
     """Knows since when a batch is under way; entered and left for each."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Watch:
         return 0.0 if since is None else time.monotonic() - since
 
 
-def end_when_stalled(folder: JobFolder, watch: Watch, stall_s: float) -> None:
+def end_when_stalled(folder: JobFolder, watch: BatchWatch, stall_s: float) -> None:
     """End this process, with a reason, once one batch takes too long.
 
     A model's native code cannot be interrupted, so nothing gentler would do.

@@ -16,7 +16,7 @@ from core.inference.config import from_json
 from core.inference.evaluate import scores, spread
 from core.inference.job import check_classes, open_data
 from core.inference.kept import CPU, kept_model
-from core.inference.prepare import Prepare
+from core.inference.prepare import BatchPreprocessor
 from core.inference.settings import settings_of
 from core.models.build import input_size
 from core.predictions import Task
@@ -53,7 +53,7 @@ def trying(asked: Json) -> Answer:
     found = scores(
         kept_model(config, Path(asked["weights"])),
         part,
-        Prepare(config.preprocessing, config.channels, data.mean, data.std, CPU),
+        BatchPreprocessor(config.preprocessing, config.channels, data.mean, data.std, CPU),
         device=CPU,
         batch_size=config.batch_size,
         rows=rows,

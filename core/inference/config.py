@@ -22,7 +22,7 @@ JsonObject = dict[str, Any]  # Any: plain JSON values
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightsSource:
     """Which weights: what the file was called, the digest of its bytes, and the part of it.
 
     Parameters
@@ -51,7 +51,7 @@ class EvaluationConfig:
         See `core.models.catalogue`.
     n_outputs, channels : int
         Columns of logits, and channels of the images that the network takes.
-    weights : Weights
+    weights : WeightsSource
     preprocessing : Preprocessing
     data : str
         See `core.datasets.catalogue`.
@@ -84,7 +84,7 @@ class EvaluationConfig:
     model: str
     n_outputs: int
     channels: int
-    weights: Weights
+    weights: WeightsSource
     preprocessing: Preprocessing
     data: str
     name: str = ""
@@ -221,7 +221,7 @@ def from_json(data: object) -> EvaluationConfig:
     if not all(isinstance(split, str) for split in data.get("splits", ())):
         raise UsageError("SETTING", "splits hold other than names", f"use {', '.join(PARTS)}")
     changed: JsonObject = {
-        "weights": Weights(**{"file": "", **weights}),
+        "weights": WeightsSource(**{"file": "", **weights}),
         "preprocessing": preprocessing.from_json(data["preprocessing"]),
         "sets": tuple(OutsideSet.from_json(one) for one in data.get("sets", ())),
     }

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.datasets.base import Part
+from core.datasets.base import DatasetSplit
 from core.errors import Refused
-from core.inference.prepare import Prepare
+from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 
 Said = Callable[[int], None]  # images done
@@ -21,8 +21,8 @@ NOT_WATCHED: Final[AbstractContextManager[object]] = nullcontext()
 @torch.inference_mode()
 def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     model: nn.Module,
-    part: Part,
-    prepare: Prepare,
+    part: DatasetSplit,
+    prepare: BatchPreprocessor,
     *,
     device: torch.device,
     batch_size: int,
@@ -37,8 +37,8 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     ----------
     model : nn.Module
         In evaluation mode, on the device; returns logits (n, K).
-    part : Part
-    prepare : Prepare
+    part : DatasetSplit
+    prepare : BatchPreprocessor
     device : torch.device
     batch_size : int
         Images at once; each is several inputs where several crops are looked at.
@@ -93,7 +93,7 @@ def prepared_scores(
     ----------
     model : nn.Module
     crops : sequence of (n, C, H, W) float32 tensors
-        From `Prepare`.
+        From `BatchPreprocessor`.
     how : Preprocessing
         Says whether logits or probabilities are averaged.
     many : bool

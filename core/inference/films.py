@@ -18,7 +18,7 @@ from core.errors import Refused
 from core.inference.evaluate import prepared_scores
 from core.inference.film_model import FilmModel, from_json
 from core.inference.kept import CPU, kept_model
-from core.inference.prepare import Prepare, frame
+from core.inference.prepare import BatchPreprocessor, frame
 from core.xray import gradcam, phantom
 from core.xray.methods import METHODS
 from core.xray.shuffled import cascade, shuffled
@@ -104,9 +104,9 @@ def sanity(asked: Json) -> Answer:
     return {"stages": stages, "similarity": alike, "layer": layer}, {"maps": np.stack(maps)}
 
 
-def _prepare(about: FilmModel) -> Prepare:
+def _prepare(about: FilmModel) -> BatchPreprocessor:
     how = about.preprocessing
-    return Prepare(how, about.channels, how.mean, how.std, CPU)
+    return BatchPreprocessor(how, about.channels, how.mean, how.std, CPU)
 
 
 def _together(

@@ -18,9 +18,9 @@ from torch import nn
 from core import defaults
 from core.checkpoints.load import load as load_model
 from core.configs import AuditConfig
-from core.datasets.base import Data, Part
+from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.load import load as load_data
-from core.datasets.outside import Outside, open_outside, overlap
+from core.datasets.outside import OutsideDataset, open_outside, overlap
 from core.datasets.pictures import Scaling
 from core.datasets.shifts import OutsideSet
 from core.errors import Notice, Refused, UsageError
@@ -28,9 +28,9 @@ from core.inference.config import EvaluationConfig
 from core.inference.evaluate import NOT_WATCHED, scores, spread
 from core.inference.film_model import FilmModel
 from core.inference.folder import WEIGHTS, config_of
-from core.inference.prepare import Prepare
+from core.inference.prepare import BatchPreprocessor
 from core.inference.spool import Spool
-from core.library import Source, open_library, summarise
+from core.library import RunSource, open_library, summarise
 from core.metrics.suite import audit
 from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind, Task
@@ -63,14 +63,14 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     data = open_data(config)
     check_classes(config, data)
     evaluation = Evaluation(config, data, open_model(config, folder.path / WEIGHTS, device), device)
-    pace = Pace(folder, config)
+    pace = EvaluationProgress(folder, config)
     splits = Spool(folder.path / PARTS)
     for name, found in evaluation.all(pace, watch):
         splits.put(name, found)
     manifest = open_library().keep_evaluated(
         config.name,
         splits,
-        source=Source(config.weights.file or config.model, config.weights.digest),
+        source=RunSource(config.weights.file or config.model, config.weights.digest),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))}
         if "test" in splits
         else {},
@@ -107,7 +107,7 @@ def connect(config: EvaluationConfig) -> torch.device:
     return torch.device("cuda" if there and config.device != "cpu" else "cpu")
 
 
-def open_data(config: EvaluationConfig, *, download: bool = True) -> Data:
+def open_data(config: EvaluationConfig, *, download: bool = True) -> SplitDataset:
     """Return the data of a config, streamed images scaled as its preprocessing says."""
     how = config.preprocessing
     return load_data(
@@ -120,7 +120,7 @@ def open_data(config: EvaluationConfig, *, download: bool = True) -> Data:
     )
 
 
-def check_classes(config: EvaluationConfig, data: Data) -> None:
+def check_classes(config: EvaluationConfig, data: SplitDataset) -> None:
     """Refuse a model that has other classes than the data."""
     n_classes = len(data.class_names)
     if config.n_outputs != n_classes:
@@ -151,7 +151,7 @@ def open_model(
     return model.to(device).to(memory_format=torch.channels_last)
 
 
-class Pace:
+class EvaluationProgress:
     """Says about once a second how far the evaluation is.
 
     Parameters
@@ -208,14 +208,14 @@ class Evaluation:
     """A model, the data and what was noticed on the way."""
 
     config: EvaluationConfig
-    data: Data
+    data: SplitDataset
     model: nn.Module
     device: torch.device
     notices: list[Notice] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Make ready what prepares images."""
-        self._prepare = Prepare(
+        self._prepare = BatchPreprocessor(
             self.config.preprocessing,
             self.config.channels,
             self.data.mean,
@@ -224,7 +224,7 @@ class Evaluation:
         )
 
     def all(
-        self, pace: Pace, watch: AbstractContextManager[object]
+        self, pace: EvaluationProgress, watch: AbstractContextManager[object]
     ) -> Iterator[tuple[str, Predictions]]:
         """Yield the predictions of every split, then of every set, by name.
 
@@ -236,7 +236,7 @@ class Evaluation:
         for wanted, found in sets:
             yield wanted.name, self.of(found.part, pace, watch, labelled=found.labelled)
 
-    def _opened(self, wanted: OutsideSet) -> Outside:
+    def _opened(self, wanted: OutsideSet) -> OutsideDataset:
         found = open_outside(wanted, self.data, download=wanted.root is None)
         self.notices += [Notice(one.code, f"{wanted.label}: {one.text}") for one in found.notices]
         if wanted.role == "ood":
@@ -245,8 +245,8 @@ class Evaluation:
 
     def of(
         self,
-        part: Part,
-        pace: Pace,
+        part: DatasetSplit,
+        pace: EvaluationProgress,
         watch: AbstractContextManager[object],
         *,
         labelled: bool = True,
@@ -283,7 +283,7 @@ class Evaluation:
             return ScoreKind.LOGITS
         return ScoreKind.SIGMOID if many else ScoreKind.PROBABILITIES
 
-    def _check_overlap(self, label: str, part: Part) -> None:
+    def _check_overlap(self, label: str, part: DatasetSplit) -> None:
         """Refuse a set that is the data itself, and say where some of it is."""
         n_same = overlap(self.data, part)
         if n_same == len(part):

@@ -11,7 +11,7 @@ from core.inference.preprocessing import Preprocessing
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue; ITU-R BT.601
 
 
-class Prepare:
+class BatchPreprocessor:
     """Scales, crops, and normalises batches of images.
 
     Parameters

@@ -9,8 +9,8 @@ from threading import Thread
 from typing import IO, Final
 
 from core.jobs.devices import slots
-from core.jobs.records import State
-from core.jobs.store import Store, assigned
+from core.jobs.records import JobState
+from core.jobs.store import JobStore, assigned
 
 ROOT: Final = Path(__file__).parents[2]
 SUPERVISOR: Final = "core.jobs.supervisor"
@@ -23,9 +23,9 @@ def start_what_can(home: Path) -> None:
 
     One that finds its job taken by another meanwhile ends at once.
     """
-    store = Store(home)
+    store = JobStore(home)
     jobs = store.all()
-    if any(job.state is State.QUEUED for job in jobs) and not store.paused:
+    if any(job.state is JobState.QUEUED for job in jobs) and not store.paused:
         for _ in assigned(jobs, slots()):
             _start(home)
 

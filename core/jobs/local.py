@@ -17,8 +17,8 @@ from core.jobs import failures, processes
 from core.jobs.devices import CPU, fit, slots
 from core.jobs.launch import start_what_can
 from core.jobs.log import tail
-from core.jobs.records import LATE_S, Job, State, silence, watched
-from core.jobs.store import ALPHABET, LIVE, Store
+from core.jobs.records import LATE_S, Job, JobState, silence, watched
+from core.jobs.store import ALPHABET, LIVE, JobStore
 from core.library import home
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
@@ -39,7 +39,7 @@ class LocalJobs:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self._store = Store(home)
+        self._store = JobStore(home)
 
     # Submit -------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class LocalJobs:
             JOB: it has not ended, it has succeeded, or it left no checkpoint.
         """
         job = self.get(job_id)
-        if job.state is State.SUCCEEDED:
+        if job.state is JobState.SUCCEEDED:
             what = f"job {job_id} has ended, its run is {job.run}"
             raise UsageError("JOB", what, "start another")
         return self._again(job_id, "resume")
@@ -126,7 +126,7 @@ class LocalJobs:
     def resumable(self, job_id: str) -> bool:
         """Whether a job has ended without success and left a checkpoint."""
         state = self.get(job_id).state
-        ended = state.ended and state is not State.SUCCEEDED
+        ended = state.ended and state is not JobState.SUCCEEDED
         return ended and any(self.folder(job_id).checkpoints.glob("*.pt"))
 
     # Status, list, logs -------------------------------------------------------------------------
@@ -223,15 +223,15 @@ class LocalJobs:
         result = JobFolder(self._store.folder(job.id)).result()
         said = failures.refused(result)
         if result is not None and result.get("state") == "succeeded":
-            self._store.end(job, State.SUCCEEDED, run=str(result.get("run", "")))
+            self._store.end(job, JobState.SUCCEEDED, run=str(result.get("run", "")))
         elif job.asked:
-            self._store.end(job, State.CANCELLED)
+            self._store.end(job, JobState.CANCELLED)
         elif said is not None:
-            self._store.end(job, State.FAILED, failure=said)
+            self._store.end(job, JobState.FAILED, failure=said)
         else:
             again = job.supervisor is not None and job.supervisor.boot != processes.this_boot()
             what = "the machine was started again" if again else "its supervisor was killed"
-            self._store.end(job, State.LOST, failure=failures.lost(what))
+            self._store.end(job, JobState.LOST, failure=failures.lost(what))
 
     # How ----------------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class LocalJobs:
         if not processes.this_boot():
             what = "training in the background needs Linux"
             raise UsageError("PLATFORM", what, "train there, and import the predictions here")
-        waiting = sum(job.state is State.QUEUED for job in self._store.all())
+        waiting = sum(job.state is JobState.QUEUED for job in self._store.all())
         if not 1 <= n_jobs <= MOST - waiting:
             what = f"{n_jobs} jobs, with {waiting} waiting already"
             raise UsageError("SETTING", what, f"keep the queue between 1 and {MOST} jobs")

@@ -23,7 +23,7 @@ _SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER of linux/prctl.h
 
 
 @dataclass(frozen=True)
-class Identity:
+class ProcessIdentity:
     """One process of one boot.
 
     Attributes
@@ -58,15 +58,15 @@ def this_host() -> str:
     return platform.node()
 
 
-def identity(pid: int) -> Identity | None:
+def identity(pid: int) -> ProcessIdentity | None:
     """Return who has a pid now; None when nobody does, or only a dead process does."""
     found = _stat(pid)
     if found is None or found[0] in "ZX":
         return None
-    return Identity(this_boot(), pid, found[2], this_host())
+    return ProcessIdentity(this_boot(), pid, found[2], this_host())
 
 
-def alive(who: Identity) -> bool:
+def alive(who: ProcessIdentity) -> bool:
     """Whether this very process runs in this boot."""
     found = identity(who.pid) if who.boot == this_boot() else None
     return found is not None and found.start == who.start

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from core.disk import PART
-from core.jobs.processes import Identity, alive, this_boot, this_host
+from core.jobs.processes import ProcessIdentity, alive, this_boot, this_host
 
 BEAT: Final = "beat"  # file of a job's folder that its supervisor renews
 BEAT_S: Final = 2.0
@@ -18,7 +18,7 @@ FAR_S: Final = 600.0  # without a beat, on another machine, whose date may diffe
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """Where a job stands; the last four never change."""
 
     QUEUED = "queued"
@@ -32,7 +32,7 @@ class State(StrEnum):
     @property
     def ended(self) -> bool:
         """Whether it is one of the four that never change."""
-        return self in {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.LOST}
+        return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.LOST}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Job:
         Shared by the jobs of one submission.
     digest : str
         Of what decides its result; equal for a job submitted again.
-    state : State
+    state : JobState
     generation : int
         Grows with every transition; a write with an old one changes nothing.
     priority, place : int
@@ -75,7 +75,7 @@ class Job:
         Seconds after which it is stopped.
     asked : str
         ``cancel`` once that was asked for.
-    supervisor : Identity or None
+    supervisor : ProcessIdentity or None
         From its start on.
     exit_code : int or None
         Of its process, negative for a signal; None when it is not known.
@@ -91,7 +91,7 @@ class Job:
     digest: str
     created: float
     owner: str = "local"
-    state: State = State.QUEUED
+    state: JobState = JobState.QUEUED
     generation: int = 0
     priority: int = 0
     place: int = 0
@@ -104,7 +104,7 @@ class Job:
     ended: float | None = None
     time_limit: float | None = None
     asked: str = ""
-    supervisor: Identity | None = None
+    supervisor: ProcessIdentity | None = None
     exit_code: int | None = None
     failure: Failure | None = None
     run: str = ""
@@ -119,9 +119,9 @@ class Job:
         if not isinstance(data, dict):
             raise TypeError("a job is an object")
         values = dict(data)
-        values["state"] = State(values["state"])
+        values["state"] = JobState(values["state"])
         values["slots"] = tuple(values["slots"])
-        for key, kind in (("supervisor", Identity), ("failure", Failure)):
+        for key, kind in (("supervisor", ProcessIdentity), ("failure", Failure)):
             if values[key] is not None:
                 values[key] = kind(**values[key])
         return cls(**values)

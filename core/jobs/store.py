@@ -22,8 +22,8 @@ from core.disk import make_private, parse_json, replace_text, writing
 from core.errors import LibraryError
 from core.jobs.devices import fit
 from core.jobs.log import NAME as LOG
-from core.jobs.processes import Identity
-from core.jobs.records import BEAT, Failure, Job, State
+from core.jobs.processes import ProcessIdentity
+from core.jobs.records import BEAT, Failure, Job, JobState
 
 VERSION: Final = 1  # of the table; another one is made anew from the folders
 BUSY_S: Final = 30.0
@@ -38,11 +38,11 @@ CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY, state TEXT NOT NULL, generation INTEGER NOT NULL, row TEXT NOT NULL
 ) WITHOUT ROWID
 """
-LIVE: Final = (State.STARTING, State.RUNNING)
+LIVE: Final = (JobState.STARTING, JobState.RUNNING)
 NO_ROOM: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})  # said of a full disk
 
 
-class Store:
+class JobStore:
     """Jobs below `home/jobs`, and their table `home/jobs.sqlite`.
 
     Parameters
@@ -108,12 +108,12 @@ class Store:
             else:
                 (self.jobs / PAUSED).unlink(missing_ok=True)
 
-    def claim(self, supervisor: Identity, slots: Sequence[str]) -> Job | None:
+    def claim(self, supervisor: ProcessIdentity, slots: Sequence[str]) -> Job | None:
         """Give the next job that can start to a supervisor; None where there is none.
 
         Parameters
         ----------
-        supervisor : Identity
+        supervisor : ProcessIdentity
             Who will watch it.
         slots : sequence of str
             Those that this machine has now. A job that wants others waits for them.
@@ -124,7 +124,7 @@ class Store:
                 return self._write(
                     connection,
                     job,
-                    state=State.STARTING,
+                    state=JobState.STARTING,
                     supervisor=supervisor,
                     slots=taken,
                     started=time.time(),
@@ -133,12 +133,12 @@ class Store:
 
     def running(self, job: Job) -> Job | None:
         """Say that a claimed job's process has started; None when it is no longer this one's."""
-        return self._step(job, state=State.RUNNING)
+        return self._step(job, state=JobState.RUNNING)
 
     def end(
         self,
         job: Job,
-        state: State,
+        state: JobState,
         *,
         exit_code: int | None = None,
         failure: Failure | None = None,
@@ -163,17 +163,17 @@ class Store:
         """Cancel a queued job, ask for it where it has started, leave it where it has ended."""
 
         def change(now: Job) -> dict[str, object]:
-            if now.state is State.QUEUED:
-                return {"state": State.CANCELLED, "ended": time.time(), "asked": "cancel"}
+            if now.state is JobState.QUEUED:
+                return {"state": JobState.CANCELLED, "ended": time.time(), "asked": "cancel"}
             return {} if now.state.ended or now.asked else {"asked": "cancel"}
 
         return self._change(job_id, change)
 
     def to_front(self, job_id: str) -> Job:
         """Let a queued job be the next to start."""
-        first = max((job.priority for job in self.all() if job.state is State.QUEUED), default=0)
+        first = max((job.priority for job in self.all() if job.state is JobState.QUEUED), default=0)
         return self._change(
-            job_id, lambda now: {"priority": first + 1} if now.state is State.QUEUED else {}
+            job_id, lambda now: {"priority": first + 1} if now.state is JobState.QUEUED else {}
         )
 
     def rebuild(self) -> int:
@@ -368,8 +368,8 @@ def _not_again(job: Job, folder: Path) -> Job:
     same is not begun again.
     """
     begun = any((folder / name).exists() for name in (BEAT, LOG, "result.json"))
-    if job.state is State.QUEUED and begun:
-        return replace(job, state=State.STARTING)
+    if job.state is JobState.QUEUED and begun:
+        return replace(job, state=JobState.STARTING)
     return job
 
 
@@ -381,7 +381,7 @@ def assigned(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple
     """
     busy = {slot for job in jobs if job.state in LIVE for slot in job.slots}
     free = [slot for slot in slots if slot not in busy]
-    queued = [job for job in jobs if job.state is State.QUEUED]
+    queued = [job for job in jobs if job.state is JobState.QUEUED]
     found: list[tuple[Job, tuple[str, ...]]] = []
     for job in sorted(queued, key=lambda job: (-job.priority, job.place)):
         fitting, n_slots = fit(job, slots)

@@ -23,8 +23,8 @@ from core.jobs import failures, processes
 from core.jobs.devices import environment, slots
 from core.jobs.launch import ROOT, start_what_can
 from core.jobs.log import Log
-from core.jobs.records import BEAT_S, Failure, Job, Json, State, beat
-from core.jobs.store import Store
+from core.jobs.records import BEAT_S, Failure, Job, JobState, Json, beat
+from core.jobs.store import JobStore
 
 # By kind of job: a module that takes its folder.
 PROGRAMS: Final = {"train": "core.training", "evaluate": "core.inference"}
@@ -39,7 +39,7 @@ def main(home: Path, programs: Mapping[str, str] = PROGRAMS) -> int:
     own = processes.identity(os.getpid())
     if own is None:
         return 1
-    store = Store(home)
+    store = JobStore(home)
     job = store.claim(own, slots())
     if job is None:
         return 0
@@ -55,14 +55,14 @@ class Supervisor:
 
     Parameters
     ----------
-    store : Store
+    store : JobStore
     job : Job
         As it was claimed.
     programs : mapping
         Module by kind of job.
     """
 
-    def __init__(self, store: Store, job: Job, programs: Mapping[str, str]) -> None:
+    def __init__(self, store: JobStore, job: Job, programs: Mapping[str, str]) -> None:
         self.store = store
         self.job = job
         self.folder = store.folder(job.id)
@@ -79,7 +79,7 @@ class Supervisor:
         try:
             process = self._start()
         except OSError as error:
-            self._end(State.FAILED, failure=Failure("EXCEPTION", str(error), failures.RESUME))
+            self._end(JobState.FAILED, failure=Failure("EXCEPTION", str(error), failures.RESUME))
             return
         assert process.stdout is not None
         reader = Thread(target=self._log.follow, args=(process.stdout.fileno(),), daemon=True)
@@ -134,7 +134,7 @@ class Supervisor:
         """
         try:
             now: Job | None = self.store.get(self.job.id)
-            if now is not None and now.state is State.STARTING:
+            if now is not None and now.state is JobState.STARTING:
                 now = self.store.running(self.job)
         except AuditError as error:
             return "fenced" if error.code == "JOB_UNKNOWN" else ""
@@ -157,24 +157,24 @@ class Supervisor:
     def _say(self, code: int | None, reason: str, kills: int) -> None:
         result = _json(self.folder / "result.json")
         if result is not None and result.get("state") == "succeeded":
-            self._end(State.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
+            self._end(JobState.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
         elif reason == "cancel" or self._asked() == "cancel":
-            self._end(State.CANCELLED, exit_code=code)
+            self._end(JobState.CANCELLED, exit_code=code)
         elif reason == "time":
             assert self.job.time_limit is not None
             said = failures.time_limit(self.job.time_limit)
-            self._end(State.FAILED, exit_code=code, failure=said)
+            self._end(JobState.FAILED, exit_code=code, failure=said)
         elif reason == "stopped" or code is None:
             said = failures.lost("it was stopped with its supervisor, by a shutdown for example")
-            self._end(State.LOST, exit_code=code, failure=said)
+            self._end(JobState.LOST, exit_code=code, failure=said)
         else:
             config = _json(self.folder / "spec.json") or {}
             said = failures.explain(code, result, self._log.last(LINES), config, kills)
-            self._end(State.FAILED, exit_code=code, failure=said)
+            self._end(JobState.FAILED, exit_code=code, failure=said)
 
     def _end(
         self,
-        state: State,
+        state: JobState,
         *,
         exit_code: int | None = None,
         failure: Failure | None = None,

@@ -1,19 +1,19 @@
 """The run store: folders are the truth, SQLite an index that can be rebuilt; no torch here."""
 
-from core.library.index import Damaged, RunRow
-from core.library.manifest import Manifest, Source, Summary, summarise
+from core.library.index import DamagedRun, RunRow
+from core.library.manifest import Manifest, RunSource, Summary, summarise
 from core.library.store import SAMPLES, Library, home, open_library
-from core.library.trash import Trashed
+from core.library.trash import TrashedRun
 
 __all__ = [
     "SAMPLES",
-    "Damaged",
+    "DamagedRun",
     "Library",
     "Manifest",
     "RunRow",
-    "Source",
+    "RunSource",
     "Summary",
-    "Trashed",
+    "TrashedRun",
     "home",
     "open_library",
     "summarise",

@@ -9,7 +9,7 @@ from core import defaults
 from core.errors import Notice
 from core.library import files
 from core.library.checks import check_alike
-from core.library.manifest import SCHEMA_VERSION, Manifest, Source, Summary, checked_name
+from core.library.manifest import SCHEMA_VERSION, Manifest, RunSource, Summary, checked_name
 from core.predictions import Predictions
 
 _ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud
@@ -19,7 +19,7 @@ def describe(
     name: str,
     splits: Mapping[str, Predictions],
     *,
-    source: Source,
+    source: RunSource,
     summary: Mapping[str, Summary],
     notices: Sequence[Notice] = (),
 ) -> Manifest:

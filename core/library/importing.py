@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from core.configs import AuditConfig
-from core.library.manifest import Manifest, Source, summarise
+from core.library.manifest import Manifest, RunSource, summarise
 from core.library.store import Library
 from core.metrics.records import Audit
 from core.metrics.suite import audit
@@ -49,7 +49,7 @@ def keep_result(
     return library.keep(
         name,
         result.splits,
-        source=Source(file_name, result.digest, result.recipe.to_json()),
+        source=RunSource(file_name, result.digest, result.recipe.to_json()),
         summary=summary,
         notices=result.notices,
         tags=tags,
@@ -75,5 +75,5 @@ def keep_bin_history(library: Library, name: str, file_name: str, found: History
     Manifest
         The kept run, of kind ``history``.
     """
-    source = Source(file_name, found.digest)
+    source = RunSource(file_name, found.digest)
     return library.keep_history(name, found.bins, source=source, notices=found.notices)

@@ -105,7 +105,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DamagedRun:
     """A folder that is no readable run.
 
     Parameters
@@ -165,10 +165,10 @@ class Index:
         text = _SELECT.format(column=SORTS[query.sort], direction=direction)
         return [_row_from(found) for (found,) in self._ask(text, values)]
 
-    def damaged(self) -> list[Damaged]:
+    def damaged(self) -> list[DamagedRun]:
         """Return the folders that are no readable runs."""
         text = "SELECT id, name, damage FROM runs WHERE damage <> '' ORDER BY id"
-        return [Damaged(*found) for found in self._ask(text, {})]
+        return [DamagedRun(*found) for found in self._ask(text, {})]
 
     def rebuild(self) -> int:
         """Throw the file away, read every folder again, return how many runs are listed."""

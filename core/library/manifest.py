@@ -37,7 +37,7 @@ SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 MAX_NAME, MAX_TAG, MAX_TAGS = 300, 60, 30
 
 
-class Range(TypedDict):
+class ValueRange(TypedDict):
     """A value and its interval; fractions."""
 
     value: float | None
@@ -57,7 +57,7 @@ class Summary(TypedDict):
     """The headline numbers of one split, as the list of runs shows them."""
 
     accuracy: float | None
-    ece: Range
+    ece: ValueRange
     floor_q95: float | None
     gap: SignedGap
     verdict: str
@@ -98,7 +98,7 @@ class SplitEntry:
 
 
 @dataclass(frozen=True)
-class Source:
+class RunSource:
     """Where a run came from: file name, digest of its bytes, and how it was read."""
 
     file: str
@@ -135,7 +135,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything about a run that is not an array; see `Source`, `SplitEntry`, `Summary`.
+    """Everything about a run that is not an array; see `RunSource`, `SplitEntry`, `Summary`.
 
     `created` is UTC in ISO 8601; `metrics` maps a split to its headline numbers. Runs of kind
     ``history`` are gamma histories without predictions: no splits, task and scores empty, no
@@ -154,7 +154,7 @@ class Manifest:
     n_classes: int
     class_names: tuple[str, ...]
     splits: Mapping[str, SplitEntry]
-    source: Source
+    source: RunSource
     notices: tuple[Notice, ...]
     tags: tuple[str, ...]
     metrics: Mapping[str, Summary]
@@ -194,7 +194,7 @@ def summarise(audit: Audit) -> Summary:
     direction = audit.main.direction
     return Summary(
         accuracy=accuracy.value if accuracy else None,
-        ece=Range(
+        ece=ValueRange(
             value=ece.value if ece else None,
             low=ece.low if ece else None,
             high=ece.high if ece else None,
@@ -357,9 +357,11 @@ def _history(data: JsonObject) -> HistoryEntry:
     )
 
 
-def _source(data: JsonObject) -> Source:
-    same_keys(Source, data, "source")
-    return Source(text_of(data, "file"), text_of(data, "digest"), optional_object(data, "recipe"))
+def _source(data: JsonObject) -> RunSource:
+    same_keys(RunSource, data, "source")
+    return RunSource(
+        text_of(data, "file"), text_of(data, "digest"), optional_object(data, "recipe")
+    )
 
 
 def _notice(data: object) -> Notice:
@@ -374,11 +376,11 @@ def _summary(split: str, splits: Mapping[str, SplitEntry], data: object) -> Summ
         raise bad(f"metrics name {split[:60]!r}, which is no split")
     same_keys(Summary, data, "metrics")
     ece, gap = object_of(data, "ece"), object_of(data, "gap")
-    same_keys(Range, ece, "ece")
+    same_keys(ValueRange, ece, "ece")
     same_keys(SignedGap, gap, "gap")
     return Summary(
         accuracy=number_of(data, "accuracy"),
-        ece=Range(
+        ece=ValueRange(
             value=number_of(ece, "value"), low=number_of(ece, "low"), high=number_of(ece, "high")
         ),
         floor_q95=number_of(data, "floor_q95"),

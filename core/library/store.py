@@ -15,7 +15,7 @@ from core.library.checks import check_tables
 from core.library.describe import describe
 from core.library.export import write_npz, write_parquet
 from core.library.history import Tables, read_bins, read_history
-from core.library.index import Damaged, Index, Query, RunRow
+from core.library.index import DamagedRun, Index, Query, RunRow
 from core.library.manifest import (
     BINS,
     HISTORY,
@@ -23,14 +23,14 @@ from core.library.manifest import (
     RUN_ID,
     VALIDATION,
     Manifest,
-    Source,
+    RunSource,
     Summary,
     checked_id,
     checked_name,
     checked_tags,
 )
 from core.library.strict_json import JsonObject
-from core.library.trash import Trashed
+from core.library.trash import TrashedRun
 from core.predictions import Predictions
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
@@ -80,7 +80,7 @@ class Library:
         """Return the runs that match, in order; see `Query` for the parameters."""
         return self._index.rows(Query(search, kind, tag, sort, descending, limit))
 
-    def damaged(self) -> list[Damaged]:
+    def damaged(self) -> list[DamagedRun]:
         """Return the folders that hold no readable run."""
         return [
             replace(run, own=RUN_ID.fullmatch(run.id) is not None and self._is_own(run.id))
@@ -143,7 +143,7 @@ class Library:
         name: str,
         splits: Mapping[str, Predictions],
         *,
-        source: Source,
+        source: RunSource,
         summary: Mapping[str, Summary],
         notices: Sequence[Notice] = (),
         tags: Sequence[str] = (),
@@ -156,7 +156,7 @@ class Library:
             What the user calls it; stored as given.
         splits : mapping of str to Predictions
             One or more, of one task, one kind of scores and the same classes.
-        source : Source
+        source : RunSource
             File name, digest of its bytes, and the recipe it was read with.
         summary : mapping of str to Summary
             Headline numbers of the splits that were audited.
@@ -179,7 +179,7 @@ class Library:
         name: str,
         splits: Mapping[str, Predictions],
         *,
-        source: Source,
+        source: RunSource,
         summary: Mapping[str, Summary],
         notices: Sequence[Notice] = (),
         tags: Sequence[str] = (),
@@ -229,7 +229,7 @@ class Library:
         name: str,
         splits: Mapping[str, Predictions],
         *,
-        source: Source,
+        source: RunSource,
         summary: Mapping[str, Summary],
         notices: Sequence[Notice] = (),
         config: JsonObject,
@@ -250,7 +250,7 @@ class Library:
         return self._write(manifest, splits, Tables())
 
     def keep_history(
-        self, name: str, bins: BinHistory, *, source: Source, notices: Sequence[Notice] = ()
+        self, name: str, bins: BinHistory, *, source: RunSource, notices: Sequence[Notice] = ()
     ) -> Manifest:
         """Put a gamma history from elsewhere into the library: a run without predictions.
 
@@ -297,7 +297,7 @@ class Library:
                 raise _unknown(run_id)
             found.rename(self._runs / run_id)
 
-    def trash(self) -> list[Trashed]:
+    def trash(self) -> list[TrashedRun]:
         """Return the deleted runs, the last deleted first."""
         return trash.listed(self._trash)
 

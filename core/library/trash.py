@@ -15,7 +15,7 @@ _TRASHED = re.compile(r"([a-z0-9-]+)@([0-9]{8}T[0-9]{6}Z)")
 
 
 @dataclass(frozen=True)
-class Trashed:
+class TrashedRun:
     """A deleted run that can still be restored; `deleted` is UTC in ISO 8601."""
 
     id: str
@@ -34,10 +34,10 @@ def newest(trash: Path, run_id: str) -> Path | None:
     return found[-1] if found else None
 
 
-def listed(trash: Path) -> list[Trashed]:
+def listed(trash: Path) -> list[TrashedRun]:
     """Return the deleted runs, the last deleted first."""
     return [
-        Trashed(run_id, files.name_of(path) or "(damaged)", when.isoformat())
+        TrashedRun(run_id, files.name_of(path) or "(damaged)", when.isoformat())
         for path, run_id, when in reversed(_entries(trash))
     ]
 

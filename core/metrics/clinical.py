@@ -4,7 +4,7 @@ All take p, the stated risk of each row (N,) float64 in [0, 1], and y, whether t
 (N,) bool. Definitions, with their traps and sources: docs/metrics.md.
 """
 
-from core.metrics.clinical_curve import Curve, flexible
+from core.metrics.clinical_curve import FlexibleCurve, flexible
 from core.metrics.clinical_decisions import (
     Bands,
     Classified,
@@ -21,7 +21,7 @@ from core.metrics.clinical_scores import HosmerLemeshow, hosmer_lemeshow, spiege
 __all__ = [
     "Bands",
     "Classified",
-    "Curve",
+    "FlexibleCurve",
     "Grouping",
     "HosmerLemeshow",
     "NetBenefit",

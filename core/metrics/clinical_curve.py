@@ -11,7 +11,7 @@ from core.defaults import LEVEL, SMOOTHER
 from core.metrics.grouped import effective_mean
 from core.metrics.intervals import quantile, wilson
 from core.metrics.loess import SMOOTHERS
-from core.metrics.lowess import Cells, Lowess
+from core.metrics.lowess import ClaimCells, Lowess
 from core.metrics.ranked import Ranked, interpolated, running_sum
 from core.metrics.records import Setting
 from core.predictions import INDEPENDENT, Extents, Outcomes
@@ -20,7 +20,7 @@ ERRORS: Final = ("ici", "e50", "e90", "emax")
 
 
 @dataclass(frozen=True)
-class Curve:
+class FlexibleCurve:
     """Share of events as a smooth function of the stated risk.
 
     Attributes
@@ -55,7 +55,7 @@ def flexible(
     smoother: str = SMOOTHER,
     *,
     extents: Extents = INDEPENDENT,
-) -> Curve:
+) -> FlexibleCurve:
     """Return the flexible calibration curve with its pointwise band.
 
     Parameters
@@ -80,7 +80,7 @@ def flexible(
     by the design effect of the share of events over all rows.
     """
     ranked = Ranked.of(Outcomes(p, y, *extents))
-    fitted = SMOOTHERS[smoother](Cells.of(ranked))
+    fitted = SMOOTHERS[smoother](ClaimCells.of(ranked))
     cells, observed = fitted.cells, fitted.shares
     effect = ranked.total / effective_mean(ranked, ranked.correct)
     squares = effect * fitted.weights**2 / cells.rows  # of each row's weight, within a cell
@@ -90,7 +90,7 @@ def flexible(
     centre = np.log(observed[inside]) - np.log1p(-observed[inside])
     half = quantile(level) * np.sqrt(squares @ variance)[inside] / variance[inside]
     low[inside], high[inside] = sigmoid(centre - half), sigmoid(centre + half)
-    return Curve(
+    return FlexibleCurve(
         cells.claim,
         observed,
         np.minimum(low, observed),
@@ -118,7 +118,7 @@ def curve_errors(
     ranked: Ranked, smoother: str = SMOOTHER
 ) -> tuple[dict[str, float], dict[str, Setting]]:
     """Return ICI, E50, E90 and Emax over the rows, and the smoother's settings."""
-    fitted = SMOOTHERS[smoother](Cells.of(ranked))
+    fitted = SMOOTHERS[smoother](ClaimCells.of(ranked))
     cells = fitted.cells
     shares = np.interp(ranked.confidence, cells.claim, fitted.shares)
     off = np.abs(shares - ranked.confidence)
@@ -155,12 +155,12 @@ def emax(ranked: Ranked) -> float:
     return curve_errors(ranked)[0]["emax"]
 
 
-def cell_errors(cells: Cells, rows: Int, shares: Float) -> dict[str, Float]:
+def cell_errors(cells: ClaimCells, rows: Int, shares: Float) -> dict[str, Float]:
     """Return the four errors of many resamples, from cells.
 
     Parameters
     ----------
-    cells : Cells
+    cells : ClaimCells
         C cells.
     rows : (R, C) or (C,) array
         Rows of each cell in each resample, each with the same total.

@@ -10,11 +10,11 @@ from core.metrics.binning import equal_mass_cuts, equal_width_cuts
 from core.metrics.clinical_curve import ERRORS, cell_errors, curve_errors
 from core.metrics.clinical_fit import recalibrated
 from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
-from core.metrics.estimates import Estimate, Prepared, floor_of
+from core.metrics.estimates import Estimate, PreparedTarget, floor_of
 from core.metrics.grouped import effective_rarer, groups_of, sum_variance, weights_of
 from core.metrics.intervals import basic, percentile, student
 from core.metrics.loess import SMOOTHERS
-from core.metrics.lowess import Cells
+from core.metrics.lowess import ClaimCells
 from core.metrics.records import Score, Setting
 
 CELLS = 50  # of equal width, and as many of equal count, in which the curve is resampled
@@ -25,13 +25,13 @@ FEWEST = 10  # rows of the rarer outcome for an interval of the Brier skill, by 
 
 
 def curve_estimates(
-    prepared: Prepared, *, level: float, smoother: str = SMOOTHER
+    prepared: PreparedTarget, *, level: float, smoother: str = SMOOTHER
 ) -> dict[str, Estimate]:
     """Return ICI, E50, E90 and Emax with intervals and noise floors.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : PreparedTarget
         A positive class or a label.
     level : float
         Of the intervals.
@@ -47,7 +47,7 @@ def curve_estimates(
     ranked, resamples = prepared.ranked, prepared.resamples
     values, settings = curve_errors(ranked, smoother)
     cuts = np.union1d(equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS))
-    cells = Cells.between(ranked, cuts)
+    cells = ClaimCells.between(ranked, cuts)
     fitted, drawn = SMOOTHERS[smoother](cells), resamples.bootstrap(cuts)
 
     def errors(rows: Int, events: Int) -> dict[str, Float]:
@@ -68,7 +68,7 @@ def curve_estimates(
     return found
 
 
-def clinical_scores(prepared: Prepared, *, level: float) -> dict[str, Score]:
+def clinical_scores(prepared: PreparedTarget, *, level: float) -> dict[str, Score]:
     """Return both intercepts, the slope, Spiegelhalter's z and the Brier skill of one target."""
     ranked = prepared.ranked
     fit = recalibrated(ranked, level)
@@ -83,7 +83,7 @@ def clinical_scores(prepared: Prepared, *, level: float) -> dict[str, Score]:
     }
 
 
-def _test(prepared: Prepared, level: float) -> Score:
+def _test(prepared: PreparedTarget, level: float) -> Score:
     """Return Spiegelhalter's z with its p-value; a test statistic has no interval."""
     ranked = prepared.ranked
     z = spiegelhalter_z(ranked)
@@ -96,7 +96,7 @@ def _test(prepared: Prepared, level: float) -> Score:
     return Score("spiegelhalter_z", z, None, None, level, ranked.n, settings, reason)
 
 
-def _skill(prepared: Prepared, level: float) -> Score:
+def _skill(prepared: PreparedTarget, level: float) -> Score:
     """Return the Brier skill with its interval by the delta method.
 
     The rarer outcome decides the spread, so the quantile is Student's with as many degrees of

@@ -16,7 +16,7 @@ from core.metrics import estimates
 from core.metrics.binning import equal_width_cuts
 from core.metrics.clinical_fit import Recalibration, recalibration
 from core.metrics.design_effect import of_rows
-from core.metrics.estimates import Prepared
+from core.metrics.estimates import PreparedTarget
 from core.metrics.group_resamples import resamples_of
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor, Score
@@ -176,7 +176,7 @@ def subgroups(
         fit = recalibration(p[rows], y[rows], level, extents=own)
         ranked = Ranked.of(Outcomes(p[rows], y[rows], *own))
         resamples = resamples_of(ranked, n_resamples, SEED)
-        prepared = Prepared(name, 1, "subgroup", resamples, n_resamples, SEED)
+        prepared = PreparedTarget(name, 1, "subgroup", resamples, n_resamples, SEED)
         ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
         test = prepared.null.test(equal_width_cuts(prepared.ranked, N_BINS))
         few = too_few(fit.rarer)

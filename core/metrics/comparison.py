@@ -8,7 +8,7 @@ import numpy as np
 from core.arrays import Float, digest
 from core.configs import AuditConfig
 from core.defaults import LEVEL
-from core.metrics.paired import PAIRED, Difference, Draws, difference, draws
+from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
 from core.metrics.records import Audit
 from core.metrics.suite import audit
 from core.predictions import Extents, Predictions, Task
@@ -22,7 +22,7 @@ MOST_RUNS = 12  # whose badges, rows and diagrams can still be told apart
 
 
 @dataclass(frozen=True)
-class Rows:
+class ComparedRows:
     """What a run's numbers speak of: its rows, their labels, and the claim that is audited.
 
     `ids` is the digest of the row ids, empty where the file has none; `names` are the classes;
@@ -37,7 +37,7 @@ class Rows:
     extents: str = ""
 
     @classmethod
-    def of(cls, predictions: Predictions) -> "Rows":
+    def of(cls, predictions: Predictions) -> "ComparedRows":
         """Return the digests of a split's labels and row ids."""
         ids = predictions.row_ids
         return cls(
@@ -59,9 +59,9 @@ def _columns(extents: Extents) -> list[Float | str]:
 class Compared:
     """One run, ready to be compared with any other: rows, single audit and paired draws."""
 
-    rows: Rows
+    rows: ComparedRows
     audit: Audit
-    draws: Mapping[str, Draws]
+    draws: Mapping[str, MetricDraws]
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
     metrics = tuple(dict.fromkeys((*PAIRED, *more)))
     own = audit(predictions, AuditConfig(metrics=metrics))
     paired = draws(predictions, own.main.noise_floor, metrics)
-    return Compared(Rows.of(predictions), own, paired)
+    return Compared(ComparedRows.of(predictions), own, paired)
 
 
 def compare(
@@ -129,7 +129,7 @@ def compare(
     return Comparison(reason, reference, each, tuple(differences))
 
 
-def why_not(rows: Sequence[Rows], names: Sequence[str]) -> str:
+def why_not(rows: Sequence[ComparedRows], names: Sequence[str]) -> str:
     """Return why runs cannot be ranked against each other; empty where they can.
 
     Row ids are compared among the runs whose files have them.
@@ -146,7 +146,7 @@ def why_not(rows: Sequence[Rows], names: Sequence[str]) -> str:
     return ""
 
 
-def _apart(one: Rows, other: Rows, first: str, second: str) -> str:
+def _apart(one: ComparedRows, other: ComparedRows, first: str, second: str) -> str:
     if one.claim != other.claim:
         return f"{first} is judged by {one.claim}, {second} by {other.claim}."
     if one.n != other.n:

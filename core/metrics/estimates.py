@@ -12,7 +12,7 @@ from core.configs import BinRule
 from core.metrics import METRICS, binning, top_label
 from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
 from core.metrics.grouped import (
-    Cells,
+    GroupCells,
     effective_mean,
     effective_rows,
     mean_draws,
@@ -56,7 +56,7 @@ STREAM_NLL, STREAM_BRIER, STREAM_AURC, STREAM_CLASSWISE = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedTarget:
     """One target, sorted and resampled once; every diagram of it is read from here.
 
     Attributes
@@ -139,7 +139,7 @@ ECE_OF: dict[BinRule, str] = {BinRule.EQUAL_WIDTH: "ece", BinRule.EQUAL_MASS: "e
 Estimate = tuple[Score, Floor]
 
 
-def binned(prepared: Prepared, metric: str, *, n_bins: int, level: float) -> Estimate:
+def binned(prepared: PreparedTarget, metric: str, *, n_bins: int, level: float) -> Estimate:
     """Return a binned error with its interval and noise floor."""
     how = BINNED[metric]
     value = METRICS[metric].function(prepared.ranked, n_bins=n_bins)
@@ -167,7 +167,7 @@ def _too_small(ranked: Ranked, cuts: Int) -> str:
     return f"a bin of {rows} can decide it: under {FEWEST} of an outcome are expected in it"
 
 
-def sweep(prepared: Prepared, *, level: float) -> Estimate:
+def sweep(prepared: PreparedTarget, *, level: float) -> Estimate:
     """Return the ECE sweep; interval and floor hold the number of bins it found."""
     cuts = top_label.sweep_cuts(prepared.ranked)
     value = top_label.ece_sweep(prepared.ranked)
@@ -175,14 +175,14 @@ def sweep(prepared: Prepared, *, level: float) -> Estimate:
     return _from_cuts(prepared, "ece_sweep", (value, cuts, top_label.weighted_gap, settings), level)
 
 
-def ks(prepared: Prepared, *, level: float) -> Estimate:
+def ks(prepared: PreparedTarget, *, level: float) -> Estimate:
     """Return the Kolmogorov-Smirnov error with interval and floor."""
     value, cuts = top_label.ks(prepared.ranked), prepared.resamples.cuts
     return _from_cuts(prepared, "ks", (value, cuts, top_label.largest_sum, {}), level)
 
 
 def error_of(
-    prepared: Prepared, metric: str, *, n_bins: int, level: float, smece: str = "exact"
+    prepared: PreparedTarget, metric: str, *, n_bins: int, level: float, smece: str = "exact"
 ) -> Estimate:
     """Return any calibration error of one target, with all its resamples."""
     if metric in BINNED:
@@ -194,7 +194,7 @@ def error_of(
 
 
 def _from_cuts(
-    prepared: Prepared,
+    prepared: PreparedTarget,
     metric: str,
     found: tuple[float, Int, top_label.Statistic, dict[str, Setting]],
     level: float,
@@ -210,7 +210,7 @@ def _from_cuts(
 
 
 def _error_score(
-    prepared: Prepared,
+    prepared: PreparedTarget,
     metric: str,
     found: tuple[float, Float, float, Mapping[str, Setting]],
     floor: Floor,
@@ -231,7 +231,7 @@ def floor_of(draws: Float) -> Floor:
     return Floor(float(draws.mean()), float(np.quantile(draws, 0.95)))
 
 
-def smooth(prepared: Prepared, *, method: str, level: float, n_resamples: int) -> Estimate:
+def smooth(prepared: PreparedTarget, *, method: str, level: float, n_resamples: int) -> Estimate:
     """Return smECE; interval and floor from the exact kernel, bandwidth searched every time."""
     resamples, n = prepared.resamples, prepared.ranked.total
     cuts = resamples.cuts
@@ -246,7 +246,7 @@ def smooth(prepared: Prepared, *, method: str, level: float, n_resamples: int) -
 
 
 def classwise(
-    prepared: Prepared, predictions: Predictions, *, n_bins: int, level: float
+    prepared: PreparedTarget, predictions: Predictions, *, n_bins: int, level: float
 ) -> Estimate:
     """Return the classwise ECE; a row is resampled, and its class redrawn, for all classes at once.
 
@@ -349,7 +349,7 @@ def _drawn(
     """Return rows and hits of each cell in resamples of rows, or of groups, (R, C) each."""
     if ranked.independent:
         return draw(ranked, cuts, n_resamples, rng)
-    cells = Cells.of(ranked, cuts)
+    cells = GroupCells.of(ranked, cuts)
     count, _, hits = cells.bootstrap(cells.rounds(n_resamples), rng)
     return count, hits
 
@@ -405,14 +405,14 @@ def _area_interval(ranked: Ranked, value: float, level: float) -> tuple[float, f
     return min(low, ends[0]), max(high, ends[1])
 
 
-def direction(prepared: Prepared, level: float) -> Gap:
+def direction(prepared: PreparedTarget, level: float) -> Gap:
     """Return the signed gap with its interval."""
     low, high = prepared.resamples.gap_interval(level)
     value = prepared.ranked.gap
     return Gap(value, min(low, value), max(high, value))
 
 
-def bin_table(prepared: Prepared, n_bins: int, rule: BinRule, level: float) -> BinTable:
+def bin_table(prepared: PreparedTarget, n_bins: int, rule: BinRule, level: float) -> BinTable:
     """Return the bins of the diagram with Wilson intervals and consistency bands."""
     ranked = prepared.ranked
     cuts = binning.CUTS[rule](ranked, n_bins)

@@ -8,7 +8,7 @@ import numpy as np
 from core.arrays import Float, Int
 from core.defaults import N_BINS, N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import BinSums, equal_mass_cuts, sums
-from core.metrics.grouped import Cells
+from core.metrics.grouped import GroupCells
 from core.metrics.intervals import Resamples, all_cuts, running
 from core.metrics.ranked import Ranked
 from core.metrics.weight_model import shares_by_weight
@@ -42,7 +42,7 @@ class GroupResamples(Resamples):
         """Draw the resamples of a target; of many rows, fewer than were asked for."""
         cuts = all_cuts(ranked, n_bins)
         rng = np.random.default_rng(seed)
-        cells = Cells.of(ranked, cuts)
+        cells = GroupCells.of(ranked, cuts)
         rounds = cells.rounds(n_resamples)
         count, confidence, hits = (
             running(part, np.float64) for part in cells.bootstrap(rounds, rng)
@@ -68,7 +68,7 @@ class GroupResamples(Resamples):
         coarse = at
         if len(at) - 1 > N_BINS_MAX:
             coarse = self.columns(equal_mass_cuts(self.ranked, N_BINS))
-        bins = Cells.of(self.ranked, self.cuts[coarse])
+        bins = GroupCells.of(self.ranked, self.cuts[coarse])
         own = sums(self.ranked, self.cuts[coarse])
         worth, together = _worth(bins), np.bincount(bins.group, bins.rows)
         enough = worth >= CENTRED
@@ -84,7 +84,7 @@ class GroupResamples(Resamples):
         return np.diff(running(scale[column] * fine, np.float64)[:, at])
 
 
-def centring_left(bins: Cells) -> Float:
+def centring_left(bins: GroupCells) -> Float:
     """Return the share of the variance of each cell's gap that centring leaves, (C,).
 
     With weights w of the groups 1 - 2 sum w^3 / (sum w sum w^2) + sum w^2 / (sum w)^2, which is
@@ -95,7 +95,7 @@ def centring_left(bins: Cells) -> Float:
     return np.asarray(np.maximum(1.0 - 2.0 * ruled + second / np.maximum(first**2, LEAST), HALF))
 
 
-def _worth(bins: Cells) -> Float:
+def _worth(bins: GroupCells) -> Float:
     """Return how many groups of equal weight those of each cell are worth, (C,)."""
     rows = np.bincount(bins.cell, bins.rows, bins.n_cells)
     squares = np.bincount(bins.cell, bins.rows**2, bins.n_cells)
@@ -133,7 +133,7 @@ def _weighted(ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int) -> Re
     """
     cuts = all_cuts(ranked, n_bins)
     rng = np.random.default_rng(seed)
-    cells = Cells.of(ranked, cuts)
+    cells = GroupCells.of(ranked, cuts)
     rounds = cells.rounds(n_resamples)
     parts = (*cells.bootstrap(rounds, rng), cells.redrawn(shares_by_weight(ranked), rounds, rng))
     count, confidence, hits, chance = (running(part, np.float64) for part in parts)

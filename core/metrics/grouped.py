@@ -94,7 +94,7 @@ def effective_rarer(ranked: Ranked) -> float:
 
 
 @dataclass(frozen=True)
-class Cells:
+class GroupCells:
     """Sums of every group in every cell of neighbouring confidence, ready to be resampled.
 
     Attributes

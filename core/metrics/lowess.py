@@ -22,7 +22,7 @@ LEAST_SPREAD: Final = 1e-12  # of claims in a local fit; less is as good as none
 
 
 @dataclass(frozen=True)
-class Cells:
+class ClaimCells:
     """Rows with one claim, or with neighbouring ones.
 
     Attributes
@@ -64,11 +64,11 @@ class Lowess:
 
     Attributes
     ----------
-    cells : Cells
+    cells : ClaimCells
         The rows.
     """
 
-    cells: Cells
+    cells: ClaimCells
     name: ClassVar[str] = "lowess"
     fraction: ClassVar[float] = FRAC
     degree: ClassVar[int] = 1

@@ -16,7 +16,7 @@ from core.metrics.grouped import units
 from core.metrics.intervals import percentile, quantile, student
 from core.metrics.notices import nll_reason
 from core.metrics.records import Floor, Setting
-from core.metrics.resampled import BINNED, GAP, Part, resampled_counts
+from core.metrics.resampled import BINNED, GAP, ResampledRows, resampled_counts
 from core.metrics.suite import UNAVAILABLE, label_predictions
 from core.predictions import Predictions, Task
 
@@ -31,7 +31,7 @@ NORMAL = ", normal tails"
 
 
 @dataclass(frozen=True)
-class Draws:
+class MetricDraws:
     """One metric of one run: its value, and what it is on each resample.
 
     Attributes
@@ -101,7 +101,7 @@ def draws(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
-) -> dict[str, Draws]:
+) -> dict[str, MetricDraws]:
     """Return the metrics of a run on the resamples that every run of as many rows shares.
 
     Parameters
@@ -127,7 +127,7 @@ def draws(
     Resamples are held in blocks of 32 MiB.
     """
     chosen = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
-    parts = [Part(one) for one in _single(predictions)]
+    parts = [ResampledRows(one) for one in _single(predictions)]
     n = predictions.n
     reasons = _undefined(parts) if "nll" in chosen else {}
     drawn = [metric for metric in chosen if metric not in reasons]
@@ -148,23 +148,23 @@ def draws(
         value = float(np.mean([part.value(metric) for part in parts]))
         centre, found = float(centres[metric][0]), np.concatenate(blocks[metric])
         floor = floors[metric].q95 if metric in BIASED else 0.0
-        out[metric] = Draws(
+        out[metric] = MetricDraws(
             metric, value, centre, found, gap, floor, n, seed, "", drawable, grouped
         )
     return {metric: out[metric] for metric in chosen}
 
 
-def _undrawn(metric: str, n: int, seed: int, reason: str) -> Draws:
+def _undrawn(metric: str, n: int, seed: int, reason: str) -> MetricDraws:
     none = np.empty(0)
-    return Draws(metric, None, float("nan"), none, none, 0.0, n, seed, reason)
+    return MetricDraws(metric, None, float("nan"), none, none, 0.0, n, seed, reason)
 
 
-def difference(run: Draws, reference: Draws, level: float) -> Difference:
+def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Difference:
     """Return a run's metric minus the reference's, with its paired interval.
 
     Parameters
     ----------
-    run, reference : Draws
+    run, reference : MetricDraws
         The same metric on the same number of rows, drawn with the same seed.
     level : float
         In (0, 1).
@@ -221,7 +221,7 @@ def _hull(value: float, differences: Float, level: float, wide: float) -> tuple[
 
 
 def _joined(
-    run: Draws, reference: Draws, pair: tuple[Float, Float], level: float
+    run: MetricDraws, reference: MetricDraws, pair: tuple[Float, Float], level: float
 ) -> tuple[float, float]:
     """Join the intervals of two errors by the correlation of their draws."""
     assert run.value is not None
@@ -238,7 +238,7 @@ def _joined(
     return value - max(0.0, low) ** 0.5, value + max(0.0, high) ** 0.5
 
 
-def _reach(run: Draws, level: float) -> tuple[float, float]:
+def _reach(run: MetricDraws, level: float) -> tuple[float, float]:
     """Return how far an error's own interval reaches below and above its value."""
     assert run.value is not None
     low, high = _quantiles(run.draws - run.centre, level)
@@ -247,7 +247,7 @@ def _reach(run: Draws, level: float) -> tuple[float, float]:
     return below, max(0.0, -low, *(abs(end) - run.value for end in ends))
 
 
-def _chance(run: Draws) -> bool:
+def _chance(run: MetricDraws) -> bool:
     """Whether the error is within its noise floor; equal but for rounding counts as within."""
     return run.value is not None and run.value <= run.floor * (1.0 + 1e-9)
 
@@ -271,13 +271,15 @@ def _single(predictions: Predictions) -> list[Predictions]:
     return [label_predictions(predictions, k) for k in range(predictions.n_classes)]
 
 
-def _undefined(parts: Sequence[Part]) -> dict[str, str]:
+def _undefined(parts: Sequence[ResampledRows]) -> dict[str, str]:
     """Return why the log-loss has no value, where it is infinite in any label."""
     rows = sum(int(np.isinf(part.nll_rows).sum()) for part in parts)
     return {"nll": nll_reason(rows)} if rows else {}
 
 
-def _mean(parts: Sequence[Part], metrics: Sequence[str], counts: Float) -> dict[str, Float]:
+def _mean(
+    parts: Sequence[ResampledRows], metrics: Sequence[str], counts: Float
+) -> dict[str, Float]:
     """Return the mean over the parts of each metric and of the gap on resamples, (r,) each."""
     each = [part.on(metrics, counts) for part in parts]
     return {

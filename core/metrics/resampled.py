@@ -51,7 +51,7 @@ def resampled_counts(
 
 
 @dataclass(frozen=True)
-class Part:
+class ResampledRows:
     """The rows of one file with one answer a row, ready to be resampled.
 
     Parameters
@@ -101,14 +101,14 @@ class Part:
         return Ranked.of(self.predictions.outcomes(None))
 
     @cached_property
-    def cells(self) -> "_Cells":
+    def cells(self) -> "_ResampledCells":
         """The rows of the claim that is audited, in cells of neighbouring confidence."""
-        return _Cells.of(self.predictions, USUAL)
+        return _ResampledCells.of(self.predictions, USUAL)
 
     @cached_property
-    def adaptive(self) -> "_Cells":
+    def adaptive(self) -> "_ResampledCells":
         """Cells of their own: cuts more would move what is read from the others."""
-        return _Cells.of(self.predictions, ADAPTIVE)
+        return _ResampledCells.of(self.predictions, ADAPTIVE)
 
     @cached_property
     def classes(self) -> ClassCells:
@@ -117,7 +117,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _ResampledCells:
     """Rows in cells of neighbouring confidence, which every bin is made of.
 
     `index` and `gap` are (N,): the cell of each row, and its confidence minus its outcome;
@@ -131,7 +131,7 @@ class _Cells:
     starts: Mapping[str, Int]
 
     @classmethod
-    def of(cls, predictions: Predictions, rules: Cuts) -> "_Cells":
+    def of(cls, predictions: Predictions, rules: Cuts) -> "_ResampledCells":
         outcomes = predictions.outcomes(predictions.default_target)
         ranked = Ranked.of(outcomes)
         bins = {metric: cuts(ranked, N_BINS) for metric, cuts in rules.items()}

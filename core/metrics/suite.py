@@ -18,7 +18,7 @@ from core.metrics.classwise import class_bins
 from core.metrics.clinical_curve import ERRORS
 from core.metrics.clinical_estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.design_effect import design_effect, of_rows
-from core.metrics.estimates import Estimate, Prepared
+from core.metrics.estimates import Estimate, PreparedTarget
 from core.metrics.exact import binomial_test
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
@@ -56,7 +56,7 @@ def prepare(
     n_resamples: int,
     seed: int,
     n_bins: int = N_BINS_MIN,
-) -> Prepared:
+) -> PreparedTarget:
     """Sort and resample one target once; worth caching by digest, target, resamples and seed.
 
     Parameters
@@ -73,7 +73,7 @@ def prepare(
 
     Returns
     -------
-    Prepared
+    PreparedTarget
         What `diagram` reads.
     """
     ranked = Ranked.of(predictions.outcomes(target))
@@ -82,7 +82,7 @@ def prepare(
     resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
     groups = predictions.groups
     summary = None if groups is None else summary_of(groups.name, ranked)
-    return Prepared(name, target, of, resamples, n_resamples, seed, summary)
+    return PreparedTarget(name, target, of, resamples, n_resamples, seed, summary)
 
 
 def _kind_of_target(predictions: Predictions, target: int | None) -> str:
@@ -94,13 +94,13 @@ def _kind_of_target(predictions: Predictions, target: int | None) -> str:
 
 
 def diagram(
-    prepared: Prepared, *, n_bins: int, rule: BinRule = BinRule.EQUAL_WIDTH, level: float
+    prepared: PreparedTarget, *, n_bins: int, rule: BinRule = BinRule.EQUAL_WIDTH, level: float
 ) -> TargetAudit:
     """Return what a reliability diagram shows, quickly enough for a slider.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : PreparedTarget
         From `prepare`.
     n_bins : int
         5 to 50, or the number `prepare` was given.
@@ -228,7 +228,7 @@ def _audit_target(
 
 
 def _errors(
-    predictions: Predictions, prepared: Prepared, config: AuditConfig, wanted: list[str]
+    predictions: Predictions, prepared: PreparedTarget, config: AuditConfig, wanted: list[str]
 ) -> dict[str, Estimate]:
     """Return the calibration errors that have a noise floor."""
     level = config.level

@@ -17,7 +17,7 @@ ROUNDING = 1e-9  # of running shares
 TWENTIETH = 20  # rows: of fewer, 95 % are all, and how far the next one lies is not known
 
 
-class Sides(NamedTuple):
+class ScoreCounts(NamedTuple):
     """Rows of each distinct score, best first, and how many independent rows they are worth."""
 
     positives: Counts
@@ -25,7 +25,7 @@ class Sides(NamedTuple):
     worth: tuple[float, float]
 
 
-def false_positives(of: Sides, share: float, level: float) -> Interval:
+def false_positives(of: ScoreCounts, share: float, level: float) -> Interval:
     """Return the interval of the negatives' share above the threshold that keeps a share.
 
     Wilson's reach at the threshold is added in squares to how far the share moves where the
@@ -40,7 +40,7 @@ def false_positives(of: Sides, share: float, level: float) -> Interval:
     return at[2] - below, 1.0 if of.worth[0] < TWENTIETH else at[2] + above
 
 
-def smallest_error(of: Sides, bias: float, level: float) -> Interval:
+def smallest_error(of: ScoreCounts, bias: float, level: float) -> Interval:
     """Return the interval of the smallest mean of missed share and false alarms.
 
     Wilson's reaches of both shares at the best threshold are added in squares (Newcombe 1998); the

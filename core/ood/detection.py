@@ -28,7 +28,7 @@ from core.metrics.intervals import (
     student,
 )
 from core.metrics.records import Score, Setting
-from core.ood.bounds import Sides, false_positives, smallest_error
+from core.ood.bounds import ScoreCounts, false_positives, smallest_error
 from core.predictions import INDEPENDENT, Extents
 
 if TYPE_CHECKING:
@@ -474,9 +474,9 @@ def numbers(
 def _own(key: str, found: Separation, bias: float, level: float) -> tuple[float, float]:
     """Return the interval of a number that has a width even where no row is out of order."""
     own, other = worth(found)
-    sides = Sides(found.inside, found.outside, (own, other))
+    sides = ScoreCounts(found.inside, found.outside, (own, other))
     if not key.endswith("_in"):
-        sides = Sides(found.outside[::-1], found.inside[::-1], (other, own))
+        sides = ScoreCounts(found.outside[::-1], found.inside[::-1], (other, own))
     if key == "detection_error":
         return smallest_error(sides, max(0.0, bias), level)
     if key.startswith("fpr95"):

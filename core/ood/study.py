@@ -10,7 +10,7 @@ from core.arrays import Float, Int, digest, row_chunks
 from core.defaults import LEVEL, N_RESAMPLES
 from core.errors import Notice, Refused, UsageError
 from core.metrics import METRICS
-from core.metrics.comparison import Rows, why_not
+from core.metrics.comparison import ComparedRows, why_not
 from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
@@ -38,7 +38,7 @@ MOSTLY = 0.9  # of the rows; others fall on the next digit
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoreSeparation:
     """How far one score tells one set from the in-distribution rows.
 
     Attributes
@@ -65,7 +65,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Shift:
+class ShiftEffect:
     """What a shift does to the answers and to the alarm; fractions.
 
     `confidence`, `ece` and `auroc` speak of the scores after the temperature. `weight` is the
@@ -81,7 +81,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Certain:
+class ConfidentRows:
     """The rows of a set that look most like in-distribution ones.
 
     Attributes
@@ -165,7 +165,7 @@ def check(
     return (*notices, *_of_names(inside, outside, name), *_of_classes(inside, outside, name))
 
 
-def extent_notices(judged: Judged, name: str) -> tuple[Notice, ...]:
+def extent_notices(judged: ScoreSeparation, name: str) -> tuple[Notice, ...]:
     """Return what rows of a pair that belong together, or stand for several, are worth."""
     both, notices = judged.separation, []
     sides = (both.n_in, "in-distribution rows"), (both.n_out, f"rows of {name}")
@@ -310,7 +310,7 @@ def judge(
     *,
     full: bool = True,
     n_resamples: int = N_RESAMPLES,
-) -> Judged:
+) -> ScoreSeparation:
     """Return how far a score tells a set from the in-distribution rows.
 
     Parameters
@@ -332,7 +332,7 @@ def judge(
         scores = numbers(separation, n_resamples=n_resamples)
     weights = weight_summary(inside.weights), weight_summary(outside.weights)
     groups = _group_summaries(separation, (inside.groups, outside.groups))
-    return Judged(score, temperature, separation, scores, groups, weights)
+    return ScoreSeparation(score, temperature, separation, scores, groups, weights)
 
 
 def _group_summaries(
@@ -364,11 +364,13 @@ def _separation(
     return Separation.of(own, other, (one.groups, two.groups), (one.weights, two.weights))
 
 
-def shift(inside: Predictions, shifted: Predictions, score: str, temperature: float = 1.0) -> Shift:
+def shift(
+    inside: Predictions, shifted: Predictions, score: str, temperature: float = 1.0
+) -> ShiftEffect:
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
     separation = _separation(inside, shifted, score, temperature)
     ranked = Ranked.of(heated(shifted, temperature).outcomes(None))
-    return Shift(
+    return ShiftEffect(
         n=shifted.n,
         accuracy=ranked.hits / ranked.total,
         confidence=float(ranked.sum_confidence[-1] / ranked.total),
@@ -380,7 +382,7 @@ def shift(inside: Predictions, shifted: Predictions, score: str, temperature: fl
 
 def most_certain(
     outside: Predictions, score: str, temperature: float = 1.0, *, most: int
-) -> Certain:
+) -> ConfidentRows:
     """Return the rows of a set that look most like in-distribution ones."""
     found = ood_scores(outside, score, temperature)
     rows = np.argsort(found, kind="stable")
@@ -394,14 +396,14 @@ def most_certain(
         stated = outside.scores[rows].astype(np.float64)
         shares = ((outside.scores >= 0.0) & (outside.scores <= 1.0)).all()
         sure = stated if shares else np.full(rows.size, np.nan)
-        return Certain(rows, found[rows], sure, tuple(answers))
+        return ConfidentRows(rows, found[rows], sure, tuple(answers))
     chosen = heated(outside.take(rows), temperature).probabilities()
     names = tuple(outside.class_names[k] for k in chosen.argmax(axis=1))
-    return Certain(rows, found[rows], chosen.max(axis=1), names)
+    return ConfidentRows(rows, found[rows], chosen.max(axis=1), names)
 
 
 @dataclass(frozen=True)
-class Pair:
+class OodPair:
     """One run's parts: in-distribution rows, a set, and the temperature they are judged at."""
 
     inside: Predictions
@@ -416,20 +418,20 @@ class Pair:
         )
 
 
-def why_unpaired(one: Pair, other: Pair, names: tuple[str, str]) -> str:
+def why_unpaired(one: OodPair, other: OodPair, names: tuple[str, str]) -> str:
     """Return why two runs cannot be compared row by row; "" where they can.
 
     The in-distribution rows must have the same labels. Rows of a set without labels are taken to
     be the same where their number is, unless the files name them differently.
     """
-    reason = why_not([Rows.of(one.inside), Rows.of(other.inside)], names)
+    reason = why_not([ComparedRows.of(one.inside), ComparedRows.of(other.inside)], names)
     if reason:
         return reason
     if one.outside.labelled and other.outside.labelled:
-        return why_not([Rows.of(one.outside), Rows.of(other.outside)], names)
+        return why_not([ComparedRows.of(one.outside), ComparedRows.of(other.outside)], names)
     if one.outside.n != other.outside.n:
         return f"the set has {one.outside.n:,} rows in one run and {other.outside.n:,} in the other"
-    if Rows.of(one.outside).extents != Rows.of(other.outside).extents:
+    if ComparedRows.of(one.outside).extents != ComparedRows.of(other.outside).extents:
         return (
             "the rows of the set differ in their groups or weights: read both with the same columns"
         )
@@ -437,7 +439,7 @@ def why_unpaired(one: Pair, other: Pair, names: tuple[str, str]) -> str:
     return "the files name the rows of the set differently" if len(set(ids)) > 1 else ""
 
 
-def difference(one: Pair, other: Pair, score: str, *, level: float = LEVEL) -> Score:
+def difference(one: OodPair, other: OodPair, score: str, *, level: float = LEVEL) -> Score:
     """Return the AUROC of one run minus that of another on the same rows, DeLong's interval.
 
     Raises

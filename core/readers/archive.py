@@ -8,7 +8,7 @@ import zlib
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 
 LOCAL_HEADER = 30  # bytes of a local file header without its name
 END_RECORD = 22  # bytes of the record that ends an archive, without its comment
@@ -25,7 +25,7 @@ class Archive:
 
     Parameters
     ----------
-    source : Source
+    source : FileBytes
         The archive.
     most : int
         Members it may have.
@@ -37,7 +37,7 @@ class Archive:
         encrypted or packed otherwise.
     """
 
-    def __init__(self, source: Source, most: int = defaults.MAX_MEMBERS) -> None:
+    def __init__(self, source: FileBytes, most: int = defaults.MAX_MEMBERS) -> None:
         try:
             source.file.seek(0)
             self._zip = zipfile.ZipFile(source.file)
@@ -86,7 +86,7 @@ def _damaged(what: str, where: str = "") -> Refused:
     return Refused("FORMAT_UNKNOWN", f"zip archive: {what}", "save or pack the file again", where)
 
 
-def _check_end(source: Source, comment: int) -> None:
+def _check_end(source: FileBytes, comment: int) -> None:
     """Refuse what follows the last record, which ends with its comment and the comment's length."""
     last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
     if not (last.startswith(b"PK\5\6") and last[20:22] == comment.to_bytes(2, "little")):

@@ -11,9 +11,9 @@ from core.readers.contents import Contents, Entry, id_text, is_text
 from core.readers.groups import chosen_roles
 from core.readers.names import stated_word
 from core.readers.options import ReadOptions
-from core.readers.parts import DEFAULT_SPLIT, Layout, Part, ambiguous, label_like, listed
-from core.readers.questions import Choice, Guess
-from core.readers.roles import MARGINS, Named, Role, correctness, name_entry, words_of
+from core.readers.parts import DEFAULT_SPLIT, FileLayout, SplitArrays, ambiguous, label_like, listed
+from core.readers.questions import Guess, ReadChoice
+from core.readers.roles import MARGINS, NamedEntry, Role, correctness, name_entry, words_of
 from core.readers.several import is_summary, logits_of_two, same_softmax
 from core.readers.stated import (
     check_agreement,
@@ -23,11 +23,11 @@ from core.readers.stated import (
     margin_question,
 )
 
-Found = dict[Role, list[Named]]
+Found = dict[Role, list[NamedEntry]]
 
 
 @dataclass(frozen=True)
-class _Guessed:
+class _LayoutGuesses:
     """What no name settled: sentences for a notice, and what the answers must bear out."""
 
     texts: list[str]
@@ -36,7 +36,7 @@ class _Guessed:
     def add(self, what: str, key: str, option: str) -> None:
         """Note that an array was taken for want of another."""
         self.texts.append(f"{what} from {key}")
-        choice = Choice(f"{what} in {key}", {option: key})
+        choice = ReadChoice(f"{what} in {key}", {option: key})
         self.guesses.append(Guess(f"no name says that {key} holds {what}", (choice,)))
 
 
@@ -48,7 +48,7 @@ NO_LABEL = {
 NO_LABELS = "give a second file with --labels, or name the key with --labels-key"
 
 
-def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: bool) -> Layout:
+def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: bool) -> FileLayout:
     """Return the parts of a set of named arrays.
 
     Raises
@@ -66,7 +66,7 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
     by_split: dict[str | None, Found] = {}
     for item in named:
         by_split.setdefault(item.split, {}).setdefault(item.role, []).append(item)
-    guessed = _Guessed([], [])
+    guessed = _LayoutGuesses([], [])
     scored = [s for s in by_split if _score_names(by_split[s])]
     if not scored:
         by_split, scored = {None: _guess_scores(contents, named, guessed, need_labels)}, [None]
@@ -76,26 +76,26 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
     spare = (Role.UNUSED, Role.ASIDE)
     unused = [name for name, role in roles.items() if role in spare and name not in ignored]
     parts = [replace(part, guesses=tuple(guessed.guesses)) for part in parts]
-    return Layout(_ordered(parts), roles, _notices(contents, unused, guessed.texts))
+    return FileLayout(_ordered(parts), roles, _notices(contents, unused, guessed.texts))
 
 
-def _chosen(item: Named, options: ReadOptions) -> Named:
+def _chosen(item: NamedEntry, options: ReadOptions) -> NamedEntry:
     if item.name == options.scores_key:
         role = item.role if item.role is Role.CONFIDENCE else Role.SCORES
-        return Named(item.name, role, item.kind, item.split)
+        return NamedEntry(item.name, role, item.kind, item.split)
     if item.name == options.correct_key:
-        return Named(item.name, Role.CORRECT, None, item.split)
+        return NamedEntry(item.name, Role.CORRECT, None, item.split)
     if item.name == options.labels_key:
-        return Named(item.name, Role.LABELS, None, item.split)
+        return NamedEntry(item.name, Role.LABELS, None, item.split)
     if item.name == options.id_column:
-        return Named(item.name, Role.IDS, None, item.split)
+        return NamedEntry(item.name, Role.IDS, None, item.split)
     dropped = (item.role is Role.SCORES and options.scores_key) or (
         item.role is Role.LABELS and options.labels_key
     )
-    return Named(item.name, Role.UNUSED, None, item.split) if dropped else item
+    return NamedEntry(item.name, Role.UNUSED, None, item.split) if dropped else item
 
 
-def _check_choice(named: list[Named], options: ReadOptions) -> None:
+def _check_choice(named: list[NamedEntry], options: ReadOptions) -> None:
     names = [item.name for item in named]
     choices = {
         "--scores-key": options.scores_key,
@@ -110,7 +110,7 @@ def _check_choice(named: list[Named], options: ReadOptions) -> None:
             )
 
 
-def _score_names(found: Found) -> list[Named]:
+def _score_names(found: Found) -> list[NamedEntry]:
     answered = Role.PREDICTED in found or Role.CORRECT in found
     if Role.CONFIDENCE in found and answered and Role.SCORES not in found:
         return found[Role.CONFIDENCE]
@@ -118,7 +118,7 @@ def _score_names(found: Found) -> list[Named]:
 
 
 def _guess_scores(
-    contents: Contents, named: list[Named], guessed: _Guessed, need_labels: bool
+    contents: Contents, named: list[NamedEntry], guessed: _LayoutGuesses, need_labels: bool
 ) -> Found:
     """No key names scores: one matrix of numbers beside one list of labels speaks for itself."""
     entries = contents.entries
@@ -138,7 +138,7 @@ def _guess_scores(
     found: Found = {}
     for item in named:
         found.setdefault(item.role, []).append(item)
-    found[Role.SCORES] = [Named(matrices[0], Role.SCORES)]
+    found[Role.SCORES] = [NamedEntry(matrices[0], Role.SCORES)]
     if contents.named:
         guessed.add("scores", matrices[0], "scores_key")
     return found
@@ -162,10 +162,10 @@ def _part(
     contents: Contents,
     by_split: dict[str | None, Found],
     split: str | None,
-    guessed: _Guessed,
+    guessed: _LayoutGuesses,
     options: ReadOptions,
     need_labels: bool,
-) -> Part:
+) -> SplitArrays:
     found, shared = by_split[split], by_split.get(None, {})
     chosen = _scores_of(contents, _score_names(found), guessed)
     scores = contents.entries[chosen.name]
@@ -178,7 +178,7 @@ def _part(
         labels = _labels_name(contents, by_split, split, chosen.name, guessed)
     classes = _first(contents, shared, Role.CLASS_NAMES)
     ids = _first(contents, found, Role.IDS)
-    part = Part(
+    part = SplitArrays(
         split or DEFAULT_SPLIT,
         scores,
         chosen.name,
@@ -209,7 +209,9 @@ def _truths(right: Entry | None, name: str) -> npt.NDArray[np.bool_]:
     return values
 
 
-def _answered(part: Part, answers: Entry | None, chosen: Named, options: ReadOptions) -> Part:
+def _answered(
+    part: SplitArrays, answers: Entry | None, chosen: NamedEntry, options: ReadOptions
+) -> SplitArrays:
     """Return the part as one of stated confidences where its scores are that."""
     top = chosen.role is Role.CONFIDENCE
     if not top and answers is not None and is_unit_list(part.scores):
@@ -221,7 +223,9 @@ def _answered(part: Part, answers: Entry | None, chosen: Named, options: ReadOpt
     return replace(part, kind=ScoreKind.CONFIDENCE, predicted=answers)
 
 
-def _scores_of(contents: Contents, candidates: list[Named], guessed: _Guessed) -> Named:
+def _scores_of(
+    contents: Contents, candidates: list[NamedEntry], guessed: _LayoutGuesses
+) -> NamedEntry:
     """Return the one array of scores, or the logits where probabilities beside them agree."""
     names = [c.name for c in candidates]
     if len(candidates) == 1:
@@ -258,7 +262,7 @@ def _labels_name(
     by_split: dict[str | None, Found],
     split: str | None,
     scores: str,
-    guessed: _Guessed,
+    guessed: _LayoutGuesses,
 ) -> str:
     own = by_split[split].get(Role.LABELS, [])
     scored = [s for s, found in by_split.items() if _score_names(found)]
@@ -287,7 +291,7 @@ def _labels_name(
     return _guess_labels(contents, by_split, scores, guessed)
 
 
-def _fitting(contents: Contents, labels: list[Named], scores: str) -> list[Named]:
+def _fitting(contents: Contents, labels: list[NamedEntry], scores: str) -> list[NamedEntry]:
     """Return the labels that are as many as the rows; of several that are equal, the first."""
     lengths = set(contents.entries[scores].shape[:2])
     entries = contents.entries
@@ -302,7 +306,7 @@ def _fitting(contents: Contents, labels: list[Named], scores: str) -> list[Named
 
 
 def _guess_labels(
-    contents: Contents, by_split: dict[str | None, Found], scores: str, guessed: _Guessed
+    contents: Contents, by_split: dict[str | None, Found], scores: str, guessed: _LayoutGuesses
 ) -> str:
     lengths = set(contents.entries[scores].shape[:2])
     taken = {
@@ -325,11 +329,11 @@ def _guess_labels(
     raise ambiguous(f"{what}; keys: {listed(list(contents.entries))}", NO_LABELS)
 
 
-def _ordered(parts: list[Part]) -> tuple[Part, ...]:
+def _ordered(parts: list[SplitArrays]) -> tuple[SplitArrays, ...]:
     return tuple(sorted(parts, key=lambda p: ORDER.index(p.split)))
 
 
-def _roles(named: list[Named], parts: list[Part]) -> dict[str, str]:
+def _roles(named: list[NamedEntry], parts: list[SplitArrays]) -> dict[str, str]:
     roles = {item.name: str(item.role) for item in named}
     used = {p.scores_name for p in parts} | {p.labels_name for p in parts}
     for name, role in roles.items():

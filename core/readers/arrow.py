@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source, text_array
+from core.readers.contents import Contents, Entry, FileBytes, text_array
 from core.readers.parts import counted
 from core.readers.roles import refuse_bin_history
 
@@ -87,7 +87,7 @@ def _matrix(column: pa.ChunkedArray, name: str) -> Entry:
     return np.asarray(values.to_numpy()).reshape(len(lengths), width)
 
 
-def read_parquet(source: Source, *, history: bool = False) -> Contents:
+def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
     """Return the columns of a Parquet file, judged by its footer before anything is read.
 
     `history` says that a table of bins by epoch is wanted, where a null is a number not known.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.errors import Notice, Refused
-from core.readers.columns import Columns, read_columns_file
-from core.readers.contents import Source
+from core.readers.columns import TextColumns, read_columns_file
+from core.readers.contents import FileBytes
 from core.readers.encoding import is_number
 from core.readers.parts import listed
 
@@ -66,7 +66,7 @@ def finding_name(text: str) -> str:
     return ALIASES.get(name, name)
 
 
-def read_boxes_file(source: Source) -> BoxList:
+def read_boxes_file(source: FileBytes) -> BoxList:
     """Return the boxes that a text table lists.
 
     Raises
@@ -75,7 +75,7 @@ def read_boxes_file(source: Source) -> BoxList:
         BOX_COLUMNS: a column is missing. BOX_RANGE: a box that is no number, not finite, empty or
         outside its film. TABLE_SIZE. Any other code of `core.readers.columns`.
     """
-    table = read_columns_file(Source.of_bytes(source.name, _without_tail(source.data)))
+    table = read_columns_file(FileBytes.of_bytes(source.name, _without_tail(source.data)))
     names = {_folded(name): name for name in table.columns}
     missing = [name for name in WANTED if name not in names]
     if missing:
@@ -103,7 +103,7 @@ def _folded(name: str) -> str:
     return NAMES.get(plain, plain)
 
 
-def _box(table: Columns, names: dict[str, str], row: int) -> Box:
+def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
     def cell(name: str) -> str:
         return table.columns[names[name]][row]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from core.errors import Refused
 from core.readers.boxes import read_boxes_file
 from core.readers.columns import read_columns_file
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.limits import drop_privileges, leave_network, limit_resources
@@ -106,10 +106,10 @@ def _read(job: dict[str, object], folder: Path) -> None:
     write_result(folder, read_source(source, labels, options, tables))
 
 
-def _source(name: str, handle: object) -> Source:
+def _source(name: str, handle: object) -> FileBytes:
     """Open a descriptor; a path where descriptors cannot be handed over (Windows)."""
     descriptor = handle if isinstance(handle, int) else os.open(str(handle), os.O_RDONLY)
-    return Source.of_file(name, os.fdopen(descriptor, "rb"))
+    return FileBytes.of_file(name, os.fdopen(descriptor, "rb"))
 
 
 if __name__ == "__main__":

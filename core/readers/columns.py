@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.errors import Notice, Refused
-from core.readers.contents import Source, is_text
+from core.readers.contents import FileBytes, is_text
 from core.readers.csv_file import read_csv
 from core.readers.parts import counted, listed
-from core.readers.sniff import Form, sniff
+from core.readers.sniff import FileFormat, sniff
 
 MAX_CELLS: Final = 5_000_000
 GIVE: Final = "give a CSV or TSV file with a header line: names of rows, and what is known of them"
 
 
 @dataclass(frozen=True)
-class Columns:
+class TextColumns:
     """A table of text.
 
     Attributes
@@ -40,7 +40,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedTable:
     """What a table says of each row of a run.
 
     Attributes
@@ -58,7 +58,7 @@ class Matched:
     said: str
 
 
-def read_columns_file(source: Source) -> Columns:
+def read_columns_file(source: FileBytes) -> TextColumns:
     """Return the columns of a text table as text.
 
     Raises
@@ -68,7 +68,7 @@ def read_columns_file(source: Source) -> Columns:
         5,000,000 cells. Any other code of `core.readers.csv_file`.
     """
     form = sniff(source)
-    if form is not Form.CSV:
+    if form is not FileFormat.CSV:
         raise Refused("FORMAT_UNKNOWN", f"{form}, where a text table was expected", GIVE)
     contents = read_csv(source, history=True, text=True)
     if not contents.headed:
@@ -82,12 +82,12 @@ def read_columns_file(source: Source) -> Columns:
         name: tuple(str(cell).strip() for cell in column.tolist())
         for name, column in contents.entries.items()
     }
-    return Columns(columns, contents.notices)
+    return TextColumns(columns, contents.notices)
 
 
 def match(
-    table: Columns, row_ids: Sequence[str], n_rows: int, *, in_order: bool = False
-) -> Matched:
+    table: TextColumns, row_ids: Sequence[str], n_rows: int, *, in_order: bool = False
+) -> MatchedTable:
     """Return what a table says of each row of a run.
 
     Names count as the same when they are equal; else without folders; else without folders and
@@ -95,7 +95,7 @@ def match(
 
     Parameters
     ----------
-    table : Columns
+    table : TextColumns
     row_ids : sequence of str
         Names of the run's rows; empty where they have none.
     n_rows : int
@@ -124,7 +124,7 @@ def match(
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _NameTrial:
     """One column, with names cut in one way."""
 
     name: str
@@ -133,16 +133,16 @@ class _Trial:
     found: int
 
 
-def _trials(table: Columns, row_ids: Sequence[str]) -> list[_Trial]:
+def _trials(table: TextColumns, row_ids: Sequence[str]) -> list[_NameTrial]:
     """Return all columns by the first way of cutting names in which some column has all rows."""
-    tried: list[_Trial] = []
+    tried: list[_NameTrial] = []
     for cut in CUTS:
         wanted = [cut(name) for name in row_ids]
         if len(set(wanted)) < len(set(row_ids)):
             continue  # cut that short, two rows would have one name
         for name, column in table.columns.items():
             known = [cut(cell) for cell in column]
-            tried.append(_Trial(name, wanted, known, len(set(wanted) & set(known))))
+            tried.append(_NameTrial(name, wanted, known, len(set(wanted) & set(known))))
         if max(trial.found for trial in tried) == len(set(wanted)):
             break
     return tried
@@ -160,7 +160,7 @@ def _stem(name: str) -> str:
 CUTS: Final[tuple[Callable[[str], str], ...]] = (str.strip, _base, _stem)
 
 
-def _by_name(table: Columns, trial: _Trial) -> Matched:
+def _by_name(table: TextColumns, trial: _NameTrial) -> MatchedTable:
     wanted = set(trial.wanted)
     counts = Counter(name for name in trial.known if name in wanted)
     twice = [name for name, count in counts.items() if count > 1]
@@ -177,12 +177,12 @@ def _by_name(table: Columns, trial: _Trial) -> Matched:
     said = f"all {len(rows):,} rows were found by column {trial.name}"
     extra = len(trial.known) - len(wanted)
     said += f"; {extra:,} more rows of the table were left out" if extra else ""
-    return Matched(columns, trial.name, said)
+    return MatchedTable(columns, trial.name, said)
 
 
-def _by_order(table: Columns, n_rows: int) -> Matched:
+def _by_order(table: TextColumns, n_rows: int) -> MatchedTable:
     if len(table.ids) != n_rows:
         what = f"{len(table.ids):,} rows in the table and {n_rows:,} in the run"
         remedy = "name the rows in both, or give one line for each row in the same order"
         raise Refused("LENGTH_MISMATCH", what, remedy)
-    return Matched(table.columns, None, f"all {n_rows:,} rows were taken in the table's order")
+    return MatchedTable(table.columns, None, f"all {n_rows:,} rows were taken in the table's order")

@@ -21,7 +21,7 @@ STACK_ROWS = 512
 
 
 @dataclass(frozen=True)
-class Source:
+class FileBytes:
     """The bytes of one file and the name it came with; `data` is read-only."""
 
     name: str
@@ -29,12 +29,12 @@ class Source:
     file: BinaryIO
 
     @classmethod
-    def of_bytes(cls, name: str, data: bytes) -> "Source":
+    def of_bytes(cls, name: str, data: bytes) -> "FileBytes":
         """Return a source over bytes in memory."""
         return cls(name, memoryview(data), io.BytesIO(data))
 
     @classmethod
-    def of_file(cls, name: str, file: BinaryIO) -> "Source":
+    def of_file(cls, name: str, file: BinaryIO) -> "FileBytes":
         """Return a source over an open file, mapped and not copied."""
         size = file.seek(0, io.SEEK_END)
         file.seek(0)

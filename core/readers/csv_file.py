@@ -12,7 +12,7 @@ import pyarrow.csv as pacsv
 from core import defaults
 from core.errors import Notice, Refused
 from core.readers.arrow import array_of_column
-from core.readers.contents import Contents, Entry, Source, is_text
+from core.readers.contents import Contents, Entry, FileBytes, is_text
 from core.readers.encoding import Dialect, decode, dialect_notices, is_number, sniff_dialect
 from core.readers.list_cells import with_matrices
 from core.readers.parts import counted
@@ -22,7 +22,7 @@ BLOCK = 16 * 2**20
 MAX_BLOCK = 2**31 - 1
 
 
-def read_csv(source: Source, *, history: bool = False, text: bool = False) -> Contents:
+def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) -> Contents:
     """Return the columns of a text table.
 
     `history` says that one of bins by epoch may come, `text` that every column stays text.

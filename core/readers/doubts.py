@@ -11,10 +11,10 @@ from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.metrics.top_label import ece
 from core.predictions import Outcomes, ScoreKind, Task
-from core.readers.judge import Ready, answers
-from core.readers.options import Answers, ReadOptions, Units, classes_text
+from core.readers.judge import JudgedSplit, answers
+from core.readers.options import AnswersPerRow, ReadOptions, Units, classes_text
 from core.readers.parts import listed
-from core.readers.questions import Choice, Question, undecided
+from core.readers.questions import Question, ReadChoice, undecided
 from core.readers.roles import words_of
 from core.readers.stated import ANOTHER, RIGHT, WRONG
 from core.readers.units import could_be_twice
@@ -34,7 +34,7 @@ SHOWN = 3  # labels named in the example of a row
 
 
 @dataclass(frozen=True)
-class Skill:
+class AnswerSkill:
     """How well answers agree with labels, and what blind answers would reach.
 
     Attributes
@@ -69,12 +69,12 @@ class Skill:
         """Whether answers are worse than blind ones."""
         return self.n >= ENOUGH and self.value < self.chance - 3.0 * self.error
 
-    def far_below(self, other: "Skill") -> bool:
+    def far_below(self, other: "AnswerSkill") -> bool:
         """Whether another reading of the same rows is better by more than noise explains."""
         return bool(other.value - self.value > max(FAR, 2.0 / sqrt(self.n)))
 
 
-def skill(ready: Ready) -> Skill | None:
+def skill(ready: JudgedSplit) -> AnswerSkill | None:
     """Return how well a part's answers agree with its labels; None where that says nothing."""
     if not ready.labelled or ready.task is Task.TOP_LABEL:
         return None
@@ -87,18 +87,18 @@ def skill(ready: Ready) -> Skill | None:
         return None
     values, errors = zip(*known, strict=True)
     error = float(np.sqrt(np.mean(np.square(errors)) / len(errors)))
-    return Skill(float(np.mean(values)), 0.5, error, len(ready.prepared.scores))
+    return AnswerSkill(float(np.mean(values)), 0.5, error, len(ready.prepared.scores))
 
 
-def _agreement(table: Int) -> Skill:
+def _agreement(table: Int) -> AnswerSkill:
     """Return the accuracy of a table of labels and answers beside that of shuffled rows."""
     n = table.sum()
     chance = float((table.sum(axis=1) * table.sum(axis=0)).sum()) / float(n) ** 2
     error = float(np.sqrt(chance * (1.0 - chance) / n))
-    return Skill(float(np.trace(table)) / float(n), chance, error, int(n))
+    return AnswerSkill(float(np.trace(table)) / float(n), chance, error, int(n))
 
 
-def _accuracy(ready: Ready) -> Skill:
+def _accuracy(ready: JudgedSplit) -> AnswerSkill:
     """Return the accuracy beside that of shuffled rows, without a table of all pairs of classes."""
     scores, k = ready.prepared.scores, len(ready.class_names)
     best = np.concatenate([scores[rows].argmax(axis=1) for rows in row_chunks(*scores.shape)])
@@ -106,10 +106,10 @@ def _accuracy(ready: Ready) -> Skill:
     shares = np.bincount(best, minlength=k) / n, np.bincount(ready.labels, minlength=k) / n
     chance = float((shares[0] * shares[1]).sum())
     right = float((best == ready.labels).mean())
-    return Skill(right, chance, sqrt(chance * (1.0 - chance) / n), n)
+    return AnswerSkill(right, chance, sqrt(chance * (1.0 - chance) / n), n)
 
 
-def _columns(ready: Ready) -> list[tuple[Float, Bool]]:
+def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
     """Return what ranks the rows, and the truth, for one class or for each label."""
     scores, labels = ready.prepared.scores, ready.labels
     if ready.task is Task.MULTILABEL:
@@ -132,7 +132,7 @@ def _auroc(scores: Float, truth: Bool) -> tuple[float, float] | None:
     return auroc(Ranked.of(Outcomes(ranks, truth))), float(error)
 
 
-def ask_one_hot(ready: Ready, options: ReadOptions) -> None:
+def ask_one_hot(ready: JudgedSplit, options: ReadOptions) -> None:
     """Ask whether logits beside rows of one 1 each are of one answer, or of one finding a row.
 
     Columns of labels in a table are findings as often as classes; an array is called one-hot
@@ -149,12 +149,12 @@ def ask_one_hot(ready: Ready, options: ReadOptions) -> None:
         return
     raise undecided(
         "each row of labels holds one 1: one class out of several, or findings that happen alone",
-        Choice("one class is true in each row (softmax)", {"answers": Answers.ONE}),
-        Choice("any number of findings may be true (sigmoid)", {"answers": Answers.MANY}),
+        ReadChoice("one class is true in each row (softmax)", {"answers": AnswersPerRow.ONE}),
+        ReadChoice("any number of findings may be true (sigmoid)", {"answers": AnswersPerRow.MANY}),
     )
 
 
-def mapping_question(ready: Ready) -> Question | None:
+def mapping_question(ready: JudgedSplit) -> Question | None:
     """Return the question which column means which label, where their order reads badly.
 
     Only where nothing but the order of columns pairs them with labels.
@@ -177,12 +177,14 @@ def mapping_question(ready: Ready) -> Question | None:
     first, second = labels.texts
     return undecided(
         f"scores of {second} are lower where rows are labelled {second}",
-        Choice(f"{first}, then {second}: mostly wrong", {"classes": classes_text((first, second))}),
-        Choice(f"{second}, then {first}", {"classes": classes_text((second, first))}),
+        ReadChoice(
+            f"{first}, then {second}: mostly wrong", {"classes": classes_text((first, second))}
+        ),
+        ReadChoice(f"{second}, then {first}", {"classes": classes_text((second, first))}),
     )
 
 
-def _permuted(ready: Ready) -> Question | None:
+def _permuted(ready: JudgedSplit) -> Question | None:
     texts = ready.prepared.labels.texts
     if len(ready.prepared.scores) < ENOUGH or len(texts) > MOST_CLASSES:
         return None
@@ -200,14 +202,14 @@ def _permuted(ready: Ready) -> Question | None:
     )
     return undecided(
         what,
-        Choice(f"columns stand for {listed(texts)}", {"classes": taken}),
-        Choice(f"columns stand for {listed(names)}", {"classes": better}),
+        ReadChoice(f"columns stand for {listed(texts)}", {"classes": taken}),
+        ReadChoice(f"columns stand for {listed(names)}", {"classes": better}),
     )
 
 
 def _shifted(
     answers: Int, labels: Int, texts: tuple[str, ...]
-) -> tuple[Skill, Skill, Int, Int] | None:
+) -> tuple[AnswerSkill, AnswerSkill, Int, Int] | None:
     """Return what `_rival` does where labels count from 1 and no row has the last class.
 
     One order alone is tried, so all rows may judge it.
@@ -221,7 +223,7 @@ def _shifted(
     return (own, other, columns, table) if own.far_below(other) and other.shown_at_all else None
 
 
-def _rival(answers: Int, labels: Int, k: int) -> tuple[Skill, Skill, Int, Int] | None:
+def _rival(answers: Int, labels: Int, k: int) -> tuple[AnswerSkill, AnswerSkill, Int, Int] | None:
     """Return the skill of answers as they are and in the order that suits them, if far better.
 
     Half of the rows choose that order and the others judge it, as the best of K! orders agrees
@@ -242,7 +244,7 @@ def _rival(answers: Int, labels: Int, k: int) -> tuple[Skill, Skill, Int, Int] |
     return _agreement(whole), _agreement(whole[:, columns]), columns, whole
 
 
-def _renumbered(ready: Ready) -> Question | None:
+def _renumbered(ready: JudgedSplit) -> Question | None:
     """Refuse answers and labels that number or name the same classes in different ways."""
     answers, labels = ready.prepared.predicted, ready.labels
     judged = {ANOTHER, WRONG} & set(ready.class_names)  # labels that say right or wrong only
@@ -297,7 +299,7 @@ def _names_for(table: Int, columns: Int, texts: tuple[str, ...]) -> tuple[str, .
     return tuple(names)
 
 
-def turned_question(ready: Ready) -> Question | None:
+def turned_question(ready: JudgedSplit) -> Question | None:
     """Return the refusal of scores that read far better turned, or with the other sign."""
     scores, labels = ready.prepared.scores, ready.labels
     if (
@@ -323,7 +325,7 @@ def turned_question(ready: Ready) -> Question | None:
     return None
 
 
-def crossed_question(ready: Ready) -> Question | None:
+def crossed_question(ready: JudgedSplit) -> Question | None:
     """Return the refusal of many labels whose columns agree far better in another order."""
     scores, labels = ready.prepared.scores, ready.labels
     unnamed = not ready.prepared.part.contents.table
@@ -361,7 +363,7 @@ def _rank(scores: Float, truth: Bool) -> float:
     return 0.5 if ranked is None else ranked[0]
 
 
-def twice_question(ready: Ready) -> Question | None:
+def twice_question(ready: JudgedSplit) -> Question | None:
     """Return the question whether softmax was taken twice, where no row is sure of anything."""
     prepared, verdict = ready.prepared, ready.verdict
     plain = verdict.kind is ScoreKind.PROBABILITIES and prepared.units is None
@@ -376,18 +378,18 @@ def twice_question(ready: Ready) -> Question | None:
     surest = f"{100 * float(stated.confidence.max()):.0f} %"
     return undecided(
         f"no row of {name} is surer than {surest}, as where softmax was taken twice",
-        Choice("softmax taken twice", {"units": Units.SOFTMAX_TWICE}),
-        Choice("probabilities as given", {"scores": ScoreKind.PROBABILITIES}),
+        ReadChoice("softmax taken twice", {"units": Units.SOFTMAX_TWICE}),
+        ReadChoice("probabilities as given", {"scores": ScoreKind.PROBABILITIES}),
     )
 
 
-def consequences(ready: Ready) -> tuple[float, float]:
+def consequences(ready: JudgedSplit) -> tuple[float, float]:
     """Return accuracy and ECE of a reading, both fractions; labels are pooled."""
     stated = answers(ready)
     return float(stated.correct.mean()), ece(Ranked.of(stated))
 
 
-def example(ready: Ready) -> str:
+def example(ready: JudgedSplit) -> str:
     """Return what the first row says, in words."""
     names, scores = [_called(name) for name in ready.class_names], ready.prepared.scores
     if ready.task is Task.TOP_LABEL:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from core.errors import Notice, Refused
 from core.readers import film_dicom
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.film import EXPECTED, MAX_PIXELS, SAVE_AGAIN, Film, check_sides, damaged
 from core.readers.film_chunks import JPEG, PNG
 from core.readers.film_picture import read_picture
@@ -29,7 +29,7 @@ def import_early() -> None:
     film_dicom.import_early()
 
 
-def read_film_file(source: Source) -> Film:
+def read_film_file(source: FileBytes) -> Film:
     """Return the film in a file.
 
     Raises
@@ -60,7 +60,7 @@ def read_film_file(source: Source) -> Film:
     return film
 
 
-def _read(source: Source, head: bytes) -> Film:
+def _read(source: FileBytes, head: bytes) -> Film:
     if head.startswith((PNG, JPEG)) and head[128:132] != DICOM:
         return read_picture(source.data)
     if is_dicom(head):
@@ -71,7 +71,7 @@ def _read(source: Source, head: bytes) -> Film:
     raise Refused("FORMAT_UNKNOWN", f"{name}: {EXPECTED}", SAVE_AGAIN)
 
 
-def _refuse_frames(source: Source) -> None:
+def _refuse_frames(source: FileBytes) -> None:
     """Refuse a GIF or TIFF of several frames as such; one of a single frame is not read either."""
     with Image.open(io.BytesIO(source.data), formats=("GIF", "TIFF")) as picture:
         if getattr(picture, "is_animated", False):

@@ -16,7 +16,7 @@ Row = dict[str, object]
 
 
 @dataclass
-class Flat:
+class FlatTree:
     """What a tree holds, by name.
 
     Attributes
@@ -40,7 +40,7 @@ class Flat:
     batches: Mapping[str, Entry] | None = None
 
 
-def flatten(tree: object) -> Flat:
+def flatten(tree: object) -> FlatTree:
     """Return the arrays of a tree whose lists of numbers are arrays already.
 
     Raises
@@ -49,10 +49,10 @@ def flatten(tree: object) -> Flat:
         PICKLE_SHAPE: a sequence that is neither a pair, parts nor batches.
     """
     if isinstance(tree, np.ndarray):
-        return Flat({"array": tree}, named=False)
+        return FlatTree({"array": tree}, named=False)
     if isinstance(tree, list | tuple):
         return _positional(tree)
-    flat = Flat()
+    flat = FlatTree()
     if isinstance(tree, dict):
         for key, value in tree.items():
             _put(key, value, flat)
@@ -92,7 +92,7 @@ def _arrays(value: object) -> list[Entry]:
     return arrays if len(arrays) == len(items) else []
 
 
-def _put(key: str, value: object, flat: Flat) -> None:
+def _put(key: str, value: object, flat: FlatTree) -> None:
     if isinstance(value, np.ndarray):
         flat.entries[key] = value
         return
@@ -105,7 +105,7 @@ def _put(key: str, value: object, flat: Flat) -> None:
         _put(f"{key}.{name}", child, flat)
 
 
-def _part(value: object, flat: Flat) -> Mapping[str, Entry] | None:
+def _part(value: object, flat: FlatTree) -> Mapping[str, Entry] | None:
     """Return one part without names of its own, a pair or a list of batches; else None."""
     arrays, pairs, rows = _arrays(value), _pairs(value), rows_of(value)
     if len(arrays) == 2:
@@ -128,11 +128,11 @@ def _pairs(value: object) -> list[Pair]:
     return [(a, b) for a, b in pairs] if len(pairs) == len(items) else []
 
 
-def _positional(items: list[object] | tuple[object, ...]) -> Flat:
+def _positional(items: list[object] | tuple[object, ...]) -> FlatTree:
     """Name positions: a pair is (scores, labels); a pair of pairs is (validation, test)."""
     arrays, pairs, rows = _arrays(items), _pairs(items), rows_of(items)
     if len(arrays) == 2:
-        return Flat(named_pair((arrays[0], arrays[1])), named=False)
+        return FlatTree(named_pair((arrays[0], arrays[1])), named=False)
     if len(items) == 3 and not rows and isinstance(items[2], dict):
         return _with_metrics(items)
     if pairs:
@@ -147,12 +147,12 @@ def _positional(items: list[object] | tuple[object, ...]) -> Flat:
     raise _no_pair()
 
 
-def _with_metrics(items: Sequence[object]) -> Flat:
+def _with_metrics(items: Sequence[object]) -> FlatTree:
     """Read scores, labels and a mapping of metrics, as a Trainer's output is unpacked."""
     arrays, metrics = _arrays(list(items[:2])), items[2]
     if len(arrays) != 2 or not isinstance(metrics, dict):
         raise _no_pair()
-    return Flat(named_pair((arrays[0], arrays[1])), aside=list(metrics), named=False)
+    return FlatTree(named_pair((arrays[0], arrays[1])), aside=list(metrics), named=False)
 
 
 def _no_pair() -> Refused:
@@ -160,7 +160,7 @@ def _no_pair() -> Refused:
     return Refused("PICKLE_SHAPE", what, REMEDY)
 
 
-def _of_pairs(pairs: list[Pair], *, several: bool) -> Flat:
+def _of_pairs(pairs: list[Pair], *, several: bool) -> FlatTree:
     """Read up to three pairs as parts, and more as batches; `several` says that both may be."""
     count = len(pairs)
     whole = join_pairs(pairs)
@@ -168,14 +168,14 @@ def _of_pairs(pairs: list[Pair], *, several: bool) -> Flat:
         if whole is None:
             what = f"{count} pairs of arrays that are no batches: their rows or columns differ"
             raise Refused("PICKLE_SHAPE", what, REMEDY, f"pair {_odd(pairs)}")
-        return Flat(named_pair(whole), joined=[count], named=False)
+        return FlatTree(named_pair(whole), joined=[count], named=False)
     entries = {
         f"{part}.{name}": array
         for part, pair in zip(PARTS[count], pairs, strict=True)
         for name, array in named_pair(pair).items()
     }
     both = several and count > 1 and whole and like_batches([len(a) for a, _ in pairs])
-    return Flat(entries, named=False, batches=named_pair(whole) if both and whole else None)
+    return FlatTree(entries, named=False, batches=named_pair(whole) if both and whole else None)
 
 
 def _odd(pairs: list[Pair]) -> int:
@@ -185,15 +185,15 @@ def _odd(pairs: list[Pair]) -> int:
     )
 
 
-def _of_mappings(rows: list[Row], *, several: bool) -> Flat:
+def _of_mappings(rows: list[Row], *, several: bool) -> FlatTree:
     """Read up to three mappings of arrays as parts, and more as batches, as with pairs."""
     batches = join_mappings(rows)
     if batches is None:
         raise Refused("PICKLE_SHAPE", "mappings that are no batches of one part", REMEDY)
     count, entries = len(rows), dict(batches.entries)
     if count == 1 or count not in PARTS:
-        return Flat(entries, list(batches.aside), joined=[count])
-    flat = Flat()
+        return FlatTree(entries, list(batches.aside), joined=[count])
+    flat = FlatTree()
     for part, row in zip(PARTS[count], rows, strict=True):
         for key, value in row.items():
             _put(f"{part}.{key}", value, flat)
@@ -202,9 +202,9 @@ def _of_mappings(rows: list[Row], *, several: bool) -> Flat:
     return flat
 
 
-def _of_arrays(arrays: list[Entry]) -> Flat:
+def _of_arrays(arrays: list[Entry]) -> FlatTree:
     """Name arrays by their positions; matrices of as many columns may be batches."""
-    flat = Flat({f"array {i}": array for i, array in enumerate(arrays)}, named=False)
+    flat = FlatTree({f"array {i}": array for i, array in enumerate(arrays)}, named=False)
     tall = all(array.ndim > 1 and not is_text(array) for array in arrays)
     if tall and like_batches([len(array) for array in arrays]):
         whole = joined(arrays)

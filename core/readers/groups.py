@@ -17,7 +17,7 @@ from core.predictions import Groups, Weights
 from core.readers.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.join import cut_alike, row_names
 from core.readers.options import ID_STEM, ReadOptions, split_names
-from core.readers.parts import Part, ambiguous, counted, listed
+from core.readers.parts import SplitArrays, ambiguous, counted, listed
 from core.readers.roles import GROUP_NAME, SETS, SPLITS, WEIGHT_NAME, Role, words_of
 
 GROUP, WEIGHT = "group", "weight"
@@ -28,7 +28,7 @@ STEM: Final = re.compile(r"(.+)[_-]\d+")
 
 
 @dataclass(frozen=True)
-class Beside:
+class Companions:
     """What comes with a file of scores.
 
     Attributes
@@ -48,7 +48,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _ColumnCells:
     """What a column says of each row."""
 
     name: str
@@ -116,8 +116,8 @@ def _split_in(name: str) -> str | None:
 
 
 def attach_groups(
-    part: Part, beside: Beside, options: ReadOptions
-) -> tuple[Part, tuple[Notice, ...]]:
+    part: SplitArrays, beside: Companions, options: ReadOptions
+) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return the part with its groups and weights, where they were chosen.
 
     Raises
@@ -148,7 +148,7 @@ def _refuse_single(groups: Groups, weights: Weights) -> None:
         raise Refused("GROUPS", what, "weigh rows of at least two groups, or choose no groups")
 
 
-def _groups(cells: _Cells, part: Part) -> Groups:
+def _groups(cells: _ColumnCells, part: SplitArrays) -> Groups:
     values = [str(value).strip() for value in id_text(cells.values).tolist()]
     missing = [row for row, value in enumerate(values) if value.casefold() in EMPTY]
     if missing:
@@ -157,7 +157,7 @@ def _groups(cells: _Cells, part: Part) -> Groups:
     return Groups.of(cells.name, values)
 
 
-def _numbers(cells: _Cells, part: Part) -> Float:
+def _numbers(cells: _ColumnCells, part: SplitArrays) -> Float:
     numbers = np.array([_number(value) for value in cells.values.tolist()], dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0.0)))
     if bad.size:
@@ -176,7 +176,9 @@ def _number(value: object) -> float:
         return float("nan")
 
 
-def _cells(option: str, part: Part, beside: Beside, options: ReadOptions) -> _Cells | None:
+def _cells(
+    option: str, part: SplitArrays, beside: Companions, options: ReadOptions
+) -> _ColumnCells | None:
     """Return what the chosen column says of each row; None where none was chosen."""
     table = beside.tables.get(option)
     key = getattr(options, option) if table else _key(part.contents, option, options)
@@ -188,10 +190,10 @@ def _cells(option: str, part: Part, beside: Beside, options: ReadOptions) -> _Ce
     if values is None:
         values = _of_labels(part, beside.labels, key)
     if values is None and option == GROUP and key == ID_STEM:
-        return _Cells(ID_STEM, _stems(part))
+        return _ColumnCells(ID_STEM, _stems(part))
     if values is None:
         raise _unknown(option, key, part, beside)
-    return _Cells(_shown(part.contents, option, key, options), _flat(option, key, values))
+    return _ColumnCells(_shown(part.contents, option, key, options), _flat(option, key, values))
 
 
 def _shown(contents: Contents, option: str, key: str, options: ReadOptions) -> str:
@@ -201,7 +203,7 @@ def _shown(contents: Contents, option: str, key: str, options: ReadOptions) -> s
     return str(contents.entries[EXPORTED[option][1]].reshape(-1)[0])
 
 
-def _own(part: Part, key: str) -> Entry | None:
+def _own(part: SplitArrays, key: str) -> Entry | None:
     contents = part.contents
     if not contents.table:
         fitting = [n for n in _named(contents, key) if _split_in(n) in (part.split, None)]
@@ -211,7 +213,7 @@ def _own(part: Part, key: str) -> Entry | None:
     return entry if entry is None or part.rows is None else entry[part.rows]
 
 
-def _of_labels(part: Part, labels: Contents | None, key: str) -> Entry | None:
+def _of_labels(part: SplitArrays, labels: Contents | None, key: str) -> Entry | None:
     if labels is None or key not in labels.entries:
         return None
     entry = labels.entries[key]
@@ -230,14 +232,14 @@ def _flat(option: str, key: str, values: Entry) -> Entry:
     return values.reshape(-1)
 
 
-def _unknown(option: str, key: str, part: Part, beside: Beside) -> Refused:
+def _unknown(option: str, key: str, part: SplitArrays, beside: Companions) -> Refused:
     labels = {} if beside.labels is None else beside.labels.entries
     names = [*part.contents.entries, *labels]
     what = f"--{option} names {key!r}, which is not there"
     return ambiguous(what, f"use one of {listed(list(dict.fromkeys(names)))}")
 
 
-def _stems(part: Part) -> Entry:
+def _stems(part: SplitArrays) -> Entry:
     """Return the names of the rows without their last number."""
     if part.ids is None:
         what = f"--group {ID_STEM} needs names of rows, and nothing names them"
@@ -256,7 +258,9 @@ def _stem(name: str) -> str:
     return match[1] if match else bare
 
 
-def _of_table(option: str, key: str, table: Contents, part: Part, options: ReadOptions) -> _Cells:
+def _of_table(
+    option: str, key: str, table: Contents, part: SplitArrays, options: ReadOptions
+) -> _ColumnCells:
     """Return a column of a table of its own, joined to the rows by their names."""
     where = f"table of {option}s"
     if not table.table:
@@ -269,14 +273,14 @@ def _of_table(option: str, key: str, table: Contents, part: Part, options: ReadO
     others = {name: entry for name, entry in table.entries.items() if name != key}
     own, ids = row_names(part, replace(table, entries=others), options)
     if options.in_order:
-        return _Cells(shown, _in_order(part, column))
+        return _ColumnCells(shown, _in_order(part, column))
     if own is None or ids is None:
         text = f"{shown} was matched by row order: nothing names the rows in both files"
-        return _Cells(shown, _in_order(part, column), (Notice("KEYS_GUESSED", text),))
-    return _Cells(shown, column[_partners(option, own, ids, column)])
+        return _ColumnCells(shown, _in_order(part, column), (Notice("KEYS_GUESSED", text),))
+    return _ColumnCells(shown, column[_partners(option, own, ids, column)])
 
 
-def _in_order(part: Part, column: Entry) -> Entry:
+def _in_order(part: SplitArrays, column: Entry) -> Entry:
     n = len(part.scores) if part.labels is None else len(part.labels)
     if len(column) == n:
         return column

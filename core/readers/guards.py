@@ -9,7 +9,7 @@ REMEDY = "save plain NumPy arrays, best with np.savez"
 OUTPUTS = ("predictions", "label_ids", "metrics")
 
 
-class Sealed:
+class SealedValue:
     """What a pickle may hold but not change.
 
     Without `__setstate__`, BUILD would set any slot, after every check was made.
@@ -22,7 +22,7 @@ class Sealed:
         raise Refused("PICKLE_SHAPE", "state given to an object that takes none", REMEDY)
 
 
-class Guard(Sealed):
+class Guard(SealedValue):
     """A function a pickle may call by name."""
 
     __slots__ = ("_call",)
@@ -35,12 +35,12 @@ class Guard(Sealed):
         return self._call(*args)
 
 
-class Inert:
+class InertObject:
     """Stands for an object whose content is of no interest; all it is given is forgotten."""
 
     __slots__ = ()
 
-    def __new__(cls, *_args: object) -> "Inert":
+    def __new__(cls, *_args: object) -> "InertObject":
         """Make the object."""
         return super().__new__(cls)
 

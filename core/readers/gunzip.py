@@ -5,14 +5,14 @@ import zlib
 from core import defaults
 from core.errors import Refused
 from core.readers.archive import RATIO_FLOOR
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 
 MAGIC = b"\x1f\x8b"
 GZIP = 31  # the window of zlib, and a header of gzip
 BLOCK = 2**20
 
 
-def unpacked(source: Source) -> Source:
+def unpacked(source: FileBytes) -> FileBytes:
     """Return what a gzip file holds; any other file as it is.
 
     Raises
@@ -30,7 +30,7 @@ def unpacked(source: Source) -> Source:
             rest = _member(rest, out, source.size)
     except zlib.error as error:
         raise _damaged() from error
-    return Source.of_bytes(source.name.removesuffix(".gz"), bytes(out))
+    return FileBytes.of_bytes(source.name.removesuffix(".gz"), bytes(out))
 
 
 def _member(packed: bytes, out: bytearray, size: int) -> bytes:

@@ -11,12 +11,12 @@ from core.errors import Notice, Refused
 from core.histories import COLUMNS, WHOLE, BinHistory
 from core.readers.arrow import read_parquet
 from core.readers.cells import MISSING
-from core.readers.contents import Contents, Entry, Source, is_text
+from core.readers.contents import Contents, Entry, FileBytes, is_text
 from core.readers.csv_file import read_csv
 from core.readers.encoding import is_number
 from core.readers.json_file import parsed
 from core.readers.parts import counted, listed
-from core.readers.sniff import Form, sniff
+from core.readers.sniff import FileFormat, sniff
 
 MAX_ROWS = 200_000  # 2,000 epochs of 100 bins
 MAX_BYTES = 64 * 2**20
@@ -36,7 +36,7 @@ class HistoryFile:
     digest: str = ""
 
 
-def read_history(source: Source) -> HistoryFile:
+def read_history(source: FileBytes) -> HistoryFile:
     """Return the history that a table of bins by epoch holds.
 
     Columns are `epoch`, `bin`, `lower`, `upper`, `count`, `confidence`, `accuracy` and `gamma` in
@@ -52,10 +52,10 @@ def read_history(source: Source) -> HistoryFile:
     if source.size > MAX_BYTES:
         raise _too_large(f"{source.size} bytes, at most {MAX_BYTES}")
     form = sniff(source)
-    if form is Form.JSON:
+    if form is FileFormat.JSON:
         columns, said = _from_json(source)
-    elif form in (Form.CSV, Form.PARQUET):
-        read = read_csv if form is Form.CSV else read_parquet
+    elif form in (FileFormat.CSV, FileFormat.PARQUET):
+        read = read_csv if form is FileFormat.CSV else read_parquet
         columns, said = _from_table(read(source, history=True))
     else:
         what = f"the content is {form}, a history of bins is CSV, JSON or Parquet"
@@ -75,7 +75,7 @@ def _from_table(contents: Contents) -> tuple[Columns, list[Notice]]:
     )
 
 
-def _from_json(source: Source) -> tuple[Columns, list[Notice]]:
+def _from_json(source: FileBytes) -> tuple[Columns, list[Notice]]:
     tree, notices = parsed(source)
     table: dict[str, list[object]] = {}
     if isinstance(tree, list) and all(isinstance(row, dict) for row in tree):

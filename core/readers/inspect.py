@@ -7,10 +7,10 @@ import numpy as np
 from core.errors import Refused
 from core.predictions import ScoreKind
 from core.readers.contents import Contents, Entry, is_text, stacked
-from core.readers.judge import Prepared, Ready, answers
-from core.readers.kinds import Verdict
+from core.readers.judge import JudgedSplit, SettledSplit, answers
+from core.readers.kinds import KindVerdict
 from core.readers.parts import counted
-from core.readers.result import Column, Inspection, Reading
+from core.readers.result import ArrayUse, Inspection, Reading
 from core.readers.roles import Role, name_entry
 from core.readers.survey import survey
 
@@ -27,8 +27,8 @@ KINDS = (ScoreKind.LOGITS, ScoreKind.PROBABILITIES, ScoreKind.SIGMOID)
 def inspect(
     contents: Contents,
     roles: dict[str, str] | None = None,
-    prepared: Prepared | None = None,
-    verdict: Verdict | None = None,
+    prepared: SettledSplit | None = None,
+    verdict: KindVerdict | None = None,
     layout: str = "",
 ) -> Inspection:
     """Return what is known of a file so far; the later arguments may still be missing."""
@@ -40,7 +40,7 @@ def inspect(
         kind=None if verdict is None else verdict.kind,
         reason="" if verdict is None else verdict.reason,
         columns=tuple(
-            Column(name, roles.get(name, str(Role.UNUSED)), entry.shape, _dtype(entry))
+            ArrayUse(name, roles.get(name, str(Role.UNUSED)), entry.shape, _dtype(entry))
             for name, entry in islice(contents.entries.items(), MAX_COLUMNS)
         ),
         header=header,
@@ -53,7 +53,7 @@ def inspect(
     )
 
 
-def describe(prepared: list[Prepared], verdict: Verdict) -> str:
+def describe(prepared: list[SettledSplit], verdict: KindVerdict) -> str:
     """Return one sentence on rows, columns, labels and parts."""
     first = prepared[-1]
     rows, columns = counted(len(first.scores), "row"), counted(first.shape.columns, "column")
@@ -181,19 +181,19 @@ def _could_label(entry: Entry) -> bool:
     return bool(np.all(head == np.floor(head)))
 
 
-def _readings(prepared: Prepared) -> tuple[Reading, ...]:
+def _readings(prepared: SettledSplit) -> tuple[Reading, ...]:
     kinds = (ScoreKind.CONFIDENCE,) if prepared.shape.top_label else KINDS
     return tuple(_reading(prepared, kind) for kind in kinds)
 
 
-def _reading(prepared: Prepared, kind: ScoreKind) -> Reading:
+def _reading(prepared: SettledSplit, kind: ScoreKind) -> Reading:
     try:
         verdict = prepared.decide(kind)
     except Refused as refusal:
         return Reading(kind, False, refusal.what)
     if verdict.kind is not kind:
         return Reading(kind, False, f"with these labels it is read as {verdict.kind}")
-    ready = Ready(prepared, verdict)
+    ready = JudgedSplit(prepared, verdict)
     stated = answers(ready)
     right = float(stated.correct.mean()) if ready.labelled else None
     return Reading(kind, True, "", right, float(stated.confidence.mean()))

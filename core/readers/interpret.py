@@ -10,9 +10,9 @@ from core.errors import Notice, Refused
 from core.predictions import ScoreKind, Task
 from core.readers.arrays_layout import lay_out_arrays
 from core.readers.cells import words_in
-from core.readers.contents import Contents, Entry, Source, is_text, is_whole
+from core.readers.contents import Contents, Entry, FileBytes, is_text, is_whole
 from core.readers.doubts import (
-    Skill,
+    AnswerSkill,
     ask_one_hot,
     consequences,
     crossed_question,
@@ -23,20 +23,20 @@ from core.readers.doubts import (
     twice_question,
 )
 from core.readers.encoding import is_number
-from core.readers.groups import Beside, attach_groups, without_chosen
+from core.readers.groups import Companions, attach_groups, without_chosen
 from core.readers.gunzip import unpacked
 from core.readers.inspect import HEAD, describe, inspect
 from core.readers.join import attach_labels
-from core.readers.judge import Prepared, Ready, prepare, renamed, united
-from core.readers.kinds import Verdict
-from core.readers.offers import Offer, offered, repeating, unfit, weighing, weight_columns
+from core.readers.judge import JudgedSplit, SettledSplit, prepare, renamed, united
+from core.readers.kinds import KindVerdict
+from core.readers.offers import GroupOffer, offered, repeating, unfit, weighing, weight_columns
 from core.readers.offers import offers as find_offers
-from core.readers.options import Pairs, ReadOptions
+from core.readers.options import PairMeaning, ReadOptions
 from core.readers.parse import read_contents
-from core.readers.parts import Layout, Part, listed
-from core.readers.questions import UNDECIDED, Choice, Guess, Question, undecided
+from core.readers.parts import FileLayout, SplitArrays, listed
+from core.readers.questions import UNDECIDED, Guess, Question, ReadChoice, undecided
 from core.readers.repeats import repeated
-from core.readers.result import Candidate, Inspection, NeedsChoice, choose_split
+from core.readers.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
 from core.readers.roles import Role, name_entry, says_correct, words_of
 from core.readers.table_layout import lay_out_table
 
@@ -44,32 +44,32 @@ RULED_OUT = {"PROB_RANGE", "PROB_SUM", "CLASSES", "LABEL_RANGE"}
 
 
 @dataclass(frozen=True)
-class Interpreted:
+class InterpretedFile:
     """Splits ready to become predictions, with what was assumed."""
 
-    splits: dict[str, Ready]
+    splits: dict[str, JudgedSplit]
     notices: tuple[Notice, ...]
     inspection: Inspection
     recipe: ReadOptions
 
 
 def read_source(
-    source: Source,
-    labels: Source | None,
+    source: FileBytes,
+    labels: FileBytes | None,
     options: ReadOptions,
-    tables: Mapping[str, Source] | None = None,
-) -> Interpreted:
+    tables: Mapping[str, FileBytes] | None = None,
+) -> InterpretedFile:
     """Read a file, with its label file and tables of groups and weights, in this process.
 
     Parameters
     ----------
-    source : Source
+    source : FileBytes
         The scores.
-    labels : Source or None
+    labels : FileBytes or None
         A file of labels.
     options : ReadOptions
         The user's choices.
-    tables : mapping of str to Source, optional
+    tables : mapping of str to FileBytes, optional
         By ``group`` and ``weight``: a table, of which the option of that name names a column.
 
     Raises
@@ -85,13 +85,13 @@ def read_source(
         raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
     lists = {key: _read_table(key, table) for key, table in (tables or {}).items()}
     if labels is None or others is None or not _turned(contents, others, options):
-        return interpret(contents, Beside(others, lists), options)
-    found = interpret(others, Beside(contents, lists), options)
+        return interpret(contents, Companions(others, lists), options)
+    found = interpret(others, Companions(contents, lists), options)
     text = f"{source.name} was taken for the labels, {labels.name} for the scores"
     return replace(found, notices=(Notice("KEYS_GUESSED", text), *found.notices))
 
 
-def _read_table(option: str, source: Source) -> Contents:
+def _read_table(option: str, source: FileBytes) -> Contents:
     """Return a table of groups or weights, which may be packed with gzip."""
     try:
         return read_contents(unpacked(source))
@@ -124,7 +124,7 @@ def _like_labels(name: str, entry: Entry) -> bool:
 
 
 @np.errstate(invalid="ignore")  # a cast warns of a signalling NaN, which is refused by its place
-def interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Interpreted:
+def interpret(contents: Contents, beside: Companions, options: ReadOptions) -> InterpretedFile:
     """Return the predictions that contents hold.
 
     Raises
@@ -145,7 +145,7 @@ def interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Inter
     return _asked(question, reading.inspection, (contents, beside), options)
 
 
-def _interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Interpreted:
+def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> InterpretedFile:
     """Read once, by names and values alone."""
     others, own = beside.labels, beside.options(options)
     try:
@@ -165,7 +165,7 @@ def _interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Inte
     )
     try:
         verdicts = [p.decide(options.scores) for p in prepared]
-        splits = {p.part.split: Ready(p, v) for p, v in zip(prepared, verdicts, strict=True)}
+        splits = {p.part.split: JudgedSplit(p, v) for p, v in zip(prepared, verdicts, strict=True)}
         _refuse_mixed(splits)
         ask_one_hot(splits[chosen.part.split], options)
     except Refused as refusal:
@@ -190,10 +190,10 @@ def _interpret(contents: Contents, beside: Beside, options: ReadOptions) -> Inte
     ]
     several = len(splits) > 1
     recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
-    return Interpreted(splits, tuple(dict.fromkeys(said)), seen, recipe)
+    return InterpretedFile(splits, tuple(dict.fromkeys(said)), seen, recipe)
 
 
-def _offers(ready: Ready, beside: Beside, layout: Layout) -> tuple[Offer, ...]:
+def _offers(ready: JudgedSplit, beside: Companions, layout: FileLayout) -> tuple[GroupOffer, ...]:
     n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
     return find_offers(ready.prepared.part, beside, layout.roles, n_classes)
 
@@ -204,13 +204,13 @@ def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
     if contents.batches is None and options.pairs is not None:
         what = "the file holds no list that could be batches as well as parts"
         raise Refused("AMBIGUOUS_KEYS", what, "drop --pairs")
-    if contents.batches is None or options.pairs is Pairs.PARTS or records:
+    if contents.batches is None or options.pairs is PairMeaning.PARTS or records:
         return contents
     if options.pairs is None:
         raise undecided(
             f"a list of {_list_of(contents)}: batches of one part, or {_as_it_stands(contents)}",
-            Choice("batches, joined one after the other", {"pairs": Pairs.BATCHES}),
-            Choice(_as_it_stands(contents), {"pairs": Pairs.PARTS}),
+            ReadChoice("batches, joined one after the other", {"pairs": PairMeaning.BATCHES}),
+            ReadChoice(_as_it_stands(contents), {"pairs": PairMeaning.PARTS}),
         )
     return replace(contents, entries=contents.batches, batches=None, table=False)
 
@@ -229,7 +229,7 @@ def _in_parts(contents: Contents) -> bool:
 
 
 def _doubt(
-    found: Interpreted, contents: Contents, beside: Beside, options: ReadOptions
+    found: InterpretedFile, contents: Contents, beside: Companions, options: ReadOptions
 ) -> Question | None:
     """Return what must be asked of a reading that its answers do not bear out."""
     ready = found.splits[choose_split(found.splits)]
@@ -261,7 +261,7 @@ def _doubt(
 def _with_guesses(question: Question, guesses: list[Guess]) -> Question:
     """Let every choice also settle what else was assumed, so that no further question follows."""
     assumed = {name: value for g in guesses for name, value in g.choices[0].changes.items()}
-    choices = [Choice(c.title, {**assumed, **c.changes}) for c in question.choices]
+    choices = [ReadChoice(c.title, {**assumed, **c.changes}) for c in question.choices]
     return undecided(question.what, *choices) if guesses and choices else question
 
 
@@ -276,8 +276,8 @@ def _settled(question: Question, options: ReadOptions) -> bool:
 
 
 def _skill_of(
-    choice: Choice, contents: Contents, beside: Beside, options: ReadOptions
-) -> Skill | None:
+    choice: ReadChoice, contents: Contents, beside: Companions, options: ReadOptions
+) -> AnswerSkill | None:
     try:
         reading = _interpret(contents, beside, choice.options(options))
     except Refused:
@@ -288,12 +288,12 @@ def _skill_of(
 def _asked(
     question: Question,
     seen: Inspection,
-    files: tuple[Contents, Beside],
+    files: tuple[Contents, Companions],
     options: ReadOptions,
-) -> Interpreted:
+) -> InterpretedFile:
     """Read in the one way that is possible, or refuse with what each way would mean."""
-    possible: list[Candidate] = []
-    last: Interpreted | None = None
+    possible: list[ReadingCandidate] = []
+    last: InterpretedFile | None = None
     ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
     for choice in question.choices:
         chosen = choice.options(options)
@@ -302,7 +302,7 @@ def _asked(
         except Refused as refusal:
             cause = refusal.__cause__
             if isinstance(cause, Question) and cause.choices:  # another question follows
-                possible.append(Candidate(chosen, choice.command, choice.title))
+                possible.append(ReadingCandidate(chosen, choice.command, choice.title))
             ruled_out &= refusal.code in RULED_OUT and "scores_key" not in choice.changes
             continue
         last = reading
@@ -314,7 +314,7 @@ def _asked(
     raise NeedsChoice(question, _open(seen, possible))
 
 
-def _open(seen: Inspection, possible: list[Candidate]) -> Inspection:
+def _open(seen: Inspection, possible: list[ReadingCandidate]) -> Inspection:
     """Add what may be chosen; a recipe for such files holds only where the same is asked again."""
     if not possible:
         return seen
@@ -323,10 +323,12 @@ def _open(seen: Inspection, possible: list[Candidate]) -> Inspection:
     return replace(seen, candidates=tuple(possible), fingerprint=state.hexdigest())
 
 
-def _candidate(choice: Choice, chosen: ReadOptions, reading: Interpreted) -> Candidate:
+def _candidate(
+    choice: ReadChoice, chosen: ReadOptions, reading: InterpretedFile
+) -> ReadingCandidate:
     ready = reading.splits[choose_split(reading.splits)]
     accuracy, error = consequences(ready) if ready.labelled else (None, None)
-    return Candidate(chosen, choice.command, choice.title, example(ready), accuracy, error)
+    return ReadingCandidate(chosen, choice.command, choice.title, example(ready), accuracy, error)
 
 
 def _percentages(contents: Contents) -> Refused | None:
@@ -347,7 +349,7 @@ def _is_percentage(cell: str) -> bool:
     return is_number(number) or is_number(number, ",")
 
 
-def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> Layout:
+def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> FileLayout:
     own = options if others is None else _without_foreign(contents, options)
     need_labels = others is None and not options.unlabelled
     if _is_table(contents):
@@ -384,8 +386,8 @@ def _without_foreign(contents: Contents, options: ReadOptions) -> ReadOptions:
 
 
 def _joined(
-    part: Part, others: Contents | None, options: ReadOptions
-) -> tuple[Part, tuple[Notice, ...]]:
+    part: SplitArrays, others: Contents | None, options: ReadOptions
+) -> tuple[SplitArrays, tuple[Notice, ...]]:
     if others is None:
         return part, ()
     said: tuple[Notice, ...] = ()
@@ -397,13 +399,13 @@ def _joined(
 
 
 def _grouped(
-    part: Part, notices: tuple[Notice, ...], beside: Beside, options: ReadOptions
-) -> tuple[Part, tuple[Notice, ...]]:
+    part: SplitArrays, notices: tuple[Notice, ...], beside: Companions, options: ReadOptions
+) -> tuple[SplitArrays, tuple[Notice, ...]]:
     grouped, more = attach_groups(part, beside, options)
     return grouped, (*notices, *more)
 
 
-def _prepared(part: Part, options: ReadOptions, several: bool) -> Prepared:
+def _prepared(part: SplitArrays, options: ReadOptions, several: bool) -> SettledSplit:
     try:
         return prepare(part, options)
     except Refused as refusal:
@@ -415,7 +417,7 @@ def _prepared(part: Part, options: ReadOptions, several: bool) -> Prepared:
         raise Question(placed, choices) from refusal
 
 
-def _refuse_mixed(splits: dict[str, Ready]) -> None:
+def _refuse_mixed(splits: dict[str, JudgedSplit]) -> None:
     """Parts of one file have one kind of scores, one task and the same classes."""
     kinds = sorted({str(ready.verdict.kind) for ready in splits.values()})
     if len(kinds) > 1:
@@ -431,7 +433,7 @@ def _refuse_mixed(splits: dict[str, Ready]) -> None:
             raise Refused("CLASSES", what, remedy, two.prepared.part.scores_name)
 
 
-def _described(ready: Ready) -> str:
+def _described(ready: JudgedSplit) -> str:
     names = ready.class_names
     return f"{ready.task} with {len(names)} classes ({listed(names)})"
 
@@ -439,10 +441,10 @@ def _described(ready: Ready) -> str:
 def _all_notices(
     contents: Contents,
     others: Contents | None,
-    layout: Layout,
+    layout: FileLayout,
     joined: list[tuple[Notice, ...]],
-    prepared: list[Prepared],
-    verdicts: list[Verdict],
+    prepared: list[SettledSplit],
+    verdicts: list[KindVerdict],
 ) -> list[Notice]:
     several = len(prepared) > 1
     said = [*contents.notices, *layout.notices]
@@ -466,7 +468,7 @@ def _all_notices(
 def _recipe(
     options: ReadOptions,
     kind: ScoreKind,
-    part: Part,
+    part: SplitArrays,
     contents: Contents,
     others: Contents | None,
     *,

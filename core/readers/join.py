@@ -9,8 +9,8 @@ from core.errors import Notice, Refused
 from core.readers.contents import Contents, Entry, id_text, is_text, is_whole, stacked
 from core.readers.names import bare_name, class_names, counts_up, folded
 from core.readers.options import ReadOptions, split_names
-from core.readers.parts import Part, ambiguous, counted, label_like, listed
-from core.readers.questions import Choice, Guess
+from core.readers.parts import SplitArrays, ambiguous, counted, label_like, listed
+from core.readers.questions import Guess, ReadChoice
 from core.readers.roles import INDEX_NAMES, Role, name_entry
 
 LARGE = 2**20  # beyond which a number that is a label or an age need not be thought of
@@ -32,13 +32,13 @@ class LabelList:
 
 
 def attach_labels(
-    part: Part, other: Contents, options: ReadOptions
-) -> tuple[Part, tuple[Notice, ...]]:
+    part: SplitArrays, other: Contents, options: ReadOptions
+) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return the part with labels from a second file.
 
     Parameters
     ----------
-    part : Part
+    part : SplitArrays
         Scores, perhaps with names of rows.
     other : Contents
         The second file.
@@ -81,14 +81,14 @@ def attach_labels(
     return replace(part, labels=labels), tuple(notices)
 
 
-def _orders(part: Part, numbered: LabelList | None) -> tuple[Guess, ...]:
+def _orders(part: SplitArrays, numbered: LabelList | None) -> tuple[Guess, ...]:
     """Return the guess that labels were brought to the right rows."""
-    by_order = Choice("labels in the order of the rows", {"in_order": True})
+    by_order = ReadChoice("labels in the order of the rows", {"in_order": True})
     if numbered is None:
         what = "nothing but the order of rows, or their numbers, pairs the two files"
         return (*part.guesses, Guess(what, (by_order,)))
     column = numbered.id_column or ""
-    by_number = Choice(f"labels by {column or 'the unnamed column'}", {"id_column": column})
+    by_number = ReadChoice(f"labels by {column or 'the unnamed column'}", {"id_column": column})
     what = "the label file numbers its rows, and the scores do not"
     if numbered.shared is not None:
         column = column or "the column without a name"
@@ -104,7 +104,7 @@ def _numbers_rows(ids: Entry) -> bool:
     )
 
 
-def _check_counts(part: Part, labels: Entry) -> None:
+def _check_counts(part: SplitArrays, labels: Entry) -> None:
     n = _row_count(part, labels)
     if len(labels) != n:
         what = (
@@ -114,7 +114,7 @@ def _check_counts(part: Part, labels: Entry) -> None:
         raise Refused("LENGTH_MISMATCH", what, remedy)
 
 
-def _check_id_column(part: Part, other: Contents, options: ReadOptions) -> None:
+def _check_id_column(part: SplitArrays, other: Contents, options: ReadOptions) -> None:
     key = options.id_column
     if key is not None and key not in part.contents.entries and key not in other.entries:
         what = f"--id-column names {key!r}, which is in neither file"
@@ -122,7 +122,7 @@ def _check_id_column(part: Part, other: Contents, options: ReadOptions) -> None:
 
 
 def row_names(
-    part: Part, other: Contents, options: ReadOptions
+    part: SplitArrays, other: Contents, options: ReadOptions
 ) -> tuple[Entry | None, Entry | None]:
     """Return the names of the rows, and those of a second file; None where nothing names them."""
     ids, shared = _id_columns(part, other, options)
@@ -130,7 +130,7 @@ def row_names(
     return own, None if ids is None else id_text(other.entries[ids])
 
 
-def _same_column(part: Part, name: str | None) -> Entry | None:
+def _same_column(part: SplitArrays, name: str | None) -> Entry | None:
     """Names of the rows from the column that names them in the other file, if it is here too."""
     entry = part.contents.entries.get(name) if name is not None and part.contents.table else None
     if entry is None or not (part.contents.headed and is_text(entry) | is_whole(entry)):
@@ -138,7 +138,7 @@ def _same_column(part: Part, name: str | None) -> Entry | None:
     return id_text(entry if part.rows is None else entry[part.rows])
 
 
-def _row_count(part: Part, labels: Entry) -> int:
+def _row_count(part: SplitArrays, labels: Entry) -> int:
     """Rows of the scores; the other axis when only that one fits the labels."""
     shape = part.scores.shape
     flipped = not part.contents.table and len(shape) == 2 and shape[0] != len(labels) == shape[1]
@@ -207,7 +207,7 @@ def _refuse_twice(names: list[object], where: str) -> None:
         raise Refused("LENGTH_MISMATCH", what, "give every row its own name", where)
 
 
-def _label_list(part: Part, other: Contents, options: ReadOptions) -> LabelList:
+def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> LabelList:
     if not other.table:
         return _from_arrays(part, other, options)
     entries = dict(other.entries)
@@ -223,7 +223,9 @@ def _label_list(part: Part, other: Contents, options: ReadOptions) -> LabelList:
     return LabelList(matrix, listed(labels), column, ids, tuple(notices), shared)
 
 
-def _id_columns(part: Part, other: Contents, options: ReadOptions) -> tuple[str | None, str | None]:
+def _id_columns(
+    part: SplitArrays, other: Contents, options: ReadOptions
+) -> tuple[str | None, str | None]:
     """Return the columns that name the rows in the label file and, where it is told, here."""
     if options.id_column in other.entries:
         same = options.id_column if options.id_column in part.contents.entries else None
@@ -236,7 +238,7 @@ def _id_columns(part: Part, other: Contents, options: ReadOptions) -> tuple[str 
     return _id_column(part, other, options), None
 
 
-def _known(part: Part, other: Contents) -> bool:
+def _known(part: SplitArrays, other: Contents) -> bool:
     """Whether some column of the label file holds nearly all the names that the scores give."""
     assert part.ids is not None
     known = {_plain(i) for i in part.ids.tolist()}
@@ -247,7 +249,7 @@ def _known(part: Part, other: Contents) -> bool:
     )
 
 
-def _shared_key(part: Part, other: Contents) -> tuple[str, str] | None:
+def _shared_key(part: SplitArrays, other: Contents) -> tuple[str, str] | None:
     """Return a column of each file that hold the same values, each once, whatever they are called.
 
     Columns that count the rows of both files in their order say no more than the order does.
@@ -273,7 +275,7 @@ def _counts(values: list[str]) -> bool:
     return start is not None and values == [str(start + i) for i in range(len(values))]
 
 
-def _key_values(entry: Entry, part: Part | None) -> list[str]:
+def _key_values(entry: Entry, part: SplitArrays | None) -> list[str]:
     """Return the values of a column that could name rows: text or whole numbers, each once."""
     if entry.ndim != 1 or not (is_text(entry) or (entry.dtype.kind != "b" and is_whole(entry))):
         return []
@@ -282,7 +284,7 @@ def _key_values(entry: Entry, part: Part | None) -> list[str]:
     return values if len(set(values)) == len(values) > 2 else []
 
 
-def _refuse_lost_ids(part: Part, other: Contents) -> None:
+def _refuse_lost_ids(part: SplitArrays, other: Contents) -> None:
     """Refuse names of rows that were rounded: several rows share one where the scores have none."""
     for name, entry in other.entries.items():
         own = part.contents.entries.get(name)
@@ -298,7 +300,7 @@ def _refuse_lost_ids(part: Part, other: Contents) -> None:
             raise Refused("LENGTH_MISMATCH", what, remedy, "label file")
 
 
-def _id_column(part: Part, other: Contents, options: ReadOptions) -> str | None:
+def _id_column(part: SplitArrays, other: Contents, options: ReadOptions) -> str | None:
     """Return the column that names rows: chosen, called so, or holding names we know."""
     named = [
         n
@@ -325,7 +327,7 @@ def _is_index(name: str, entry: Entry) -> bool:
 
 
 def _label_columns(
-    part: Part, other: Contents, names: list[str], options: ReadOptions
+    part: SplitArrays, other: Contents, names: list[str], options: ReadOptions
 ) -> tuple[list[str], list[Notice]]:
     if options.labels_key is not None:
         keys = split_names(options.labels_key)
@@ -357,7 +359,7 @@ def _named_after(wanted: tuple[str, ...], names: list[str]) -> list[str]:
 
 
 def _unnamed_labels(
-    part: Part, other: Contents, names: list[str]
+    part: SplitArrays, other: Contents, names: list[str]
 ) -> tuple[list[str], list[Notice]]:
     width = part.scores.shape[1] if part.scores.ndim == 2 else 1
     numbers = [n for n in names if not is_text(other.entries[n])]
@@ -379,7 +381,7 @@ def _unnamed_labels(
     raise ambiguous(what, "name the column with --labels-key", "label file")
 
 
-def _from_arrays(part: Part, other: Contents, options: ReadOptions) -> LabelList:
+def _from_arrays(part: SplitArrays, other: Contents, options: ReadOptions) -> LabelList:
     entries = other.entries
     ids = [n for n, e in entries.items() if name_entry(n, e).role is Role.IDS]
     ids = [options.id_column] if options.id_column in entries else ids  # type: ignore[list-item]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from core.errors import Notice, Refused
-from core.readers.contents import Contents, Source
+from core.readers.contents import Contents, FileBytes
 from core.readers.encoding import decode
 from core.readers.json_tables import table_of
 from core.readers.roles import refuse_bin_history
@@ -25,7 +25,7 @@ class _Document:
     first_line: int = 0
 
 
-def read_json(source: Source) -> Contents:
+def read_json(source: FileBytes) -> Contents:
     """Return the arrays of a JSON file.
 
     Raises
@@ -48,7 +48,7 @@ def read_json(source: Source) -> Contents:
     return replace(contents, first_line=document.first_line, notices=(*notices, *contents.notices))
 
 
-def parsed(source: Source) -> tuple[object, list[Notice]]:
+def parsed(source: FileBytes) -> tuple[object, list[Notice]]:
     """Return the tree of a JSON file, and how its text was read.
 
     Raises
@@ -60,7 +60,7 @@ def parsed(source: Source) -> tuple[object, list[Notice]]:
     return document.tree, notices
 
 
-def _document(source: Source) -> tuple[_Document, list[Notice]]:
+def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
     if source.size > MAX_BYTES:
         raise Refused("TABLE_SIZE", f"{source.size} bytes of JSON", "save arrays as .npz")
     data, notices = decode(source.data)

@@ -18,7 +18,7 @@ Cells = dict[str, list[object]]
 
 
 @dataclass(frozen=True)
-class Table:
+class JsonTable:
     """Cells by column, fields that some rows lack, and what had to be guessed."""
 
     cells: Cells
@@ -26,7 +26,7 @@ class Table:
     notices: tuple[Notice, ...] = ()
 
 
-def table_of(tree: object) -> Table | None:
+def table_of(tree: object) -> JsonTable | None:
     """Return the table that a tree of JSON is, or None if it is none.
 
     Read are an object of ``columns`` and ``data``, one of ``schema`` and ``data``, and objects in
@@ -58,7 +58,7 @@ def _are_rows(rows: Iterable[object]) -> bool:
     return all(isinstance(row, dict) for row in rows)
 
 
-def _split(names: list[str], data: list[object], index: object) -> Table | None:
+def _split(names: list[str], data: list[object], index: object) -> JsonTable | None:
     """Return a table with its names above its rows."""
     rows = [row for row in data if isinstance(row, list)]
     if len(rows) < len(data):
@@ -80,7 +80,7 @@ def _split(names: list[str], data: list[object], index: object) -> Table | None:
             )
     cells = {name: [row[at] for row in rows] for at, name in enumerate(names)}
     whole = isinstance(index, list) and len(index) == len(rows)
-    return Table(_indexed(cells, index if whole and isinstance(index, list) else []))
+    return JsonTable(_indexed(cells, index if whole and isinstance(index, list) else []))
 
 
 def _indexed(cells: Cells, index: Sequence[object]) -> Cells:
@@ -92,15 +92,15 @@ def _indexed(cells: Cells, index: Sequence[object]) -> Cells:
     return {INDEX: keys, **cells}
 
 
-def _of_rows(rows: list[dict[str, object]]) -> Table:
+def _of_rows(rows: list[dict[str, object]]) -> JsonTable:
     if not rows:
         raise Refused("EMPTY", "a schema and no rows", "give at least one row of scores")
     cells, lacking = columns_of(rows)
     index = cells.pop(INDEX, [])
-    return Table(_indexed(cells, index), lacking)
+    return JsonTable(_indexed(cells, index), lacking)
 
 
-def _nested(tree: Mapping[str, Mapping[str, object]]) -> Table | None:
+def _nested(tree: Mapping[str, Mapping[str, object]]) -> JsonTable | None:
     """Return objects in an object as a table, if their cells are plain values."""
     inner = next(iter(tree.values()))
     same = all(row.keys() == inner.keys() for row in tree.values())
@@ -113,9 +113,9 @@ def _nested(tree: Mapping[str, Mapping[str, object]]) -> Table | None:
     by_column, said = _by_column(tree, outer_counts, inner_counts) if same else (False, ())
     if by_column:
         cells = {name: list(column.values()) for name, column in tree.items()}
-        return Table(_indexed(cells, list(inner)), notices=said)
+        return JsonTable(_indexed(cells, list(inner)), notices=said)
     cells, lacking = columns_of(list(tree.values()))
-    return Table(_indexed(cells, list(tree)), lacking, said)
+    return JsonTable(_indexed(cells, list(tree)), lacking, said)
 
 
 def _count(keys: Iterable[str]) -> bool:

@@ -10,12 +10,12 @@ from core.arrays import Float, Int, log_sigmoid, log_softmax, row_chunks
 from core.errors import Notice, Refused
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.readers.contents import Entry, id_text, is_text
-from core.readers.kinds import Shape, Verdict, decide
+from core.readers.kinds import KindEvidence, KindVerdict, decide
 from core.readers.labels import ANY_CLASS, Classes, Labels, read_labels
 from core.readers.names import aligned, folded
-from core.readers.options import Answers, ReadOptions, Units
-from core.readers.parts import Part, counted, listed
-from core.readers.questions import Choice, Question
+from core.readers.options import AnswersPerRow, ReadOptions, Units
+from core.readers.parts import SplitArrays, counted, listed
+from core.readers.questions import Question, ReadChoice
 from core.readers.roles import polarity, words_of
 from core.readers.survey import Survey, survey
 from core.readers.units import WORDS as UNIT_WORDS
@@ -26,12 +26,12 @@ MANY_ROWS = 20  # from which a pattern in every row is no accident
 
 
 @dataclass(frozen=True)
-class Prepared:
+class SettledSplit:
     """A part whose shapes and labels are settled; only the kind of scores is open.
 
     Attributes
     ----------
-    part : Part
+    part : SplitArrays
         Where it comes from.
     scores : (N, K), (N, L) or (N,) float
         Oriented so that rows are samples.
@@ -43,23 +43,23 @@ class Prepared:
         Names of the classes; empty when nothing names them.
     seen : Survey
         Range and sums of the scores.
-    shape : Shape
+    shape : KindEvidence
         What the rule about kinds needs.
     notices : tuple of Notice
         What was assumed so far.
     """
 
-    part: Part
+    part: SplitArrays
     scores: npt.NDArray[np.floating]
     labels: Labels
     predicted: Int | None
     class_names: tuple[str, ...]
     seen: Survey
-    shape: Shape
+    shape: KindEvidence
     notices: tuple[Notice, ...]
     units: Units | None = None
 
-    def decide(self, declared: ScoreKind | None) -> Verdict:
+    def decide(self, declared: ScoreKind | None) -> KindVerdict:
         """Return what the scores are; see `core.readers.kinds.decide`."""
         hint = self.part.kind
         if self.units is not None:
@@ -86,7 +86,7 @@ class Prepared:
         return Task.BINARY if self.shape.columns in (1, 2) else Task.MULTICLASS
 
 
-def prepare(part: Part, options: ReadOptions) -> Prepared:
+def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     """Settle orientation and labels of a part and survey its scores.
 
     Raises
@@ -123,7 +123,7 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
     multilabel = settled.values.ndim == 2
     ranged = units is None and seen.low >= 0.0 and 1.0 < seen.high <= 255.0
     as_bytes = ranged and could_be_bytes(numbers)
-    shape = Shape(
+    shape = KindEvidence(
         columns,
         multilabel,
         settled.one_hot,
@@ -135,10 +135,10 @@ def prepare(part: Part, options: ReadOptions) -> Prepared:
     if options.scores is None and predicted is None and not multilabel:
         _refuse_undeclared(numbers, part)
     said = () if options.unlabelled else (*notices, *settled.notices)
-    return Prepared(part, numbers, settled, predicted, names, seen, shape, said, units)
+    return SettledSplit(part, numbers, settled, predicted, names, seen, shape, said, units)
 
 
-def _classes(part: Part, columns: int, options: ReadOptions) -> Classes:
+def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
     """Return what is known of the columns, after checking that names are as many as these."""
     declared = options.class_list()
     names, most = declared or part.class_names, max(2, columns)
@@ -154,14 +154,14 @@ def _classes(part: Part, columns: int, options: ReadOptions) -> Classes:
     )
 
 
-def _refuse_classes(options: ReadOptions, part: Part) -> None:
+def _refuse_classes(options: ReadOptions, part: SplitArrays) -> None:
     if options.classes is not None:
         what = "classes were named for columns, and the file holds one confidence a row"
         remedy = "drop --classes, or give the scores of all classes"
         raise Refused("CLASSES", what, remedy, part.scores_name)
 
 
-def _shown_names(part: Part, classes: Classes, labels: Labels) -> tuple[str, ...]:
+def _shown_names(part: SplitArrays, classes: Classes, labels: Labels) -> tuple[str, ...]:
     """Return the file's own names of classes, else those that were given or stand in labels."""
     own = part.class_names if len(part.class_names) > 1 else ()
     if classes.declared and all(polarity(n) is None and n.isdecimal() for n in classes.names):
@@ -173,14 +173,14 @@ def _shown_names(part: Part, classes: Classes, labels: Labels) -> tuple[str, ...
 
 def _answers_chosen(labels: Labels, entry: Entry, options: ReadOptions) -> Labels:
     """Return rows of 0/1 as the user says: one class each, or any number of them."""
-    if options.answers is Answers.MANY and labels.one_hot:
+    if options.answers is AnswersPerRow.MANY and labels.one_hot:
         return Labels(np.asarray(entry, dtype=np.int64))
-    if options.answers is Answers.ONE and labels.values.ndim == 2:
+    if options.answers is AnswersPerRow.ONE and labels.values.ndim == 2:
         what = "rows of labels hold none or several classes, and one was said to be true"
         raise Refused("CLASSES", what, "say --answers many, or give one class for each row")
-    if options.answers is Answers.ONE:
+    if options.answers is AnswersPerRow.ONE:
         return replace(labels, one_hot=False)
-    if options.answers is Answers.MANY and labels.values.ndim == 1:
+    if options.answers is AnswersPerRow.MANY and labels.values.ndim == 1:
         what = "any number of classes was said to be true, and each row has one label"
         raise Refused("CLASSES", what, "give 0/1 labels for each column")
     return labels
@@ -193,14 +193,16 @@ def _units(scores: npt.NDArray[np.floating], labels: Labels) -> Units | None:
     return log_units(scores)
 
 
-def _refuse_undeclared(scores: npt.NDArray[np.floating], part: Part) -> None:
+def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> None:
     """Refuse what only looks like scores: decisions, and the sorted first of a longer row."""
     if len(scores) < MANY_ROWS:
         return
     chunks = list(row_chunks(len(scores), max(1, scores[0].size)))
     if all(_decided(scores[rows]) for rows in chunks) and scores.min() < scores.max():
         what = f"every score is {scores.min():g} or 1: decisions, which state no confidence"
-        choice = Choice("probabilities, all of them 0 or 1", {"scores": ScoreKind.PROBABILITIES})
+        choice = ReadChoice(
+            "probabilities, all of them 0 or 1", {"scores": ScoreKind.PROBABILITIES}
+        )
         remedy = "give the scores behind the decisions, or say --scores probabilities"
         choices = (choice,) if scores.min() == 0 else ()
         raise Question(Refused("DTYPE", what, remedy, part.scores_name), choices)
@@ -212,7 +214,9 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: Part) -> None:
         what = "the scores of every row are sorted, so columns are ranks and not classes"
         remedy = "give all classes in one order that is the same for every row"
         kind = ScoreKind.LOGITS if scores.min() < 0 else ScoreKind.PROBABILITIES
-        choice = Choice("classes in one order, which every row happens to follow", {"scores": kind})
+        choice = ReadChoice(
+            "classes in one order, which every row happens to follow", {"scores": kind}
+        )
         raise Question(Refused("CLASSES", what, remedy, part.scores_name), (choice,))
 
 
@@ -220,13 +224,13 @@ def _decided(block: npt.NDArray[np.floating]) -> bool:
     return bool(np.all((block == 0) | (block == 1)) or np.all(np.abs(block) == 1))
 
 
-def _without_labels(part: Part) -> Part:
+def _without_labels(part: SplitArrays) -> SplitArrays:
     """Return a part whose labels are of no interest: any that would do stand in their place."""
     stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
     return replace(part, labels=stand_in if part.predicted is None else part.predicted)
 
 
-def _oriented(part: Part, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
+def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
     """Make rows samples: an array with one column for each label was stored the other way."""
     scores = part.scores
     if labels.ndim == 2 and labels.shape[0] == 1 and labels.size == scores.shape[0] > 1:
@@ -252,7 +256,9 @@ def _oriented(part: Part, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ..
     return scores, labels, ()
 
 
-def _turned(part: Part, scores: Entry, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
+def _turned(
+    part: SplitArrays, scores: Entry, labels: Entry
+) -> tuple[Entry, Entry, tuple[Notice, ...]]:
     """Turn scores or labels, whose shapes mirror each other, so that samples are many."""
     rows, columns = scores.shape
     name = part.labels_name if rows > columns else part.scores_name
@@ -263,7 +269,7 @@ def _turned(part: Part, scores: Entry, labels: Entry) -> tuple[Entry, Entry, tup
     return (scores, labels.T, notices) if rows > columns else (scores.T, labels, notices)
 
 
-def _refuse_lying(scores: Entry, labels: Entry, part: Part, options: ReadOptions) -> None:
+def _refuse_lying(scores: Entry, labels: Entry, part: SplitArrays, options: ReadOptions) -> None:
     """Refuse arrays of many labels whose columns look like the samples."""
     if part.contents.table or scores.shape != labels.shape or scores.ndim != 2:
         return
@@ -274,7 +280,7 @@ def _refuse_lying(scores: Entry, labels: Entry, part: Part, options: ReadOptions
         what += ", with one 1 in each column of labels and not in each row"
         raise Refused("CLASSES", what, remedy, part.labels_name)
     if WIDE * rows < columns and options.answers is None and not np.all(labels.sum(axis=1) == 1):
-        choice = Choice(f"{rows} samples of {columns} labels", {"answers": Answers.MANY})
+        choice = ReadChoice(f"{rows} samples of {columns} labels", {"answers": AnswersPerRow.MANY})
         what += ": few samples of very many labels, or the other way round"
         refusal = Refused("CLASSES", what, f"{remedy}, or say --answers many", part.labels_name)
         raise Question(refusal, (choice,))
@@ -288,7 +294,7 @@ def _one_hot_columns(labels: Entry) -> bool:
     return bool(np.all(numbers.sum(axis=0) == 1) and not np.all(numbers.sum(axis=1) == 1))
 
 
-def _check_shape(scores: Entry, options: ReadOptions, part: Part) -> None:
+def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None:
     where = part.scores_name
     if is_text(scores) or scores.dtype.kind == "b":
         what = f"{'text' if is_text(scores) else 'truth values'} where scores were expected"
@@ -305,13 +311,15 @@ def _check_shape(scores: Entry, options: ReadOptions, part: Part) -> None:
             return  # what a network with one output and a sigmoid gives
         what = f"one column of scores (shape {scores.shape}), expected at least 2"
         remedy = "give all classes, or declare a binary score with --scores"
-        choices = [Choice("log-odds of class 1", {"scores": ScoreKind.LOGITS})]
+        choices = [ReadChoice("log-odds of class 1", {"scores": ScoreKind.LOGITS})]
         if scores.max() <= 0:
-            choices.insert(0, Choice("natural logarithms of a probability", {"units": Units.LN}))
+            choices.insert(
+                0, ReadChoice("natural logarithms of a probability", {"units": Units.LN})
+            )
         raise Question(Refused("CLASSES", what, remedy, where), tuple(choices))
 
 
-def _check_lengths(scores: Entry, labels: Int, part: Part) -> None:
+def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
     if len(scores) != len(labels):
         what = f"{counted(len(scores), 'row')} of scores and {counted(len(labels), 'label')}"
         where = f"{part.scores_name} and {part.labels_name}"
@@ -322,7 +330,7 @@ def _check_lengths(scores: Entry, labels: Int, part: Part) -> None:
         raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", where)
 
 
-def _check_groups(n: int, part: Part) -> None:
+def _check_groups(n: int, part: SplitArrays) -> None:
     for column in (part.groups, part.weights):
         if column is not None and column.of_row.size != n:
             what = f"{counted(n, 'row')} of scores and {column.of_row.size} of {column.name}"
@@ -336,7 +344,7 @@ def _floats(scores: Entry) -> npt.NDArray[np.floating]:
     return scores.astype(np.float32 if scores.dtype.itemsize <= 2 else np.float64)
 
 
-def _top_label(part: Part, labels: Entry) -> tuple[Int, Labels, tuple[str, ...]]:
+def _top_label(part: SplitArrays, labels: Entry) -> tuple[Int, Labels, tuple[str, ...]]:
     """Answers and labels share one set of classes: numbers, or names in alphabetical order."""
     assert part.predicted is not None
     if part.predicted.size != labels.size:
@@ -349,7 +357,9 @@ def _top_label(part: Part, labels: Entry) -> tuple[Int, Labels, tuple[str, ...]]
     return values[0], Labels(values[1]), ()
 
 
-def _named_answers(columns: list[list[object]], part: Part) -> tuple[Int, Labels, tuple[str, ...]]:
+def _named_answers(
+    columns: list[list[object]], part: SplitArrays
+) -> tuple[Int, Labels, tuple[str, ...]]:
     """Return answers and labels as numbers; case, signs and the spelling of yes and no aside."""
     cells = [[str(value).strip() for value in column] for column in columns]
     for column in cells:
@@ -366,7 +376,7 @@ def _named_answers(columns: list[list[object]], part: Part) -> tuple[Int, Labels
     return predicted, Labels(truth), tuple(spelled[key] for key in order)
 
 
-def _refuse_strangers(cells: Sequence[list[str]], part: Part) -> None:
+def _refuse_strangers(cells: Sequence[list[str]], part: SplitArrays) -> None:
     """Refuse answers and labels that share no name: they would all count as wrong."""
     answers, labels = (set(column) for column in cells)
     if len(cells[0]) >= MANY_ROWS and not answers & labels:
@@ -375,7 +385,7 @@ def _refuse_strangers(cells: Sequence[list[str]], part: Part) -> None:
         raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)
 
 
-def united(parts: list[Prepared]) -> list[Prepared]:
+def united(parts: list[SettledSplit]) -> list[SettledSplit]:
     """Give parts that state answers one set of classes, as each alone may lack some."""
     if not all(part.shape.top_label for part in parts):
         return parts
@@ -388,13 +398,13 @@ def united(parts: list[Prepared]) -> list[Prepared]:
     return [replace(part, class_names=names) for part in parts]
 
 
-def _stated(part: Prepared) -> tuple[Int, Int]:
+def _stated(part: SettledSplit) -> tuple[Int, Int]:
     """Answers and labels of a top-label part."""
     assert part.predicted is not None
     return part.predicted, part.labels.values
 
 
-def _renumbered(part: Prepared, names: tuple[str, ...]) -> Prepared:
+def _renumbered(part: SettledSplit, names: tuple[str, ...]) -> SettledSplit:
     """Return a top-label part with its classes in the order of `names`."""
     at = {name: index for index, name in enumerate(names)}
     place = np.array([at[name] for name in part.class_names], dtype=np.int64)
@@ -404,11 +414,11 @@ def _renumbered(part: Prepared, names: tuple[str, ...]) -> Prepared:
 
 
 @dataclass(frozen=True)
-class Ready:
+class JudgedSplit:
     """A part with the verdict about its scores: all that predictions need."""
 
-    prepared: Prepared
-    verdict: Verdict
+    prepared: SettledSplit
+    verdict: KindVerdict
 
     @property
     def task(self) -> Task:
@@ -470,7 +480,7 @@ class Ready:
         )
 
 
-def answers(ready: Ready) -> Outcomes:
+def answers(ready: JudgedSplit) -> Outcomes:
     """Return how sure each answer is and whether it is right; (N,), or (N x L,) for many labels."""
     prepared, labels = ready.prepared, ready.labels
     scores = prepared.scores
@@ -490,7 +500,7 @@ def answers(ready: Ready) -> Outcomes:
     return Outcomes(confidence.reshape(-1), correct.reshape(-1))
 
 
-def renamed(prepared: Prepared, several: bool) -> tuple[Notice, ...]:
+def renamed(prepared: SettledSplit, several: bool) -> tuple[Notice, ...]:
     """Return the notices of a part, with its name in front when there are several."""
     if not several:
         return prepared.notices

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
 from core.readers.options import Units
-from core.readers.questions import Choice, Guess, Question, undecided
+from core.readers.questions import Guess, Question, ReadChoice, undecided
 from core.readers.survey import Survey
 
 LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
@@ -16,7 +16,7 @@ TOLD = "say what they are with --scores logits, --scores probabilities or --scor
 
 
 @dataclass(frozen=True)
-class Shape:
+class KindEvidence:
     """What besides the numbers decides: columns, labels, and what values or names hint at."""
 
     columns: int
@@ -29,7 +29,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class KindVerdict:
     """The kind, why, whether rows must be renormalised, what must be said, what was guessed."""
 
     kind: ScoreKind
@@ -40,8 +40,8 @@ class Verdict:
 
 
 def decide(
-    declared: ScoreKind | None, hint: ScoreKind | None, seen: Survey, shape: Shape, name: str
-) -> Verdict:
+    declared: ScoreKind | None, hint: ScoreKind | None, seen: Survey, shape: KindEvidence, name: str
+) -> KindVerdict:
     """Return what the scores are.
 
     Parameters
@@ -52,7 +52,7 @@ def decide(
         What the key or header says.
     seen : Survey
         The values.
-    shape : Shape
+    shape : KindEvidence
         Columns and form of the labels.
     name : str
         The key or columns, for messages.
@@ -78,26 +78,26 @@ def decide(
         raise undecided(
             f"{name} run from {seen.low:.4g} to {seen.high:.4g}: the name says logits, the values"
             " look like probabilities",
-            Choice("probabilities", {"scores": PROBABILITIES}),
-            Choice("logits", {"scores": LOGITS}),
+            ReadChoice("probabilities", {"scores": PROBABILITIES}),
+            ReadChoice("logits", {"scores": LOGITS}),
         )
     if hint is LOGITS and shape.log_of_one and seen.high <= 0.0:
         raise undecided(
             f"no value of {name} is above 0: logarithms of one probability, or log-odds",
-            Choice("natural logarithms of the probability", {"units": Units.LN}),
-            Choice("log-odds", {"scores": LOGITS}),
+            ReadChoice("natural logarithms of the probability", {"units": Units.LN}),
+            ReadChoice("log-odds", {"scores": LOGITS}),
         )
     if hint is not None:
         return _checked(hint, f"the name {name!r} says so", seen, shape, name)
     return _guessed(seen, shape, name)
 
 
-def _only_sigmoid(seen: Survey, shape: Shape) -> bool:
+def _only_sigmoid(seen: Survey, shape: KindEvidence) -> bool:
     """One-hot rows beside values in [0, 1] that do not sum to one: a score for each label."""
     return shape.one_hot and seen.in_unit and not seen.sums_to_one
 
 
-def _guessed(seen: Survey, shape: Shape, name: str) -> Verdict:
+def _guessed(seen: Survey, shape: KindEvidence, name: str) -> KindVerdict:
     """Apply the rule of last resort, in its written order."""
     near = -1e-3 < seen.low < 0 and shape.columns > 1 and seen.sums_to_one
     if near:
@@ -118,51 +118,55 @@ def _guessed(seen: Survey, shape: Shape, name: str) -> Verdict:
     raise _sum(seen, "so they are neither plainly probabilities nor logits")
 
 
-def _shares(seen: Survey, shape: Shape, name: str) -> Question:
+def _shares(seen: Survey, shape: KindEvidence, name: str) -> Question:
     """Return the question what counts, or shares, of one sum in every row are."""
     choices = []
     if shape.bytes:
-        choices.append(Choice("probabilities from 0 to 255", {"units": Units.BYTE}))
+        choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
     if seen.percent:
-        choices.append(Choice("percent", {"units": Units.PERCENT}))
-    choices.append(Choice("shares of their sum", {"units": Units.SUM}))
+        choices.append(ReadChoice("percent", {"units": Units.PERCENT}))
+    choices.append(ReadChoice("shares of their sum", {"units": Units.SUM}))
     what = f"every row of {name} sums to about {seen.high_sum:.5g}, none below 0"
-    logits = Choice("logits", {"scores": LOGITS})
+    logits = ReadChoice("logits", {"scores": LOGITS})
     return undecided(f"{what}: counts or shares rather than logits", *choices, logits)
 
 
-def _outside(seen: Survey, shape: Shape, name: str) -> Verdict:
+def _outside(seen: Survey, shape: KindEvidence, name: str) -> KindVerdict:
     """Logits by their range, which features and counts have too: answers must bear it out."""
     reason = f"values lie outside 0 to 1 ({seen.low:.4g} to {seen.high:.4g})"
-    as_logits = Choice("logits", {"scores": LOGITS})
+    as_logits = ReadChoice("logits", {"scores": LOGITS})
     if seen.low < 0:
         what = f"nothing but their range says that {name} are logits"
-        return Verdict(LOGITS, reason, guesses=(Guess(what, (as_logits,)),))
+        return KindVerdict(LOGITS, reason, guesses=(Guess(what, (as_logits,)),))
     others = []
     if shape.bytes:
-        others.append(Choice("probabilities from 0 to 255", {"units": Units.BYTE}))
+        others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
     separate = shape.multilabel or shape.columns == 1
     summed = seen.low_sum >= 95.0 and seen.high_sum <= 105.0 and shape.columns > 1
     if (separate or summed) and GRADES < seen.high <= 100.0 + 100.0 * seen.tolerance:
-        others.append(Choice("percent", {"units": Units.PERCENT}))
+        others.append(ReadChoice("percent", {"units": Units.PERCENT}))
     if others or shape.columns == 1:
         what = f"values of {name} run from {seen.low:.4g} to {seen.high:.4g}, none below 0"
         raise undecided(f"{what}: nothing says what they count", *others, as_logits)
     text = f"read as logits: {reason}, none below 0"
     guess = Guess(f"nothing says that {name} are logits", (as_logits,))
-    return Verdict(LOGITS, reason, False, (Notice("SCORES_GUESSED", text),), (guess,))
+    return KindVerdict(LOGITS, reason, False, (Notice("SCORES_GUESSED", text),), (guess,))
 
 
-def _said(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str) -> Verdict:
+def _said(
+    kind: ScoreKind, reason: str, seen: Survey, shape: KindEvidence, name: str
+) -> KindVerdict:
     verdict = _checked(kind, reason, seen, shape, name)
     notice = Notice("SCORES_GUESSED", f"read as {kind}: {reason}")
-    return Verdict(kind, reason, verdict.renormalise, (notice, *verdict.notices))
+    return KindVerdict(kind, reason, verdict.renormalise, (notice, *verdict.notices))
 
 
-def _checked(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str) -> Verdict:
+def _checked(
+    kind: ScoreKind, reason: str, seen: Survey, shape: KindEvidence, name: str
+) -> KindVerdict:
     """Return the verdict when the values allow the kind; refuse otherwise."""
     if kind is LOGITS:
-        return Verdict(LOGITS, reason)
+        return KindVerdict(LOGITS, reason)
     if not seen.in_unit:
         if seen.percent or _like_percent(seen):
             raise _percent(seen)
@@ -172,9 +176,9 @@ def _checked(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str
         )
         choices = []
         if seen.high <= 0.0:
-            choices.append(Choice("natural logarithms of probabilities", {"units": Units.LN}))
+            choices.append(ReadChoice("natural logarithms of probabilities", {"units": Units.LN}))
         if shape.bytes:
-            choices.append(Choice("probabilities from 0 to 255", {"units": Units.BYTE}))
+            choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
         raise Question(refusal, tuple(choices))
     if kind is SIGMOID or shape.multilabel or shape.columns == 1:
         return _per_label(kind, reason, seen, shape)
@@ -184,26 +188,28 @@ def _checked(kind: ScoreKind, reason: str, seen: Survey, shape: Shape, name: str
     return _rows(reason, seen, name)
 
 
-def _per_label(kind: ScoreKind, reason: str, seen: Survey, shape: Shape) -> Verdict:
+def _per_label(kind: ScoreKind, reason: str, seen: Survey, shape: KindEvidence) -> KindVerdict:
     if seen.high > 1.0:
         raise _range(seen.high, seen.high_at, "")
     if kind is SIGMOID and shape.columns > 1 and not (shape.multilabel or shape.one_hot):
         what = "sigmoid scores need a 0/1 label for each column, and each row has one label"
         raise Refused("CLASSES", what, "give 0/1 labels for each column, or choose another kind")
-    return Verdict(SIGMOID if shape.multilabel or shape.one_hot else kind, reason)
+    return KindVerdict(SIGMOID if shape.multilabel or shape.one_hot else kind, reason)
 
 
-def _rows(reason: str, seen: Survey, name: str) -> Verdict:
+def _rows(reason: str, seen: Survey, name: str) -> KindVerdict:
     if seen.deviation <= seen.quiet and seen.high <= 1.0:
-        return Verdict(PROBABILITIES, reason)
+        return KindVerdict(PROBABILITIES, reason)
     text = (
         f"rows of {name} do not sum to exactly one (largest deviation {seen.deviation:.2g},"
         f" {seen.worst_row}); each row was divided by its sum"
     )
-    return Verdict(PROBABILITIES, reason, True, (Notice("RENORMALISED", text),))
+    return KindVerdict(PROBABILITIES, reason, True, (Notice("RENORMALISED", text),))
 
 
-def _confidence(declared: ScoreKind | None, seen: Survey, shape: Shape, name: str) -> Verdict:
+def _confidence(
+    declared: ScoreKind | None, seen: Survey, shape: KindEvidence, name: str
+) -> KindVerdict:
     if not shape.top_label:
         what = "confidences need the answer given beside them"
         raise Refused("AMBIGUOUS_KEYS", what, "add a column with the predicted class", name)
@@ -215,7 +221,7 @@ def _confidence(declared: ScoreKind | None, seen: Survey, shape: Shape, name: st
             raise _percent(seen)
         below = seen.low < 0
         raise _range(seen.low if below else seen.high, seen.low_at if below else seen.high_at, "")
-    return Verdict(CONFIDENCE, "a confidence beside the answer given")
+    return KindVerdict(CONFIDENCE, "a confidence beside the answer given")
 
 
 def _like_percent(seen: Survey) -> bool:
@@ -228,7 +234,7 @@ def _percent(seen: Survey) -> Refused:
     what = f"values up to {seen.high:.5g} look like percent{sums}, expected 0 to 1"
     remedy = "divide by 100, or say --units percent"
     refusal = Refused("PROB_RANGE", what, remedy, seen.high_at)
-    return Question(refusal, (Choice("percent", {"units": Units.PERCENT}),))
+    return Question(refusal, (ReadChoice("percent", {"units": Units.PERCENT}),))
 
 
 def _range(value: float, where: str, more: str) -> Refused:

@@ -12,7 +12,7 @@ from core.readers.contents import Entry, is_text
 from core.readers.names import by_initial, by_meaning, class_at, counts_up, folded, meanings
 from core.readers.options import classes_text
 from core.readers.parts import listed
-from core.readers.questions import Choice, Question, undecided
+from core.readers.questions import Question, ReadChoice, undecided
 from core.readers.roles import polarity
 
 RowName = Callable[[int], str]
@@ -195,15 +195,15 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
     remedy = "number the classes from 0, in the order of the columns"
     distinct = tuple(str(value) for value in np.unique(values).tolist())
     names = classes_text(distinct)
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ReadChoice, ...] = ()
     if len(distinct) == n_classes:
-        choices = (Choice(f"columns stand for {listed(distinct)}", {"classes": names}),)
+        choices = (ReadChoice(f"columns stand for {listed(distinct)}", {"classes": names}),)
     if low == 1 and high == n_classes:
         what += "; labels look 1-based"
         names = classes_text(tuple(str(k + 1) for k in range(n_classes)))
         remedy = f"subtract 1 from every label, or say --classes {names}"
         choices = (
-            Choice(f"labels count from 1: 1 is the first of {n_classes}", {"classes": names}),
+            ReadChoice(f"labels count from 1: 1 is the first of {n_classes}", {"classes": names}),
         )
     elif low == -1 and high == 1 and n_classes == 2 and not (values == 0).any():
         what += "; labels look like -1 and +1"
@@ -310,8 +310,8 @@ def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Label
     first, second = distinct
     raise undecided(
         f"the scores are of one class, and nothing says whether of {first} or {second}",
-        Choice(f"scores of {second}", {"classes": classes_text((first, second))}),
-        Choice(f"scores of {first}", {"classes": classes_text((second, first))}),
+        ReadChoice(f"scores of {second}", {"classes": classes_text((first, second))}),
+        ReadChoice(f"scores of {first}", {"classes": classes_text((second, first))}),
     )
 
 

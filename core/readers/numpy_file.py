@@ -8,7 +8,7 @@ import numpy as np
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source, check_dtype, is_text, native
+from core.readers.contents import Contents, Entry, FileBytes, check_dtype, is_text, native
 from core.readers.pickled import load, settle
 
 MAGIC = b"\x93NUMPY"
@@ -16,7 +16,7 @@ MAX_HEADER = 10_000  # the limit np.load itself sets
 MAX_DIMENSIONS = 8
 
 
-def read_npy(source: Source) -> Contents:
+def read_npy(source: FileBytes) -> Contents:
     """Return the one array of an .npy file under the key ``array``."""
     return Contents("npy", {"array": array_of(source.data, source.name, text=True)}, named=False)
 

@@ -8,10 +8,10 @@ import numpy as np
 from core.errors import Notice, Refused
 from core.predictions import Groups
 from core.readers.contents import Contents, Entry, is_text
-from core.readers.groups import GROUP, WEIGHT, Beside, attach_groups, stems
+from core.readers.groups import GROUP, WEIGHT, Companions, attach_groups, stems
 from core.readers.options import ID_STEM, ReadOptions
-from core.readers.parts import Part
-from core.readers.questions import Choice
+from core.readers.parts import SplitArrays
+from core.readers.questions import ReadChoice
 from core.readers.roles import SETS, SPLITS, Role, words_of
 
 # What rows may belong to, with its plural; what comes first is offered first.
@@ -35,7 +35,7 @@ ROWS: Final = {"names", "cases", "studies", "series", "images", "films", "docume
 
 
 @dataclass(frozen=True)
-class Offer:
+class GroupOffer:
     """A column that may be chosen as that of the groups.
 
     Attributes
@@ -63,17 +63,19 @@ class Offer:
     @property
     def command(self) -> str:
         """What picks it on the command line."""
-        return Choice("", {"group": self.key}).command
+        return ReadChoice("", {"group": self.key}).command
 
 
-def offers(part: Part, beside: Beside, roles: dict[str, str], n_classes: int) -> tuple[Offer, ...]:
+def offers(
+    part: SplitArrays, beside: Companions, roles: dict[str, str], n_classes: int
+) -> tuple[GroupOffer, ...]:
     """Return the columns that may say which rows of a part belong together.
 
     Parameters
     ----------
-    part : Part
+    part : SplitArrays
         The rows that are audited, with their labels.
-    beside : Beside
+    beside : Companions
         The file of labels.
     roles : dict of str
         What each entry of the scores is used for.
@@ -81,7 +83,7 @@ def offers(part: Part, beside: Beside, roles: dict[str, str], n_classes: int) ->
         Classes of which a row has one; so many beginnings of names may be the classes. 0 where
         a row may have any number of labels.
     """
-    alone = Beside(beside.labels)
+    alone = Companions(beside.labels)
     columns = [*_columns(part, alone, roles), *_others(part, alone, roles)]
     if part.ids is not None and _stems_repeat(part.ids):
         offer = _offer(ID_STEM, "groups", part, alone)
@@ -90,7 +92,7 @@ def offers(part: Part, beside: Beside, roles: dict[str, str], n_classes: int) ->
     return tuple({offer.key: offer for offer in columns}.values())
 
 
-def _columns(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
+def _columns(part: SplitArrays, beside: Companions, roles: dict[str, str]) -> list[GroupOffer]:
     """Return columns with a telling name, those of patients before those of sites."""
     free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
     names = [*free] if beside.labels is None else [*free, *beside.labels.entries]
@@ -105,7 +107,7 @@ def _columns(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
     return offers_made
 
 
-def _others(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
+def _others(part: SplitArrays, beside: Companions, roles: dict[str, str]) -> list[GroupOffer]:
     """Return the column that names the rows, whatever it is called."""
     ids = [name for name, role in roles.items() if role == str(Role.IDS)]
     if part.ids is None or not part.contents.table or len(ids) != 1 or _word(ids[0]):
@@ -114,7 +116,7 @@ def _others(part: Part, beside: Beside, roles: dict[str, str]) -> list[Offer]:
     return [] if offer is None else [replace(offer, names_rows=True)]
 
 
-def _offer(key: str, noun: str, part: Part, beside: Beside) -> Offer | None:
+def _offer(key: str, noun: str, part: SplitArrays, beside: Companions) -> GroupOffer | None:
     """Return the offer of a column whose values repeat, each row having one."""
     try:
         grouped, _ = attach_groups(part, beside, ReadOptions(group=key))
@@ -123,7 +125,7 @@ def _offer(key: str, noun: str, part: Part, beside: Beside) -> Offer | None:
     groups = grouped.groups
     if groups is None or groups.of_row.size != len(part.scores):
         return None
-    return Offer(key, groups, noun) if groups.count < groups.of_row.size else None
+    return GroupOffer(key, groups, noun) if groups.count < groups.of_row.size else None
 
 
 def _word(name: str) -> str:
@@ -134,7 +136,7 @@ def _word(name: str) -> str:
     return word if word in BELONG else singular if singular in BELONG else ""
 
 
-def _without_split(name: str, part: Part) -> str:
+def _without_split(name: str, part: SplitArrays) -> str:
     """Return a key that names an array in every part; test_patient is patient there."""
     words = words_of(name)
     inside = [word for word in words if word not in SPLITS]
@@ -190,7 +192,7 @@ def _numbers_lines(entry: Entry) -> bool:
     return first in {0.0, 1.0} and entry.size > 1 and bool(np.all(entry == lines))
 
 
-def unfit(option: str, columns: tuple[str, ...], beside: Beside) -> list[Notice]:
+def unfit(option: str, columns: tuple[str, ...], beside: Companions) -> list[Notice]:
     """Say that nothing in an added table can be chosen."""
     if option not in beside.tables or columns:
         return []
@@ -214,7 +216,7 @@ def _not_negative(entry: Entry) -> bool:
     return bool(np.all(np.isfinite(numbers) & (numbers >= 0.0)) and numbers.any())
 
 
-def offered(columns: tuple[Offer, ...], part: Part) -> list[Notice]:
+def offered(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
     """Say of rows that seem to belong together, where nobody has said whether they do."""
     meant = [offer for offer in columns if offer.meant]
     if part.groups is not None or not meant:

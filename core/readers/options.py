@@ -26,14 +26,14 @@ class Units(StrEnum):
     SOFTMAX_TWICE = "softmax_twice"
 
 
-class Answers(StrEnum):
+class AnswersPerRow(StrEnum):
     """How many of the columns may be true in one row."""
 
     ONE = "one"
     MANY = "many"
 
 
-class Pairs(StrEnum):
+class PairMeaning(StrEnum):
     """What a list of pairs of scores and labels is."""
 
     PARTS = "parts"
@@ -43,8 +43,8 @@ class Pairs(StrEnum):
 CHOICES: dict[str, type[StrEnum]] = {
     "scores": ScoreKind,
     "units": Units,
-    "answers": Answers,
-    "pairs": Pairs,
+    "answers": AnswersPerRow,
+    "pairs": PairMeaning,
 }
 
 
@@ -58,9 +58,9 @@ class ReadOptions:
         What the numbers are.
     units : Units or None
         What the numbers count in.
-    answers : Answers or None
+    answers : AnswersPerRow or None
         Whether one of the columns is true in each row, or any number of them.
-    pairs : Pairs or None
+    pairs : PairMeaning or None
         Whether a list of pairs holds parts or batches of one part.
     classes : str or None
         Names of the columns of scores in their order, as a line of CSV, or a range such as 1..10;
@@ -85,8 +85,8 @@ class ReadOptions:
 
     scores: ScoreKind | None = None
     units: Units | None = None
-    answers: Answers | None = None
-    pairs: Pairs | None = None
+    answers: AnswersPerRow | None = None
+    pairs: PairMeaning | None = None
     classes: str | None = None
     scores_key: str | None = None
     labels_key: str | None = None

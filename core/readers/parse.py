@@ -7,7 +7,7 @@ from dataclasses import replace
 from core.errors import Notice, Refused
 from core.readers.archive import Archive
 from core.readers.arrow import read_parquet
-from core.readers.contents import Contents, Entry, Source, is_text, text_array
+from core.readers.contents import Contents, Entry, FileBytes, is_text, text_array
 from core.readers.csv_file import read_csv
 from core.readers.foreign import RUN_IT, packed_model
 from core.readers.json_file import read_json
@@ -15,7 +15,7 @@ from core.readers.numpy_file import array_of, read_npy
 from core.readers.parts import listed
 from core.readers.pickled import read_pickle
 from core.readers.safetensors_file import read_safetensors
-from core.readers.sniff import Form, sniff
+from core.readers.sniff import FileFormat, sniff
 from core.readers.torch_file import (
     PARAMETERS,
     is_legacy,
@@ -30,7 +30,7 @@ MAX_NAME = 1_000
 HARMFUL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def read_contents(source: Source) -> Contents:
+def read_contents(source: FileBytes) -> Contents:
     """Return what a file holds.
 
     Raises
@@ -84,11 +84,11 @@ def _unprintable(entry: Entry) -> Iterator[str]:
     return (cell for cell in entry.reshape(-1).tolist() if not cell.isprintable())
 
 
-def _read_pickle(source: Source) -> Contents:
+def _read_pickle(source: FileBytes) -> Contents:
     return read_legacy(source) if is_legacy(source) else read_pickle(source)
 
 
-def _read_zip(source: Source) -> Contents:
+def _read_zip(source: FileBytes) -> Contents:
     archive = Archive(source)
     found = _archived(archive)
     return found if found is not None else _read_member(archive)
@@ -125,7 +125,7 @@ def _read_member(archive: Archive) -> Contents:
         shown = ", ".join(names[:4])
         raise Refused("AMBIGUOUS_KEYS", what, "give one file, and labels with --labels", shown)
     name = names[0]
-    inner = Source.of_bytes(name.rpartition("/")[2], bytes(archive.read(name)))
+    inner = FileBytes.of_bytes(name.rpartition("/")[2], bytes(archive.read(name)))
     if bytes(inner.data[:2]) == b"PK":
         found = _archived(Archive(inner))
         if found is None:
@@ -135,12 +135,12 @@ def _read_member(archive: Archive) -> Contents:
     return read_contents(inner)
 
 
-READERS: Mapping[Form, Callable[[Source], Contents]] = {
-    Form.NPY: read_npy,
-    Form.ZIP: _read_zip,
-    Form.PARQUET: read_parquet,
-    Form.SAFETENSORS: read_safetensors,
-    Form.PICKLE: _read_pickle,
-    Form.JSON: read_json,
-    Form.CSV: read_csv,
+READERS: Mapping[FileFormat, Callable[[FileBytes], Contents]] = {
+    FileFormat.NPY: read_npy,
+    FileFormat.ZIP: _read_zip,
+    FileFormat.PARQUET: read_parquet,
+    FileFormat.SAFETENSORS: read_safetensors,
+    FileFormat.PICKLE: _read_pickle,
+    FileFormat.JSON: read_json,
+    FileFormat.CSV: read_csv,
 }

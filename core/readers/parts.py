@@ -13,7 +13,7 @@ DEFAULT_SPLIT = "test"  # a lone part is what results are reported on
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitArrays:
     """One split before its numbers are judged.
 
     Parameters
@@ -61,7 +61,7 @@ class Part:
         """Return how a message names a row of this part."""
         return self.contents.row(index if self.rows is None else int(self.rows[index]))
 
-    def take(self, split: str, rows: Entry) -> "Part":
+    def take(self, split: str, rows: Entry) -> "SplitArrays":
         """Return the rows of one split."""
 
         def cut(array: Entry | None) -> Entry | None:
@@ -79,10 +79,10 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """The parts of a file, the roles of its entries, and what had to be guessed."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SplitArrays, ...]
     roles: dict[str, str]
     notices: tuple[Notice, ...] = ()
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source, check_dtype, native, text_array
-from core.readers.guards import REMEDY, Guard, Inert, Outputs, default_mapping, mapping
+from core.readers.contents import Contents, Entry, FileBytes, check_dtype, native, text_array
+from core.readers.guards import REMEDY, Guard, InertObject, Outputs, default_mapping, mapping
 from core.readers.opcodes import scan
 from core.readers.tree import contents_of
 
@@ -155,7 +155,7 @@ GLOBALS: Mapping[tuple[str, str], object] = {
         for name in ("PredictionOutput", "EvalPrediction", "EvalLoopOutput")
     },
     # What a defaultdict makes of a missing key is only a name.
-    **{(module, name): Inert() for module in ("__builtin__", "builtins") for name in TYPES},
+    **{(module, name): InertObject() for module in ("__builtin__", "builtins") for name in TYPES},
 }
 
 
@@ -220,7 +220,7 @@ def settle(node: object) -> object:
     return node.array if isinstance(node, StoredArray) else node
 
 
-def read_pickle(source: Source) -> Contents:
+def read_pickle(source: FileBytes) -> Contents:
     """Return the arrays of a pickle: a mapping, a pair, or a pair of pairs of arrays."""
     tree, end = load(source.data)
     if end < source.size:

@@ -11,7 +11,7 @@ LONG = 200  # letters of an option that a sentence holds; the reading itself has
 
 
 @dataclass(frozen=True)
-class Choice:
+class ReadChoice:
     """One way to read a file: its name in a few words, and the options that pick it."""
 
     title: str
@@ -41,12 +41,12 @@ def _quoted(text: str) -> str:
 class Question(Refused):
     """A refusal that a choice may lift: what the file leaves open, and the ways to read it."""
 
-    def __init__(self, refusal: Refused, choices: tuple[Choice, ...]) -> None:
+    def __init__(self, refusal: Refused, choices: tuple[ReadChoice, ...]) -> None:
         super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.where)
         self.choices = choices
 
 
-def undecided(what: str, *choices: Choice, where: str = "") -> Question:
+def undecided(what: str, *choices: ReadChoice, where: str = "") -> Question:
     """Return the question between readings that no name and no value settles."""
     commands = [choice.command for choice in choices]
     options = " or ".join(c if len(c) <= LONG else f"{c[:LONG]}..." for c in commands)
@@ -63,7 +63,7 @@ class Guess:
     """
 
     what: str
-    choices: tuple[Choice, ...]
+    choices: tuple[ReadChoice, ...]
 
     def question(self) -> Question:
         """Return the question to ask when the assumption does not stand."""

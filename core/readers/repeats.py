@@ -5,12 +5,12 @@ from itertools import combinations
 import numpy as np
 
 from core.errors import Notice
-from core.readers.judge import MANY_ROWS, Ready
-from core.readers.offers import Offer
+from core.readers.judge import MANY_ROWS, JudgedSplit
+from core.readers.offers import GroupOffer
 from core.readers.parts import counted
 
 
-def repeated(splits: dict[str, Ready], offers: tuple[Offer, ...] = ()) -> list[Notice]:
+def repeated(splits: dict[str, JudgedSplit], offers: tuple[GroupOffer, ...] = ()) -> list[Notice]:
     """Say of rows that occur twice, and of parts that are the same.
 
     Names of rows that repeat may also say which rows belong together, if they are offered as that.
@@ -41,7 +41,7 @@ def repeated(splits: dict[str, Ready], offers: tuple[Offer, ...] = ()) -> list[N
     return notices
 
 
-def _doubled(ready: Ready) -> bool:
+def _doubled(ready: JudgedSplit) -> bool:
     scores, labels = ready.prepared.scores, ready.labels
     half = len(scores) // 2
     even = len(scores) == 2 * half >= MANY_ROWS

@@ -15,7 +15,7 @@ SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Column:
+class ArrayUse:
     """One array or column: its key, what it is used for, shape and dtype."""
 
     name: str
@@ -48,7 +48,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ReadingCandidate:
     """One of several readings between which a file does not decide.
 
     Attributes
@@ -87,7 +87,7 @@ class Candidate:
         return asdict(self) | {"options": self.options.to_json()}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Candidate":  # Any: plain JSON
+    def from_json(cls, data: Mapping[str, Any]) -> "ReadingCandidate":  # Any: plain JSON
         """Return the candidate that `to_json` wrote."""
         accuracy, ece = (None if data[key] is None else float(data[key]) for key in NUMBERS)
         options = ReadOptions.from_json(data["options"])
@@ -107,7 +107,7 @@ class Inspection:
         The kind that was read or guessed.
     reason : str
         Why, in plain words.
-    columns : tuple of Column
+    columns : tuple of ArrayUse
         Everything found, with its role.
     header : tuple of str
         Names above the preview.
@@ -122,14 +122,14 @@ class Inspection:
     group_columns, weight_columns : tuple of str
         What may say which rows belong together, and what they count as; `ID_STEM` stands for the
         names of the rows before their last number.
-    candidates : tuple of Candidate
+    candidates : tuple of ReadingCandidate
         The readings between which the user must choose; empty where the file decides.
     """
 
     layout: str
     kind: ScoreKind | None
     reason: str
-    columns: tuple[Column, ...]
+    columns: tuple[ArrayUse, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     readings: tuple[Reading, ...]
@@ -139,7 +139,7 @@ class Inspection:
     id_columns: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
     weight_columns: tuple[str, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[ReadingCandidate, ...] = ()
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the inspection as plain JSON."""
@@ -160,13 +160,14 @@ class Inspection:
             weight_columns=_texts(data["weight_columns"]),
             kind=None if data["kind"] is None else ScoreKind(data["kind"]),
             columns=tuple(
-                Column(c["name"], c["role"], tuple(c["shape"]), c["dtype"]) for c in data["columns"]
+                ArrayUse(c["name"], c["role"], tuple(c["shape"]), c["dtype"])
+                for c in data["columns"]
             ),
             rows=tuple(_texts(row) for row in data["rows"]),
             readings=tuple(
                 Reading(**{**r, "kind": ScoreKind(r["kind"])}) for r in data["readings"]
             ),
-            candidates=tuple(Candidate.from_json(c) for c in data["candidates"]),
+            candidates=tuple(ReadingCandidate.from_json(c) for c in data["candidates"]),
         )
 
 

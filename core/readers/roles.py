@@ -147,7 +147,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedEntry:
     """One entry with what its name says."""
 
     name: str
@@ -165,15 +165,15 @@ def words_of(name: str) -> list[str]:
     return out
 
 
-def name_entry(name: str, entry: Entry) -> Named:
+def name_entry(name: str, entry: Entry) -> NamedEntry:
     """Return the role that a name and the shape of its values suggest."""
     if name.startswith(SETS):
-        return Named(name, Role.UNUSED)
+        return NamedEntry(name, Role.UNUSED)
     words = words_of(name)
     split = next((SPLITS[w] for w in words if w in SPLITS), None)
     rest = {w for w in words if w not in SPLITS}
     role, kind = _text_role(name, rest, entry) if is_text(entry) else _number_role(rest, entry)
-    return Named(name, role, kind, split)
+    return NamedEntry(name, role, kind, split)
 
 
 def kind_of(words: set[str]) -> ScoreKind | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source, check_dtype
+from core.readers.contents import Contents, Entry, FileBytes, check_dtype
 from core.readers.weights import TensorInfo
 
 MAX_HEADER = 10 * 2**20
@@ -22,7 +22,7 @@ BFLOAT16_STEP = 2.0**-8
 NAMED = {stored: name for name, stored in DTYPES.items() if name != "BF16"}
 
 
-def read_safetensors(source: Source) -> Contents:
+def read_safetensors(source: FileBytes) -> Contents:
     """Return the tensors of a safetensors file; bfloat16 becomes float32, exactly.
 
     Raises
@@ -38,7 +38,7 @@ def read_safetensors(source: Source) -> Contents:
 
 
 def open_safetensors(
-    source: Source,
+    source: FileBytes,
 ) -> tuple[tuple[TensorInfo, ...], Callable[[str], Entry]]:
     """Return the tensors of a file, and what gives their numbers: bfloat16 as uint16.
 
@@ -81,7 +81,7 @@ def named(dtype: np.dtype[np.generic], *, bfloat: bool) -> str:
     return NAMED[stored]
 
 
-def _checked(source: Source) -> tuple[int, dict[str, dict[str, object]]]:
+def _checked(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:
     """Return where the numbers begin, and the header with every size proved."""
     start, header = _header(source)
     _check_layout(
@@ -99,7 +99,7 @@ def _bad(code: str, what: str, where: str = "header") -> Refused:
     return Refused(code, what, "write the file again with safetensors.save_file", where)
 
 
-def _header(source: Source) -> tuple[int, dict[str, dict[str, object]]]:
+def _header(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:
     length = int.from_bytes(source.data[:8], "little")
     if source.size < 8 or length > min(MAX_HEADER, source.size - 8):
         raise _bad("HEADER_LEN", f"the header claims {length} bytes of {source.size}")
@@ -155,7 +155,7 @@ def _check_layout(spans: list[tuple[int, int, str]], available: int) -> None:
         raise _bad("TRAILING", f"{available - end} bytes after the last tensor")
 
 
-def _tensor(source: Source, start: int, entry: dict[str, object]) -> Entry:
+def _tensor(source: FileBytes, start: int, entry: dict[str, object]) -> Entry:
     """Return the numbers as they are stored."""
     shape = [int(n) for n in entry["shape"]]  # type: ignore[attr-defined]
     at = start + int(entry["data_offsets"][0])  # type: ignore[index]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from core import defaults
 from core.readers.boxes import BoxList
-from core.readers.columns import Columns
+from core.readers.columns import TextColumns
 from core.readers.film import Film
 from core.readers.history_file import HistoryFile
 from core.readers.options import ReadOptions
 from core.readers.result import ReadResult
-from core.readers.walled import GIB, Input, digest_of, job_of, opened, private_folder, run
+from core.readers.walled import GIB, OpenFile, digest_of, job_of, opened, private_folder, run
 from core.readers.weights import WeightsFile
 from core.readers.wire import (
     read_left_boxes,
@@ -213,7 +213,7 @@ def read_film(
         return read_left_film(folder)
 
 
-def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None) -> Columns:
+def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None) -> TextColumns:
     """Read a table of what is known of the rows of a run, in a child process of its own.
 
     Parameters
@@ -223,7 +223,7 @@ def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None
 
     Returns
     -------
-    Columns
+    TextColumns
         All columns as text; `core.readers.columns.match` finds the rows of a run in them.
 
     Raises
@@ -259,7 +259,7 @@ def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) 
 @contextmanager
 def _left_by(
     reader: str, path: Path, name: str, cancel: threading.Event | None
-) -> Iterator[tuple[Path, list[Input]]]:
+) -> Iterator[tuple[Path, list[OpenFile]]]:
     """Have a table read, and yield the folder with what was left."""
     with ExitStack() as stack:
         inputs = [opened(stack, path, name)]

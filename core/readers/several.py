@@ -10,7 +10,7 @@ from core.arrays import Float, log_sigmoid, log_softmax, row_chunks
 from core.predictions import ScoreKind
 from core.readers.contents import Entry
 from core.readers.options import join_names
-from core.readers.questions import Choice, undecided
+from core.readers.questions import ReadChoice, undecided
 
 AGREE = 2e-3  # how far probabilities that were printed to few digits lie from those of the logits
 
@@ -40,7 +40,7 @@ def logits_of_two(
         return logits
     raise undecided(
         f"{logits} and {other} are not two forms of the same scores",
-        *(Choice(f"scores in {name}", {"scores_key": keys[name]}) for name in (logits, other)),
+        *(ReadChoice(f"scores in {name}", {"scores_key": keys[name]}) for name in (logits, other)),
     )
 
 

@@ -6,7 +6,7 @@ import struct
 from enum import StrEnum
 
 from core.errors import Refused
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.foreign import RUN_IT, model_of
 
 FILMS = (
@@ -16,7 +16,7 @@ FILMS = (
 SAVE_AS = "save predictions as .npz, .csv, .parquet or .safetensors"
 
 
-class Form(StrEnum):
+class FileFormat(StrEnum):
     """Formats that are read."""
 
     NPY = "npy"
@@ -30,18 +30,18 @@ class Form(StrEnum):
 
 TEXT_SUFFIXES = {"csv", "tsv", "txt"}
 PICKLE_SUFFIXES = ("pt", "pth", "ckpt", "bin", "pkl", "p", "pickle")
-SUFFIXES: dict[str, set[Form]] = {
-    "npz": {Form.ZIP},
-    "npy": {Form.NPY},
-    "csv": {Form.CSV},
-    "tsv": {Form.CSV},
-    "txt": {Form.CSV},
-    "parquet": {Form.PARQUET},
-    "safetensors": {Form.SAFETENSORS},
-    **{key: {Form.JSON} for key in ("json", "jsonl", "ndjson")},
-    "zip": {Form.ZIP},
-    **{key: {Form.ZIP, Form.PICKLE} for key in PICKLE_SUFFIXES},
-    "dat": {Form.ZIP, Form.PICKLE, Form.CSV, Form.NPY},
+SUFFIXES: dict[str, set[FileFormat]] = {
+    "npz": {FileFormat.ZIP},
+    "npy": {FileFormat.NPY},
+    "csv": {FileFormat.CSV},
+    "tsv": {FileFormat.CSV},
+    "txt": {FileFormat.CSV},
+    "parquet": {FileFormat.PARQUET},
+    "safetensors": {FileFormat.SAFETENSORS},
+    **{key: {FileFormat.JSON} for key in ("json", "jsonl", "ndjson")},
+    "zip": {FileFormat.ZIP},
+    **{key: {FileFormat.ZIP, FileFormat.PICKLE} for key in PICKLE_SUFFIXES},
+    "dat": {FileFormat.ZIP, FileFormat.PICKLE, FileFormat.CSV, FileFormat.NPY},
 }
 DICOM = b"DICM"  # after 128 bytes that anybody may use
 PICTURES = {
@@ -71,7 +71,7 @@ PICKLE_STARTS = re.compile(
 )
 
 
-def sniff(source: Source) -> Form:
+def sniff(source: FileBytes) -> FileFormat:
     """Return the format of a file, judged by its bytes.
 
     Raises
@@ -113,7 +113,7 @@ def is_dicom(head: bytes) -> bool:
     return False
 
 
-def _refuse_pictures(source: Source, head: bytes) -> None:
+def _refuse_pictures(source: FileBytes, head: bytes) -> None:
     found = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         found = "a WebP picture"
@@ -143,20 +143,24 @@ def _refuse_others(head: bytes) -> None:
             raise Refused("FORMAT_UNKNOWN", f"{name}, which is not read", remedy)
 
 
-def _form(source: Source, head: bytes) -> Form | None:
-    for magic, form in ((b"PK", Form.ZIP), (b"\x93NUMPY", Form.NPY), (b"PAR1", Form.PARQUET)):
+def _form(source: FileBytes, head: bytes) -> FileFormat | None:
+    for magic, form in (
+        (b"PK", FileFormat.ZIP),
+        (b"\x93NUMPY", FileFormat.NPY),
+        (b"PAR1", FileFormat.PARQUET),
+    ):
         if head.startswith(magic):
             return form
     if source.suffix == "safetensors" or _is_safetensors(head):
-        return Form.SAFETENSORS
+        return FileFormat.SAFETENSORS
     if source.suffix in PICKLE_SUFFIXES:
-        return Form.PICKLE if PICKLE_STARTS.match(head) else _textual(head, source.suffix)
+        return FileFormat.PICKLE if PICKLE_STARTS.match(head) else _textual(head, source.suffix)
     if re.match(rb"\x80[\x02-\x05]", head):
-        return Form.PICKLE
+        return FileFormat.PICKLE
     if _is_json(head):
-        return Form.JSON
+        return FileFormat.JSON
     if source.suffix == "dat" and re.match(rb"\((dp|lp|c|\()|cnumpy", head):
-        return Form.PICKLE
+        return FileFormat.PICKLE
     return _textual(head, source.suffix)
 
 
@@ -171,11 +175,11 @@ def _is_json(head: bytes) -> bool:
     return re.match(rb"(\xef\xbb\xbf)?\s*[\[{]", head) is not None
 
 
-def _textual(head: bytes, suffix: str) -> Form | None:
+def _textual(head: bytes, suffix: str) -> FileFormat | None:
     """Text has few control characters; UTF-16 is known by its mark."""
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return Form.CSV
+        return FileFormat.CSV
     if suffix in TEXT_SUFFIXES and 0 in head:
-        return Form.CSV  # to be refused there, with what to do about NUL bytes
+        return FileFormat.CSV  # to be refused there, with what to do about NUL bytes
     control = sum(byte < 9 or 13 < byte < 32 for byte in head)
-    return Form.CSV if control == 0 else None
+    return FileFormat.CSV if control == 0 else None

@@ -9,21 +9,23 @@ import numpy.typing as npt
 from core.predictions import ScoreKind
 from core.readers.contents import Entry, id_text, is_text, text_array
 from core.readers.names import aligned, class_at, folded, meanings, stated_word
-from core.readers.parts import Part, counted
-from core.readers.questions import Choice, Question, undecided
+from core.readers.parts import SplitArrays, counted
+from core.readers.questions import Question, ReadChoice, undecided
 
 RIGHT, WRONG, ANOTHER = "right", "wrong", "(another answer)"
 ROUNDING = 5e-3  # of scores that were printed to two digits
-AS_CONFIDENCE = Choice("confidence of the answer given", {"scores": ScoreKind.CONFIDENCE})
-AS_PROBABILITY = Choice("probability of one class", {"scores": ScoreKind.PROBABILITIES})
+AS_CONFIDENCE = ReadChoice("confidence of the answer given", {"scores": ScoreKind.CONFIDENCE})
+AS_PROBABILITY = ReadChoice("probability of one class", {"scores": ScoreKind.PROBABILITIES})
 
 
-def judged_part(part: Part, correct: npt.NDArray[np.bool_], answers: Entry | None) -> Part:
+def judged_part(
+    part: SplitArrays, correct: npt.NDArray[np.bool_], answers: Entry | None
+) -> SplitArrays:
     """Return a part of stated confidences whose answers are known to be right or wrong.
 
     Parameters
     ----------
-    part : Part
+    part : SplitArrays
         Confidences; labels are of no interest.
     correct : (N,) bool
         Whether each answer was right.
@@ -69,8 +71,8 @@ def check_agreement(
     if rows:
         raise undecided(
             f"{column} disagrees with {name} in {counted(rows, 'row')}",
-            Choice(f"correct where {column} says so", {"correct_key": column}),
-            Choice(f"correct where the answer equals {name}", {"labels_key": name}),
+            ReadChoice(f"correct where {column} says so", {"correct_key": column}),
+            ReadChoice(f"correct where the answer equals {name}", {"labels_key": name}),
         )
 
 
@@ -164,5 +166,5 @@ def margin_question(name: str) -> Question:
     """Return the question whether a decision function is to be read as log-odds."""
     what = f"{name} is a margin: it ranks rows, but states no probability until it is calibrated"
     return undecided(
-        what, Choice("log-odds, as if it were calibrated", {"scores": ScoreKind.LOGITS})
+        what, ReadChoice("log-odds, as if it were calibrated", {"scores": ScoreKind.LOGITS})
     )

@@ -15,7 +15,7 @@ from core.readers.roles import (
     IDS,
     LABELS,
     SPLITS,
-    Named,
+    NamedEntry,
     Role,
     name_entry,
     words_of,
@@ -39,15 +39,15 @@ class TableColumns:
         self.listed: dict[Role, list[str]] = {}
         self._choose(options)
 
-    def _name(self, name: str) -> Named:
+    def _name(self, name: str) -> NamedEntry:
         """Name a column; one of numbers with a bad cell among them counts as numbers."""
         entry = self.entries[name]
         return name_entry(name, NUMBERS if name in self.broken else entry)
 
-    def _by_classes(self, item: Named) -> Named:
+    def _by_classes(self, item: NamedEntry) -> NamedEntry:
         """Let a class be called like what is usually no score."""
         called = item.name.strip().casefold() in self.classes
-        return Named(item.name, Role.UNUSED) if item.role is Role.ASIDE and called else item
+        return NamedEntry(item.name, Role.UNUSED) if item.role is Role.ASIDE and called else item
 
     def of(self, role: Role) -> list[str]:
         """Names of the columns with a role, in the order of the file or of the user's list."""
@@ -103,12 +103,12 @@ class TableColumns:
         )
 
 
-def _by_values(contents: Contents, item: Named) -> Named:
+def _by_values(contents: Contents, item: NamedEntry) -> NamedEntry:
     """Columns may be called like anything: a role needs a plain name, and labels whole values."""
     entry = contents.entries[item.name]
     if not contents.headed or not re.fullmatch(r"[\w .\-/:@()=%<>+]*", item.name):
-        return Named(item.name, Role.UNUSED, None, item.split)
+        return NamedEntry(item.name, Role.UNUSED, None, item.split)
     plain = set(words_of(item.name)) <= LABELS | CLASS_WORDS | IDS | set(SPLITS)
     if item.role is Role.LABELS and not plain and not is_text(entry) and not is_whole(entry):
-        return Named(item.name, Role.UNUSED, None, item.split)
+        return NamedEntry(item.name, Role.UNUSED, None, item.split)
     return item

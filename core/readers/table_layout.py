@@ -8,7 +8,7 @@ import numpy as np
 from core.errors import Notice, Refused
 from core.readers.contents import Contents, id_text
 from core.readers.options import ReadOptions
-from core.readers.parts import DEFAULT_SPLIT, Layout, Part, listed
+from core.readers.parts import DEFAULT_SPLIT, FileLayout, SplitArrays, listed
 from core.readers.result import SPLIT_NAME
 from core.readers.roles import (
     SPLITS,
@@ -35,7 +35,7 @@ MAX_PARTS = 12
 
 def lay_out_table(
     contents: Contents, options: ReadOptions, *, need_labels: bool, classes: set[str]
-) -> Layout:
+) -> FileLayout:
     """Return the parts of a table.
 
     Parameters
@@ -69,7 +69,7 @@ def lay_out_table(
     parts = _by_split(columns, part)
     roles = {item.name: str(item.role) for item in columns.named}
     _say_unused(columns)
-    return Layout(parts, roles, tuple(columns.notices))
+    return FileLayout(parts, roles, tuple(columns.notices))
 
 
 def _refuse_model_table(columns: TableColumns) -> None:
@@ -81,11 +81,11 @@ def _refuse_model_table(columns: TableColumns) -> None:
         )
 
 
-def _whole_part(columns: TableColumns) -> Part:
+def _whole_part(columns: TableColumns) -> SplitArrays:
     find_named_scores(columns)
     contents, labels = columns.contents, columns.of(Role.LABELS)
     ids = columns.of(Role.IDS)
-    base = Part(
+    base = SplitArrays(
         DEFAULT_SPLIT,
         np.empty(0),
         "",
@@ -99,7 +99,7 @@ def _whole_part(columns: TableColumns) -> Part:
     return stated_part(columns, part, labels)
 
 
-def _by_split(columns: TableColumns, part: Part) -> tuple[Part, ...]:
+def _by_split(columns: TableColumns, part: SplitArrays) -> tuple[SplitArrays, ...]:
     """Cut the rows by a column that names their parts."""
     for name in columns.of(Role.SPLIT):
         words = [str(v).strip() for v in columns.entries[name].tolist()]

@@ -13,7 +13,7 @@ from core.readers.names import (
 )
 from core.readers.options import join_names
 from core.readers.parts import ambiguous, listed
-from core.readers.questions import Choice, Guess, undecided
+from core.readers.questions import Guess, ReadChoice, undecided
 from core.readers.roles import (
     INDEX_NAMES,
     LABELS,
@@ -175,7 +175,7 @@ def ask_parts(columns: TableColumns) -> None:
         raise undecided(
             f"columns hold several parts: {listed(parts)}",
             *(
-                Choice(
+                ReadChoice(
                     f"the {split} part",
                     {
                         "scores_key": join_names(scored[split]),
@@ -231,7 +231,7 @@ def find_labels(columns: TableColumns) -> None:
     columns.set_role(candidates, Role.LABELS)
     columns.notices.append(Notice("KEYS_GUESSED", f"labels from {candidates[0]}"))
     if columns.contents.headed:
-        choice = Choice(f"labels in {candidates[0]}", {"labels_key": candidates[0]})
+        choice = ReadChoice(f"labels in {candidates[0]}", {"labels_key": candidates[0]})
         columns.guesses.append(Guess(f"no name says that {candidates[0]} holds labels", (choice,)))
 
 

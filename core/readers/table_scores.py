@@ -21,8 +21,8 @@ from core.readers.names import (
     without_shared_end,
 )
 from core.readers.options import join_names
-from core.readers.parts import Part, ambiguous, listed
-from core.readers.questions import Choice, Guess, undecided
+from core.readers.parts import SplitArrays, ambiguous, listed
+from core.readers.questions import Guess, ReadChoice, undecided
 from core.readers.roles import (
     MARGINS,
     Role,
@@ -91,7 +91,7 @@ def _beside_correct(name: str, entry: Entry, *, sure: bool, labelled: bool) -> s
     return name
 
 
-def stated_part(columns: TableColumns, part: Part, labels: list[str]) -> Part:
+def stated_part(columns: TableColumns, part: SplitArrays, labels: list[str]) -> SplitArrays:
     """Return a part of stated confidences, with labels or with whether each answer was right."""
     answers, correct = columns.of(Role.PREDICTED), columns.of(Role.CORRECT)
     columns.set_role([part.scores_name], Role.CONFIDENCE)
@@ -115,7 +115,7 @@ def stated_part(columns: TableColumns, part: Part, labels: list[str]) -> Part:
     )
 
 
-def scored_part(columns: TableColumns, base: Part, labels: list[str]) -> Part:
+def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> SplitArrays:
     """Return the part with its scores of classes, or of one class, and their labels.
 
     Raises
@@ -264,7 +264,7 @@ def _ask_models(columns: TableColumns, scores: list[str]) -> None:
     _refuse_many(list(groups))
     raise undecided(
         f"the columns look like those of {len(groups)} models: {listed(list(groups))}",
-        *(Choice(f"scores of {name}", {"scores_key": keys[name]}) for name in groups),
+        *(ReadChoice(f"scores of {name}", {"scores_key": keys[name]}) for name in groups),
     )
 
 
@@ -287,7 +287,7 @@ def _ask_binary_models(columns: TableColumns, scores: list[str], labels: list[st
     _refuse_many(scores)
     raise undecided(
         f"labels have two classes, and {listed(scores)} do not sum to one: one model each",
-        *(Choice(f"scores of {name}", {"scores_key": name}) for name in scores),
+        *(ReadChoice(f"scores of {name}", {"scores_key": name}) for name in scores),
     )
 
 
@@ -304,7 +304,7 @@ def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:
     scores, named = pick_scores(numbers, columns.classes | words)
     if not named:
         columns.notices.append(Notice("KEYS_GUESSED", f"scores from {listed(scores)}"))
-        choice = Choice(f"scores in {listed(scores)}", {"scores_key": join_names(scores)})
+        choice = ReadChoice(f"scores in {listed(scores)}", {"scores_key": join_names(scores)})
         columns.guesses.append(Guess(f"no name says that {listed(scores)} hold scores", (choice,)))
     return scores
 
@@ -375,7 +375,7 @@ def match_labels(
     if not classes or counts_up(scores) or (listed_by_user and strange == labels):
         return labels  # a list of names of which some pair and some do not is no order
     if counts_up(labels):
-        choice = Choice("labels in the order of the scores", {"labels_key": join_names(labels)})
+        choice = ReadChoice("labels in the order of the scores", {"labels_key": join_names(labels)})
         what = f"{listed(labels)} only count, and scores are named {listed(classes)}"
         raise undecided(what, choice)
     what = f"columns of labels do not pair with those of scores by name: {listed(strange)}"

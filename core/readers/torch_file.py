@@ -12,7 +12,7 @@ import numpy as np
 from core import defaults
 from core.errors import Refused
 from core.readers.archive import Archive
-from core.readers.contents import Contents, Source, check_dtype
+from core.readers.contents import Contents, FileBytes, check_dtype
 from core.readers.pickled import load, settle
 from core.readers.safetensors_file import BFLOAT16_STEP
 from core.readers.torch_names import NAMES, REMEDY, Storage, StorageType, Tensor, is_size
@@ -57,7 +57,7 @@ def _fill(storage: Storage, raw: memoryview) -> None:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedTensors:
     """What torch.save wrote, before its numbers are read.
 
     Attributes
@@ -80,7 +80,7 @@ def is_torch(names: list[str]) -> bool:
     return any(name.endswith("/data.pkl") or name == "data.pkl" for name in names)
 
 
-def open_torch(archive: Archive) -> Saved:
+def open_torch(archive: Archive) -> SavedTensors:
     """Return what an archive written by torch.save holds.
 
     Raises
@@ -107,7 +107,7 @@ def open_torch(archive: Archive) -> Saved:
             raise Refused("TENSOR_SIZE", f"storage {storage.key} is missing", "save the file again")
         _fill(storage, archive.read(member))
 
-    return Saved(tree, tuple(storages.by_key.values()), fill)
+    return SavedTensors(tree, tuple(storages.by_key.values()), fill)
 
 
 def read_torch(archive: Archive) -> Contents:
@@ -124,13 +124,13 @@ def _check_byte_order(archive: Archive, member: str) -> None:
         raise Refused("DTYPE", "big-endian tensors", "save on a little-endian machine, or as .npz")
 
 
-def is_legacy(source: Source) -> bool:
+def is_legacy(source: FileBytes) -> bool:
     """Whether a pickle begins with the mark of torch's older format."""
     mark = b"\x8a\x0a" + LEGACY_MAGIC.to_bytes(10, "little")
     return bytes(source.data[2:14]) == mark
 
 
-def open_legacy(source: Source) -> Saved:
+def open_legacy(source: FileBytes) -> SavedTensors:
     """Return torch's older format: five pickles, then the storages one by one."""
     at = 0
     for _ in range(3):  # mark, version and platform
@@ -146,10 +146,10 @@ def open_legacy(source: Source) -> Saved:
     if at != source.size:
         raise Refused("TRAILING", f"{source.size - at} bytes after the last storage", REMEDY)
     found = tuple(storages.by_key.values())
-    return Saved(tree, found, lambda storage: _fill(storage, raws[storage.key]))
+    return SavedTensors(tree, found, lambda storage: _fill(storage, raws[storage.key]))
 
 
-def read_legacy(source: Source) -> Contents:
+def read_legacy(source: FileBytes) -> Contents:
     """Return the tensors of torch's older format; Refused as by `open_legacy`, and STATE_DICT."""
     saved = open_legacy(source)
     _refuse_weights(saved.tree)
@@ -167,7 +167,7 @@ def _legacy_bytes(storage: Storage, data: memoryview, at: int) -> tuple[memoryvi
     return data[at + 8 : end], end
 
 
-def _contents(saved: Saved) -> Contents:
+def _contents(saved: SavedTensors) -> Contents:
     widened = any(s.bfloat for s in saved.storages)
     contents = contents_of("torch", saved.tree, settle=_settle)
     if not widened:

@@ -9,7 +9,7 @@ import numpy as np
 from core import defaults
 from core.errors import Refused
 from core.readers.contents import Entry
-from core.readers.guards import Guard, Inert, OrderedMapping, Sealed
+from core.readers.guards import Guard, InertObject, OrderedMapping, SealedValue
 from core.readers.pickled import GLOBALS
 from core.readers.safetensors_file import bfloat16
 
@@ -22,7 +22,7 @@ STORAGES = {
 REMEDY = "save plain tensors, for example torch.save({'logits': z, 'labels': y})"
 
 
-class StorageType(Sealed):
+class StorageType(SealedValue):
     """Stands for a storage class; a pickle names it and never calls it."""
 
     __slots__ = ("dtype",)
@@ -50,7 +50,7 @@ class Arguments:
             self.values = state
 
 
-class Storage(Sealed):
+class Storage(SealedValue):
     """A typed run of bytes that tensors are views of; filled when the bytes are known."""
 
     __slots__ = ("array", "bfloat", "dtype", "key", "size")
@@ -63,7 +63,7 @@ class Storage(Sealed):
         self.array: Entry | None = None
 
 
-class Tensor(Sealed):
+class Tensor(SealedValue):
     """A view of a storage, resolved after all bytes were read."""
 
     __slots__ = ("offset", "shape", "storage", "stride")
@@ -145,7 +145,7 @@ def _nothing(*_args: object) -> None:
     return None
 
 
-INERT = Guard(Inert)
+INERT = Guard(InertObject)
 DTYPES = (
     *("float16", "float32", "float64", "half", "float", "double", "bfloat16", "bool", "uint8"),
     *("int8", "int16", "int32", "int64", "complex64", "complex128"),
@@ -155,13 +155,13 @@ NAMES: Mapping[tuple[str, str], object] = {
     **GLOBALS,
     **{("torch", name): StorageType(dtype) for name, dtype in STORAGES.items()},
     **{("torch.cuda", name): StorageType(dtype) for name, dtype in STORAGES.items()},
-    **{("torch", name): Inert() for name in (*DTYPES, "Tensor")},
+    **{("torch", name): InertObject() for name in (*DTYPES, "Tensor")},
     ("torch._utils", "_rebuild_tensor"): Guard(_tensor),  # before torch 0.4
     ("torch._utils", "_rebuild_tensor_v2"): Guard(_tensor),
     ("torch._utils", "_rebuild_parameter"): Guard(_parameter),
     ("torch._utils", "_rebuild_parameter_with_state"): Guard(_parameter),
     ("torch._tensor", "_rebuild_from_type_v2"): Guard(_rebuilt),
-    ("torch.nn.parameter", "Parameter"): Inert(),
+    ("torch.nn.parameter", "Parameter"): InertObject(),
     ("torch", "Size"): Guard(lambda *sizes: sizes[0] if sizes else ()),
     ("torch", "device"): Guard(_nothing),
     ("collections", "Counter"): INERT,
@@ -188,7 +188,7 @@ NAMES: Mapping[tuple[str, str], object] = {
     },
     # Callbacks were once saved under their class, which is only a key.
     **{
-        (f"{module}.callbacks.{file}", name): Inert()
+        (f"{module}.callbacks.{file}", name): InertObject()
         for module in LIGHTNING
         for file, name in (
             ("model_checkpoint", "ModelCheckpoint"),

@@ -40,7 +40,7 @@ AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors
 
 
 @dataclass(frozen=True)
-class Input:
+class OpenFile:
     """One open file with the name a user knows it by."""
 
     file: FileIO
@@ -70,7 +70,7 @@ class Input:
             state.update(block)
 
 
-def digest_of(inputs: list[Input]) -> str:
+def digest_of(inputs: list[OpenFile]) -> str:
     """Return the digest of all bytes, 32 hexadecimal digits."""
     state = blake2b(digest_size=16)
     for item in inputs:
@@ -78,7 +78,7 @@ def digest_of(inputs: list[Input]) -> str:
     return state.hexdigest()
 
 
-def opened(stack: ExitStack, path: Path, name: str | None) -> Input:
+def opened(stack: ExitStack, path: Path, name: str | None) -> OpenFile:
     """Open a file until the stack ends; FORMAT_UNKNOWN where it cannot be."""
     try:
         # Unbuffered: the child shares the position, which a buffer of ours would not notice.
@@ -86,7 +86,7 @@ def opened(stack: ExitStack, path: Path, name: str | None) -> Input:
     except OSError as error:
         what = f"{name or path.name} cannot be opened ({error.strerror})"
         raise Refused("FORMAT_UNKNOWN", what, "check the path and the permissions") from error
-    return Input(file, name or path.name)
+    return OpenFile(file, name or path.name)
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def private_folder() -> Iterator[Path]:
 
 def job_of(
     reader: str,
-    inputs: list[Input],
+    inputs: list[OpenFile],
     options: ReadOptions,
     folder: Path,
     memory_bytes: int | None,
@@ -141,7 +141,7 @@ def _environment() -> dict[str, str]:
 
 
 def run(
-    job: dict[str, object], inputs: list[Input], timeout_s: float, cancel: threading.Event | None
+    job: dict[str, object], inputs: list[OpenFile], timeout_s: float, cancel: threading.Event | None
 ) -> None:
     """Start the child and wait for its result, the clock, or the user."""
     folder = Path(str(job["folder"]))
@@ -155,7 +155,7 @@ def run(
 
 
 def _start(
-    job: dict[str, object], inputs: list[Input], errors: BufferedWriter
+    job: dict[str, object], inputs: list[OpenFile], errors: BufferedWriter
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "core.readers.child", json.dumps(job)],

@@ -12,15 +12,15 @@ from typing import Final
 
 from core.errors import Notice, Refused
 from core.readers.archive import Archive
-from core.readers.contents import Entry, Source
+from core.readers.contents import Entry, FileBytes
 from core.readers.foreign import EXPORT, model_of, packed_model
 from core.readers.parse import HARMFUL, MAX_NAME
 from core.readers.safetensors_file import named, open_safetensors
-from core.readers.sniff import Form, sniff
+from core.readers.sniff import FileFormat, sniff
 from core.readers.torch_file import (
     MAX_TENSORS,
     PARAMETERS,
-    Saved,
+    SavedTensors,
     is_legacy,
     is_torch,
     open_legacy,
@@ -53,7 +53,7 @@ PREDICTIONS: Final = "give a file of weights here, and predictions under Runs"
 
 
 @dataclass(frozen=True)
-class FoundGroup:
+class StoredGroup:
     """A group, and what returns the numbers of its tensors by their names."""
 
     group: WeightGroup
@@ -61,16 +61,16 @@ class FoundGroup:
 
 
 @dataclass(frozen=True)
-class FoundWeights:
+class StoredWeights:
     """What a file of weights holds, before its numbers are read."""
 
     format: str
-    groups: tuple[FoundGroup, ...]
+    groups: tuple[StoredGroup, ...]
     hints: Mapping[str, Hint] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
 
 
-def read_weights_file(source: Source) -> FoundWeights:
+def read_weights_file(source: FileBytes) -> StoredWeights:
     """Return the groups of a file of weights, the best first.
 
     Raises
@@ -86,19 +86,19 @@ def read_weights_file(source: Source) -> FoundWeights:
     if model:
         raise _foreign(model)
     form = sniff(source)
-    if form is Form.SAFETENSORS:
+    if form is FileFormat.SAFETENSORS:
         return _of_safetensors(source)
     try:
-        if form is Form.ZIP:
+        if form is FileFormat.ZIP:
             return _of_torch("torch", _opened(source), source.size)
-        if form is Form.PICKLE and is_legacy(source):
+        if form is FileFormat.PICKLE and is_legacy(source):
             return _of_torch("torch-legacy", open_legacy(source), source.size)
     except Refused as refusal:
         raise _converted(refusal) from refusal
     raise Refused("STATE_DICT", f"no weights of a network, but a {form} file", PREDICTIONS)
 
 
-def _opened(source: Source) -> Saved:
+def _opened(source: FileBytes) -> SavedTensors:
     archive = Archive(source, most=MAX_TENSORS)
     model = packed_model(archive.names)
     if model:
@@ -127,17 +127,17 @@ def _converted(refusal: Refused) -> Refused:
     return refusal
 
 
-def _of_safetensors(source: Source) -> FoundWeights:
+def _of_safetensors(source: FileBytes) -> StoredWeights:
     infos, numbers = open_safetensors(source)
     _check_names([one.name for one in infos])
     _check_count([one.name for one in infos])
     if not any(_is_parameter(one.name) for one in infos):
         raise _no_weights([one.name for one in infos])
     group = WeightGroup("", ema=False, tensors=infos, file="")
-    return FoundWeights("safetensors", _filed([FoundGroup(group, numbers)]))
+    return StoredWeights("safetensors", _filed([StoredGroup(group, numbers)]))
 
 
-def _of_torch(form: str, saved: Saved, size: int) -> FoundWeights:
+def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
     found = [(key, tensors) for key, tensors in _states("", saved.tree, 0) if _is_state(tensors)]
     if not found:
         raise _no_weights([name for _, state in _states("", saved.tree, 0) for name in state])
@@ -148,13 +148,13 @@ def _of_torch(form: str, saved: Saved, size: int) -> FoundWeights:
     numbers = _Numbers(saved)
     groups = [_group(key, tensors, numbers) for key, tensors in found]
     hints = _hints(saved.tree)
-    return FoundWeights(form, _filed(_sorted(groups)), hints, _notices(saved.tree))
+    return StoredWeights(form, _filed(_sorted(groups)), hints, _notices(saved.tree))
 
 
 class _Numbers:
     """Reads storages when their numbers are asked for, and keeps the last one only."""
 
-    def __init__(self, saved: Saved) -> None:
+    def __init__(self, saved: SavedTensors) -> None:
         self._saved = saved
         self._last: Storage | None = None
 
@@ -187,32 +187,32 @@ def _is_parameter(name: str) -> bool:
     return name.rpartition(".")[2] in PARAMETERS
 
 
-def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers) -> FoundGroup:
+def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers) -> StoredGroup:
     _check_names([key, *tensors])
     infos = tuple(
         TensorInfo(name, one.shape, named(one.storage.dtype, bfloat=one.storage.bfloat))
         for name, one in tensors.items()
     )
     ema = EMA.search(key) is not None or AVERAGED in tensors
-    return FoundGroup(WeightGroup(key, ema, infos, ""), lambda name: numbers.of(tensors[name]))
+    return StoredGroup(WeightGroup(key, ema, infos, ""), lambda name: numbers.of(tensors[name]))
 
 
-def _sorted(groups: list[FoundGroup]) -> list[FoundGroup]:
+def _sorted(groups: list[StoredGroup]) -> list[StoredGroup]:
     """Put averages first where they are whole, as timm does; then the larger states."""
     counts = [len(one.group.tensors) for one in groups if not one.group.ema]
     whole = max(counts, default=0)
 
-    def order(one: FoundGroup) -> tuple[bool, int]:
+    def order(one: StoredGroup) -> tuple[bool, int]:
         count = len(one.group.tensors)
         return not (one.group.ema and count >= whole), -count
 
     return sorted(groups, key=order)
 
 
-def _filed(groups: list[FoundGroup]) -> tuple[FoundGroup, ...]:
+def _filed(groups: list[StoredGroup]) -> tuple[StoredGroup, ...]:
     """Name the files that groups will be written to."""
     return tuple(
-        FoundGroup(
+        StoredGroup(
             WeightGroup(g.group.key, g.group.ema, g.group.tensors, f"group-{i}.safetensors"),
             g.numbers,
         )

@@ -20,18 +20,18 @@ from core.errors import LostWorker, Notice, Refused
 from core.histories import COLUMNS, BinHistory
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.readers.boxes import Box, BoxList
-from core.readers.columns import Columns
-from core.readers.contents import Entry, Source
+from core.readers.columns import TextColumns
+from core.readers.contents import Entry, FileBytes
 from core.readers.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.history_file import HistoryFile
-from core.readers.interpret import Interpreted
-from core.readers.judge import Ready
+from core.readers.interpret import InterpretedFile
+from core.readers.judge import JudgedSplit
 from core.readers.numpy_file import array_of
 from core.readers.options import ReadOptions
 from core.readers.result import SPLIT_NAME, Inspection, NeedsChoice, ReadResult
 from core.readers.safetensors_file import open_safetensors, write_safetensors
 from core.readers.weights import WeightsFile
-from core.readers.weights_file import FoundWeights
+from core.readers.weights_file import StoredWeights
 
 RESULT = "result.json"
 FILM = "film.npy"
@@ -42,7 +42,7 @@ FLOATS = {"float16", "float32", "float64"}
 Json = dict[str, Any]  # Any: plain JSON values of several types
 
 
-def write_result(folder: Path, found: Interpreted) -> None:
+def write_result(folder: Path, found: InterpretedFile) -> None:
     """Write arrays first and the JSON last: a result that can be read is complete."""
     splits = {name: _write_split(folder, name, p) for name, p in found.splits.items()}
     _write_json(
@@ -69,7 +69,7 @@ def write_film(folder: Path, found: Film) -> None:
     _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
 
 
-def write_columns(folder: Path, found: Columns) -> None:
+def write_columns(folder: Path, found: TextColumns) -> None:
     """Write a table of text."""
     notices = [notice.to_json() for notice in found.notices]
     _write_json(folder, {"columns": {**found.columns}, "notices": notices})
@@ -81,7 +81,7 @@ def write_boxes(folder: Path, found: BoxList) -> None:
     _write_json(folder, {"boxes": [astuple(box) for box in found.boxes], "notices": notices})
 
 
-def write_weights(folder: Path, name: str, found: FoundWeights) -> None:
+def write_weights(folder: Path, name: str, found: StoredWeights) -> None:
     """Write each group as a safetensors file, tensor by tensor, and the JSON last."""
     for one in found.groups:
         try:
@@ -105,7 +105,7 @@ def _write_json(folder: Path, data: Json) -> None:
     partial.rename(folder / RESULT)
 
 
-def _write_split(folder: Path, name: str, ready: Ready) -> Json:
+def _write_split(folder: Path, name: str, ready: JudgedSplit) -> Json:
     prepared = ready.prepared
     arrays = {"scores": prepared.scores, "labels": ready.labels}
     if prepared.predicted is not None:
@@ -176,14 +176,14 @@ def read_left_film(folder: Path) -> Film:
         return Film(pixels, _notices(data))
 
 
-def read_left_columns(folder: Path) -> Columns:
+def read_left_columns(folder: Path) -> TextColumns:
     """Return the table that the child wrote; raises as `read_result` does."""
     with _arriving():
         data = _left(folder)
         columns = {str(k): tuple(map(str, cells)) for k, cells in data["columns"].items()}
         if len({len(cells) for cells in columns.values()}) != 1:
             raise ValueError("columns")
-        return Columns(columns, _notices(data))
+        return TextColumns(columns, _notices(data))
 
 
 def read_left_boxes(folder: Path) -> BoxList:
@@ -211,7 +211,7 @@ def read_left_weights(folder: Path, into: Path) -> WeightsFile:
         found = WeightsFile.from_json(_left(folder))
         for group in found.groups:
             with open_left(folder / group.file) as file:
-                if open_safetensors(Source.of_file(group.file, file))[0] != group.tensors:
+                if open_safetensors(FileBytes.of_file(group.file, file))[0] != group.tensors:
                     raise ValueError(group.file)
     with writing(), ExitStack() as undo:
         into.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -319,7 +319,7 @@ def _row_weights(path: Path, name: object) -> Weights | None:
 def _array(path: Path, dtypes: set[str]) -> Entry:
     """Return an array of a file, mapped; our own parser judges its header as any other's."""
     with open_left(path) as file:
-        array = array_of(Source.of_file(path.name, file).data, path.name)
+        array = array_of(FileBytes.of_file(path.name, file).data, path.name)
     if str(array.dtype) not in dtypes:
         raise ValueError(path.name)
     return array

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.posthoc import NONE, Fit, Judged, Parts
+from core.calibrators.posthoc import NONE, Fit, MethodReport, PosthocRows
 from core.calibrators.protocols import PROTOCOLS
 from core.errors import Notice
 from core.metrics.comparison import compare
@@ -16,17 +16,20 @@ SHOWN = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece", 
 
 
 def calibrate_json(
-    parts: Parts, fits: Sequence[Fit], judged: Mapping[str, Judged], notices: Sequence[Notice]
+    parts: PosthocRows,
+    fits: Sequence[Fit],
+    judged: Mapping[str, MethodReport],
+    notices: Sequence[Notice],
 ) -> Json:
     """Return what every method does as plain JSON.
 
     Parameters
     ----------
-    parts : Parts
+    parts : PosthocRows
         The rows that were fitted on, and those that are reported.
     fits : sequence of Fit
         The methods, in their order.
-    judged : mapping of str to Judged
+    judged : mapping of str to MethodReport
         By method, with `none`; methods that refused are missing.
     notices : sequence of Notice
         What the reader said; those of the parts and of the reported rows as read follow.
@@ -56,7 +59,7 @@ def calibrate_json(
     }
 
 
-def _scored(judged: Judged) -> Json:
+def _scored(judged: MethodReport) -> Json:
     main = judged.compared.audit.main
     return {
         "metrics": {key: score_json(one) for key, one in main.metrics.items()},
@@ -64,7 +67,7 @@ def _scored(judged: Judged) -> Json:
     }
 
 
-def _method(one: Fit, judged: Judged | None, differences: Mapping[str, Difference]) -> Json:
+def _method(one: Fit, judged: MethodReport | None, differences: Mapping[str, Difference]) -> Json:
     report = one.report
     if judged is None or report is None or one.calibrator is None:
         return {"reason": one.refusal}

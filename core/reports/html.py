@@ -11,7 +11,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.records import Audit
 from core.readers.result import ReadResult
 from core.reports.page import page
-from core.views.clinic_plain import Hundred
+from core.views.clinic_plain import HundredFilms
 from core.views.plain import PlainView, plain_view
 from core.views.records import FigureCard, Sentence, Table, Tile
 from core.views.reliability import ReliabilityView, Subject, audited_view, pictured
@@ -20,7 +20,7 @@ SQUARE = {"reliability", "clinic_curve", "clinic_bands"}
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PageView:
     """One view of a page, to be saved as a file.
 
     Attributes
@@ -52,10 +52,10 @@ class Sheet:
     tables: tuple[tuple[str, Table], ...]
     caption: str
     pictures: tuple[tuple[str, bytes], ...] = ()
-    icons: tuple[str, Hundred] | None = None
+    icons: tuple[str, HundredFilms] | None = None
 
 
-def sheet_html(sheet: Sheet) -> str:
+def sheet_html(sheet: PageView) -> str:
     """Return a view as one HTML file that works offline, its banners first and last."""
     banners = "".join(f"<p><strong>{_text(one)}</strong></p>" for one in sheet.banners)
     body = "\n".join(
@@ -77,7 +77,7 @@ def sheet_html(sheet: Sheet) -> str:
     return page(f"Candor: {_text(sheet.eyebrow)}", f"<main>\n{body}\n</main>", figures)
 
 
-def films_html(icons: Hundred) -> str:
+def films_html(icons: HundredFilms) -> str:
     """Return 100 films: solid to the lower bound, paler to the estimate, dashed to the upper one.
 
     The page and the file each style its classes, alike.

@@ -8,7 +8,7 @@ from core.errors import Notice
 from core.metrics.records import GroupSummary, WeightSummary
 from core.ood.detection import POSITIVE
 from core.ood.scores import SCORES
-from core.ood.study import Judged
+from core.ood.study import ScoreSeparation
 
 Json = dict[str, Any]  # Any: plain JSON values
 Summaries = Sequence[GroupSummary | WeightSummary | None]
@@ -22,7 +22,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Inside:
+class InDistribution:
     """The in-distribution rows: file, its digest, the part, its rows, what the reader said."""
 
     file: str
@@ -37,13 +37,13 @@ class SetReport:
     """One set: as read, after a temperature where there is one, and what was said of it."""
 
     name: str
-    as_read: Judged
-    after: Judged | None
+    as_read: ScoreSeparation
+    after: ScoreSeparation | None
     notices: tuple[Notice, ...]
 
 
 def ood_json(
-    inside: Inside,
+    inside: InDistribution,
     score: str,
     temperature: float | None,
     fitted_on: str,
@@ -53,7 +53,7 @@ def ood_json(
 
     Parameters
     ----------
-    inside : Inside
+    inside : InDistribution
         The in-distribution rows.
     score : str
         Key of `SCORES`.
@@ -92,7 +92,7 @@ def _set(one: SetReport) -> Json:
     return _numbers(one.as_read) | after | {"notices": notices}
 
 
-def _numbers(judged: Judged) -> Json:
+def _numbers(judged: ScoreSeparation) -> Json:
     found, auroc = judged.numbers, judged.numbers["auroc"]
     ends = {key: {"low": found[key].low, "high": found[key].high} for key in WORDS}
     return {

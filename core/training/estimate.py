@@ -22,8 +22,8 @@ from core.predictions import Task
 from core.training.config import OptimizerConfig, ScheduleConfig, TrainConfig
 
 if TYPE_CHECKING:  # both import torch
-    from core.datasets.base import Data
-    from core.training.parts import Parts
+    from core.datasets.base import SplitDataset
+    from core.training.parts import TrainingSetup
 
 # Channels, side in pixels and outputs of each data set; of folders what is usual.
 SHAPES: Final = {
@@ -157,9 +157,9 @@ def _measured(config: TrainConfig) -> Speed:
     return Speed(parts.fabric.device.type, n / spent, evaluated, start_s, _epoch_s(parts))
 
 
-def _random(config: TrainConfig) -> "Data":
+def _random(config: TrainConfig) -> "SplitDataset":
     """Return a few random images in the shape of the data."""
-    from core.datasets.assemble import Rows, in_memory
+    from core.datasets.assemble import DatasetRows, in_memory
 
     channels, side, n_outputs = SHAPES[config.data]
     rng, n = np.random.default_rng(0), sum(N_RANDOM)
@@ -167,21 +167,21 @@ def _random(config: TrainConfig) -> "Data":
     labels = rng.integers(0, 2, (n, n_outputs)) if many else rng.integers(0, n_outputs, n)
     pixels = rng.integers(0, 256, (n, channels, side, side), dtype=np.uint8)
     names = tuple(str(k) for k in range(n_outputs))
-    rows = Rows(config.data, labels, names, by_counts(n, *N_RANDOM[1:], 0))
+    rows = DatasetRows(config.data, labels, names, by_counts(n, *N_RANDOM[1:], 0))
     return in_memory(rows, pixels, [str(row) for row in range(n)])
 
 
-def _seconds(parts: "Parts", n: int) -> float:
+def _seconds(parts: "TrainingSetup", n: int) -> float:
     """Return the seconds of one training step on n images."""
     import torch
 
-    from core.training.images import Draws
+    from core.training.images import Augmentation
 
     data, device = parts.data, parts.fabric.device
     rows = torch.arange(n) % len(data.train)
     (images,) = data.train.images([rows], device)
     shared = torch.Generator().manual_seed(0)
-    draws = Draws.of(n, pad=data.pad, flip=data.flip, generator=shared).to(device)
+    draws = Augmentation.of(n, pad=data.pad, flip=data.flip, generator=shared).to(device)
     began = _now(parts)
     if parts.config.augment:
         images = draws.apply(images)
@@ -202,7 +202,7 @@ def _seconds(parts: "Parts", n: int) -> float:
     return _now(parts) - began
 
 
-def _evaluated(parts: "Parts", n: int) -> float:
+def _evaluated(parts: "TrainingSetup", n: int) -> float:
     """Return how many images a second are evaluated, n at once."""
     import torch
 
@@ -218,7 +218,7 @@ def _evaluated(parts: "Parts", n: int) -> float:
     return n / min(spent)
 
 
-def _epoch_s(parts: "Parts") -> float:
+def _epoch_s(parts: "TrainingSetup") -> float:
     """Return the seconds that a checkpoint takes."""
     from core.training import checkpoint
 
@@ -228,7 +228,7 @@ def _epoch_s(parts: "Parts") -> float:
         return _now(parts) - began
 
 
-def _now(parts: "Parts") -> float:
+def _now(parts: "TrainingSetup") -> float:
     """Return the time once the device has done what it was given."""
     import torch
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 from core.arrays import Float, Int, digest
 from core.configs import AuditConfig
 from core.disk import writing
-from core.library import Manifest, Source, summarise
+from core.library import Manifest, RunSource, summarise
 from core.library.describe import describe
 from core.library.files import write_run
 from core.metrics.suite import audit
@@ -158,7 +158,7 @@ def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) ->
     manifest = describe(
         sample.name,
         splits,
-        source=Source("sklearn.datasets.load_digits", digest(digits.pixels, digits.digit)),
+        source=RunSource("sklearn.datasets.load_digits", digest(digits.pixels, digits.digit)),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
     )
     return replace(

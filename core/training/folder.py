@@ -24,7 +24,7 @@ from core.training.config import TrainConfig, from_json
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-class Spec(Protocol):
+class JobSpec(Protocol):
     """What a job is to do."""
 
     def to_json(self) -> Json:
@@ -70,7 +70,7 @@ class JobFolder:
         self._validation = path / "validation"
 
     @classmethod
-    def make(cls, path: Path, config: Spec) -> "JobFolder":
+    def make(cls, path: Path, config: JobSpec) -> "JobFolder":
         """Make a folder for what is to be done; LibraryError LIBRARY_WRITE when it cannot be."""
         with writing():
             make_private(path)
@@ -78,7 +78,7 @@ class JobFolder:
         folder.specify(config)
         return folder
 
-    def specify(self, config: Spec) -> None:
+    def specify(self, config: JobSpec) -> None:
         """Write what the job is to do."""
         with writing():
             replace_text(self.path / "spec.json", json.dumps(config.to_json(), indent=1))

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 
 @dataclass(frozen=True)
-class Draws:
+class Augmentation:
     """How each image of an epoch is shifted and mirrored.
 
     Attributes
@@ -26,19 +26,19 @@ class Draws:
     pad: int
 
     @classmethod
-    def of(cls, n: int, *, pad: int, flip: bool, generator: torch.Generator) -> "Draws":
+    def of(cls, n: int, *, pad: int, flip: bool, generator: torch.Generator) -> "Augmentation":
         """Draw for n images."""
         shift = torch.randint(0, 2 * pad + 1, (n, 2), generator=generator)
         mirrored = torch.rand(n, generator=generator) < 0.5 if flip else torch.zeros(n) > 0
         return cls(shift, mirrored, pad)
 
-    def to(self, device: torch.device) -> "Draws":
+    def to(self, device: torch.device) -> "Augmentation":
         """Return the same on a device."""
-        return Draws(self.shift.to(device), self.mirrored.to(device), self.pad)
+        return Augmentation(self.shift.to(device), self.mirrored.to(device), self.pad)
 
-    def take(self, rows: Tensor) -> "Draws":
+    def take(self, rows: Tensor) -> "Augmentation":
         """Return those of some images."""
-        return Draws(self.shift[rows], self.mirrored[rows], self.pad)
+        return Augmentation(self.shift[rows], self.mirrored[rows], self.pad)
 
     def apply(self, images: Tensor) -> Tensor:
         """Return (n, C, H, W) images shifted and mirrored, black where nothing was.

@@ -12,10 +12,10 @@ import torch
 
 from core import defaults
 from core.configs import AuditConfig
-from core.datasets.base import Data, Part
+from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.load import load
 from core.errors import LibraryError, Notice
-from core.library import Source, open_library, summarise
+from core.library import RunSource, open_library, summarise
 from core.library.history import from_events
 from core.metrics.suite import audit
 from core.models.build import input_size
@@ -24,8 +24,8 @@ from core.training import threads
 from core.training.advice import advice
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
-from core.training.loop import Trained, train
-from core.training.parts import Parts, assemble, connect, predict
+from core.training.loop import TrainingOutcome, train
+from core.training.parts import TrainingSetup, assemble, connect, predict
 
 STREAMED: Final = (224, 224)  # large images, for networks that take any size
 COPIES: Final = 3  # two checkpoints and the one being written
@@ -60,7 +60,7 @@ def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
 
 def trained(
     folder: JobFolder, *, seconds: float | None = None
-) -> tuple[Parts, Trained, dict[str, Predictions]] | None:
+) -> tuple[TrainingSetup, TrainingOutcome, dict[str, Predictions]] | None:
     """Train a job and return its parts, how it went, and what it says of val and test.
 
     Parameters and errors as of `run`; None when time was up.
@@ -78,7 +78,7 @@ def trained(
     return parts, how, {name: _predictions(parts, name) for name in ("val", "test")}
 
 
-def load_data(config: TrainConfig) -> Data:
+def load_data(config: TrainConfig) -> SplitDataset:
     """Return the data of a config, streamed images in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
     size = input_size(config.model, STREAMED)
@@ -87,7 +87,7 @@ def load_data(config: TrainConfig) -> Data:
     )
 
 
-def check_room(folder: JobFolder, parts: Parts) -> None:
+def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
     """Refuse to begin what the disk cannot hold.
 
     Raises
@@ -107,7 +107,7 @@ def check_room(folder: JobFolder, parts: Parts) -> None:
         )
 
 
-def environment(parts: Parts) -> Json:
+def environment(parts: TrainingSetup) -> Json:
     """Return what a run was made with."""
     device = parts.fabric.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
@@ -125,8 +125,8 @@ def environment(parts: Parts) -> Json:
     }
 
 
-def _predictions(parts: Parts, split: str) -> Predictions:
-    part: Part = getattr(parts.data, split)
+def _predictions(parts: TrainingSetup, split: str) -> Predictions:
+    part: DatasetSplit = getattr(parts.data, split)
     return Predictions(
         parts.data.task,
         ScoreKind.LOGITS,
@@ -137,14 +137,14 @@ def _predictions(parts: Parts, split: str) -> Predictions:
     )
 
 
-def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> str:
+def _keep(folder: JobFolder, parts: TrainingSetup, splits: dict[str, Predictions]) -> str:
     """Put the run into the library and return its id."""
     config, data = parts.config, parts.data
     history, bins = from_events(folder.lines())
     manifest = open_library().keep_trained(
         config.name,
         splits,
-        source=Source(data.name, data.digest, data.split.to_json()),
+        source=RunSource(data.name, data.digest, data.split.to_json()),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
         notices=_notices(folder, parts),
         config=config.to_json(),
@@ -157,7 +157,7 @@ def _keep(folder: JobFolder, parts: Parts, splits: dict[str, Predictions]) -> st
     return manifest.id
 
 
-def _notices(folder: JobFolder, parts: Parts) -> tuple[Notice, ...]:
+def _notices(folder: JobFolder, parts: TrainingSetup) -> tuple[Notice, ...]:
     """Return what is said of the data and the settings, and of threads that changed on a CPU."""
     notices = (*parts.data.notices, *advice(parts.config))
     if parts.fabric.device.type != "cpu":
@@ -166,7 +166,7 @@ def _notices(folder: JobFolder, parts: Parts) -> tuple[Notice, ...]:
     return (*notices, *threads.notices(counts))
 
 
-def _result(folder: JobFolder, parts: Parts, trained: Trained, run_id: str) -> Json:
+def _result(folder: JobFolder, parts: TrainingSetup, trained: TrainingOutcome, run_id: str) -> Json:
     return {
         "job": folder.path.name,
         "run": run_id,

@@ -21,10 +21,10 @@ from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
 from core.training import checkpoint, threads
 from core.training.folder import Epoch, JobFolder
-from core.training.images import Draws
+from core.training.images import Augmentation
 from core.training.measures import answers, measure
-from core.training.pace import Pace
-from core.training.parts import Parts, joined, predict, seed_all, share
+from core.training.pace import TrainingProgress
+from core.training.parts import TrainingSetup, joined, predict, seed_all, share
 
 VALIDATION_BYTES: Final = 128 * 2**20  # of all epochs' logits; larger ones are not kept
 LOG: Final = logging.getLogger("candor.training")
@@ -63,7 +63,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingOutcome:
     """How training went.
 
     Attributes
@@ -79,12 +79,14 @@ class Trained:
     images_per_second: float | None
 
 
-def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> Trained:
+def train(
+    parts: TrainingSetup, folder: JobFolder, *, seconds: float | None = None
+) -> TrainingOutcome:
     """Train from the last checkpoint, or from the start, to the end.
 
     Parameters
     ----------
-    parts : Parts
+    parts : TrainingSetup
     folder : JobFolder
         Takes events, validation logits and checkpoints as they come.
     seconds : float, optional
@@ -107,7 +109,7 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
         _say_threads(parts, folder)
     parts.fabric.barrier()
     training, images = 0.0, 0
-    pace = Pace(parts, folder) if leads else None
+    pace = TrainingProgress(parts, folder) if leads else None
     while parts.epoch < config.epochs:
         sums, update, logits, spent = _epoch(parts, pace)
         training, images = training + spent, images + len(parts.rows)
@@ -124,10 +126,10 @@ def train(parts: Parts, folder: JobFolder, *, seconds: float | None = None) -> T
         if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first
             break
     rate = images / training if training else None
-    return Trained(parts.epoch == config.epochs, time.monotonic() - began, rate)
+    return TrainingOutcome(parts.epoch == config.epochs, time.monotonic() - began, rate)
 
 
-def _say_threads(parts: Parts, folder: JobFolder) -> None:
+def _say_threads(parts: TrainingSetup, folder: JobFolder) -> None:
     """Write into the log that another number of threads goes on than trained before."""
     counts = threads.by_epoch(from_events(folder.lines())[0])
     if not counts or parts.fabric.device.type != "cpu":
@@ -137,12 +139,14 @@ def _say_threads(parts: Parts, folder: JobFolder) -> None:
         LOG.warning(notice.text)
 
 
-def _epoch(parts: Parts, pace: Pace | None) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
+def _epoch(
+    parts: TrainingSetup, pace: TrainingProgress | None
+) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
     """Train one epoch; return its sums, the last update, the validation logits and the seconds."""
     config, fabric, data = parts.config, parts.fabric, parts.data
     shared = seed_all(config.seed, parts.epoch + 1, fabric.global_rank)
     order = parts.rows[torch.randperm(len(parts.rows), generator=shared)]
-    draws = Draws.of(len(data.train), pad=data.pad, flip=data.flip, generator=shared)
+    draws = Augmentation.of(len(data.train), pad=data.pad, flip=data.flip, generator=shared)
     draws = draws.to(fabric.device)
     parts.loss.epoch_start(parts.epoch, config.epochs)
     for group in parts.optimizer.param_groups:
@@ -175,20 +179,22 @@ def batched(order: Tensor, size: int) -> list[Tensor]:
     return batches
 
 
-def _now(parts: Parts) -> float:
+def _now(parts: TrainingSetup) -> float:
     """Return the time once the device has done what it was given."""
     if parts.fabric.device.type == "cuda":
         torch.cuda.synchronize(parts.fabric.device)
     return time.monotonic()
 
 
-def _stored(parts: Parts, batches: list[Tensor]) -> Iterator[Tensor]:
+def _stored(parts: TrainingSetup, batches: list[Tensor]) -> Iterator[Tensor]:
     """Yield this rank's stored images of each batch, on the device."""
     own = [share(parts.fabric, rows) for rows in batches]
     return iter(parts.data.train.images(own, parts.fabric.device))
 
 
-def _step(parts: Parts, rows: Tensor, images: Tensor, draws: Draws | None, sums: Sums) -> None:
+def _step(
+    parts: TrainingSetup, rows: Tensor, images: Tensor, draws: Augmentation | None, sums: Sums
+) -> None:
     """Train on one batch."""
     fabric, loss = parts.fabric, parts.loss
     if draws is not None:
@@ -209,7 +215,7 @@ def _step(parts: Parts, rows: Tensor, images: Tensor, draws: Draws | None, sums:
         _add(parts, sums, value if loss.reduction == "sum" else value * len(rows), norm, p)
 
 
-def _add(parts: Parts, sums: Sums, value: Tensor, norm: Any, p: Tensor) -> None:  # noqa: ANN401
+def _add(parts: TrainingSetup, sums: Sums, value: Tensor, norm: Any, p: Tensor) -> None:  # noqa: ANN401
     """Add a step to the sums; Fabric may return no norm by its types, with a bound it does."""
     bound = parts.config.clip_norm or math.inf
     last = parts.last_layer.weight.grad
@@ -222,7 +228,7 @@ def _add(parts: Parts, sums: Sums, value: Tensor, norm: Any, p: Tensor) -> None:
     sums.n_steps += 1
 
 
-def _record(parts: Parts, sums: Sums, update: GammaUpdate | None, logits: Tensor) -> Epoch:
+def _record(parts: TrainingSetup, sums: Sums, update: GammaUpdate | None, logits: Tensor) -> Epoch:
     """Return what is kept of an epoch."""
     scores = logits.cpu().numpy()
     if not np.isfinite(scores).all():
@@ -250,7 +256,7 @@ def _record(parts: Parts, sums: Sums, update: GammaUpdate | None, logits: Tensor
 
 
 @torch.no_grad()
-def _validation_loss(parts: Parts, logits: Tensor) -> float:
+def _validation_loss(parts: TrainingSetup, logits: Tensor) -> float:
     """Return the mean validation loss; losses of pairs of rows see LOSS_ROWS at a time."""
     total = torch.zeros((), dtype=torch.float64, device=logits.device)
     targets = parts.targets["val"]

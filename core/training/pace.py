@@ -8,23 +8,23 @@ from typing import Final
 import torch
 
 from core.training.folder import JobFolder
-from core.training.parts import Parts
+from core.training.parts import TrainingSetup
 from core.training.progress import Progress, write
 
 EVERY_S: Final = 1.0
 
 
-class Pace:
+class TrainingProgress:
     """Counts steps from now on and writes how far the training is.
 
     Parameters
     ----------
-    parts : Parts
+    parts : TrainingSetup
         Its epoch says where it began.
     folder : JobFolder
     """
 
-    def __init__(self, parts: Parts, folder: JobFolder) -> None:
+    def __init__(self, parts: TrainingSetup, folder: JobFolder) -> None:
         self._parts = parts
         self._folder = folder
         self._began = self._said = time.monotonic()

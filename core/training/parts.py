@@ -12,7 +12,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from core.datasets.base import Data, Part
+from core.datasets.base import DatasetSplit, SplitDataset
 from core.defaults import VERSION
 from core.errors import Refused, UsageError
 from core.losses.base import Loss
@@ -34,7 +34,7 @@ WORTH_COMPILING = 5_000  # steps on a GPU; fewer do not pay for the minute that 
 
 
 @dataclass
-class Parts:
+class TrainingSetup:
     """Network, optimiser and loss on their device.
 
     Attributes
@@ -54,7 +54,7 @@ class Parts:
     """
 
     config: TrainConfig
-    data: Data
+    data: SplitDataset
     fabric: Fabric
     net: nn.Module
     model: Any  # Any: Fabric's wrappers forward every attribute
@@ -109,7 +109,7 @@ class Parts:
         self.epoch, self.n_batches = state["epoch"], state["n_batches"]
 
 
-def assemble(config: TrainConfig, data: Data, fabric: Fabric) -> Parts:
+def assemble(config: TrainConfig, data: SplitDataset, fabric: Fabric) -> TrainingSetup:
     """Build and place everything; weights are drawn from the config's seed.
 
     Raises
@@ -129,7 +129,7 @@ def assemble(config: TrainConfig, data: Data, fabric: Fabric) -> Parts:
     ready: nn.Module = torch.compile(net) if compiled else net  # type: ignore[assignment]
     model, wrapped = fabric.setup(ready, optimizer)
     loss = build_loss(config.loss, n_outputs, data.task, reduction=config.reduction)
-    return Parts(
+    return TrainingSetup(
         config=config,
         data=data,
         fabric=fabric,
@@ -268,7 +268,7 @@ def _exact_convolutions() -> Iterator[None]:
 
 
 @torch.inference_mode()
-def predict(parts: Parts, part: Part) -> Tensor:
+def predict(parts: TrainingSetup, part: DatasetSplit) -> Tensor:
     """Return the logits of a part, (N, K) float32 on the device, in evaluation mode.
 
     In float32 whatever the precision of training, because confidence is read off them.

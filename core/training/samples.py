@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from core.configs import AuditConfig
 from core.disk import writing
 from core.errors import UsageError
-from core.library import Manifest, Source, summarise
+from core.library import Manifest, RunSource, summarise
 from core.library.describe import describe
 from core.library.files import read_manifest, write_run
 from core.library.history import Tables, from_events
@@ -28,7 +28,7 @@ from core.training import first_samples
 from core.training.config import TrainConfig, from_json
 from core.training.folder import JobFolder
 from core.training.job import environment, trained
-from core.training.parts import Parts
+from core.training.parts import TrainingSetup
 
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -204,7 +204,11 @@ def _work_in(config: Json) -> float:
 
 
 def _publish(
-    sample_id: str, out: Path, folder: JobFolder, parts: Parts, splits: dict[str, Predictions]
+    sample_id: str,
+    out: Path,
+    folder: JobFolder,
+    parts: TrainingSetup,
+    splits: dict[str, Predictions],
 ) -> None:
     """Write a finished sample, in place of what was there."""
     sample = TRAINED[sample_id]
@@ -221,13 +225,13 @@ def _publish(
             save_file(_tensors(parts), out / sample_id / WEIGHTS)
 
 
-def _tensors(parts: Parts) -> dict[str, torch.Tensor]:
+def _tensors(parts: TrainingSetup) -> dict[str, torch.Tensor]:
     """Return a trained network's weights as they are stored."""
     state = parts.net.state_dict()
     return {name: one.detach().cpu().contiguous() for name, one in state.items()}
 
 
-def _manifest(sample_id: str, parts: Parts, splits: dict[str, Predictions]) -> Manifest:
+def _manifest(sample_id: str, parts: TrainingSetup, splits: dict[str, Predictions]) -> Manifest:
     sample, config, data = TRAINED[sample_id], parts.config, parts.data
     label = LOSSES[str(sample.loss["name"])].label
     gamma = f" γ = {sample.loss['gamma']:g}" if sample.loss["name"] == "focal" else ""
@@ -235,7 +239,7 @@ def _manifest(sample_id: str, parts: Parts, splits: dict[str, Predictions]) -> M
     manifest = describe(
         f"{name}, {label}{gamma}",
         splits,
-        source=Source(name, data.digest, data.split.to_json()),
+        source=RunSource(name, data.digest, data.split.to_json()),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
     )
     return replace(

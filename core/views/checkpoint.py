@@ -26,7 +26,7 @@ TITLES: Final = {
 
 
 @dataclass(frozen=True)
-class Fit:
+class CheckpointFit:
     """How the tensors of a file fit a network; fields as of `core.checkpoints.match.Match`."""
 
     model: str
@@ -41,7 +41,7 @@ class Fit:
     likely_outputs: int | None
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Fit":  # Any: plain JSON values
+    def from_json(cls, data: Mapping[str, Any]) -> "CheckpointFit":  # Any: plain JSON values
         """Return it as the process that holds torch sent it."""
         return cls(**{**data, **{key: tuple(data[key]) for key in TITLES}})
 
@@ -64,7 +64,7 @@ def model_label(model: str) -> str:
     return f"{name} of {LIBRARIES.get(library, library)}"
 
 
-def fit_words(fit: Fit, *, plain: bool = False) -> str:
+def fit_words(fit: CheckpointFit, *, plain: bool = False) -> str:
     """Return in a sentence whether the weights fit."""
     if plain and fit.ok:
         return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
@@ -77,7 +77,7 @@ def fit_words(fit: Fit, *, plain: bool = False) -> str:
     return f"{fitting}. Weights are loaded whole or not at all."
 
 
-def lists(fit: Fit) -> dict[str, tuple[str, ...]]:
+def lists(fit: CheckpointFit) -> dict[str, tuple[str, ...]]:
     """Return the names of tensors that found no place, by a key of TITLES; only what there is."""
     return {key: names for key in TITLES if (names := getattr(fit, key))}
 
@@ -88,7 +88,7 @@ def shown(names: tuple[str, ...]) -> str:
     return "\n".join([*names[:SHOWN], *([f"and {count(more)} more"] if more > 0 else [])])
 
 
-def all_names(fit: Fit) -> Table:
+def all_names(fit: CheckpointFit) -> Table:
     """Return every tensor that found no place, for a file."""
     columns = (Column("list", "list"), Column("tensor", "tensor"))
     return Table(columns, tuple((key, name) for key in lists(fit) for name in lists(fit)[key]))

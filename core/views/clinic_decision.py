@@ -11,7 +11,7 @@ from core.figures import clinic_curves as figures
 from core.figures.numbers import THIN, count, percent, points, span
 from core.metrics.clinical_groups import too_few
 from core.views.clinic_study import THRESHOLDS, OneFinding
-from core.views.clinic_words import TOO_FEW, Source, finding, sourced
+from core.views.clinic_words import TOO_FEW, ClinicSource, finding, sourced
 from core.views.records import Column, FigureCard, Table
 
 BENEFIT = (
@@ -27,7 +27,7 @@ BAND = (
 
 
 def decision_card(
-    source: Source, name: str, found: OneFinding, ends: tuple[float, float]
+    source: ClinicSource, name: str, found: OneFinding, ends: tuple[float, float]
 ) -> FigureCard:
     """Return the decision curve over a range of thresholds, fractions."""
     net = found.net

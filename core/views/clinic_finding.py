@@ -23,12 +23,12 @@ from core.metrics.records import Score
 from core.views.cards import bin_table
 from core.views.clinic_study import CURVE, OneFinding
 from core.views.clinic_verdict import Badge, after, badge, extremes, few, hanging, sentence
-from core.views.clinic_words import TOO_FEW, Source, finding, sourced
+from core.views.clinic_words import TOO_FEW, ClinicSource, finding, sourced
 from core.views.records import (
     CellWords,
     Column,
     FigureCard,
-    Part,
+    Phrase,
     ScoreRow,
     Sentence,
     Swatch,
@@ -100,7 +100,7 @@ class FindingView:
     caption: str
 
 
-def finding_view(source: Source, name: str, found: OneFinding) -> FindingView:
+def finding_view(source: ClinicSource, name: str, found: OneFinding) -> FindingView:
     """Return the view of one finding, as read or recalibrated."""
     label, said = finding(name), hanging(source, found)
     rest = "" if found.recalibrated is None else " · recalibrated"
@@ -130,7 +130,7 @@ def _noted(note: str, said: str) -> str:
     return "; ".join(part for part in (note, said) if part)
 
 
-def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
+def _tiles(source: ClinicSource, found: OneFinding) -> tuple[Tile, ...]:
     fit, error, metrics = found.fit, after(found), found.audit.metrics
     skill = metrics["brier_skill"]
     share = fit.events / fit.n
@@ -190,7 +190,7 @@ def _tiles(source: Source, found: OneFinding) -> tuple[Tile, ...]:
     )
 
 
-def _curve_card(source: Source, label: str, found: OneFinding) -> FigureCard:
+def _curve_card(source: ClinicSource, label: str, found: OneFinding) -> FigureCard:
     scarce = few(found)
     ici, floor = found.audit.metrics["ici"], found.audit.noise_floor["ici"]
     smoother = ""
@@ -219,7 +219,7 @@ def _curve_card(source: Source, label: str, found: OneFinding) -> FigureCard:
     )
 
 
-def _outcomes_card(source: Source, label: str, found: OneFinding) -> FigureCard:
+def _outcomes_card(source: ClinicSource, label: str, found: OneFinding) -> FigureCard:
     drawn = figures.by_outcome(found.p, found.y)
     halves = [
         percent(float(np.median(found.p[side]))) if side.any() else "none"
@@ -284,7 +284,7 @@ def _chance(p_value: float) -> str:
     return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
-def _table(source: Source, found: OneFinding) -> Table:
+def _table(source: ClinicSource, found: OneFinding) -> Table:
     fits = (found.fit.in_the_large, found.fit.slope, found.fit.intercept)
     scores = (*fits, found.fit.observed_expected, *found.audit.metrics.values())
     floors, said = found.audit.noise_floor, extremes(source, found)
@@ -315,4 +315,4 @@ def _note(score: Score) -> str:
 
 def waiting(name: str) -> Sentence:
     """Return what stands over the page while a finding is computed."""
-    return Sentence((Part(f"Looking at {name}."),))
+    return Sentence((Phrase(f"Looking at {name}."),))

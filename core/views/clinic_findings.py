@@ -11,15 +11,15 @@ from core.figures.marks import filled
 from core.figures.numbers import THIN, count, percent, points, span, three, three_span
 from core.figures.theme import Tone
 from core.metrics.records import Score
-from core.published import Printed
+from core.published import PublishedNumber
 from core.views import clinic_table as tables
 from core.views.clinic_study import MASS_BINS, Findings
-from core.views.clinic_words import TONES, TOO_FEW, Source, finding, sourced
+from core.views.clinic_words import TONES, TOO_FEW, ClinicSource, finding, sourced
 from core.views.records import (
     Cell,
     Column,
     FigureCard,
-    Part,
+    Phrase,
     ScoreRow,
     Sentence,
     Swatch,
@@ -53,7 +53,7 @@ BIN_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Small:
+class SmallDiagram:
     """One small diagram: which finding, what stands over it, and the figure."""
 
     index: int
@@ -69,7 +69,7 @@ class FindingsView:
     eyebrow: str
     sentence: Sentence
     numbers: tuple[Tile, ...]
-    small: tuple[Small, ...]
+    small: tuple[SmallDiagram, ...]
     together: FigureCard
     heads: tuple[str, ...]
     rows: tuple[ScoreRow, ...]
@@ -85,17 +85,21 @@ def order(found: Findings) -> tuple[int, ...]:
 
 
 def findings_view(
-    source: Source, found: Findings, published: Sequence[Printed], *, plain: bool = False
+    source: ClinicSource,
+    found: Findings,
+    published: Sequence[PublishedNumber],
+    *,
+    plain: bool = False,
 ) -> FindingsView:
     """Return the view of all findings.
 
     Parameters
     ----------
-    source : Source
+    source : ClinicSource
         Where the numbers come from.
     found : Findings
         The numbers.
-    published : sequence of Printed
+    published : sequence of PublishedNumber
         AUROC that a paper prints for findings, of any name.
     plain : bool
         In plain words.
@@ -122,7 +126,7 @@ def findings_view(
     )
 
 
-def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
+def _sentence(source: ClinicSource, found: Findings, told: Sequence[int]) -> Sentence:
     n = len(found.events)
     every = tables.top_tones(found)
     tones = [every[k] for k in told]
@@ -130,7 +134,7 @@ def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
     if not told:
         return Sentence(
             (
-                Part(
+                Phrase(
                     f"None of {n} findings has {FEW_EVENTS} {source.films} with it and "
                     "without it: too few to tell whether the model keeps its word."
                 ),
@@ -140,8 +144,8 @@ def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
     if not over and not under:
         return Sentence(
             (
-                Part(f"In none of {n} findings can be told that {films} "),
-                Part(f"more or less often than the model says{_looks(len(told))}."),
+                Phrase(f"In none of {n} findings can be told that {films} "),
+                Phrase(f"more or less often than the model says{_looks(len(told))}."),
             )
         )
     first, second = ("over", "under") if over else ("under", "over")
@@ -149,15 +153,15 @@ def _sentence(source: Source, found: Findings, told: Sequence[int]) -> Sentence:
     words = {"over": "less often", "under": "more often"}
     tone_of: dict[str, Tone] = {"over": "over", "under": "under"}
     parts = [
-        Part(f"In {counts[first]} of {n} findings {films} "),
-        Part(words[first], tone_of[first]),
-        Part(" than the model says"),
+        Phrase(f"In {counts[first]} of {n} findings {films} "),
+        Phrase(words[first], tone_of[first]),
+        Phrase(" than the model says"),
     ]
     if counts[second]:
-        parts += [Part(f", in {counts[second]} "), Part(words[second], tone_of[second])]
+        parts += [Phrase(f", in {counts[second]} "), Phrase(words[second], tone_of[second])]
     left = n - over - under
     rest = f"; in the rest it keeps its word, or there are too few {source.films} to tell."
-    parts += [Part(_looks(len(told))), Part(rest if left else ".")]
+    parts += [Phrase(_looks(len(told))), Phrase(rest if left else ".")]
     return Sentence(tuple(parts))
 
 
@@ -165,7 +169,7 @@ def _looks(findings: int) -> str:
     return f", corrected for looking at {findings} findings (Holm)" if findings > 1 else ""
 
 
-def _tiles(source: Source, found: Findings, *, plain: bool) -> tuple[Tile, ...]:
+def _tiles(source: ClinicSource, found: Findings, *, plain: bool) -> tuple[Tile, ...]:
     n = len(found.events)
     main = found.audit.main
     ece, floor = main.metrics["ece"], main.noise_floor["ece"]
@@ -226,7 +230,7 @@ def _auroc_tile(score: Score, n: int) -> Tile:
     )
 
 
-def _small(source: Source, found: Findings, k: int) -> Small:
+def _small(source: ClinicSource, found: Findings, k: int) -> SmallDiagram:
     name, bins, few = finding(source.findings[k]), found.bins[k], found.few(k)
     auroc = found.audit.labels[k].metrics["auroc"]
     note = count(found.events[k])
@@ -252,10 +256,10 @@ def _small(source: Source, found: Findings, k: int) -> Small:
         _bin_rows(source, found, (k,)),
         source.caption,
     )
-    return Small(k, name, note, card)
+    return SmallDiagram(k, name, note, card)
 
 
-def _together(source: Source, found: Findings, ranked: Sequence[int]) -> FigureCard:
+def _together(source: ClinicSource, found: Findings, ranked: Sequence[int]) -> FigureCard:
     """Return what the downloads of all small diagrams hold; the first one stands for them."""
     first = ranked[0]
     return FigureCard(
@@ -269,7 +273,7 @@ def _together(source: Source, found: Findings, ranked: Sequence[int]) -> FigureC
     )
 
 
-def _bin_rows(source: Source, found: Findings, which: Sequence[int]) -> Table:
+def _bin_rows(source: ClinicSource, found: Findings, which: Sequence[int]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for k in which:
         bins, few = found.bins[k], found.few(k)

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from core.calibrators.posthoc import NONE, Parts
+from core.calibrators.posthoc import NONE, PosthocRows
 from core.figures.numbers import count, points, span
 from core.metrics.paired import Difference
-from core.views.clinic_study import HEATS, Error, Heated
-from core.views.clinic_words import Source, finding
+from core.views.clinic_study import HEATS, Error, TemperatureScaled
+from core.views.clinic_words import ClinicSource, finding
 from core.views.compare_words import better, difference_words
 from core.views.posthoc_words import parameters
 from core.views.records import Cell, CellWords, Column, ScoreRow, Table
@@ -36,12 +36,12 @@ COLUMNS = (
 )
 
 
-def rows(source: Source, found: Mapping[int, Heated]) -> tuple[ScoreRow, ...]:
+def rows(source: ClinicSource, found: Mapping[int, TemperatureScaled]) -> tuple[ScoreRow, ...]:
     """Return a row for each finding that is known, in the order given."""
     return tuple(_row(finding(source.findings[k]), heated) for k, heated in found.items())
 
 
-def _row(name: str, heated: Heated) -> ScoreRow:
+def _row(name: str, heated: TemperatureScaled) -> ScoreRow:
     cells = [_error(heated.errors[NONE])]
     told: set[int] = set()
     ties: set[int] = set()
@@ -64,7 +64,7 @@ def _error(error: Error) -> CellWords:
     return CellWords(points(score.value, score.low, score.high), span(score.low, score.high))
 
 
-def summary(found: Mapping[int, Heated]) -> str:
+def summary(found: Mapping[int, TemperatureScaled]) -> str:
     """Return in how many findings each method helps or harms beyond chance."""
     told = []
     for method, name in zip(HEATS, ("A temperature", "A focal temperature"), strict=True):
@@ -83,7 +83,7 @@ def _harmed(found: Difference) -> bool:
     return found.low is not None and not found.tie and not better(found)
 
 
-def caption(source: Source, parts: Parts) -> str:
+def caption(source: ClinicSource, parts: PosthocRows) -> str:
     """Return which rows were fitted on and which are reported."""
     fitted, reported = count(parts.fit.n), count(parts.test.n)
     where = (
@@ -96,7 +96,7 @@ def caption(source: Source, parts: Parts) -> str:
     return f"Fitted by log-loss on {where}. Differences are paired. {source.caption}"
 
 
-def table(source: Source, found: Mapping[int, Heated], said: str) -> Table:
+def table(source: ClinicSource, found: Mapping[int, TemperatureScaled], said: str) -> Table:
     """Return every number of the table, one row a finding and method; `said` as `caption` says."""
     lines: list[tuple[Cell, ...]] = []
     for k, heated in found.items():

@@ -15,13 +15,13 @@ from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 from core.views.clinic_words import (
     TONES,
-    Source,
+    ClinicSource,
     finding,
     labelled_with,
     plain_finding,
     sourced,
 )
-from core.views.records import Column, FigureCard, Part, Sentence, Swatch, Table
+from core.views.records import Column, FigureCard, Phrase, Sentence, Swatch, Table
 
 FEW_FILMS = 20  # in a band: below it no picture of 100 is made from it
 NARROW = 0.10
@@ -47,7 +47,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Hundred:
+class HundredFilms:
     """100 films as icons, whole numbers: solid to `low`, paler to `found`, dashed to `high`.
 
     The key says what solid, what paler and dashed, and what empty ones are.
@@ -75,7 +75,7 @@ class PlainFinding:
     sentence: Sentence
     title: str
     note: str
-    icons: Hundred | None
+    icons: HundredFilms | None
     card: FigureCard
     swatches: tuple[Swatch, ...]
     care: tuple[str, ...]
@@ -95,7 +95,7 @@ def telling(found: Bands) -> int:
 
 
 def plain_view(
-    source: Source,
+    source: ClinicSource,
     name: str,
     outcomes: Outcomes,
     *,
@@ -106,7 +106,7 @@ def plain_view(
 
     Parameters
     ----------
-    source : Source
+    source : ClinicSource
         Where the numbers come from.
     name : str
         The finding.
@@ -196,7 +196,7 @@ def of_hundred(found: Bands, i: int) -> tuple[str, str, str]:
 
 
 def band_sentence(
-    source: Source, name: str, found: Bands, i: int, prevalence: float | None = None
+    source: ClinicSource, name: str, found: Bands, i: int, prevalence: float | None = None
 ) -> Sentence:
     """Return what became of the films of one band, with its reference class.
 
@@ -208,7 +208,7 @@ def band_sentence(
         none = (
             f"None of {source.where} scores between {low} and {high}{THIN}%, so nothing is known."
         )
-        return Sentence((Part(none),))
+        return Sentence((Phrase(none),))
     times, at_least, at_most = of_hundred(found, i)
     about = "" if times.startswith(("fewer", "almost")) else "about "
     was = "was" if times in {"1", "fewer than 1"} else "were"
@@ -223,9 +223,9 @@ def band_sentence(
         rest = f" would be {with_it}, if only the prevalence differs from {source.where}."
     return Sentence(
         (
-            Part(f"{lead}{about}{times}"),
-            Part(f" ({at_least} to {at_most})", "quiet"),
-            Part(rest),
+            Phrase(f"{lead}{about}{times}"),
+            Phrase(f" ({at_least} to {at_most})", "quiet"),
+            Phrase(rest),
         ),
         verdict_words(found, i),
     )
@@ -244,14 +244,14 @@ def verdict_words(found: Bands, i: int) -> str:
     return f"The model says {says}: {ending}"
 
 
-def hundred(found: Bands, i: int, *, counted: bool = True) -> Hundred | None:
+def hundred(found: Bands, i: int, *, counted: bool = True) -> HundredFilms | None:
     """Return the icons of a band, counted or carried over; None where it holds too few films."""
     if found.count[i] < FEW_FILMS:
         return None
     value, low, high = (
         round(100 * float(part[i])) for part in (found.share, found.ci_low, found.ci_high)
     )
-    return Hundred(low, value, high, _key(found, i, counted=counted))
+    return HundredFilms(low, value, high, _key(found, i, counted=counted))
 
 
 def _key(found: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
@@ -269,7 +269,7 @@ def _to(prevalence: float | None, lead: str = "") -> str:
     )
 
 
-def _carried(source: Source, here: float, prevalence: float | None) -> str:
+def _carried(source: ClinicSource, here: float, prevalence: float | None) -> str:
     """Return that the numbers are of another prevalence, and what that assumes; else nothing."""
     if prevalence is None:
         return ""
@@ -280,7 +280,7 @@ def _carried(source: Source, here: float, prevalence: float | None) -> str:
 
 
 def _card(
-    source: Source, name: str, found: Bands, dots: list[BandDot], chosen: int, carried: str
+    source: ClinicSource, name: str, found: Bands, dots: list[BandDot], chosen: int, carried: str
 ) -> FigureCard:
     spoken = "; ".join(
         f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
@@ -316,7 +316,7 @@ def _cell(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _belonging(source: Source, outcomes: Outcomes) -> tuple[str, ...]:
+def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
     """Return what films of the same patients are worth; nothing where each stands for itself."""
     if outcomes.groups is None:
         return ()
@@ -328,7 +328,7 @@ def _belonging(source: Source, outcomes: Outcomes) -> tuple[str, ...]:
 
 
 def _care(
-    source: Source, share: float, found: Bands, i: int, prevalence: float | None
+    source: ClinicSource, share: float, found: Bands, i: int, prevalence: float | None
 ) -> tuple[str, ...]:
     counts = (
         f"These counts are of {source.where}, where {in_hundred(share)} in 100 carried the label. "

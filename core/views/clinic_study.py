@@ -13,9 +13,9 @@ from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
 from core.metrics.binning import equal_mass_cuts
-from core.metrics.clinical import Curve, Grouping, NetBenefit, Recalibration, Subgroup
+from core.metrics.clinical import FlexibleCurve, Grouping, NetBenefit, Recalibration, Subgroup
 from core.metrics.clinical_groups import too_few
-from core.metrics.estimates import Prepared
+from core.metrics.estimates import PreparedTarget
 from core.metrics.grouped import effective_rarer
 from core.metrics.null_test import joint
 from core.metrics.paired import Difference
@@ -73,18 +73,18 @@ def findings(rows: Predictions) -> Findings:
     return Findings(audit, tuple(map(_bins, seen)), events, shares, rarer, top)
 
 
-def _prepared(rows: Predictions, index: int) -> Prepared:
+def _prepared(rows: Predictions, index: int) -> PreparedTarget:
     config = AuditConfig()
     return suite.prepare(
         rows, index, n_resamples=config.n_resamples, seed=config.seed, n_bins=MASS_BINS
     )
 
 
-def _bins(prepared: Prepared) -> BinTable:
+def _bins(prepared: PreparedTarget) -> BinTable:
     return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, AuditConfig().level)
 
 
-def top_p_value(prepared: Prepared) -> float:
+def top_p_value(prepared: PreparedTarget) -> float:
     """Return the p-value of the bin of the highest scores."""
     cuts = equal_mass_cuts(prepared.ranked, MASS_BINS)[-2:]
     own, draws = prepared.resamples.observed(cuts), prepared.resamples.floor(cuts)
@@ -100,7 +100,7 @@ class Error:
 
 
 @dataclass(frozen=True)
-class Heated:
+class TemperatureScaled:
     """One finding before and after its own temperature, on rows that were not fitted on.
 
     Attributes
@@ -123,7 +123,7 @@ def one(rows: Predictions, index: int) -> Predictions:
     return suite.label_predictions(rows, index) if rows.task is Task.MULTILABEL else rows
 
 
-def heated(fit_rows: Predictions, test_rows: Predictions) -> Heated:
+def heated(fit_rows: Predictions, test_rows: Predictions) -> TemperatureScaled:
     """Fit both temperatures of one finding on some rows and judge them on others.
 
     Parameters
@@ -143,7 +143,7 @@ def heated(fit_rows: Predictions, test_rows: Predictions) -> Heated:
         for method, rows in judged.items()
     }
     level = AuditConfig().level
-    return Heated(
+    return TemperatureScaled(
         fits,
         errors,
         {m: paired.difference(drawn[m], drawn[NONE], level) for m in drawn if m != NONE},
@@ -190,7 +190,7 @@ class OneFinding:
         Scores of `FINDING` with intervals and noise floors.
     fit : Recalibration
         Mean and weak calibration.
-    curve : Curve or None
+    curve : FlexibleCurve or None
         The flexible curve; None where one outcome only is present.
     bins : BinTable
         Equal-mass bins.
@@ -210,7 +210,7 @@ class OneFinding:
     y: Bool
     audit: TargetAudit
     fit: Recalibration
-    curve: Curve | None
+    curve: FlexibleCurve | None
     bins: BinTable
     net: NetBenefit
     flagged: Int

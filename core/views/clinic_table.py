@@ -19,9 +19,9 @@ from core.figures.numbers import (
 from core.figures.theme import Tone
 from core.metrics.null_test import holm
 from core.metrics.records import BinTable, Score, TargetAudit
-from core.published import Printed
+from core.published import PublishedNumber
 from core.views.clinic_study import Findings
-from core.views.clinic_words import TONES, TOO_FEW, Source, finding, plain_finding
+from core.views.clinic_words import TONES, TOO_FEW, ClinicSource, finding, plain_finding
 from core.views.records import (
     Cell,
     CellWords,
@@ -30,7 +30,7 @@ from core.views.records import (
     Table,
 )
 
-Columns = dict[str, tuple[Printed | None, ...]]  # what a paper prints, by method
+Columns = dict[str, tuple[PublishedNumber | None, ...]]  # what a paper prints, by method
 METHODS = {"bce": "CheXNet (BCE), published", "fcl": "FCL, published"}
 HEADS = (
     "Finding",
@@ -55,7 +55,7 @@ PRINTED_NOTE = (
 )
 
 
-def printed(source: Source, published: Sequence[Printed]) -> Columns:
+def printed(source: ClinicSource, published: Sequence[PublishedNumber]) -> Columns:
     """Return what the paper prints for each finding, by method; methods without any are left out.
 
     A number belongs to a finding of the same name only, and to no synthetic film.
@@ -79,13 +79,15 @@ def heads(shown: Columns) -> tuple[str, ...]:
 
 
 def rows(
-    source: Source, found: Findings, ranked: Sequence[int], shown: Columns
+    source: ClinicSource, found: Findings, ranked: Sequence[int], shown: Columns
 ) -> tuple[ScoreRow, ...]:
     """Return one row a finding, and the means over all."""
     return tuple(_row(source, found, k, shown) for k in ranked) + _macro(found, shown)
 
 
-def plain_rows(source: Source, found: Findings, ranked: Sequence[int]) -> tuple[ScoreRow, ...]:
+def plain_rows(
+    source: ClinicSource, found: Findings, ranked: Sequence[int]
+) -> tuple[ScoreRow, ...]:
     """Return one row a finding in plain words."""
     tones = top_tones(found)
     return tuple(_plain_row(source, found, k, tones[k]) for k in ranked)
@@ -110,7 +112,7 @@ def _top_tone(bins: BinTable, p_value: float | None) -> Tone:
     return "sound" if reading(bins, at, few=False) == "sound" else "few"
 
 
-def _row(source: Source, found: Findings, k: int, shown: Columns) -> ScoreRow:
+def _row(source: ClinicSource, found: Findings, k: int, shown: Columns) -> ScoreRow:
     label = found.audit.labels[k]
     return ScoreRow(
         finding(source.findings[k]),
@@ -157,7 +159,7 @@ def _number(score: Score) -> CellWords:
     return CellWords(f"{score.value:.3f}", three_span(score.value, score.low, score.high))
 
 
-def _printed_cell(row: Printed | None) -> CellWords:
+def _printed_cell(row: PublishedNumber | None) -> CellWords:
     return CellWords("–") if row is None else CellWords(f"{row.value:.3f}")
 
 
@@ -183,7 +185,7 @@ def _slope(label: TargetAudit) -> CellWords:
     return CellWords(two(score.value), two_span(score.low, score.high))
 
 
-def _plain_row(source: Source, found: Findings, k: int, tone: Tone) -> ScoreRow:
+def _plain_row(source: ClinicSource, found: Findings, k: int, tone: Tone) -> ScoreRow:
     bins, label = found.bins[k], found.audit.labels[k]
     i, n = filled(bins)[-1], found.events[k]
     auroc = label.metrics["auroc"].value
@@ -204,7 +206,7 @@ def _plain_row(source: Source, found: Findings, k: int, tone: Tone) -> ScoreRow:
 
 
 def table(
-    source: Source,
+    source: ClinicSource,
     found: Findings,
     ranked: Sequence[int],
     shown: Columns,

@@ -10,7 +10,7 @@ from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.predictions import Extents
 from core.views.clinic_verdict import outside
-from core.views.clinic_words import TOO_FEW, Source
+from core.views.clinic_words import TOO_FEW, ClinicSource
 from core.views.records import Cell, CellWords, Column, ScoreRow, Table
 
 ASSUMED = "assumes that only the prevalence changes"
@@ -46,7 +46,7 @@ CAUTION = (
 
 
 @dataclass(frozen=True)
-class Use:
+class ThresholdUse:
     """What a threshold does: rows of the table, its raw numbers, and a sentence."""
 
     rows: tuple[ScoreRow, ...]
@@ -54,12 +54,12 @@ class Use:
     text: str
 
 
-def at_threshold(source: Source, here: Classified, there: Classified | None) -> Use:
+def at_threshold(source: ClinicSource, here: Classified, there: Classified | None) -> ThresholdUse:
     """Return what calling scores at or above a threshold positive does.
 
     Parameters
     ----------
-    source : Source
+    source : ClinicSource
         Where the numbers come from.
     here : Classified
         In this set.
@@ -108,7 +108,7 @@ def at_threshold(source: Source, here: Classified, there: Classified | None) -> 
         f"{count(here.true_positive)} of them are labelled with it, and {count(missed)} that are "
         "labelled with it are not flagged."
     )
-    return Use(rows, Table(columns, lines), text)
+    return ThresholdUse(rows, Table(columns, lines), text)
 
 
 def _percent(score: Score) -> CellWords:
@@ -167,7 +167,7 @@ def _two(score: Score, *, signed: bool) -> CellWords:
     return CellWords(two(score.value, signed=signed), ends)
 
 
-def group_table(source: Source, column: str, found: Sequence[Subgroup]) -> Table:
+def group_table(source: ClinicSource, column: str, found: Sequence[Subgroup]) -> Table:
     """Return every number of the subgroups; `column` is what they were formed by."""
     lines: list[tuple[Cell, ...]] = []
     for one in found:

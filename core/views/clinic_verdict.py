@@ -9,9 +9,9 @@ from core.metrics.clinical_groups import too_few
 from core.metrics.intervals import quantile
 from core.metrics.records import Floor, Score
 from core.views.clinic_study import Error, OneFinding
-from core.views.clinic_words import TOO_FEW, Source
+from core.views.clinic_words import TOO_FEW, ClinicSource
 from core.views.posthoc_words import TOLD
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 
 LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
 
@@ -40,19 +40,19 @@ def as_few(found: OneFinding) -> str:
     return f"; the {rarer} are worth about {count(int(fit.rarer))} independent ones"
 
 
-def extremes(source: Source, found: OneFinding) -> str:
+def extremes(source: ClinicSource, found: OneFinding) -> str:
     """Return how many films have scores next to 0 or 1; empty without any."""
     n = found.fit.extreme
     films = source.films if n > 1 else source.films[:-1]
     return f"{count(n)} {films} scored within a millionth of 0 or 1" if n else ""
 
 
-def hanging(source: Source, found: OneFinding) -> str:
+def hanging(source: ClinicSource, found: OneFinding) -> str:
     """Return that films with scores next to 0 or 1 decide the slope; empty where they do not."""
     return f"much of the slope hangs on {extremes(source, found)}" if found.fit.swayed else ""
 
 
-def _unjudged(source: Source, found: OneFinding) -> str:
+def _unjudged(source: ClinicSource, found: OneFinding) -> str:
     """Return why the slope says nothing of the spread; empty where it does."""
     hangs, changed = hanging(source, found), found.recalibrated
     if changed is None or changed.fit.method != "isotonic":
@@ -61,16 +61,16 @@ def _unjudged(source: Source, found: OneFinding) -> str:
     return f"{steps}; {hangs}" if hangs else steps
 
 
-def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
+def sentence(source: ClinicSource, label: str, found: OneFinding) -> Sentence:
     """Return what one finding says on average and what came of it, and how its scores spread."""
     said, came = found.fit.mean, found.fit.rate
     first = f"{label}: on average it says {percent(said)}, and {percent(came)} are labelled with it"
     if few(found):
         return Sentence(
             (
-                Part(f"{first}; "),
-                Part(TOO_FEW, "quiet"),
-                Part(
+                Phrase(f"{first}; "),
+                Phrase(TOO_FEW, "quiet"),
+                Phrase(
                     f" to judge its curve ({count(found.fit.events)} of {count(found.fit.n)}"
                     f"{as_few(found)})."
                 ),
@@ -78,27 +78,29 @@ def sentence(source: Source, label: str, found: OneFinding) -> Sentence:
         )
     slope = found.fit.slope
     if slope.value is None or slope.low is None or slope.high is None:
-        return Sentence((Part(f"{first}; {slope.reason}."),))
+        return Sentence((Phrase(f"{first}; {slope.reason}."),))
     unjudged = _unjudged(source, found)
-    interval = Part(f" (slope {two(slope.value)}, {two_span(slope.low, slope.high)})", "quiet")
+    interval = Phrase(f" (slope {two(slope.value)}, {two_span(slope.low, slope.high)})", "quiet")
     if unjudged:
-        none = Part("no verdict on the spread of its scores", "quiet")
-        return Sentence((Part(f"{first}; "), none, interval, Part(f": {unjudged}.")))
+        none = Phrase("no verdict on the spread of its scores", "quiet")
+        return Sentence((Phrase(f"{first}; "), none, interval, Phrase(f": {unjudged}.")))
     if outside(slope, 1.0) and not _detected(found):
-        chance = Part("the spread of its scores could be chance", "quiet")
+        chance = Phrase("the spread of its scores could be chance", "quiet")
         many = "its interval leaves 1 out by itself, but not with mean and bins looked at as well"
-        return Sentence((Part(f"{first}; "), chance, interval, Part(f": {many}.")))
+        return Sentence((Phrase(f"{first}; "), chance, interval, Phrase(f": {many}.")))
     if slope.high < 1:
-        return Sentence((Part(f"{first}; "), Part("its scores are too extreme", "over"), interval))
+        return Sentence(
+            (Phrase(f"{first}; "), Phrase("its scores are too extreme", "over"), interval)
+        )
     if slope.low > 1:
-        words = Part("its scores are not spread enough", "under")
-        return Sentence((Part(f"{first}; "), words, interval))
+        words = Phrase("its scores are not spread enough", "under")
+        return Sentence((Phrase(f"{first}; "), words, interval))
     if _curved(found) and _detected(found) and not outside(found.fit.in_the_large, 0.0):
         off = points(found.audit.metrics["ici"].value or 0.0)
         bent = f"mean and slope fit, but its curve is off by {off} points on average (ICI)"
-        return Sentence((Part(f"{first}; {bent}"), interval))
+        return Sentence((Phrase(f"{first}; {bent}"), interval))
     many = f"as far as {count(source.n)} {source.films} can show"
-    return Sentence((Part(f"{first}; the spread of its scores fits, {many}"), interval))
+    return Sentence((Phrase(f"{first}; the spread of its scores fits, {many}"), interval))
 
 
 def _detected(found: OneFinding) -> bool:
@@ -137,7 +139,7 @@ def _off(found: OneFinding) -> bool:
     return z.value is not None and abs(z.value) > quantile(z.level)
 
 
-def badge(source: Source, found: OneFinding) -> Badge | None:
+def badge(source: ClinicSource, found: OneFinding) -> Badge | None:
     """Return what must be said of scores that are no probabilities, or of a recalibration."""
     changed = found.recalibrated
     if changed is not None:
@@ -163,7 +165,7 @@ def badge(source: Source, found: OneFinding) -> Badge | None:
     )
 
 
-def _recalibrated(source: Source, found: OneFinding) -> Badge:
+def _recalibrated(source: ClinicSource, found: OneFinding) -> Badge:
     changed = found.recalibrated
     assert changed is not None
     method = changed.fit.method

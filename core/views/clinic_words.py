@@ -40,7 +40,7 @@ TONES: Final[dict[Tone, str]] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class ClinicSource:
     """Where the numbers come from: what every figure, table and file of a clinical page names.
 
     Attributes
@@ -107,7 +107,7 @@ class Source:
         )
 
 
-def sourced(table: Table, source: Source, told: str = "") -> Table:
+def sourced(table: Table, source: ClinicSource, told: str = "") -> Table:
     """Return a table whose every row says where it comes from and what it must not be used for.
 
     What is `told` of the numbers comes first.

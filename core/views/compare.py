@@ -8,7 +8,7 @@ from core.defaults import SEED
 from core.figures import compare as figures
 from core.figures.numbers import THIN, count, points
 from core.figures.reliability import small_diagram
-from core.figures.runs import Mark, marks
+from core.figures.runs import RunMark, marks
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.paired import Difference
 from core.metrics.records import Score
@@ -51,7 +51,7 @@ PLAIN_SIDES = ("closer", "further off")
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedRun:
     """A run on the page: id, name, split and digest of its file."""
 
     id: str
@@ -65,7 +65,7 @@ class RunLine:
     """One run's row of the table; `difference` is empty for the reference."""
 
     name: str
-    mark: Mark
+    mark: RunMark
     note: str
     n: str
     scores: tuple[CellWords, ...]
@@ -84,12 +84,14 @@ class CompareView:
     lines: tuple[RunLine, ...]
     forest: FigureCard | None
     curves: FigureCard | None
-    diagrams: tuple[tuple[Mark, FigureCard], ...]
+    diagrams: tuple[tuple[RunMark, FigureCard], ...]
     table: Table
     caption: str
 
 
-def plain_view(names: Sequence[Named], runs: Sequence[Compared], found: Comparison) -> CompareView:
+def plain_view(
+    names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison
+) -> CompareView:
     """Return the view in plain words: how often right, how far off, and what could be chance."""
     full = compare_view(names, runs, found, "ece")
     order = _order(runs, found, "ece")
@@ -121,13 +123,13 @@ def plain_view(names: Sequence[Named], runs: Sequence[Compared], found: Comparis
 
 
 def compare_view(
-    names: Sequence[Named], runs: Sequence[Compared], found: Comparison, metric: str
+    names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison, metric: str
 ) -> CompareView:
     """Return the view of a comparison.
 
     Parameters
     ----------
-    names : sequence of Named
+    names : sequence of NamedRun
         What the runs are called, in the comparison's order.
     runs : sequence of Compared
         Their audits.
@@ -169,7 +171,7 @@ def _order(runs: Sequence[Compared], found: Comparison, metric: str) -> list[int
     return sorted(range(len(runs)), key=rank)
 
 
-def _eyebrow(names: Sequence[Named], runs: Sequence[Compared], found: Comparison) -> str:
+def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison) -> str:
     splits = sorted({one.split for one in names})
     parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
     if not found.reason:
@@ -186,8 +188,8 @@ def _heads(found: Comparison, metric: str) -> tuple[str, ...]:
 
 
 def _line(
-    named: Named,
-    mark: Mark,
+    named: NamedRun,
+    mark: RunMark,
     run: Compared,
     found: Comparison,
     at: tuple[int, str],
@@ -276,7 +278,7 @@ def level_words(level: float) -> str:
 
 def _forest(
     names: Sequence[str],
-    badges: Sequence[Mark],
+    badges: Sequence[RunMark],
     found: Comparison,
     metric: str,
     drawn: tuple[list[int], str],
@@ -304,7 +306,7 @@ def _forest(
     )
 
 
-def _forest_row(told: str, mark: Mark, one: Difference) -> figures.ForestRow:
+def _forest_row(told: str, mark: RunMark, one: Difference) -> figures.ForestRow:
     assert one.value is not None
     assert one.low is not None
     assert one.high is not None
@@ -341,7 +343,7 @@ def _difference_table(pairs: Sequence[tuple[str, Difference]]) -> Table:
 
 def _curves(
     names: Sequence[str],
-    badges: Sequence[Mark],
+    badges: Sequence[RunMark],
     runs: Sequence[Compared],
     drawn: tuple[list[int], str],
 ) -> FigureCard | None:
@@ -378,8 +380,11 @@ def _curves(
 
 
 def _diagrams(
-    names: Sequence[Named], badges: Sequence[Mark], runs: Sequence[Compared], order: Sequence[int]
-) -> tuple[tuple[Mark, FigureCard], ...]:
+    names: Sequence[NamedRun],
+    badges: Sequence[RunMark],
+    runs: Sequence[Compared],
+    order: Sequence[int],
+) -> tuple[tuple[RunMark, FigureCard], ...]:
     """Return one small diagram a run; none for many labels, whose bins are not pooled."""
     found = []
     for i in order:
@@ -400,7 +405,7 @@ def _diagrams(
 
 
 def _table(
-    names: Sequence[Named], runs: Sequence[Compared], found: Comparison, order: Sequence[int]
+    names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison, order: Sequence[int]
 ) -> Table:
     """Return every score and difference as raw numbers, for the file."""
     columns = [Column("run", "run"), Column("n", "n", "count")]

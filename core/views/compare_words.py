@@ -6,7 +6,7 @@ from core.figures.numbers import MINUS, known, points, span, three, three_span, 
 from core.metrics.comparison import Comparison
 from core.metrics.paired import PAIRED, Difference
 from core.metrics.records import Score
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 
 LABELS = {
     "ece": "ECE",
@@ -106,12 +106,12 @@ def sentence(names: Sequence[str], found: Comparison, metric: str) -> Sentence:
     """
     if found.reason:
         first = "These runs are not ranked: they do not speak of the same labelled rows."
-        return Sentence((Part(first),), found.reason)
+        return Sentence((Phrase(first),), found.reason)
     rest = {i: each[metric] for i, each in enumerate(found.differences) if metric in each}
     decided = {i: one for i, one in rest.items() if one.value is not None}
     if not decided:
         why = next((one.reason for one in rest.values()), "some runs hold no full class scores")
-        return Sentence((Part(f"These runs cannot be compared by {name(metric)}."),), why)
+        return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     if len(names) == 2:
         return _two(names, found.reference, *decided.items())
     return _many(names, found.reference, decided)
@@ -124,9 +124,9 @@ def _two(names: Sequence[str], reference: int, only: tuple[int, Difference]) -> 
         _, interval = difference_words(one)
         return Sentence(
             (
-                Part(f"“{first}” and “{second}” cannot be told apart by {name(one.metric)}"),
-                Part(f" ({interval})" if interval else "", "quiet"),
-                Part("."),
+                Phrase(f"“{first}” and “{second}” cannot be told apart by {name(one.metric)}"),
+                Phrase(f" ({interval})" if interval else "", "quiet"),
+                Phrase("."),
             )
         )
     best, other = (first, second) if better(one) else (second, first)
@@ -135,9 +135,9 @@ def _two(names: Sequence[str], reference: int, only: tuple[int, Difference]) -> 
     side = "above" if one.metric in HIGHER else "below"
     return Sentence(
         (
-            Part(f"“{best}” has the {more} {name(one.metric)}, {size} {side} “{other}”"),
-            Part(interval, "quiet"),
-            Part("."),
+            Phrase(f"“{best}” has the {more} {name(one.metric)}, {size} {side} “{other}”"),
+            Phrase(interval, "quiet"),
+            Phrase("."),
         )
     )
 
@@ -153,16 +153,16 @@ def _many(names: Sequence[str], reference: int, decided: dict[int, Difference]) 
         first = f"No run has a {most} {name(metric)} than “{base}” beyond chance."
         if not behind:
             first, counted = f"No run can be told from “{base}” by {name(metric)}.", ""
-        return Sentence((Part(first),), counted)
+        return Sentence((Phrase(first),), counted)
     sign = -1.0 if metric in HIGHER else 1.0
     best = min(ahead, key=lambda i: sign * (ahead[i].value or 0.0))
     size, interval = size_words(ahead[best])
     side = "higher" if metric in HIGHER else "smaller"
     return Sentence(
         (
-            Part(f"Against “{base}”, “{names[best]}” does best: its {name(metric)} is {size}"),
-            Part(interval, "quiet"),
-            Part(f" {side}."),
+            Phrase(f"Against “{base}”, “{names[best]}” does best: its {name(metric)} is {size}"),
+            Phrase(interval, "quiet"),
+            Phrase(f" {side}."),
         ),
         counted,
     )
@@ -184,10 +184,10 @@ def plain_sentence(
     """
     if found.reason:
         first = "These models cannot be ranked: they were not tested on the same answers."
-        return Sentence((Part(first),), found.reason)
+        return Sentence((Phrase(first),), found.reason)
     known = {i: error for i, error in enumerate(errors) if error is not None}
     if len(known) < 2:
-        return Sentence((Part("These models cannot be compared: too few numbers are known."),))
+        return Sentence((Phrase("These models cannot be compared: too few numbers are known."),))
     best = min(known, key=lambda i: known[i])
     others = [i for i in known if i != best]
     listed = ", ".join(f"“{names[i]}” by {points(known[i])}" for i in others)
@@ -207,7 +207,7 @@ def plain_sentence(
         second = f"Too few images to tell any of them from {base}: it could be chance."
     elif ties:
         second = f"Against {base}, {number(ties)} of the differences could be chance."
-    return Sentence((Part(first),), second)
+    return Sentence((Phrase(first),), second)
 
 
 def _counted(ahead: int, behind: int, ties: int) -> str:

@@ -20,7 +20,7 @@ from core.metrics.records import Score
 from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import MODELS as PRINTED
-from core.published import PAPERS, Printed, published, subject
+from core.published import PAPERS, PublishedNumber, published, subject
 from core.views.records import CellWords, Column, ScoreRow, Table
 
 PART_WORDS: Final = {
@@ -44,7 +44,7 @@ COLUMNS: Final = (
 
 
 @dataclass(frozen=True)
-class Line:
+class SplitResult:
     """What was found on one split or set.
 
     Attributes
@@ -85,7 +85,7 @@ def label(split: str) -> str:
     return split if found is None else found.label
 
 
-def line(split: str, role: str, predictions: Predictions) -> Line:
+def line(split: str, role: str, predictions: Predictions) -> SplitResult:
     """Return what was found on one split.
 
     The parts of the data get intervals by the audit, as on every page; of a shifted set, of which
@@ -94,14 +94,14 @@ def line(split: str, role: str, predictions: Predictions) -> Line:
     if not predictions.labelled:
         none = Score("accuracy", None, None, None, LEVEL, predictions.n, reason=NO_ROOM)
         sure = None if predictions.task is Task.MULTILABEL else _certainty(predictions)
-        return Line(split, role, predictions.n, none, none, sure)
+        return SplitResult(split, role, predictions.n, none, none, sure)
     many = predictions.task is Task.MULTILABEL
     if role == "shifted" and not many:
         return _shifted(split, role, predictions)
     name = "auroc" if many else "accuracy"
     found = audit(predictions, AuditConfig(metrics=(name, "ece"))).main
     sure = None if many else float(predictions.outcomes(None).confidence.mean())
-    return Line(split, role, predictions.n, found.metrics[name], found.metrics["ece"], sure)
+    return SplitResult(split, role, predictions.n, found.metrics[name], found.metrics["ece"], sure)
 
 
 def _certainty(predictions: Predictions) -> float:
@@ -111,10 +111,10 @@ def _certainty(predictions: Predictions) -> float:
     )
 
 
-def _shifted(split: str, role: str, predictions: Predictions) -> Line:
+def _shifted(split: str, role: str, predictions: Predictions) -> SplitResult:
     ranked = Ranked.of(predictions.outcomes(None))
     low, high = (float(end) for end in wilson(np.array(ranked.hits), np.array(ranked.n), LEVEL))
-    return Line(
+    return SplitResult(
         split,
         role,
         ranked.n,
@@ -125,12 +125,12 @@ def _shifted(split: str, role: str, predictions: Predictions) -> Line:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Plausibility:
     """Whether an evaluation can be right: one part of the data, against chance and the papers.
 
     Attributes
     ----------
-    line : Line
+    line : SplitResult
     guessed : bool
         Its score is within chance of guessing.
     against, worst, papers : str
@@ -138,7 +138,7 @@ class Judged:
         empty where none prints a number for this.
     """
 
-    line: Line
+    line: SplitResult
     guessed: bool
     against: str
     worst: str
@@ -152,17 +152,17 @@ class Judged:
 
 def judged(
     config: EvaluationConfig,
-    lines: Sequence[Line],
+    lines: Sequence[SplitResult],
     trained: Mapping[str, Any] | None = None,
     *,
     plain: bool = False,
-) -> Judged | None:
+) -> Plausibility | None:
     """Return the sanity line of an evaluation.
 
     Parameters
     ----------
     config : EvaluationConfig
-    lines : sequence of Line
+    lines : sequence of SplitResult
     trained : mapping, optional
         Config of the training that made the weights: then the papers' numbers are those of its
         loss.
@@ -190,14 +190,14 @@ def judged(
         verb = "has" if found.score.metric == "auroc" else "would be right"
         against = f"Guessing {verb} {said}."
     papers = "" if plain else _papers(config, found, trained)
-    return Judged(found, guessed, against, _worst(lines, plain=plain), papers)
+    return Plausibility(found, guessed, against, _worst(lines, plain=plain), papers)
 
 
 def _right(share: float, *, plain: bool) -> str:
     return f"{in_hundred(share)} times in 100" if plain else f"for {percent(share)}"
 
 
-def _worst(lines: Sequence[Line], *, plain: bool) -> str:
+def _worst(lines: Sequence[SplitResult], *, plain: bool) -> str:
     """Say which shifted set has the fewest right answers, and what the model says there."""
     shifted = [
         (one.score.value, one.confidence, one.label)
@@ -211,7 +211,7 @@ def _worst(lines: Sequence[Line], *, plain: bool) -> str:
     return f"Least on {name}: right {_right(right, plain=plain)}, while it says {sure} on average."
 
 
-def _papers(config: EvaluationConfig, found: Line, trained: Mapping[str, Any] | None) -> str:
+def _papers(config: EvaluationConfig, found: SplitResult, trained: Mapping[str, Any] | None) -> str:
     """Return what papers print for the network and data; nothing for part of the test images."""
     whole = found.split == "test" and config.limit is None and found.score.value is not None
     if not whole or config.model not in PRINTED:
@@ -230,12 +230,12 @@ def _papers(config: EvaluationConfig, found: Line, trained: Mapping[str, Any] | 
     )
 
 
-def _ends(rows: Sequence[Printed]) -> str:
+def _ends(rows: Sequence[PublishedNumber]) -> str:
     low, high = min(row.value for row in rows), max(row.value for row in rows)
     return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
 
 
-def heads(lines: Sequence[Line], *, plain: bool = False) -> tuple[str, ...]:
+def heads(lines: Sequence[SplitResult], *, plain: bool = False) -> tuple[str, ...]:
     """Return the heads of the table of splits and sets."""
     many = any(one.score.metric == "auroc" for one in lines)
     if plain and not many:
@@ -244,7 +244,7 @@ def heads(lines: Sequence[Line], *, plain: bool = False) -> tuple[str, ...]:
     return ("Split or set", "Images", score, "ECE", "Mean confidence")
 
 
-def rows(lines: Sequence[Line], *, plain: bool = False) -> tuple[ScoreRow, ...]:
+def rows(lines: Sequence[SplitResult], *, plain: bool = False) -> tuple[ScoreRow, ...]:
     """Return the table of splits and sets; those of the data are shaded."""
     return tuple(
         ScoreRow(
@@ -257,7 +257,7 @@ def rows(lines: Sequence[Line], *, plain: bool = False) -> tuple[ScoreRow, ...]:
     )
 
 
-def _cells(one: Line) -> tuple[CellWords, CellWords, CellWords]:
+def _cells(one: SplitResult) -> tuple[CellWords, CellWords, CellWords]:
     score, ece = one.score, one.ece
     if score.metric == "auroc":
         first = CellWords(three(score.value), three_span(score.value, score.low, score.high))
@@ -271,7 +271,7 @@ def _share(score: Score) -> CellWords:
     return CellWords(percent(score.value), span(score.low, score.high), score.reason)
 
 
-def table(lines: Sequence[Line]) -> Table:
+def table(lines: Sequence[SplitResult]) -> Table:
     """Return the same as a table of plain numbers, for a file."""
     return Table(
         COLUMNS,
@@ -290,7 +290,7 @@ def table(lines: Sequence[Line]) -> Table:
     )
 
 
-def caption(config: EvaluationConfig, lines: Sequence[Line], digest: str) -> str:
+def caption(config: EvaluationConfig, lines: Sequence[SplitResult], digest: str) -> str:
     """Return what the numbers rest on."""
     how = config.preprocessing
     crops = f", {how.crops} crops" if how.crops > 1 else ""

@@ -28,7 +28,7 @@ UNKNOWN: Final = (
 
 
 @dataclass(frozen=True)
-class Trial:
+class ModelTrial:
     """How a model did on a few images.
 
     Attributes
@@ -74,7 +74,7 @@ def trial(
     names: Sequence[str],
     *,
     even: float = 0.0,
-) -> Trial:
+) -> ModelTrial:
     """Return how scores go with labels.
 
     Parameters
@@ -96,10 +96,10 @@ def trial(
     return _trial(answers == labels, 1 / len(names), _advice(answers, labels, names), few)
 
 
-def _trial(right: npt.NDArray[np.bool_], chance: float, advice: str, few: str) -> Trial:
+def _trial(right: npt.NDArray[np.bool_], chance: float, advice: str, few: str) -> ModelTrial:
     hits = int(right.sum())
     low, high = (float(end) for end in wilson(np.array(hits), np.array(right.size), LEVEL))
-    return Trial(right.size, hits / right.size, low, high, chance, advice, few)
+    return ModelTrial(right.size, hits / right.size, low, high, chance, advice, few)
 
 
 def _advice(answers: Int, labels: Int, names: Sequence[str]) -> str:

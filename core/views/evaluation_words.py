@@ -1,10 +1,10 @@
 """What is said of evaluations: how far a job is, how it ended, and its numbers."""
 
 from core.figures.numbers import MISSING, count, percent, points, span
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.training.progress import Progress
-from core.views.evaluation import Judged, Line
-from core.views.records import Part, Sentence, Tile
+from core.views.evaluation import Plausibility, SplitResult
+from core.views.records import Phrase, Sentence, Tile
 from core.views.training_words import about, duration, memory
 from core.views.words import GLOSSARY
 
@@ -26,7 +26,9 @@ def progress_words(found: Progress) -> str:
     return words + (f", {about(found.left)} left" if found.left is not None else "")
 
 
-def sentence(job: Job, where: str, judged: Judged | None, *, paused: bool, plain: bool) -> Sentence:
+def sentence(
+    job: Job, where: str, judged: Plausibility | None, *, paused: bool, plain: bool
+) -> Sentence:
     """Return the sentence of a job's page.
 
     Parameters
@@ -34,23 +36,23 @@ def sentence(job: Job, where: str, judged: Judged | None, *, paused: bool, plain
     job : Job
     where : str
         Where it stands while it waits.
-    judged : Judged or None
+    judged : Plausibility or None
         Its sanity line, once it has succeeded and its run is there.
     paused, plain : bool
     """
     name = f"“{job.name}”"
     if judged is not None:
         return _result(name, judged, plain=plain)
-    if job.state is State.SUCCEEDED:
-        return Sentence((Part(f"Evaluated {name}{_took(job)}."),))
-    if job.state is State.QUEUED:
+    if job.state is JobState.SUCCEEDED:
+        return Sentence((Phrase(f"Evaluated {name}{_took(job)}."),))
+    if job.state is JobState.QUEUED:
         starts = "It starts when the queue goes on." if paused else "It starts by itself."
-        return Sentence((Part(f"{name} is {where}."),), starts * (not job.asked))
+        return Sentence((Phrase(f"{name} is {where}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Evaluating"
-        return Sentence((Part(f"{verb} {name}."),), _what(plain=plain))
-    verb = {State.FAILED: "failed", State.LOST: "was lost"}.get(job.state, "was stopped")
-    return Sentence((Part(f"{name} {verb}{_after(job)}."),), "Nothing of it was kept.")
+        return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
+    verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
+    return Sentence((Phrase(f"{name} {verb}{_after(job)}."),), "Nothing of it was kept.")
 
 
 def _took(job: Job) -> str:
@@ -69,25 +71,25 @@ def _what(*, plain: bool) -> str:
     return "The model is shown images and says of each what it is and how sure it is."
 
 
-def _result(name: str, judged: Judged, *, plain: bool) -> Sentence:
+def _result(name: str, judged: Plausibility, *, plain: bool) -> Sentence:
     line = judged.line
     if line.score.metric == "auroc":
         value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
         return Sentence(
-            (Part(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
+            (Phrase(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
         )
     ends = span(line.score.low, line.score.high)
     images = f"{count(line.n)} {line.images}"
     right = f"for {percent(line.score.value)}", f" of the {images}."
     if plain:
         right = f"{points(line.score.value)} times in 100", f" on the {images}."
-    parts = (Part(f"{name} is right {right[0]}"), Part(f" ({ends})", "quiet"), Part(right[1]))
+    parts = (Phrase(f"{name} is right {right[0]}"), Phrase(f" ({ends})", "quiet"), Phrase(right[1]))
     return Sentence(parts, judged.text)
 
 
-def tiles(job: Job, found: Progress | None, lines: tuple[Line, ...]) -> tuple[Tile, ...]:
+def tiles(job: Job, found: Progress | None, lines: tuple[SplitResult, ...]) -> tuple[Tile, ...]:
     """Return the numbers of a job: how far and how fast, or what was looked at."""
-    if job.state is State.SUCCEEDED:
+    if job.state is JobState.SUCCEEDED:
         images = sum(line.n for line in lines)
         took = duration((job.ended or 0) - job.started) if job.started else MISSING
         return (

@@ -10,17 +10,23 @@ from core.figures.gamma import (
     MOST_EPOCHS,
     PLAIN_TERMS,
     TERMS,
-    Grid,
+    HistoryGrid,
     heatmaps,
     ring_step,
     some,
 )
 from core.figures.gamma_epoch import epoch_diagram
-from core.figures.gamma_panels import MOST_POINTS, Other, Place, correspondence, small_multiples
-from core.figures.marks import ANSWERS, Speech
+from core.figures.gamma_panels import (
+    MOST_POINTS,
+    PanelChoice,
+    SecondHistory,
+    correspondence,
+    small_multiples,
+)
+from core.figures.marks import ANSWERS, ClaimWords
 from core.figures.numbers import count, in_hundred, percent, points
 from core.views import gamma_words as words
-from core.views.gamma_rule import Learned, Update, amount, update
+from core.views.gamma_rule import HistoryRule, Update, amount, update
 from core.views.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 
 MOST_PANELS = 15
@@ -37,7 +43,7 @@ PLAIN_KEY = (
     Swatch("the push changed its direction", "few", "ring"),
     Swatch("nothing to learn from", "quiet", "block"),
 )
-PLAIN_SPEECH = Speech("says", "right", "Right, times in 100", "Model says, times in 100")
+PLAIN_SPEECH = ClaimWords("says", "right", "Right, times in 100", "Model says, times in 100")
 PLAIN = (
     "While it learns, the model is checked after every round on pictures it does not train on. Its "
     "answers are put into groups of similar certainty. Where it says more than it should, the next "
@@ -61,7 +67,7 @@ PLAIN_LABELS = {"epoch": "round", "bin": "group", "gap": "off by, in 100", "gamm
 
 
 @dataclass(frozen=True, eq=False)
-class Dynamics:
+class GammaDynamics:
     """A gamma history with what is known about it.
 
     Attributes
@@ -70,8 +76,8 @@ class Dynamics:
         Of the run, as the user wrote it.
     origin : str
         How its gammas came about: trained, from a file, replayed.
-    grid : Grid
-    learned : Learned
+    grid : HistoryGrid
+    learned : HistoryRule
     digest : str
         Of the file or the training's settings; captions print its first eight digits.
     replayed : bool
@@ -80,8 +86,8 @@ class Dynamics:
 
     name: str
     origin: str
-    grid: Grid
-    learned: Learned
+    grid: HistoryGrid
+    learned: HistoryRule
     digest: str = ""
     replayed: bool = False
 
@@ -112,22 +118,27 @@ class GammaView:
 
 
 def gamma_view(
-    found: Dynamics, at: int, of: int, other: Other | None = None, *, plain: bool = False
+    found: GammaDynamics,
+    at: int,
+    of: int,
+    other: SecondHistory | None = None,
+    *,
+    plain: bool = False,
 ) -> GammaView:
     """Return what is shown of one epoch.
 
     Parameters
     ----------
-    found : Dynamics
+    found : GammaDynamics
     at, of : int
         Places of the chosen epoch and bin.
-    other : Other or None
+    other : SecondHistory or None
         A second history of as many bins.
     plain : bool
         Say it without terms.
     """
     grid = found.grid
-    place = Place(panels_of(grid.n_bins, of), at, of)
+    place = PanelChoice(panels_of(grid.n_bins, of), at, of)
     sentence = words.plain_sentence if plain else words.sentence
     return GammaView(
         eyebrow=f"{'Training, round by round' if plain else 'Gamma dynamics'} · {found.name}"
@@ -150,7 +161,7 @@ def panels_of(n_bins: int, of: int) -> tuple[int, ...]:
     return tuple(sorted({*some(n_bins, MOST_PANELS).tolist(), of}))
 
 
-def _caveats(found: Dynamics, at: int, *, plain: bool) -> tuple[str, ...]:
+def _caveats(found: GammaDynamics, at: int, *, plain: bool) -> tuple[str, ...]:
     grid, thinned = found.grid, []
     if grid.n_epochs > MOST_EPOCHS:
         step = -(-grid.n_epochs // MOST_EPOCHS)
@@ -170,7 +181,7 @@ def _thinned_rings(n_turns: int) -> list[str]:
     return [f"one change of sign in {step} of {count(n_turns)}"] if step > 1 else []
 
 
-def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
+def caption(found: GammaDynamics, at: int, *, plain: bool = False) -> str:
     """Return what stands under every figure."""
     grid = found.grid
     n = count(int(grid.count[at].sum()))
@@ -190,7 +201,7 @@ def caption(found: Dynamics, at: int, *, plain: bool = False) -> str:
     return ", ".join(parts)
 
 
-def epoch_table(grid: Grid, at: int, *, plain: bool = False) -> Table:
+def epoch_table(grid: HistoryGrid, at: int, *, plain: bool = False) -> Table:
     """Return the bins of one epoch; epoch and bin counted as on the page."""
     found = Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
     if not plain:
@@ -199,13 +210,13 @@ def epoch_table(grid: Grid, at: int, *, plain: bool = False) -> Table:
     return Table(columns, tuple(row[:-1] for row in found.rows))
 
 
-def whole_table(grid: Grid) -> Table:
+def whole_table(grid: HistoryGrid) -> Table:
     """Return the whole history, numbered as it is kept: what reading a file of it expects."""
     return Table(BIN_COLUMNS, _rows(grid, range(grid.n_epochs), (-grid.offset, 0)))
 
 
 def _rows(
-    grid: Grid, epochs: range, first: tuple[int, int]
+    grid: HistoryGrid, epochs: range, first: tuple[int, int]
 ) -> tuple[tuple[float | None, ...], ...]:
     columns = [getattr(grid, column.key) for column in BIN_COLUMNS[2:]]
     return tuple(
@@ -220,7 +231,7 @@ def _cell(value: np.generic) -> float | None:
     return None if np.isnan(value) else value.item()
 
 
-def heat_card(found: Dynamics, at: int, *, plain: bool = False) -> FigureCard:
+def heat_card(found: GammaDynamics, at: int, *, plain: bool = False) -> FigureCard:
     """Return both maps; only the table and the description follow the chosen epoch."""
     grid = found.grid
     last = grid.gamma[-1]
@@ -255,7 +266,7 @@ def heat_card(found: Dynamics, at: int, *, plain: bool = False) -> FigureCard:
     )
 
 
-def diagram_card(found: Dynamics, at: int, of: int, *, plain: bool = False) -> FigureCard:
+def diagram_card(found: GammaDynamics, at: int, of: int, *, plain: bool = False) -> FigureCard:
     """Return the reliability diagram of one epoch's validation bins."""
     grid = found.grid
     off = points(words.mean_gap(grid, at))
@@ -286,7 +297,9 @@ def diagram_card(found: Dynamics, at: int, of: int, *, plain: bool = False) -> F
     )
 
 
-def panels_card(found: Dynamics, place: Place, other: Other | None) -> FigureCard:
+def panels_card(
+    found: GammaDynamics, place: PanelChoice, other: SecondHistory | None
+) -> FigureCard:
     """Return gap, gamma and edges of each bin over the epochs."""
     grid = found.grid
     shown = "" if len(place.bins) == grid.n_bins else f"; {len(place.bins)} of {grid.n_bins} bins"
@@ -313,7 +326,7 @@ def panels_card(found: Dynamics, place: Place, other: Other | None) -> FigureCar
     )
 
 
-def bins_table(grid: Grid, at: int) -> Table:
+def bins_table(grid: HistoryGrid, at: int) -> Table:
     """Return one row a bin: its gamma now, its range over the epochs, turns and empty epochs."""
     columns = (
         Column("bin", "bin", "count"),
@@ -341,7 +354,7 @@ def bins_table(grid: Grid, at: int) -> Table:
     return Table(columns, rows)
 
 
-def correspondence_card(found: Dynamics, place: Place) -> FigureCard | None:
+def correspondence_card(found: GammaDynamics, place: PanelChoice) -> FigureCard | None:
     """Return C_train beside C_val of each bin, if any C_train is known."""
     grid = found.grid
     known = np.isfinite(grid.train_confidence)

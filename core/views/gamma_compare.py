@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from core.figures.gamma import Grid
+from core.figures.gamma import HistoryGrid
 from core.figures.numbers import points
-from core.views.gamma import Dynamics
+from core.views.gamma import GammaDynamics
 from core.views.gamma_words import brief, mean_gap
 
 SAME = 1e-6  # gammas and gaps nearer than this are the same
 
 
-def apart(found: Dynamics, other: Dynamics) -> str:
+def apart(found: GammaDynamics, other: GammaDynamics) -> str:
     """Return why two histories cannot be drawn over one another, "" where they can."""
     here, there = found.grid.n_bins, other.grid.n_bins
     if here == there:
@@ -21,7 +21,7 @@ def apart(found: Dynamics, other: Dynamics) -> str:
     )
 
 
-def difference(found: Dynamics, other: Dynamics, at: int) -> str:
+def difference(found: GammaDynamics, other: GammaDynamics, at: int) -> str:
     """Return how a second history of as many bins differs at one epoch."""
     epoch = int(found.grid.epoch[at])
     there = np.flatnonzero(other.grid.epoch == epoch)
@@ -31,11 +31,11 @@ def difference(found: Dynamics, other: Dynamics, at: int) -> str:
     return f"{_name(other)}: {_gammas(found.grid, other.grid, at, int(there[0]))}"
 
 
-def _name(other: Dynamics) -> str:
+def _name(other: GammaDynamics) -> str:
     return f"{other.name} ({other.origin})"
 
 
-def _gammas(one: Grid, two: Grid, at: int, there: int) -> str:
+def _gammas(one: HistoryGrid, two: HistoryGrid, at: int, there: int) -> str:
     here, beside = one.gamma[at], two.gamma[there]
     gap = _gaps(one, two, at, there)
     off = np.abs(here - beside)
@@ -48,7 +48,7 @@ def _gammas(one: Grid, two: Grid, at: int, there: int) -> str:
     return f"{runs}, furthest apart in bin {most + 1} ({widest}); {gap}"
 
 
-def _gaps(one: Grid, two: Grid, at: int, there: int) -> str:
+def _gaps(one: HistoryGrid, two: HistoryGrid, at: int, there: int) -> str:
     if one.gap.shape == two.gap.shape and np.abs(one.gap - two.gap).max() <= SAME:
         return "the gaps are the same, for they come from the same answers."
     mine, theirs = mean_gap(one, at), mean_gap(two, there)

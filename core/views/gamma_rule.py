@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.figures.gamma import Grid
+from core.figures.gamma import HistoryGrid
 from core.figures.numbers import MINUS, three
 from core.losses.bins import LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
 from core.losses.catalogue import checked
@@ -30,7 +30,7 @@ SETTINGS = ("lambda", "gamma_max", "gamma_min", "s_th")  # in the order of AdaFo
 
 
 @dataclass(frozen=True)
-class Learned:
+class HistoryRule:
     """What is known of the rule that a history followed.
 
     Attributes
@@ -55,14 +55,14 @@ class Learned:
         return self.rule is not None and self.tolerance == EXACT
 
 
-def learned(config: Mapping[str, object] | None, grid: Grid) -> Learned:
+def learned(config: Mapping[str, object] | None, grid: HistoryGrid) -> HistoryRule:
     """Return the rule of a run's config, else one that every gamma of the history follows.
 
     Parameters
     ----------
     config : mapping or None
         The loss of the training: its name and settings; None for a history from elsewhere.
-    grid : Grid
+    grid : HistoryGrid
         The history.
 
     Raises
@@ -77,14 +77,14 @@ def learned(config: Mapping[str, object] | None, grid: Grid) -> Learned:
     every, said = settings["update_every"], "as the training was set"
     if name != "adafocal":
         note = OWN_GAMMA if name == "calfocal_1" else ""
-        return Learned(CalFocalRule(float(settings["lambda"])), said, note=note)
+        return HistoryRule(CalFocalRule(float(settings["lambda"])), said, note=note)
     if every != "epoch":
         what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"
-        return Learned(None, what)
-    return Learned(AdaFocalRule(*(float(settings[key]) for key in SETTINGS)), said)
+        return HistoryRule(None, what)
+    return HistoryRule(AdaFocalRule(*(float(settings[key]) for key in SETTINGS)), said)
 
 
-def inferred(grid: Grid) -> Learned:
+def inferred(grid: HistoryGrid) -> HistoryRule:
     """Return the rule that every gamma of a history follows, if there is one.
 
     Lambda is read from the clearest update, the switch from gammas that turned, bounds from the
@@ -93,14 +93,14 @@ def inferred(grid: Grid) -> Learned:
     tried = (_calfocal(grid), _adafocal(grid))
     fits = [rule for rule in tried if rule is not None and follows(grid, rule, EXACT).all()]
     if len(fits) == 1:
-        return Learned(fits[0], "found from the numbers", EXACT, FOUND)
+        return HistoryRule(fits[0], "found from the numbers", EXACT, FOUND)
     both = "AdaFocal and CalFocal would both give these γ"  # as after a first epoch
-    return Learned(
+    return HistoryRule(
         None, both if fits else "no setting of AdaFocal or CalFocal gives all of these γ"
     )
 
 
-def _calfocal(grid: Grid) -> CalFocalRule | None:
+def _calfocal(grid: HistoryGrid) -> CalFocalRule | None:
     clear = np.abs(grid.gap) > TELLING
     if clear.sum() < EVIDENCE:
         return None
@@ -110,7 +110,7 @@ def _calfocal(grid: Grid) -> CalFocalRule | None:
     return CalFocalRule(rate) if rate > 0 else None
 
 
-def _adafocal(grid: Grid) -> AdaFocalRule | None:
+def _adafocal(grid: HistoryGrid) -> AdaFocalRule | None:
     before, now, told = before_each(grid), grid.gamma, known_before(grid)[:, None]
     high, low = float(now.max()), float(now.min())
     upper = high if high > START and (now == high).sum() > 1 else NO_BOUND
@@ -133,17 +133,17 @@ def _tidy(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def before_each(grid: Grid) -> Float:
+def before_each(grid: HistoryGrid) -> Float:
     """Return the gammas before each recorded epoch, (E, B): those after the one before, else 1."""
     return np.vstack([np.full((1, grid.n_bins), START), grid.gamma[:-1]])
 
 
-def known_before(grid: Grid) -> Bool:
+def known_before(grid: HistoryGrid) -> Bool:
     """Return of which epochs the gammas before are known, (E,): the one before is there."""
     return np.asarray(np.diff(grid.epoch, prepend=0) == 1)
 
 
-def given_by(grid: Grid, rule: Rule) -> Float:
+def given_by(grid: HistoryGrid, rule: Rule) -> Float:
     """Return the gammas that a rule gives after each epoch, (E, B), from those kept before it."""
     edges = np.empty(0)  # no rule looks at them
     bins = ValidationBins(edges, grid.count, grid.confidence, grid.accuracy)
@@ -151,7 +151,7 @@ def given_by(grid: Grid, rule: Rule) -> Float:
         return rule.update(before_each(grid), bins).gamma
 
 
-def follows(grid: Grid, rule: Rule, tolerance: float) -> Bool:
+def follows(grid: HistoryGrid, rule: Rule, tolerance: float) -> Bool:
     """Return where the gammas follow a rule, (E, B); True where that cannot be told."""
     close = np.abs(given_by(grid, rule) - grid.gamma) <= tolerance * np.maximum(
         1.0, np.abs(grid.gamma)
@@ -176,13 +176,13 @@ class Update:
     steps: tuple[str, ...]
 
 
-def update(grid: Grid, found: Learned, at: int, of: int) -> Update:
+def update(grid: HistoryGrid, found: HistoryRule, at: int, of: int) -> Update:
     """Write out how the gamma of one bin came about in one epoch.
 
     Parameters
     ----------
-    grid : Grid
-    found : Learned
+    grid : HistoryGrid
+    found : HistoryRule
     at, of : int
         Places of epoch and bin.
     """

@@ -7,14 +7,14 @@ import numpy as np
 from scipy.stats import binom
 
 from core.defaults import LEVEL
-from core.figures.gamma import Grid
+from core.figures.gamma import HistoryGrid
 from core.figures.numbers import MINUS, count, in_hundred, percent, points
 from core.figures.theme import Tone
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
 from core.metrics.records import BinTable
-from core.views.gamma_rule import Learned, Rule, amount, before_each, known_before, positional
-from core.views.records import Part, Sentence, Tile
+from core.views.gamma_rule import HistoryRule, Rule, amount, before_each, known_before, positional
+from core.views.records import Phrase, Sentence, Tile
 
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
 MOST_NAMED = 15  # more bins are counted instead
@@ -27,7 +27,7 @@ REPLAY = (
 
 
 @dataclass(frozen=True)
-class Said:
+class BinWords:
     """How the gap of one bin reads."""
 
     text: str
@@ -55,7 +55,7 @@ def listed(places: Sequence[int]) -> str:
     return f"{'bin' if len(places) == 1 else 'bins'} {joined}"
 
 
-def bins_of(grid: Grid, at: int, level: float = LEVEL) -> BinTable:
+def bins_of(grid: HistoryGrid, at: int, level: float = LEVEL) -> BinTable:
     """Return the validation bins of one epoch with Wilson's interval and the consistency band.
 
     The band is that of as many answers that are right with the bin's mean confidence, at a level.
@@ -71,7 +71,7 @@ def bins_of(grid: Grid, at: int, level: float = LEVEL) -> BinTable:
     )
 
 
-def told(grid: Grid, at: int, of: int) -> Said:
+def told(grid: HistoryGrid, at: int, of: int) -> BinWords:
     """Return whether a bin says more or less than it should, as far as its answers can show.
 
     The bar is whether the share that was right leaves the consistency band. Rules set gamma by
@@ -80,17 +80,17 @@ def told(grid: Grid, at: int, of: int) -> Said:
     """
     n, gap = int(grid.count[at, of]), float(grid.gap[at, of])
     if n == 0:
-        return Said("it holds no validation answers", "ink")
+        return BinWords("it holds no validation answers", "ink")
     bins = bins_of(grid, at, 1 - (1 - LEVEL) / np.count_nonzero(grid.count[at]))
     if bins.band_low[of] <= bins.accuracy[of] <= bins.band_high[of]:
         noun = "answer" if n == 1 else "answers"
-        return Said(
+        return BinWords(
             f"its gap there ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
             "quiet",
         )
     more = "more" if gap > 0 else "less"
     text = f"there the model says {points(abs(gap))} points {more} than it should"
-    return Said(text, "over" if gap > 0 else "under")
+    return BinWords(text, "over" if gap > 0 else "under")
 
 
 def _does(verb: str, *, replayed: bool) -> str:
@@ -104,7 +104,7 @@ def _is(number: int, *, replayed: bool, still: bool = False) -> str:
     return f"would{more} be" if replayed else f"{'is' if number == 1 else 'are'}{more}"
 
 
-def sentence(grid: Grid, at: int, *, replayed: bool = False) -> Sentence:
+def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     """Return which bin training holds back hardest after an epoch, and which it pushes on.
 
     Of a replay it says what the rule would do: nothing was trained with it.
@@ -113,23 +113,23 @@ def sentence(grid: Grid, at: int, *, replayed: bool = False) -> Sentence:
     head = f"At epoch {grid.epoch[at]} "
     if held.size == 0:
         said = f"so nothing {_is(1, replayed=replayed)} learned."
-        return Sentence((Part(f"{head}no bin holds validation answers, {said}"),))
+        return Sentence((Phrase(f"{head}no bin holds validation answers, {said}"),))
     live = gamma[held]
     if live.max() - live.min() < ALIKE:
         return Sentence(
-            (Part(f"{head}{_alike(float(live[0]), replayed=replayed)} {_off(grid, at)}"),)
+            (Phrase(f"{head}{_alike(float(live[0]), replayed=replayed)} {_off(grid, at)}"),)
         )
     pushed = held[live < 0]
     if pushed.size == held.size:
         most = int(held[live.argmin()])
         does = _does("push", replayed=replayed)
-        parts = (Part(f"{head}{does} every bin on, {_named(most, gamma)} hardest: "),)
+        parts = (Phrase(f"{head}{does} every bin on, {_named(most, gamma)} hardest: "),)
         return Sentence((*parts, *_gap_parts(grid, at, most)))
     most = int(held[live.argmax()])
     does = _does("hold", replayed=replayed)
     begin = f"{head}{does} {_named(most, gamma, between=' back hardest')}: "
     second = _second(grid, at, held, pushed, replayed=replayed)
-    return Sentence((Part(begin), *_gap_parts(grid, at, most), Part(f" {second}")))
+    return Sentence((Phrase(begin), *_gap_parts(grid, at, most), Phrase(f" {second}")))
 
 
 def _alike(gamma: float, *, replayed: bool) -> str:
@@ -137,7 +137,7 @@ def _alike(gamma: float, *, replayed: bool) -> str:
     return f"{_does(verb, replayed=replayed)} every bin {way} alike (γ\u202f{brief(gamma)})."
 
 
-def _off(grid: Grid, at: int) -> str:
+def _off(grid: HistoryGrid, at: int) -> str:
     return f"On average what the model says is off by {points(mean_gap(grid, at))} points."
 
 
@@ -145,13 +145,15 @@ def _named(of: int, gamma: np.ndarray, between: str = "") -> str:
     return f"bin {of + 1}{between} (γ\u202f{brief(float(gamma[of]))})"
 
 
-def _gap_parts(grid: Grid, at: int, of: int) -> tuple[Part, ...]:
+def _gap_parts(grid: HistoryGrid, at: int, of: int) -> tuple[Phrase, ...]:
     found = told(grid, at, of)
     tone: Tone = "ink" if found.tone == "quiet" else found.tone
-    return Part(found.text, tone), Part(".")
+    return Phrase(found.text, tone), Phrase(".")
 
 
-def _second(grid: Grid, at: int, held: np.ndarray, pushed: np.ndarray, *, replayed: bool) -> str:
+def _second(
+    grid: HistoryGrid, at: int, held: np.ndarray, pushed: np.ndarray, *, replayed: bool
+) -> str:
     """Return the sentence on the other end: bins that are pushed on, else the least held back."""
     gamma = grid.gamma[at]
     if pushed.size == 0:
@@ -168,13 +170,13 @@ def _second(grid: Grid, at: int, held: np.ndarray, pushed: np.ndarray, *, replay
     return f"{names} {verb} pushed on, {_named(most, gamma)} hardest."
 
 
-def mean_gap(grid: Grid, at: int) -> float:
+def mean_gap(grid: HistoryGrid, at: int) -> float:
     """Return the mean absolute gap of the bins, weighted by their answers; NaN without any."""
     n = grid.count[at]
     return float(n @ np.abs(grid.gap[at]) / n.sum()) if n.sum() else float("nan")
 
 
-def tiles(grid: Grid, found: Learned, at: int) -> tuple[Tile, ...]:
+def tiles(grid: HistoryGrid, found: HistoryRule, at: int) -> tuple[Tile, ...]:
     """Return the number strip of one epoch."""
     gamma = grid.gamma[at]
     high, low = int(gamma.argmax()), int(gamma.argmin())
@@ -215,7 +217,7 @@ def tiles(grid: Grid, found: Learned, at: int) -> tuple[Tile, ...]:
     )
 
 
-def _rate_tile(found: Learned) -> Tile:
+def _rate_tile(found: HistoryRule) -> Tile:
     text = "How strongly a gap moves γ: the larger, the faster."
     if found.rule is None:
         return Tile("λ", "–", note="not known", help=text)
@@ -224,7 +226,7 @@ def _rate_tile(found: Learned) -> Tile:
     return Tile("λ", f"{found.rule.rate:g}", note=f"{name}{inferred}", help=text)
 
 
-def frozen_words(grid: Grid, rule: Rule | None, at: int) -> str:
+def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
     """Return why bins are empty in an epoch and what follows; "" where none is."""
     empty = np.flatnonzero(grid.frozen[at])
     if empty.size == 0:
@@ -254,7 +256,7 @@ def frozen_words(grid: Grid, rule: Rule | None, at: int) -> str:
     return " ".join(texts)
 
 
-def _rests(grid: Grid, rule: Rule | None, at: int) -> str:
+def _rests(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
     """Return what became of the gammas of empty bins: a switch or a bound can move them still."""
     if isinstance(rule, CalFocalRule):
         return "γ is 1 there"
@@ -264,7 +266,7 @@ def _rests(grid: Grid, rule: Rule | None, at: int) -> str:
     return "the gap counts as 0 there"
 
 
-def missing_words(grid: Grid) -> str:
+def missing_words(grid: HistoryGrid) -> str:
     """Return which epochs a history lacks; "" where it has them all."""
     steps = np.diff(grid.epoch)
     if grid.n_epochs < 2 or (steps == 1).all():
@@ -277,34 +279,34 @@ def missing_words(grid: Grid) -> str:
     )
 
 
-def plain_sentence(grid: Grid, at: int, *, replayed: bool = False) -> Sentence:
+def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     """Return the same in times out of 100, for people who train no models."""
     held = np.flatnonzero(~grid.frozen[at])
     head = f"In round {grid.epoch[at]} of training, "
     if held.size == 0:
-        return Sentence((Part(f"{head}there was nothing to learn from."),))
+        return Sentence((Phrase(f"{head}there was nothing to learn from."),))
     gamma = grid.gamma[at, held]
     was, were = ("would be", "would be") if replayed else ("was", "were")
     if gamma.max() - gamma.min() < ALIKE:
-        return Sentence((Part(f"{head}answers of every certainty {were} treated alike."),))
+        return Sentence((Phrase(f"{head}answers of every certainty {were} treated alike."),))
     of = int(held[np.abs(gamma).argmax()] if gamma.max() < 0 else held[gamma.argmax()])
     says = in_hundred(float(grid.confidence[at, of]))
     right = in_hundred(float(grid.accuracy[at, of]))
     pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to stay modest"
     found = told(grid, at, of)
-    parts = [Part(f"{head}the model {was} {pushed} where it says {says} in 100")]
+    parts = [Phrase(f"{head}the model {was} {pushed} where it says {says} in 100")]
     if found.tone == "quiet":
         n = count(int(grid.count[at, of]))
-        parts.append(Part(f"; there it was right {right} times in 100, but {n} answers are too "))
-        parts.append(Part("few to tell the two apart."))
+        parts.append(Phrase(f"; there it was right {right} times in 100, but {n} answers are too "))
+        parts.append(Phrase("few to tell the two apart."))
     else:
-        parts.append(Part("; there it was right "))
-        parts.append(Part(f"{right} times in 100", found.tone))
-        parts.append(Part("."))
+        parts.append(Phrase("; there it was right "))
+        parts.append(Phrase(f"{right} times in 100", found.tone))
+        parts.append(Phrase("."))
     return Sentence(tuple(parts))
 
 
-def plain_tiles(grid: Grid, at: int) -> tuple[Tile, ...]:
+def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
     """Return three numbers without terms."""
     low = int((grid.gamma[at] < 0).sum())
     return (

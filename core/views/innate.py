@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from math import isnan
 
-from core.calibrators.innate import Innate, Sure
-from core.calibrators.posthoc import Judged
+from core.calibrators.innate import ConfidentAnswers, InnateCalibration
+from core.calibrators.posthoc import MethodReport
 from core.figures.numbers import percent, points, span, three
 from core.views.compare_words import better, difference_words
 from core.views.posthoc import CHANCE, TIE
@@ -30,7 +30,7 @@ CAPTION = (
 NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
 
 
-def innate_cells(found: Innate) -> tuple[CellWords, ...]:
+def innate_cells(found: InnateCalibration) -> tuple[CellWords, ...]:
     """Return the cells of one run, in the order of HEADS after its name."""
     near = abs(found.temperature - 1.0) <= NEAR
     note = "at its bound" if found.at_bound else "near 1" if near else ""
@@ -44,18 +44,18 @@ def innate_cells(found: Innate) -> tuple[CellWords, ...]:
     )
 
 
-def _ece(judged: Judged) -> CellWords:
+def _ece(judged: MethodReport) -> CellWords:
     score = judged.compared.audit.main.metrics["ece"]
     chance = explained(judged, CHANCE)
     return CellWords(points(score.value), f"{span(score.low, score.high)}{chance}")
 
 
-def _sure(found: Sure) -> CellWords:
+def _sure(found: ConfidentAnswers) -> CellWords:
     right = f"{percent(found.accuracy)} right" if found.share else "none"
     return CellWords(points(found.share), right)
 
 
-def innate_table(runs: Sequence[tuple[str, Innate]]) -> Table:
+def innate_table(runs: Sequence[tuple[str, InnateCalibration]]) -> Table:
     """Return the same as raw numbers, for the file."""
     columns = (
         Column("run", "run"),
@@ -97,7 +97,7 @@ def _known(value: float) -> float | None:
     return None if isnan(value) else value
 
 
-def summary(runs: Mapping[str, Innate]) -> str:
+def summary(runs: Mapping[str, InnateCalibration]) -> str:
     """Return one sentence: which runs need no temperature.
 
     That none is calibrated is said only where a temperature lowers the error of every run beyond

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from core.figures.numbers import points, span
 from core.figures.theme import Tone
-from core.library.index import Damaged, RunRow
+from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Summary
 
 TASKS = {
@@ -70,7 +70,7 @@ def run_table(rows: Sequence[RunRow]) -> RunTable:
     )
 
 
-def damaged_words(run: Damaged) -> tuple[str, str]:
+def damaged_words(run: DamagedRun) -> tuple[str, str]:
     """Return what is wrong with a run that cannot be opened, and what can be done."""
     what = run.what if run.id in run.what else f"run {run.id} is damaged: {run.what}"
     how = "delete it" if run.own else "remove it by hand"

@@ -8,14 +8,14 @@ import numpy as np
 
 from core.arrays import Float
 from core.figures.numbers import count, percent, three, weight
-from core.figures.ood import Density, RocLine, Spot, density, roc
-from core.figures.runs import Mark
+from core.figures.ood import Density, OperatingPoint, RocLine, density, roc
+from core.figures.runs import RunMark
 from core.figures.text import short
 from core.metrics.records import Score
 from core.ood.detection import Counts, Separation, counts_at, roc_points, threshold_at, worth
 from core.ood.scores import SCORES
-from core.ood.study import Judged
-from core.views.compare import Named
+from core.ood.study import ScoreSeparation
+from core.views.compare import NamedRun
 from core.views.ood_words import (
     HELP,
     LABELS,
@@ -55,22 +55,22 @@ ROC_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownCurve:
     """One curve: which set, as judged by which run.
 
     Attributes
     ----------
     label : str
         What tells it from the other curves.
-    mark : Mark
+    mark : RunMark
         Its colour and dash.
-    judged : Judged
+    judged : ScoreSeparation
         Its numbers.
     """
 
     label: str
-    mark: Mark
-    judged: Judged
+    mark: RunMark
+    judged: ScoreSeparation
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class OodView:
 
 
 def ood_view(  # noqa: PLR0913  each is a separate part of the page
-    named: Named,
+    named: NamedRun,
     name: SetName,
-    shown: Shown,
-    curves: Sequence[Shown],
+    shown: ShownCurve,
+    curves: Sequence[ShownCurve],
     alarms: float,
     temperature: str,
     *,
@@ -103,13 +103,13 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
 
     Parameters
     ----------
-    named : Named
+    named : NamedRun
         The run; its split holds the in-distribution rows.
     name : SetName
         The set.
-    shown : Shown
+    shown : ShownCurve
         The set as judged, with every number.
-    curves : sequence of Shown
+    curves : sequence of ShownCurve
         All curves of the figure, `shown` among them.
     alarms : float
         Share of in-distribution rows that may be flagged.
@@ -154,7 +154,7 @@ def _tile(score: Score) -> Tile:
     )
 
 
-def _roc_card(curves: Sequence[Shown], counts: Counts, how: str, caption: str) -> FigureCard:
+def _roc_card(curves: Sequence[ShownCurve], counts: Counts, how: str, caption: str) -> FigureCard:
     lines = []
     rows: list[tuple[str, str, float, float]] = []
     for one in curves:
@@ -168,7 +168,7 @@ def _roc_card(curves: Sequence[Shown], counts: Counts, how: str, caption: str) -
             for a, f in zip(alarms, flagged, strict=True)
         ]
     areas = "; ".join(f"{line.name} {line.area:.3f}" for line in lines)
-    spot = Spot(counts.false_alarms, 1.0 - counts.missed)
+    spot = OperatingPoint(counts.false_alarms, 1.0 - counts.missed)
     return FigureCard(
         "roc",
         "ROC",
@@ -197,7 +197,7 @@ def edges_of(found: Separation, score: str) -> tuple[Float, bool]:
 
 
 def _density_card(
-    named: Named, name: SetName, shown: Shown, counts: Counts, caption: str, *, plain: bool
+    named: NamedRun, name: SetName, shown: ShownCurve, counts: Counts, caption: str, *, plain: bool
 ) -> FigureCard:
     found = shown.judged.separation
     score = SCORES[shown.judged.score]
@@ -248,7 +248,7 @@ def _density_card(
     )
 
 
-def _count_rows(named: Named, name: SetName, counts: Counts) -> tuple[ScoreRow, ...]:
+def _count_rows(named: NamedRun, name: SetName, counts: Counts) -> tuple[ScoreRow, ...]:
     sides = (
         (f"{named.split} (ordinary)", counts.flagged_in, counts.passed_in, False),
         (f"{name.label} (strange)", counts.flagged_out, counts.passed_out, True),
@@ -275,7 +275,7 @@ def _all(rows: float) -> CellWords:
     return CellWords(weight(rows))
 
 
-def counts_table(named: Named, name: SetName, counts: Counts, judged: Judged) -> Table:
+def counts_table(named: NamedRun, name: SetName, counts: Counts, judged: ScoreSeparation) -> Table:
     """Return what the threshold does as raw numbers, with the positive class, for the file."""
     columns = (
         Column("set", "set"),
@@ -298,7 +298,7 @@ def counts_table(named: Named, name: SetName, counts: Counts, judged: Judged) ->
     )
 
 
-def _extents(judged: Judged) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
+def _extents(judged: ScoreSeparation) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
     """Return columns and cells of what rows of either set are worth; none where each is one."""
     separation = judged.separation
     if separation.members is None:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from core.figures.numbers import count, in_hundred
 from core.ood.detection import counts_at, threshold_at
-from core.views.ood import Shown
+from core.views.ood import ShownCurve
 from core.views.ood_words import SetName, alike_words
 
 
 @dataclass(frozen=True)
-class Hundred:
+class HundredRows:
     """A picture of 100: the sentence, and how many of them are crossed."""
 
     text: str
@@ -20,23 +20,23 @@ class Hundred:
 class PlainOod:
     """Two pictures of 100, and the words beside them."""
 
-    hundreds: tuple[Hundred, Hundred]
+    hundreds: tuple[HundredRows, HundredRows]
     limits: str
     helps: str
 
 
-def plain_view(name: SetName, shown: Shown, alarms: float) -> PlainOod:
+def plain_view(name: SetName, shown: ShownCurve, alarms: float) -> PlainOod:
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
     found = shown.judged.separation
     counts = counts_at(found, threshold_at(found, alarms))
     flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
     return PlainOod(
         (
-            Hundred(
+            HundredRows(
                 f"Of 100 {name.things} the alarm rings for {flagged}",
                 round(100 * (1.0 - counts.missed)),
             ),
-            Hundred(
+            HundredRows(
                 f"Of 100 ordinary pictures it rings for {false}, by mistake",
                 round(100 * counts.false_alarms),
             ),

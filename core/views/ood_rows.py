@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 
 from core.ood.scores import SCORES
-from core.ood.study import Certain
+from core.ood.study import ConfidentRows
 from core.views.records import Column, Table
 
 
-def certain_table(found: Certain, row_ids: Sequence[str], score: str) -> Table:
+def certain_table(found: ConfidentRows, row_ids: Sequence[str], score: str) -> Table:
     """Return one line a row: its name or number, the answer, the confidence and the score."""
     columns = (
         Column("row", "row"),

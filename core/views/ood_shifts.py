@@ -8,9 +8,9 @@ import numpy as np
 
 from core.datasets.shifts import CORRUPTIONS, KINDS, SEVERITIES, OutsideSet
 from core.figures.numbers import count
-from core.figures.ood_maps import Grid, heat
-from core.ood.study import Shift
-from core.views.compare import Named
+from core.figures.ood_maps import ValueGrid, heat
+from core.ood.study import ShiftEffect
+from core.views.compare import NamedRun
 from core.views.ood_words import POSITIVE
 from core.views.records import Cell, Column, FigureCard, Table
 
@@ -26,22 +26,22 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Map:
+class ShiftMap:
     """One quantity of the maps: title, explanation, what it reads, and the ends of its colours."""
 
     key: str
     title: str
     explanation: str
-    value: Callable[[Shift], float]
+    value: Callable[[ShiftEffect], float]
     low: float
     high: float
 
 
 MAPS = (
-    Map("accuracy", "Accuracy", "%, as images get worse", lambda one: one.accuracy, 0.0, 1.0),
-    Map("confidence", "Confidence", "%, what it says", lambda one: one.confidence, 0.0, 1.0),
-    Map("ece", "ECE", "%, how far off that is", lambda one: one.ece, 0.5, 0.0),
-    Map("auroc", "AUROC of the alarm", "%, OOD positive", lambda one: one.auroc, 0.5, 1.0),
+    ShiftMap("accuracy", "Accuracy", "%, as images get worse", lambda one: one.accuracy, 0.0, 1.0),
+    ShiftMap("confidence", "Confidence", "%, what it says", lambda one: one.confidence, 0.0, 1.0),
+    ShiftMap("ece", "ECE", "%, how far off that is", lambda one: one.ece, 0.5, 0.0),
+    ShiftMap("auroc", "AUROC of the alarm", "%, OOD positive", lambda one: one.auroc, 0.5, 1.0),
 )
 
 
@@ -56,16 +56,18 @@ class ShiftView:
     caption: str
 
 
-def shift_view(named: Named, kind: str, found: Mapping[OutsideSet, Shift], how: str) -> ShiftView:
+def shift_view(
+    named: NamedRun, kind: str, found: Mapping[OutsideSet, ShiftEffect], how: str
+) -> ShiftView:
     """Return the maps of one kind.
 
     Parameters
     ----------
-    named : Named
+    named : NamedRun
         The run; its split holds the intact images.
     kind : str
         ``cifar10c`` or ``corrupted``.
-    found : mapping of OutsideSet to Shift
+    found : mapping of OutsideSet to ShiftEffect
         Every corruption and severity that was evaluated.
     how : str
         Score and temperature in words.
@@ -88,7 +90,7 @@ def shift_view(named: Named, kind: str, found: Mapping[OutsideSet, Shift], how: 
     return ShiftView(KINDS[kind], f"{made}; corruption by severity", cards, table, caption)
 
 
-def _harm(found: Mapping[OutsideSet, Shift], name: str) -> float:
+def _harm(found: Mapping[OutsideSet, ShiftEffect], name: str) -> float:
     """Return the mean accuracy under one corruption."""
     return float(np.mean([s.accuracy for one, s in found.items() if one.corruption == name]))
 
@@ -97,25 +99,25 @@ def _place(order: list[str]) -> Callable[[OutsideSet], tuple[int, int]]:
     return lambda one: (order.index(one.corruption), one.severity)
 
 
-def _line(one: OutsideSet, shift: Shift) -> tuple[Cell, ...]:
+def _line(one: OutsideSet, shift: ShiftEffect) -> tuple[Cell, ...]:
     label = CORRUPTIONS[one.corruption].label
     numbers = (shift.accuracy, shift.confidence, shift.ece, shift.auroc)
     return (label, one.severity, shift.n, *numbers)
 
 
 def _card(  # noqa: PLR0913  each is a separate part of a figure
-    which: Map,
+    which: ShiftMap,
     kind: str,
     order: list[str],
     rows: list[str],
-    found: Mapping[OutsideSet, Shift],
+    found: Mapping[OutsideSet, ShiftEffect],
     table: Table,
     caption: str,
 ) -> FigureCard:
     values = np.full((len(order), len(SEVERITIES)), np.nan)
     for one, shift in found.items():
         values[order.index(one.corruption), SEVERITIES.index(one.severity)] = which.value(shift)
-    grid = Grid(rows, SEVERITIES, values, which.low, which.high)
+    grid = ValueGrid(rows, SEVERITIES, values, which.low, which.high)
     worst = rows[0]
     ends = f"{100 * np.nanmin(values):.0f} to {100 * np.nanmax(values):.0f} %"
     return FigureCard(

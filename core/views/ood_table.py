@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.figures.runs import Mark
+from core.figures.runs import RunMark
 from core.metrics.records import Score
 from core.ood.scores import SCORES
-from core.published import Printed
+from core.published import PublishedNumber
 from core.views.ood_words import SetName, share_span
 from core.views.records import Cell, CellWords, Column, ScoreRow, Table
 
@@ -25,12 +25,12 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class Line:
+class SetRow:
     """One run beside one set.
 
     Attributes
     ----------
-    run, mark : str, Mark
+    run, mark : str, RunMark
         Its name and badge.
     name : SetName
         The set.
@@ -38,7 +38,7 @@ class Line:
         Of the run; None where none could be fitted.
     as_read, after : mapping of str to Score
         AUROC by score; those that cannot be had are missing.
-    printed : sequence of Printed
+    printed : sequence of PublishedNumber
         The papers' numbers for a corresponding run.
     difference : Score or None
         Paired difference from the open run on the same set, by the chosen score.
@@ -47,23 +47,23 @@ class Line:
     """
 
     run: str
-    mark: Mark
+    mark: RunMark
     name: SetName
     temperature: float | None
     as_read: Mapping[str, Score]
     after: Mapping[str, Score]
-    printed: Sequence[Printed] = ()
+    printed: Sequence[PublishedNumber] = ()
     difference: Score | None = None
     why: str = ""
 
 
-def heads(lines: Sequence[Line]) -> tuple[str, ...]:
+def heads(lines: Sequence[SetRow]) -> tuple[str, ...]:
     """Return the heads of the table; columns that would be empty are left out."""
     last = (DIFFERENCE,) if _compared(lines) else ()
     return ("Set and run", *(head for _, _, head in _columns(lines)), *last)
 
 
-def _columns(lines: Sequence[Line]) -> list[tuple[str, bool, str]]:
+def _columns(lines: Sequence[SetRow]) -> list[tuple[str, bool, str]]:
     """Return score, whether after the temperature, and head of every column that holds a number."""
     found = []
     for key, score in SCORES.items():
@@ -74,11 +74,11 @@ def _columns(lines: Sequence[Line]) -> list[tuple[str, bool, str]]:
     return found
 
 
-def _compared(lines: Sequence[Line]) -> bool:
+def _compared(lines: Sequence[SetRow]) -> bool:
     return any(line.difference or line.why for line in lines)
 
 
-def rows(lines: Sequence[Line], chosen: tuple[str, bool]) -> tuple[ScoreRow, ...]:
+def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, ...]:
     """Return the rows, those of the papers under the run that they correspond to.
 
     `chosen` is the score that the page shows, and whether after the temperature.
@@ -92,7 +92,7 @@ def rows(lines: Sequence[Line], chosen: tuple[str, bool]) -> tuple[ScoreRow, ...
 
 
 def _row(
-    line: Line,
+    line: SetRow,
     columns: Sequence[tuple[str, bool, str]],
     chosen: tuple[str, bool],
     *,
@@ -118,10 +118,10 @@ def _row(
 
 
 def _paper_rows(
-    line: Line, columns: Sequence[tuple[str, bool, str]], *, compared: bool
+    line: SetRow, columns: Sequence[tuple[str, bool, str]], *, compared: bool
 ) -> list[ScoreRow]:
     """Return a row for each paper and loss that corresponds to the run; entropy alone."""
-    found: dict[tuple[str, str], dict[bool, Printed]] = {}
+    found: dict[tuple[str, str], dict[bool, PublishedNumber]] = {}
     for row in line.printed:
         found.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
     rows = []
@@ -144,12 +144,12 @@ def _cell(score: Score | None) -> CellWords:
     return CellWords(f"{score.value:.3f}", share_span(score))
 
 
-def _printed(row: Printed) -> CellWords:
+def _printed(row: PublishedNumber) -> CellWords:
     """Return a paper's number with the digits that it prints."""
     return CellWords(f"{row.value:.{row.digits + 2}f}", reason=row.note)
 
 
-def _difference(line: Line) -> CellWords:
+def _difference(line: SetRow) -> CellWords:
     found = line.difference
     if found is None or found.value is None or found.low is None or found.high is None:
         return CellWords("–", reason=line.why)
@@ -158,7 +158,7 @@ def _difference(line: Line) -> CellWords:
     return CellWords("tie" if tie else f"{found.value:+.3f}".replace("-", "\u2212"), span)
 
 
-def table(lines: Sequence[Line]) -> Table:
+def table(lines: Sequence[SetRow]) -> Table:
     """Return every number in full, for the file; one row a run, set, score and temperature."""
     columns = (
         Column("run", "run"),

@@ -6,8 +6,8 @@ from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.figures.numbers import count, in_hundred, percent, weight
 from core.metrics.records import Score
 from core.ood.detection import Counts
-from core.ood.study import Judged
-from core.views.records import Part, Sentence
+from core.ood.study import ScoreSeparation
+from core.views.records import Phrase, Sentence
 
 POSITIVE = "positive class: out-of-distribution"
 FAMILIAR = ("max_logit", "energy")  # scores that say nothing of certainty
@@ -74,7 +74,9 @@ def set_name(split: str, owner: str = "") -> SetName:
     return SetName(f"{found.label}{of}", f"pictures of “{found.root}”", found)
 
 
-def sentence(name: SetName, judged: Judged, counts: Counts, auroc: Score | None) -> Sentence:
+def sentence(
+    name: SetName, judged: ScoreSeparation, counts: Counts, auroc: Score | None
+) -> Sentence:
     """Return how many of a hundred pass, and at which threshold; in plain words without AUROC."""
     alike = "as familiar as" if judged.score in FAMILIAR else "as certain as"
     times = in_hundred(counts.missed)
@@ -82,8 +84,8 @@ def sentence(name: SetName, judged: Judged, counts: Counts, auroc: Score | None)
     first = f"Of 100 {name.things}, {times} {look} {alike} ordinary pictures. "
     threshold = threshold_words(counts, weighted=judged.separation.weighted)
     if auroc is None:
-        return Sentence((Part(first),), threshold)
-    parts = Part(first), Part(auroc_words(auroc), "quiet")
+        return Sentence((Phrase(first),), threshold)
+    parts = Phrase(first), Phrase(auroc_words(auroc), "quiet")
     return Sentence(parts, f"{threshold} {worth_words(judged)}".strip())
 
 
@@ -112,7 +114,7 @@ def threshold_words(counts: Counts, *, weighted: bool = False) -> str:
     )
 
 
-def rows_words(judged: Judged, side: int) -> str:
+def rows_words(judged: ScoreSeparation, side: int) -> str:
     """Return "200 of 40 groups (patient), worth about 87 independent ones"; else the number."""
     n = count((judged.separation.n_in, judged.separation.n_out)[side])
     groups, weights = judged.groups[side], judged.weights[side]
@@ -124,7 +126,7 @@ def rows_words(judged: Judged, side: int) -> str:
     return n
 
 
-def worth_words(judged: Judged) -> str:
+def worth_words(judged: ScoreSeparation) -> str:
     """Return what rows that belong together are worth; empty where each stands for itself."""
     texts = []
     for groups, n, rows in zip(
@@ -141,7 +143,7 @@ def worth_words(judged: Judged) -> str:
     return " ".join(texts)
 
 
-def alike_words(judged: Judged) -> str:
+def alike_words(judged: ScoreSeparation) -> str:
     """Return in plain words what pictures that belong together tell; empty where none do."""
     texts = [
         f"The {rows} ones come in {count(groups.n)} groups ({groups.column}) and tell as much as "
@@ -154,7 +156,7 @@ def alike_words(judged: Judged) -> str:
     return " ".join(texts)
 
 
-def weight_words(judged: Judged) -> str:
+def weight_words(judged: ScoreSeparation) -> str:
     """Return which rows count by which column; empty where each counts once."""
     sides = zip(judged.weights, ("in-distribution rows", "rows of the set"), strict=True)
     columns = [(weights.column, rows) for weights, rows in sides if weights is not None]

@@ -6,17 +6,17 @@ from functools import partial
 
 from core.arrays import Float
 from core.calibrators.landscape import Landscape
-from core.calibrators.posthoc import NONE, Fit, Judged, Parts
+from core.calibrators.posthoc import NONE, Fit, MethodReport, PosthocRows
 from core.figures.numbers import count, points, span, three
 from core.figures.posthoc import excess, landscape, unit
 from core.figures.reliability import small_diagram
-from core.figures.runs import Mark
+from core.figures.runs import RunMark
 from core.figures.text import safe, short
-from core.figures.theory import Curve, Plot, chart
+from core.figures.theory import Plot, TheoryCurve, chart
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.views import cards
-from core.views.compare import COLUMNS, HEADS, Named, drawn_words, level_words
+from core.views.compare import COLUMNS, HEADS, NamedRun, drawn_words, level_words
 from core.views.compare_words import IN_POINTS, difference_words, value_words
 from core.views.posthoc_words import (
     MEANINGS,
@@ -34,7 +34,7 @@ from core.views.records import (
     Column,
     FigureCard,
     Kind,
-    Part,
+    Phrase,
     ScoreRow,
     Sentence,
     Table,
@@ -73,19 +73,19 @@ class PosthocView:
 
 
 def posthoc_view(
-    named: Named, parts: Parts, fits: Sequence[Fit], judged: Mapping[str, Judged]
+    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
 ) -> PosthocView:
     """Return the view of one run.
 
     Parameters
     ----------
-    named : Named
+    named : NamedRun
         The run; its split is the one reported.
-    parts : Parts
+    parts : PosthocRows
         The rows that were fitted on and those that are reported.
     fits : sequence of Fit
         Methods in the order they are listed.
-    judged : mapping of str to Judged
+    judged : mapping of str to MethodReport
         By method, `none` first; methods that refused are missing.
     """
     names = list(judged)
@@ -113,7 +113,7 @@ def posthoc_view(
 
 
 def plain_view(
-    named: Named, parts: Parts, fits: Sequence[Fit], judged: Mapping[str, Judged]
+    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
 ) -> PosthocView:
     """Return the view in plain words: how often right, how far off, before and after."""
     full = posthoc_view(named, parts, fits, judged)
@@ -145,19 +145,19 @@ def plain_view(
     )
 
 
-def _name(parts: Parts) -> str:
+def _name(parts: PosthocRows) -> str:
     both = f"{parts.fit_name} and {parts.test_name}"
     return parts.test_name if parts.fit_name == parts.test_name else both
 
 
-def _over_same_rows(sentence: Sentence, parts: Parts) -> Sentence:
+def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
     """Put into the headline that every correction is flattered, where it is."""
     if not parts.same_rows:
         return sentence
-    return replace(sentence, parts=(Part(SAME_ROWS, "over"), *sentence.parts))
+    return replace(sentence, parts=(Phrase(SAME_ROWS, "over"), *sentence.parts))
 
 
-def _eyebrow(named: Named, parts: Parts) -> str:
+def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
     if parts.cut is not None:
         where = (
             f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
@@ -173,7 +173,7 @@ def _eyebrow(named: Named, parts: Parts) -> str:
     return f"Post-hoc · {named.name} · {where}"
 
 
-def _columns(judged: Mapping[str, Judged]) -> tuple[str, ...]:
+def _columns(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:
     """Return the metrics shown: the usual ones, and what the methods were fitted by."""
     known = judged[NONE].compared.audit.main.metrics
     return (*COLUMNS, *(metric for metric in ON_REQUEST if metric in known))
@@ -199,7 +199,7 @@ def _pair(
 def _row(
     name: str,
     fit: Fit | None,
-    judged: Judged,
+    judged: MethodReport,
     columns: Sequence[str],
     differences: Sequence[Difference | None],
 ) -> ScoreRow:
@@ -221,7 +221,7 @@ def _refused(fit: Fit, columns: int) -> ScoreRow:
     return ScoreRow(NAMES[fit.method], nothing, (f"not fitted: {fit.refusal}",))
 
 
-def _score(judged: Judged, metric: str) -> CellWords:
+def _score(judged: MethodReport, metric: str) -> CellWords:
     audit = judged.compared.audit
     score = audit.main.metrics.get(metric)
     if score is None:
@@ -237,11 +237,11 @@ def _difference(found: Difference | None) -> CellWords:
     return CellWords(TIE if found.tie else value, interval, found.reason)
 
 
-def _changed(judged: Judged) -> CellWords:
+def _changed(judged: MethodReport) -> CellWords:
     return CellWords(count(judged.changed))
 
 
-def _caption(parts: Parts, none: Comparison, judged: Mapping[str, Judged]) -> str:
+def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodReport]) -> str:
     told = ["Intervals are each method's own, at 95 %."]
     if parts.same_rows:
         told.insert(
@@ -269,7 +269,7 @@ def _caption(parts: Parts, none: Comparison, judged: Mapping[str, Judged]) -> st
 
 
 def _diagrams(
-    named: Named, fits: Mapping[str, Fit], judged: Mapping[str, Judged]
+    named: NamedRun, fits: Mapping[str, Fit], judged: Mapping[str, MethodReport]
 ) -> tuple[tuple[str, str, FigureCard], ...]:
     """Return name, quiet words and figure of each method; none for many labels."""
     found = []
@@ -294,7 +294,7 @@ def _diagrams(
     return tuple(found)
 
 
-def _table(fits: Mapping[str, Fit], judged: Mapping[str, Judged], none: Comparison) -> Table:
+def _table(fits: Mapping[str, Fit], judged: Mapping[str, MethodReport], none: Comparison) -> Table:
     """Return every score and difference as raw numbers, for the file."""
     columns = [Column("method", "method"), Column("parameters", "parameters")]
     shown = _columns(judged)
@@ -316,7 +316,7 @@ def _table(fits: Mapping[str, Fit], judged: Mapping[str, Judged], none: Comparis
 
 
 def landscape_card(
-    found: Landscape, line: Float, rows: tuple[int, int], named: Named
+    found: Landscape, line: Float, rows: tuple[int, int], named: NamedRun
 ) -> FigureCard:
     """Return the criterion over gamma and T as a heat map.
 
@@ -328,7 +328,7 @@ def landscape_card(
         The best temperature for each of `core.calibrators.landscape.GAMMAS`.
     rows : two ints
         How many rows it was computed on, and how many there are.
-    named : Named
+    named : NamedRun
         The run and the part that is fitted on, for the caption.
     """
     used, there = rows
@@ -363,7 +363,7 @@ def landscape_card(
 
 
 def curves_card(
-    runs: Sequence[tuple[str, Mark, Float]], gammas: Float, objective: str
+    runs: Sequence[tuple[str, RunMark, Float]], gammas: Float, objective: str
 ) -> FigureCard:
     """Return the best temperature against gamma, one line a run.
 
@@ -377,7 +377,7 @@ def curves_card(
         What the temperature is best by.
     """
     lines = tuple(
-        Curve(f"{mark.letter} {safe(short(name))}", gammas, ts, mark.colour, mark.dash)
+        TheoryCurve(f"{mark.letter} {safe(short(name))}", gammas, ts, mark.colour, mark.dash)
         for name, mark, ts in runs
     )
     plot = Plot(

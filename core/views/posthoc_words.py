@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.posthoc import NONE, Fit, Judged
+from core.calibrators.posthoc import NONE, Fit, MethodReport
 from core.figures.numbers import MINUS, count, points, span
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.views.compare_words import better, difference_words, worse
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 
 NAMES = {
     NONE: "None",
@@ -107,13 +107,13 @@ def _over_labels(many: Sequence[Mapping[str, Any]]) -> str:  # Any: plain JSON
 
 
 def sentence(
-    judged: Mapping[str, Judged], found: Comparison, refused: Sequence[Fit] = ()
+    judged: Mapping[str, MethodReport], found: Comparison, refused: Sequence[Fit] = ()
 ) -> Sentence:
     """Return which method helps, by how much, and whether that is more than chance.
 
     Parameters
     ----------
-    judged : mapping of str to Judged
+    judged : mapping of str to MethodReport
         By method, `none` first.
     found : Comparison
         Differences from none, in the order of `judged`.
@@ -127,7 +127,7 @@ def sentence(
     if not differences:
         why = f"{TOLD[refused[0].method]}: {refused[0].refusal}." if refused else ""
         first = "No method could be fitted on these rows." if refused else "No method is chosen."
-        return Sentence((Part(first),), _capital(why))
+        return Sentence((Phrase(first),), _capital(why))
     errors = {name: _ece(judged[name]) for name in names}
     helping = [name for name, one in differences.items() if better(one)]
     keeping = [name for name in helping if not judged[name].changed]
@@ -136,16 +136,16 @@ def sentence(
     best = min(keeping or helping, key=errors.__getitem__)
     value, interval = difference_words(differences[best])
     said = (
-        Part(_capital(f"{TOLD[best]} takes the calibration error from {_before(errors, best)}")),
-        Part(explained(judged[best], "; chance alone explains up to {}")),
-        Part(f" (difference {value}; {interval})", "quiet"),
-        Part("." if not judged[best].changed else f", but {_changes(judged[best])}."),
+        Phrase(_capital(f"{TOLD[best]} takes the calibration error from {_before(errors, best)}")),
+        Phrase(explained(judged[best], "; chance alone explains up to {}")),
+        Phrase(f" (difference {value}; {interval})", "quiet"),
+        Phrase("." if not judged[best].changed else f", but {_changes(judged[best])}."),
     )
     others = _others(best, judged, names)
     return Sentence(said, f"{others} {_cost(best, judged, found)}".strip())
 
 
-def _cost(best: str, judged: Mapping[str, Judged], found: Comparison) -> str:
+def _cost(best: str, judged: Mapping[str, MethodReport], found: Comparison) -> str:
     """Return what gets worse beyond chance while the calibration error falls."""
     names = list(judged)
     before, after = (judged[name].compared.audit.main.metrics.get("nll") for name in (NONE, best))
@@ -158,13 +158,13 @@ def _cost(best: str, judged: Mapping[str, Judged], found: Comparison) -> str:
     return f"But {' and '.join(lost)}." if lost else ""
 
 
-def _ece(judged: Judged) -> float:
+def _ece(judged: MethodReport) -> float:
     value = judged.compared.audit.main.metrics["ece"].value
     assert value is not None
     return value
 
 
-def explained(judged: Judged, words: str, metric: str = "ece") -> str:
+def explained(judged: MethodReport, words: str, metric: str = "ece") -> str:
     """Return, in these words, what chance alone makes of an error; empty where it has no floor."""
     floor = judged.compared.audit.main.noise_floor.get(metric)
     return "" if floor is None else words.format(points(floor.q95))
@@ -176,7 +176,7 @@ def _before(errors: Mapping[str, float], best: str) -> str:
 
 
 def _none_helps(
-    error: float, differences: Mapping[str, Difference], judged: Mapping[str, Judged]
+    error: float, differences: Mapping[str, Difference], judged: Mapping[str, MethodReport]
 ) -> Sentence:
     chance = judged[NONE].compared.audit.main.noise_floor["ece"]
     first = f"No method takes the calibration error below {points(error)} points beyond chance."
@@ -196,10 +196,10 @@ def _none_helps(
     raising = [name for name, one in differences.items() if worse(one)]
     if raising:
         second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
-    return Sentence((Part(first),), second.strip())
+    return Sentence((Phrase(first),), second.strip())
 
 
-def _others(best: str, judged: Mapping[str, Judged], names: Sequence[str]) -> str:
+def _others(best: str, judged: Mapping[str, MethodReport], names: Sequence[str]) -> str:
     """Return how the other methods do against the best of those that keep the answers."""
     found = compare([judged[name].compared for name in names], names, names.index(best))
     rest = {
@@ -220,7 +220,7 @@ def _others(best: str, judged: Mapping[str, Judged], names: Sequence[str]) -> st
     return _capital("; ".join(said)) + "." if said else ""
 
 
-def _changes(judged: Judged) -> str:
+def _changes(judged: MethodReport) -> str:
     if not judged.changed:
         return "keeps the answers"
     return f"changes {count(judged.changed)} answer{'s' if judged.changed > 1 else ''}"
@@ -239,7 +239,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def plain_best(judged: Mapping[str, Judged], found: Comparison) -> str:
+def plain_best(judged: Mapping[str, MethodReport], found: Comparison) -> str:
     """Return the method that keeps the answers and does best beyond chance; empty without one."""
     helping = [
         name
@@ -249,21 +249,21 @@ def plain_best(judged: Mapping[str, Judged], found: Comparison) -> str:
     return min(helping, key=lambda name: _ece(judged[name]), default="")
 
 
-def plain_sentence(judged: Mapping[str, Judged], found: Comparison) -> Sentence:
+def plain_sentence(judged: Mapping[str, MethodReport], found: Comparison) -> Sentence:
     """Return which correction helps, and by how much, without technical terms."""
     best = plain_best(judged, found)
     now = f"off by {points(_ece(judged[NONE]))} points on average"
     if not best:
         first = f"The stated certainty of this model is {now}."
         second = "None of these corrections makes it better beyond chance."
-        return Sentence((Part(first),), second)
+        return Sentence((Phrase(first),), second)
     one = found.differences[list(judged).index(best)]["ece"]
     return Sentence(
         (
-            Part(f"The stated certainty of this model is {now}; a correction brings that to "),
-            Part(points(_ece(judged[best]))),
-            Part(explained(judged[best], " (chance alone explains up to {})")),
-            Part(", without changing any answer."),
+            Phrase(f"The stated certainty of this model is {now}; a correction brings that to "),
+            Phrase(points(_ece(judged[best]))),
+            Phrase(explained(judged[best], " (chance alone explains up to {})")),
+            Phrase(", without changing any answer."),
         ),
         f"The correction is {TOLD[best]}. Difference {points(one.value, signed=True)} points "
         f"({span(one.low, one.high, signed=True)}): not chance.",

@@ -14,7 +14,7 @@ from core.figures.numbers import (
     three,
     weight,
 )
-from core.figures.runs import Mark
+from core.figures.runs import RunMark
 from core.figures.theme import THEMES, Side, Theme, Tone
 
 Cell = str | int | float | bool | None
@@ -23,7 +23,7 @@ Draw = Callable[[Theme], go.Figure]
 
 
 @dataclass(frozen=True)
-class Part:
+class Phrase:
     """A run of words of one tone."""
 
     text: str
@@ -34,7 +34,7 @@ class Part:
 class Sentence:
     """The first line of a screen in coloured parts, and a quieter second line."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Phrase, ...]
     second: str = ""
 
     @property
@@ -128,7 +128,7 @@ class ScoreRow:
     name: str
     cells: tuple[CellWords, ...]
     notes: tuple[str, ...] = ()
-    mark: Mark | None = None
+    mark: RunMark | None = None
     told: frozenset[int] = frozenset()
     ties: frozenset[int] = frozenset()
     shaded: bool = False

@@ -18,7 +18,7 @@ from core.figures.numbers import (
 from core.figures.theme import Tone
 from core.metrics.records import TargetAudit
 from core.metrics.verdict import MATERIAL
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 from core.views.tiles import calibration_error
 from core.views.words import UNIT
 
@@ -77,7 +77,7 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
     """Return the sentence that opens the reliability page, with its parts by tone."""
     n = int(target.bins.count.sum())
     if n == 0:  # many labels pooled: the verdict already counts them
-        return Sentence((Part(target.verdict.text),))
+        return Sentence((Phrase(target.verdict.text),))
     code = target.verdict.code
     parts = {
         "over_confident": _direction_parts,
@@ -108,7 +108,7 @@ def groups_words(column: str, n: int) -> str:
 
 def doubted(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:
     """Return the sentence behind the question whether labels are the model's own answers."""
-    doubts = [Part(f"{note.text} ", "over") for note in notices if note.code == "ALWAYS_RIGHT"]
+    doubts = [Phrase(f"{note.text} ", "over") for note in notices if note.code == "ALWAYS_RIGHT"]
     return replace(sentence, parts=(*doubts, *sentence.parts))
 
 
@@ -136,7 +136,7 @@ def fullest_bin(target: TargetAudit) -> str:
 def plain_sentence(target: TargetAudit) -> Sentence:
     """Return the opening sentence without jargon, in times out of 100."""
     if int(target.bins.count.sum()) == 0:
-        return Sentence((Part(target.verdict.text),))
+        return Sentence((Phrase(target.verdict.text),))
     says, right = (in_hundred(share) for share in shares(target.bins))
     code, name = target.verdict.code, target.name
     reading = target.verdict.reading or ("uneven" if code == "mixed" else code)
@@ -152,43 +152,43 @@ def plain_sentence(target: TargetAudit) -> Sentence:
             f"Over all pictures it expects “{name}” {_times(says)} in 100; "
             f"it was there {_times(right)}."
         )
-    return Sentence((Part(first, CODE_TONES[code]), Part(f" {rest}")))
+    return Sentence((Phrase(first, CODE_TONES[code]), Phrase(f" {rest}")))
 
 
-def _direction_parts(target: TargetAudit) -> tuple[Part, ...]:
+def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     gap = target.direction
     over = target.verdict.code == "over_confident"
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = points(abs(gap.gap), low, high)
     word = "Over-confident" if over else "Under-confident"
     return (
-        Part(f"{word} by {size} points", "over" if over else "under"),
-        Part(_bracket(low, high), "quiet"),
-        Part(f": {averages(target)}."),
+        Phrase(f"{word} by {size} points", "over" if over else "under"),
+        Phrase(_bracket(low, high), "quiet"),
+        Phrase(f": {averages(target)}."),
     )
 
 
-def _mixed_parts(target: TargetAudit) -> tuple[Part, ...]:
+def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     gap, reading = target.direction, target.verdict.reading
     if reading == "opposite":
         word, against = ("over", "less") if gap.gap > 0 else ("under", "more")
         low, high = (gap.low, gap.high) if gap.gap > 0 else (-gap.high, -gap.low)
         return (
-            Part("Mixed"),
-            Part(f": {word}-confident by {points(abs(gap.gap), low, high)} points"),
-            Part(_bracket(low, high), "quiet"),
-            Part(f" on average, but it says {against} than it should in some bins."),
+            Phrase("Mixed"),
+            Phrase(f": {word}-confident by {points(abs(gap.gap), low, high)} points"),
+            Phrase(_bracket(low, high), "quiet"),
+            Phrase(f" on average, but it says {against} than it should in some bins."),
         )
     ece = _ece(target)
     off = "" if ece is None else f"; bin by bin it is off by {points(ece)} points"
-    return Part("Mixed"), Part(f": {MIXED.get(reading, MIXED['uneven'])}{off}.")
+    return Phrase("Mixed"), Phrase(f": {MIXED.get(reading, MIXED['uneven'])}{off}.")
 
 
-def _sound_parts(target: TargetAudit) -> tuple[Part, ...]:
+def _sound_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     n = int(target.bins.count.sum())
     return (
-        Part("Sound", "sound"),
-        Part(
+        Phrase("Sound", "sound"),
+        Phrase(
             f": its stated certainty fits how often it is {_right(target)}; on {_images(n)} an "
             f"error of practical size ({MATERIAL}) would have shown; "
             f"{averages(target)}.{_alone(target)}"
@@ -196,14 +196,14 @@ def _sound_parts(target: TargetAudit) -> tuple[Part, ...]:
     )
 
 
-def _chance_parts(target: TargetAudit) -> tuple[Part, ...]:
+def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     n = int(target.bins.count.sum())
     ece, floor = _ece(target), calibration_error(target)[1]
     if n == 1 or ece is None or floor is None:
-        return (Part("Could be chance", "quiet"), Part(f": {_images(n)}, too few to tell."))
+        return (Phrase("Could be chance", "quiet"), Phrase(f": {_images(n)}, too few to tell."))
     return (
-        Part("Could be chance", "quiet"),
-        Part(
+        Phrase("Could be chance", "quiet"),
+        Phrase(
             f": too few images to tell. It looks off by {points(ece)} points; on {_images(n)} a "
             f"perfect model would look off by up to {points(floor.q95)}, and an error of practical "
             f"size ({MATERIAL}) might not have shown.{_alone(target)}"

@@ -16,8 +16,8 @@ from core.calibrators.focal_theory import (
 )
 from core.calibrators.theory import GRIDS, unit_crossing
 from core.figures.numbers import MINUS, in_hundred, percent, points, three
-from core.figures.theory import DASHES, SHARES, Curve, Plot, Spot, chart
-from core.views.records import Column, FigureCard, Part, Sentence, Table, Tile
+from core.figures.theory import DASHES, SHARES, Highlight, Plot, TheoryCurve, chart
+from core.views.records import Column, FigureCard, Phrase, Sentence, Table, Tile
 
 MAP_PAPER = "Komisarenko and Kull 2024"
 LOGITS = np.linspace(-9.0, 9.0, 181)
@@ -71,9 +71,9 @@ def theory_top(gamma: float, truth: float) -> TheoryTop:
     says = stated(truth, gamma)
     sentence = Sentence(
         (
-            Part(f"With the knob γ at {written(gamma)}, focal training settles at "),
-            Part(f"saying {percent(says)} where the truth is {percent(truth)}", "under"),
-            Part(f"; the focal calibration map turns it back into {percent(truth)}."),
+            Phrase(f"With the knob γ at {written(gamma)}, focal training settles at "),
+            Phrase(f"saying {percent(says)} where the truth is {percent(truth)}", "under"),
+            Phrase(f"; the focal calibration map turns it back into {percent(truth)}."),
         )
     )
     return TheoryTop(
@@ -123,9 +123,9 @@ def plain_top(gamma: float, truth: float) -> TheoryTop:
     says = in_hundred(stated(truth, gamma))
     right = in_hundred(truth)
     parts = (
-        Part(f"With the knob at {written(gamma)}, focal training makes a model "),
-        Part(f"say {says} in 100 where it is right {right} times in 100", "under"),
-        Part(". One exact map undoes it."),
+        Phrase(f"With the knob at {written(gamma)}, focal training makes a model "),
+        Phrase(f"say {says} in 100 where it is right {right} times in 100", "under"),
+        Phrase(". One exact map undoes it."),
     )
     return TheoryTop("Theory · one knob", Sentence(parts), PLAIN, ())
 
@@ -149,14 +149,14 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
     says, name = sigmoid(LOGITS), written(gamma)
     sharp, soft = temperature_bounds(gamma)
     bounds = (
-        Curve(f"T = {three(sharp)}", says, sigmoid(LOGITS / sharp), "quiet", "dot", 1.4),
-        Curve(f"T = {three(soft)}", says, sigmoid(LOGITS / soft), "quiet", "dashdot", 1.4),
+        TheoryCurve(f"T = {three(sharp)}", says, sigmoid(LOGITS / sharp), "quiet", "dot", 1.4),
+        TheoryCurve(f"T = {three(soft)}", says, sigmoid(LOGITS / soft), "quiet", "dashdot", 1.4),
     )
     others = tuple(
-        Curve(f"γ = {written(g)}", says, mapped(g), i, DASHES[i % len(DASHES)], 1.6)
+        TheoryCurve(f"γ = {written(g)}", says, mapped(g), i, DASHES[i % len(DASHES)], 1.6)
         for i, g in enumerate(also)
     )
-    curves = (*bounds, *others, Curve(f"γ = {name}", says, mapped(gamma), width=3.0))
+    curves = (*bounds, *others, TheoryCurve(f"γ = {name}", says, mapped(gamma), width=3.0))
     q = stated(truth, gamma)
     plot = Plot(
         (_diagonal(), *curves),
@@ -164,7 +164,7 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
         "True share (the map)",
         SHARES,
         SHARES,
-        (Spot(q, truth, f"example: {percent(q)} → {percent(truth)}"),),
+        (Highlight(q, truth, f"example: {percent(q)} → {percent(truth)}"),),
         bounds,
         square=True,
         hover="says %{x:.1%}, is %{y:.1%}",
@@ -182,23 +182,23 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
     )
 
 
-def _diagonal() -> Curve:
+def _diagonal() -> TheoryCurve:
     ends = np.array([0.0, 1.0])
-    return Curve("nothing changed", ends, ends, "quiet", "dash", 1.4)
+    return TheoryCurve("nothing changed", ends, ends, "quiet", "dash", 1.4)
 
 
 def plain_card(gamma: float, truth: float) -> FigureCard:
     """Return the map alone, in times out of 100."""
     q = stated(truth, gamma)
     read = f"says {in_hundred(q)} in 100, right {in_hundred(truth)} times in 100"
-    curve = Curve(f"knob at {written(gamma)}", sigmoid(LOGITS), mapped(gamma), width=3.0)
+    curve = TheoryCurve(f"knob at {written(gamma)}", sigmoid(LOGITS), mapped(gamma), width=3.0)
     plot = Plot(
         (_diagonal(), curve),
         "Model says, times in 100",
         "Right, times in 100",
         SHARES,
         SHARES,
-        (Spot(q, truth, f"example: {read}"),),
+        (Highlight(q, truth, f"example: {read}"),),
         square=True,
         hover="says %{x:.0%}, right %{y:.0%}",
     )
@@ -228,10 +228,10 @@ def _sharpness_card(gamma: float) -> FigureCard:
     levels = (1.0 / sharp, 1.0 / near, 1.0 / soft)
     dashes = ("dot", "dash", "dashdot")
     lines = tuple(
-        Curve(f"{name} = {three(level)}", s, np.full_like(s, level), "quiet", dash, 1.4)
+        TheoryCurve(f"{name} = {three(level)}", s, np.full_like(s, level), "quiet", dash, 1.4)
         for name, level, dash in zip(names, levels, dashes, strict=True)
     )
-    curves = (*lines, Curve(f"the map, γ = {written(gamma)}", s, ratio, width=3.0))
+    curves = (*lines, TheoryCurve(f"the map, γ = {written(gamma)}", s, ratio, width=3.0))
     pad = 0.06 * (levels[0] - levels[2])
     plot = Plot(
         curves,
@@ -258,7 +258,7 @@ def _sharpness_card(gamma: float) -> FigureCard:
     )
 
 
-def curve_table(curves: tuple[Curve, ...], x: Column, y: Column) -> Table:
+def curve_table(curves: tuple[TheoryCurve, ...], x: Column, y: Column) -> Table:
     """Return the points of curves one below the other: name, x, y in the column's own unit."""
     rows = tuple(
         (curve.name, float(a), float(b))

@@ -10,7 +10,7 @@ from core.arrays import Float, sigmoid
 from core.calibrators.focal_map import binary_focal_map, focal_map
 from core.calibrators.theory import Sweep, fcl_minimiser, principal_root
 from core.figures.numbers import MINUS, THIN, percent, points, three
-from core.figures.theory import SHARES, Curve, Plot, Spot, chart
+from core.figures.theory import SHARES, Highlight, Plot, TheoryCurve, chart
 from core.views.records import Column, FigureCard, Table
 from core.views.theory import LOGITS, MAP_PAPER, curve_table, mapped, written
 from core.views.theory_curves import GRADIENT_PAPER, fitted, line_card
@@ -93,11 +93,11 @@ def _confidence() -> Claim:
 def _confidence_card() -> FigureCard:
     gammas = np.linspace(0.05, 8.0, 160)
     curves = tuple(
-        Curve(name, gammas, 100.0 * _rises(np.array(row), gammas), i, width=2.4)
+        TheoryCurve(name, gammas, 100.0 * _rises(np.array(row), gammas), i, width=2.4)
         for i, (name, row, _) in enumerate(FALLING)
     )
     low = min(float(curve.y.min()) for curve in curves)
-    flat = Curve("unchanged", gammas, np.zeros_like(gammas), "quiet", "dash", 1.4)
+    flat = TheoryCurve("unchanged", gammas, np.zeros_like(gammas), "quiet", "dash", 1.4)
     plot = Plot(
         (flat, *curves),
         "γ",
@@ -138,11 +138,11 @@ def _fcl(gamma: float, truth: float, weight: float) -> Claim:
 
 def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard:
     p = np.linspace(0.005, 0.995, 199)
-    proper = Curve("a proper loss", p, p, "quiet", "dash", 1.4)
+    proper = TheoryCurve("a proper loss", p, p, "quiet", "dash", 1.4)
     curves = (
         proper,
-        Curve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot", 2.0),
-        Curve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight), width=3.0),
+        TheoryCurve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot", 2.0),
+        TheoryCurve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight), width=3.0),
     )
     plot = Plot(
         curves,
@@ -150,7 +150,7 @@ def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard
         "What the loss makes it say",
         SHARES,
         SHARES,
-        (Spot(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
+        (Highlight(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
         square=True,
         hover="is %{x:.1%}, says %{y:.1%}",
     )
@@ -189,10 +189,13 @@ def _printed(s: Float, gamma: float) -> tuple[Float, Float]:
 def _bounds_card(gamma: float) -> FigureCard:
     low, high = _printed(LOGITS, gamma)
     printed = (
-        Curve("printed, one side", LOGITS, low, 2, "dot", 1.8),
-        Curve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
+        TheoryCurve("printed, one side", LOGITS, low, 2, "dot", 1.8),
+        TheoryCurve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
     )
-    curves = (*printed, Curve(f"the map, γ = {written(gamma)}", LOGITS, mapped(gamma), width=3.0))
+    curves = (
+        *printed,
+        TheoryCurve(f"the map, γ = {written(gamma)}", LOGITS, mapped(gamma), width=3.0),
+    )
     plot = Plot(
         curves,
         "Logit s of what the model says",

@@ -10,7 +10,7 @@ from core.calibrators.focal_map import gamma_star, gradient_factor
 from core.calibrators.focal_theory import line_fit
 from core.calibrators.theory import Sweep, unit_crossing
 from core.figures.numbers import percent, points, three
-from core.figures.theory import DASHES, SHARES, Curve, Plot, Spot, chart
+from core.figures.theory import DASHES, SHARES, Highlight, Plot, TheoryCurve, chart
 from core.views.records import Column, FigureCard
 from core.views.theory import LOGITS, MAP_PAPER, closest, curve_table, mapped, written
 
@@ -34,14 +34,14 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
 
 def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     """Return 1 / T against gamma with the fitted and the printed line."""
-    curves: list[Curve] = []
+    curves: list[TheoryCurve] = []
     for i, (k, found) in enumerate(sweeps.items()):
         slope, intercept = fitted(found)
         name = f"{k} classes, fitted {slope:.2f} γ + {intercept:.2f}"
-        curves.append(Curve(name, found.gammas, 1.0 / found.temperatures, i, dots=True))
+        curves.append(TheoryCurve(name, found.gammas, 1.0 / found.temperatures, i, dots=True))
         a, b = PRINTED_LINES[k]
         printed = a * found.gammas + b
-        curves.append(Curve(f"printed {a} γ + {b}", found.gammas, printed, i, "dot", 1.6))
+        curves.append(TheoryCurve(f"printed {a} γ + {b}", found.gammas, printed, i, "dot", 1.6))
     fits = "; ".join(curve.name for curve in curves[::2])
     plot = Plot(
         tuple(curves),
@@ -73,7 +73,7 @@ def fitted(found: Sweep) -> tuple[float, float]:
 def residual_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     """Return what the best temperature leaves, against gamma."""
     curves = tuple(
-        Curve(f"{k} classes", found.gammas, 100.0 * found.residuals, i, dots=True)
+        TheoryCurve(f"{k} classes", found.gammas, 100.0 * found.residuals, i, dots=True)
         for i, (k, found) in enumerate(sweeps.items())
     )
     worst = ", ".join(
@@ -101,7 +101,7 @@ def residual_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
 def _difference_card(gamma: float) -> FigureCard:
     near = closest(2, gamma)
     gap = 100.0 * (mapped(gamma) - sigmoid(LOGITS / near.temperature))
-    curve = Curve(
+    curve = TheoryCurve(
         f"map at γ = {written(gamma)} minus T = {three(near.temperature)}",
         sigmoid(LOGITS),
         gap,
@@ -147,12 +147,14 @@ def _factor_card(gamma: float, also: tuple[float, ...]) -> FigureCard:
     p = np.linspace(0.0, 1.0, 201)
     cross = unit_crossing(gamma)
     curves = (
-        Curve("cross-entropy", p, np.ones_like(p), "quiet", "dash", 1.4),
+        TheoryCurve("cross-entropy", p, np.ones_like(p), "quiet", "dash", 1.4),
         *(
-            Curve(f"γ = {written(g)}", p, gradient_factor(p, g), i, DASHES[i % len(DASHES)], 1.6)
+            TheoryCurve(
+                f"γ = {written(g)}", p, gradient_factor(p, g), i, DASHES[i % len(DASHES)], 1.6
+            )
             for i, g in enumerate(also)
         ),
-        Curve(f"γ = {written(gamma)}", p, gradient_factor(p, gamma), width=3.0),
+        TheoryCurve(f"γ = {written(gamma)}", p, gradient_factor(p, gamma), width=3.0),
     )
     peak = float(gradient_factor(p, gamma).max())
     plot = Plot(
@@ -161,7 +163,7 @@ def _factor_card(gamma: float, also: tuple[float, ...]) -> FigureCard:
         "g(p, γ)",
         SHARES,
         {"rangemode": "tozero"},
-        (Spot(cross, 1.0, f"pulls alike at {percent(cross)}"),),
+        (Highlight(cross, 1.0, f"pulls alike at {percent(cross)}"),),
         hover="p = %{x:.1%}: %{y:.3f}",
     )
     return FigureCard(
@@ -179,7 +181,7 @@ def _factor_card(gamma: float, also: tuple[float, ...]) -> FigureCard:
 def _star_card(p0: float) -> FigureCard:
     p = np.linspace(0.1, 0.6, 201)
     star = float(gamma_star(p0))
-    steps = Curve(
+    steps = TheoryCurve(
         "FLSD-53: 5 below 0.2, else 3",
         np.array([0.1, 0.2, 0.2, 0.6]),
         np.array([5.0, 5.0, 3.0, 3.0]),
@@ -187,14 +189,14 @@ def _star_card(p0: float) -> FigureCard:
         "dash",
         1.8,
     )
-    curves = (Curve("γ*(p0)", p, gamma_star(p), width=3.0), steps)
+    curves = (TheoryCurve("γ*(p0)", p, gamma_star(p), width=3.0), steps)
     plot = Plot(
         curves,
         "p0, probability of the true class",
         "γ",
         {"range": [0.09, 0.61], "tickformat": ".0%"},
         {"range": [-0.6, 16]},
-        (Spot(p0, star, f"γ*({p0:g}) = {three(star)}"),),
+        (Highlight(p0, star, f"γ*({p0:g}) = {three(star)}"),),
         hover="p0 = %{x:.1%}: γ = %{y:.3f}",
     )
     return FigureCard(

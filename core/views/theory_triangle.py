@@ -10,7 +10,7 @@ from core.calibrators.focal_map import focal_map
 from core.calibrators.theory import risk_isolines, temperature_scaled
 from core.figures import triangle
 from core.figures.numbers import percent, points, three
-from core.figures.theory import SHARES, Curve, Plot, chart
+from core.figures.theory import SHARES, Plot, TheoryCurve, chart
 from core.views.records import Column, FigureCard, Table
 from core.views.theory import MAP_PAPER, closest, curve_table, written
 
@@ -38,8 +38,8 @@ def _arrow_card(gamma: float, temperature: float, said: str) -> FigureCard:
     start = triangle.lattice(STEPS)
     by_map, by_temperature = _both(start, gamma, temperature)
     moves = (
-        triangle.Move(f"temperature {three(temperature)}", start, by_temperature, 2),
-        triangle.Move(f"focal map, γ = {written(gamma)}", start, by_map, "ink"),
+        triangle.MoveArrows(f"temperature {three(temperature)}", start, by_temperature, 2),
+        triangle.MoveArrows(f"focal map, γ = {written(gamma)}", start, by_map, "ink"),
     )
     middle = int(np.argmax(np.abs(by_map - by_temperature).max(axis=1)))
     return FigureCard(
@@ -116,9 +116,9 @@ def _loss_card(gamma: float) -> FigureCard:
     log_p = np.log(np.stack([sigmoid(-LOSS_LOGITS), p], axis=-1))
     name = written(gamma)
     curves = (
-        Curve("cross-entropy", p, -log_p[:, 1], "quiet", "dash", 1.8),
-        Curve(f"focal, γ = {name}", p, focal_loss(log_p, gamma)[:, 1], 2, "dot", 2.4),
-        Curve(f"properised, γ = {name}", p, properised_loss(log_p, gamma)[:, 1], width=3.0),
+        TheoryCurve("cross-entropy", p, -log_p[:, 1], "quiet", "dash", 1.8),
+        TheoryCurve(f"focal, γ = {name}", p, focal_loss(log_p, gamma)[:, 1], 2, "dot", 2.4),
+        TheoryCurve(f"properised, γ = {name}", p, properised_loss(log_p, gamma)[:, 1], width=3.0),
     )
     at = int(np.argmin(np.abs(p - 0.8)))
     read = ", ".join(f"{curve.name} {three(float(curve.y[at]))}" for curve in curves)
@@ -155,12 +155,12 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
     )
     name = f"properised focal, γ = {written(gamma)}"
     kinds = (
-        triangle.Lines("cross-entropy", cross[1], _said(cross[0]), "quiet", "dash"),
-        triangle.Lines(name, proper[1], _said(proper[0]), "ink", "solid"),
+        triangle.TriangleLines("cross-entropy", cross[1], _said(cross[0]), "quiet", "dash"),
+        triangle.TriangleLines(name, proper[1], _said(proper[0]), "ink", "solid"),
     )
     marks = (
-        triangle.Mark(truth, "the truth: both are smallest here", "circle"),
-        triangle.Mark(focal, "focal loss itself is smallest here", "x"),
+        triangle.TriangleMark(truth, "the truth: both are smallest here", "circle"),
+        triangle.TriangleMark(focal, "focal loss itself is smallest here", "x"),
     )
     return FigureCard(
         "isolines",

@@ -8,9 +8,9 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.figures.numbers import count, percent, points, three
-from core.figures.runs import Mark, marks
+from core.figures.runs import RunMark, marks
 from core.figures.text import clean
-from core.figures.training import Line, Panel, Unit, kept, panel
+from core.figures.training import MeasureCurve, MeasurePanel, Unit, kept, panel
 from core.histories import History
 from core.views.records import Cell, Column, FigureCard, Kind, Table
 
@@ -19,7 +19,7 @@ OVERLAY = "dash"
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedRun:
     """A run whose curves are drawn: its id, its name, its history, and the epochs asked for."""
 
     id: str
@@ -140,15 +140,15 @@ def series(history: History) -> dict[str, tuple[Int, Float]]:
     return {metric: (np.array(e, np.int64), np.array(v)) for metric, (e, v) in rows.items()}
 
 
-def run_marks(runs: Sequence[Trained]) -> tuple[Mark, ...]:
+def run_marks(runs: Sequence[TrainedRun]) -> tuple[RunMark, ...]:
     """Return letters and colours; the first run is a solid line, the one beside it dashed."""
     return tuple(
-        Mark(mark.letter, mark.colour, OVERLAY if i else "solid")
+        RunMark(mark.letter, mark.colour, OVERLAY if i else "solid")
         for i, mark in enumerate(marks([run.id for run in runs]))
     )
 
 
-def cards(measures: Sequence[Measure], runs: Sequence[Trained]) -> tuple[FigureCard, ...]:
+def cards(measures: Sequence[Measure], runs: Sequence[TrainedRun]) -> tuple[FigureCard, ...]:
     """Return a figure for each measure that a run has; the first run is the one that is open."""
     tables = [series(run.history) for run in runs]
     return tuple(
@@ -160,10 +160,10 @@ def cards(measures: Sequence[Measure], runs: Sequence[Trained]) -> tuple[FigureC
 
 def _card(
     measure: Measure,
-    runs: Sequence[Trained],
+    runs: Sequence[TrainedRun],
     tables: Sequence[dict[str, tuple[Int, Float]]],
 ) -> FigureCard:
-    lines: list[Line] = []
+    lines: list[MeasureCurve] = []
     told: list[str] = []
     rows: list[tuple[Cell, ...]] = []
     for run, mark, table in zip(runs, run_marks(runs), tables, strict=True):
@@ -174,7 +174,7 @@ def _card(
             who = " ".join(part for part in (mark.letter if len(runs) > 1 else "", name) if part)
             training = name == TRAINING
             lines.append(
-                Line(
+                MeasureCurve(
                     f"{mark.letter} {clean(run.name)}" if not name else who,
                     epoch,
                     value,
@@ -189,7 +189,7 @@ def _card(
                 (clean(run.name), name or measure.title, int(epoch[i]), _cell(float(value[i])))
                 for i in kept(value)
             ]
-    drawn = Panel(
+    drawn = MeasurePanel(
         tuple(lines),
         measure.unit,
         max(run.n_epochs for run in runs),
@@ -219,7 +219,7 @@ def _cell(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _so_far(run: Trained, across: str) -> str:
+def _so_far(run: TrainedRun, across: str) -> str:
     done = run.history.n_epochs
     if done < run.n_epochs:
         return f"{count(done)} of {count(run.n_epochs)} {across}s so far."
@@ -243,6 +243,6 @@ def _course(epoch: Int, value: Float, measure: Measure) -> str:
     return words + (f", {count(missing)} {round_}s without a value" if missing else "")
 
 
-def last_value(run: Trained, metric: str) -> float | None:
+def last_value(run: TrainedRun, metric: str) -> float | None:
     """Return a metric of the last epoch, or None where it has no value."""
     return _cell(run.history.last().get(metric, float("nan")))

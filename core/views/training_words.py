@@ -7,21 +7,21 @@ from typing import Final
 from core.figures.numbers import MISSING, count, percent, points
 from core.histories import History
 from core.jobs.devices import CPU, Device
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.training import threads
 from core.training.progress import Progress
-from core.views.records import Part, Sentence, Tile
+from core.views.records import Phrase, Sentence, Tile
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 EVALUATE: Final = "evaluate"  # kind of a job; others train
-STATES: Final[dict[State, str]] = {
-    State.QUEUED: "waiting",
-    State.STARTING: "starting",
-    State.RUNNING: "training",
-    State.SUCCEEDED: "done",
-    State.FAILED: "failed",
-    State.CANCELLED: "stopped",
-    State.LOST: "lost",
+STATES: Final[dict[JobState, str]] = {
+    JobState.QUEUED: "waiting",
+    JobState.STARTING: "starting",
+    JobState.RUNNING: "training",
+    JobState.SUCCEEDED: "done",
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "stopped",
+    JobState.LOST: "lost",
 }
 HELP: Final = {
     "epoch": "How often the training images have been gone through.",
@@ -93,7 +93,7 @@ def progress_words(found: Progress, *, plain: bool = False) -> str:
 
 def standing(job: Job) -> str:
     """Return the state of a training or an evaluation in a word."""
-    if job.kind == EVALUATE and job.state is State.RUNNING:
+    if job.kind == EVALUATE and job.state is JobState.RUNNING:
         return "evaluating"
     return STATES[job.state]
 
@@ -102,9 +102,9 @@ def state_words(job: Job, before: int | None = None, *, paused: bool = False) ->
     """Return where a job stands; `before` jobs are ahead of a queued one."""
     if job.asked and not job.state.ended:
         return "stopping"
-    if job.state is State.QUEUED and paused:
+    if job.state is JobState.QUEUED and paused:
         return "waiting, the queue is paused"
-    if job.state is State.QUEUED and before is not None:
+    if job.state is JobState.QUEUED and before is not None:
         return f"waiting, {count(before)} before it" if before else "waiting, next in line"
     return standing(job)
 
@@ -112,7 +112,7 @@ def state_words(job: Job, before: int | None = None, *, paused: bool = False) ->
 def before(job: Job, jobs: Sequence[Job]) -> int:
     """Return how many queued jobs come before this one."""
     key = (-job.priority, job.place)
-    return sum(j.state is State.QUEUED and (-j.priority, j.place) < key for j in jobs)
+    return sum(j.state is JobState.QUEUED and (-j.priority, j.place) < key for j in jobs)
 
 
 def grouped(jobs: Sequence[Job]) -> list[list[Job]]:
@@ -124,7 +124,7 @@ def grouped(jobs: Sequence[Job]) -> list[list[Job]]:
 
 
 @dataclass(frozen=True)
-class Course:
+class JobProgress:
     """How far a job came: epochs that are recorded, of those asked for, and their last scores."""
 
     done: int
@@ -132,7 +132,7 @@ class Course:
     last: dict[str, float]
 
     @classmethod
-    def of(cls, history: History, n_epochs: int) -> "Course":
+    def of(cls, history: History, n_epochs: int) -> "JobProgress":
         """Return the course that a history tells."""
         return cls(history.n_epochs, n_epochs, history.last() if history.n_epochs else {})
 
@@ -144,20 +144,20 @@ class Course:
         return f"after epoch {count(self.done)} of {count(self.n_epochs)}"
 
 
-def sentence(job: Job, course: Course, where: str, *, paused: bool, plain: bool) -> Sentence:
+def sentence(job: Job, course: JobProgress, where: str, *, paused: bool, plain: bool) -> Sentence:
     """Return the sentence of a job's page; `where` says where it stands while it waits."""
     name = f"“{job.name}”"
-    if job.state is State.SUCCEEDED:
+    if job.state is JobState.SUCCEEDED:
         took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
-        return Sentence((Part(f"Trained {name}{took}."),), _result(course, plain=plain))
-    if job.state is State.QUEUED:
+        return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, plain=plain))
+    if job.state is JobState.QUEUED:
         starts = "It starts when the queue goes on." if paused else "It starts by itself."
-        return Sentence((Part(f"{name} is {where}."),), starts * (not job.asked))
+        return Sentence((Phrase(f"{name} is {where}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Training"
-        return Sentence((Part(f"{verb} {name}."),), _what(plain=plain))
-    verb = {State.FAILED: "failed", State.LOST: "was lost"}.get(job.state, "was stopped")
-    return Sentence((Part(f"{name} {verb} {course.place}."),))
+        return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
+    verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
+    return Sentence((Phrase(f"{name} {verb} {course.place}."),))
 
 
 def threads_words(counts: Sequence[int | None], now: int | None) -> str:
@@ -180,7 +180,7 @@ def _what(*, plain: bool) -> str:
     )
 
 
-def _result(course: Course, *, plain: bool) -> str:
+def _result(course: JobProgress, *, plain: bool) -> str:
     error, ece = course.last.get("val_error"), course.last.get("val_ece")
     if error is None or ece is None:
         return ""
@@ -195,7 +195,9 @@ def _result(course: Course, *, plain: bool) -> str:
     )
 
 
-def tiles(job: Job, found: Progress | None, course: Course, *, plain: bool) -> tuple[Tile, ...]:
+def tiles(
+    job: Job, found: Progress | None, course: JobProgress, *, plain: bool
+) -> tuple[Tile, ...]:
     """Return the numbers of a job: how far, how fast, and its last scores."""
     done = Tile(
         "Rounds through the images" if plain else "Epochs",
@@ -223,14 +225,14 @@ def _time(job: Job, found: Progress | None) -> Tile:
     return Tile("Time left", MISSING if left is None else about(left), help=HELP["left"])
 
 
-def _rate(found: Progress | None, course: Course) -> Tile:
+def _rate(found: Progress | None, course: JobProgress) -> Tile:
     rate = found.images_per_second if found else course.last.get("images_per_second")
     return Tile(
         "Images a second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
     )
 
 
-def _score(label: str, course: Course, metric: str, *, plain: bool) -> Tile:
+def _score(label: str, course: JobProgress, metric: str, *, plain: bool) -> Tile:
     value = course.last.get(metric)
     unit = "" if plain or value is None else "%"
     return Tile(label, points(value), unit, help="" if plain else HELP[metric])

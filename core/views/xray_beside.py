@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core.figures.numbers import MISSING, count, percent
-from core.figures.runs import Mark
+from core.figures.runs import RunMark
 from core.views.clinic_words import finding, listed, plain_finding
-from core.views.records import Cell, CellWords, Column, Part, ScoreRow, Sentence, Table
+from core.views.records import Cell, CellWords, Column, Phrase, ScoreRow, Sentence, Table
 from core.views.xray_film import (
-    Place,
+    FilmScores,
     Reference,
-    Scored,
+    ReferenceBand,
     counted,
     frequency,
     name_of,
@@ -19,7 +19,7 @@ from core.views.xray_film import (
     score_words,
     spelled,
 )
-from core.views.xray_heat import Aim
+from core.views.xray_heat import SaliencyFocus
 from core.views.xray_tables import COLUMNS, cells
 
 NOTHING, DOUBTFUL = "means nothing here", "may mean nothing here"
@@ -57,8 +57,8 @@ class Opinion:
 
     Attributes
     ----------
-    scored : Scored
-    mark : Mark
+    scored : FilmScores
+    mark : RunMark
         The model's badge, that of its run wherever that is shown.
     known : Reference or None
         What its scores were worth on labelled films.
@@ -68,17 +68,17 @@ class Opinion:
         Whether it only may: it is not known what the model was trained on.
     chosen : mapping of str to float
         Thresholds that a user set, by spelled finding; in [0, 1].
-    aim : Aim or None
+    aim : SaliencyFocus or None
         Where its heat points, where a box is known and heat is shown.
     """
 
-    scored: Scored
-    mark: Mark
+    scored: FilmScores
+    mark: RunMark
     known: Reference | None = None
     strange: str = ""
     doubtful: bool = False
     chosen: Mapping[str, float] = field(default_factory=dict)
-    aim: Aim | None = None
+    aim: SaliencyFocus | None = None
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class Opinion:
         score, threshold = self.score(name), self.threshold(name)
         return None if score is None or threshold is None else score >= threshold
 
-    def place(self, name: str) -> Place | None:
+    def place(self, name: str) -> ReferenceBand | None:
         """Return the band of the score in the model's test set; None where there is none."""
         score = self.score(name)
         index = None if self.known is None else place_of(self.known.source.findings, name)
@@ -130,29 +130,29 @@ def sentence(found: Sequence[Opinion], name: str, *, plain: bool) -> Sentence:
     scores = [(one.name, one.score(name)) for one in found]
     told = [f"{score_words(score)} with {who}" for who, score in scores if score is not None]
     told[0] = told[0].replace(" with", " of 100 with", 1)
-    parts = [Part(f"For {name_of(name, plain=plain)} this film scores {listed(told)}.")]
+    parts = [Phrase(f"For {name_of(name, plain=plain)} this film scores {listed(told)}.")]
     parts += _verdict(found, name)
-    parts += [Part(f" {text}") for text in _rest(found, name)]
+    parts += [Phrase(f" {text}") for text in _rest(found, name)]
     return Sentence(tuple(parts), _threshold_from(found, name))
 
 
-def _verdict(found: Sequence[Opinion], name: str) -> list[Part]:
+def _verdict(found: Sequence[Opinion], name: str) -> list[Phrase]:
     """Say which models reach their thresholds, and which are silent."""
     loud = [one.name for one in found if one.reaches(name) is True]
     mute = [one.name for one in found if one.reaches(name) is False]
     common = _common([one for one in found if one.reaches(name) is not None], name)
     own = "its own threshold" if len(loud or mute) == 1 else "their own thresholds"
-    threshold = [Part(own)]
+    threshold = [Phrase(own)]
     if common is not None:
-        threshold = [Part("the threshold"), Part(f" ({percent(common)})", "quiet")]
+        threshold = [Phrase("the threshold"), Phrase(f" ({percent(common)})", "quiet")]
     told = []
     if loud:
         who = _who(loud, found)
-        told = [Part(f" {who} {'reaches' if len(loud) == 1 else 'reach'} "), *threshold]
+        told = [Phrase(f" {who} {'reaches' if len(loud) == 1 else 'reach'} "), *threshold]
     if mute:
         stays = f"{_who(mute, found)} {'stays' if len(mute) == 1 else 'stay'} silent"
-        told += [Part(f", {stays}")] if loud else [Part(f" {stays}, below "), *threshold]
-    return [*told, Part(".")] if told else []
+        told += [Phrase(f", {stays}")] if loud else [Phrase(f" {stays}, below "), *threshold]
+    return [*told, Phrase(".")] if told else []
 
 
 def _who(names: Sequence[str], found: Sequence[Opinion]) -> str:
@@ -258,13 +258,13 @@ def _worth(one: Opinion, name: str) -> tuple[CellWords, ...]:
     )
 
 
-def _aim(aim: Aim | None) -> tuple[CellWords, CellWords]:
+def _aim(aim: SaliencyFocus | None) -> tuple[CellWords, CellWords]:
     if aim is None:
         return CellWords(MISSING, NO_HEAT), CellWords(MISSING)
     return CellWords(IN if aim.hit else OUT), CellWords(percent(aim.energy))
 
 
-def aim_words(model: str, aim: Aim) -> str:
+def aim_words(model: str, aim: SaliencyFocus) -> str:
     """Say where the heat of one model points."""
     where = "lies in the box" if aim.hit else "lies outside the box"
     return f"{model}: the strongest place {where}, with {percent(aim.energy)} of the heat in it."

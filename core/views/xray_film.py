@@ -9,15 +9,15 @@ import numpy as np
 from core.figures.numbers import THIN, count, in_hundred, percent
 from core.metrics.clinical import Bands, bands
 from core.predictions import Predictions
-from core.views.clinic_plain import FEW_FILMS, Hundred, band_tone, hundred, of_hundred
+from core.views.clinic_plain import FEW_FILMS, HundredFilms, band_tone, hundred, of_hundred
 from core.views.clinic_words import (
     PLAIN,
     TONES,
-    Source,
+    ClinicSource,
     labelled_with,
 )
 from core.views.records import (
-    Part,
+    Phrase,
     Sentence,
 )
 
@@ -40,7 +40,7 @@ class Reference:
 
     Attributes
     ----------
-    source : Source
+    source : ClinicSource
         Which set, in words.
     bands : tuple of Bands
         Of each finding, in tens.
@@ -50,13 +50,13 @@ class Reference:
         Whether a user said that these are the model's scores; nothing shows that they are.
     """
 
-    source: Source
+    source: ClinicSource
     bands: tuple[Bands, ...]
     prevalence: tuple[float, ...]
     named: bool = False
 
     @classmethod
-    def of(cls, rows: Predictions, source: Source) -> "Reference":
+    def of(cls, rows: Predictions, source: ClinicSource) -> "Reference":
         """Return what the labels of a multi-label split say of its scores."""
         outcomes = [rows.outcomes(k) for k in range(rows.n_classes)]
         return cls(
@@ -68,15 +68,15 @@ class Reference:
             tuple(float(one.correct.mean()) for one in outcomes),
         )
 
-    def at(self, index: int, score: float) -> "Place":
+    def at(self, index: int, score: float) -> "ReferenceBand":
         """Return the band (low, high] of a finding that a score falls into."""
         found = self.bands[index]
         i = int(np.searchsorted(found.high, score))
-        return Place(found, min(i, len(found.high) - 1), score)
+        return ReferenceBand(found, min(i, len(found.high) - 1), score)
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ReferenceBand:
     """The band that one film falls into: what a reference found there.
 
     Attributes
@@ -130,7 +130,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Scored:
+class FilmScores:
     """What one model says of one film.
 
     Attributes
@@ -175,35 +175,35 @@ def name_of(name: str, *, plain: bool) -> str:
     return PLAIN.get(key, labelled_with(name)) if plain else labelled_with(name)
 
 
-def sentence(scored: Scored, index: int, known: Reference | None, *, plain: bool) -> Sentence:
+def sentence(scored: FilmScores, index: int, known: Reference | None, *, plain: bool) -> Sentence:
     """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
     score, said = scored.scores[index], name_of(scored.findings[index], plain=plain)
     scores = f"The model scores this film {score_words(score)}"
     first = f"{scores} of 100 for {said}."
     if known is None:
         rest = " What such a score is worth is not known: no test set of this model is loaded."
-        return Sentence((Part(first), Part(rest)))
+        return Sentence((Phrase(first), Phrase(rest)))
     place, where = known.at(index, score), known.source.where
     between = place.range.replace(" to ", " and ")
     if place.n == 0:
         rest = f" No film of {where} scored between {between}, so what that is worth is not known."
-        return Sentence((Part(first), Part(rest)))
+        return Sentence((Phrase(first), Phrase(rest)))
     if place.few:
         labelled = int(place.bands.events[place.i])
         rest = (
             f" Only {films_words(place.n)} of {where} scored between {between}, too few to tell: "
         )
         rest += f"{labelled} of them {'was' if labelled == 1 else 'were'} labelled with {said}."
-        return Sentence((Part(first), Part(rest)))
+        return Sentence((Phrase(first), Phrase(rest)))
     first = f"{scores}."
     times, low, high = place.hundred
     about = "" if times.startswith(("fewer", "almost")) else "about "
     was = "was" if times in {"1", "fewer than 1"} else "were"
     return Sentence(
         (
-            Part(f"{first} Of 100 films that it scores between {between}, {about}{times} "),
-            Part(f"({low} to {high})", "quiet"),
-            Part(f" {was} labelled with {said}."),
+            Phrase(f"{first} Of 100 films that it scores between {between}, {about}{times} "),
+            Phrase(f"({low} to {high})", "quiet"),
+            Phrase(f" {was} labelled with {said}."),
         )
     )
 
@@ -213,7 +213,7 @@ def films_words(n: int) -> str:
     return "1 film" if n == 1 else f"{count(n)} films"
 
 
-def care(scored: Scored, index: int, known: Reference | None) -> tuple[str, ...]:
+def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, ...]:
     """Return what must be read beside a score, a paragraph each."""
     if known is None:
         return (
@@ -247,7 +247,7 @@ def counted(known: Reference) -> str:
     return f"Counted on {known.source.where}."
 
 
-def _counts(source: Source, prevalence: float) -> str:
+def _counts(source: ClinicSource, prevalence: float) -> str:
     carried = f"{in_hundred(prevalence)} in 100 carried the label"
     if source.synthetic:
         return (
@@ -257,7 +257,7 @@ def _counts(source: Source, prevalence: float) -> str:
     return f"This counts {source.where}, where {carried}. Another clinic will see other counts."
 
 
-def icons(scored: Scored, index: int, known: Reference) -> tuple[Hundred | None, str]:
+def icons(scored: FilmScores, index: int, known: Reference) -> tuple[HundredFilms | None, str]:
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
     note = f"{films_words(place.n)} scored {place.range} in {known.source.where}"
@@ -323,7 +323,7 @@ _MEANS: Final = "What it scores a {} film, and where the heat lies, {} nothing."
 
 
 def strange_sentence(
-    scored: Scored, index: int, *, model_synthetic: bool | None, plain: bool = False
+    scored: FilmScores, index: int, *, model_synthetic: bool | None, plain: bool = False
 ) -> Sentence:
     """Return the sentence over a film of a kind that the model never saw, or may not have."""
     why = "it was trained on synthetic films alone"
@@ -334,8 +334,10 @@ def strange_sentence(
     score = score_words(scored.scores[index])
     return Sentence(
         (
-            Part(f"The model scores this film {score} of 100 for {said}, and that {means} nothing"),
-            Part(f": {why}."),
+            Phrase(
+                f"The model scores this film {score} of 100 for {said}, and that {means} nothing"
+            ),
+            Phrase(f": {why}."),
         ),
         f"Where the heat lies {means} nothing either.",
     )
@@ -344,7 +346,7 @@ def strange_sentence(
 def blank_sentence() -> Sentence:
     """Return the sentence over a film that shows nothing."""
     return Sentence(
-        (Part("Nothing is on this film."),),
+        (Phrase("Nothing is on this film."),),
         "Every pixel has the same grey, so no model is asked about it.",
     )
 

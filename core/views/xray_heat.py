@@ -179,7 +179,7 @@ _PERCENT: Final = "\u202f%"
 
 
 @dataclass(frozen=True)
-class Aim:
+class SaliencyFocus:
     """Where the heat of one map points.
 
     Attributes
@@ -194,13 +194,13 @@ class Aim:
     energy: float
 
 
-def aim(found: Map, frame: Frame, boxes: Sequence[Frame]) -> Aim | None:
+def aim(found: Map, frame: Frame, boxes: Sequence[Frame]) -> SaliencyFocus | None:
     """Return where a map points; None where it is blank, or no box of the finding is known."""
     if not boxes or heat.blank(found):
         return None
     large = _large(found, frame)
     at = [(GRID * x0, GRID * y0, GRID * x1, GRID * y1) for x0, y0, x1, y1 in boxes]
-    return Aim(localisation.hit(large, at), localisation.energy(large, at))
+    return SaliencyFocus(localisation.hit(large, at), localisation.energy(large, at))
 
 
 def _large(found: Map, frame: Frame) -> Map:

@@ -13,8 +13,8 @@ from core.views.clinic_plain import FEW_FILMS, band_tone
 from core.views.clinic_words import finding, plain_finding
 from core.views.records import Cell, CellWords, Column, FigureCard, ScoreRow, Table
 from core.views.xray_film import (
+    FilmScores,
     Reference,
-    Scored,
     band_words,
     films_words,
     name_of,
@@ -55,14 +55,14 @@ DOT_COLUMNS: Final = (
 
 
 def rows(
-    scored: Scored, chosen: int, known: Reference | None, *, plain: bool
+    scored: FilmScores, chosen: int, known: Reference | None, *, plain: bool
 ) -> tuple[ScoreRow, ...]:
     """Return the findings of a film by falling score, each with its own band."""
     return tuple(_row(scored, k, known, plain=plain, shaded=k == chosen) for k in scored.order)
 
 
 def _row(
-    scored: Scored, index: int, known: Reference | None, *, plain: bool, shaded: bool
+    scored: FilmScores, index: int, known: Reference | None, *, plain: bool, shaded: bool
 ) -> ScoreRow:
     name = scored.findings[index]
     label = plain_finding(name) if plain else finding(name)
@@ -84,7 +84,7 @@ def _row(
     return ScoreRow(label, cells, shaded=shaded)
 
 
-def table(scored: Scored, known: Reference | None, note: str) -> Table:
+def table(scored: FilmScores, known: Reference | None, note: str) -> Table:
     """Return the findings for a file: fractions, and in every row what it may not be used for."""
     return Table(COLUMNS, tuple(cells(scored, k, known, note) for k in scored.order))
 
@@ -94,7 +94,7 @@ def bare(found: Table) -> Table:
     return Table(found.columns[:-1], tuple(row[:-1] for row in found.rows))
 
 
-def cells(scored: Scored, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
+def cells(scored: FilmScores, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
     """Return a row of that file: one finding of one model."""
     score = scored.scores[index]
     start = (scored.model, scored.findings[index], score)
@@ -107,7 +107,7 @@ def cells(scored: Scored, index: int, known: Reference | None, note: str) -> tup
     return (*start, *ends, *shares, place.reading, note)
 
 
-def bands_card(scored: Scored, index: int, known: Reference) -> FigureCard:
+def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     """Return what was found in every band of scores, with the film's own band marked."""
     found = known.bands[index]
     dots = [_dot(found, i) for i in range(len(found.low))]

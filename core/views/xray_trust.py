@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from core.figures.film import Pointed
+from core.figures.film import PointingShare
 from core.figures.film import pointing as draw_pointing
 from core.figures.film import similarity as draw_similarity
 from core.figures.numbers import count, in_hundred, points, span, two
 from core.views.records import CellWords, Column, FigureCard, ScoreRow, Table
-from core.xray.localisation import Localisation, Share
+from core.xray.localisation import Localisation, MeanOverFilms
 
 SAME: Final = 0.8  # similarity from which a map of random weights counts as the same
 OTHER: Final = 0.5  # and below which as another one
@@ -150,7 +150,7 @@ def pointing_rows(found: Mapping[str, Localisation]) -> tuple[ScoreRow, ...]:
     )
 
 
-def _cell(share: Share) -> CellWords:
+def _cell(share: MeanOverFilms) -> CellWords:
     return CellWords(points(share.value, share.low, share.high), span(share.low, share.high))
 
 
@@ -163,14 +163,15 @@ def pointing_table(found: Mapping[str, Localisation]) -> Table:
     return Table(POINT_COLUMNS, rows)
 
 
-def _all(share: Share) -> tuple[float, float, float]:
+def _all(share: MeanOverFilms) -> tuple[float, float, float]:
     return share.value, share.low, share.high
 
 
 def pointing_card(found: Mapping[str, Localisation], name: str, caption: str) -> FigureCard:
     """Return how often each map points into the box."""
     rows = [
-        Pointed(KINDS[key], *_all(one.pointing), own=key == MODEL) for key, one in found.items()
+        PointingShare(KINDS[key], *_all(one.pointing), own=key == MODEL)
+        for key, one in found.items()
     ]
     return FigureCard(
         "pointing",
@@ -183,7 +184,7 @@ def pointing_card(found: Mapping[str, Localisation], name: str, caption: str) ->
     )
 
 
-def _listed(rows: Sequence[Pointed]) -> str:
+def _listed(rows: Sequence[PointingShare]) -> str:
     return " ".join(
         f"{row.name}: {in_hundred(row.value)} of 100 ({in_hundred(row.low)} to "
         f"{in_hundred(row.high)})."

@@ -43,7 +43,7 @@ MOST_MAPS: Final = 2_048  # that ScoreCAM looks at the film through
 
 
 @dataclass(frozen=True, eq=False)
-class Heat:
+class FilmSaliency:
     """What a network says of some films, and where that comes from.
 
     Attributes
@@ -140,7 +140,7 @@ def heat(
     *,
     method: str,
     layer: str,
-) -> Heat:
+) -> FilmSaliency:
     """Return what a network says of films, and maps for pairs of film and finding.
 
     Parameters
@@ -177,7 +177,7 @@ def heat(
     else:
         maps = _by_gradient(method, logits, kept, activations, pairs)
     _check(maps)
-    return Heat(found, np.maximum(maps, 0.0).astype(np.float32))
+    return FilmSaliency(found, np.maximum(maps, 0.0).astype(np.float32))
 
 
 def _forward(model: nn.Module, films: Tensor, layer: str) -> tuple[Tensor, Tensor]:

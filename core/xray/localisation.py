@@ -73,7 +73,7 @@ def inside(shape: tuple[int, ...], boxes: Sequence[Box]) -> Bool:
 
 
 @dataclass(frozen=True)
-class Share:
+class MeanOverFilms:
     """A mean over films with its interval; fractions."""
 
     value: float
@@ -89,16 +89,16 @@ class Localisation:
     ----------
     n : int
         Films.
-    pointing : Share
+    pointing : MeanOverFilms
         Pointing game, with Wilson's interval.
-    iou, energy : Share
+    iou, energy : MeanOverFilms
         Means, with percentile bootstrap intervals over films.
     """
 
     n: int
-    pointing: Share
-    iou: Share
-    energy: Share
+    pointing: MeanOverFilms
+    iou: MeanOverFilms
+    energy: MeanOverFilms
 
 
 def localise(
@@ -146,16 +146,16 @@ def _by_film(values: Sequence[float], films: Sequence[Hashable]) -> Float:
     return np.array([np.mean(of_film) for of_film in found.values()], dtype=np.float64)
 
 
-def pointed(hits: Bool | Float, level: float = LEVEL) -> Share:
+def pointed(hits: Bool | Float, level: float = LEVEL) -> MeanOverFilms:
     """Return the share of hits with Wilson's interval.
 
     A film's share of hits may lie between 0 and 1; it varies less than hits of the same mean, so
     the interval is then too wide rather than too narrow.
     """
     low, high = wilson(np.array(hits.sum()), np.array(hits.size), level)
-    return Share(float(hits.mean()), float(low), float(high))
+    return MeanOverFilms(float(hits.mean()), float(low), float(high))
 
 
-def _mean(values: Float, level: float, seed: int) -> Share:
+def _mean(values: Float, level: float, seed: int) -> MeanOverFilms:
     low, high = mean_interval(values, N_RESAMPLES, level, np.random.default_rng(seed))
-    return Share(float(values.mean()), low, high)
+    return MeanOverFilms(float(values.mean()), low, high)

@@ -29,7 +29,7 @@ Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 @dataclass(frozen=True)
-class Mark:
+class DrawnBox:
     """A box on a film, in fractions of it, and who drew it."""
 
     box: Frame
@@ -37,7 +37,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Panel:
+class FilmPanel:
     """One film on a sheet, with the words over it and the end of its scale under it.
 
     Attributes
@@ -54,17 +54,17 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PictureSheet:
     """A picture to save, with all that must go with it."""
 
     banner: tuple[str, ...]
     heading: str
-    panels: tuple[Panel, ...]
+    panels: tuple[FilmPanel, ...]
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Heat:
+class Saliency:
     """A map of one finding, as it is drawn.
 
     Attributes
@@ -83,7 +83,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Look:
+class SaliencyStyle:
     """How heat is drawn: not at all (``film``), as an ``overlay`` or as a ``contour``.
 
     `opacity`, in [0, 1], is that of the strongest places of an overlay.
@@ -93,7 +93,7 @@ class Look:
     opacity: float = 0.6
 
 
-def painted(film: Pixels, found: Heat | None, look: Look) -> Pixels:
+def painted(film: Pixels, found: Saliency | None, look: SaliencyStyle) -> Pixels:
     """Return a film, enlarged to SIDE, with its heat, (H, W, 3)."""
     large = enlarged(film)
     if found is None or look.kind == "film":
@@ -125,7 +125,7 @@ def coloured(film: Pixels) -> Pixels:
     return np.repeat(film[..., None], 3, axis=2)
 
 
-def marked(pixels: Pixels, marks: Sequence[Mark], tag: str = "") -> Pixels:
+def marked(pixels: Pixels, marks: Sequence[DrawnBox], tag: str = "") -> Pixels:
     """Return a picture with boxes, dashed white on a dark outline, and a tag in two corners."""
     image = Image.fromarray(pixels)
     draw = ImageDraw.Draw(image)
@@ -147,7 +147,7 @@ def png(pixels: Pixels) -> bytes:
     return _png(Image.fromarray(pixels), 1)
 
 
-def sheet(found: Sheet) -> bytes:
+def sheet(found: PictureSheet) -> bytes:
     """Return a sheet as PNG: banner, heading, panels beside one another, and what they say."""
     inner = SHEET - 2 * EDGE
     tall = 40 * 60 + max(panel.pixels.shape[0] for panel in found.panels) + SHEET
@@ -215,7 +215,9 @@ def _banner(draw: ImageDraw.ImageDraw, lines: Sequence[str], y: int) -> int:
     return y + 6
 
 
-def _panels(image: Image.Image, draw: ImageDraw.ImageDraw, panels: Sequence[Panel], y: int) -> int:
+def _panels(
+    image: Image.Image, draw: ImageDraw.ImageDraw, panels: Sequence[FilmPanel], y: int
+) -> int:
     """Draw panels beside one another; return where they end."""
     n, gap = len(panels), 24
     width = (SHEET - 2 * EDGE - gap * (n - 1)) // n

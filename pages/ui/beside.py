@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.calibrators.innate import Innate
+from core.calibrators.innate import InnateCalibration
 from core.calibrators.posthoc import NONE
 from core.errors import LibraryError
 from core.figures.runs import marks
@@ -12,7 +12,7 @@ from core.predictions import Task
 from core.views import innate as views
 from core.views.records import ScoreRow
 from pages.ui import cache, cache_posthoc, fitting, session, state, widgets
-from pages.ui.cache_posthoc import How, Step, Where
+from pages.ui.cache_posthoc import MethodChoice, PosthocStep, RowChoice
 
 MOST = 11  # beside the open one
 LISTED = 200
@@ -65,16 +65,18 @@ def _found(run_id: str) -> cache.Run | None:
         return None
 
 
-def draw(runs: Mapping[cache.Run, Where]) -> None:
+def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
     """Draw the table of runs before and after their temperature."""
     widgets.title("Trained for calibration, or calibrated afterwards", "each run with its own T")
     steps = [
-        Step(run, where, How(method)) for run, where in runs.items() for method in (NONE, "ts")
+        PosthocStep(run, where, MethodChoice(method))
+        for run, where in runs.items()
+        for method in (NONE, "ts")
     ]
     known = fitting.computed(steps)
-    found: dict[cache.Run, Innate] = {}
+    found: dict[cache.Run, InnateCalibration] = {}
     for run, where in runs.items():
-        scaled = known.get(Step(run, where, How("ts")))
+        scaled = known.get(PosthocStep(run, where, MethodChoice("ts")))
         if scaled is None:
             continue
         if scaled.judged is None:

@@ -13,7 +13,7 @@ from core.errors import LibraryError, Notice
 from core.library import open_library
 from core.library.index import RunRow
 from core.metrics import suite
-from core.metrics.estimates import Prepared
+from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Predictions, Task
 from pages.ui import session
@@ -169,13 +169,13 @@ _library_classes = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_cla
 _draft_classes = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(_classes)
 
 
-def prepared(run: Run, split: str, target: int | None) -> Prepared:
+def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     """Return one target sorted and resampled, which every slider move reads."""
     found = _draft_prepared if run.draft else _library_prepared
     return found(run, split, target)
 
 
-def _prepared(run: Run, split: str, target: int | None) -> Prepared:
+def _prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     config = AuditConfig()
     return suite.prepare(
         predictions(run, split), target, n_resamples=config.n_resamples, seed=config.seed

@@ -10,7 +10,7 @@ import streamlit as st
 from core import defaults
 from core.arrays import Int
 from core.calibrators import posthoc
-from core.calibrators.posthoc import CUT, SHARE, Parts, fit_default
+from core.calibrators.posthoc import CUT, SHARE, PosthocRows, fit_default
 from core.predictions import Predictions, ScoreKind, Task
 from core.views import clinic_study
 from pages.ui import cache, steps
@@ -23,7 +23,7 @@ Call = tuple[Callable[..., Any], tuple[object, ...]]
 
 
 @dataclass(frozen=True)
-class Ask:
+class ClinicQuery:
     """One thing to compute: what, of which rows, and for which finding if for one.
 
     `detail` is what else the answer depends on, in the form that its maker reads.
@@ -41,7 +41,7 @@ def rows(run: cache.Run, split: str) -> Predictions:
     return cache.predictions(run, split)
 
 
-def parts(run: cache.Run, split: str) -> Parts:
+def parts(run: cache.Run, split: str) -> PosthocRows:
     """Return the rows that calibrators of a split are fitted on, and those that are reported."""
     fit_on = fit_default(run.splits, split)
     names = {name for name in (fit_on, split) if name != CUT}
@@ -68,18 +68,18 @@ def shown_rows(run: cache.Run, split: str, *, recalibrated: bool) -> Int:
     return np.array([int(row) for row in rest.row_ids])
 
 
-def _findings(ask: Ask) -> Call:
+def _findings(ask: ClinicQuery) -> Call:
     return clinic_study.findings, (rows(ask.run, ask.split),)
 
 
-def _heated(ask: Ask) -> Call:
+def _heated(ask: ClinicQuery) -> Call:
     assert ask.label is not None
     found = parts(ask.run, ask.split)
     pair = (clinic_study.one(part, ask.label) for part in (found.fit, found.test))
     return clinic_study.heated, tuple(pair)
 
 
-def _one(ask: Ask) -> Call:
+def _one(ask: ClinicQuery) -> Call:
     """Return what computes one finding; the detail is how it is recalibrated and the smoother."""
     label, (method, smoother) = ask.label or 0, ask.detail
     if method == AS_READ:
@@ -90,14 +90,14 @@ def _one(ask: Ask) -> Call:
     return clinic_study.one_finding, (test, fit, method, smoother)
 
 
-def _groups(ask: Ask) -> Call:
+def _groups(ask: ClinicQuery) -> Call:
     """Return what computes subgroups; the detail ends with the grouping of the rows shown."""
     *detail, grouping = ask.detail
     found = known(replace(ask, what="one", detail=tuple(detail)))
     return clinic_study.groups, (found.p, found.y, grouping, found.extents)
 
 
-MAKERS: dict[str, Callable[[Ask], Call]] = {
+MAKERS: dict[str, Callable[[ClinicQuery], Call]] = {
     "findings": _findings,
     "heated": _heated,
     "one": _one,
@@ -112,34 +112,34 @@ NAMES = {
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _library_results() -> Results[Ask, Any]:
+def _library_results() -> Results[ClinicQuery, Any]:
     return Results(256)
 
 
 @st.cache_resource(scope="session", show_spinner=False)
-def _draft_results() -> Results[Ask, Any]:
+def _draft_results() -> Results[ClinicQuery, Any]:
     return Results(64)
 
 
-def results(ask: Ask) -> Results[Ask, Any]:
+def results(ask: ClinicQuery) -> Results[ClinicQuery, Any]:
     """Return where answers are kept; of a draft, and by a table that was dropped, for a session."""
     own = ask.run.draft or ask.what == "groups"
     return _draft_results() if own else _library_results()
 
 
-def heavy(ask: Ask) -> bool:
+def heavy(ask: ClinicQuery) -> bool:
     """Whether computing it would keep a page waiting: then a process of its own does it."""
     found = rows(ask.run, ask.split)
     return found.n * (1 if ask.label is not None else found.n_classes) > HEAVY_CELLS
 
 
-def _name(ask: Ask) -> str:
+def _name(ask: ClinicQuery) -> str:
     if ask.label is None or ask.label >= len(ask.run.class_names):
         return NAMES[ask.what]
     return f"{NAMES[ask.what]}: {esc(ask.run.class_names[ask.label])}"
 
 
-KIND: steps.Kind[Ask, Any] = steps.Kind(
+KIND: steps.StepKind[ClinicQuery, Any] = steps.StepKind(
     name=_name,
     known=lambda ask: results(ask).get(ask),
     keep=lambda ask, found: results(ask).put(ask, found),
@@ -148,16 +148,16 @@ KIND: steps.Kind[Ask, Any] = steps.Kind(
 )
 
 
-def known(ask: Ask) -> Any:  # noqa: ANN401  whatever its maker's function returns
+def known(ask: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
     """Return an answer that is there already, or None."""
     return KIND.known(ask)
 
 
-def answers(asked: Sequence[Ask]) -> dict[Ask, Any]:
+def answers(asked: Sequence[ClinicQuery]) -> dict[ClinicQuery, Any]:
     """Return the answers that are there; the others are computed one after another, and shown."""
     return steps.computed(asked, KIND)
 
 
-def answer(ask: Ask) -> Any:  # noqa: ANN401  whatever its maker's function returns
+def answer(ask: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
     """Return one answer, or None while it is computed or stopped, which the page then says."""
     return answers([ask]).get(ask)

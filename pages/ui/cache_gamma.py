@@ -8,16 +8,16 @@ from typing import Literal
 import streamlit as st
 
 from core.errors import LibraryError
-from core.figures.gamma import Grid
+from core.figures.gamma import HistoryGrid
 from core.histories import BinHistory
 from core.jobs.local import open_jobs
 from core.library import open_library
 from core.library.history import from_events
 from core.library.index import RunRow, row_of
 from core.losses.bins import AdaFocalRule
-from core.views.gamma import Dynamics
+from core.views.gamma import GammaDynamics
 from core.views.gamma_replay import replay_cells
-from core.views.gamma_rule import BY_BIN, Learned, Rule, learned
+from core.views.gamma_rule import BY_BIN, HistoryRule, Rule, learned
 from pages.ui import cache
 
 LISTED = 500  # newest runs that are looked through; a link reaches all
@@ -32,7 +32,7 @@ LABELS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class HistorySource:
     """A history that this page can open.
 
     Attributes
@@ -77,14 +77,14 @@ def _keeps(run_id: str, created: str) -> tuple[bool, bool]:
     return history.bins is not None, history.validation is not None
 
 
-def kept() -> list[Source]:
+def kept() -> list[HistorySource]:
     """Return the newest runs and all samples with gammas, then those with logits only."""
     rows = {row.id: row for row in (*cache.rows(limit=LISTED), *cache.rows(kind="sample"))}
     found = [_source(row) for row in rows.values()]
     return sorted((one for one in found if one is not None), key=lambda one: one.kind != "gammas")
 
 
-def find(run_id: str) -> Source | None:
+def find(run_id: str) -> HistorySource | None:
     """Return what can be shown of a run, however old; None where there is no such run."""
     try:
         return _source(row_of(open_library().get(run_id)))
@@ -92,14 +92,14 @@ def find(run_id: str) -> Source | None:
         return None
 
 
-def _source(row: RunRow) -> Source | None:
+def _source(row: RunRow) -> HistorySource | None:
     try:
         gammas, logits = _keeps(row.id, row.created)
     except LibraryError:  # deleted meanwhile
         return None
     if not gammas and not logits:
         return None
-    return Source(
+    return HistorySource(
         row.id,
         row.name,
         "gammas" if gammas else "logits",
@@ -114,13 +114,13 @@ def by_bin(loss: Mapping[str, object]) -> bool:
     return loss.get("name") in BY_BIN
 
 
-def stored(source: Source) -> Dynamics:
+def stored(source: HistorySource) -> GammaDynamics:
     """Return the gammas that a run of the library keeps."""
     return replace(_stored(source.id, source.created), name=source.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Loading the history")
-def _stored(run_id: str, created: str) -> Dynamics:
+def _stored(run_id: str, created: str) -> GammaDynamics:
     del created
     library = open_library()
     manifest = library.get(run_id)
@@ -128,7 +128,7 @@ def _stored(run_id: str, created: str) -> Dynamics:
     return dynamics("", library.bins(run_id), loss, manifest.source.digest)
 
 
-def written(source: Source) -> Dynamics | None:
+def written(source: HistorySource) -> GammaDynamics | None:
     """Return what a job has written so far, None before its first epoch.
 
     Read again only when its events have grown.
@@ -143,7 +143,7 @@ def written(source: Source) -> Dynamics | None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _written(job_id: str, path: str, size: int, changed_ns: int) -> Dynamics | None:
+def _written(job_id: str, path: str, size: int, changed_ns: int) -> GammaDynamics | None:
     del path, size, changed_ns  # part of the key only
     jobs = open_jobs()
     _, bins = from_events(jobs.folder(job_id).lines())
@@ -153,11 +153,11 @@ def _written(job_id: str, path: str, size: int, changed_ns: int) -> Dynamics | N
 
 def dynamics(
     name: str, bins: BinHistory, loss: Mapping[str, object] | None, digest: str = ""
-) -> Dynamics:
+) -> GammaDynamics:
     """Return a history with the rule that it followed, as far as that is known."""
-    grid = Grid.of(bins)
+    grid = HistoryGrid.of(bins)
     found = learned(loss, grid)
-    return Dynamics(name, origin(found.rule), grid, found, digest)
+    return GammaDynamics(name, origin(found.rule), grid, found, digest)
 
 
 def origin(rule: Rule | None) -> str:
@@ -169,10 +169,10 @@ def origin(rule: Rule | None) -> str:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReplaySettings:
     """A replay that is wanted."""
 
-    source: Source
+    source: HistorySource
     rule: Rule
     n_bins: int
 
@@ -182,13 +182,13 @@ class Replays:
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
-        self._found: dict[Settings, BinHistory] = {}
+        self._found: dict[ReplaySettings, BinHistory] = {}
 
-    def get(self, wanted: Settings) -> BinHistory | None:
+    def get(self, wanted: ReplaySettings) -> BinHistory | None:
         """Return a replay, or None when it must be computed."""
         return self._found.get(wanted)
 
-    def put(self, wanted: Settings, found: BinHistory) -> None:
+    def put(self, wanted: ReplaySettings, found: BinHistory) -> None:
         """Keep a replay; the oldest goes when there are too many."""
         with self._lock:
             self._found[wanted] = found
@@ -202,18 +202,18 @@ def replays() -> Replays:
     return Replays(32)
 
 
-def call(wanted: Settings) -> tuple[str, Rule, int]:
+def call(wanted: ReplaySettings) -> tuple[str, Rule, int]:
     """Return the arguments of `core.views.gamma_replay.replay_run`."""
     return wanted.source.id, wanted.rule, wanted.n_bins
 
 
-def heavy(wanted: Settings) -> bool:
+def heavy(wanted: ReplaySettings) -> bool:
     """Whether a replay would keep the page waiting: then a process of its own does it."""
     return replay_cells(wanted.source.id) > HEAVY_CELLS
 
 
-def replayed(wanted: Settings, bins: BinHistory) -> Dynamics:
+def replayed(wanted: ReplaySettings, bins: BinHistory) -> GammaDynamics:
     """Return a replay as a history to be shown."""
-    found = Learned(wanted.rule, "as the replay was set")
+    found = HistoryRule(wanted.rule, "as the replay was set")
     name = f"replay, {origin(wanted.rule)}"
-    return Dynamics(wanted.source.name, name, Grid.of(bins), found, replayed=True)
+    return GammaDynamics(wanted.source.name, name, HistoryGrid.of(bins), found, replayed=True)

@@ -12,9 +12,9 @@ from core.library import open_library
 from core.library.manifest import role_of
 from core.metrics.records import Score
 from core.ood import study
-from core.ood.study import Certain, Judged, Pair, Shift
+from core.ood.study import ConfidentRows, OodPair, ScoreSeparation, ShiftEffect
 from core.predictions import Predictions, Task
-from core.published import Subject, subject
+from core.published import PaperSetting, subject
 from pages.ui import cache, session
 
 _SPINNER = "Telling the two sets apart"
@@ -22,7 +22,7 @@ DROPPED = "ood.dropped"
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitSource:
     """One part of a run, a draft, or a file that was dropped on this page."""
 
     owner: cache.Run
@@ -66,11 +66,11 @@ def owner_of(draft: session.Draft) -> cache.Run:
 
 
 @dataclass(frozen=True)
-class Question:
+class OodQuestion:
     """A score at a temperature, asked of two parts."""
 
-    inside: Part
-    outside: Part
+    inside: SplitSource
+    outside: SplitSource
     score: str
     temperature: float = 1.0
 
@@ -80,29 +80,32 @@ class Question:
         return self.inside.own or self.outside.own
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> OodPair:
         """Both parts with the temperature."""
-        return Pair(self.inside.rows, self.outside.rows, self.temperature)
+        return OodPair(self.inside.rows, self.outside.rows, self.temperature)
 
 
-def _part_key(part: Part) -> tuple[str, ...]:
+def _part_key(part: SplitSource) -> tuple[str, ...]:
     return part.owner.id, part.owner.name, part.split, part.owner.digest(part.split)
 
 
-def _question_key(asked: Question) -> tuple[object, ...]:
+def _question_key(asked: OodQuestion) -> tuple[object, ...]:
     return *_part_key(asked.inside), *_part_key(asked.outside), asked.score, asked.temperature
 
 
 # A run of a hundred parts would take longer to hash than most of these to compute.
-KEYS: dict[str | type, Callable[[Any], object]] = {Part: _part_key, Question: _question_key}
+KEYS: dict[str | type, Callable[[Any], object]] = {
+    SplitSource: _part_key,
+    OodQuestion: _question_key,
+}
 
 
-def judged(asked: Question, *, full: bool) -> Judged:
+def judged(asked: OodQuestion, *, full: bool) -> ScoreSeparation:
     """Return how far the score tells the two parts apart; `full` has every number."""
     return (_own_judged if asked.own else _library_judged)(asked, full)
 
 
-def _judged(asked: Question, full: bool) -> Judged:
+def _judged(asked: OodQuestion, full: bool) -> ScoreSeparation:
     found = asked.pair
     return study.judge(found.inside, found.outside, asked.score, found.temperature, full=full)
 
@@ -114,12 +117,12 @@ _own_judged = st.cache_resource(
 )(_judged)
 
 
-def auroc(asked: Question) -> Score:
+def auroc(asked: OodQuestion) -> Score:
     """Return how far the score tells the two parts apart, as one number."""
     return (_own_auroc if asked.own else _library_auroc)(asked)
 
 
-def _auroc(asked: Question) -> Score:
+def _auroc(asked: OodQuestion) -> Score:
     return _judged(asked, full=False).numbers["auroc"]
 
 
@@ -129,18 +132,22 @@ _own_auroc = st.cache_resource(
 )(_auroc)
 
 
-def checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:
+def checked(
+    inside: SplitSource, outside: SplitSource, name: str
+) -> tuple[tuple[Notice, ...], Refused | None]:
     """Return what must be said of two parts, and why they cannot be told apart, if so."""
     own = inside.own or outside.own
     return (_own_checked if own else _library_checked)(inside, outside, name)
 
 
-def _checked(inside: Part, outside: Part, name: str) -> tuple[tuple[Notice, ...], Refused | None]:
+def _checked(
+    inside: SplitSource, outside: SplitSource, name: str
+) -> tuple[tuple[Notice, ...], Refused | None]:
     try:
         shifted = role_of(outside.split, labelled=True) == "shifted"
         owner = inside.owner
         parts = {
-            split: Part(owner, split).rows
+            split: SplitSource(owner, split).rows
             for split in owner.splits
             if split not in (inside.split, outside.split)
             and split not in owner.outside
@@ -159,12 +166,12 @@ _own_checked = st.cache_resource(
 )(_checked)
 
 
-def shift(asked: Question) -> Shift:
+def shift(asked: OodQuestion) -> ShiftEffect:
     """Return what a shift does to answers and alarm."""
     return (_own_shift if asked.own else _library_shift)(asked)
 
 
-def _shift(asked: Question) -> Shift:
+def _shift(asked: OodQuestion) -> ShiftEffect:
     found = asked.pair
     return study.shift(found.inside, found.outside, asked.score, found.temperature)
 
@@ -175,12 +182,12 @@ _own_shift = st.cache_resource(
 )(_shift)
 
 
-def certain(asked: Question, most: int) -> Certain:
+def certain(asked: OodQuestion, most: int) -> ConfidentRows:
     """Return the rows of the set that look most like in-distribution ones."""
     return (_own_certain if asked.own else _library_certain)(asked, most)
 
 
-def _certain(asked: Question, most: int) -> Certain:
+def _certain(asked: OodQuestion, most: int) -> ConfidentRows:
     return study.most_certain(asked.outside.rows, asked.score, asked.temperature, most=most)
 
 
@@ -190,13 +197,13 @@ _own_certain = st.cache_resource(
 )(_certain)
 
 
-def difference(one: Question, other: Question) -> tuple[Score | None, str]:
+def difference(one: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
     """Return one run's AUROC minus another's on the same rows, or why there is none."""
     own = one.own or other.own
     return (_own_difference if own else _library_difference)(one, other)
 
 
-def _difference(one: Question, other: Question) -> tuple[Score | None, str]:
+def _difference(one: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
     names = one.inside.owner.name, other.inside.owner.name
     why = study.why_unpaired(one.pair, other.pair, names)
     return (None, why) if why else (study.difference(one.pair, other.pair, one.score), "")
@@ -235,7 +242,7 @@ _own_temperature = st.cache_resource(scope="session", max_entries=16, show_spinn
 )
 
 
-def in_papers(run: cache.Run) -> Subject | None:
+def in_papers(run: cache.Run) -> PaperSetting | None:
     """Return what the run corresponds to in the papers.
 
     An evaluation of all images of the data that a training here was made on is one of that

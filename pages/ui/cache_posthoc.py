@@ -12,9 +12,9 @@ import streamlit as st
 from core.arrays import Float, Int
 from core.calibrators import landscape as maps
 from core.calibrators import posthoc
-from core.calibrators.innate import Innate
+from core.calibrators.innate import InnateCalibration
 from core.calibrators.innate import innate as before_and_after
-from core.calibrators.posthoc import NONE, Evaluated, Parts
+from core.calibrators.posthoc import NONE, EvaluatedMethod, PosthocRows
 from core.predictions import Predictions, Task
 from pages.ui import cache
 
@@ -26,7 +26,7 @@ HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a sec
 
 
 @dataclass(frozen=True)
-class Where:
+class RowChoice:
     """Which rows of a run are fitted on and which are reported; see `core.calibrators.posthoc`."""
 
     fit_on: str
@@ -36,7 +36,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class How:
+class MethodChoice:
     """A method, or none, with its settings."""
 
     method: str
@@ -45,15 +45,15 @@ class How:
 
 
 @dataclass(frozen=True)
-class Step:
+class PosthocStep:
     """One thing to compute: a method on a run."""
 
     run: cache.Run
-    where: Where
-    how: How
+    where: RowChoice
+    how: MethodChoice
 
 
-def parts(run: cache.Run, where: Where) -> Parts:
+def parts(run: cache.Run, where: RowChoice) -> PosthocRows:
     """Return the rows to fit on and to report."""
     names = [name for name in run.splits if name in {where.fit_on, where.test}]
     splits = {name: cache.predictions(run, name) for name in names}
@@ -80,27 +80,27 @@ class Results(Generic[Key, Found]):
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _library_results() -> Results[Step, Evaluated]:
+def _library_results() -> Results[PosthocStep, EvaluatedMethod]:
     return Results(256)
 
 
 @st.cache_resource(scope="session", show_spinner=False)
-def _draft_results() -> Results[Step, Evaluated]:
+def _draft_results() -> Results[PosthocStep, EvaluatedMethod]:
     return Results(64)
 
 
-def results(run: cache.Run) -> Results[Step, Evaluated]:
+def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
     """Return where a run's results are kept; those of a draft belong to its session."""
     return _draft_results() if run.draft else _library_results()
 
 
-def call(step: Step) -> tuple[str, Predictions, Predictions, str, str]:
+def call(step: PosthocStep) -> tuple[str, Predictions, Predictions, str, str]:
     """Return the arguments of `core.calibrators.posthoc.evaluate`."""
     rows, how = parts(step.run, step.where), step.how
     return (how.method, rows.fit, rows.test, how.objective, how.search)
 
 
-def heavy(step: Step) -> bool:
+def heavy(step: PosthocStep) -> bool:
     """Whether computing it would keep a page waiting: then a process of its own does it."""
     rows = parts(step.run, step.where)
     cells = (rows.fit.n + rows.test.n) * rows.test.n_classes
@@ -108,7 +108,7 @@ def heavy(step: Step) -> bool:
 
 
 @dataclass(frozen=True)
-class Map:
+class ComputedLandscape:
     """A landscape, the rows it was computed on, and the rows there are."""
 
     landscape: maps.Landscape
@@ -116,13 +116,13 @@ class Map:
     rows: int
 
 
-def landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
+def landscape(run: cache.Run, where: RowChoice, objective: str, label: int) -> ComputedLandscape:
     """Return the criterion over gamma and temperature, on some rows where there are many."""
     found = _draft_landscape if run.draft else _library_landscape
     return found(run, where, objective, label)
 
 
-def _landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
+def _landscape(run: cache.Run, where: RowChoice, objective: str, label: int) -> ComputedLandscape:
     rows = parts(run, where).fit
     logits, labels, weights = _some(rows, label)
     step = 1 if logits.size <= MAP_CELLS else 2
@@ -134,7 +134,7 @@ def _landscape(run: cache.Run, where: Where, objective: str, label: int) -> Map:
         gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
         temperatures=maps.TEMPERATURES[::step],
     )
-    return Map(found, len(labels), rows.n)
+    return ComputedLandscape(found, len(labels), rows.n)
 
 
 _MAPPING = "Trying every γ and T"
@@ -144,13 +144,13 @@ _draft_landscape = st.cache_resource(scope="session", max_entries=16, show_spinn
 )
 
 
-def curve(run: cache.Run, where: Where, objective: str, label: int) -> Float:
+def curve(run: cache.Run, where: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
     found = _draft_curve if run.draft else _library_curve
     return found(run, where, objective, label)
 
 
-def _curve(run: cache.Run, where: Where, objective: str, label: int) -> Float:
+def _curve(run: cache.Run, where: RowChoice, objective: str, label: int) -> Float:
     logits, labels, weights = _some(parts(run, where).fit, label)
     return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
 
@@ -172,10 +172,12 @@ def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int,
     return logits[at], rows.labels[at], own
 
 
-def innate(run: cache.Run, where: Where) -> Innate:
+def innate(run: cache.Run, where: RowChoice) -> InnateCalibration:
     """Return a run before and after temperature scaling, both computed before."""
     kept = results(run)
-    before, scaled = (kept.get(Step(run, where, How(method))) for method in (NONE, "ts"))
+    before, scaled = (
+        kept.get(PosthocStep(run, where, MethodChoice(method))) for method in (NONE, "ts")
+    )
     assert before is not None
     assert before.judged is not None
     assert scaled is not None

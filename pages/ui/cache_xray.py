@@ -13,12 +13,12 @@ from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, open_library
 from core.library.manifest import Manifest
-from core.views.clinic_words import Source
+from core.views.clinic_words import ClinicSource
 from core.views.xray_film import Reference
 from core.xray import phantom, picture
 from core.xray.heat import Pixels
 from core.xray.phantom import Phantom
-from core.xray.picture import THUMB, Heat, Look, Mark
+from core.xray.picture import THUMB, DrawnBox, Saliency, SaliencyStyle
 from pages.ui import cache
 from pages.ui.cache_posthoc import Results
 
@@ -89,14 +89,14 @@ def drawn(seed: int, index: int) -> Phantom:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class FilmScene:
     """A film with its heat and marks, as it is drawn; `key` is equal for equal pictures."""
 
     key: str
     film: Pixels
-    heat: Heat | None
-    look: Look
-    marks: tuple[Mark, ...]
+    heat: Saliency | None
+    look: SaliencyStyle
+    marks: tuple[DrawnBox, ...]
     tag: str
 
     def drawn(self) -> Pixels:
@@ -119,12 +119,12 @@ def _kept(key: str, make: Callable[[], Pixels]) -> bytes:
     return found
 
 
-def png(scene: Scene) -> bytes:
+def png(scene: FilmScene) -> bytes:
     """Return a scene as PNG."""
     return _kept(scene.key, scene.drawn)
 
 
-def small(scene: Scene) -> bytes:
+def small(scene: FilmScene) -> bytes:
     """Return a scene as a small PNG."""
     return _kept(f"small {scene.key}", lambda: picture.shrunk(scene.drawn()))
 
@@ -134,13 +134,13 @@ def thumb(digest: str, film: Pixels) -> bytes:
     return _kept(f"thumb {digest}", lambda: picture.coloured(picture.enlarged(film, THUMB)))
 
 
-def reference(run: cache.Run, split: str, source: Source) -> Reference:
+def reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
     """Return what the labels of a run say of its scores."""
     found = _draft_reference if run.draft else _library_reference
     return found(run, split, source)
 
 
-def _reference(run: cache.Run, split: str, source: Source) -> Reference:
+def _reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
     return Reference.of(cache.predictions(run, split), source)
 
 

@@ -4,11 +4,11 @@ from html import escape
 
 import streamlit as st
 
-from core.calibrators.posthoc import Parts
+from core.calibrators.posthoc import PosthocRows
 from core.figures.numbers import count
 from core.predictions import Predictions, Task
-from core.reports.html import Sheet, sheet_html
-from core.views.clinic_words import Source
+from core.reports.html import PageView, sheet_html
+from core.views.clinic_words import ClinicSource
 from core.views.sentences import groups_words
 from pages.ui import audit, cache, site, state
 from pages.ui.escape import esc
@@ -29,7 +29,9 @@ def splits(run: cache.Run) -> None:
         audit.segments("Split", "split", run.splits, run.split, audit.SPLIT_NAMES)
 
 
-def source(run: cache.Run, rows: Predictions, split: str, parts: Parts | None = None) -> Source:
+def source(
+    run: cache.Run, rows: Predictions, split: str, parts: PosthocRows | None = None
+) -> ClinicSource:
     """Return what every figure names; `parts` where only the rows not fitted on are shown."""
     rest = ""
     if parts is not None and parts.cut is not None:
@@ -37,7 +39,7 @@ def source(run: cache.Run, rows: Predictions, split: str, parts: Parts | None = 
     names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
     shown = rows if parts is None else parts.test
     groups = shown.groups and groups_words(shown.groups.name, shown.groups.count)
-    return Source(
+    return ClinicSource(
         run.name,
         split,
         run.file_digest,
@@ -97,7 +99,7 @@ def _open(run_id: str) -> None:
     state.open_run(cache.find(run_id))
 
 
-def export(sheet: Sheet) -> None:
+def export(sheet: PageView) -> None:
     """Offer a view as one HTML file, with what must be read first in it."""
     st.download_button(
         "This view, one HTML file",

@@ -7,19 +7,19 @@ from core.configs import AuditConfig
 from core.defaults import SMOOTHER, SMOOTHERS
 from core.metrics import clinical
 from core.predictions import Task
-from core.reports.html import Sheet, films_html
+from core.reports.html import PageView, films_html
 from core.views import clinic_finding as views
 from core.views import clinic_use
 from core.views.clinic_decision import BENEFIT, benefit_words, decision_card
 from core.views.clinic_finding import FindingView
 from core.views.clinic_plain import RISK, plain_view, telling
 from core.views.clinic_study import THRESHOLDS, OneFinding
-from core.views.clinic_use import Use
+from core.views.clinic_use import ThresholdUse
 from core.views.clinic_verdict import Badge, badge
-from core.views.clinic_words import BANNER, Source, finding, plain_finding
+from core.views.clinic_words import BANNER, ClinicSource, finding, plain_finding
 from core.views.records import FigureCard, Table
 from pages.ui import audit, cache, cache_clinic, clinic, clinic_groups, drafts, state, widgets
-from pages.ui.cache_clinic import AS_READ, Ask
+from pages.ui.cache_clinic import AS_READ, ClinicQuery
 
 NO_FINDING = (
     "This run has one answer among several classes, not findings. Open a run with many labels, or "
@@ -47,7 +47,7 @@ def draw(run: cache.Run) -> None:
     parts = cache_clinic.parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
-    ask = Ask(run, split, "one", index, (method, smoother))
+    ask = ClinicQuery(run, split, "one", index, (method, smoother))
     found: OneFinding | None = cache_clinic.answer(ask)
     if found is None:
         with top:
@@ -147,8 +147,8 @@ def _badge(found: Badge | None) -> None:
 
 
 def _full(
-    ask: Ask,
-    source: Source,
+    ask: ClinicQuery,
+    source: ClinicSource,
     name: str,
     found: OneFinding,
     top: DeltaGenerator,
@@ -180,13 +180,13 @@ def _full(
 
 
 def _sheet(
-    source: Source,
+    source: ClinicSource,
     view: FindingView,
     decision: FigureCard,
-    use: Use,
+    use: ThresholdUse,
     groups: tuple[tuple[str, Table], ...],
-) -> Sheet:
-    return Sheet(
+) -> PageView:
+    return PageView(
         view.eyebrow,
         (BANNER, source.noise),
         view.sentence,
@@ -203,7 +203,7 @@ def _said(found: Badge | None) -> tuple[str, ...]:
     return (f"{found.title}. {found.text}",) if found else ()
 
 
-def _decision(source: Source, name: str, found: OneFinding) -> FigureCard:
+def _decision(source: ClinicSource, name: str, found: OneFinding) -> FigureCard:
     """Draw the decision curve with the range of thresholds that matter to the reader."""
     place = st.container()
     ends = _range()
@@ -230,7 +230,7 @@ def _range() -> tuple[float, float]:
     return RANGE if low == high else (low, high)
 
 
-def _threshold(source: Source, found: OneFinding) -> Use:
+def _threshold(source: ClinicSource, found: OneFinding) -> ThresholdUse:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
     at, prevalence = _boxes()
@@ -300,7 +300,7 @@ def _test(found: OneFinding) -> None:
 
 def _plain(
     run: cache.Run,
-    source: Source,
+    source: ClinicSource,
     name: str,
     found: OneFinding,
     top: DeltaGenerator,
@@ -338,7 +338,7 @@ def _plain(
         widgets.key(view.swatches)
     widgets.caption(view.caption)
     clinic.export(
-        Sheet(
+        PageView(
             view.eyebrow,
             (BANNER, source.noise),
             view.sentence,

@@ -4,7 +4,7 @@ import streamlit as st
 
 from core import published
 from core.predictions import Task
-from core.reports.html import Sheet
+from core.reports.html import PageView
 from core.views import clinic_heat as heat
 from core.views.clinic_findings import (
     KEY,
@@ -13,10 +13,10 @@ from core.views.clinic_findings import (
     findings_view,
     order,
 )
-from core.views.clinic_words import BANNER, Source
+from core.views.clinic_words import BANNER, ClinicSource
 from core.views.records import Table
 from pages.ui import audit, cache, cache_clinic, clinic, drafts, frame, state, widgets
-from pages.ui.cache_clinic import Ask
+from pages.ui.cache_clinic import ClinicQuery
 from pages.ui.escape import esc
 
 NO_FINDINGS = (
@@ -37,7 +37,7 @@ def draw(run: cache.Run) -> None:
     top = st.container()
     clinic.splits(run)
     source = clinic.source(run, rows, split)
-    found = cache_clinic.answer(Ask(run, split, "findings"))
+    found = cache_clinic.answer(ClinicQuery(run, split, "findings"))
     if found is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
@@ -65,8 +65,10 @@ def draw(run: cache.Run) -> None:
     clinic.export(_sheet(source, view, more))
 
 
-def _sheet(source: Source, view: FindingsView, more: tuple[tuple[str, Table], ...]) -> Sheet:
-    return Sheet(
+def _sheet(
+    source: ClinicSource, view: FindingsView, more: tuple[tuple[str, Table], ...]
+) -> PageView:
+    return PageView(
         view.eyebrow,
         (BANNER, source.noise),
         view.sentence,
@@ -79,14 +81,14 @@ def _sheet(source: Source, view: FindingsView, more: tuple[tuple[str, Table], ..
 
 
 def _temperatures(
-    run: cache.Run, split: str, source: Source, ranked: tuple[int, ...]
+    run: cache.Run, split: str, source: ClinicSource, ranked: tuple[int, ...]
 ) -> tuple[tuple[str, Table], ...]:
     """Fit both temperatures of every finding when asked; return what is shown."""
     widgets.title(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    asked = [Ask(run, split, "heated", k) for k in ranked]
+    asked = [ClinicQuery(run, split, "heated", k) for k in ranked]
     wanted = state.choice(FITTED, ["no", "yes"], "no") == "yes"
     if not wanted and not all(map(cache_clinic.known, asked)):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)

@@ -8,12 +8,12 @@ import streamlit as st
 from core.errors import AuditError, LostWorker
 from core.metrics.clinical import grouping
 from core.readers import sandbox
-from core.readers.columns import Columns, Matched, match
+from core.readers.columns import MatchedTable, TextColumns, match
 from core.views import clinic_use
-from core.views.clinic_words import Source
+from core.views.clinic_words import ClinicSource
 from core.views.records import Table
 from pages.ui import cache, cache_clinic, frame, session, widgets
-from pages.ui.cache_clinic import AS_READ, Ask
+from pages.ui.cache_clinic import AS_READ, ClinicQuery
 
 TABLE, DROPS, REFUSED = "clinic.table", "clinic.drops", "clinic.refused"
 IN_ORDER = "clinic.in_order"
@@ -21,24 +21,24 @@ NAME = "the table"  # what a file is called may name a person
 
 
 @dataclass(frozen=True)
-class Held:
+class DroppedTable:
     """A table that was dropped, as it fits the rows of one split."""
 
-    table: Columns
+    table: TextColumns
     of: tuple[str, str]
-    matched: Matched | None = None
+    matched: MatchedTable | None = None
 
 
-def draw(run: cache.Run, source: Source, one: Ask) -> tuple[tuple[str, Table], ...]:
+def draw(run: cache.Run, source: ClinicSource, one: ClinicQuery) -> tuple[tuple[str, Table], ...]:
     """Draw the door for a table and the subgroups by one of its columns; return what is shown.
 
     Parameters
     ----------
     run : Run
         The open run.
-    source : Source
+    source : ClinicSource
         Where the numbers come from.
-    one : Ask
+    one : ClinicQuery
         What was asked for the finding that is shown.
     """
     widgets.title("Subgroups", "by any column of a table that names the rows of this run")
@@ -101,7 +101,7 @@ def _read(data: memoryview) -> None:
         path = session.store(data)
         with st.spinner("Reading the table"):
             table = sandbox.read_columns(path, name=NAME, cancel=cancel)
-        st.session_state[TABLE] = Held(table, ("", ""))
+        st.session_state[TABLE] = DroppedTable(table, ("", ""))
     except AuditError as refused:
         st.session_state[REFUSED] = refused
     except OSError as error:
@@ -113,9 +113,9 @@ def _read(data: memoryview) -> None:
             path.unlink(missing_ok=True)
 
 
-def _matched(run: cache.Run, split: str) -> Matched | None:
+def _matched(run: cache.Run, split: str) -> MatchedTable | None:
     """Return what the table says of each row of the split; matched once."""
-    held: Held | None = st.session_state.get(TABLE)
+    held: DroppedTable | None = st.session_state.get(TABLE)
     if held is None:
         return None
     in_order = bool(st.session_state.get(IN_ORDER))
@@ -133,7 +133,7 @@ def _matched(run: cache.Run, split: str) -> Matched | None:
     return held.matched
 
 
-def _column(matched: Matched | None) -> str | None:
+def _column(matched: MatchedTable | None) -> str | None:
     """Draw the choice of the column."""
     if matched is None:
         return None

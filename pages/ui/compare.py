@@ -5,10 +5,10 @@ from html import escape
 import streamlit as st
 
 from core.errors import LibraryError
-from core.figures.runs import Mark
+from core.figures.runs import RunMark
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, compare, why_not
-from core.views.compare import CompareView, Named, RunLine, compare_view, plain_view
+from core.views.compare import CompareView, NamedRun, RunLine, compare_view, plain_view
 from core.views.compare_words import LABELS
 from core.views.records import CellWords, FigureCard, ScoreRow
 from pages.ui import cache, cache_compare, frame, picked_runs, site, state, widgets
@@ -36,7 +36,7 @@ def draw() -> None:
         splits = _splits(runs)
     ready = _computed(runs, splits)
     named = [
-        Named(run.id, run.name, split, run.file_digest)
+        NamedRun(run.id, run.name, split, run.file_digest)
         for run, split in zip(runs, splits, strict=True)
     ]
     metric, reference = "ece", 0
@@ -204,7 +204,7 @@ def _row(line: RunLine, *, differences: bool) -> ScoreRow:
     )
 
 
-def _small(mark: Mark, card: FigureCard) -> None:
+def _small(mark: RunMark, card: FigureCard) -> None:
     with st.container(key=f"small.{mark.letter}", width=SMALL_WIDTH, gap="xsmall"):
         st.html(f'<h3 class="c-mini">{widgets.badge(mark)}<span>{escape(card.title)}</span></h3>')
         widgets.figure(card, titled=False)

@@ -13,8 +13,8 @@ from core.inference.config import EvaluationConfig
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job
 from core.training.submission import IMPORT
-from core.views.checkpoint import Fit
-from core.views.records import Part, Sentence
+from core.views.checkpoint import CheckpointFit
+from core.views.records import Phrase, Sentence
 from core.views.training_words import EVALUATE
 from pages.ui import (
     evaluate_form,
@@ -32,7 +32,7 @@ from pages.ui import (
 )
 from pages.ui import evaluate_state as form
 from pages.ui.escape import esc
-from pages.ui.evaluate_source import Opened
+from pages.ui.evaluate_source import OpenedWeights
 
 CONVERTER: Final = Path(__file__).parents[2] / "assets" / "convert_checkpoint.py"
 CONVERTED: Final = ("PICKLE_GLOBAL", "TORCHSCRIPT")  # what it makes plain weights of
@@ -70,7 +70,7 @@ def draw() -> None:
     try:
         job = jobs.get(job_id)
     except AuditError as error:
-        widgets.sentence(Sentence((Part("This evaluation is not here."),)))
+        widgets.sentence(Sentence((Phrase("This evaluation is not here."),)))
         frame.refusal(error)
         st.page_link(site.EVALUATE.script, label="All evaluations", icon=site.EVALUATE.icon)
         return
@@ -221,7 +221,7 @@ def _progress() -> None:
         st.button("Cancel", key="evaluate.cancel", on_click=evaluate_source.stop)
 
 
-def _form(jobs: LocalJobs, opened: Opened, fit: Fit | None) -> None:
+def _form(jobs: LocalJobs, opened: OpenedWeights, fit: CheckpointFit | None) -> None:
     """Draw the rest of the form once the weights fit a network."""
     if fit is None or not fit.ok:
         return

@@ -26,7 +26,7 @@ Outcome = Answer | AuditError
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationQuery:
     """A question that was put, and the means to stop it."""
 
     name: str
@@ -105,21 +105,21 @@ def awaited() -> int:
     return sum(_waits(one) for one in _asked().values())
 
 
-def _waits(one: Asked) -> bool:
+def _waits(one: EvaluationQuery) -> bool:
     return not one.future.done()
 
 
-def _asked() -> dict[str, Asked]:
-    found: dict[str, Asked] = st.session_state.setdefault(ASKED, {})
+def _asked() -> dict[str, EvaluationQuery]:
+    found: dict[str, EvaluationQuery] = st.session_state.setdefault(ASKED, {})
     return found
 
 
-def _put(name: str, question: Json, timeout_s: float) -> Asked:
+def _put(name: str, question: Json, timeout_s: float) -> EvaluationQuery:
     cancel, works = Event(), session.room().works
     works.add(cancel)
     future = _pool().submit(_call, name, question, timeout_s, cancel)
     future.add_done_callback(lambda _: works.discard(cancel))
-    return Asked(name, future, cancel)
+    return EvaluationQuery(name, future, cancel)
 
 
 def _call(name: str, question: Json, timeout_s: float, cancel: Event) -> Answer:

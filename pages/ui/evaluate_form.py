@@ -16,7 +16,7 @@ from core.views.evaluation import PART_WORDS
 from pages.ui import evaluate_state as form
 from pages.ui import state, widgets
 from pages.ui.escape import esc
-from pages.ui.evaluate_source import Opened
+from pages.ui.evaluate_source import OpenedWeights
 from pages.ui.evaluate_state import key
 
 SESSION: Final = "session"  # values outlive a change of page
@@ -229,7 +229,7 @@ def more() -> None:
             _text("Data folder", "data_root", told, width=WIDE)
 
 
-def network(opened: Opened, known: tuple[str, ...] | None) -> None:
+def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
     """Draw which network the weights are taken for."""
     found = opened.looks_like[str(form.value("group"))][: form.OFFERED]
     if found:
@@ -266,7 +266,7 @@ def model_name(model: str) -> str:
     return MODELS[model].label if model in MODELS else model
 
 
-def _picked(opened: Opened) -> None:
+def _picked(opened: OpenedWeights) -> None:
     found = {one.model: one for one in opened.looks_like[str(form.value("group"))]}
     picked = form.value("pick")
     if picked in found:

@@ -10,19 +10,19 @@ from core.errors import AuditError
 from core.inference.preprocessing import from_json as preprocessing_from_json
 from core.models import names
 from core.views import checkpoint as views
-from core.views.checkpoint import TITLES, Fit
+from core.views.checkpoint import TITLES, CheckpointFit
 from pages.ui import evaluate_ask as asking
 from pages.ui import evaluate_form, evaluate_source, frame, state, train_work, widgets
 from pages.ui import evaluate_state as form
 from pages.ui.escape import esc
-from pages.ui.evaluate_source import Opened
+from pages.ui.evaluate_source import OpenedWeights
 
 LOOK_S = 0.5
 MATCHING = "matching"
 WHOLE = "the weights are loaded whole or not at all"
 
 
-def draw(opened: Opened) -> Fit | None:
+def draw(opened: OpenedWeights) -> CheckpointFit | None:
     """Draw the weights and the choice of a network; return how they fit, None before that."""
     form.begin(opened)
     _file(opened)
@@ -36,7 +36,7 @@ def draw(opened: Opened) -> Fit | None:
     return _match(opened)
 
 
-def _file(opened: Opened) -> None:
+def _file(opened: OpenedWeights) -> None:
     file = opened.file
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.file"):
         st.markdown(f":material/draft: **{esc(file.name)}**", width="stretch")
@@ -52,7 +52,7 @@ def _close() -> None:
     st.query_params.pop(evaluate_source.LINK, None)
 
 
-def _inside(opened: Opened) -> None:
+def _inside(opened: OpenedWeights) -> None:
     """Draw the groups, one of which is evaluated, and what was saved beside them."""
     file = opened.file
     groups = {group.key: group for group in file.groups}
@@ -88,7 +88,7 @@ def _known() -> tuple[str, ...] | None:
     return found
 
 
-def _match(opened: Opened) -> Fit | None:
+def _match(opened: OpenedWeights) -> CheckpointFit | None:
     """Say whether the weights fit; while that is not known, look again."""
     question = form.question(opened)
     if question is None:
@@ -104,12 +104,12 @@ def _match(opened: Opened) -> Fit | None:
         st.button("Compare again", key="evaluate.again", on_click=asking.forget, args=again)
         return None
     _fill_shown(opened, question, found.found["settings"])
-    fit = Fit.from_json(found.found["match"])
+    fit = CheckpointFit.from_json(found.found["match"])
     (_fits if fit.ok else _does_not_fit)(fit)
     return fit
 
 
-def _fill_shown(opened: Opened, question: Mapping[str, Any], settings: object) -> None:
+def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: object) -> None:
     """Take over what the network wants to be shown, unless that was changed by hand."""
     wanted = form.size(opened)
     about = repr([question["model"], question["channels"], wanted])
@@ -120,13 +120,13 @@ def _fill_shown(opened: Opened, question: Mapping[str, Any], settings: object) -
     st.session_state[form.SHOWN_FOR] = about
 
 
-def _fits(fit: Fit) -> None:
+def _fits(fit: CheckpointFit) -> None:
     st.markdown(f":material/check_circle: {esc(views.fit_words(fit, plain=state.plain()))}")
     if fit.left and not state.plain():
         _list(fit, "left")
 
 
-def _does_not_fit(fit: Fit) -> None:
+def _does_not_fit(fit: CheckpointFit) -> None:
     """Say what found no place, with what may be meant."""
     other = fit.other_outputs
     remedy = "choose the network that the weights were made for"
@@ -147,7 +147,7 @@ def _does_not_fit(fit: Fit) -> None:
         _list(fit, key)
 
 
-def _list(fit: Fit, key: str) -> None:
+def _list(fit: CheckpointFit, key: str) -> None:
     """Draw the first names of a list, folded."""
     found = views.lists(fit)[key]
     title, told = TITLES[key]

@@ -16,9 +16,9 @@ from typing import Final
 
 import streamlit as st
 
-from core.checkpoints.guess import Candidate, guess
+from core.checkpoints.guess import NetworkCandidate, guess
 from core.errors import AuditError, LostWorker, UsageError
-from core.inference.config import EvaluationConfig, Weights
+from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job
@@ -36,15 +36,15 @@ Spec = TrainConfig | EvaluationConfig
 
 
 @dataclass(frozen=True)
-class Read:
+class WeightsContents:
     """What a file of weights holds, and which networks each of its groups looks like."""
 
     file: WeightsFile
-    looks_like: Mapping[str, tuple[Candidate, ...]]
+    looks_like: Mapping[str, tuple[NetworkCandidate, ...]]
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedWeights:
     """Weights that can be evaluated.
 
     Attributes
@@ -63,7 +63,7 @@ class Opened:
     """
 
     file: WeightsFile
-    looks_like: Mapping[str, tuple[Candidate, ...]]
+    looks_like: Mapping[str, tuple[NetworkCandidate, ...]]
     folder: Path
     job: str = ""
     spec: Spec | None = None
@@ -73,20 +73,20 @@ class Opened:
         """Return the file with the tensors of a group."""
         return self.folder / group.file
 
-    def weights(self, group: WeightGroup) -> Weights:
+    def weights(self, group: WeightGroup) -> WeightsSource:
         """Return what a run is said to come from."""
         if isinstance(self.spec, EvaluationConfig):
             return self.spec.weights
-        return Weights(self.file.name, self.file.digest, group.key, self.run)
+        return WeightsSource(self.file.name, self.file.digest, group.key, self.run)
 
 
 @dataclass
-class Opening:
+class WeightsReading:
     """A file of weights that is being read, with the means to wait for it and to stop it."""
 
     name: str
     folder: Path
-    future: "Future[Read]"
+    future: "Future[WeightsContents]"
     cancel: Event
     stored: Path | None = None
     job: str = ""
@@ -100,15 +100,15 @@ class Opening:
         return time.monotonic() - self.started
 
 
-def opened(slot: str = EVALUATE_SLOT) -> Opened | None:
+def opened(slot: str = EVALUATE_SLOT) -> OpenedWeights | None:
     """Return the weights of this session, or None before any."""
-    found: Opened | None = st.session_state.get(f"{slot}.source")
+    found: OpenedWeights | None = st.session_state.get(f"{slot}.source")
     return found
 
 
-def opening(slot: str = EVALUATE_SLOT) -> Opening | None:
+def opening(slot: str = EVALUATE_SLOT) -> WeightsReading | None:
     """Return what is being read."""
-    found: Opening | None = st.session_state.get(f"{slot}.opening")
+    found: WeightsReading | None = st.session_state.get(f"{slot}.opening")
     return found
 
 
@@ -217,7 +217,7 @@ def settle(slot: str = EVALUATE_SLOT) -> bool:
     else:
         forget(slot)
         file = replace(read.file, name=now.name)
-        st.session_state[f"{slot}.source"] = Opened(
+        st.session_state[f"{slot}.source"] = OpenedWeights(
             file, read.looks_like, now.folder, now.job, now.spec, now.run
         )
     if now.stored is not None:
@@ -225,7 +225,7 @@ def settle(slot: str = EVALUATE_SLOT) -> bool:
     return True
 
 
-def _refused(now: Opening, error: AuditError, slot: str) -> None:
+def _refused(now: WeightsReading, error: AuditError, slot: str) -> None:
     """Remember why a file was refused; what was open before stays open."""
     if error.code != "CANCELLED":
         refuse(error, slot)
@@ -252,7 +252,7 @@ def forget(slot: str = EVALUATE_SLOT) -> None:
         scratch.remove(now.folder)
 
 
-def take_out(slot: str) -> Opened | None:
+def take_out(slot: str) -> OpenedWeights | None:
     """Close what is open and return it; its bytes stay until the session ends."""
     now = opened(slot)
     st.session_state[f"{slot}.source"] = None
@@ -276,12 +276,12 @@ def _start(  # noqa: PLR0913  where it comes from and goes to
     read_as = path.name if job else name
     future = session.in_thread(_read, path, folder, read_as, cancel)
     session.room().works.add(cancel)
-    now = Opening(name, folder, future, cancel, stored, job, spec, run)
+    now = WeightsReading(name, folder, future, cancel, stored, job, spec, run)
     st.session_state[f"{slot}.opening"] = now
     wait_for([future], timeout=FIRST_WAIT_S)
 
 
-def _read(path: Path, into: Path, name: str, cancel: Event) -> Read:
+def _read(path: Path, into: Path, name: str, cancel: Event) -> WeightsContents:
     """Read in a sealed process, then look what it could be; runs in a thread, without Streamlit."""
     file = sandbox.read_weights(path, into=into, name=name, cancel=cancel)
-    return Read(file, {group.key: guess(file, group) for group in file.groups})
+    return WeightsContents(file, {group.key: guess(file, group) for group in file.groups})

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.checkpoints.guess import Candidate
+from core.checkpoints.guess import NetworkCandidate
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import PARTS
@@ -17,7 +17,7 @@ from core.readers.weights import WeightGroup
 from core.training.config import TrainConfig
 from core.training.estimate import SHAPES
 from core.training.submission import check_folder
-from pages.ui.evaluate_source import Opened
+from pages.ui.evaluate_source import OpenedWeights
 
 OFFERED: Final = 4  # networks that weights look like
 OTHER: Final = "other"  # network, than those it looks like
@@ -77,7 +77,7 @@ def put(name: str, what: object) -> None:
     st.session_state[key(name)] = what
 
 
-def begin(opened: Opened) -> None:
+def begin(opened: OpenedWeights) -> None:
     """Fill the form when other weights were opened."""
     token = opened.folder.name
     if st.session_state.get(FOR) == token:
@@ -96,7 +96,7 @@ def begin(opened: Opened) -> None:
         take_group(opened)
 
 
-def take_group(opened: Opened) -> None:
+def take_group(opened: OpenedWeights) -> None:
     """Set the network, its outputs and its data to what a group looks like."""
     group = opened.file.group(str(value("group")))
     found = opened.looks_like[group.key]
@@ -111,13 +111,13 @@ def take_group(opened: Opened) -> None:
         put("data", likely_data(int(value("n_outputs")), int(value("channels"))))
 
 
-def take_candidate(found: Candidate) -> None:
+def take_candidate(found: NetworkCandidate) -> None:
     """Set outputs and channels to those of a network."""
     put("n_outputs", found.n_outputs)
     put("channels", found.channels)
 
 
-def _pick(opened: Opened, chosen: str) -> None:
+def _pick(opened: OpenedWeights, chosen: str) -> None:
     """Pick a network by its name, from those it looks like where it is one of them."""
     looks_like = opened.looks_like[opened.file.groups[0].key]
     alike = any(one.model == chosen for one in looks_like[:OFFERED])
@@ -125,7 +125,7 @@ def _pick(opened: Opened, chosen: str) -> None:
     put("network", None if alike else chosen)
 
 
-def _fill_trained(opened: Opened, config: TrainConfig) -> None:
+def _fill_trained(opened: OpenedWeights, config: TrainConfig) -> None:
     """Fill in what a training says of its own weights, with shifted images beside the data."""
     candidates = opened.looks_like[opened.file.groups[0].key]
     own = next((one for one in candidates if one.model == config.model), None)
@@ -140,7 +140,7 @@ def _fill_trained(opened: Opened, config: TrainConfig) -> None:
     put("name", f"{config.name}, shifted"[:MAX_NAME])
 
 
-def _fill_again(opened: Opened, config: EvaluationConfig) -> None:
+def _fill_again(opened: OpenedWeights, config: EvaluationConfig) -> None:
     """Fill in an evaluation as it was."""
     _pick(opened, config.model)
     same = ("n_outputs", "channels", "data", "split_seed", "limit", "batch_size", "device")
@@ -193,7 +193,7 @@ def model() -> str | None:
     return str(found) if found else None
 
 
-def size(opened: Opened) -> tuple[int, int] | None:
+def size(opened: OpenedWeights) -> tuple[int, int] | None:
     """Return the size of images that a network is first shown: its own, else that of the data."""
     chosen = model()
     if chosen in MODELS:
@@ -203,7 +203,7 @@ def size(opened: Opened) -> tuple[int, int] | None:
     return next(found, None)
 
 
-def question(opened: Opened) -> dict[str, Any] | None:  # Any: plain JSON values
+def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON values
     """Return what the warm process is asked of weights and network; None before one is picked.
 
     Networks of the catalogue take images of any size, so other data ask nothing anew.
@@ -281,7 +281,7 @@ def _numbers(name: str) -> tuple[float, ...]:
         raise UsageError("SETTING", f"{name} is {text[:60]!r}", remedy) from None
 
 
-def config(opened: Opened) -> EvaluationConfig:
+def config(opened: OpenedWeights) -> EvaluationConfig:
     """Return the evaluation that stands in the form.
 
     Raises

@@ -11,12 +11,12 @@ from core.errors import AuditError, LibraryError
 from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs, open_jobs
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.library import open_library
 from core.views import checkpoint, evaluation
 from core.views import evaluation_words as words
 from core.views import training_words as jobs_words
-from core.views.evaluation import Line
+from core.views.evaluation import SplitResult
 from pages.ui import (
     cache,
     cache_evaluate,
@@ -79,7 +79,7 @@ def _leave() -> None:
     st.query_params.pop("job", None)
 
 
-def _lines(job: Job) -> tuple[Line, ...]:
+def _lines(job: Job) -> tuple[SplitResult, ...]:
     """Return what was found on each split; nothing before the end or where the run is gone."""
     if not job.run:
         return ()
@@ -124,11 +124,11 @@ def _relatives(job: Job, listed: Sequence[Job]) -> None:
 def _actions(jobs: LocalJobs, job: Job, config: EvaluationConfig) -> None:
     """Draw what can be done with a job; outside what redraws itself, so that focus stays."""
     if not job.state.ended:
-        if job.state is State.QUEUED and jobs.paused:
+        if job.state is JobState.QUEUED and jobs.paused:
             train_queue.unpause(jobs)
         _button("Stop", "stop", jobs.cancel, job, disabled=bool(job.asked))
         return
-    if job.state is State.SUCCEEDED:
+    if job.state is JobState.SUCCEEDED:
         _open(job)
     elif _may_be_too_large(job) and config.batch_size > 1:
         half = config.batch_size // 2
@@ -208,7 +208,7 @@ _live_body = st.fragment(_body, run_every=LOOK_S)
 def _progress(jobs: LocalJobs, job: Job) -> None:
     found, quiet = jobs.progress(job.id), jobs.silent(job.id)
     with st.container():
-        if job.state is State.RUNNING:
+        if job.state is JobState.RUNNING:
             said = words.progress_words(found) if found else "Reading the data and the weights."
             st.progress(jobs_words.share_done(found) if found else 0.0, text=said)
         if quiet is not None:
@@ -217,19 +217,19 @@ def _progress(jobs: LocalJobs, job: Job) -> None:
     tiles = words.tiles(job, found, _lines(job))
     if tiles:
         widgets.strip(tiles)
-    if job.state is not State.SUCCEEDED:
+    if job.state is not JobState.SUCCEEDED:
         _log(jobs, job)
 
 
 def _log(jobs: LocalJobs, job: Job) -> None:
     lines = jobs.log(job.id, LOG_LINES)
-    failed = job.state in {State.FAILED, State.LOST}
+    failed = job.state in {JobState.FAILED, JobState.LOST}
     if lines and (failed or not state.plain()):
         with st.expander(f"Log, last {LOG_LINES} lines", key="job.log", expanded=failed):
             st.code("\n".join(lines), language=None, height=300)
 
 
-def _found(config: EvaluationConfig, job: Job, lines: tuple[Line, ...]) -> None:
+def _found(config: EvaluationConfig, job: Job, lines: tuple[SplitResult, ...]) -> None:
     """Draw the table of splits and sets, and what was noticed."""
     plain = state.plain()
     widgets.title("What it was shown" if plain else "Splits and sets", "the data's own are shaded")

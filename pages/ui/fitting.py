@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from core.calibrators.posthoc import Evaluated, evaluate
+from core.calibrators.posthoc import EvaluatedMethod, evaluate
 from core.views.posthoc_words import NAMES
 from pages.ui import cache_posthoc, steps
-from pages.ui.cache_posthoc import Step
+from pages.ui.cache_posthoc import PosthocStep
 from pages.ui.escape import esc
 
-KIND: steps.Kind[Step, Evaluated] = steps.Kind(
+KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
     name=lambda step: f"{NAMES[step.how.method]}, {esc(step.run.name)}",
     known=lambda step: cache_posthoc.results(step.run).get(step),
     keep=lambda step, found: cache_posthoc.results(step.run).put(step, found),
@@ -17,6 +17,6 @@ KIND: steps.Kind[Step, Evaluated] = steps.Kind(
 )
 
 
-def computed(wanted: Sequence[Step]) -> dict[Step, Evaluated]:
+def computed(wanted: Sequence[PosthocStep]) -> dict[PosthocStep, EvaluatedMethod]:
     """Return what is known of these steps; what is not is under way, or stopped, and said so."""
     return steps.computed(wanted, KIND)

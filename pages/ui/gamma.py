@@ -4,10 +4,10 @@ import streamlit as st
 
 from core.errors import AuditError, LibraryError
 from core.jobs.local import open_jobs
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.views.gamma import PLAIN
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 from core.views.training_words import EVALUATE
 from pages.ui import (
     cache,
@@ -19,7 +19,7 @@ from pages.ui import (
     state,
     widgets,
 )
-from pages.ui.cache_gamma import Kind, Source
+from pages.ui.cache_gamma import HistorySource, Kind
 from pages.ui.escape import esc
 
 SAMPLE = "digits-adafocal"
@@ -45,13 +45,13 @@ def draw() -> None:
         gamma_import.draw()
 
 
-def live() -> list[Source]:
+def live() -> list[HistorySource]:
     """Return the trainings under way whose loss learns gammas by bin."""
     found = [_job_source(job) for job in open_jobs().list() if job.state in LIVE]
     return [one for one in found if one is not None]
 
 
-def _open_one() -> tuple[str | None, Source | None]:
+def _open_one() -> tuple[str | None, HistorySource | None]:
     """Return the id that link or session name, and what can be shown of it.
 
     A job that has succeeded gives way to its run, with what was chosen of it.
@@ -64,7 +64,7 @@ def _open_one() -> tuple[str | None, Source | None]:
     job = _job_of(wanted or gamma_state.chosen("job"))
     if job is None:
         return wanted, None
-    if job.state is State.SUCCEEDED:
+    if job.state is JobState.SUCCEEDED:
         gamma_state.give_way(job.run)
         return job.run, cache_gamma.find(job.run)
     if wanted:  # a link that calls a job a run
@@ -82,14 +82,16 @@ def _job_of(job_id: str | None) -> Job | None:
     return None if job.kind == EVALUATE else job
 
 
-def _job_source(job: Job) -> Source | None:
+def _job_source(job: Job) -> HistorySource | None:
     if job.kind == EVALUATE:
         return None
     try:
         loss = open_jobs().config(job.id).loss
     except AuditError:  # its folder is damaged: nothing can be shown of it
         return None
-    return Source(job.id, job.name or job.id, _kind(job)) if cache_gamma.by_bin(loss) else None
+    return (
+        HistorySource(job.id, job.name or job.id, _kind(job)) if cache_gamma.by_bin(loss) else None
+    )
 
 
 def _kind(job: Job) -> Kind:
@@ -98,7 +100,7 @@ def _kind(job: Job) -> Kind:
     return "stopped" if job.state.ended else "queued"
 
 
-def _nothing(wanted: str | None, offered: list[Source]) -> None:
+def _nothing(wanted: str | None, offered: list[HistorySource]) -> None:
     """Say that there are no gammas to show, and offer those that there are."""
     said = "No run with gammas is open yet."
     if wanted:
@@ -107,7 +109,7 @@ def _nothing(wanted: str | None, offered: list[Source]) -> None:
         except LibraryError as gone:
             frame.refusal(gone)
     widgets.eyebrow("Training, round by round" if state.plain() else "Gamma dynamics")
-    widgets.sentence(Sentence((Part(said),)))
+    widgets.sentence(Sentence((Phrase(said),)))
     widgets.second(PLAIN if state.plain() else WHAT)
     shown = [one for one in offered if one.kind != "logits"]
     users = [one for one in shown if not one.sample]
@@ -126,7 +128,7 @@ def _nothing(wanted: str | None, offered: list[Source]) -> None:
 
 
 @st.fragment(run_every=EVERY_S)
-def _live(source: Source, offered: list[Source]) -> None:
+def _live(source: HistorySource, offered: list[HistorySource]) -> None:
     """Draw a training anew every two seconds; the page begins again once it starts or ends."""
     with frame.caught():
         if _kind(open_jobs().get(source.id)) != source.kind:
@@ -135,7 +137,7 @@ def _live(source: Source, offered: list[Source]) -> None:
 
 
 @st.fragment
-def _still(source: Source, offered: list[Source]) -> None:
+def _still(source: HistorySource, offered: list[HistorySource]) -> None:
     with frame.caught():
         if source.kind == "stopped":
             _job(source, offered)
@@ -143,12 +145,12 @@ def _still(source: Source, offered: list[Source]) -> None:
             gamma_body.draw(source, offered)
 
 
-def _job(source: Source, offered: list[Source]) -> None:
+def _job(source: HistorySource, offered: list[HistorySource]) -> None:
     """Draw what a training has written so far."""
     written = cache_gamma.written(source)
     if written is None:
         widgets.eyebrow("Gamma dynamics · " + source.label)
-        widgets.sentence(Sentence((Part("No epoch is finished yet."),)))
+        widgets.sentence(Sentence((Phrase("No epoch is finished yet."),)))
         widgets.second("γ is 1 in every bin until the first epoch ends.")
         return
     gamma_body.draw(source, offered, written)

@@ -7,12 +7,12 @@ from core.errors import AuditError
 from core.histories import BinHistory
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.losses.catalogue import LOSSES, Parameter
-from core.views.gamma import Dynamics
+from core.views.gamma import GammaDynamics
 from core.views.gamma_replay import replay_run
 from pages.ui import audit, cache_gamma, frame, gamma_state
-from pages.ui.cache_gamma import Settings, Source
+from pages.ui.cache_gamma import HistorySource, ReplaySettings
 from pages.ui.escape import esc
-from pages.ui.work import Work
+from pages.ui.work import BackgroundWork
 
 AT_WORK, STOPPED = "gamma.work", "gamma.stopped"
 REPLAY, TRAINED = "replay", "trained"
@@ -23,7 +23,7 @@ LOWEST = 0.01  # of a lambda or a bound that must be above 0
 MOST_BINS = 500
 
 
-def look(source: Source, *, plain: bool) -> str:
+def look(source: HistorySource, *, plain: bool) -> str:
     """Draw the choice between the gammas that were trained with and a replay."""
     if source.kind == "logits":
         return REPLAY
@@ -40,7 +40,7 @@ def look(source: Source, *, plain: bool) -> str:
     )
 
 
-def against(source: Source, shown: str, offered: list[Source]) -> str | None:
+def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> str | None:
     """Draw the choice of a second history; return its id, REPLAY, TRAINED or None."""
     names: dict[str, str] = {NOTHING: "Nothing"}
     if source.replays and shown == TRAINED:
@@ -68,10 +68,10 @@ def _keep_against() -> None:
     gamma_state.keep("against", None if value == NOTHING else value)
 
 
-def settings(source: Source, *, plain: bool) -> Settings:
+def settings(source: HistorySource, *, plain: bool) -> ReplaySettings:
     """Draw the settings of the replay; plain words take AdaFocal as it was published."""
     if plain:
-        return Settings(source, AdaFocalRule(), N_BINS)
+        return ReplaySettings(source, AdaFocalRule(), N_BINS)
     with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
         name = audit.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
         known = {one.name: one for one in LOSSES[name].parameters}
@@ -81,7 +81,7 @@ def settings(source: Source, *, plain: bool) -> Settings:
             bounds = [_number(known[key], 0.1) for key in ("gamma_max", "gamma_min", "s_th")]
             rule = AdaFocalRule(rate, *bounds)
         n_bins = _bins(known["n_bins"])
-    return Settings(source, rule, n_bins)
+    return ReplaySettings(source, rule, n_bins)
 
 
 def _number(found: Parameter, step: float) -> float:
@@ -119,7 +119,7 @@ def _bins(found: Parameter) -> int:
     return int(value)
 
 
-def replay(wanted: Settings) -> Dynamics | None:
+def replay(wanted: ReplaySettings) -> GammaDynamics | None:
     """Return a replay; None while it is computed elsewhere, or cannot be."""
     kept = cache_gamma.replays()
     found = kept.get(wanted)
@@ -131,20 +131,20 @@ def replay(wanted: Settings) -> Dynamics | None:
     return None if found is None else cache_gamma.replayed(wanted, found)
 
 
-def _here(wanted: Settings) -> BinHistory:
+def _here(wanted: ReplaySettings) -> BinHistory:
     found = replay_run(*cache_gamma.call(wanted))
     cache_gamma.replays().put(wanted, found)
     return found
 
 
-def _stopped() -> set[Settings]:
-    found: set[Settings] = st.session_state.setdefault(STOPPED, set())
+def _stopped() -> set[ReplaySettings]:
+    found: set[ReplaySettings] = st.session_state.setdefault(STOPPED, set())
     return found
 
 
-def _elsewhere(wanted: Settings) -> BinHistory | None:
+def _elsewhere(wanted: ReplaySettings) -> BinHistory | None:
     """Take in a long replay that is done, else watch it, or say that it was stopped."""
-    at_work: tuple[Settings, Work] | None = st.session_state.get(AT_WORK)
+    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.get(AT_WORK)
     if at_work is not None and at_work[0] != wanted:  # the choice has changed
         at_work[1].stop()
         at_work = None
@@ -162,7 +162,7 @@ def _elsewhere(wanted: Settings) -> BinHistory | None:
         return None
     st.session_state[AT_WORK] = at_work or (
         wanted,
-        Work.start(replay_run, *cache_gamma.call(wanted)),
+        BackgroundWork.start(replay_run, *cache_gamma.call(wanted)),
     )
     _watch()
     return None
@@ -171,7 +171,7 @@ def _elsewhere(wanted: Settings) -> BinHistory | None:
 @st.fragment(run_every=0.5)
 def _watch() -> None:
     """Say how long the replay has been at work, with a way to stop it."""
-    at_work: tuple[Settings, Work] | None = st.session_state.get(AT_WORK)
+    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.get(AT_WORK)
     if at_work is None or at_work[1].done:
         st.rerun()
     assert at_work is not None
@@ -183,7 +183,7 @@ def _watch() -> None:
 
 
 def _stop() -> None:
-    at_work: tuple[Settings, Work] | None = st.session_state.pop(AT_WORK, None)
+    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.pop(AT_WORK, None)
     if at_work is not None:
         at_work[1].stop()
         _stopped().add(at_work[0])

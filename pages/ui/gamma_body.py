@@ -5,18 +5,18 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.figures.gamma import Grid
-from core.figures.gamma_panels import Other
-from core.figures.runs import Mark, marks
+from core.figures.gamma import HistoryGrid
+from core.figures.gamma_panels import SecondHistory
+from core.figures.runs import RunMark, marks
 from core.reports.table import csv_text
 from core.views import gamma as views
-from core.views.gamma import Dynamics, GammaView
+from core.views.gamma import GammaDynamics, GammaView
 from core.views.gamma_compare import apart, difference
-from core.views.gamma_rule import Learned, Update
+from core.views.gamma_rule import HistoryRule, Update
 from core.views.gamma_words import REPLAY as REPLAY_WORDS
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 from pages.ui import cache_gamma, gamma_beside, gamma_state, state, widgets
-from pages.ui.cache_gamma import Source
+from pages.ui.cache_gamma import HistorySource
 from pages.ui.gamma_beside import REPLAY, TRAINED
 
 DIAGRAM_WIDTH = 400
@@ -27,16 +27,18 @@ CHIPS = {
 }
 
 
-def draw(source: Source, offered: list[Source], written: Dynamics | None = None) -> None:
+def draw(
+    source: HistorySource, offered: list[HistorySource], written: GammaDynamics | None = None
+) -> None:
     """Draw a history.
 
     Parameters
     ----------
-    source : Source
+    source : HistorySource
         What is open.
-    offered : list of Source
+    offered : list of HistorySource
         All that can be opened.
-    written : Dynamics, optional
+    written : GammaDynamics, optional
         What a job has written; the library is read otherwise.
     """
     if st.session_state.pop(gamma_state.MOVED, False):
@@ -55,13 +57,13 @@ def draw(source: Source, offered: list[Source], written: Dynamics | None = None)
     found = replay if shown == REPLAY else found
     if found is None:
         with top:
-            widgets.sentence(Sentence((Part("The replay is not there yet."),)))
+            widgets.sentence(Sentence((Phrase("The replay is not there yet."),)))
         return
     other = _other(source, offered, against, replay)
     _history(source, found, other, (top, bin_place))
 
 
-def _picker(source: Source, offered: list[Source]) -> None:
+def _picker(source: HistorySource, offered: list[HistorySource]) -> None:
     known = {one.id: one for one in [*offered, source]}
     st.session_state["widget.source"] = source.id
     st.selectbox(
@@ -74,13 +76,16 @@ def _picker(source: Source, offered: list[Source]) -> None:
     )
 
 
-def _open(picked: Source) -> None:
+def _open(picked: HistorySource) -> None:
     gamma_state.open_source(picked.id, job=picked.job)
 
 
 def _other(
-    source: Source, offered: list[Source], against: str | None, replay: Dynamics | None
-) -> tuple[Dynamics, Mark] | None:
+    source: HistorySource,
+    offered: list[HistorySource],
+    against: str | None,
+    replay: GammaDynamics | None,
+) -> tuple[GammaDynamics, RunMark] | None:
     """Return the second history with its mark; None where none is chosen or there yet."""
     if against is None:
         return None
@@ -95,9 +100,9 @@ def _other(
 
 
 def _history(
-    source: Source,
-    found: Dynamics,
-    other: tuple[Dynamics, Mark] | None,
+    source: HistorySource,
+    found: GammaDynamics,
+    other: tuple[GammaDynamics, RunMark] | None,
     places: tuple[DeltaGenerator, DeltaGenerator],
 ) -> None:
     grid, plain = found.grid, state.plain()
@@ -105,7 +110,7 @@ def _history(
     at = gamma_state.epoch_of(grid)
     of = gamma_state.bin_of(grid, at)
     drawn = other if other and not apart(found, other[0]) else None
-    over = Other(drawn[0].grid, drawn[1].colour, _dash(drawn[1])) if drawn else None
+    over = SecondHistory(drawn[0].grid, drawn[1].colour, _dash(drawn[1])) if drawn else None
     view = views.gamma_view(found, at, of, over, plain=plain)
     top, bin_place = places
     with top:
@@ -126,19 +131,19 @@ def _history(
     _foot(view, found)
 
 
-def _dash(mark: Mark) -> str:
+def _dash(mark: RunMark) -> str:
     """Return a dash that differs from the solid line of the first history."""
     return "dash" if mark.dash == "solid" else mark.dash
 
 
-def _chip(source: Source, found: Dynamics) -> str:
+def _chip(source: HistorySource, found: GammaDynamics) -> str:
     if found.replayed:
         return "Replay: not what it was trained with"
     sample = "Sample: a model that comes with Candor" if source.sample else ""
     return CHIPS.get(source.kind, sample)
 
 
-def _beside(found: Dynamics, other: tuple[Dynamics, Mark], at: int) -> None:
+def _beside(found: GammaDynamics, other: tuple[GammaDynamics, RunMark], at: int) -> None:
     """Say how the second history differs, with its badge."""
     second, mark = other
     said = apart(found, second) or difference(found, second, at)
@@ -146,7 +151,7 @@ def _beside(found: Dynamics, other: tuple[Dynamics, Mark], at: int) -> None:
     st.html(f'<p class="c-second c-beside">{widgets.badge(mark)} {escape(said + more)}</p>')
 
 
-def _bin(found: Dynamics, of: int, *, plain: bool) -> None:
+def _bin(found: GammaDynamics, of: int, *, plain: bool) -> None:
     st.session_state["widget.bin"] = of
     st.selectbox(
         "Group" if plain else "Bin",
@@ -159,7 +164,7 @@ def _bin(found: Dynamics, of: int, *, plain: bool) -> None:
     )
 
 
-def _figures(view: GammaView, found: Dynamics, place: tuple[int, int], *, live: bool) -> None:
+def _figures(view: GammaView, found: GammaDynamics, place: tuple[int, int], *, live: bool) -> None:
     """Draw the maps with the slider beside the diagram with the update."""
     at, of = place
     with st.container(horizontal=True, gap="medium", key="figures"):
@@ -177,7 +182,7 @@ def _figures(view: GammaView, found: Dynamics, place: tuple[int, int], *, live: 
     widgets.key(view.key)
 
 
-def _scrubber(grid: Grid, at: int, *, live: bool) -> None:
+def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
     """Draw the box round the chosen epoch, and the slider that moves it."""
     st.html(
         f"<style>.st-key-gamma_maps {{ --at: {at}; --of: {grid.n_epochs} }}</style>"
@@ -202,7 +207,7 @@ def _scrubber(grid: Grid, at: int, *, live: bool) -> None:
         )
 
 
-def _update(found: Update, learned: Learned, of: int) -> None:
+def _update(found: Update, learned: HistoryRule, of: int) -> None:
     widgets.title(f"The update here, bin {of + 1}")
     lines = (found.equation, *found.steps) if found.equation else found.steps
     text = "".join(f"<p>{escape(line)}</p>" for line in lines)
@@ -219,7 +224,7 @@ def _panels(view: GammaView) -> None:
             widgets.figure(view.correspondence)
 
 
-def _foot(view: GammaView, found: Dynamics) -> None:
+def _foot(view: GammaView, found: GammaDynamics) -> None:
     grid = found.grid
     widgets.caption(view.caption)
     st.download_button(

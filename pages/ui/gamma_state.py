@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from core.figures.gamma import Grid
+from core.figures.gamma import HistoryGrid
 from pages.ui import state
 
 OF_ONE_RUN = ("epoch", "bin", "against")
@@ -54,7 +54,7 @@ def keep(name: str, value: str | None) -> None:
         st.query_params[name] = value
 
 
-def epoch_of(grid: Grid) -> int:
+def epoch_of(grid: HistoryGrid) -> int:
     """Return the place of the chosen epoch, else the newest."""
     wanted = chosen("epoch")
     if wanted is None:
@@ -63,12 +63,12 @@ def epoch_of(grid: Grid) -> int:
     return places.get(wanted, grid.n_epochs - 1)
 
 
-def keep_epoch(grid: Grid, at: int) -> None:
+def keep_epoch(grid: HistoryGrid, at: int) -> None:
     """Keep an epoch; the newest is the default, so that a live run is followed."""
     keep("epoch", None if at == grid.n_epochs - 1 else str(grid.epoch[at]))
 
 
-def bin_of(grid: Grid, at: int) -> int:
+def bin_of(grid: HistoryGrid, at: int) -> int:
     """Return the chosen bin, else the one that is held back hardest."""
     wanted = (chosen("bin") or "")[:5]
     if wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= grid.n_bins:
@@ -77,7 +77,7 @@ def bin_of(grid: Grid, at: int) -> int:
     return int(np.where(held | ~held.any(), grid.gamma[at], -np.inf).argmax())
 
 
-def take_clicks(grid: Grid) -> None:
+def take_clicks(grid: HistoryGrid) -> None:
     """Take over the cell of the maps, or the dot of the diagram, that was clicked since."""
     cell = _clicked("gamma")
     if cell:

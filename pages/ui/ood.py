@@ -12,8 +12,8 @@ from core.ood import study
 from core.ood.scores import DEFAULT, SCORES, unavailable
 from core.predictions import Task
 from core.views import ood as views
-from core.views.compare import Named
-from core.views.ood import OodView, Shown
+from core.views.compare import NamedRun
+from core.views.ood import OodView, ShownCurve
 from core.views.ood_plain import PlainOod, plain_view
 from core.views.ood_words import SetName
 from pages.ui import (
@@ -30,7 +30,7 @@ from pages.ui import (
     state,
     widgets,
 )
-from pages.ui.cache_ood import Part, Question
+from pages.ui.cache_ood import OodQuestion, SplitSource
 from pages.ui.escape import esc
 from pages.ui.ood_sets import Offer
 
@@ -46,7 +46,7 @@ HALF_WIDTH = 470
 
 
 @dataclass(frozen=True)
-class Choice:
+class OodChoice:
     """What the controls say: the set in focus, the score, and the temperature, if any."""
 
     reference: str
@@ -72,7 +72,7 @@ class Sets:
 
 def draw(run: cache.Run) -> None:
     """Draw the page of one run."""
-    inside = Part(run, run.split)
+    inside = SplitSource(run, run.split)
     if inside.rows.task is Task.MULTILABEL:
         raise Refused(
             "CLASSES",
@@ -92,7 +92,7 @@ def draw(run: cache.Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         choice = _controls(inside, sets)
     asked = {
-        one: Question(inside, offers[one], choice.score, choice.temperature or 1.0)
+        one: OodQuestion(inside, offers[one], choice.score, choice.temperature or 1.0)
         for one in sets.shown
     }
     view = _threshold(sets, choice, asked)
@@ -114,11 +114,11 @@ def draw(run: cache.Run) -> None:
     ood_below.meanings(view.numbers)
 
 
-def _named(run: cache.Run) -> Named:
-    return Named(run.id, run.name, run.split, run.file_digest)
+def _named(run: cache.Run) -> NamedRun:
+    return NamedRun(run.id, run.name, run.split, run.file_digest)
 
 
-def _sets(inside: Part, offers: Offer) -> tuple[Sets, list[Notice]]:
+def _sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
     """Draw the choice of sets; those that cannot be told from the run's rows are refused."""
     names = ood_sets.names(offers, inside.owner)
     with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
@@ -139,7 +139,7 @@ def _sets(inside: Part, offers: Offer) -> tuple[Sets, list[Notice]]:
     return Sets(offers, names, sound), notices
 
 
-def _threshold(sets: Sets, choice: Choice, asked: dict[str, Question]) -> OodView:
+def _threshold(sets: Sets, choice: OodChoice, asked: dict[str, OodQuestion]) -> OodView:
     """Draw the numbers, the figures with the threshold under the densities, and its counts."""
     question = asked[choice.reference]
     name = sets.names[choice.reference]
@@ -210,11 +210,13 @@ def _alarms() -> float:
     return float(percent) / 100.0
 
 
-def _shown(asked: dict[str, Question], said: dict[str, SetName], focus: str) -> dict[str, Shown]:
+def _shown(
+    asked: dict[str, OodQuestion], said: dict[str, SetName], focus: str
+) -> dict[str, ShownCurve]:
     """Return every curve, each with a dash of its own; the set in focus with every number."""
     found = marks(list(asked))
     return {
-        reference: Shown(
+        reference: ShownCurve(
             said[reference].label,
             replace(mark, dash=dash),
             cache_ood.judged(question, full=reference == focus),
@@ -223,11 +225,11 @@ def _shown(asked: dict[str, Question], said: dict[str, SetName], focus: str) -> 
     }
 
 
-def _controls(inside: Part, sets: Sets) -> Choice:
+def _controls(inside: SplitSource, sets: Sets) -> OodChoice:
     """Draw the choice of set, score and temperature."""
     focus = _focus(sets.offers, sets.names, sets.shown)
     score = _score(inside, sets.offers[focus])
-    return Choice(focus, score, _temperature(inside, score))
+    return OodChoice(focus, score, _temperature(inside, score))
 
 
 def _focus(offers: Offer, said: dict[str, SetName], sound: list[str]) -> str:
@@ -257,7 +259,7 @@ def _keep_focus(reference: str, offers: Offer, sound: list[str]) -> None:
         st.query_params["set"] = reference
 
 
-def _score(inside: Part, outside: Part) -> str:
+def _score(inside: SplitSource, outside: SplitSource) -> str:
     """Draw the choice of the score; those that a part does not support are not offered."""
     why = study.offered(inside.rows, outside.rows)
     offered = [key for key in SCORES if not why[key]]
@@ -275,7 +277,7 @@ def _score(inside: Part, outside: Part) -> str:
     )
 
 
-def _temperature(inside: Part, score: str) -> float | None:
+def _temperature(inside: SplitSource, score: str) -> float | None:
     """Draw the choice of the temperature, where one can be fitted."""
     found, why = cache_ood.temperature(inside.owner)
     if state.plain() or "entropy" in unavailable(inside.rows):

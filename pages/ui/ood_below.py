@@ -7,20 +7,22 @@ import streamlit as st
 
 from core.datasets.shifts import OutsideSet, parse_name
 from core.ood.scores import SCORES
-from core.ood.study import Shift
-from core.views.compare import Named
+from core.ood.study import ShiftEffect
+from core.views.compare import NamedRun
 from core.views.ood_rows import certain_table
 from core.views.ood_shifts import shift_view
 from core.views.ood_words import SetName
 from core.views.records import Tile
 from pages.ui import cache_ood, ood_pictures, ood_sets, widgets
-from pages.ui.cache_ood import Part, Question
+from pages.ui.cache_ood import OodQuestion, SplitSource
 
 MAP_WIDTH = 248
 ROWS_SHOWN = 50
 
 
-def shifts(inside: Part, named: Named, score: str, temperature: float | None, how: str) -> None:
+def shifts(
+    inside: SplitSource, named: NamedRun, score: str, temperature: float | None, how: str
+) -> None:
     """Draw the maps of every kind of corruption that the run was evaluated on."""
     found = _computed(inside, score, temperature or 1.0)
     for kind in ("cifar10c", "corrupted"):
@@ -36,7 +38,7 @@ def shifts(inside: Part, named: Named, score: str, temperature: float | None, ho
         widgets.caption(view.caption)
 
 
-def _computed(inside: Part, score: str, temperature: float) -> dict[OutsideSet, Shift]:
+def _computed(inside: SplitSource, score: str, temperature: float) -> dict[OutsideSet, ShiftEffect]:
     """Return what each corruption does, counting them while any is new."""
     splits = ood_sets.shifted(inside.owner)
     bar, found = st.empty(), {}
@@ -47,13 +49,13 @@ def _computed(inside: Part, score: str, temperature: float) -> dict[OutsideSet, 
         if i % 10 == 0:
             bar.progress(i / len(splits), text=f"{i} of {len(splits)} corruptions")
         found[named] = cache_ood.shift(
-            Question(inside, Part(inside.owner, split), score, temperature)
+            OodQuestion(inside, SplitSource(inside.owner, split), score, temperature)
         )
     bar.empty()
     return found
 
 
-def certain(asked: Question, name: SetName) -> None:
+def certain(asked: OodQuestion, name: SetName) -> None:
     """Draw the rows of the set that look most like ordinary ones."""
     found = cache_ood.certain(asked, ROWS_SHOWN)
     widgets.title("Most ordinary of the strange", f"rows of {name.label} with the lowest score")

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.errors import LibraryError
-from core.figures.runs import Mark, marks
+from core.figures.runs import RunMark, marks
 from core.metrics.records import Score
 from core.ood import study
-from core.published import Printed, auroc_rows
+from core.published import PublishedNumber, auroc_rows
 from core.views import ood_table
-from core.views.ood_table import Line
+from core.views.ood_table import SetRow
 from core.views.ood_words import SetName
 from pages.ui import cache, cache_ood, ood_sets, session, state, widgets
-from pages.ui.cache_ood import Part, Question
+from pages.ui.cache_ood import OodQuestion, SplitSource
 from pages.ui.ood_sets import Offer
 
 MOST = 5  # beside the open one
@@ -21,11 +21,11 @@ LISTED = 200
 
 
 def draw(
-    inside: Part,
+    inside: SplitSource,
     offers: Offer,
     said: Mapping[str, SetName],
     sound: Sequence[str],
-    asked: Question,
+    asked: OodQuestion,
 ) -> None:
     """Draw the table of the open run and of those beside it, on every chosen set."""
     widgets.title("Runs, sets and scores", "AUROC, out-of-distribution positive")
@@ -36,7 +36,7 @@ def draw(
     )
     lines = []
     for reference in sound:
-        base = Question(inside, offers[reference], asked.score, asked.temperature)
+        base = OodQuestion(inside, offers[reference], asked.score, asked.temperature)
         lines.append(_line(inside, offers[reference], said[reference], badges[inside.owner]))
         for other in others:
             part = _same_set(offers[reference], inside.owner, other)
@@ -50,17 +50,17 @@ def draw(
         widgets.caption(ood_table.CAPTION)
 
 
-def _same_set(part: Part, run: cache.Run, other: cache.Run) -> Part | None:
+def _same_set(part: SplitSource, run: cache.Run, other: cache.Run) -> SplitSource | None:
     """Return another run's part of the same name as the open run's own."""
     own = part.owner == run
     there = part.split in (*other.splits, *other.outside)
-    return Part(other, part.split) if own and there else None
+    return SplitSource(other, part.split) if own and there else None
 
 
-def _line(inside: Part, outside: Part, name: SetName, mark: Mark) -> Line:
+def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMark) -> SetRow:
     run = inside.owner
     temperature = cache_ood.temperature(run)[0]
-    return Line(
+    return SetRow(
         run.name,
         mark,
         name,
@@ -71,16 +71,16 @@ def _line(inside: Part, outside: Part, name: SetName, mark: Mark) -> Line:
     )
 
 
-def _scores(inside: Part, outside: Part, temperature: float) -> dict[str, Score]:
+def _scores(inside: SplitSource, outside: SplitSource, temperature: float) -> dict[str, Score]:
     """Return the AUROC of every score that both parts support."""
     why = study.offered(inside.rows, outside.rows)
     keys = [key for key, text in why.items() if not text]
     if temperature != 1.0 and "entropy" not in keys:
         return {}
-    return {key: cache_ood.auroc(Question(inside, outside, key, temperature)) for key in keys}
+    return {key: cache_ood.auroc(OodQuestion(inside, outside, key, temperature)) for key in keys}
 
 
-def _printed(run: cache.Run, name: SetName) -> tuple[Printed, ...]:
+def _printed(run: cache.Run, name: SetName) -> tuple[PublishedNumber, ...]:
     """Return the papers' numbers for a run on a published set; a set of Candor's has none."""
     if name.shift is None:
         return ()
@@ -88,18 +88,20 @@ def _printed(run: cache.Run, name: SetName) -> tuple[Printed, ...]:
     return auroc_rows(of, name.shift.kind, name.shift.corruption, name.shift.severity)
 
 
-def _other(other: cache.Run, part: Part, name: SetName, mark: Mark, base: Question) -> Line:
+def _other(
+    other: cache.Run, part: SplitSource, name: SetName, mark: RunMark, base: OodQuestion
+) -> SetRow:
     """Return another run's row, with its difference from the open run at the page's setting."""
-    inside = Part(other, other.split)
+    inside = SplitSource(other, other.split)
     line = _line(inside, part, name, mark)
     heat = base.temperature == 1.0 or line.temperature is not None
     scores = line.as_read if base.temperature == 1.0 else line.after
     if not heat or base.score not in scores:
         return line
     temperature = 1.0 if base.temperature == 1.0 else line.temperature or 1.0
-    question = Question(inside, part, base.score, temperature)
+    question = OodQuestion(inside, part, base.score, temperature)
     difference, why = cache_ood.difference(question, base)
-    return Line(
+    return SetRow(
         line.run,
         line.mark,
         line.name,

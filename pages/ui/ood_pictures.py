@@ -10,10 +10,10 @@ from core.errors import AuditError, LibraryError
 from core.figures.numbers import percent
 from core.inference.config import EvaluationConfig, from_json
 from core.library import open_library
-from core.ood.study import Certain
+from core.ood.study import ConfidentRows
 from core.training.submission import check_folder
 from pages.ui import evaluate_ask, widgets
-from pages.ui.cache_ood import Question
+from pages.ui.cache_ood import OodQuestion
 from pages.ui.escape import esc
 
 SHOWN: Final = 12
@@ -21,7 +21,7 @@ SIDE: Final = 112  # pixels on the screen
 LOOK_S: Final = 1.0
 
 
-def draw(asked: Question, found: Certain) -> None:
+def draw(asked: OodQuestion, found: ConfidentRows) -> None:
     """Draw the first rows as pictures; nothing where the run was not evaluated here."""
     config = _config(asked.outside.owner.id)
     if config is None:
@@ -68,7 +68,7 @@ def _wait(question: dict[str, Any]) -> None:
     widgets.caption("Opening the pictures.")
 
 
-def _pictures(images: npt.NDArray[np.uint8], found: Certain) -> None:
+def _pictures(images: npt.NDArray[np.uint8], found: ConfidentRows) -> None:
     said = [
         esc(answer) + ("" if np.isnan(sure) else f", {percent(sure)}")
         for answer, sure in zip(found.answers, found.confidence, strict=True)

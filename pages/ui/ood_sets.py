@@ -9,12 +9,12 @@ from core.library.manifest import role_of
 from core.predictions import Task
 from core.views.ood_words import SetName, set_name
 from pages.ui import cache, session, state
-from pages.ui.cache_ood import Part, dropped, owner_of
+from pages.ui.cache_ood import SplitSource, dropped, owner_of
 
 MOST = 6  # whose curves can still be told apart
 LISTED = 60  # other runs that are looked at
 SHIFT_SHOWN = ("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5")  # the papers' choice
-Offer = dict[str, Part]
+Offer = dict[str, SplitSource]
 
 
 def offered(run: cache.Run) -> Offer:
@@ -22,18 +22,18 @@ def offered(run: cache.Run) -> Offer:
 
     Own parts are called by their name, others by run and part. Shifted parts follow the others.
     """
-    found = {split: Part(run, split) for split in run.outside}
+    found = {split: SplitSource(run, split) for split in run.outside}
     for draft in dropped().values():
         owner = owner_of(draft)
-        found |= {f"{owner.id}.{split}": Part(owner, split) for split in owner.outside}
-    found |= {split: Part(run, split) for split in shifted(run)}
+        found |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in owner.outside}
+    found |= {split: SplitSource(run, split) for split in shifted(run)}
     for owner in _others(run):
         parts = owner.outside or _alike(run, owner)
-        found |= {f"{owner.id}.{split}": Part(owner, split) for split in parts}
+        found |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in parts}
     return found
 
 
-def foreign(part: Part, run: cache.Run) -> bool:
+def foreign(part: SplitSource, run: cache.Run) -> bool:
     """Whether a set belongs to another run, which may be of another model."""
     return part.owner != run and part.owner.id not in dropped()
 

@@ -19,8 +19,8 @@ from core.calibrators.posthoc import (
     NONE,
     SHARE,
     Fit,
-    Judged,
-    Parts,
+    MethodReport,
+    PosthocRows,
     calibrated_splits,
     fit_default,
     provenance,
@@ -33,13 +33,13 @@ from core.figures.runs import marks
 from core.library.export import npz_bytes
 from core.predictions import Task
 from core.views import posthoc as views
-from core.views.compare import Named
+from core.views.compare import NamedRun
 from core.views.posthoc import PosthocView
 from core.views.posthoc_words import MEANINGS, NAMES, OBJECTIVES, parameters
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 from core.views.reliability import KEY
 from pages.ui import audit, beside, cache, cache_posthoc, drafts, fitting, frame, state, widgets
-from pages.ui.cache_posthoc import How, Step, Where
+from pages.ui.cache_posthoc import MethodChoice, PosthocStep, RowChoice
 
 SMALL_WIDTH = 246
 SPLIT_NAMES = audit.SPLIT_NAMES
@@ -64,26 +64,26 @@ def draw(run: cache.Run) -> None:
     if not state.plain():
         widgets.caption(PROTOCOLS[search].words)
     place = st.container()
-    known = fitting.computed([Step(run, where, _as_read(objective))])
+    known = fitting.computed([PosthocStep(run, where, _as_read(objective))])
     none = next((one.judged for one in known.values()), None)
     odd = none is not None and _rescaled(none)
     with place:
         methods = _plain_methods(odd=odd) if state.plain() else _methods(rows.task)
     if none is None:
         with top:
-            widgets.sentence(Sentence((Part(f"Looking at “{run.name}”."),)))
+            widgets.sentence(Sentence((Phrase(f"Looking at “{run.name}”."),)))
         return
-    steps = [Step(run, where, How(method, objective, search)) for method in methods]
+    steps = [PosthocStep(run, where, MethodChoice(method, objective, search)) for method in methods]
     found = fitting.computed(steps)
     fits = [one.fit for one in found.values() if one.fit is not None]
     judged = {NONE: none}
     judged |= {s.how.method: one.judged for s, one in found.items() if one.judged is not None}
     parts = cache_posthoc.parts(run, where)
-    named = Named(run.id, run.name, parts.test_name, run.file_digest)
+    named = NamedRun(run.id, run.name, parts.test_name, run.file_digest)
     draw_view = views.plain_view if state.plain() else views.posthoc_view
     view = draw_view(named, parts, fits, judged)
     if not found:
-        view = replace(view, sentence=Sentence((Part("Fitting the first method."),)))
+        view = replace(view, sentence=Sentence((Phrase("Fitting the first method."),)))
     with top:
         _head(run, view, (*parts.notices, *none.compared.audit.notices))
         if odd and not state.plain() and tuple(methods) != RECALIBRATE:
@@ -96,7 +96,9 @@ def draw(run: cache.Run) -> None:
         _more(run, where, objective, fits, parts)
 
 
-def _more(run: cache.Run, where: Where, objective: str, fits: Sequence[Fit], parts: Parts) -> None:
+def _more(
+    run: cache.Run, where: RowChoice, objective: str, fits: Sequence[Fit], parts: PosthocRows
+) -> None:
     """Draw what follows once every method is there."""
     try:
         _pictures(run, where, objective, parts.fit.task)
@@ -106,12 +108,12 @@ def _more(run: cache.Run, where: Where, objective: str, fits: Sequence[Fit], par
     _meanings([one.method for one in fits])
 
 
-def _as_read(objective: str) -> How:
+def _as_read(objective: str) -> MethodChoice:
     """Return none, with the objective where it is a metric that is not shown otherwise."""
-    return How(NONE, objective) if objective in views.ON_REQUEST else How(NONE)
+    return MethodChoice(NONE, objective) if objective in views.ON_REQUEST else MethodChoice(NONE)
 
 
-def _rescaled(none: Judged) -> bool:
+def _rescaled(none: MethodReport) -> bool:
     return "NOT_PROBABILITY" in {note.code for note in none.compared.audit.notices}
 
 
@@ -137,7 +139,7 @@ def _offer_recalibration() -> None:
     )
 
 
-def _where(run: cache.Run) -> Where:
+def _where(run: cache.Run) -> RowChoice:
     """Draw the choice of the rows to fit on and to report."""
     test = run.split
     if len(run.splits) > 1:
@@ -155,10 +157,10 @@ def _where(run: cache.Run) -> Where:
         "random; the others are reported.",
     )
     if fit_on != CUT:
-        return Where(fit_on, test, SHARE, defaults.SEED)
+        return RowChoice(fit_on, test, SHARE, defaults.SEED)
     percent = _number("Share fitted on, %", "share", (10, 90), 50)
     seed = _number("Seed", "seed", (0, 9999), defaults.SEED)
-    return Where(CUT, test, percent / 100, seed)
+    return RowChoice(CUT, test, percent / 100, seed)
 
 
 def _number(label: str, name: str, ends: tuple[int, int], default: int) -> int:
@@ -269,7 +271,7 @@ def _finding(run: cache.Run) -> int:
     return int(of)
 
 
-def _pictures(run: cache.Run, where: Where, objective: str, task: Task) -> None:
+def _pictures(run: cache.Run, where: RowChoice, objective: str, task: Task) -> None:
     """Draw the landscape, the best temperatures, and runs before and after their temperature."""
     many = task is Task.MULTILABEL
     label = _finding(run) if many else 0
@@ -282,7 +284,7 @@ def _pictures(run: cache.Run, where: Where, objective: str, task: Task) -> None:
     with left:
         found = cache_posthoc.landscape(run, where, objective, label)
         fit_on = f"part of {where.test}" if where.fit_on == CUT else where.fit_on
-        named = Named(run.id, run.name, fit_on, run.file_digest)
+        named = NamedRun(run.id, run.name, fit_on, run.file_digest)
         rows = found.used, found.rows
         widgets.figure(views.landscape_card(found.landscape, line, rows, named))
     with right:
@@ -295,9 +297,9 @@ def _pictures(run: cache.Run, where: Where, objective: str, task: Task) -> None:
         beside.draw(runs)
 
 
-def _own(run: cache.Run) -> Where:
+def _own(run: cache.Run) -> RowChoice:
     """Return the rows that another run is fitted and reported on by default."""
-    return Where(fit_default(run.splits, run.split), run.split, SHARE, defaults.SEED)
+    return RowChoice(fit_default(run.splits, run.split), run.split, SHARE, defaults.SEED)
 
 
 def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> None:

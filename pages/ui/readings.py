@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.errors import AuditError
 from core.readers.options import ReadOptions
-from core.readers.result import Candidate, Inspection
+from core.readers.result import Inspection, ReadingCandidate
 from pages.ui import widgets
 from pages.ui.escape import esc
 
@@ -48,7 +48,7 @@ def pick(found: Inspection, key: str) -> ReadOptions | None:
     return picked
 
 
-def _card(candidate: Candidate, key: str) -> bool:
+def _card(candidate: ReadingCandidate, key: str) -> bool:
     """Draw what one reading would mean; return whether its button was pressed."""
     title = f"{candidate.title[:1].upper()}{candidate.title[1:]}"
     widgets.title(title)
@@ -61,7 +61,7 @@ def _card(candidate: Candidate, key: str) -> bool:
     return st.button("Read it this way", key=key, help=f"Read the file as {esc(candidate.title)}")
 
 
-def _numbers(candidate: Candidate) -> str:
+def _numbers(candidate: ReadingCandidate) -> str:
     if not candidate.example:
         return "Accuracy and ECE appear after one more question."
     if candidate.accuracy is None or candidate.ece is None:

@@ -60,7 +60,7 @@ class Draft:
 
 
 @dataclass
-class Reading:
+class FileReading:
     """A file being read in a sealed process, with the means to wait for it and to stop it.
 
     `form` is the fingerprint under which choices for such files are kept: empty until the file
@@ -106,7 +106,7 @@ def _look_after_jobs() -> None:
 
 
 @dataclass(frozen=True)
-class Room:
+class SessionResources:
     """What a session holds outside its state: a folder, and the means to stop its readings."""
 
     folder: Path
@@ -120,10 +120,10 @@ class Room:
         scratch.remove(self.folder)
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=Room.close)
-def room() -> Room:
+@st.cache_resource(scope="session", show_spinner=False, on_release=SessionResources.close)
+def room() -> SessionResources:
     """Return the session's own room (its folder has mode 0700); Streamlit closes it at the end."""
-    return Room(scratch.make("session"), [], set())
+    return SessionResources(scratch.make("session"), [], set())
 
 
 def store(data: memoryview) -> Path:
@@ -136,7 +136,7 @@ def store(data: memoryview) -> Path:
 
 def read(
     upload: Upload, options: ReadOptions, *, form: str = "", recalled: bool = False
-) -> Reading:
+) -> FileReading:
     """Start to read the upload; an earlier reading of this session is stopped.
 
     `form` is empty for a file that is read for the first time; `recalled` says that a recipe, and
@@ -157,7 +157,7 @@ def read(
         options=options,
         cancel=cancel,
     )
-    return Reading(upload, options, future, cancel, form, recalled)
+    return FileReading(upload, options, future, cancel, form, recalled)
 
 
 def in_thread(function: Callable[..., Answer], *arguments: object) -> "Future[Answer]":
@@ -165,7 +165,7 @@ def in_thread(function: Callable[..., Answer], *arguments: object) -> "Future[An
     return _pool().submit(function, *arguments)
 
 
-def wait(reading: Reading, timeout_s: float) -> None:
+def wait(reading: FileReading, timeout_s: float) -> None:
     """Wait a little for a reading, or until it is done."""
     wait_for([reading.future], timeout=timeout_s)
 
@@ -181,7 +181,7 @@ def drafts() -> dict[str, Draft]:
     return found
 
 
-def add_draft(reading: Reading, result: ReadResult) -> Draft:
+def add_draft(reading: FileReading, result: ReadResult) -> Draft:
     """Make the result a draft of this session; the bytes it was read from are not needed more."""
     upload = reading.upload
     draft = Draft(f"draft-{secrets.token_hex(4)}", upload.title, upload.scores_name, result)

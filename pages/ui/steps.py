@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.errors import AuditError
 from pages.ui import frame
-from pages.ui.work import Work
+from pages.ui.work import BackgroundWork
 
 AT_WORK = "steps.work"
 STOPPED = "steps.stopped"
@@ -17,7 +17,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Kind(Generic[Step, Found]):
+class StepKind(Generic[Step, Found]):
     """How steps of one kind are called, kept and computed.
 
     Attributes
@@ -40,15 +40,15 @@ class Kind(Generic[Step, Found]):
 
 
 @dataclass(frozen=True)
-class AtWork:
+class RunningStep:
     """The step that a process computes."""
 
     step: Hashable
-    work: Work
-    kind: Kind[Any, Any]
+    work: BackgroundWork
+    kind: StepKind[Any, Any]
 
 
-def computed(steps: Sequence[Step], kind: Kind[Step, Found]) -> dict[Step, Found]:
+def computed(steps: Sequence[Step], kind: StepKind[Step, Found]) -> dict[Step, Found]:
     """Return what is known of these steps; what is not is under way, or stopped, and said so.
 
     Quick ones are computed at once. The others are computed one after another in a process of
@@ -79,8 +79,8 @@ def _stopped() -> set[Hashable]:
     return found
 
 
-def _at_work() -> AtWork | None:
-    found: AtWork | None = st.session_state.get(AT_WORK)
+def _at_work() -> RunningStep | None:
+    found: RunningStep | None = st.session_state.get(AT_WORK)
     return found
 
 
@@ -99,7 +99,7 @@ def _take_in() -> None:
         _stopped().discard(at_work.step)
 
 
-def _under_way(left: Sequence[Step], total: int, kind: Kind[Step, Found]) -> None:
+def _under_way(left: Sequence[Step], total: int, kind: StepKind[Step, Found]) -> None:
     """Have the first of what is left computed, and show it; or say that it was stopped."""
     at_work = _at_work()
     if at_work is not None and at_work.step not in left:  # the choice has changed
@@ -112,7 +112,7 @@ def _under_way(left: Sequence[Step], total: int, kind: Kind[Step, Found]) -> Non
         return
     if at_work is None:
         function, arguments = kind.call(left[0])
-        at_work = AtWork(left[0], Work.start(function, *arguments), kind)
+        at_work = RunningStep(left[0], BackgroundWork.start(function, *arguments), kind)
     st.session_state[AT_WORK] = at_work
     _watch(total - len(left), total)
 

@@ -30,7 +30,7 @@ TRUTH_WORDS = {"paper": "55, 30, 15", "sure": "90, 6, 4", "even": "a third each"
 CARD_WIDTH = 500
 
 
-class Range(NamedTuple):
+class SliderRange(NamedTuple):
     """What a slider spans, where it starts and its step."""
 
     low: float
@@ -44,9 +44,9 @@ def draw() -> None:
     top, plain = st.container(), state.plain()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         gamma = _slider(
-            "The knob" if plain else "γ, the knob", "knob", Range(0.05, 10.0, 2.0, 0.05)
+            "The knob" if plain else "γ, the knob", "knob", SliderRange(0.05, 10.0, 2.0, 0.05)
         )
-        truth = _slider("True share in the example", "share", Range(0.5, 0.99, 0.8, 0.01))
+        truth = _slider("True share in the example", "share", SliderRange(0.5, 0.99, 0.8, 0.01))
         part = "" if plain else _part()
     view = (views.theory_top if part else views.plain_top)(gamma, truth)
     with top:
@@ -76,7 +76,7 @@ def _part() -> str:
     return part
 
 
-def _slider(label: str, key: str, span: Range, help_text: str | None = None) -> float:
+def _slider(label: str, key: str, span: SliderRange, help_text: str | None = None) -> float:
     value = st.slider(
         label,
         span.low,
@@ -151,13 +151,13 @@ def _loss(gamma: float, truth: float) -> None:
 def _gradient(gamma: float, truth: float) -> None:
     del truth
     with st.container(horizontal=True, vertical_alignment="bottom", key="more.controls"):
-        p0 = _slider("p0", "p0", Range(0.1, 0.6, 0.2, 0.01), "Where γ* is read.")
+        p0 = _slider("p0", "p0", SliderRange(0.1, 0.6, 0.2, 0.01), "Where γ* is read.")
         also = _also()
     _cards(gradient_cards(gamma, p0, also))
 
 
 def _print(gamma: float, truth: float) -> None:
-    weight = _slider("λ of focal calibration loss", "weight", Range(0.0, 10.0, 0.5, 0.1))
+    weight = _slider("λ of focal calibration loss", "weight", SliderRange(0.0, 10.0, 0.5, 0.1))
     found = claims(gamma, truth, weight, _sweeps())
     with st.container(horizontal=True, gap="medium", key="figures"):
         for i, claim in enumerate(found):

@@ -18,7 +18,7 @@ from core.training.config import TrainConfig, from_json
 from core.training.estimate import Speed, seconds
 from core.training.submission import FIRST
 from core.views import training_words as words
-from core.views.records import Part, Sentence
+from core.views.records import Phrase, Sentence
 from pages.ui import (
     cache,
     cache_train,
@@ -67,7 +67,7 @@ def draw() -> None:
     try:
         job = jobs.get(job_id)
     except AuditError as error:
-        widgets.sentence(Sentence((Part("This training is not here."),)))
+        widgets.sentence(Sentence((Phrase("This training is not here."),)))
         frame.refusal(error)
         st.page_link(site.TRAIN.script, label="All trainings", icon=site.TRAIN.icon)
         return

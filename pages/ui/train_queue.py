@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import AuditError
 from core.figures.numbers import count
 from core.jobs.local import LocalJobs
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.training.progress import Progress
 from core.views import evaluation_words
 from core.views import training_words as words
@@ -21,13 +21,13 @@ SHOWN = 12  # submissions; more are unfolded
 UNFOLDED = "train.unfolded"
 REFUSED = "train.refused"
 ICONS = {
-    State.QUEUED: ":material/schedule:",
-    State.STARTING: ":material/sync:",
-    State.RUNNING: ":material/sync:",
-    State.SUCCEEDED: ":material/check_circle:",
-    State.FAILED: ":material/error:",
-    State.CANCELLED: ":material/stop_circle:",
-    State.LOST: ":material/help:",
+    JobState.QUEUED: ":material/schedule:",
+    JobState.STARTING: ":material/sync:",
+    JobState.RUNNING: ":material/sync:",
+    JobState.SUCCEEDED: ":material/check_circle:",
+    JobState.FAILED: ":material/error:",
+    JobState.CANCELLED: ":material/stop_circle:",
+    JobState.LOST: ":material/help:",
 }
 
 
@@ -51,7 +51,7 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused: what runs goes on.")
             unpause(jobs)
-    elif any(job.state is State.QUEUED for job in listed):
+    elif any(job.state is JobState.QUEUED for job in listed):
         st.button(
             "Pause the queue",
             key="queue.pause",
@@ -93,7 +93,7 @@ def page_of(job: Job) -> site.Entry:
 
 
 def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
-    found = jobs.progress(job.id) if job.state is State.RUNNING else None
+    found = jobs.progress(job.id) if job.state is JobState.RUNNING else None
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"queue.row.{job.id}"
     ):
@@ -104,7 +104,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
             query_params={"job": job.id},
             width="stretch",
         )
-        before = words.before(job, listed) if job.state is State.QUEUED else None
+        before = words.before(job, listed) if job.state is JobState.QUEUED else None
         if not job.state.ended and not job.asked:
             _buttons(jobs, job, before)
     said = words.state_words(job, before, paused=jobs.paused)
@@ -122,7 +122,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
 
 def _icon(job: Job) -> str:
     """Return the icon of where a training stands; that of an evaluation, unless it went wrong."""
-    wrong = job.state.ended and job.state is not State.SUCCEEDED
+    wrong = job.state.ended and job.state is not JobState.SUCCEEDED
     return site.EVALUATE.icon if job.kind == words.EVALUATE and not wrong else ICONS[job.state]
 
 

@@ -11,7 +11,7 @@ from core.figures.text import short
 from core.histories import History
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs, open_jobs
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.library import open_library
 from core.library.manifest import BINS, HISTORY
 from core.training import threads
@@ -19,8 +19,8 @@ from core.training.config import TrainConfig
 from core.views import training as views
 from core.views import training_words as words
 from core.views.records import FigureCard
-from core.views.training import Trained
-from core.views.training_words import Course
+from core.views.training import TrainedRun
+from core.views.training_words import JobProgress
 from pages.ui import cache, cache_train, frame, site, state, train_queue, widgets
 from pages.ui import train_state as form
 
@@ -34,7 +34,7 @@ LISTED = 200  # runs offered to compare with
 def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     """Draw the page of one job."""
     config = jobs.config(job.id)
-    course = Course.of(_history(job), config.epochs)
+    course = JobProgress.of(_history(job), config.epochs)
     place = words.state_words(job, words.before(job, listed), paused=jobs.paused)
     widgets.eyebrow(_eyebrow(job))
     widgets.sentence(words.sentence(job, course, place, paused=jobs.paused, plain=state.plain()))
@@ -96,13 +96,13 @@ def _relatives(job: Job, listed: Sequence[Job]) -> None:
 def _actions(jobs: LocalJobs, job: Job) -> None:
     """Draw what can be done with a job; outside what redraws itself, so that focus stays."""
     if not job.state.ended:
-        if job.state is State.QUEUED:
+        if job.state is JobState.QUEUED:
             _button("To the front", "front", jobs.to_front, job)
             if jobs.paused:
                 train_queue.unpause(jobs)
         _button("Stop", "stop", jobs.cancel, job, disabled=bool(job.asked))
         return
-    if job.state is State.SUCCEEDED:
+    if job.state is JobState.SUCCEEDED:
         _open(job)
         return
     resumable = jobs.resumable(job.id)
@@ -229,16 +229,16 @@ def _numbers(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     found = jobs.progress(job.id)
     quiet = jobs.silent(job.id)
     with st.container():
-        if found is not None and job.state is State.RUNNING:
+        if found is not None and job.state is JobState.RUNNING:
             st.progress(
                 words.share_done(found), text=words.progress_words(found, plain=state.plain())
             )
         if quiet is not None:
             said = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
             widgets.caveat("No sign of life", said)
-    course = Course.of(history, config.epochs)
+    course = JobProgress.of(history, config.epochs)
     widgets.strip(words.tiles(job, found, course, plain=state.plain()))
-    runs = [Trained(job.id, job.name, history, config.epochs)]
+    runs = [TrainedRun(job.id, job.name, history, config.epochs)]
     other = _other(beside)
     if other is not None:
         runs.append(other)
@@ -248,21 +248,21 @@ def _numbers(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     _log(jobs, job)
 
 
-def _other(beside: str | None) -> Trained | None:
+def _other(beside: str | None) -> TrainedRun | None:
     """Return the run or job that is compared with; None where it is gone."""
     if beside is None:
         return None
     try:
         history = cache_train.history_of_run(beside)
         if history is not None:
-            return Trained(beside, open_library().get(beside).name, history, history.n_epochs)
+            return TrainedRun(beside, open_library().get(beside).name, history, history.n_epochs)
         config = open_jobs().config(beside)
-        return Trained(beside, config.name, cache_train.history_of_job(beside), config.epochs)
+        return TrainedRun(beside, config.name, cache_train.history_of_job(beside), config.epochs)
     except AuditError:
         return None
 
 
-def _curves(runs: Sequence[Trained]) -> None:
+def _curves(runs: Sequence[TrainedRun]) -> None:
     if not any(run.history.n_epochs for run in runs):
         return
     if len(runs) > 1:
@@ -279,7 +279,7 @@ def _curves(runs: Sequence[Trained]) -> None:
     )
 
 
-def _key(runs: Sequence[Trained]) -> None:
+def _key(runs: Sequence[TrainedRun]) -> None:
     """Say which line is whose."""
     lines = zip(runs, views.run_marks(runs), ("solid", "dashed"), strict=True)
     told = "".join(
@@ -298,7 +298,7 @@ def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:
 
 def _log(jobs: LocalJobs, job: Job) -> None:
     lines = jobs.log(job.id, LOG_LINES)
-    failed = job.state in {State.FAILED, State.LOST}
+    failed = job.state in {JobState.FAILED, JobState.LOST}
     if not lines or (state.plain() and not failed):
         return
     with st.expander(f"Log, last {LOG_LINES} lines", key="job.log", expanded=failed):

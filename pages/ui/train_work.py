@@ -9,14 +9,14 @@ from core.models import names
 from core.training.config import TrainConfig
 from core.training.estimate import basis, measure
 from pages.ui import cache_train
-from pages.ui.work import Work
+from pages.ui.work import BackgroundWork
 
 AT_WORK = "train.work"
 FAILED = "train.failed"  # what went wrong, by what was asked
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrainingQuery:
     """What a process computes: a speed, or without a config the names of networks."""
 
     config: TrainConfig | None = None
@@ -29,42 +29,44 @@ class Asked:
 
 def list_networks() -> None:
     """Ask timm and torchvision for their networks, unless that is under way or failed."""
-    _start(Asked())
+    _start(TrainingQuery())
 
 
 def list_again() -> None:
     """Ask for the networks once more after that failed."""
-    _failed().pop(Asked().key, None)
+    _failed().pop(TrainingQuery().key, None)
     list_networks()
 
 
 def stop_measuring(config: TrainConfig) -> None:
     """End what measures the speed of a config."""
-    asked = running().pop(Asked(config).key, None)
+    asked = running().pop(TrainingQuery(config).key, None)
     if asked is not None:
         asked[1].stop()
 
 
 def measure_speed(config: TrainConfig) -> None:
     """Measure how fast a config trains here."""
-    _failed().pop(Asked(config).key, None)
-    _start(Asked(config))
+    _failed().pop(TrainingQuery(config).key, None)
+    _start(TrainingQuery(config))
 
 
-def running() -> dict[str, tuple[Asked, Work]]:
+def running() -> dict[str, tuple[TrainingQuery, BackgroundWork]]:
     """Return what this session has under way."""
-    found: dict[str, tuple[Asked, Work]] = st.session_state.setdefault(AT_WORK, {})
+    found: dict[str, tuple[TrainingQuery, BackgroundWork]] = st.session_state.setdefault(
+        AT_WORK, {}
+    )
     return found
 
 
 def measuring(config: TrainConfig) -> bool:
     """Whether the speed of a config is being measured."""
-    return Asked(config).key in running()
+    return TrainingQuery(config).key in running()
 
 
 def failure(config: TrainConfig | None = None) -> AuditError | None:
     """Return why there was no answer."""
-    return _failed().get(Asked(config).key)
+    return _failed().get(TrainingQuery(config).key)
 
 
 def any_done() -> bool:
@@ -92,8 +94,8 @@ def _failed() -> dict[str, AuditError]:
     return found
 
 
-def _start(asked: Asked) -> None:
+def _start(asked: TrainingQuery) -> None:
     if asked.key in running() or asked.key in _failed():
         return
     function, arguments = (measure, (asked.config,)) if asked.config else (names.listed, ())
-    running()[asked.key] = (asked, Work.start(function, *arguments))
+    running()[asked.key] = (asked, BackgroundWork.start(function, *arguments))

@@ -57,7 +57,7 @@ WEIGHT_HELP = "A row of weight 2 counts as if it were there twice."
 
 def draw() -> None:
     """Draw the drop zone, or the import that is under way."""
-    reading: session.Reading | None = st.session_state.get("app.reading")
+    reading: session.FileReading | None = st.session_state.get("app.reading")
     if reading is None:
         _drop_zone()
     elif not reading.future.done():
@@ -127,7 +127,7 @@ def _read(
 @st.fragment(run_every=0.5)
 def _progress() -> None:
     """Say what is being read and for how long, with a way to stop it."""
-    reading: session.Reading | None = st.session_state.get("app.reading")
+    reading: session.FileReading | None = st.session_state.get("app.reading")
     if reading is None or reading.future.done():
         st.rerun()
     assert reading is not None
@@ -140,7 +140,7 @@ def _progress() -> None:
             st.rerun()
 
 
-def _finished(reading: session.Reading) -> None:
+def _finished(reading: session.FileReading) -> None:
     try:
         result = reading.future.result()
     except AuditError as refusal:
@@ -158,7 +158,7 @@ def _finished(reading: session.Reading) -> None:
         _check(reading, result)
 
 
-def _recall(reading: session.Reading, found: Inspection) -> None:
+def _recall(reading: session.FileReading, found: Inspection) -> None:
     """Read again by the recipe that was saved for files of this form, once."""
     if reading.form:
         return
@@ -168,7 +168,7 @@ def _recall(reading: session.Reading, found: Inspection) -> None:
         _read(reading.upload, options, form=found.fingerprint, recalled=True)
 
 
-def _refused(reading: session.Reading, refusal: AuditError) -> None:
+def _refused(reading: session.FileReading, refusal: AuditError) -> None:
     with st.container(border=True, key="import"):
         widgets.title(reading.upload.scores_name)
         frame.refusal(refusal)
@@ -185,7 +185,7 @@ def _refused(reading: session.Reading, refusal: AuditError) -> None:
                 st.rerun()
 
 
-def _offer_gammas(reading: session.Reading) -> None:
+def _offer_gammas(reading: session.FileReading) -> None:
     """Offer to keep a history of gammas as what it is, on the page that shows it."""
     if st.button("Open it in Gamma dynamics", key="import.gammas"):
         upload = reading.upload
@@ -194,7 +194,7 @@ def _offer_gammas(reading: session.Reading) -> None:
         st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
 
 
-def _offer_evaluation(reading: session.Reading) -> None:
+def _offer_evaluation(reading: session.FileReading) -> None:
     """Offer to open weights as what they are, on the page that evaluates them."""
     if st.button("Open it in Evaluate", key="import.weights"):
         st.session_state["app.reading"] = None
@@ -202,7 +202,7 @@ def _offer_evaluation(reading: session.Reading) -> None:
         st.switch_page(site.EVALUATE.script)
 
 
-def _choose_after_refusal(reading: session.Reading, refusal: NeedsChoice) -> None:
+def _choose_after_refusal(reading: session.FileReading, refusal: NeedsChoice) -> None:
     _recall(reading, refusal.inspection)
     found = refusal.inspection
     form = reading.form or found.fingerprint
@@ -236,7 +236,7 @@ def _choose_after_refusal(reading: session.Reading, refusal: NeedsChoice) -> Non
             _another_file(reading)
 
 
-def _without_groups(reading: session.Reading, form: str) -> None:
+def _without_groups(reading: session.FileReading, form: str) -> None:
     """Offer to read a file without the groups and weights that may have been refused."""
     if reading.options.group is None and reading.options.weight is None:
         return
@@ -247,7 +247,7 @@ def _without_groups(reading: session.Reading, form: str) -> None:
         _read(upload, replace(reading.options, group=None, weight=None), form=form)
 
 
-def _without_tables(reading: session.Reading) -> None:
+def _without_tables(reading: session.FileReading) -> None:
     """Offer to go on without the tables that were added, one of which may be refused."""
     for name, (_, file_name) in reading.upload.tables.items():
         if st.button(f"Go on without {esc(file_name)}", key=f"import.without.{name}"):
@@ -285,7 +285,7 @@ def _notice_for_page(notice: Notice) -> Notice:
     )
 
 
-def _check(reading: session.Reading, result: ReadResult) -> None:
+def _check(reading: session.FileReading, result: ReadResult) -> None:
     """Show how the file was read and what follows; the user agrees or chooses."""
     found = result.inspection
     with st.container(border=True, key="import"):
@@ -309,7 +309,7 @@ def _check(reading: session.Reading, result: ReadResult) -> None:
             _another_file(reading)
 
 
-def _recalled(reading: session.Reading) -> None:
+def _recalled(reading: session.FileReading) -> None:
     """Say that a kept recipe decided, with the way out of it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Read as it was chosen before for files of this form.")
@@ -336,7 +336,7 @@ def _unique(names: tuple[str, ...]) -> list[str]:
     return out
 
 
-def _choices(reading: session.Reading, found: Inspection) -> ReadOptions:
+def _choices(reading: session.FileReading, found: Inspection) -> ReadOptions:
     """Draw the choices and return what they say."""
     said = reading.options
     shown = said.scores or found.kind
@@ -433,7 +433,7 @@ def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> st
     return None if picked == AUTO else str(picked)
 
 
-def _accept(reading: session.Reading, result: ReadResult) -> None:
+def _accept(reading: session.FileReading, result: ReadResult) -> None:
     """Make it a draft, keep what was chosen for files of this form, and open it."""
     chosen = reading.options
     # a column of a table of its own is not there in the next file
@@ -445,7 +445,7 @@ def _accept(reading: session.Reading, result: ReadResult) -> None:
     library.open_in_reliability(draft.id)
 
 
-def _another_file(reading: session.Reading) -> None:
+def _another_file(reading: session.FileReading) -> None:
     """Offer to add a label file, or to leave this file."""
     if reading.upload.labels is None:
         with st.popover("Add a label file", key="import.labels"):
@@ -478,7 +478,7 @@ def _stored(added: BytesIO) -> Path:
     return path
 
 
-def _add_tables(reading: session.Reading, chosen: ReadOptions, form: str) -> None:
+def _add_tables(reading: session.FileReading, chosen: ReadOptions, form: str) -> None:
     """Offer to add tables that say what each row belongs to, and how many rows it counts as.
 
     What is chosen on the page holds on, also where it was not read that way yet.
@@ -494,6 +494,6 @@ def _add_tables(reading: session.Reading, chosen: ReadOptions, form: str) -> Non
                 _read(upload, replace(chosen, **{name: None}), form=form)  # type: ignore[arg-type]
 
 
-def _forget(reading: session.Reading) -> None:
+def _forget(reading: session.FileReading) -> None:
     session.forget_files(reading.upload)
     st.session_state["app.reading"] = None

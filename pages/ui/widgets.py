@@ -7,14 +7,14 @@ from typing import Literal
 
 import streamlit as st
 
-from core.figures.runs import Mark
+from core.figures.runs import RunMark
 from core.figures.theme import Side
 from core.reports.table import csv_text
 from core.views.plain import Icons, PlainView
 from core.views.records import (
     CellWords,
     FigureCard,
-    Part,
+    Phrase,
     ScoreRow,
     Sentence,
     Strip,
@@ -49,7 +49,7 @@ def _second(text: str) -> str:
     return f'<p class="c-second">{escape(text)}</p>' if text else ""
 
 
-def _part(part: Part) -> str:
+def _part(part: Phrase) -> str:
     if part.tone == "quiet":
         return f'<span class="c-range">{escape(part.text)}</span>'
     if part.tone in TONES:
@@ -102,7 +102,7 @@ def _gauge(found: Strip) -> str:
     return f'<div class="c-gauge" aria-hidden="true"><i class="axis"></i>{floor}{span}{dot}</div>'
 
 
-def title(text: str, explanation: str = "", mark: Mark | None = None) -> None:
+def title(text: str, explanation: str = "", mark: RunMark | None = None) -> None:
     """Draw the title of a figure or table, its explanation quiet beside it, a run's badge first."""
     quiet = f" <small>{escape(explanation)}</small>" if explanation else ""
     st.html(f'<h2 class="c-title">{badge(mark) if mark else ""}{escape(text)}{quiet}</h2>')
@@ -236,7 +236,7 @@ def table(found: Table, key: str, limit: int | None = None) -> None:
 
 
 def scores(
-    label: str, heads: Sequence[str], rows: Sequence[ScoreRow], marks: Sequence[Mark] = ()
+    label: str, heads: Sequence[str], rows: Sequence[ScoreRow], marks: Sequence[RunMark] = ()
 ) -> None:
     """Draw a table of scores, intervals quiet under their numbers; it scrolls by itself.
 
@@ -275,7 +275,7 @@ def _score_cell(cell: CellWords, kind: str) -> str:
     return f'<td class="{kind}"{why}>{escape(cell.value)}{under}</td>'
 
 
-def badge(mark: Mark) -> str:
+def badge(mark: RunMark) -> str:
     """Return a run's letter on its colour, as HTML."""
     return f'<i class="c-badge c-run-{mark.colour}">{escape(mark.letter)}</i>'
 

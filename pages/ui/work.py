@@ -30,7 +30,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 @dataclass
-class Work:
+class BackgroundWork:
     """A call at work in `core.worker`; it ends with the session that started it."""
 
     cancel: Event
@@ -38,7 +38,7 @@ class Work:
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def start(cls, function: Callable[..., object], *arguments: object) -> "Work":
+    def start(cls, function: Callable[..., object], *arguments: object) -> "BackgroundWork":
         """Call a function of a module elsewhere; arguments and result are sent across."""
         cancel = Event()
         session.room().works.add(cancel)

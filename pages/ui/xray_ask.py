@@ -9,14 +9,14 @@ import streamlit as st
 from core.errors import AuditError
 from core.inference.client import Answer, shared
 from core.views import xray_heat as words
-from core.views.xray_film import Scored
+from core.views.xray_film import FilmScores
 from core.xray.heat import Frame, Map
 from core.xray.methods import DEFAULT, METHODS
 from pages.ui import evaluate_ask as asking
 from pages.ui import frame
 from pages.ui.cache_xray import Model
 from pages.ui.escape import esc
-from pages.ui.xray_films import Film
+from pages.ui.xray_films import FilmEntry
 
 HEAT: Final = "heat"
 LOOK_S: Final = 0.4
@@ -26,13 +26,13 @@ Json = dict[str, Any]  # Any: plain JSON values
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
+class FilmResult:
     """What one model says of one film.
 
     Attributes
     ----------
     model : Model
-    scored : Scored
+    scored : FilmScores
     layers : tuple of str
         That maps can be taken from.
     maps : dict of int to Map
@@ -43,7 +43,7 @@ class Looked:
     """
 
     model: Model
-    scored: Scored
+    scored: FilmScores
     layers: tuple[str, ...]
     maps: Mapping[int, Map]
     frame: Frame
@@ -52,7 +52,11 @@ class Looked:
 
 
 def question(
-    model: Model, film: Film, method: str = DEFAULT, layer: str = "", finding: int | None = None
+    model: Model,
+    film: FilmEntry,
+    method: str = DEFAULT,
+    layer: str = "",
+    finding: int | None = None,
 ) -> Json:
     """Return what is asked; all findings at once where the method can."""
     return {
@@ -64,13 +68,15 @@ def question(
     }
 
 
-def look(model: Model, film: Film) -> Looked | None:
+def look(model: Model, film: FilmEntry) -> FilmResult | None:
     """Return the scores of a film and Grad-CAM of its findings; None while that is awaited."""
     answer = _answer(question(model, film))
     return None if answer is None else _looked(model, answer, None)
 
 
-def look_as(seen: Looked, film: Film, method: str, layer: str, finding: int) -> Looked | None:
+def look_as(
+    seen: FilmResult, film: FilmEntry, method: str, layer: str, finding: int
+) -> FilmResult | None:
     """Return what a model says with maps of another method or layer; None while it is awaited."""
     if layer not in seen.layers:
         layer = ""
@@ -94,18 +100,18 @@ def _answer(asked: Json) -> Answer | None:
     return found
 
 
-def awaits(model: Model, film: Film) -> bool:
+def awaits(model: Model, film: FilmEntry) -> bool:
     """Whether the answer of a model has not come."""
     return asking.waits(HEAT, question(model, film))
 
 
-def _looked(model: Model, answer: Answer, finding: int | None) -> Looked:
+def _looked(model: Model, answer: Answer, finding: int | None) -> FilmResult:
     maps = answer.arrays["maps"]
     places = range(len(maps)) if finding is None else [finding]
     scores = tuple(float(p) for p in answer.arrays["probabilities"])
-    return Looked(
+    return FilmResult(
         model,
-        Scored(model.name, model.findings, scores),
+        FilmScores(model.name, model.findings, scores),
         tuple(answer.found["layers"]),
         dict(zip(places, maps, strict=True)),
         cast(Frame, tuple(answer.found["frame"])),

@@ -20,14 +20,16 @@ from pages.ui import (
 )
 from pages.ui.cache_xray import Model
 from pages.ui.escape import esc
-from pages.ui.xray_pictures import Drawn, Settings
-from pages.ui.xray_study import Study
+from pages.ui.xray_pictures import PagePicture, SaliencySettings
+from pages.ui.xray_study import FilmStudy
 
 CLOSER: Final = "closer"
 FINDINGS: Final = "The findings of this film"
 
 
-def draw(study: Study, settings: Settings, picked: Sequence[Model], *, plain: bool) -> None:
+def draw(
+    study: FilmStudy, settings: SaliencySettings, picked: Sequence[Model], *, plain: bool
+) -> None:
     """Draw the pictures, the models and the findings as tables, and one model in detail.
 
     `picked` are the models asked for, some of which may not have answered.
@@ -41,7 +43,7 @@ def draw(study: Study, settings: Settings, picked: Sequence[Model], *, plain: bo
     _closer(study, drawn, picked, plain=plain)
 
 
-def _models(study: Study, drawn: list[Drawn], *, plain: bool) -> None:
+def _models(study: FilmStudy, drawn: list[PagePicture], *, plain: bool) -> None:
     found = study.opinions([one.aim for one in drawn])
     name = plain_finding(study.name) if plain else finding(study.name)
     title = f"{name[:1].upper()}{name[1:]}, model by model"
@@ -55,14 +57,16 @@ def _models(study: Study, drawn: list[Drawn], *, plain: bool) -> None:
         clinic.care(study.care, RISK)
 
 
-def _findings(study: Study, *, plain: bool) -> None:
+def _findings(study: FilmStudy, *, plain: bool) -> None:
     found = study.opinions()
     widgets.title(FINDINGS, f"scores of 100, by those of {study.main.model.name}")
     rows = views.finding_rows(found, study.name, plain=plain)
     widgets.scores(FINDINGS, views.finding_heads(found), rows, study.marks)
 
 
-def _closer(study: Study, drawn: list[Drawn], picked: Sequence[Model], *, plain: bool) -> None:
+def _closer(
+    study: FilmStudy, drawn: list[PagePicture], picked: Sequence[Model], *, plain: bool
+) -> None:
     """Draw one of the models in detail: what its score was worth, and whether to trust its map."""
     ids = [one.id for one in picked]
     widgets.title("One model in detail", "what its score was worth, and checks of its map")

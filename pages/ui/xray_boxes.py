@@ -24,7 +24,7 @@ Boxes = Mapping[str, tuple[Frame, ...]]  # by finding, in fractions of the film
 
 
 @dataclass(frozen=True)
-class Reading:
+class BoxListReading:
     """A list that is being read."""
 
     stored: Path
@@ -43,9 +43,9 @@ def listed() -> Mapping[str, Boxes]:
     return found
 
 
-def reading() -> Reading | None:
+def reading() -> BoxListReading | None:
     """Return the list that is being read."""
-    found: Reading | None = st.session_state.get(READING)
+    found: BoxListReading | None = st.session_state.get(READING)
     return found
 
 
@@ -70,7 +70,7 @@ def take(data: memoryview) -> None:
     cancel = Event()
     session.room().works.add(cancel)
     future = session.in_thread(_read, stored, cancel)
-    st.session_state[READING] = Reading(stored, future, cancel)
+    st.session_state[READING] = BoxListReading(stored, future, cancel)
 
 
 def _read(path: Path, cancel: Event) -> BoxList:

@@ -34,10 +34,10 @@ from pages.ui import (
     xray_worth,
 )
 from pages.ui.cache_xray import Model
-from pages.ui.xray_ask import Looked
-from pages.ui.xray_films import Film
-from pages.ui.xray_pictures import Settings
-from pages.ui.xray_study import Study
+from pages.ui.xray_ask import FilmResult
+from pages.ui.xray_films import FilmEntry
+from pages.ui.xray_pictures import SaliencySettings
+from pages.ui.xray_study import FilmStudy
 
 TOP: Final = "top"
 LOOKING: Final = "The model looks at the film."
@@ -85,7 +85,7 @@ def draw(*, plain: bool) -> str:
     return study.noise
 
 
-def _blank(top: DeltaGenerator, film: Film) -> None:
+def _blank(top: DeltaGenerator, film: FilmEntry) -> None:
     """Draw a film that shows nothing: no model is asked about it."""
     with top:
         widgets.eyebrow(f"Chest X-ray · {film.title}")
@@ -95,7 +95,7 @@ def _blank(top: DeltaGenerator, film: Film) -> None:
         xray_pictures.film_alone(film)
 
 
-def _chip(film: Film) -> str:
+def _chip(film: FilmEntry) -> str:
     return "Synthetic film" if film.synthetic else ""
 
 
@@ -105,7 +105,7 @@ def _no_model(top: DeltaGenerator) -> None:
         st.html(TITLE.format("No model is here to look at films: add one."))
 
 
-def _looked(models: list[Model], film: Film) -> tuple[Looked, ...]:
+def _looked(models: list[Model], film: FilmEntry) -> tuple[FilmResult, ...]:
     """Return what the models say, one after another as answers come; refusals are said."""
     found = []
     for model in models:
@@ -118,13 +118,13 @@ def _looked(models: list[Model], film: Film) -> tuple[Looked, ...]:
     return tuple(found)
 
 
-def _study(film: Film, seen: tuple[Looked, ...], index: int) -> Study:
+def _study(film: FilmEntry, seen: tuple[FilmResult, ...], index: int) -> FilmStudy:
     references = tuple(_reference(one.model, film) for one in seen)
     names = {name for one in seen for name in one.scored.findings}
-    return Study(film, seen, index, references, xray_pictures.thresholds(names))
+    return FilmStudy(film, seen, index, references, xray_pictures.thresholds(names))
 
 
-def _finding(seen: tuple[Looked, ...], *, alone: bool, plain: bool) -> int:
+def _finding(seen: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> int:
     """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
 
     Of several models it is the first one's order, and no score: the table has all of them. What
@@ -156,7 +156,7 @@ def _finding(seen: tuple[Looked, ...], *, alone: bool, plain: bool) -> int:
     return index
 
 
-def _reference(model: Model, film: Film) -> Reference | None:
+def _reference(model: Model, film: FilmEntry) -> Reference | None:
     """Return what a model's scores were worth: on its own run, else on the one picked for it.
 
     None also where it never saw a film of this kind: then its scores are worth nothing.
@@ -177,7 +177,7 @@ def _reference(model: Model, film: Film) -> Reference | None:
     return known if model.run else replace(known, named=True)
 
 
-def _said(study: Study, *, plain: bool) -> None:
+def _said(study: FilmStudy, *, plain: bool) -> None:
     name = plain_finding(study.name) if plain else finding_label(study.name)
     start = "Chest X-ray, in plain words" if plain else "Chest X-ray"
     parts = (start, study.who, name, study.film.title)
@@ -191,7 +191,7 @@ def _said(study: Study, *, plain: bool) -> None:
         widgets.caveat("Not a film of the usual size", study.unusual)
 
 
-def _alone(study: Study, settings: Settings, *, plain: bool) -> None:
+def _alone(study: FilmStudy, settings: SaliencySettings, *, plain: bool) -> None:
     """Draw what one model says: picture, what its score was worth, every finding, checks."""
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=xray_pictures.WIDTH, key="xray_left")
@@ -207,7 +207,7 @@ def _alone(study: Study, settings: Settings, *, plain: bool) -> None:
         xray_trust.draw(study.film, drawn.seen, study.index)
 
 
-def _findings(study: Study, *, plain: bool) -> None:
+def _findings(study: FilmStudy, *, plain: bool) -> None:
     known = study.known is not None
     beside = "each with its own reference: films of that score" if known else ""
     widgets.title("The findings of this film", beside)

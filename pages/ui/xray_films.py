@@ -32,7 +32,7 @@ BOXES: Final = "a list of boxes goes into the second field of Add films"
 
 
 @dataclass(frozen=True, eq=False)
-class Film:
+class FilmEntry:
     """One film that can be shown to a model.
 
     Attributes
@@ -63,7 +63,7 @@ class Film:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FilmReading:
     """A film that is being read; `where` says which of those dropped it is."""
 
     number: int
@@ -75,15 +75,15 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class DroppedFilm:
     """A dropped film: what was read, where its pixels lie, and its name beyond recognition."""
 
-    film: Film
+    film: FilmEntry
     file: Path
     named: str
 
 
-def offered() -> dict[str, Film]:
+def offered() -> dict[str, FilmEntry]:
     """Return all films by id: the dropped ones first, then the synthetic ones."""
     own = {
         one: replace(held_films()[one].film, boxes=xray_boxes.of(held_films()[one].named))
@@ -97,15 +97,15 @@ def _in_order() -> list[str]:
     return sorted(held_films(), key=lambda one: int(one.removeprefix("f")))
 
 
-def held_films() -> dict[str, Held]:
+def held_films() -> dict[str, DroppedFilm]:
     """Return the dropped films of this session by id."""
-    found: dict[str, Held] = st.session_state.setdefault(FILMS, {})
+    found: dict[str, DroppedFilm] = st.session_state.setdefault(FILMS, {})
     return found
 
 
-def readings() -> list[Reading]:
+def readings() -> list[FilmReading]:
     """Return the films that are being read."""
-    found: list[Reading] = st.session_state.setdefault(READING, [])
+    found: list[FilmReading] = st.session_state.setdefault(READING, [])
     return found
 
 
@@ -115,7 +115,7 @@ def refusals() -> list[AuditError]:
     return found
 
 
-def _synthetic(place: int) -> Film:
+def _synthetic(place: int) -> FilmEntry:
     index = cache_xray.EXAMPLES[place]
     drawn = cache_xray.drawn(HELD_OUT, index)
     side = phantom.SIDE
@@ -123,7 +123,7 @@ def _synthetic(place: int) -> Film:
         name: ((box[0] / side, box[1] / side, box[2] / side, box[3] / side),)
         for name, box in drawn.boxes.items()
     }
-    return Film(
+    return FilmEntry(
         f"s{place + 1}",
         f"Synthetic film {place + 1}",
         drawn.pixels,
@@ -159,7 +159,7 @@ def take(files: list[tuple[str, memoryview]]) -> None:
         session.room().works.add(cancel)
         future = session.in_thread(_read, stored, where, cancel)
         named = xray_names.disguised(name)
-        readings().append(Reading(number, where, stored, named, future, cancel))
+        readings().append(FilmReading(number, where, stored, named, future, cancel))
 
 
 def nth(place: int) -> str:
@@ -196,12 +196,12 @@ def settle() -> bool:
     return bool(done)
 
 
-def _hold(one: Reading, read: ReadFilm) -> None:
+def _hold(one: FilmReading, read: ReadFilm) -> None:
     """Keep a film that was read, and show it."""
     file = session.room().folder / f"film-{secrets.token_hex(8)}.npy"
     file.touch(mode=0o600)
     np.save(file, read.pixels)
-    film = Film(
+    film = FilmEntry(
         f"f{one.number}",
         f"Film {one.number}",
         read.pixels,
@@ -210,7 +210,7 @@ def _hold(one: Reading, read: ReadFilm) -> None:
         read.notices,
         {},
     )
-    held_films()[film.id] = Held(film, file, one.named)
+    held_films()[film.id] = DroppedFilm(film, file, one.named)
     choose(film.id)
 
 
@@ -235,9 +235,9 @@ def remove(film_id: str) -> None:
     choose(rest[min(place, len(rest) - 1)] if rest else FIRST)
 
 
-def removed() -> Held | None:
+def removed() -> DroppedFilm | None:
     """Return the film that was removed last."""
-    found: Held | None = st.session_state.get(REMOVED)
+    found: DroppedFilm | None = st.session_state.get(REMOVED)
     return found
 
 

@@ -8,13 +8,13 @@ from typing import Final
 
 import streamlit as st
 
-from core.checkpoints.guess import Candidate
+from core.checkpoints.guess import NetworkCandidate
 from core.errors import UsageError
 from core.inference.film_model import SCALED, FilmModel, output_names, shown_to, with_moments
 from core.inference.preprocessing import Preprocessing
 from pages.ui import cache_xray, evaluate_source, state
 from pages.ui.cache_xray import Model
-from pages.ui.evaluate_source import Opened
+from pages.ui.evaluate_source import OpenedWeights
 
 SLOT: Final = "xray.model"
 OWN, NEXT = "xray.models", "xray.next_model"
@@ -27,7 +27,7 @@ TEN: Final = 10
 
 
 @dataclass(frozen=True)
-class Removed:
+class RemovedModel:
     """A model that was removed, as it was called, and those shown before and after."""
 
     model: Model
@@ -106,12 +106,12 @@ def remove(model_id: str) -> None:
     forget_removed()
     name, shown = offered()[model_id].name, list(st.session_state.get(CHOSEN, []))
     model = own().pop(model_id)
-    st.session_state[REMOVED] = Removed(model, name, shown, chosen(offered()))
+    st.session_state[REMOVED] = RemovedModel(model, name, shown, chosen(offered()))
 
 
-def removed() -> Removed | None:
+def removed() -> RemovedModel | None:
     """Return the model that was removed last."""
-    held: Removed | None = st.session_state.get(REMOVED)
+    held: RemovedModel | None = st.session_state.get(REMOVED)
     return held
 
 
@@ -158,7 +158,7 @@ def count_on(model_id: str, run_id: str) -> None:
     picked[model_id] = run_id
 
 
-def _model(opened: Opened) -> Model:
+def _model(opened: OpenedWeights) -> Model:
     """Return what was opened as a model; Refused or UsageError where no film can be shown to it."""
     group = opened.file.groups[0]
     network = _network(opened)
@@ -179,7 +179,7 @@ def _model(opened: Opened) -> Model:
     )
 
 
-def _network(opened: Opened) -> Candidate:
+def _network(opened: OpenedWeights) -> NetworkCandidate:
     """Return the network that the weights are of: what a job says, else the likeliest that fits."""
     fitting = [one for one in opened.looks_like[opened.file.groups[0].key] if one.fits]
     if opened.spec is not None:

@@ -11,15 +11,15 @@ from core.errors import AuditError
 from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views.xray_film import Reference
-from core.views.xray_heat import Aim
+from core.views.xray_heat import SaliencyFocus
 from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
-from core.xray.picture import Heat, Look, Mark
+from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
 from pages.ui import audit, cache_xray, evaluate_ask, frame, state, widgets, xray_ask
-from pages.ui.cache_xray import Scene
-from pages.ui.xray_ask import Looked
-from pages.ui.xray_films import Film, offered
-from pages.ui.xray_study import Study
+from pages.ui.cache_xray import FilmScene
+from pages.ui.xray_ask import FilmResult
+from pages.ui.xray_films import FilmEntry, offered
+from pages.ui.xray_study import FilmStudy
 
 OPACITY: Final = 60
 WIDTH: Final = 470  # of the left column, pixels
@@ -29,7 +29,7 @@ OVERLAY: Final = "overlay"
 
 
 @dataclass(frozen=True)
-class Settings:
+class SaliencySettings:
     """How heat is drawn."""
 
     look: str
@@ -40,14 +40,14 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class PagePicture:
     """A picture as it stands on the page, for what is saved as well.
 
     Attributes
     ----------
-    seen : Looked
+    seen : FilmResult
         With the maps that are drawn.
-    scene : Scene
+    scene : FilmScene
     index : int or None
         Of the finding in this model.
     scale : str
@@ -56,17 +56,17 @@ class Drawn:
         Why no heat is drawn, or empty.
     offer : (str, str) or None
         Label of the button that draws it after all, and what it sets in the session.
-    aim : Aim or None
+    aim : SaliencyFocus or None
         Where the heat points, where it is drawn and the finding's box is known.
     """
 
-    seen: Looked
-    scene: Scene
+    seen: FilmResult
+    scene: FilmScene
     index: int | None
     scale: str
     why_not: str = ""
     offer: tuple[str, str] | None = None
-    aim: Aim | None = None
+    aim: SaliencyFocus | None = None
 
     @property
     def score(self) -> float | None:
@@ -74,7 +74,7 @@ class Drawn:
         return None if self.index is None else self.seen.scored.scores[self.index]
 
 
-def controls(study: Study, *, plain: bool) -> Settings:
+def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
     look = audit.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
     opacity = st.slider(
@@ -89,7 +89,7 @@ def controls(study: Study, *, plain: bool) -> Settings:
         disabled=look != OVERLAY,
         width=120,
     )
-    found = Settings(look, opacity / 100.0)
+    found = SaliencySettings(look, opacity / 100.0)
     if plain:
         return found
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
@@ -97,7 +97,7 @@ def controls(study: Study, *, plain: bool) -> Settings:
         return _how(study.main, found)
 
 
-def _how(seen: Looked, found: Settings) -> Settings:
+def _how(seen: FilmResult, found: SaliencySettings) -> SaliencySettings:
     labels = {key: one.label for key, one in METHODS.items()}
     method = audit.segments("Method", "method", list(METHODS), DEFAULT, labels)
     about = METHODS[method]
@@ -116,16 +116,16 @@ def _how(seen: Looked, found: Settings) -> Settings:
     )
     if scale == words.OWN:
         widgets.caveat("Scaled to itself", words.ALONE)
-    return Settings(found.look, found.opacity, method, layer, scale)
+    return SaliencySettings(found.look, found.opacity, method, layer, scale)
 
 
-def film_alone(film: Film) -> None:
+def film_alone(film: FilmEntry) -> None:
     """Draw a film without heat."""
-    scene = _scene(film, None, Settings("film", 0.0), ())
+    scene = _scene(film, None, SaliencySettings("film", 0.0), ())
     st.image(cache_xray.png(scene), alt=f"{film.title}.", width="stretch")
 
 
-def draw(study: Study, settings: Settings) -> list[Drawn]:
+def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     """Draw the film as each model sees it, side by side where there are several."""
     places = st.columns(len(study.seen), gap="medium") if study.several else [st.container()]
     found = []
@@ -150,7 +150,7 @@ def draw(study: Study, settings: Settings) -> list[Drawn]:
     return found
 
 
-def _drawn_without(study: Study) -> bool:
+def _drawn_without(study: FilmStudy) -> bool:
     """Whether a synthetic film could have the finding, and does not."""
     could = {views.spelled(one) for one in phantom.FINDINGS}
     name = study.name
@@ -158,23 +158,23 @@ def _drawn_without(study: Study) -> bool:
 
 
 def _picture(
-    film: Film,
-    seen: Looked,
+    film: FilmEntry,
+    seen: FilmResult,
     name: str,
     known: Reference | None,
-    settings: Settings,
-) -> Drawn:
+    settings: SaliencySettings,
+) -> PagePicture:
     """Return the picture of one model; where its heat is not shown, why."""
     marks = _marks(film, name)
     bare = _scene(film, None, settings, marks)
     index = views.place_of(seen.scored.findings, name)
     scale = settings.scale if METHODS[settings.method].at_once else words.OWN
     if index is None:
-        return Drawn(
+        return PagePicture(
             seen, bare, None, scale, f"This model has no finding {name.replace('_', ' ')}."
         )
     if settings.look == "film":
-        return Drawn(seen, bare, index, scale)
+        return PagePicture(seen, bare, index, scale)
     score = seen.scored.scores[index]
     threshold = _threshold(known, name)
     least = views.HALF if threshold is None else threshold
@@ -182,38 +182,40 @@ def _picture(
     anyway = f"xray.anyway.{place}"
     if score < least and not st.session_state.get(anyway):
         why = words.hidden(score, threshold)
-        return Drawn(seen, bare, index, scale, why, ("Show anyway", anyway))
+        return PagePicture(seen, bare, index, scale, why, ("Show anyway", anyway))
     compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
     if not METHODS[settings.method].at_once and not st.session_state.get(compute):
         label = f"Compute {METHODS[settings.method].label}"
-        return Drawn(seen, bare, index, scale, words.slow(settings.method), (label, compute))
+        return PagePicture(seen, bare, index, scale, words.slow(settings.method), (label, compute))
     mapped = xray_ask.look_as(seen, film, settings.method, settings.layer, index)
     if mapped is None:
-        return Drawn(seen, bare, index, scale)
+        return PagePicture(seen, bare, index, scale)
     if heat.blank(mapped.maps[index]):
-        return Drawn(mapped, bare, index, scale, words.BLANK)
+        return PagePicture(mapped, bare, index, scale, words.BLANK)
     top = _top(film, mapped, index, scale)
     if top is None:
-        return Drawn(mapped, bare, index, scale)
-    drawn = Heat(mapped.maps[index], mapped.frame, top)
+        return PagePicture(mapped, bare, index, scale)
+    drawn = Saliency(mapped.maps[index], mapped.frame, top)
     aim = words.aim(drawn.coarse, drawn.frame, [mark.box for mark in marks])
-    return Drawn(mapped, _scene(film, drawn, settings, marks), index, scale, aim=aim)
+    return PagePicture(mapped, _scene(film, drawn, settings, marks), index, scale, aim=aim)
 
 
-def _marks(film: Film, name: str) -> tuple[Mark, ...]:
+def _marks(film: FilmEntry, name: str) -> tuple[DrawnBox, ...]:
     who = "where it was drawn" if film.synthetic else "box drawn by a radiologist"
     found = {views.spelled(key): boxes for key, boxes in film.boxes.items()}
-    return tuple(Mark(box, who) for box in found.get(views.spelled(name), ()))
+    return tuple(DrawnBox(box, who) for box in found.get(views.spelled(name), ()))
 
 
-def _scene(film: Film, found: Heat | None, settings: Settings, marks: tuple[Mark, ...]) -> Scene:
-    look = Look(settings.look, settings.opacity)
+def _scene(
+    film: FilmEntry, found: Saliency | None, settings: SaliencySettings, marks: tuple[DrawnBox, ...]
+) -> FilmScene:
+    look = SaliencyStyle(settings.look, settings.opacity)
     of_map = None if found is None else (found.coarse.tobytes().hex(), found.frame, found.top)
     key = repr((film.digest, of_map, look if found else None, marks))
-    return Scene(key, film.pixels, found, look, marks, TAG if film.synthetic else "")
+    return FilmScene(key, film.pixels, found, look, marks, TAG if film.synthetic else "")
 
 
-def _top(film: Film, seen: Looked, index: int, scale: str) -> float | None:
+def _top(film: FilmEntry, seen: FilmResult, index: int, scale: str) -> float | None:
     """Return the end of the scale; None while other films are awaited."""
     if scale == words.OWN:
         return heat.top_of([seen.maps[index]])
@@ -229,7 +231,9 @@ def _top(film: Film, seen: Looked, index: int, scale: str) -> float | None:
     return heat.top_of(found.arrays["maps"])
 
 
-def films_question(film: Film, seen: Looked, index: int) -> dict[str, Any]:  # plain JSON values
+def films_question(
+    film: FilmEntry, seen: FilmResult, index: int
+) -> dict[str, Any]:  # plain JSON values
     """Return what is asked for one scale over all films: the finding's map on each.
 
     They are the films of the kind that the model was trained on, and the one that is shown.
@@ -265,7 +269,7 @@ def thresholds(names: Iterable[str]) -> dict[str, float]:
     return found
 
 
-def _threshold_box(study: Study) -> None:
+def _threshold_box(study: FilmStudy) -> None:
     """Draw the threshold of a finding."""
     known, name = study.known, study.name
     key, box = _threshold_key(name), "xray.threshold"
@@ -297,7 +301,7 @@ def _take_back(key: str) -> None:
     st.session_state.pop(key, None)
 
 
-def _draw(study: Study, shown: Drawn) -> None:
+def _draw(study: FilmStudy, shown: PagePicture) -> None:
     seen, scene = shown.seen, shown.scene
     coarse = None if scene.heat is None else scene.heat.coarse
     boxes = [mark.box for mark in scene.marks]
@@ -314,7 +318,7 @@ def _draw(study: Study, shown: Drawn) -> None:
         _why_not(shown)
 
 
-def _why_not(shown: Drawn) -> None:
+def _why_not(shown: PagePicture) -> None:
     """Say why there is no heat; what is hidden or slow can be asked for."""
     with st.container(key=f"xray.hidden.{shown.seen.model.id}"):
         st.html(f'<p class="c-hidden">{escape(shown.why_not)}</p>')

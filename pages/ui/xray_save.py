@@ -4,24 +4,24 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.reports.html import Sheet as PageSheet
+from core.reports.html import PageView as PageSheet
 from core.reports.html import sheet_html
 from core.views import xray_beside as beside
 from core.views import xray_film as views
 from core.views import xray_heat as words
 from core.views import xray_tables as tables
-from core.views.clinic_plain import RISK, Hundred
+from core.views.clinic_plain import RISK, HundredFilms
 from core.views.clinic_words import BANNER, finding
 from core.views.records import FigureCard, Table
 from core.views.xray_beside import Opinion
 from core.xray import picture
-from core.xray.picture import Panel, Sheet
+from core.xray.picture import FilmPanel, PictureSheet
 from pages.ui import widgets
-from pages.ui.xray_pictures import Drawn
-from pages.ui.xray_study import Study
+from pages.ui.xray_pictures import PagePicture
+from pages.ui.xray_study import FilmStudy
 
 
-def draw(study: Study, drawn: list[Drawn]) -> None:
+def draw(study: FilmStudy, drawn: list[PagePicture]) -> None:
     """Draw the downloads; no name of a film’s file is part of any."""
     with st.container(horizontal=True, key="xray.save"):
         st.download_button(
@@ -53,11 +53,11 @@ def draw(study: Study, drawn: list[Drawn]) -> None:
         widgets.caption(words.BURNT_IN)
 
 
-def _opinions(study: Study, drawn: list[Drawn]) -> tuple[Opinion, ...]:
+def _opinions(study: FilmStudy, drawn: list[PagePicture]) -> tuple[Opinion, ...]:
     return study.opinions([one.aim for one in drawn])
 
 
-def page(study: Study, drawn: list[Drawn]) -> PageSheet:
+def page(study: FilmStudy, drawn: list[PagePicture]) -> PageSheet:
     """Return the view as one file: the picture to save, the bands, the findings."""
     alt = f"{study.film.title} as the models see it; the text below says the same."
     return PageSheet(
@@ -74,7 +74,7 @@ def page(study: Study, drawn: list[Drawn]) -> PageSheet:
     )
 
 
-def _icons(study: Study) -> tuple[str, Hundred] | None:
+def _icons(study: FilmStudy) -> tuple[str, HundredFilms] | None:
     """Return 100 films like this one, of one model that has a test set with enough of them."""
     if study.several or study.known is None:
         return None
@@ -82,13 +82,13 @@ def _icons(study: Study) -> tuple[str, Hundred] | None:
     return None if icons is None else (f"{views.ICONS}: {note}", icons)
 
 
-def _care(study: Study) -> tuple[str, ...]:
+def _care(study: FilmStudy) -> tuple[str, ...]:
     """Return what must be read beside scores; of one model the sentence says why it is strange."""
     why = tuple(filter(None, study.stranges)) if study.several else ()
     return why if study.strange else (*why, *study.care, RISK)
 
 
-def _cards(study: Study) -> tuple[FigureCard, ...]:
+def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
     """Return the bands of each model that has a test set, named where there are several."""
     found = []
     for place, seen in enumerate(study.seen):
@@ -103,7 +103,7 @@ def _cards(study: Study) -> tuple[FigureCard, ...]:
     return tuple(found)
 
 
-def _tables(study: Study, drawn: list[Drawn]) -> tuple[tuple[str, Table], ...]:
+def _tables(study: FilmStudy, drawn: list[PagePicture]) -> tuple[tuple[str, Table], ...]:
     if not study.several:
         table = tables.table(study.main.scored, study.known, "")
         return (("The findings of this film", tables.bare(table)),)
@@ -115,7 +115,7 @@ def _tables(study: Study, drawn: list[Drawn]) -> tuple[tuple[str, Table], ...]:
     )
 
 
-def sheet(study: Study, drawn: list[Drawn]) -> Sheet:
+def sheet(study: FilmStudy, drawn: list[PagePicture]) -> PictureSheet:
     """Return the picture to save: with banner, scores, scale, method and what heat is not."""
     heading = f"{finding(study.name)}. {study.film.title}"
     counted: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ def sheet(study: Study, drawn: list[Drawn]) -> Sheet:
         for one in shown
         if one.scene.heat is not None
     ]
-    return Sheet(
+    return PictureSheet(
         (BANNER, study.noise),
         heading,
         tuple(map(_panel, drawn)),
@@ -154,8 +154,8 @@ def sheet(study: Study, drawn: list[Drawn]) -> Sheet:
     )
 
 
-def _panel(shown: Drawn) -> Panel:
+def _panel(shown: PagePicture) -> FilmPanel:
     title = words.title(shown.seen.model.name, shown.score)
     if shown.scene.heat is None:
-        return Panel(shown.scene.drawn(), title)
-    return Panel(shown.scene.drawn(), title, words.LEGENDS[shown.scale])
+        return FilmPanel(shown.scene.drawn(), title)
+    return FilmPanel(shown.scene.drawn(), title, words.LEGENDS[shown.scale])

@@ -23,7 +23,7 @@ from pages.ui import (
 )
 from pages.ui.cache_xray import Model
 from pages.ui.escape import esc
-from pages.ui.xray_films import FIRST, Film
+from pages.ui.xray_films import FIRST, FilmEntry
 
 READING_S = 0.4
 DROPS, BOX_DROPS = "xray.drops", "xray.box_drops"
@@ -36,7 +36,7 @@ KEPT = (
 )
 
 
-def films(offered: Mapping[str, Film]) -> Film:
+def films(offered: Mapping[str, FilmEntry]) -> FilmEntry:
     """Draw the films to choose from, with the ways to add and remove; return the chosen one."""
     if st.query_params.get("film", FIRST) not in offered:
         st.session_state[xray_films.ELSEWHERE] = True
@@ -68,7 +68,7 @@ def films(offered: Mapping[str, Film]) -> Film:
     return offered[chosen]
 
 
-def _thumb(film: Film, *, chosen: bool) -> None:
+def _thumb(film: FilmEntry, *, chosen: bool) -> None:
     with st.container(
         width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
     ):

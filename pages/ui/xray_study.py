@@ -3,26 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.figures.runs import Mark, marks
+from core.figures.runs import RunMark, marks
 from core.views import xray_beside
 from core.views import xray_film as views
 from core.views.clinic_words import BANNER, listed
 from core.views.records import Sentence
 from core.views.xray_beside import Opinion
 from core.views.xray_film import Reference
-from core.views.xray_heat import Aim
-from pages.ui.xray_ask import Looked
-from pages.ui.xray_films import Film
+from core.views.xray_heat import SaliencyFocus
+from pages.ui.xray_ask import FilmResult
+from pages.ui.xray_films import FilmEntry
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class FilmStudy:
     """What the view speaks of: a film, what models say of it, and one finding.
 
     Attributes
     ----------
-    film : Film
-    seen : tuple of Looked
+    film : FilmEntry
+    seen : tuple of FilmResult
         One a model; the first is the one that findings are named after.
     index : int
         Of the finding, in the first model.
@@ -32,14 +32,14 @@ class Study:
         Thresholds that a user set, by spelled finding; in [0, 1].
     """
 
-    film: Film
-    seen: tuple[Looked, ...]
+    film: FilmEntry
+    seen: tuple[FilmResult, ...]
     index: int
     references: tuple[Reference | None, ...]
     chosen: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def main(self) -> Looked:
+    def main(self) -> FilmResult:
         """What the first model says."""
         return self.seen[0]
 
@@ -59,19 +59,19 @@ class Study:
         return listed([one.model.name for one in self.seen])
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[RunMark, ...]:
         """The models' badges: where a model has a run, that of the run."""
         return marks([one.model.run or one.model.id for one in self.seen])
 
-    def alone(self, place: int) -> "Study | None":
+    def alone(self, place: int) -> "FilmStudy | None":
         """Return the study of one of the models; None where it does not have the finding."""
         seen = self.seen[place]
         index = views.place_of(seen.scored.findings, self.name)
         if index is None:
             return None
-        return Study(self.film, (seen,), index, (self.references[place],), self.chosen)
+        return FilmStudy(self.film, (seen,), index, (self.references[place],), self.chosen)
 
-    def opinions(self, aims: Sequence[Aim | None] = ()) -> tuple[Opinion, ...]:
+    def opinions(self, aims: Sequence[SaliencyFocus | None] = ()) -> tuple[Opinion, ...]:
         """Return what each model says, with where its heat points as far as that is given."""
         return tuple(
             Opinion(one.scored, mark, known, strange, one.model.synthetic is None, self.chosen, aim)

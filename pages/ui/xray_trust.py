@@ -21,11 +21,11 @@ from core.xray import heat, phantom
 from core.xray.heat import Frame, Map
 from core.xray.localisation import Box, Localisation, localise
 from core.xray.methods import METHODS
-from core.xray.picture import Heat, Look
+from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import cache_xray, evaluate_ask, frame, session, widgets, xray_ask, xray_films
-from pages.ui.cache_xray import HELD_OUT, Scene
-from pages.ui.xray_ask import Looked
-from pages.ui.xray_films import Film
+from pages.ui.cache_xray import HELD_OUT, FilmScene
+from pages.ui.xray_ask import FilmResult
+from pages.ui.xray_films import FilmEntry
 
 SANITY: Final = "sanity"
 POINTING: Final = "xray.pointing"
@@ -40,7 +40,7 @@ SIDE: Final = phantom.SIDE  # pixels that maps are compared on
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-def draw(film: Film, seen: Looked, index: int, *, of: str = "") -> None:
+def draw(film: FilmEntry, seen: FilmResult, index: int, *, of: str = "") -> None:
     """Draw both checks of the map that is shown, `of` which model where there are several."""
     whose = f"{of}: does this map" if of else "Does this map"
     widgets.title(f"{whose} depend on what was learnt?", views.NEEDED)
@@ -53,7 +53,7 @@ def draw(film: Film, seen: Looked, index: int, *, of: str = "") -> None:
     _pointing(seen, index)
 
 
-def _sanity(film: Film, seen: Looked, index: int) -> None:
+def _sanity(film: FilmEntry, seen: FilmResult, index: int) -> None:
     question = {
         "model": seen.model.asked,
         "film": film.asked,
@@ -79,7 +79,7 @@ def _button(label: str, key: str, call: Callable[..., Any], question: Json) -> N
     st.button(label, key=key, on_click=call, args=(SANITY, question))
 
 
-def _stages(film: Film, seen: Looked, found: Answer) -> None:
+def _stages(film: FilmEntry, seen: FilmResult, found: Answer) -> None:
     sanity = views.Sanity(tuple(found.found["stages"]), tuple(found.found["similarity"]))
     st.markdown(sanity.text)
     with st.container(horizontal=True, gap="small", key="xray_stages"):
@@ -95,17 +95,17 @@ def _stages(film: Film, seen: Looked, found: Answer) -> None:
         widgets.figure(views.similarity_card(sanity, caption))
 
 
-def _small(film: Film, of_film: Frame, coarse: Map) -> bytes:
+def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
     top = heat.top_of([coarse])
-    drawn = None if heat.blank(coarse) else Heat(coarse, of_film, top)
+    drawn = None if heat.blank(coarse) else Saliency(coarse, of_film, top)
     key = repr((film.digest, coarse.tobytes().hex(), of_film))
     tag = "SYNTHETIC" if film.synthetic else ""
-    scene = Scene(key, film.pixels, drawn, Look("overlay", 0.8), (), tag)
+    scene = FilmScene(key, film.pixels, drawn, SaliencyStyle("overlay", 0.8), (), tag)
     return cache_xray.small(scene)
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class FindingCase:
     """A finding on a film: how the film is asked for, the finding's number, and where it is.
 
     `film` is the film's digest. Several boxes are one case; `lungs` are known of synthetic films.
@@ -119,7 +119,7 @@ class Case:
 
 
 @dataclass
-class Pointing:
+class PointingRun:
     """A comparison under way: what it is of, and the means to watch and stop it."""
 
     key: str
@@ -128,7 +128,7 @@ class Pointing:
     future: "Future[dict[str, Localisation]] | None" = None
 
 
-def _pointing(seen: Looked, index: int) -> None:
+def _pointing(seen: FilmResult, index: int) -> None:
     """Compare where maps point with where lesions are: on synthetic films, or on one's own."""
     name = seen.scored.findings[index]
     cases = None
@@ -151,7 +151,7 @@ def _pointing(seen: Looked, index: int) -> None:
     if not METHODS[seen.method].at_once:
         widgets.caption(words.too_slow(seen.method, "for so many films"))
         return
-    now: Pointing | None = st.session_state.get(POINTING)
+    now: PointingRun | None = st.session_state.get(POINTING)
     key = _key(seen, name, cases)
     if now is None or now.key != key or now.future is None:
         st.button(
@@ -167,30 +167,32 @@ def _pointing(seen: Looked, index: int) -> None:
         _pointed(now.future, said, of, seen)
 
 
-def boxed(films: Iterable[Film], findings: Sequence[str]) -> list[Case]:
+def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCase]:
     """Return the findings of a model with boxes on films that are not synthetic."""
-    found: list[Case] = []
+    found: list[FindingCase] = []
     for held in films:
         named: dict[int, tuple[Frame, ...]] = {}  # a list may spell one finding in two ways
         for name, boxes in held.boxes.items() if not held.synthetic else ():
             k = xray_film.place_of(findings, name)
             if k is not None:
                 named[k] = (*named.get(k, ()), *boxes)
-        found += [Case(held.digest, held.asked, k, boxes) for k, boxes in named.items()]
+        found += [FindingCase(held.digest, held.asked, k, boxes) for k, boxes in named.items()]
     return found[:MOST_CASES]
 
 
-def _key(seen: Looked, name: str, cases: list[Case] | None) -> str:
+def _key(seen: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
     """Return what is equal for the same comparison: of model, maps, films and boxes."""
     of = name if cases is None else [(one.film, one.index, one.boxes) for one in cases]
     return repr((seen.model.asked, seen.method, seen.layer, of))
 
 
-def _start(key: str, seen: Looked, name: str, index: int, cases: list[Case] | None) -> None:
+def _start(
+    key: str, seen: FilmResult, name: str, index: int, cases: list[FindingCase] | None
+) -> None:
     _stop()
     cancel, works = Event(), session.room().works
     works.add(cancel)
-    now = Pointing(key, cancel)
+    now = PointingRun(key, cancel)
     asked = {"model": seen.model.asked, "method": seen.method, "layer": seen.layer}
     now.future = session.in_thread(compare, asked, cases, name, index, now.done, cancel)
     now.future.add_done_callback(lambda _: works.discard(cancel))
@@ -198,14 +200,14 @@ def _start(key: str, seen: Looked, name: str, index: int, cases: list[Case] | No
 
 
 def _stop() -> None:
-    now: Pointing | None = st.session_state.pop(POINTING, None)
+    now: PointingRun | None = st.session_state.pop(POINTING, None)
     if now is not None:
         now.cancel.set()
 
 
 @st.fragment(run_every=0.5)
 def _watch() -> None:
-    now: Pointing | None = st.session_state.get(POINTING)
+    now: PointingRun | None = st.session_state.get(POINTING)
     if now is None or now.future is None or now.future.done():
         st.rerun()
     assert now is not None
@@ -216,7 +218,9 @@ def _watch() -> None:
         st.rerun()
 
 
-def _pointed(future: "Future[dict[str, Localisation]]", said: str, of: str, seen: Looked) -> None:
+def _pointed(
+    future: "Future[dict[str, Localisation]]", said: str, of: str, seen: FilmResult
+) -> None:
     try:
         found = future.result()
     except AuditError as error:
@@ -238,7 +242,7 @@ def _pointed(future: "Future[dict[str, Localisation]]", said: str, of: str, seen
 
 def compare(
     asked: Json,
-    cases: list[Case] | None,
+    cases: list[FindingCase] | None,
     finding: str,
     index: int,
     done: list[int],
@@ -250,7 +254,7 @@ def compare(
     ----------
     asked : dict
         Model, method and layer, as `heats` takes them.
-    cases : list of Case or None
+    cases : list of FindingCase or None
         None: synthetic films with the finding, drawn here.
     finding : str
     index : int
@@ -291,9 +295,9 @@ def _pixels(box: Frame) -> Box:
     return left, top, right, bottom
 
 
-def _drawn_cases(finding: str, index: int, cancel: Event) -> list[Case]:
+def _drawn_cases(finding: str, index: int, cancel: Event) -> list[FindingCase]:
     """Return the first synthetic films with a finding."""
-    found: list[Case] = []
+    found: list[FindingCase] = []
     number = FIRST
     while len(found) < FILMS and not cancel.is_set():
         drawn = phantom.draw(HELD_OUT, number)
@@ -301,7 +305,9 @@ def _drawn_cases(finding: str, index: int, cancel: Event) -> list[Case]:
             left, top, right, bottom = (end / phantom.SIDE for end in drawn.boxes[finding])
             asked = {"phantom": [HELD_OUT, number]}
             film = f"phantom-{HELD_OUT}-{number}"
-            found.append(Case(film, asked, index, ((left, top, right, bottom),), drawn.lungs))
+            found.append(
+                FindingCase(film, asked, index, ((left, top, right, bottom),), drawn.lungs)
+            )
         number += 1
     return found
 
@@ -313,7 +319,9 @@ def _centre() -> Map:
     return cast(Map, ndimage.gaussian_filter(found, SIDE / 8))
 
 
-def _lungs(cases: Sequence[Case], boxes: Sequence[tuple[Box, ...]]) -> dict[str, Localisation]:
+def _lungs(
+    cases: Sequence[FindingCase], boxes: Sequence[tuple[Box, ...]]
+) -> dict[str, Localisation]:
     """Return how a point does that is uniform over each film's own lungs.
 
     It hits as often as it is expected to: by the share of the lungs that lies in the boxes, which

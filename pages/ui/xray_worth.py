@@ -7,10 +7,10 @@ from core.views import xray_film as views
 from core.views import xray_tables as tables
 from core.views.clinic_plain import KEY, RISK
 from pages.ui import clinic, widgets, xray_sources
-from pages.ui.xray_study import Study
+from pages.ui.xray_study import FilmStudy
 
 
-def hundred(study: Study) -> None:
+def hundred(study: FilmStudy) -> None:
     """Draw 100 films of such a score as icons, with what must be read beside them."""
     scored, known = study.main.scored, study.known
     if known is not None:
@@ -25,7 +25,7 @@ def hundred(study: Study) -> None:
         clinic.care(study.care, RISK)
 
 
-def bands(study: Study) -> None:
+def bands(study: FilmStudy) -> None:
     """Draw what films of every score were labelled with, and which run that is where one picks."""
     if study.known is not None:
         widgets.figure(tables.bands_card(study.main.scored, study.index, study.known))

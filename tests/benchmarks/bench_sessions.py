@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from core.jobs.local import LocalJobs
-from core.jobs.records import State
+from core.jobs.records import JobState
 from core.training.config import from_json
 from tests.e2e.conftest import FLAGS, chromium, settled, start
 
@@ -114,7 +114,7 @@ def main() -> None:
             report("beside a training", pages, n_rounds)
             progress = jobs.progress(job.id)
             assert progress is not None
-            assert jobs.get(job.id).state is State.RUNNING
+            assert jobs.get(job.id).state is JobState.RUNNING
             print(f"\nThe training meanwhile: {progress.images_per_second:.0f} images/s")
             jobs.cancel(job.id)
             while not jobs.get(job.id).state.ended:

@@ -17,14 +17,14 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
-from core.datasets.base import Data, ResidentPart
+from core.datasets.base import ResidentSplit, SplitDataset
 from core.datasets.splits import by_counts
 from core.models.build import build
 from core.predictions import Task
 from core.training.config import TrainConfig, from_json
 from core.training.folder import JobFolder
 from core.training.loop import train
-from core.training.parts import Parts, assemble, connect, predict
+from core.training.parts import TrainingSetup, assemble, connect, predict
 
 MEAN, STD = (0.49, 0.48, 0.45), (0.25, 0.24, 0.26)
 
@@ -79,18 +79,18 @@ def plain_rate(model: str, n: int, epochs: int, device: torch.device) -> float:
     return max(rates)
 
 
-def data_of(n: int) -> Data:
+def data_of(n: int) -> SplitDataset:
     """Return random images as a data set of n, 5,000 and 10 rows."""
     split = by_counts(n + 5010, 5000, 10, 0)
     pixels, labels = made(n + 5010)
     planes = torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)))
     parts = {
-        name: ResidentPart(
+        name: ResidentSplit(
             torch.from_numpy(labels[rows]), tuple(map(str, rows)), planes[torch.tensor(rows)]
         )
         for name, rows in split.rows.items()
     }
-    return Data(
+    return SplitDataset(
         name="folder", task=Task.MULTICLASS, class_names=tuple(map(str, range(10))), **parts,
         channels=3, size=(32, 32), mean=MEAN, std=STD, flip=True, pad=4, digest="", notices=(),
         split=split,
@@ -108,7 +108,7 @@ def config_of(model: str, epochs: int, device: str, precision: str) -> TrainConf
     )  # fmt: skip
 
 
-def engine_rates(config: TrainConfig, n: int) -> tuple[float, float, Parts]:
+def engine_rates(config: TrainConfig, n: int) -> tuple[float, float, TrainingSetup]:
     """Return images a second, and AdaFocal's update as a share of an epoch's training."""
     with tempfile.TemporaryDirectory() as path:
         folder = JobFolder.make(Path(path) / "job", config)

@@ -17,11 +17,11 @@ from torch import nn
 
 from core.calibrators.temperature import Temperature
 from core.checkpoints.load import load
-from core.datasets.base import Data, Part
+from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.outside import open_outside
 from core.datasets.shifts import OWN, SEVERITIES, OutsideSet
 from core.inference.evaluate import scores, spread
-from core.inference.prepare import Prepare
+from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 from core.ood.study import judge, shift
 from core.predictions import Predictions, ScoreKind
@@ -48,11 +48,11 @@ class Subject:
     """A trained network with its data, and what it says of val and test."""
 
     net: nn.Module
-    data: Data
+    data: SplitDataset
     val: Predictions
     test: Predictions
 
-    def says(self, part: Part, limit: int | None = None) -> Predictions:
+    def says(self, part: DatasetSplit, limit: int | None = None) -> Predictions:
         return _says(self.net, self.data, part, limit)
 
 
@@ -74,9 +74,9 @@ def network(sample_id: str, images: Path, work: Path) -> Subject:
     return Subject(net, data, val, test)
 
 
-def _says(net: nn.Module, data: Data, part: Part, limit: int | None) -> Predictions:
+def _says(net: nn.Module, data: SplitDataset, part: DatasetSplit, limit: int | None) -> Predictions:
     cpu = torch.device("cpu")
-    prepare = Prepare(Preprocessing(data.size), data.channels, data.mean, data.std, cpu)
+    prepare = BatchPreprocessor(Preprocessing(data.size), data.channels, data.mean, data.std, cpu)
     rows = spread(len(part), limit)
     found = scores(net, part, prepare, device=cpu, batch_size=500, rows=rows)
     labels = part.targets[rows].numpy()

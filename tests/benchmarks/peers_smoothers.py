@@ -11,7 +11,7 @@ import numpy as np
 
 from core.arrays import Bool, Float
 from core.metrics.loess import SMOOTHERS
-from core.metrics.lowess import Cells
+from core.metrics.lowess import ClaimCells
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 
@@ -47,7 +47,7 @@ def main() -> None:
     }.items():
         y = rng.random(p.size) < p**1.4
         for kind, expression in PEERS.items():
-            fitted = SMOOTHERS[kind.split(",")[0]](Cells.of(Ranked.of(Outcomes(p, y))))
+            fitted = SMOOTHERS[kind.split(",")[0]](ClaimCells.of(Ranked.of(Outcomes(p, y))))
             own = np.interp(
                 p, fitted.cells.claim, fitted.fit(fitted.cells.rows, fitted.cells.events)
             )

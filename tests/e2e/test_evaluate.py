@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from torch.nn import functional
 
 from core.datasets.load import load
-from core.inference.prepare import Prepare
+from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 from core.jobs.local import LocalJobs
 from core.models.build import build
@@ -51,7 +51,7 @@ def checkpoint(tmp_path_factory) -> Path:
     """A small network that has learned digits, saved as training scripts do."""
     data = load("digits", root=None, split_seed=0)
     cpu = torch.device("cpu")
-    prepare = Prepare(Preprocessing((8, 8)), 1, data.mean, data.std, cpu)
+    prepare = BatchPreprocessor(Preprocessing((8, 8)), 1, data.mean, data.std, cpu)
     torch.manual_seed(0)
     net = build("small_cnn", n_outputs=10, channels=1, size=(8, 8))
     steps = torch.optim.Adam(net.parameters(), 3e-3)

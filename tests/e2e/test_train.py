@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from core.jobs.local import LocalJobs
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.training.submission import FIRST
 from tests.e2e.conftest import ROOT, check_no_sideways_scroll, settled, start
 
@@ -166,7 +166,7 @@ def test_a_saved_config_runs_unchanged_and_loads_again(open_page, trainer, tmp_p
     assert json.loads(saved.read_text())["epochs"] == 3
     run_cli(trainer.home, "train", str(saved), "--wait")
     (done, *_) = LocalJobs(trainer.home).list()
-    assert done.state is State.SUCCEEDED
+    assert done.state is JobState.SUCCEEDED
     other = open_page()
     other.get_by_role("button", name="Load config").click()
     other.locator("input[type=file]").set_input_files(saved)
@@ -224,8 +224,8 @@ def test_two_submissions_on_one_slot_run_one_after_the_other(open_page, submit, 
     expect(row).to_contain_text("done after")
     jobs = LocalJobs(trainer.home)
     one, two = jobs.get(first.id), jobs.get(second.id)
-    assert one.state is State.CANCELLED
-    assert two.state is State.SUCCEEDED
+    assert one.state is JobState.CANCELLED
+    assert two.state is JobState.SUCCEEDED
     assert one.ended <= two.started
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from core.inference.config import EvaluationConfig, Weights
+from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.folder import WEIGHTS
 from core.inference.preprocessing import Preprocessing
-from core.jobs.records import Job, State
-from core.jobs.store import Store
-from core.library import Library, Source, summarise
+from core.jobs.records import Job, JobState
+from core.jobs.store import JobStore
+from core.library import Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.models.build import build
 from core.predictions import Predictions, ScoreKind, Task
@@ -22,7 +22,7 @@ CONFIG = EvaluationConfig(
     "small_cnn",
     10,
     1,
-    Weights("digits.pt", "d" * 32, "state_dict"),
+    WeightsSource("digits.pt", "d" * 32, "state_dict"),
     Preprocessing((8, 8)),
     "digits",
     name="small_cnn on Digits",
@@ -58,16 +58,16 @@ def harmful(folder: Path) -> Path:
     return path
 
 
-def keep_job(home: Path, job_id: str, state: State, config=CONFIG, **changes) -> Job:
+def keep_job(home: Path, job_id: str, state: JobState, config=CONFIG, **changes) -> Job:
     """Put an evaluation of some state into the table."""
     folder = JobFolder.make(home / "jobs" / job_id, config)
     weights = {name: one.contiguous() for name, one in network().state_dict().items()}
     save_file(weights, folder.path / WEIGHTS)
-    times = {} if state is State.QUEUED else {"started": 10.0}
+    times = {} if state is JobState.QUEUED else {"started": 10.0}
     times |= {"ended": 62.0} if state.ended else {}
     values = {"state": state, **times, **changes}
     job = Job(job_id, "evaluate", config.name, f"g{job_id}", config.digest, 5.0, **values)
-    (added,) = Store(home).add([job])
+    (added,) = JobStore(home).add([job])
     return added
 
 
@@ -84,7 +84,7 @@ def keep_run(library: Library, run_id: str, config=CONFIG):
     return library.keep_evaluated(
         config.name,
         {"test": part, "corrupted-fog-3": part, "svhn": strange},
-        source=Source(config.weights.file, config.weights.digest),
+        source=RunSource(config.weights.file, config.weights.digest),
         summary={"test": summarise(audit(part))},
         config=config.to_json(),
         environment={},

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.calibrators.posthoc import CUT, SHARE, parts
-from core.library import SAMPLES, Library, Source
+from core.library import SAMPLES, Library, RunSource
 from core.metrics.clinical import bands, recalibration
 from core.predictions import Predictions, ScoreKind, Task
 from core.views.clinic_words import MINED, SYNTHETIC
@@ -48,7 +48,7 @@ def films(seed=0, n=N, ids=True):
 def keep(home):
     def kept(name="the run", **splits):
         library = Library(home, SAMPLES)
-        source = Source("file.npz", "0" * 64, None)
+        source = RunSource("file.npz", "0" * 64, None)
         return library.keep(name, splits or {"test": films()}, source=source, summary={}).id
 
     return kept

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.library import SAMPLES, Library, Source, summarise
+from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from tests.pages.seen import html, opened
@@ -141,7 +141,7 @@ def keep(home, name):
     kept = Library(home, SAMPLES).keep(
         name,
         {"test": predictions},
-        source=Source("f.npz", "0" * 32),
+        source=RunSource("f.npz", "0" * 32),
         summary={"test": summarise(audit(predictions))},
     )
     return kept.id

@@ -12,7 +12,7 @@ from core.datasets.shifts import OutsideSet
 from core.inference.folder import WEIGHTS
 from core.inference.preprocessing import Preprocessing
 from core.jobs.local import open_jobs
-from core.jobs.records import Failure, State
+from core.jobs.records import Failure, JobState
 from core.library import SAMPLES, Library
 from core.training import progress
 from core.training.config import from_json
@@ -97,7 +97,7 @@ def test_a_path_is_read_below_the_named_folders_only(page, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("wanted", ["nosuchjob", "given"])
 def test_a_link_to_weights_that_are_gone_is_said(page, home, wanted):
-    keep_job(home, "given", State.CANCELLED)
+    keep_job(home, "given", JobState.CANCELLED)
     (home / "jobs" / "given" / WEIGHTS).unlink()
     test = page(weights=wanted)
     assert not test.exception
@@ -175,7 +175,7 @@ def test_an_evaluation_is_done_again_as_it_was(page, home):
         preprocessing=Preprocessing((8, 8), (0.5,), (0.25,), 0.5, crops=5),
         limit=30,
     )
-    keep_job(home, "ran", State.CANCELLED, config)
+    keep_job(home, "ran", JobState.CANCELLED, config)
     test = page(job="ran")
     test.button(key="job.again").click().run()
     matched(until(test, lambda: "Other weights" in buttons(test)))
@@ -190,19 +190,19 @@ def progressing(home: Path, job_id: str) -> None:
 
 
 def test_a_running_evaluation_says_how_far_it_is(page, home):
-    job = keep_job(home, "waiting", State.QUEUED)
+    job = keep_job(home, "waiting", JobState.QUEUED)
     progressing(home, job.id)
     test = fine(page(job=job.id))
     assert "“small_cnn on Digits” is waiting, the queue is paused." in said(test)
     test.button(key="job.stop").click().run()
-    assert open_jobs().get(job.id).state is State.CANCELLED
+    assert open_jobs().get(job.id).state is JobState.CANCELLED
     assert "was stopped before it began" in said(fine(test))
 
 
 @pytest.mark.parametrize("code", ["MEMORY", "HANG", "SIGNAL"])
 def test_what_may_be_too_large_is_retried_with_half_the_batch(page, home, code):
     failure = Failure(code, "a batch of 64 does not fit", "halve the batch size")
-    keep_job(home, "hurt", State.FAILED, failure=failure)
+    keep_job(home, "hurt", JobState.FAILED, failure=failure)
     test = page(job="hurt")
     assert not test.exception
     assert "a batch of 64 does not fit" in said(test)
@@ -214,7 +214,7 @@ def test_what_may_be_too_large_is_retried_with_half_the_batch(page, home, code):
 
 
 def test_another_failure_is_retried_as_it_was(page, home):
-    keep_job(home, "hurt", State.FAILED, failure=Failure("STATE_DICT", "no", "-"))
+    keep_job(home, "hurt", JobState.FAILED, failure=Failure("STATE_DICT", "no", "-"))
     test = page(job="hurt")
     assert "job.half" not in keys(test)
     test.button(key="job.retry").click().run()
@@ -225,7 +225,7 @@ def test_another_failure_is_retried_as_it_was(page, home):
 
 def test_a_finished_evaluation_says_how_good_it_is_and_opens(page, home, library):
     keep_run(library, "ended")
-    keep_job(home, "ended", State.SUCCEEDED, run="ended")
+    keep_job(home, "ended", JobState.SUCCEEDED, run="ended")
     test = fine(page(job="ended"))
     text = said(test)
     assert "is right for 9" in text
@@ -240,18 +240,18 @@ def test_a_finished_evaluation_says_how_good_it_is_and_opens(page, home, library
 
 def test_a_run_that_was_deleted_is_said(page, home, library):
     keep_run(library, "ended")
-    keep_job(home, "ended", State.SUCCEEDED, run="ended")
+    keep_job(home, "ended", JobState.SUCCEEDED, run="ended")
     library.delete("ended")
     test = fine(page(job="ended"))
     assert "no longer in the library" in said(test)
 
 
-@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("state", list(JobState))
 @pytest.mark.parametrize("plain", ["false", "true"])
 def test_every_state_is_drawn_and_names_stay_text(page, home, library, state, plain):
     config = replace(CONFIG, name=HOSTILE, weights=replace(CONFIG.weights, file=HOSTILE))
-    failure = Failure("SIGNAL", HOSTILE, HOSTILE) if state is State.FAILED else None
-    run = "ended" if state is State.SUCCEEDED else ""
+    failure = Failure("SIGNAL", HOSTILE, HOSTILE) if state is JobState.FAILED else None
+    run = "ended" if state is JobState.SUCCEEDED else ""
     if run:
         keep_run(library, run, config)
     keep_job(home, "first", state, config, failure=failure, run=run)
@@ -271,7 +271,7 @@ def test_a_job_that_is_not_there_is_said(page):
 
 
 def test_the_train_page_lists_evaluations_and_leaves_them_to_their_page(page, home):
-    keep_job(home, "first", State.QUEUED)
+    keep_job(home, "first", JobState.QUEUED)
     test = fine(opened("train"))
     assert "Trainings and evaluations" in said(test)
     assert "small_cnn on Digits" in links(test)
@@ -281,14 +281,14 @@ def test_the_train_page_lists_evaluations_and_leaves_them_to_their_page(page, ho
 
 
 def test_the_gamma_page_knows_no_evaluations(page, home):
-    keep_job(home, "first", State.QUEUED)
+    keep_job(home, "first", JobState.QUEUED)
     test = opened("gamma", run="first")
     assert not test.exception
     assert "No run with gammas is open yet." in said(test)
 
 
 def test_a_training_is_compared_with_trainings_only(page, home):
-    keep_job(home, "first", State.CANCELLED)
+    keep_job(home, "first", JobState.CANCELLED)
     (job,) = open_jobs().submit([from_json(FIRST)])
     test = fine(opened("train", job=job.id))
     assert "first" not in test.selectbox(key="widget.against").options
@@ -312,10 +312,10 @@ def test_finished_trainings_are_offered_at_once(page, home, library):
     folder.checkpoints.mkdir()
     checkpoint(folder.checkpoints).rename(folder.checkpoints / "epoch-00003.pt")
     from core.jobs.records import Job
-    from core.jobs.store import Store
+    from core.jobs.store import JobStore
 
-    job = Job("trained", "train", config.name, "g", config.digest, 5.0, state=State.SUCCEEDED)
-    Store(home).add([replace(job, run="trained", started=1.0, ended=2.0)])
+    job = Job("trained", "train", config.name, "g", config.digest, 5.0, state=JobState.SUCCEEDED)
+    JobStore(home).add([replace(job, run="trained", started=1.0, ended=2.0)])
     test = fine(page())
     test.button(key="evaluate.take").click().run()
     until(test, lambda: "Other weights" in buttons(test))

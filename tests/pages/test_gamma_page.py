@@ -11,9 +11,9 @@ from core.figures.numbers import three
 from core.histories import COLUMNS
 from core.jobs.local import open_jobs
 from core.jobs.processes import identity
-from core.jobs.records import Job, State
-from core.jobs.store import Store
-from core.library import SAMPLES, Library, Source, summarise
+from core.jobs.records import Job, JobState
+from core.jobs.store import JobStore
+from core.library import SAMPLES, Library, RunSource, summarise
 from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
 from core.metrics.suite import audit
@@ -85,7 +85,9 @@ def test_an_odd_link_shows_the_newest_epoch(library, epoch, place):
 
 
 def test_a_history_from_elsewhere_is_shown_and_says_what_is_not_known(library):
-    kept = library.keep_history("gammas *of* <b>another", small_bins(), source=Source("g.csv", "1"))
+    kept = library.keep_history(
+        "gammas *of* <b>another", small_bins(), source=RunSource("g.csv", "1")
+    )
     test = opened("gamma", run=kept.id, epoch="2")
     assert not test.exception
     assert not test.error
@@ -173,7 +175,7 @@ def keep_with_logits(library, logits):
     return library.keep_trained(
         "focal, with logits",
         {"val": val},
-        source=Source("digits", "0" * 32),
+        source=RunSource("digits", "0" * 32),
         summary={"val": summarise(audit(val))},
         config={"loss": {"name": "focal"}},
         environment={},
@@ -214,8 +216,8 @@ def test_entering_again_restores_the_link_so_that_a_bin_leaves_the_epoch(library
 
 
 def test_a_run_beyond_the_newest_and_the_samples_are_found(library, monkeypatch):
-    kept = library.keep_history("oldest", small_bins(), source=Source("g.csv", "1"))
-    library.keep_history("newest", small_bins(), source=Source("h.csv", "2"))
+    kept = library.keep_history("oldest", small_bins(), source=RunSource("g.csv", "1"))
+    library.keep_history("newest", small_bins(), source=RunSource("h.csv", "2"))
     monkeypatch.setattr("pages.ui.cache_gamma.LISTED", 1)
     test = opened("gamma", run=kept.id)
     assert "keeps no gammas" not in html(test)
@@ -254,7 +256,7 @@ def test_a_queued_job_is_not_live(library, queued):
 def test_events_are_read_again_only_when_they_have_grown(library, running):
     folder, job = running
     write_epochs(folder, 0, 3)
-    source = cache_gamma.Source(job, "a job", "live")
+    source = cache_gamma.HistorySource(job, "a job", "live")
     first = cache_gamma.written(source)
     assert cache_gamma.written(source).grid is first.grid
     write_epochs(folder, 3, 4)
@@ -269,8 +271,8 @@ def running(library):
         {"data": "digits", "model": "small_cnn", "loss": {"name": "adafocal"}, "epochs": 9}
     )
     folder = JobFolder.make(home / "jobs" / "running", config)
-    job = Job("running", "train", "a job", "g", config.digest, 5.0, state=State.RUNNING)
-    Store(home).add([replace(job, started=10.0, supervisor=identity(os.getpid()))])
+    job = Job("running", "train", "a job", "g", config.digest, 5.0, state=JobState.RUNNING)
+    JobStore(home).add([replace(job, started=10.0, supervisor=identity(os.getpid()))])
     return folder, job.id
 
 

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.calibrators.temperature import nll_temperature
-from core.library import SAMPLES, Library, Source
+from core.library import SAMPLES, Library, RunSource
 from core.ood import detection
 from core.ood.detection import Separation, auroc, counts_at, threshold_at
 from core.ood.scores import ood_scores
@@ -56,7 +56,7 @@ PARTS = {
 def keep(home):
     def kept(name="the run", config=None, **splits):
         library = Library(home, SAMPLES)
-        source = Source("file.npz", "0" * 64, None)
+        source = RunSource("file.npz", "0" * 64, None)
         splits = splits or PARTS
         if config is None:
             return library.keep(name, splits, source=source, summary={}).id

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.datasets.shifts import OutsideSet
 from core.inference.client import shared
-from core.inference.config import EvaluationConfig, Weights
+from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.preprocessing import Preprocessing
-from core.library import SAMPLES, Library, Source
+from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
 from tests.pages.seen import PATIENCE_S, html, opened
 
@@ -38,7 +38,7 @@ def run(home, leaves):
     outside[:, 3] = [1, 2, 3, 9, 5]
     kinds = Task.MULTICLASS, ScoreKind.LOGITS
     config = EvaluationConfig(
-        model="small_cnn", n_outputs=10, channels=1, weights=Weights("net.pt", "00"),
+        model="small_cnn", n_outputs=10, channels=1, weights=WeightsSource("net.pt", "00"),
         preprocessing=Preprocessing((8, 8)), data="digits", splits=("test",),
         sets=(OutsideSet("folder", root=str(leaves)),),
     )  # fmt: skip
@@ -50,7 +50,7 @@ def run(home, leaves):
                 *kinds, outside, np.full(N_OUT, -1), row_ids=IDS, labelled=False
             ),
         },
-        source=Source("net.pt", "00"), summary={}, config=config.to_json(), environment={},
+        source=RunSource("net.pt", "00"), summary={}, config=config.to_json(), environment={},
         run_id="pictured23",
     )  # fmt: skip
     yield kept.id

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.errors import Notice
-from core.library import SAMPLES, Library, Source, summarise
+from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from tests.pages.seen import bodies, html, opened
@@ -172,7 +172,7 @@ def hostile_run(home):
     kept = Library(home, SAMPLES).keep(
         HOSTILE,
         {"test": predictions},
-        source=Source(f"{HOSTILE}.npz", "0" * 32),
+        source=RunSource(f"{HOSTILE}.npz", "0" * 32),
         summary={"test": summarise(audit(predictions))},
         notices=[Notice("KEYS_GUESSED", f"read from {HOSTILE}")],
         tags=["t"],

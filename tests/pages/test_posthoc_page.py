@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.calibrators.posthoc import cut, fit
 from core.calibrators.protocols import PROTOCOLS
-from core.library import SAMPLES, Library, Source
+from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from pages.ui import cache_posthoc, steps
 from tests.pages.seen import html, opened, until
@@ -28,7 +28,7 @@ def page(home):
 @pytest.fixture
 def keep(home):
     def kept(name, **splits):
-        source = Source("file.npz", "0" * 64, None)
+        source = RunSource("file.npz", "0" * 64, None)
         return Library(home, SAMPLES).keep(name, splits, source=source, summary={}).id
 
     return kept

@@ -16,9 +16,9 @@ from streamlit.testing.v1 import AppTest
 from core.errors import LostWorker
 from core.jobs.local import open_jobs
 from core.jobs.processes import identity
-from core.jobs.records import Failure, Job, State
-from core.jobs.store import Store
-from core.library import SAMPLES, Library, Source, summarise
+from core.jobs.records import Failure, Job, JobState
+from core.jobs.store import JobStore
+from core.library import SAMPLES, Library, RunSource, summarise
 from core.losses.catalogue import LOSSES
 from core.metrics.suite import audit
 from core.models import names
@@ -49,14 +49,14 @@ def page(home):
 def keep(home):
     """Return a function that puts a job of some state into the table, with epochs recorded."""
 
-    def kept(job_id, state=State.QUEUED, n_epochs=0, config=CONFIG, **changes):
+    def kept(job_id, state=JobState.QUEUED, n_epochs=0, config=CONFIG, **changes):
         folder = JobFolder.make(home / "jobs" / job_id, replace(config, name=config.name))
         lines = [json.dumps(EVENT | {"epoch": epoch, "bins": []}) for epoch in range(n_epochs)]
         (folder.path / "events.jsonl").write_text("".join(f"{line}\n" for line in lines))
-        times = {} if state is State.QUEUED else {"started": 10.0}
+        times = {} if state is JobState.QUEUED else {"started": 10.0}
         times |= {"ended": 62.0} if state.ended else {}
         job = Job(job_id, "train", config.name, f"g{job_id}", config.digest, 5.0, state=state)
-        (added,) = Store(home).add([replace(job, **(times | changes))])
+        (added,) = JobStore(home).add([replace(job, **(times | changes))])
         return added
 
     return kept
@@ -75,7 +75,7 @@ def keep_run(library, run_id):
     return library.keep_trained(
         "a run",
         {"test": part},
-        source=Source("digits", "0" * 32),
+        source=RunSource("digits", "0" * 32),
         summary={"test": summarise(audit(part))},
         config={"epochs": 3},
         environment={},
@@ -111,7 +111,7 @@ def test_one_click_queues_adafocal_on_digits_and_opens_it(page):
     assert test.query_params["job"] in (job.id, [job.id])
     assert "is waiting, the queue is paused." in html(test)
     test.button(key="job.stop").click().run()
-    assert open_jobs().get(job.id).state is State.CANCELLED
+    assert open_jobs().get(job.id).state is JobState.CANCELLED
     assert "was stopped before the end of its first epoch" in html(test)
 
 
@@ -357,7 +357,7 @@ def test_what_the_form_cannot_hold_is_refused_and_the_form_stays(page, keep, cha
     assert f"{next(iter(changes))}"[:5] in error or "drops" in error
     assert test.number_input(key="train.epochs").value == CONFIG.epochs
     assert fine(test.run()).button(key="train.submit").disabled is False
-    keep("mine", State.CANCELLED, config=config)
+    keep("mine", JobState.CANCELLED, config=config)
     test = page(job="mine")
     test.button(key="job.duplicate").click().run()
     assert not test.exception
@@ -375,7 +375,7 @@ def test_folders_that_cannot_be_one_are_refused_in_the_form(page):
 
 
 def test_duplicate_keeps_how_a_job_was_submitted(page, keep):
-    keep("mine", State.CANCELLED, priority=7, time_limit=600.0, wants="cuda:1")
+    keep("mine", JobState.CANCELLED, priority=7, time_limit=600.0, wants="cuda:1")
     test = page(job="mine")
     test.button(key="job.duplicate").click().run()
     assert test.number_input(key="train.priority").value == 7
@@ -422,7 +422,7 @@ def test_the_time_is_told_once_it_was_measured(page):
 
 def test_a_run_of_the_same_settings_is_pointed_out(page, keep, library):
     keep_run(library, "ended")
-    keep("ended", State.SUCCEEDED, run="ended")
+    keep("ended", JobState.SUCCEEDED, run="ended")
     test = fine(page())
     assert any("Trained before" in one.value for one in test.markdown)
     test.number_input(key="train.epochs").set_value(3).run()
@@ -437,7 +437,7 @@ def test_a_run_of_another_folder_is_another(page, keep, library, monkeypatch, tm
     monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
     config = from_json(FIRST | {"data": "folder", "data_root": str(tmp_path / "a")})
     keep_run(library, "ended")
-    keep("ended", State.SUCCEEDED, config=config, run="ended")
+    keep("ended", JobState.SUCCEEDED, config=config, run="ended")
     test = upload(page(), json.dumps(config.to_json()).encode())
     assert any("Trained before" in one.value for one in test.markdown)
     test.text_input(key="train.data_root").set_value(str(tmp_path / "b")).run()
@@ -446,9 +446,9 @@ def test_a_run_of_another_folder_is_another(page, keep, library, monkeypatch, tm
 
 
 def test_the_list_says_where_each_training_stands(page, keep):
-    for i, state in enumerate(State):
+    for i, state in enumerate(JobState):
         me = identity(os.getpid())
-        live = {"supervisor": me} if state in {State.STARTING, State.RUNNING} else {}
+        live = {"supervisor": me} if state in {JobState.STARTING, JobState.RUNNING} else {}
         keep("abcdefgh"[i], state, **live)
     half = Progress(4, 10, 0, 5, 1234.4, 2**30, 9.0, 42.0)
     progress.write(open_jobs().folder("c").path, half)
@@ -484,12 +484,12 @@ def test_jobs_are_stopped_and_moved_to_the_front_in_the_list(page, keep):
     test.button(key="queue.front.next").click().run()
     assert open_jobs().get("next").priority > open_jobs().get("first").priority
     test.button(key="queue.stop.first").click().run()
-    assert open_jobs().get("first").state is State.CANCELLED
+    assert open_jobs().get("first").state is JobState.CANCELLED
 
 
 def test_many_submissions_are_folded(page, keep):
     for i in range(15):
-        keep("abcdefghijkmnpq"[i], State.CANCELLED)
+        keep("abcdefghijkmnpq"[i], JobState.CANCELLED)
     test = page()
     assert "3 earlier" in buttons(test)
     test.button(key="queue.more").click().run()
@@ -497,7 +497,7 @@ def test_many_submissions_are_folded(page, keep):
 
 
 def test_a_running_job_shows_numbers_and_curves(page, keep):
-    keep("running", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()), slots=("cpu",))
+    keep("running", JobState.RUNNING, n_epochs=3, supervisor=identity(os.getpid()), slots=("cpu",))
     progress.write(
         open_jobs().folder("running").path, Progress(3, 150, 0, 5, 1e3, 2**30, 9.0, 42.0)
     )
@@ -515,7 +515,7 @@ def test_a_running_job_shows_numbers_and_curves(page, keep):
 
 def test_a_failed_job_says_why_and_is_tried_again(page, keep):
     failure = Failure("DISK_FULL", "the disk is full", "free some space, then resume")
-    keep("bad", State.FAILED, n_epochs=2, failure=failure)
+    keep("bad", JobState.FAILED, n_epochs=2, failure=failure)
     (open_jobs().folder("bad").path / "log.txt").write_text("first\nlast line\n")
     test = page(job="bad")
     said = unescape(test.error[0].value)
@@ -532,7 +532,7 @@ def test_a_failed_job_says_why_and_is_tried_again(page, keep):
 
 
 def test_a_stopped_job_is_resumed_as_a_new_one(page, keep):
-    keep("cut", State.CANCELLED, n_epochs=2)
+    keep("cut", JobState.CANCELLED, n_epochs=2)
     checkpoints = open_jobs().folder("cut").checkpoints
     checkpoints.mkdir()
     (checkpoints / "epoch-00002.pt").write_bytes(b"x")
@@ -551,7 +551,7 @@ def test_a_resume_with_other_threads_is_said_where_it_is_offered(
     page, keep, monkeypatch, slots, said
 ):
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
-    keep("cut", State.CANCELLED, n_epochs=2, slots=slots)
+    keep("cut", JobState.CANCELLED, n_epochs=2, slots=slots)
     folder = open_jobs().folder("cut")
     lines = [json.loads(line) for line in folder.lines()]
     for line in lines:
@@ -568,7 +568,7 @@ def test_a_resume_with_other_threads_is_said_where_it_is_offered(
 
 def test_a_finished_job_opens_its_run(page, keep, library):
     keep_run(library, "ended")
-    keep("ended", State.SUCCEEDED, run="ended")
+    keep("ended", JobState.SUCCEEDED, run="ended")
     test = fine(page(job="ended"))
     assert {"Open in Reliability", "Open in Gamma dynamics"} <= set(buttons(test))
     test.button(key="job.reliability").click().run()
@@ -580,14 +580,14 @@ def test_a_finished_job_opens_its_run(page, keep, library):
 
 def test_a_finished_job_whose_run_was_deleted_says_so(page, keep, library):
     keep_run(library, "ended")
-    keep("ended", State.SUCCEEDED, run="ended")
+    keep("ended", JobState.SUCCEEDED, run="ended")
     library.delete("ended")
     test = fine(page(job="ended"))
     assert any("no longer in the library" in one.value for one in test.markdown)
 
 
 def test_curves_are_compared_with_another_run(page, keep):
-    keep("mine", State.CANCELLED, n_epochs=3)
+    keep("mine", JobState.CANCELLED, n_epochs=3)
     test = fine(page(job="mine", against="cifar10-ce"))
     text = html(test)
     assert "CIFAR-10 (JPEG), Cross-entropy, dashed" in text
@@ -598,21 +598,21 @@ def test_curves_are_compared_with_another_run(page, keep):
 
 def test_a_job_is_not_compared_with_its_own_run(page, keep, library):
     keep_run(library, "kept")
-    keep("ended", State.SUCCEEDED, run="kept")
-    keep("mine", State.CANCELLED, n_epochs=3)
+    keep("ended", JobState.SUCCEEDED, run="kept")
+    keep("mine", JobState.CANCELLED, n_epochs=3)
     assert "a run" in fine(page(job="mine")).selectbox(key="widget.against").options
     assert "a run" not in fine(page(job="ended")).selectbox(key="widget.against").options
 
 
 def test_what_it_is_compared_with_may_be_gone(page, keep):
-    keep("mine", State.CANCELLED, n_epochs=3)
+    keep("mine", JobState.CANCELLED, n_epochs=3)
     test = fine(page(job="mine", against="nosuchrun"))
     assert "dashed" not in html(test)
 
 
 def test_duplicate_fills_the_form(page, keep):
     config = from_json(FIRST | {"epochs": 9, "loss": {"name": "fcl", "gamma": 2.0}, "seed": 5})
-    keep("mine", State.CANCELLED, config=config)
+    keep("mine", JobState.CANCELLED, config=config)
     test = page(job="mine")
     test.button(key="job.duplicate").click().run()
     fine(test)
@@ -648,7 +648,7 @@ def test_an_unknown_job_is_refused_with_the_way_back(page):
 
 
 def test_a_busy_device_names_its_job(page, keep):
-    keep("running", State.RUNNING, supervisor=identity(os.getpid()), slots=("cpu",))
+    keep("running", JobState.RUNNING, supervisor=identity(os.getpid()), slots=("cpu",))
     assert "Devices here: CPU, busy with AdaFocal, small_cnn on digits." in html(fine(page()))
 
 
@@ -659,7 +659,7 @@ def test_the_page_imports_no_torch():
 
 def test_hostile_names_are_text_everywhere(page, keep):
     config = replace(CONFIG, name=HOSTILE)
-    keep("evi", State.FAILED, n_epochs=1, config=config, failure=Failure("X", HOSTILE, HOSTILE))
+    keep("evi", JobState.FAILED, n_epochs=1, config=config, failure=Failure("X", HOSTILE, HOSTILE))
     for test in (page(), page(job="evi")):
         assert not test.exception
         assert "<script>" not in html(test)
@@ -672,7 +672,7 @@ def test_plain_words_hold_no_jargon(page, keep):
     test = fine(page(plain="true"))
     assert "What comes out is a run" in html(test)
     assert test.button(key="train.first_one")
-    keep("running", State.RUNNING, n_epochs=3, supervisor=identity(os.getpid()))
+    keep("running", JobState.RUNNING, n_epochs=3, supervisor=identity(os.getpid()))
     text = html(fine(page(plain="true", job="running")))
     assert "Wrong, in 100" in text
     for word in ("Log-loss", "ECE", "Entropy", "norm"):

@@ -5,13 +5,13 @@ from html import unescape
 import numpy as np
 import pytest
 
-from core.library import SAMPLES, Library, Source, summarise
+from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from tests.core.library.builders import small_bins, small_history
 from tests.pages.seen import opened
 
-SOURCE = Source("digits", "0" * 32)
+SOURCE = RunSource("digits", "0" * 32)
 
 
 @pytest.fixture

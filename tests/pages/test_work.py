@@ -60,7 +60,7 @@ def test_no_answer_is_a_lost_worker(ended, said, monkeypatch: pytest.MonkeyPatch
     else:
         answer.set_result(ended)
     with pytest.raises(LostWorker, match=said):
-        work.Work(Event(), answer).result()
+        work.BackgroundWork(Event(), answer).result()
 
 
 def test_an_end_without_an_answer_keeps_its_code():

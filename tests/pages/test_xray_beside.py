@@ -16,16 +16,16 @@ from core.inference.preprocessing import Preprocessing
 from core.reports.html import sheet_html
 from core.views.clinic_plain import RISK
 from core.views.xray_beside import DIFFER
-from core.views.xray_film import Scored
-from core.views.xray_heat import ALONE, OWN, Aim
+from core.views.xray_film import FilmScores
+from core.views.xray_heat import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture
-from core.xray.picture import Heat, Look
+from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import xray_save
-from pages.ui.cache_xray import Model, Scene
-from pages.ui.xray_ask import Looked
-from pages.ui.xray_films import Film
-from pages.ui.xray_pictures import Drawn
-from pages.ui.xray_study import Study
+from pages.ui.cache_xray import FilmScene, Model
+from pages.ui.xray_ask import FilmResult
+from pages.ui.xray_films import FilmEntry
+from pages.ui.xray_pictures import PagePicture
+from pages.ui.xray_study import FilmStudy
 from tests.core.views.test_xray_film import NAMES, known
 from tests.pages import seen
 from tests.pages.seen import fine, said, until
@@ -56,34 +56,34 @@ def texts(row: list[str]) -> list[str]:
     return [re.sub("<[^>]*>", "", cell) for cell in row]
 
 
-FILM = Film("f1", "Film 1", np.full((300, 300), 90, np.uint8), {}, "d" * 32, (), {})
+FILM = FilmEntry("f1", "Film 1", np.full((300, 300), 90, np.uint8), {}, "d" * 32, (), {})
 HOW = FilmModel("densenet_small", 2, 1, Preprocessing((64, 64), (0.5,), (0.25,)), "w")
 WHY = "Ours was trained on synthetic films alone."
 
 
-def looked(name: str, synthetic: bool | None, score: float = 0.74, run: str = "") -> Looked:
+def looked(name: str, synthetic: bool | None, score: float = 0.74, run: str = "") -> FilmResult:
     model = Model(f"own-{name}", name, HOW, NAMES, synthetic, run)
-    return Looked(
-        model, Scored(name, NAMES, (score, 0.01)), ("relu",), {}, heat.WHOLE, "relu", "gradcam"
+    return FilmResult(
+        model, FilmScores(name, NAMES, (score, 0.01)), ("relu",), {}, heat.WHOLE, "relu", "gradcam"
     )
 
 
-def study(*of: Looked, counted: bool = True) -> Study:
+def study(*of: FilmResult, counted: bool = True) -> FilmStudy:
     """A film of a person; models that saw such films know 100 of them."""
     references = [known() if counted and not one.model.synthetic else None for one in of]
-    return Study(FILM, of, 0, tuple(references))
+    return FilmStudy(FILM, of, 0, tuple(references))
 
 
-def drawn(of: Study, scale: str = "findings", *, hot: tuple[bool, ...]) -> list[Drawn]:
+def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> list[PagePicture]:
     """Pictures, some of them with heat that points into a box."""
-    spot = Heat(np.eye(4, dtype=np.float32), heat.WHOLE, 1.0)
+    spot = Saliency(np.eye(4, dtype=np.float32), heat.WHOLE, 1.0)
     return [
-        Drawn(
+        PagePicture(
             seen,
-            Scene("k", FILM.pixels, spot if warm else None, Look("overlay"), (), ""),
+            FilmScene("k", FILM.pixels, spot if warm else None, SaliencyStyle("overlay"), (), ""),
             0,
             scale,
-            aim=Aim(True, 0.625) if warm else None,
+            aim=SaliencyFocus(True, 0.625) if warm else None,
         )
         for seen, warm in zip(of.seen, hot, strict=True)
     ]
@@ -145,8 +145,10 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
     of = study(looked("Theirs", None, run="run-1"), looked("Other", False))
     assert of.marks == marks(["run-1", "own-Other"])
     assert [one.mark for one in of.opinions()] == list(of.marks)
-    drawn_film = Film("s1", "Synthetic film 1", FILM.pixels, {}, "e" * 32, (), {}, synthetic=True)
-    found = Study(drawn_film, of.seen, 0, (None, None)).sentence.text
+    drawn_film = FilmEntry(
+        "s1", "Synthetic film 1", FILM.pixels, {}, "e" * 32, (), {}, synthetic=True
+    )
+    found = FilmStudy(drawn_film, of.seen, 0, (None, None)).sentence.text
     assert "The score of Other means nothing here. The score of Theirs may mean nothing" in found
 
 

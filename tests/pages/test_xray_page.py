@@ -13,11 +13,11 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from core.inference.client import shared
-from core.inference.config import EvaluationConfig, Weights
+from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.film_model import FilmModel
 from core.inference.folder import WEIGHTS
 from core.inference.preprocessing import Preprocessing
-from core.jobs.records import State
+from core.jobs.records import JobState
 from core.models.build import build
 from core.xray import phantom
 from pages.ui import session
@@ -233,9 +233,9 @@ def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_te
 @pytest.fixture
 def job(home):
     """The id of an evaluation of a network on synthetic films."""
-    wanted = Weights("net.pt", "d" * 32, "state_dict")
+    wanted = WeightsSource("net.pt", "d" * 32, "state_dict")
     config = EvaluationConfig(CHEST, 4, 1, wanted, Preprocessing((128, 128)), "phantom")
-    keep_job(home, "chestfims234", State.SUCCEEDED, config, run="chestfims234")
+    keep_job(home, "chestfims234", JobState.SUCCEEDED, config, run="chestfims234")
     state = build(CHEST, n_outputs=4, channels=1, size=(128, 128)).state_dict()
     save_file(
         {name: one.contiguous() for name, one in state.items()},

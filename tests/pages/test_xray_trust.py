@@ -9,17 +9,17 @@ from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.views import xray_heat as words
 from core.views import xray_tables as tables
-from core.views.xray_film import Scored
+from core.views.xray_film import FilmScores
 from core.xray import heat
 from core.xray.phantom import SIDE
-from core.xray.picture import Heat, Look
+from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import xray_save, xray_trust
-from pages.ui.cache_xray import Model, Scene
-from pages.ui.xray_ask import Looked
-from pages.ui.xray_films import Film
-from pages.ui.xray_pictures import Drawn
-from pages.ui.xray_study import Study
-from pages.ui.xray_trust import Case, boxed
+from pages.ui.cache_xray import FilmScene, Model
+from pages.ui.xray_ask import FilmResult
+from pages.ui.xray_films import FilmEntry
+from pages.ui.xray_pictures import PagePicture
+from pages.ui.xray_study import FilmStudy
+from pages.ui.xray_trust import FindingCase, boxed
 
 LEFT, RIGHT = (0.0, 0.0, 0.5, 0.5), (0.5, 0.5, 1.0, 1.0)
 FINDINGS = ("Effusion", "Pleural_Thickening")
@@ -27,7 +27,7 @@ FINDINGS = ("Effusion", "Pleural_Thickening")
 
 def film(digest="a", **boxes):
     pixels = np.zeros((20, 20), np.uint8)
-    return Film(digest, "Film", pixels, {"file": digest}, digest, (), boxes)
+    return FilmEntry(digest, "Film", pixels, {"file": digest}, digest, (), boxes)
 
 
 def test_a_finding_on_a_film_is_one_case_with_all_its_boxes():
@@ -51,23 +51,23 @@ def looked():
     how = Preprocessing((64, 64), (0.5,), (0.25,))
     network = FilmModel("densenet_small", 2, 1, how, "w.safetensors")
     model = Model("m", "Net", network, FINDINGS, synthetic=False)
-    scored = Scored("Net", FINDINGS, (0.1, 0.2))
-    return Looked(model, scored, ("l",), {}, heat.WHOLE, "l", "gradcam")
+    scored = FilmScores("Net", FINDINGS, (0.1, 0.2))
+    return FilmResult(model, scored, ("l",), {}, heat.WHOLE, "l", "gradcam")
 
 
 def test_a_comparison_is_of_its_films_findings_and_boxes():
     seen = looked()
     cases = [
-        [Case("a", {}, 0, (LEFT,))],
-        [Case("a", {}, 0, (RIGHT,))],
-        [Case("b", {}, 0, (LEFT,))],
-        [Case("a", {}, 1, (LEFT,))],
-        [Case("a", {}, 0, (LEFT, RIGHT))],
+        [FindingCase("a", {}, 0, (LEFT,))],
+        [FindingCase("a", {}, 0, (RIGHT,))],
+        [FindingCase("b", {}, 0, (LEFT,))],
+        [FindingCase("a", {}, 1, (LEFT,))],
+        [FindingCase("a", {}, 0, (LEFT, RIGHT))],
         None,
     ]
     keys = {xray_trust._key(seen, "Effusion", one) for one in cases}
     assert len(keys) == len(cases)
-    again = [Case("a", {"file": "elsewhere"}, 0, (LEFT,))]
+    again = [FindingCase("a", {"file": "elsewhere"}, 0, (LEFT,))]
     assert xray_trust._key(seen, "Effusion", again) in keys
     assert xray_trust._key(replace(seen, method="hirescam"), "Effusion", cases[0]) not in keys
 
@@ -76,7 +76,7 @@ def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
     lungs = np.zeros((2, SIDE, SIDE), bool)
     lungs[0, : SIDE // 2, : SIDE // 4] = True  # all of it in the left upper quarter
     lungs[1, :, :] = True  # a quarter of it
-    cases = [Case(str(k), {}, 0, (LEFT,), one) for k, one in enumerate(lungs)]
+    cases = [FindingCase(str(k), {}, 0, (LEFT,), one) for k, one in enumerate(lungs)]
     boxes = [((0.0, 0.0, SIDE / 2, SIDE / 2),)] * 2
     (found,) = xray_trust._lungs(cases, boxes).values()
     assert found.n == 2
@@ -85,7 +85,7 @@ def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
 
 
 def test_every_row_of_a_table_says_where_scores_mean_nothing():
-    fits = Study(film(), (looked(),), 0, (None,))
+    fits = FilmStudy(film(), (looked(),), 0, (None,))
     assert "means nothing" not in fits.note
     strange = replace(fits, film=replace(fits.film, synthetic=True))
     assert (
@@ -96,11 +96,12 @@ def test_every_row_of_a_table_says_where_scores_mean_nothing():
 
 
 def test_a_sheet_of_several_models_says_that_scales_differ():
-    study = Study(film(), (looked(), looked()), 0, (None, None))
-    found = Heat(np.ones((2, 2), np.float32), heat.WHOLE, 1.0)
+    study = FilmStudy(film(), (looked(), looked()), 0, (None, None))
+    found = Saliency(np.ones((2, 2), np.float32), heat.WHOLE, 1.0)
     hot, bare = (
-        Scene("", study.film.pixels, one, Look("overlay"), (), "") for one in (found, None)
+        FilmScene("", study.film.pixels, one, SaliencyStyle("overlay"), (), "")
+        for one in (found, None)
     )
     for scenes, said in (((hot, hot), True), ((hot, bare), False)):
-        drawn = [Drawn(study.main, scene, 0, words.FINDINGS) for scene in scenes]
+        drawn = [PagePicture(study.main, scene, 0, words.FINDINGS) for scene in scenes]
         assert (words.BESIDE in xray_save.sheet(study, drawn).lines) == said

@@ -31,7 +31,7 @@ from core.views.clinic_study import groups as subgroups
 from core.views.clinic_study import heated, one_finding
 from core.views.clinic_use import group_rows
 from core.views.clinic_verdict import badge, sentence
-from core.views.clinic_words import Source
+from core.views.clinic_words import ClinicSource
 from core.views.xray_trust import KINDS, pointing_text
 from core.xray.localisation import Localisation, pointed
 from tests.benchmarks.claims import groups
@@ -134,7 +134,7 @@ def sentence_rows(sets: int, seed: int) -> Iterator[Row]:
 
 def _said(rng: np.random.Generator, n: int, each: int) -> dict[str, bool]:
     (fit_rows, _, _), (rows_, p, y) = (_films(rng, n, each) for _ in range(2))
-    source = Source("run", "test", "0" * 64, ("Effusion",), n)
+    source = ClinicSource("run", "test", "0" * 64, ("Effusion",), n)
     finding = one_finding(rows_)
     by_group = subgroups(p, y, grouping([str(k) for k in rng.integers(0, 4, n)]), rows_.extents)
     test = hosmer_lemeshow(p, y)

@@ -16,10 +16,10 @@ import numpy as np
 from core.arrays import Float, Int, sigmoid
 from core.configs import AuditConfig
 from core.metrics import METRICS
-from core.metrics.comparison import Compared, Rows, compare
+from core.metrics.comparison import Compared, ComparedRows, compare
 from core.metrics.paired import BIASED, draws
 from core.metrics.ranked import Ranked
-from core.metrics.resampled import Part
+from core.metrics.resampled import ResampledRows
 from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from core.views.compare_words import plain_sentence, sentence
@@ -104,7 +104,7 @@ def compared(run: Predictions, metrics: Sequence[str] = METRICS_TRIED) -> Compar
     chosen = tuple(metrics)
     own = audit(run, AuditConfig(metrics=chosen, n_resamples=RESAMPLES))
     paired = draws(run, own.main.noise_floor, chosen, n_resamples=RESAMPLES)
-    return Compared(Rows.of(run), own, paired)
+    return Compared(ComparedRows.of(run), own, paired)
 
 
 def ranked(runs: Sequence[Compared], metric: str) -> bool:
@@ -154,7 +154,7 @@ def truth(design: str, seed: int) -> dict[str, float]:
     pair = stated(draw(rng, POPULATION), (one, other), rng)
     values: list[dict[str, float]] = []
     for run in pair:
-        sorted_rows, part = Ranked.of(run.outcomes(run.default_target)), Part(run)
+        sorted_rows, part = Ranked.of(run.outcomes(run.default_target)), ResampledRows(run)
         truths = {m: METRICS[m].function(sorted_rows) for m in ("ece", "ece_em", "smece")}
         truths |= {m: part.value(m) for m in ("accuracy", "nll", "brier")}
         values.append(truths)

@@ -15,7 +15,7 @@ import numpy as np
 from core.arrays import Float, Int
 from core.calibrators import posthoc
 from core.calibrators.innate import innate
-from core.calibrators.posthoc import NONE, Evaluated, Judged
+from core.calibrators.posthoc import NONE, EvaluatedMethod, MethodReport
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.comparison import Comparison, compare
 from core.predictions import Predictions, ScoreKind, Task
@@ -65,17 +65,17 @@ def methods_in(text: str) -> list[str]:
 
 def judged(
     fit_rows: Predictions, rows: Predictions
-) -> tuple[dict[str, Judged], dict[str, Evaluated]]:
+) -> tuple[dict[str, MethodReport], dict[str, EvaluatedMethod]]:
     """Return what none and every method that can be fitted does to the rows."""
-    found, fits = {NONE: Judged(compared(rows, METRICS), 0)}, {}
+    found, fits = {NONE: MethodReport(compared(rows, METRICS), 0)}, {}
     answers = rows.scores.argmax(axis=1)
     for method in METHODS:
         fitted = posthoc.fit(method, fit_rows)
         if fitted.calibrator is not None:
             after = posthoc.calibrated(fitted.calibrator, rows)
             changed = int((after.scores.argmax(axis=1) != answers).sum())
-            found[method] = Judged(compared(after, METRICS), changed)
-            fits[method] = Evaluated(fitted, found[method])
+            found[method] = MethodReport(compared(after, METRICS), changed)
+            fits[method] = EvaluatedMethod(fitted, found[method])
     return found, fits
 
 
@@ -100,7 +100,7 @@ def wrong_second(text: str, first: str, true: Errors) -> bool:
     return wrong
 
 
-def wrong_plain(found: Mapping[str, Judged], none: Comparison, true: Errors) -> bool:
+def wrong_plain(found: Mapping[str, MethodReport], none: Comparison, true: Errors) -> bool:
     """Whether the line in plain words names a correction that does not lower the true error."""
     named = re.match(r"The correction is (.+?)\. Difference", plain_sentence(found, none).second)
     return named is not None and true[methods_in(named[1])[0]] >= true[NONE]

@@ -20,7 +20,7 @@ from core.arrays import Bool, Float, Int, sigmoid
 from core.defaults import FALSE_ALARMS, LEVEL
 from core.metrics import estimates, suite
 from core.metrics.clinical_fit import recalibrated
-from core.metrics.estimates import Prepared
+from core.metrics.estimates import PreparedTarget
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.metrics.top_label import ece
@@ -46,7 +46,7 @@ def films(rng: np.random.Generator, n: int, each: int, alike: float, temperature
     return sigmoid(logit), drawn < sigmoid(logit / temperature), patient
 
 
-def prepared(p: Float, y: Bool, patient: Int | None, weight: Float | None = None) -> Prepared:
+def prepared(p: Float, y: Bool, patient: Int | None, weight: Float | None = None) -> PreparedTarget:
     """Return the risks sorted and resampled, by patient and weight where these are given."""
     groups = None if patient is None else Groups("patient", patient)
     weights = None if weight is None else Weights.of("weight", weight)
@@ -55,7 +55,7 @@ def prepared(p: Float, y: Bool, patient: Int | None, weight: Float | None = None
     return suite.prepare(file, 1, n_resamples=RESAMPLES, seed=0)
 
 
-def intervals(ready: Prepared) -> Iterator[tuple[str, float | None, float | None]]:
+def intervals(ready: PreparedTarget) -> Iterator[tuple[str, float | None, float | None]]:
     """Yield the intervals that are looked at."""
     gap = estimates.direction(ready, LEVEL)
     yield "signed gap", gap.low, gap.high
@@ -82,7 +82,7 @@ def truths(each: int, temperature: float, seed: int) -> dict[str, float]:
     }
 
 
-def false_alarm(ready: Prepared) -> bool:
+def false_alarm(ready: PreparedTarget) -> bool:
     """Whether the verdict calls a calibrated set off."""
     cuts = estimates.BINNED["ece"].cuts(ready.ranked, BINS)
     return ready.null.test(cuts).p_value <= FALSE_ALARMS

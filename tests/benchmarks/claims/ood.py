@@ -16,9 +16,9 @@ from scipy.special import ndtr
 from core.arrays import Float
 from core.figures.runs import marks
 from core.ood.detection import NUMBERS, Separation
-from core.ood.study import Pair, difference, judge
+from core.ood.study import OodPair, difference, judge
 from core.predictions import Groups, Predictions, ScoreKind, Task
-from core.views.ood_table import Line
+from core.views.ood_table import SetRow
 from core.views.ood_table import rows as table_rows
 from core.views.ood_words import SetName
 from tests.benchmarks.claims.designs import COVERAGE, Rng, Row, generator, power, sentence
@@ -130,7 +130,7 @@ def number_rows(sets: int, seed: int) -> Iterator[Row]:
                 yield Row(f"interval of {key}", name, n, hits / sets, sets)
 
 
-def pair(rng: Rng, n: int, distances: tuple[float, float], group: int) -> tuple[Pair, Pair]:
+def pair(rng: Rng, n: int, distances: tuple[float, float], group: int) -> tuple[OodPair, OodPair]:
     """Return two runs on the same rows."""
     design = Design(0.0, group=group)
     found = []
@@ -140,7 +140,7 @@ def pair(rng: Rng, n: int, distances: tuple[float, float], group: int) -> tuple[
             TOGETHER**0.5 * one + (1.0 - TOGETHER) ** 0.5 * noise(rng, one.size, group)
             for one in shared
         )
-        found.append(Pair(part(own, design), part(distance + other, design)))
+        found.append(OodPair(part(own, design), part(distance + other, design)))
     return found[0], found[1]
 
 
@@ -155,7 +155,7 @@ def pair_rows(sets: int, seed: int) -> Iterator[Row]:
                 rng = generator(seed, number, name, n)
                 group = 20 if "groups" in name else 1
                 found = difference(*pair(rng, n, distances, group), SCORE)
-                line = Line("A", MARKS[0], SetName("set", "pictures"), None, {}, {}, (), found)
+                line = SetRow("A", MARKS[0], SetName("set", "pictures"), None, {}, {}, (), found)
                 held += found.low <= true <= found.high
                 told += not table_rows([line], (SCORE, False))[0].ties
             yield Row("interval of a difference of auroc", name, n, held / sets, sets)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.figures.gamma import Grid
+from core.figures.gamma import HistoryGrid
 from core.views.evaluation_trial import trial
 from core.views.gamma_words import plain_sentence, sentence
 from tests.benchmarks.claims.designs import SIZES, Row, generator, spread
@@ -19,14 +19,14 @@ BINS, CLASSES = 15, 10
 ONE = np.ones((1, BINS))
 
 
-def epoch(n: int, rng: np.random.Generator) -> Grid:
+def epoch(n: int, rng: np.random.Generator) -> HistoryGrid:
     """Return the bins of one epoch of a calibrated model."""
     p, y, _ = spread(1.0)(rng, n)
     parts = np.array_split(np.argsort(p), BINS)
     count = np.array([[part.size for part in parts]])
     says, right = (np.array([[each[part].mean() for part in parts]]) for each in (p, y))
     edges = np.linspace(0.0, 1.0, BINS + 1)[None]
-    return Grid(
+    return HistoryGrid(
         epoch=np.array([1]),
         offset=0,
         lower=edges[:, :-1],

@@ -13,7 +13,7 @@ from core.arrays import Bool, Float, row_chunks
 from core.figures.classes import gap_tone
 from core.metrics import suite
 from core.metrics.clinical import bands
-from core.metrics.estimates import Prepared
+from core.metrics.estimates import PreparedTarget
 from core.metrics.intervals import Resamples
 from core.metrics.macro import DETECTED, corrected_codes
 from core.metrics.null_test import holm
@@ -122,17 +122,19 @@ WRONG = (
 )
 
 
-def _prepared(claims: Float, outcomes: Bool, seed: int) -> Prepared:
+def _prepared(claims: Float, outcomes: Bool, seed: int) -> PreparedTarget:
     draws = N_RESAMPLES if claims.size < MANY_ROWS else N_RESAMPLES_MANY
     resamples = Resamples.of(Ranked.of(Outcomes(claims, outcomes)), draws, seed)
-    return Prepared("answers", None, "top_label", resamples, draws, seed)
+    return PreparedTarget("answers", None, "top_label", resamples, draws, seed)
 
 
-def _judged(prepared: Prepared) -> TargetAudit:
+def _judged(prepared: PreparedTarget) -> TargetAudit:
     return suite.diagram(prepared, n_bins=15, level=0.95)
 
 
-def _sets(design: Design, n: int, sets: int, seed: int) -> Iterator[tuple[Prepared, Float, Bool]]:
+def _sets(
+    design: Design, n: int, sets: int, seed: int
+) -> Iterator[tuple[PreparedTarget, Float, Bool]]:
     rng = np.random.default_rng([seed, n])
     for at in range(sets):
         claims = design.draw(rng, n)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.calibrators.posthoc import (
-    Parts,
+    PosthocRows,
     calibrated,
     cut,
     evaluate,
@@ -229,5 +229,5 @@ def test_temperature_of_other_pages_is_fitted_by_weight():
 
 def test_what_a_calibrator_was_fitted_on_names_the_column_of_weights():
     whole, again = weighted_and_repeated()
-    assert provenance(Parts(whole, again, "val", "test"))["weights"] == "films"
-    assert "weights" not in provenance(Parts(again, whole, "val", "test"))
+    assert provenance(PosthocRows(whole, again, "val", "test"))["weights"] == "films"
+    assert "weights" not in provenance(PosthocRows(again, whole, "val", "test"))

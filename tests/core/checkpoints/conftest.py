@@ -22,7 +22,7 @@ def unsealed(torch, tmp_path):
     """
     import numpy as np
 
-    from core.readers.contents import Source
+    from core.readers.contents import FileBytes
     from core.readers.weights_file import read_weights_file
     from core.readers.wire import read_left_weights, write_weights
 
@@ -31,7 +31,7 @@ def unsealed(torch, tmp_path):
         path.write_bytes(value) if isinstance(value, bytes) else torch.save(value, path)
         left, into = tmp_path / f"left{np.random.default_rng().integers(2**60)}", tmp_path / "into"
         left.mkdir()
-        write_weights(left, name, read_weights_file(Source.of_bytes(name, path.read_bytes())))
+        write_weights(left, name, read_weights_file(FileBytes.of_bytes(name, path.read_bytes())))
         for old in into.glob("*"):
             old.unlink()
         return read_left_weights(left, into), into

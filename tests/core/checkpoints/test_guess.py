@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from core.checkpoints.guess import guess
-from core.checkpoints.index import PATH, Index, Layout, lookup, shipped, signature
+from core.checkpoints.index import PATH, LayoutIndex, NetworkLayout, lookup, shipped, signature
 from core.readers.weights import TensorInfo, WeightGroup, WeightsFile
 
 SAMPLE = [
@@ -153,7 +153,7 @@ def test_outdated_names_of_timm_are_known():
 def test_only_classes_and_channels_are_open(change, fits):
     shapes = {"conv.weight": (8, 3, 3, 3), "n.weight": (8,), "fc.weight": (3, 8), "fc.bias": (3,)}
     outputs, channels = (("fc.weight", 0), ("fc.bias", 0)), (("conv.weight", 1),)
-    layout = Layout(outputs, channels, {signature(shapes, (*outputs, *channels)): ("own",)})
+    layout = NetworkLayout(outputs, channels, {signature(shapes, (*outputs, *channels)): ("own",)})
 
-    found = list(lookup(change(shapes), Index((layout,), {}, {})))
+    found = list(lookup(change(shapes), LayoutIndex((layout,), {}, {})))
     assert [one.network for one in found] == (["own"] if fits else [])

@@ -5,8 +5,8 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from core.datasets.assemble import Rows, channel_moments, in_memory
-from core.datasets.base import Data, ResidentPart
+from core.datasets.assemble import DatasetRows, channel_moments, in_memory
+from core.datasets.base import ResidentSplit, SplitDataset
 from core.datasets.load import load
 from core.datasets.splits import as_given
 from core.predictions import Task
@@ -14,19 +14,19 @@ from tests.core.datasets.written import CPU, random_pixels, rows
 
 
 @pytest.fixture(scope="module")
-def digits() -> Data:
+def digits() -> SplitDataset:
     return load("digits", root=None, split_seed=0)
 
 
-def small(pixels: np.ndarray, labels: np.ndarray) -> Data:
+def small(pixels: np.ndarray, labels: np.ndarray) -> SplitDataset:
     names = tuple(str(row) for row in range(len(pixels)))
     split = as_given(len(pixels) - 4, 2, 2, 0)
-    return in_memory(Rows("cifar10", labels, ("a", "b"), split), pixels, names)
+    return in_memory(DatasetRows("cifar10", labels, ("a", "b"), split), pixels, names)
 
 
 def test_images_come_in_the_order_asked() -> None:
     pixels = random_pixels(9)
-    part = ResidentPart(rows(*range(9)), tuple("abcdefghi"), torch.from_numpy(pixels))
+    part = ResidentSplit(rows(*range(9)), tuple("abcdefghi"), torch.from_numpy(pixels))
     assert len(part) == 9
     batches = [rows(3, 1, 3), rows(8), rows(0, 7)]
     found = list(part.images(batches, CPU))
@@ -37,11 +37,11 @@ def test_images_come_in_the_order_asked() -> None:
 
 
 def test_no_batches_give_no_images() -> None:
-    part = ResidentPart(rows(0), ("a",), torch.zeros(1, 1, 8, 8, dtype=torch.uint8))
+    part = ResidentSplit(rows(0), ("a",), torch.zeros(1, 1, 8, 8, dtype=torch.uint8))
     assert list(part.images([], CPU)) == []
 
 
-def test_each_part_holds_its_own_rows(digits: Data) -> None:
+def test_each_part_holds_its_own_rows(digits: SplitDataset) -> None:
     source = load_digits()
     seen = []
     for name, part in (("train", digits.train), ("val", digits.val), ("test", digits.test)):
@@ -58,7 +58,7 @@ def test_each_part_holds_its_own_rows(digits: Data) -> None:
     assert sorted(map(int, seen)) == list(range(1797))
 
 
-def test_digits_are_what_the_catalogue_says(digits: Data) -> None:
+def test_digits_are_what_the_catalogue_says(digits: SplitDataset) -> None:
     assert (len(digits.train), len(digits.val), len(digits.test)) == (997, 300, 500)
     assert digits.task is Task.MULTICLASS
     assert digits.class_names == tuple("0123456789")
@@ -67,7 +67,7 @@ def test_digits_are_what_the_catalogue_says(digits: Data) -> None:
     assert digits.notices == ()
 
 
-def test_the_seed_of_the_split_changes_parts_and_not_the_data(digits: Data) -> None:
+def test_the_seed_of_the_split_changes_parts_and_not_the_data(digits: SplitDataset) -> None:
     other = load("digits", root=None, split_seed=1)
     again = load("digits", root=None, split_seed=0)
     assert other.digest == again.digest == digits.digest
@@ -123,7 +123,7 @@ def test_shift_is_an_eighth_of_the_shorter_side() -> None:
 def test_a_step_on_a_gpu_does_not_wait_for_the_host() -> None:
     device = torch.device("cuda")
     pixels = random_pixels(64)
-    part = ResidentPart(rows(*range(64)), tuple(map(str, range(64))), torch.from_numpy(pixels))
+    part = ResidentSplit(rows(*range(64)), tuple(map(str, range(64))), torch.from_numpy(pixels))
     batches = [rows(3, 1), rows(63), rows(0, 5, 9)]
     stream = part.images(batches, device)
     found = [next(stream)]

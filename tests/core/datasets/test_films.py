@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from core.datasets.base import Data
+from core.datasets.base import SplitDataset
 from core.datasets.findings import FINDINGS
 from core.datasets.load import load
-from core.datasets.stream import StreamedPart
+from core.datasets.stream import StreamedSplit
 from core.errors import Refused
 from core.predictions import Task
 from tests.core.datasets.written import CPU, by_name, random_pixels, rows, write_png
@@ -55,11 +55,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "films"
 
 
-def opened(root: Path | None, *, seed: int = 0) -> Data:
+def opened(root: Path | None, *, seed: int = 0) -> SplitDataset:
     return load("chestxray14", root=root, split_seed=seed)
 
 
-def patients(data: Data) -> list[set[str]]:
+def patients(data: SplitDataset) -> list[set[str]]:
     parts = (data.train, data.val, data.test)
     return [{Path(name).stem[:8] for name in part.row_ids} for part in parts]
 
@@ -75,7 +75,7 @@ def test_each_film_has_its_pixels_and_findings(
     assert data.train.targets.dtype == torch.float32
     assert (data.channels, data.size, data.flip, data.pad) == (3, (70, 66), True, 0)
     assert data.mean == (0.485, 0.456, 0.406)
-    assert isinstance(data.train, StreamedPart)
+    assert isinstance(data.train, StreamedSplit)
     found = by_name(data)
     assert sorted(found) == [f"images/{name}.png" for name in FILMS]
     pixels = random_pixels(24, height=70, width=66)

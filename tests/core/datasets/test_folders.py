@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from core.datasets import assemble
-from core.datasets.base import Data, ResidentPart
+from core.datasets.base import ResidentSplit, SplitDataset
 from core.datasets.load import load
-from core.datasets.stream import StreamedPart
+from core.datasets.stream import StreamedSplit
 from core.errors import Refused
 from tests.core.datasets.written import all_images, by_name, random_pixels, write_png
 
@@ -41,11 +41,11 @@ def write(root: Path, *, height: int = 8, width: int = 6, **parts: int) -> dict[
     return dict(zip(names, pixels, strict=True))
 
 
-def opened(root: Path, *, seed: int = 0, size: tuple[int, int] | None = None) -> Data:
+def opened(root: Path, *, seed: int = 0, size: tuple[int, int] | None = None) -> SplitDataset:
     return load("folder", root=root, split_seed=seed, size=size)
 
 
-def assert_holds(data: Data, pixels: dict[str, np.ndarray]) -> None:
+def assert_holds(data: SplitDataset, pixels: dict[str, np.ndarray]) -> None:
     """Every file is in one part, with its own pixels and the class of its folder."""
     found = by_name(data)
     assert found.keys() == pixels.keys()
@@ -65,7 +65,7 @@ def test_train_and_test_leave_a_tenth_of_train_as_validation_part(tmp_path: Path
     assert all(name.startswith("test/") for name in data.test.row_ids)
     assert data.class_names == CLASSES
     assert (data.channels, data.size, data.flip, data.notices) == (3, (8, 6), True, ())
-    assert isinstance(data.train, ResidentPart)
+    assert isinstance(data.train, ResidentSplit)
     assert opened(tmp_path, seed=1).val.row_ids != data.val.row_ids
     assert opened(tmp_path, seed=0).val.row_ids == data.val.row_ids
 
@@ -132,7 +132,7 @@ def test_rows_are_sorted_by_name_in_whatever_order_files_were_written(tmp_path: 
 def test_large_pictures_are_streamed_with_imagenets_moments(tmp_path: Path) -> None:
     pixels = write(tmp_path, height=66, width=40, train=10, test=2)
     data = opened(tmp_path)
-    assert isinstance(data.train, StreamedPart)
+    assert isinstance(data.train, StreamedSplit)
     assert_holds(data, pixels)
     assert (data.size, data.pad) == ((66, 40), 5)
     assert data.mean == (0.485, 0.456, 0.406)
@@ -150,7 +150,7 @@ def test_streamed_and_in_memory_are_the_same(
     resident = by_name(opened(tmp_path))
     monkeypatch.setattr(assemble, "MAX_SIDE", 7)
     data = opened(tmp_path)
-    assert isinstance(data.train, StreamedPart)
+    assert isinstance(data.train, StreamedSplit)
     streamed = by_name(data)
     assert list(streamed) == list(resident)
     for name, (image, target) in streamed.items():
@@ -164,14 +164,14 @@ def test_small_pictures_are_streamed_where_they_are_too_many(
 ) -> None:
     write(tmp_path, train=10, test=2)
     monkeypatch.setattr(assemble, "MAX_BYTES", bytes_allowed)
-    assert isinstance(opened(tmp_path).train, StreamedPart) == (bytes_allowed < 36 * 3 * 8 * 6)
+    assert isinstance(opened(tmp_path).train, StreamedSplit) == (bytes_allowed < 36 * 3 * 8 * 6)
 
 
 def test_small_pictures_of_two_sizes_are_streamed_at_the_size_of_the_first(tmp_path: Path) -> None:
     write(tmp_path, train=10, test=2)
     write_png(tmp_path / "test/cow/01.png", random_pixels(1, height=16, width=16)[0])
     data = opened(tmp_path)
-    assert isinstance(data.train, StreamedPart)
+    assert isinstance(data.train, StreamedSplit)
     assert all_images(data.test).shape == (6, 3, 8, 6)
 
 

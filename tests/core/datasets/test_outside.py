@@ -11,8 +11,8 @@ from PIL import Image
 from scipy.io import savemat
 from torchvision.datasets import SVHN
 
-from core.datasets.assemble import Rows, in_memory
-from core.datasets.base import Data
+from core.datasets.assemble import DatasetRows, in_memory
+from core.datasets.base import SplitDataset
 from core.datasets.corruptions import corrupt
 from core.datasets.load import load
 from core.datasets.outside import CIFAR10_CLASSES, open_outside
@@ -31,13 +31,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
 
 
-def cifar(n_test: int = N, side: int = 32, channels: int = 3, name: str = "cifar10") -> Data:
+def cifar(
+    n_test: int = N, side: int = 32, channels: int = 3, name: str = "cifar10"
+) -> SplitDataset:
     """A data set of CIFAR-10's classes: 20 + 5 + `n_test` rows, labels as `LABELS` in test."""
     pixels = random_pixels(25 + n_test, channels, side, side)
     labels = np.concatenate([np.arange(25) % 10, np.resize(LABELS, n_test)])
     split = as_given(20, 5, n_test, 0)
     names = [str(row) for row in range(len(pixels))]
-    return in_memory(Rows(name, labels.astype(np.int64), CIFAR10_CLASSES, split), pixels, names)
+    return in_memory(
+        DatasetRows(name, labels.astype(np.int64), CIFAR10_CLASSES, split), pixels, names
+    )
 
 
 def shifted(rows_each: int = N) -> np.ndarray:
@@ -50,7 +54,7 @@ def write_cifar10c(root: Path, images: np.ndarray, labels: np.ndarray) -> Outsid
     return OutsideSet("cifar10c", str(root), "fog", 4)
 
 
-def refusal(wanted: OutsideSet, data: Data) -> Refused:
+def refusal(wanted: OutsideSet, data: SplitDataset) -> Refused:
     with pytest.raises(Refused) as error:
         open_outside(wanted, data, download=False)
     assert error.value.what

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from core.datasets.pictures import MAX_PIXELS, Scaling, decode, decode_all
-from core.datasets.stream import StreamedPart
+from core.datasets.stream import StreamedSplit
 from core.errors import Refused
 from tests.core.datasets.written import CPU, all_images, claim, random_pixels, rows, write_png
 
@@ -168,15 +168,15 @@ def test_altered_bytes_give_pixels_or_a_refusal(
 
 
 @pytest.fixture
-def streamed(tmp_path: Path) -> StreamedPart:
+def streamed(tmp_path: Path) -> StreamedSplit:
     """Forty pictures of 8 x 6 pixels, from `random_pixels`."""
     names = tuple(f"{row:02}.png" for row in range(40))
     for name, pixels in zip(names, random_pixels(40), strict=True):
         write_png(tmp_path / name, pixels)
-    return StreamedPart(torch.zeros(40, dtype=torch.int64), names, tmp_path, (8, 6))
+    return StreamedSplit(torch.zeros(40, dtype=torch.int64), names, tmp_path, (8, 6))
 
 
-def test_streamed_images_come_in_the_order_asked(streamed: StreamedPart) -> None:
+def test_streamed_images_come_in_the_order_asked(streamed: StreamedSplit) -> None:
     batches = [rows(3, 1, 3), *rows(*range(39, -1, -1)).split(4), rows(8)]
     found = list(streamed.images(batches, CPU))
     assert len(found) == len(batches)
@@ -185,19 +185,19 @@ def test_streamed_images_come_in_the_order_asked(streamed: StreamedPart) -> None
         np.testing.assert_array_equal(images.numpy(), random_pixels(40)[asked.numpy()])
 
 
-def test_all_at_once_and_streamed_are_the_same(streamed: StreamedPart) -> None:
+def test_all_at_once_and_streamed_are_the_same(streamed: StreamedSplit) -> None:
     pixels = decode_all(streamed.root, streamed.row_ids, (8, 6))
     assert pixels is not None
     np.testing.assert_array_equal(pixels, random_pixels(40))
     np.testing.assert_array_equal(all_images(streamed), pixels)
 
 
-def test_pictures_of_other_sizes_are_not_taken_together(streamed: StreamedPart) -> None:
+def test_pictures_of_other_sizes_are_not_taken_together(streamed: StreamedSplit) -> None:
     write_png(streamed.root / "39.png", random_pixels(1, height=6, width=8)[0])
     assert decode_all(streamed.root, streamed.row_ids, (8, 6)) is None
 
 
-def test_a_broken_picture_stops_the_stream_at_its_batch(streamed: StreamedPart) -> None:
+def test_a_broken_picture_stops_the_stream_at_its_batch(streamed: StreamedSplit) -> None:
     (streamed.root / "13.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     (streamed.root / "33.png").write_bytes(b"")
     stream = streamed.images(torch.arange(40).split(4), CPU)
@@ -210,7 +210,7 @@ def test_a_broken_picture_stops_the_stream_at_its_batch(streamed: StreamedPart) 
         decode_all(streamed.root, streamed.row_ids, (8, 6))
 
 
-def test_a_stream_left_early_leaves_no_thread(streamed: StreamedPart) -> None:
+def test_a_stream_left_early_leaves_no_thread(streamed: StreamedSplit) -> None:
     stream = streamed.images(torch.arange(40).split(2), CPU)
     assert isinstance(stream, Generator)
     next(stream)

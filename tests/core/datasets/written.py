@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from core.datasets.base import Data, Part
+from core.datasets.base import DatasetSplit, SplitDataset
 
 CPU = torch.device("cpu")
 
@@ -41,12 +41,12 @@ def claim(path: Path, width: int, height: int) -> None:
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
 
 
-def all_images(part: Part) -> np.ndarray:
+def all_images(part: DatasetSplit) -> np.ndarray:
     """Every image of a part, in its order, asked for in batches of three."""
     return np.concatenate([b.numpy() for b in part.images(torch.arange(len(part)).split(3), CPU)])
 
 
-def by_name(data: Data) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def by_name(data: SplitDataset) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Image and target of every row of all parts, by its id."""
     return {
         name: (image, target)

@@ -3,13 +3,13 @@ import pytest
 
 from core.figures.compare import ForestRow, forest, gap_curves
 from core.figures.reliability import small_diagram
-from core.figures.runs import Mark
+from core.figures.runs import RunMark
 from core.figures.theme import THEMES
 
-BADGE = Mark("B", 1, "dash")
+BADGE = RunMark("B", 1, "dash")
 ROWS = (
     ForestRow("decided", BADGE, -4.0, -5.0, -3.0, False, "−4.0", "−5.0 to −3.0"),
-    ForestRow("<b>tied</b>", Mark("K", 3, "dot"), 0.5, -0.5, 1.5, True, "tie", "−0.5 to +1.5"),
+    ForestRow("<b>tied</b>", RunMark("K", 3, "dot"), 0.5, -0.5, 1.5, True, "tie", "−0.5 to +1.5"),
 )
 
 
@@ -59,7 +59,7 @@ def bins_of(audited):
 
 def test_curves_are_the_gaps_of_the_bins_with_enough_rows(audited):
     bins = bins_of(audited)
-    figure = gap_curves([(BADGE, bins), (Mark("K", 3, "dot"), bins)], THEMES["light"])
+    figure = gap_curves([(BADGE, bins), (RunMark("K", 3, "dot"), bins)], THEMES["light"])
     enough = np.flatnonzero(bins.count >= 20)
     assert [trace.line.dash for trace in figure.data] == ["dash", "dot"]
     for trace in figure.data:
@@ -68,7 +68,7 @@ def test_curves_are_the_gaps_of_the_bins_with_enough_rows(audited):
 
 
 def test_letters_of_curves_that_end_together_do_not_cover_each_other(audited):
-    runs = [(Mark(letter, 0, "solid"), bins_of(audited)) for letter in "ABCDEF"]
+    runs = [(RunMark(letter, 0, "solid"), bins_of(audited)) for letter in "ABCDEF"]
     figure = gap_curves(runs, THEMES["light"])
     heights = sorted(
         one.y for one in figure.layout.annotations if one.text in {f"<b>{c}</b>" for c in "ABCDEF"}

@@ -8,14 +8,20 @@ import pytest
 from core.figures.gamma import (
     PLAIN_TERMS,
     TERMS,
-    Grid,
+    HistoryGrid,
     heatmaps,
     root,
     some,
     ticks,
 )
 from core.figures.gamma_epoch import epoch_diagram
-from core.figures.gamma_panels import STRIDE, Other, Place, correspondence, small_multiples
+from core.figures.gamma_panels import (
+    STRIDE,
+    PanelChoice,
+    SecondHistory,
+    correspondence,
+    small_multiples,
+)
 from core.figures.theme import DARK, LIGHT
 from core.histories import BinHistory
 
@@ -27,7 +33,7 @@ def table(gamma, *, count=None, gap=None, train=None):
     gap = np.zeros(gamma.shape) if gap is None else np.asarray(gap, float)
     right = np.where(count > 0, 0.5, np.nan)
     edges = np.linspace(0, 1, n_bins + 1)
-    return Grid.of(
+    return HistoryGrid.of(
         BinHistory(
             epoch=np.repeat(np.arange(n_epochs), n_bins),
             bin=np.tile(np.arange(n_bins), n_epochs),
@@ -158,7 +164,7 @@ def drawn(figure, on):
 
 def test_panels_stand_side_by_side_on_one_scale():
     gamma = [[1.0, 4.0], [1.0, -0.25]]
-    figure = small_multiples(table(gamma), Place((0, 1), 1, 1), None, LIGHT)
+    figure = small_multiples(table(gamma), PanelChoice((0, 1), 1, 1), None, LIGHT)
     line = drawn(figure, "y2")[2]
     np.testing.assert_allclose(line.x, np.float32([0, 1, np.nan, STRIDE, STRIDE + 1, np.nan]))
     np.testing.assert_allclose(line.y, np.float32([1, 1, np.nan, 2, -0.5, np.nan]))
@@ -170,7 +176,7 @@ def test_panels_stand_side_by_side_on_one_scale():
 
 
 def test_the_chosen_epoch_is_a_line_in_every_panel():
-    figure = small_multiples(table(np.ones((5, 2))), Place((0, 1), 2, 0), None, LIGHT)
+    figure = small_multiples(table(np.ones((5, 2))), PanelChoice((0, 1), 2, 0), None, LIGHT)
     lines = [shape.x0 for shape in figure.layout.shapes if shape.type == "line"]
     np.testing.assert_allclose(lines, [0.5, STRIDE + 0.5])
     boxes = [shape for shape in figure.layout.shapes if shape.type == "rect"]
@@ -178,8 +184,8 @@ def test_the_chosen_epoch_is_a_line_in_every_panel():
 
 
 def test_a_second_history_is_drawn_over_gap_and_gamma_on_the_same_epochs():
-    other = Other(table(np.full((11, 1), 2.0)), 3, "dot")
-    figure = small_multiples(table(np.ones((6, 1))), Place((0,), 5, 0), other, LIGHT)
+    other = SecondHistory(table(np.full((11, 1), 2.0)), 3, "dot")
+    figure = small_multiples(table(np.ones((6, 1))), PanelChoice((0,), 5, 0), other, LIGHT)
     ours, theirs = drawn(figure, "y2")[2], drawn(figure, "y2")[3]
     assert theirs.line.color == LIGHT.runs[3]
     assert theirs.line.dash == "dot"
@@ -189,13 +195,13 @@ def test_a_second_history_is_drawn_over_gap_and_gamma_on_the_same_epochs():
 
 
 def test_the_ends_of_the_panels_are_those_of_both_histories():
-    place = Place((0,), 5, 0)
-    other = Other(table(np.full((11, 1), 2.0)), 3, "dot")
+    place = PanelChoice((0,), 5, 0)
+    other = SecondHistory(table(np.full((11, 1), 2.0)), 3, "dot")
     axis = small_multiples(table(np.ones((6, 1))), place, other, LIGHT).layout.xaxis
     assert (axis.tickvals, axis.ticktext) == ((0, 1), ("1", "11"))
     alone = small_multiples(table(np.ones((6, 1))), place, None, LIGHT).layout.xaxis
     assert alone.ticktext == ("1", "6")
-    one = small_multiples(table([[1.0]]), Place((0,), 0, 0), None, LIGHT).layout.xaxis
+    one = small_multiples(table([[1.0]]), PanelChoice((0,), 0, 0), None, LIGHT).layout.xaxis
     assert (one.tickvals, one.ticktext) == ((0,), ("1",))
 
 
@@ -203,7 +209,7 @@ def test_panels_ring_every_turn_even_where_lines_are_thinned():
     gamma = np.ones((400, 3))
     gamma[7:, 2] = -0.25
     gamma[200:, 0] = -4.0
-    figure = small_multiples(table(gamma), Place((0, 2), 0, 0), None, LIGHT)
+    figure = small_multiples(table(gamma), PanelChoice((0, 2), 0, 0), None, LIGHT)
     (found,) = [trace for trace in figure.data if trace.name == "γ changed sign"]
     assert found.yaxis == "y2"
     np.testing.assert_allclose(found.x, np.float32([STRIDE + 7 / 399, 200 / 399]))
@@ -212,7 +218,7 @@ def test_panels_ring_every_turn_even_where_lines_are_thinned():
 
 def test_no_training_row_is_a_gap_and_not_zero():
     train = [[0.4], [np.nan], [0.6]]
-    figure = correspondence(table(np.ones((3, 1)), train=train), Place((0,), 0, 0), LIGHT)
+    figure = correspondence(table(np.ones((3, 1)), train=train), PanelChoice((0,), 0, 0), LIGHT)
     np.testing.assert_allclose(figure.data[0].y, np.float32([0.4, np.nan, 0.6, np.nan]))
     assert figure.data[1].marker.symbol == "star"
 
@@ -220,7 +226,7 @@ def test_no_training_row_is_a_gap_and_not_zero():
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_one_epoch_and_one_bin_draw(theme):
     one = table([[1.0]], train=[[0.4]])
-    place = Place((0,), 0, 0)
+    place = PanelChoice((0,), 0, 0)
     for figure in (
         heatmaps(one, TERMS, theme),
         small_multiples(one, place, None, theme),

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.figures.ood import Density, RocLine, Spot, density, roc
-from core.figures.ood_maps import Grid, heat
+from core.figures.ood import Density, OperatingPoint, RocLine, density, roc
+from core.figures.ood_maps import ValueGrid, heat
 from core.figures.theme import DARK, LIGHT
 
 LINE = RocLine("a & b", 0.9123, np.array([0, 0.2, 1.0]), np.array([0, 0.7, 1.0]), 3, "dot")
@@ -12,7 +12,7 @@ LINE = RocLine("a & b", 0.9123, np.array([0, 0.2, 1.0]), np.array([0, 0.7, 1.0])
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_curves_end_in_the_corners_and_wear_their_area(theme):
-    figure = roc([LINE], Spot(0.05, 0.4), theme)
+    figure = roc([LINE], OperatingPoint(0.05, 0.4), theme)
     guess, curve, ring = figure.data
     assert (list(guess.x), list(guess.y)) == ([0, 1], [0, 1])
     assert curve.name == "a &amp; b <b>0.912</b>"
@@ -61,10 +61,10 @@ def test_a_log_axis_names_its_powers():
 
 def test_small_is_bright_where_small_is_good():
     values = np.array([[0.0, 0.5]])
-    figure = heat(Grid(["fog"], [1, 2], values, 0.5, 0.0), LIGHT)
+    figure = heat(ValueGrid(["fog"], [1, 2], values, 0.5, 0.0), LIGHT)
     cells, dark, bright = figure.data
     assert cells.reversescale
     assert (cells.zmin, cells.zmax) == (0, 50)
     assert (list(dark.text), list(bright.text)) == (["50"], ["0"])
-    other = heat(Grid(["fog"], [1, 2], values, 0.0, 0.5), LIGHT)
+    other = heat(ValueGrid(["fog"], [1, 2], values, 0.0, 0.5), LIGHT)
     assert (list(other.data[1].text), list(other.data[2].text)) == (["0"], ["50"])

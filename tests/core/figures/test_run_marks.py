@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.figures.compare import letter_colour
-from core.figures.runs import COLOURS, Mark, marks
+from core.figures.runs import COLOURS, RunMark, marks
 from core.figures.theme import THEMES
 
 STYLE = (Path(__file__).parents[3] / "assets" / "style.css").read_text()
@@ -59,7 +59,7 @@ def contrast(one, other):
 @pytest.mark.parametrize("colour", range(COLOURS))
 def test_letters_can_be_read_on_every_badge_and_the_page_wears_the_same(side, colour):
     theme = THEMES[side]
-    letter = letter_colour(Mark("A", colour, "solid"), theme)
+    letter = letter_colour(RunMark("A", colour, "solid"), theme)
     assert contrast(theme.runs[colour], letter) >= 4.5
     rule = re.search(rf"\.c-run-{colour} {{(.*?)}}", STYLE)[1]
     pairs = re.findall(r"light-dark\((#\w+), (#\w+)\)", rule)

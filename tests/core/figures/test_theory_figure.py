@@ -3,17 +3,17 @@ import pytest
 
 from core.figures import triangle
 from core.figures.theme import DARK, LIGHT
-from core.figures.theory import Curve, Plot, Spot, chart
+from core.figures.theory import Highlight, Plot, TheoryCurve, chart
 
 X = np.array([0.0, 0.5, 1.0])
 
 
 def test_curves_keep_their_points_names_and_dashes():
     plot = Plot(
-        (Curve("one", X, X**2, 0, "dot"), Curve("two", X, X, dots=True)),
+        (TheoryCurve("one", X, X**2, 0, "dot"), TheoryCurve("two", X, X, dots=True)),
         "across",
         "up",
-        spots=(Spot(0.5, 0.25, "here"),),
+        spots=(Highlight(0.5, 0.25, "here"),),
     )
     figure = chart(plot, LIGHT)
     one, two, spot = figure.data
@@ -26,7 +26,7 @@ def test_curves_keep_their_points_names_and_dashes():
 
 
 def test_the_area_runs_along_one_curve_and_back_along_the_other():
-    low, high = Curve("low", X, X - 1), Curve("high", X, X + 1)
+    low, high = TheoryCurve("low", X, X - 1), TheoryCurve("high", X, X + 1)
     area = chart(Plot((low, high), "x", "y", between=(low, high)), LIGHT).data[0]
     assert list(area.x) == [0.0, 0.5, 1.0, 1.0, 0.5, 0.0]
     assert list(area.y) == [-1.0, -0.5, 0.0, 2.0, 1.5, 1.0]
@@ -34,7 +34,7 @@ def test_the_area_runs_along_one_curve_and_back_along_the_other():
 
 
 def test_a_square_figure_keeps_its_sides_equal():
-    plot = Plot((Curve("one", X, X),), "x", "y", square=True)
+    plot = Plot((TheoryCurve("one", X, X),), "x", "y", square=True)
     assert chart(plot, LIGHT).layout.yaxis.scaleanchor == "x"
     assert chart(Plot(plot.curves, "x", "y"), LIGHT).layout.yaxis.scaleanchor is None
 
@@ -55,7 +55,7 @@ def test_cells_of_the_raster_lie_where_their_probabilities_say():
 
 def test_each_arrow_is_a_line_with_a_head_and_a_gap():
     start, end = np.eye(3)[:2], np.eye(3)[1:]
-    trace = triangle.arrows((triangle.Move("map", start, end, "ink"),), LIGHT).data[-1]
+    trace = triangle.arrows((triangle.MoveArrows("map", start, end, "ink"),), LIGHT).data[-1]
     assert trace.name == "map"
     np.testing.assert_allclose(np.array(trace.x, float), [0, 1, np.nan, 1, 0.5, np.nan])
     assert list(trace.marker.size) == [0, 8, 0, 0, 8, 0]
@@ -63,8 +63,10 @@ def test_each_arrow_is_a_line_with_a_head_and_a_gap():
 
 def test_isolines_are_named_once_and_say_their_level():
     line = np.eye(3)[[0, 1, 2, 0]]
-    kind = triangle.Lines("risk", np.stack([line, line]), ("1 nat", "2 nats"), "ink", "dash")
-    mark = triangle.Mark(np.array([1.0, 0.0, 0.0]), "corner", "x")
+    kind = triangle.TriangleLines(
+        "risk", np.stack([line, line]), ("1 nat", "2 nats"), "ink", "dash"
+    )
+    mark = triangle.TriangleMark(np.array([1.0, 0.0, 0.0]), "corner", "x")
     figure = triangle.isolines((kind,), (mark,), LIGHT)
     lines = [trace for trace in figure.data if trace.name == "risk"]
     assert [trace.showlegend for trace in lines] == [True, False]

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.figures.theme import DARK, LIGHT
-from core.figures.training import MOST_POINTS, Line, Panel, kept, panel
+from core.figures.training import MOST_POINTS, MeasureCurve, MeasurePanel, kept, panel
 
 
 def line(values, **settings):
     value = np.array(values, dtype=float)
-    return Line("run", np.arange(1, len(value) + 1), value, 0, **settings)
+    return MeasureCurve("run", np.arange(1, len(value) + 1), value, 0, **settings)
 
 
 def drawn(values, unit="nats", n_epochs=None, **settings):
-    shown = Panel((line(values, **settings),), unit, n_epochs or len(values))
+    shown = MeasurePanel((line(values, **settings),), unit, n_epochs or len(values))
     return panel(shown, LIGHT)
 
 
@@ -64,7 +64,7 @@ def test_a_rate_that_falls_tenfold_and_more_has_a_logarithmic_axis():
 
 
 def test_a_dashed_line_wears_its_runs_colour_in_both_themes():
-    shown = Panel((line([1, 2], dash="dash"),), "nats", 2)
+    shown = MeasurePanel((line([1, 2], dash="dash"),), "nats", 2)
     for theme in (LIGHT, DARK):
         found = panel(shown, theme).data[0].line
         assert found.color == theme.runs[0]
@@ -72,7 +72,7 @@ def test_a_dashed_line_wears_its_runs_colour_in_both_themes():
 
 
 def test_a_name_with_markup_is_text():
-    shown = Panel((Line("<b>x</b>", np.array([1]), np.array([1.0]), 0),), "nats", 1)
+    shown = MeasurePanel((MeasureCurve("<b>x</b>", np.array([1]), np.array([1.0]), 0),), "nats", 1)
     assert "<b>x" not in panel(shown, LIGHT).data[0].name
 
 

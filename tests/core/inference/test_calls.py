@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from core.datasets.base import ResidentPart
+from core.datasets.base import ResidentSplit
 from core.datasets.load import load
 from core.datasets.shifts import OutsideSet
 from core.errors import AuditError
@@ -60,7 +60,7 @@ def test_matching_says_how_tensors_fit_and_what_the_network_is_shown(client):
 
 def test_two_users_in_four_threads_get_their_own_models_answers(client, tmp_path):
     digits = load("digits", root=None, split_seed=0)
-    assert isinstance(digits.val, ResidentPart)
+    assert isinstance(digits.val, ResidentSplit)
     pixels = (digits.val.pixels.float() / 255 - digits.mean[0]) / digits.std[0]
     nets = [small(seed) for seed in range(4)]
     paths = [tmp_path / f"{number}.safetensors" for number in range(4)]
@@ -94,7 +94,7 @@ def test_a_file_that_was_replaced_is_read_again(client, tmp_path):
 
 def test_pictures_are_those_of_the_rows_in_their_order(client):
     digits = load("digits", root=None, split_seed=0)
-    assert isinstance(digits.test, ResidentPart)
+    assert isinstance(digits.test, ResidentSplit)
     noisy = OutsideSet("corrupted", corruption="contrast", severity=5)
     config = replace(CONFIG, sets=(noisy,)).to_json()
     ids = [digits.test.row_ids[row] for row in (7, 0, 499)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
 from core.errors import UsageError
-from core.inference.config import EvaluationConfig, Weights, from_json, native_size
+from core.inference.config import EvaluationConfig, WeightsSource, from_json, native_size
 from core.inference.preprocessing import MOMENTS, Preprocessing
 
 MEAN, STD = MOMENTS["imagenet"]
@@ -18,7 +18,7 @@ BASE = EvaluationConfig(
     model="timm:resnet18",
     n_outputs=10,
     channels=3,
-    weights=Weights("net.pt", "0f" * 16, "state_dict", "abcabcabcabc"),
+    weights=WeightsSource("net.pt", "0f" * 16, "state_dict", "abcabcabcabc"),
     preprocessing=Preprocessing((224, 224), MEAN, STD, 0.875, cover=True),
     data="cifar10",
 )

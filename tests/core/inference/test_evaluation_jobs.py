@@ -12,7 +12,7 @@ from core.inference.folder import WEIGHTS
 from core.inference.preprocessing import Preprocessing
 from core.jobs.local import LocalJobs
 from core.jobs.processes import marked
-from core.jobs.records import State
+from core.jobs.records import JobState
 from core.library import Library
 from core.training.progress import Progress
 from tests.core.inference.test_calls import small
@@ -40,7 +40,7 @@ def test_an_evaluation_ends_as_a_run_and_its_weights_stay(jobs, weights, tmp_pat
     assert (job.kind, jobs.evaluation(job.id)) == ("evaluate", CONFIG)
     weights.unlink()
     done = ended(jobs, job.id)
-    assert (done.state, done.run) == (State.SUCCEEDED, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
     assert Library(jobs.home, tmp_path / "none").get(job.id).labelled == ("val", "test")
     assert (jobs.folder(job.id).path / WEIGHTS).exists()
 
@@ -50,14 +50,14 @@ def test_what_fails_is_said_and_can_be_retried_with_its_weights(jobs, weights):
         [replace(CONFIG, data_root="/nonexistent", data="folder")], weights=weights
     )
     failed = ended(jobs, job.id)
-    assert failed.state is State.FAILED
+    assert failed.state is JobState.FAILED
     assert failed.failure is not None
     assert failed.failure.code == "DATA_ROOT"
     assert not jobs.resumable(job.id)
     again = jobs.retry(job.id)
     assert (again.kind, again.parent) == ("evaluate", job.id)
     assert (jobs.folder(again.id).path / WEIGHTS).read_bytes()
-    assert ended(jobs, again.id).state is State.FAILED
+    assert ended(jobs, again.id).state is JobState.FAILED
 
 
 def test_an_evaluation_says_how_far_it_is_and_stops_when_told(jobs, weights):
@@ -71,7 +71,7 @@ def test_an_evaluation_says_how_far_it_is_and_stops_when_told(jobs, weights):
     assert progress.batch % 4 == 0
     assert np.isfinite(progress.left)
     jobs.cancel(job.id)
-    assert ended(jobs, job.id).state is State.CANCELLED
+    assert ended(jobs, job.id).state is JobState.CANCELLED
 
 
 def test_a_crash_says_what_to_do(jobs, weights):

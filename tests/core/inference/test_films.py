@@ -12,7 +12,7 @@ from core.inference import films
 from core.inference.client import Client
 from core.inference.film_model import FilmModel, from_json
 from core.inference.kept import CPU
-from core.inference.prepare import Prepare, frame
+from core.inference.prepare import BatchPreprocessor, frame
 from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from core.xray import gradcam, phantom
@@ -93,7 +93,7 @@ def test_the_frame_agrees_with_what_prepare_cuts_out():
     left, top, right, bottom = frame(how, film.shape)
     film[round(top * 96) : round(bottom * 96), round(left * 256) : round(right * 256)] = 255
     pixels = torch.from_numpy(film)[None, None]
-    (seen,) = Prepare(how, 1, how.mean, how.std, CPU)(pixels)
+    (seen,) = BatchPreprocessor(how, 1, how.mean, how.std, CPU)(pixels)
     assert seen.shape == (1, 1, 64, 64)
     assert (seen[..., 2:-2, 2:-2] == 1).all()
     assert seen.mean() > 0.98

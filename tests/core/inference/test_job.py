@@ -17,11 +17,11 @@ from safetensors.torch import save_file
 from core.datasets.load import load
 from core.datasets.shifts import OutsideSet
 from core.errors import Refused, UsageError
-from core.inference.config import EvaluationConfig, Weights, from_json
+from core.inference.config import EvaluationConfig, WeightsSource, from_json
 from core.inference.evaluate import scores, spread
 from core.inference.folder import WEIGHTS, config_of
 from core.inference.job import open_data, run
-from core.inference.prepare import Prepare
+from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 from core.library import open_library
 from core.models.build import build
@@ -34,7 +34,7 @@ CONFIG = EvaluationConfig(
     model="small_cnn",
     n_outputs=10,
     channels=1,
-    weights=Weights("cnn.pt", "0f" * 16),
+    weights=WeightsSource("cnn.pt", "0f" * 16),
     preprocessing=Preprocessing((8, 8)),
     data="digits",
     device="cpu",
@@ -147,7 +147,9 @@ def test_averaged_probabilities_are_kept_as_probabilities(job, net, digits):
     run(job("logits", preprocessing=replace(how, average="logits"), splits=("test",), limit=9))
     found = open_library().load("probabilities", "test")
     assert found.kind is ScoreKind.PROBABILITIES
-    crops = Prepare(how, 1, digits.mean, digits.std, CPU)(digits.test.pixels[spread(500, 9)])
+    crops = BatchPreprocessor(how, 1, digits.mean, digits.std, CPU)(
+        digits.test.pixels[spread(500, 9)]
+    )
     with torch.inference_mode():
         each = [net(crop).double() for crop in crops]
     mean = sum(one.softmax(1) for one in each) / 5
@@ -213,7 +215,7 @@ class Broken(torch.nn.Module):
 
 
 def test_a_number_that_is_none_is_named_by_its_image(digits):
-    prepare = Prepare(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
+    prepare = BatchPreprocessor(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
     rows = spread(300, 10)
     with pytest.raises(Refused, match="for image 30, class 3"):
         scores(Broken(_nan), digits.val, prepare, device=CPU, batch_size=8, rows=rows)
@@ -241,7 +243,7 @@ def _memory(images):
     ],
 )
 def test_a_model_that_misbehaves_is_refused_in_words(digits, answer, code, said):
-    prepare = Prepare(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
+    prepare = BatchPreprocessor(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
     with pytest.raises(Refused, match=said) as excinfo:
         scores(Broken(answer), digits.val, prepare, device=CPU, batch_size=8)
     assert excinfo.value.code == code
@@ -290,7 +292,7 @@ def test_each_batch_is_watched(digits, net):
         def __exit__(self, *_):
             entered.append("out")
 
-    prepare = Prepare(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
+    prepare = BatchPreprocessor(Preprocessing((8, 8)), 1, (0.0,), (1.0,), CPU)
     scores(net, digits.val, prepare, device=CPU, batch_size=100, watch=Watching())
     assert entered == ["in", "out"] * 3
 

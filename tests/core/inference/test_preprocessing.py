@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import UsageError
-from core.inference.prepare import Prepare
+from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import MOMENTS, Preprocessing, from_json
 
 MEAN, STD = MOMENTS["imagenet"]
@@ -20,7 +20,7 @@ def images(n=2, channels=3, height=40, width=56):
 
 
 def prepare(how, channels=3, mean=(0.0,), std=(1.0,)):
-    return Prepare(how, channels, mean, std, CPU)
+    return BatchPreprocessor(how, channels, mean, std, CPU)
 
 
 WRONG = [

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.jobs import launch, processes
 from core.jobs.local import LocalJobs
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from tests.core.jobs.conftest import ended, truth
 
 ROOT = Path(__file__).parents[3]
@@ -68,7 +68,7 @@ def one_round(jobs: LocalJobs, draw: random.Random) -> Counter[str]:
 
 
 def _victims(jobs: LocalJobs) -> list[int]:
-    live = [job for job in jobs.list() if job.state in {State.STARTING, State.RUNNING}]
+    live = [job for job in jobs.list() if job.state in {JobState.STARTING, JobState.RUNNING}]
     supervisors = [job.supervisor.pid for job in live if processes.alive(job.supervisor)]
     return supervisors + [pid for job in live for pid in processes.marked(job.id)]
 
@@ -78,9 +78,9 @@ def check(jobs: LocalJobs, job: Job) -> None:
     words = [line[1] for line in truth(jobs) if line[0] == job.id]
     assert words.count("began") <= 1, f"{job.id} was started twice"
     result = jobs.folder(job.id).result()
-    assert (result is not None) == (job.state is State.SUCCEEDED), (job, result)
-    assert "succeeded" not in words or job.state is State.SUCCEEDED, job
-    if job.state is State.FAILED:  # nothing fails here but what was killed
+    assert (result is not None) == (job.state is JobState.SUCCEEDED), (job, result)
+    assert "succeeded" not in words or job.state is JobState.SUCCEEDED, job
+    if job.state is JobState.FAILED:  # nothing fails here but what was killed
         assert job.exit_code == -9, job
     assert processes.marked(job.id) == [], f"a process of {job.id} is left"
 

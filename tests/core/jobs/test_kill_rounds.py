@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from core.jobs import launch, processes
-from core.jobs.records import State
+from core.jobs.records import JobState
 from core.library import open_library
 from tests.core.jobs import rounds
 from tests.core.jobs.conftest import config, ended, until
@@ -42,14 +42,14 @@ def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monke
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     first = ended(jobs, one.id)
-    assert first.state is (State.FAILED if victim == "trainer" else State.LOST)
+    assert first.state is (JobState.FAILED if victim == "trainer" else JobState.LOST)
     assert processes.marked(one.id) == []
     assert open_library().rows(kind="train") == []
     with monkeypatch.context() as elsewhere:  # the run belongs to the job's home all the same
         elsewhere.setenv("CANDOR_HOME", str(jobs.home / "elsewhere"))
         again = jobs.resume(one.id)
     done = ended(jobs, again.id)
-    assert (done.state, done.run) == (State.SUCCEEDED, done.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, done.id)
     assert jobs.get(one.id) == first
     assert [row.id for row in open_library().rows(kind="train")] == [done.id]
     history = open_library().history(done.id)

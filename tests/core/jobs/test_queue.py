@@ -13,8 +13,8 @@ from core.errors import LibraryError, UsageError
 from core.jobs.devices import _asked as asked
 from core.jobs.devices import devices, environment
 from core.jobs.local import LocalJobs
-from core.jobs.records import Failure, Job, State
-from core.jobs.store import Store, assigned
+from core.jobs.records import Failure, Job, JobState
+from core.jobs.store import JobStore, assigned
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 
 GPUS = ("cuda:0", "cuda:1", "cpu")
@@ -44,23 +44,23 @@ def test_a_higher_priority_comes_first():
 
 
 def test_auto_takes_the_cpu_only_where_there_is_no_gpu():
-    busy = [job("x", 1, state=State.RUNNING, slots=("cuda:0",))]
+    busy = [job("x", 1, state=JobState.RUNNING, slots=("cuda:0",))]
     assert starts([*busy, job("a", 2)], ("cuda:0", "cpu")) == []
     assert starts([*busy, job("a", 2, wants="cpu")], ("cuda:0", "cpu")) == [("a", ("cpu",))]
 
 
 def test_a_slot_by_name_waits_for_that_slot():
-    busy = job("x", 1, state=State.STARTING, slots=("cuda:1",))
+    busy = job("x", 1, state=JobState.STARTING, slots=("cuda:1",))
     assert starts([busy, job("a", 2, wants="cuda:1"), job("b", 3, wants="cuda")], GPUS) == [
         ("b", ("cuda:0",))
     ]
 
 
 def test_a_job_that_waits_for_several_keeps_the_free_ones():
-    busy = job("x", 1, state=State.RUNNING, slots=("cuda:0",))
+    busy = job("x", 1, state=JobState.RUNNING, slots=("cuda:0",))
     pair = job("a", 2, wants="cuda", n_devices=2)
     assert starts([busy, pair, job("b", 3, wants="cuda")], GPUS) == []
-    ended = job("x", 1, state=State.SUCCEEDED, slots=("cuda:0",))
+    ended = job("x", 1, state=JobState.SUCCEEDED, slots=("cuda:0",))
     assert starts([ended, pair, job("b", 3, wants="cuda")], GPUS) == [("a", ("cuda:0", "cuda:1"))]
 
 
@@ -82,7 +82,7 @@ def test_a_process_sees_its_own_slots_only():
 
 def test_a_job_comes_back_from_json():
     failure = Failure("LOST", "what", "remedy")
-    whole = job("a", 1, slots=("cpu",), failure=failure, state=State.LOST)
+    whole = job("a", 1, slots=("cpu",), failure=failure, state=JobState.LOST)
     assert Job.from_json(json.loads(json.dumps(whole.to_json()))) == whole
 
 
@@ -93,9 +93,9 @@ def test_two_on_one_slot_run_one_after_the_other(jobs):
     first, second = jobs.submit([config("wait:go"), config("step:1")])
     until(lambda: told(jobs, first, "began"))
     jobs.tick()
-    assert jobs.get(second.id).state is State.QUEUED
+    assert jobs.get(second.id).state is JobState.QUEUED
     let(jobs, "go")
-    assert [ended(jobs, one.id).state for one in (first, second)] == [State.SUCCEEDED] * 2
+    assert [ended(jobs, one.id).state for one in (first, second)] == [JobState.SUCCEEDED] * 2
     assert [line[:2] for line in truth(jobs)] == [
         [first.id, "began"], [first.id, "succeeded"], [second.id, "began"], [second.id, "succeeded"]
     ]  # fmt: skip
@@ -115,10 +115,10 @@ def test_a_paused_queue_starts_nothing_and_one_that_goes_on_does(jobs):
     (one,) = jobs.submit([config("step:1")])
     jobs.tick()
     assert jobs.paused
-    assert jobs.get(one.id).state is State.QUEUED
+    assert jobs.get(one.id).state is JobState.QUEUED
     assert truth(jobs) == []
     jobs.unpause()
-    assert ended(jobs, one.id).state is State.SUCCEEDED
+    assert ended(jobs, one.id).state is JobState.SUCCEEDED
 
 
 def test_to_the_front_means_before_all_others(jobs):
@@ -141,7 +141,7 @@ def test_a_queued_job_is_cancelled_at_once_and_never_runs(jobs):
     jobs.pause()
     (one,) = jobs.submit([config("step:1")])
     cancelled = jobs.cancel(one.id)
-    assert (cancelled.state, cancelled.exit_code) == (State.CANCELLED, None)
+    assert (cancelled.state, cancelled.exit_code) == (JobState.CANCELLED, None)
     assert jobs.cancel(one.id) == cancelled
     jobs.unpause()
     jobs.tick()
@@ -214,7 +214,7 @@ def test_a_device_that_goes_while_a_job_waits_for_it_fails_nobody(jobs, monkeypa
     monkeypatch.setenv("CANDOR_DEVICES", "cpu")
     jobs.unpause()
     jobs.tick()
-    assert jobs.get(one.id).state is State.QUEUED
+    assert jobs.get(one.id).state is JobState.QUEUED
     monkeypatch.setenv("CANDOR_DEVICES", "cpu,cuda:0")
     assert ended(jobs, one.id).slots == ("cuda:0",)
 
@@ -361,7 +361,7 @@ def test_a_lost_table_is_made_anew_from_the_folders(jobs, damage):
     assert jobs.get(done.id) == before
     assert jobs.rebuild() == 2
     jobs.unpause()
-    assert ended(jobs, waits.id).state is State.SUCCEEDED
+    assert ended(jobs, waits.id).state is JobState.SUCCEEDED
 
 
 def test_a_folder_that_holds_another_jobs_state_is_nobodys(jobs):
@@ -388,7 +388,7 @@ def test_what_a_stale_copy_calls_queued_is_not_run_again(jobs):
     ended(jobs, one.id)
     path.write_text(queued)
     jobs.rebuild()
-    assert ended(jobs, one.id).state is State.SUCCEEDED
+    assert ended(jobs, one.id).state is JobState.SUCCEEDED
     assert [line[1] for line in truth(jobs)].count("began") == 1
 
 
@@ -427,8 +427,8 @@ def test_many_that_come_first_at_once_are_all_served(tmp_path):
 def test_an_end_never_changes(jobs):
     (one,) = jobs.submit([config("step:1")])
     before = ended(jobs, one.id)
-    store = Store(jobs.home)
-    assert store.end(before, State.FAILED) is None
+    store = JobStore(jobs.home)
+    assert store.end(before, JobState.FAILED) is None
     assert store.running(before) is None
     assert jobs.cancel(one.id) == jobs.to_front(one.id) == jobs.get(one.id) == before
 
@@ -462,7 +462,7 @@ def test_four_apps_and_200_submissions_are_200_starts_and_no_slot_is_taken_twice
     found = jobs.list()
     assert len(found) == 200
     # The trainer locks its slot and fails where another holds it.
-    assert {one.state for one in found} == {State.SUCCEEDED}
+    assert {one.state for one in found} == {JobState.SUCCEEDED}
     began = [line[0] for line in truth(jobs) if line[1] == "began"]
     assert sorted(began) == sorted(one.id for one in found)
     with sqlite3.connect(jobs.home / "jobs.sqlite") as connection:

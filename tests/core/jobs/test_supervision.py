@@ -17,8 +17,8 @@ import pytest
 from core.jobs import processes
 from core.jobs.failures import explain
 from core.jobs.log import LIMIT, Follower, Log, tail
-from core.jobs.records import Failure, Job, State, silence, watched
-from core.jobs.store import Store
+from core.jobs.records import Failure, Job, JobState, silence, watched
+from core.jobs.store import JobStore
 from core.jobs.supervisor import GRACE_S
 from tests.core.jobs.conftest import config, ended, let, told, until
 
@@ -32,7 +32,7 @@ def run(jobs, words: str, **fields: object) -> Job:
 def began(jobs, words: str) -> Job:
     (one,) = jobs.submit([config(words)])
     until(lambda: told(jobs, one, "began"))
-    until(lambda: jobs.get(one.id).state is not State.STARTING)  # told by another process
+    until(lambda: jobs.get(one.id).state is not JobState.STARTING)  # told by another process
     return jobs.get(one.id)
 
 
@@ -65,7 +65,7 @@ def marked(job: Job) -> list[int]:
 )
 def test_every_way_to_fail_has_its_card(words, code, exit_code, what, jobs):
     job = run(jobs, f"step:2 {words}")
-    assert (job.state, job.exit_code, job.run) == (State.FAILED, exit_code, "")
+    assert (job.state, job.exit_code, job.run) == (JobState.FAILED, exit_code, "")
     assert job.failure.code == code
     assert job.failure.what.startswith(what)
     if code in {"DEVICE_MEMORY", "HOST_MEMORY"} or exit_code == -9:
@@ -121,13 +121,13 @@ def test_what_it_wrote_at_its_end_counts_more_than_how_its_process_went(jobs):
     folder.finish({"state": "succeeded", "run": one.id})
     os.kill(marked(one)[0], signal.SIGSEGV)
     job = ended(jobs, one.id)
-    assert (job.state, job.exit_code, job.run) == (State.SUCCEEDED, -11, one.id)
+    assert (job.state, job.exit_code, job.run) == (JobState.SUCCEEDED, -11, one.id)
 
 
 @pytest.mark.parametrize("seconds", [1.0, 3.0])  # before and after the first beat
 def test_a_time_limit_ends_it(seconds, jobs):
     job = run(jobs, "sleep:60", time_limit=seconds)
-    assert (job.state, job.failure.code) == (State.FAILED, "TIME_LIMIT")
+    assert (job.state, job.failure.code) == (JobState.FAILED, "TIME_LIMIT")
     assert job.failure.what == f"its time limit of {seconds:g} s was reached"
     assert job.ended - job.started >= seconds
     assert marked(job) == []
@@ -142,7 +142,7 @@ def test_cancel_ends_children_and_a_grandchild_in_a_session_of_its_own(jobs):
     asked = time.monotonic()
     jobs.cancel(job.id)
     job = ended(jobs, job.id)
-    assert job.state is State.CANCELLED
+    assert job.state is JobState.CANCELLED
     assert marked(job) == []
     # All three ignore SIGTERM, so it takes the grace, and hardly more.
     assert GRACE_S <= time.monotonic() - asked < GRACE_S + processes.KILL_S
@@ -153,7 +153,7 @@ def test_a_cancelled_job_that_ends_with_0_is_cancelled_all_the_same(jobs):
     jobs.cancel(job.id)
     assert jobs.cancel(job.id).asked == "cancel"
     job = ended(jobs, job.id)
-    assert job.state is State.CANCELLED
+    assert job.state is JobState.CANCELLED
     assert jobs.cancel(job.id) == job
 
 
@@ -162,18 +162,18 @@ def test_a_job_is_cancelled_while_it_starts(jobs):
     jobs.pause()
     (one,) = jobs.submit([config("wait:go")])
     (jobs.home / "jobs" / "paused").unlink()
-    store = Store(jobs.home)
+    store = JobStore(jobs.home)
     me = processes.identity(os.getpid())
     claimed = store.claim(me, ("cpu",))
-    assert claimed.state is State.STARTING
-    assert jobs.cancel(one.id).state is State.STARTING
+    assert claimed.state is JobState.STARTING
+    assert jobs.cancel(one.id).state is JobState.STARTING
     assert store.running(claimed).asked == "cancel"
-    assert store.end(claimed, State.CANCELLED).state is State.CANCELLED
+    assert store.end(claimed, JobState.CANCELLED).state is JobState.CANCELLED
 
 
 def test_what_a_job_leaves_behind_goes_with_it(jobs):
     job = run(jobs, "orphan step:1")
-    assert job.state is State.SUCCEEDED
+    assert job.state is JobState.SUCCEEDED
     assert marked(job) == []
 
 
@@ -185,7 +185,7 @@ def test_a_killed_supervisor_loses_the_job_and_no_process_stays(jobs):
     until(lambda: len(marked(job)) == 3)
     os.kill(job.supervisor.pid, signal.SIGKILL)
     job = ended(jobs, job.id)
-    assert (job.state, job.failure.code, job.exit_code) == (State.LOST, "LOST", None)
+    assert (job.state, job.failure.code, job.exit_code) == (JobState.LOST, "LOST", None)
     assert marked(job) == []
 
 
@@ -194,7 +194,7 @@ def test_a_killed_supervisor_of_a_job_that_had_succeeded_loses_nothing(jobs):
     jobs.folder(job.id).finish({"state": "succeeded", "run": job.id})
     os.kill(job.supervisor.pid, signal.SIGKILL)
     job = ended(jobs, job.id)
-    assert (job.state, job.run) == (State.SUCCEEDED, job.id)
+    assert (job.state, job.run) == (JobState.SUCCEEDED, job.id)
 
 
 def test_a_supervisor_that_is_asked_to_end_takes_its_job_with_it(jobs):
@@ -203,10 +203,10 @@ def test_a_supervisor_that_is_asked_to_end_takes_its_job_with_it(jobs):
     os.kill(job.supervisor.pid, signal.SIGTERM)
     until(lambda: jobs.get(job.id).state.ended)  # it says so itself
     job = jobs.get(job.id)
-    assert (job.state, job.exit_code) == (State.LOST, -15)
+    assert (job.state, job.exit_code) == (JobState.LOST, -15)
     assert marked(job) == []
     until(lambda: not processes.alive(job.supervisor))
-    assert jobs.get(waits.id).state is State.QUEUED  # a machine that shuts down starts nothing
+    assert jobs.get(waits.id).state is JobState.QUEUED  # a machine that shuts down starts nothing
 
 
 @pytest.mark.parametrize("wrong", [{"start": 1}, {"boot": "another:1"}])
@@ -218,10 +218,10 @@ def test_another_process_with_the_same_pid_is_not_touched(wrong, jobs, tmp_path)
     bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         who = replace(processes.identity(bystander.pid), **wrong)
-        assert Store(jobs.home).claim(who, ("cpu",)).id == one.id
+        assert JobStore(jobs.home).claim(who, ("cpu",)).id == one.id
         jobs.tick()
         job = jobs.get(one.id)
-        assert (job.state, job.failure.code) == (State.LOST, "LOST")
+        assert (job.state, job.failure.code) == (JobState.LOST, "LOST")
         assert bystander.poll() is None
     finally:
         bystander.kill()
@@ -232,7 +232,7 @@ def test_cancelling_a_job_whose_supervisor_is_gone_ends_its_process(jobs):
     job = began(jobs, "wait:go")
     os.kill(job.supervisor.pid, signal.SIGKILL)
     until(lambda: not processes.alive(job.supervisor))
-    assert jobs.cancel(job.id).state is State.CANCELLED
+    assert jobs.cancel(job.id).state is JobState.CANCELLED
     assert marked(job) == []
 
 
@@ -245,7 +245,7 @@ def test_a_table_that_is_held_for_long_ends_no_training(jobs, monkeypatch):
         let(jobs, "held")
         until(lambda: "epoch 3" in jobs.log(one.id))
         held.execute("ROLLBACK")
-    assert ended(jobs, one.id).state is State.SUCCEEDED
+    assert ended(jobs, one.id).state is JobState.SUCCEEDED
 
 
 def test_the_clock_of_a_beat_is_the_boots(jobs, monkeypatch):
@@ -255,7 +255,7 @@ def test_the_clock_of_a_beat_is_the_boots(jobs, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 4e9)
     assert silence(folder) < 60
     jobs.tick()
-    assert jobs.get(job.id).state is State.RUNNING
+    assert jobs.get(job.id).state is JobState.RUNNING
 
 
 def test_a_supervisor_that_sleeps_is_late_but_not_lost(jobs):
@@ -267,19 +267,19 @@ def test_a_supervisor_that_sleeps_is_late_but_not_lost(jobs):
         boot, at = beat.read_text().rsplit(" ", 1)
         beat.write_text(f"{boot} {float(at) - 600}")
         jobs.tick()
-        assert jobs.get(job.id).state is State.RUNNING
+        assert jobs.get(job.id).state is JobState.RUNNING
         assert jobs.silent(job.id) > 600
     finally:
         os.kill(job.supervisor.pid, signal.SIGCONT)
     until(lambda: jobs.silent(job.id) is None)
     let(jobs, "go")
-    assert ended(jobs, job.id).state is State.SUCCEEDED
+    assert ended(jobs, job.id).state is JobState.SUCCEEDED
 
 
 def test_in_another_container_the_beat_decides(tmp_path):
     boot = processes.this_boot().split(":")[0]
-    there = processes.Identity(f"{boot}:1", os.getpid(), 1, "x")
-    job = Job("a", "train", "a", "g", "d", 0.0, supervisor=there, state=State.RUNNING)
+    there = processes.ProcessIdentity(f"{boot}:1", os.getpid(), 1, "x")
+    job = Job("a", "train", "a", "g", "d", 0.0, supervisor=there, state=JobState.RUNNING)
     assert not watched(job, tmp_path)
     (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 50}")
     assert watched(job, tmp_path)
@@ -290,8 +290,8 @@ def test_in_another_container_the_beat_decides(tmp_path):
 
 
 def test_on_another_machine_the_date_of_the_beat_decides_and_after_a_restart_nothing(tmp_path):
-    far = processes.Identity("another:1", os.getpid(), 1, "elsewhere")
-    job = Job("a", "train", "a", "g", "d", 0.0, supervisor=far, state=State.RUNNING)
+    far = processes.ProcessIdentity("another:1", os.getpid(), 1, "elsewhere")
+    job = Job("a", "train", "a", "g", "d", 0.0, supervisor=far, state=JobState.RUNNING)
     assert not watched(job, tmp_path)
     beat = tmp_path / "beat"
     beat.write_text("another:1 5.0")
@@ -306,11 +306,11 @@ def test_on_another_machine_the_date_of_the_beat_decides_and_after_a_restart_not
 def test_a_job_taken_from_its_supervisor_is_ended_by_it(jobs):
     """A supervisor whose job is no longer its own must not go on with it."""
     job = began(jobs, "wait:go")
-    store = Store(jobs.home)
-    assert store.end(job, State.LOST).state is State.LOST
+    store = JobStore(jobs.home)
+    assert store.end(job, JobState.LOST).state is JobState.LOST
     until(lambda: not processes.alive(job.supervisor))
     assert marked(job) == []
-    assert jobs.get(job.id).state is State.LOST
+    assert jobs.get(job.id).state is JobState.LOST
 
 
 # A server that ends (J3), and what a job inherits (J11) ------------------------------------------
@@ -341,13 +341,13 @@ def test_jobs_outlive_the_server_and_are_found_again(how, jobs, monkeypatch):
     finally:
         app.send_signal(how)
         app.wait()
-    assert {one.state for one in jobs.list()} <= {State.STARTING, State.RUNNING}
+    assert {one.state for one in jobs.list()} <= {JobState.STARTING, JobState.RUNNING}
     for one in jobs.list():
         until(lambda one=one: "epoch 9" in jobs.log(one.id))  # its log goes on
     let(jobs, "go")
     found = sorted((ended(jobs, one.id) for one in jobs.list()), key=lambda one: one.place)
     assert [one.exit_code for one in found] == [0, 5, -11]
-    assert [one.state for one in found] == [State.SUCCEEDED, State.FAILED, State.FAILED]
+    assert [one.state for one in found] == [JobState.SUCCEEDED, JobState.FAILED, JobState.FAILED]
 
 
 def test_no_zombie_stays_of_those_that_this_process_started(jobs):
@@ -381,7 +381,7 @@ def test_a_supervisor_holds_no_socket_and_no_table_open(jobs):
 @pytest.mark.slow
 def test_a_flood_of_a_gigabyte_stays_small_and_its_end_can_be_read(jobs):
     job = run(jobs, "flood:1024")
-    assert job.state is State.SUCCEEDED
+    assert job.state is JobState.SUCCEEDED
     folder = jobs.folder(job.id).path
     sizes = [path.stat().st_size for path in folder.glob("log*.txt")]
     assert len(sizes) == 2
@@ -457,19 +457,21 @@ def test_a_job_ends_for_all_to_see_while_the_disk_is_full(how, state, code, tmp_
 def test_what_a_full_disk_keeps_from_the_table_is_taken_in_later(jobs):
     """The end stands in the folder's copy alone; then the supervisor is killed too."""
     (job,) = jobs.submit([config("wait:go")])
-    until(lambda: jobs.get(job.id).state is State.RUNNING)
+    until(lambda: jobs.get(job.id).state is JobState.RUNNING)
     os.kill(jobs.get(job.id).supervisor.pid, signal.SIGKILL)
     processes.end(lambda: processes.marked(job.id), 0.0)
-    store = Store(jobs.home)
+    store = JobStore(jobs.home)
     now = store.get(job.id)
-    store._keep_copy(replace(now, state=State.FAILED, failure=Failure("DISK_FULL", "full", "free")))
-    assert jobs.get(job.id).state is State.FAILED
-    assert [one.state for one in jobs.list()] == [State.FAILED]
+    store._keep_copy(
+        replace(now, state=JobState.FAILED, failure=Failure("DISK_FULL", "full", "free"))
+    )
+    assert jobs.get(job.id).state is JobState.FAILED
+    assert [one.state for one in jobs.list()] == [JobState.FAILED]
     (next_one,) = jobs.submit([config("step:1")])
-    assert ended(jobs, next_one.id).state is State.SUCCEEDED  # on the slot that was free again
+    assert ended(jobs, next_one.id).state is JobState.SUCCEEDED  # on the slot that was free again
     assert jobs.get(job.id).failure.code == "DISK_FULL"
     (jobs.folder(job.id).path / "state.json").unlink()
-    assert jobs.get(job.id).state is State.FAILED  # the table has it now
+    assert jobs.get(job.id).state is JobState.FAILED  # the table has it now
 
 
 def test_a_copy_from_before_that_has_no_room_is_left_whole(jobs, monkeypatch):

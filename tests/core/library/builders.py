@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 import numpy as np
 
 from core.histories import BinHistory, History
-from core.library import Source, Summary
+from core.library import RunSource, Summary
 from core.predictions import Predictions, ScoreKind, Task
 
-SOURCE = Source("scores.npz", "0f" * 16, {"scores": "logits"})
+SOURCE = RunSource("scores.npz", "0f" * 16, {"scores": "logits"})
 
 
 def small(seed: int = 0, n: int = 7) -> Predictions:

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import LibraryError
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.contents import Source as FileSource
+from core.readers.contents import FileBytes as FileSource
 from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions

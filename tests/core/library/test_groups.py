@@ -12,7 +12,7 @@ from core.metrics.suite import label_predictions
 from core.ood.scores import heated
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.readers import sandbox
-from core.readers.contents import Source as FileSource
+from core.readers.contents import FileBytes as FileSource
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
 from core.views.clinic_study import one

@@ -13,7 +13,7 @@ from core.metrics import clinical, suite
 from core.metrics.clinical_curve import cell_errors, curve_errors
 from core.metrics.clinical_estimates import curve_estimates
 from core.metrics.loess import Loess
-from core.metrics.lowess import Cells, Lowess
+from core.metrics.lowess import ClaimCells, Lowess
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from tests.reference import slow_metrics
@@ -38,7 +38,7 @@ def peer(p, y):
 @pytest.mark.parametrize("n", [9, 40, 400, 1_500])
 def test_curve_is_the_lowess_of_statsmodels_ties_or_not(n, decimals):
     p, y = rows(n, n, decimals)
-    fitted = Lowess(Cells.of(ranked(p, y)))
+    fitted = Lowess(ClaimCells.of(ranked(p, y)))
     found = np.interp(p, fitted.cells.claim, fitted.fit(fitted.cells.rows, fitted.cells.events))
     np.testing.assert_allclose(found, peer(p, y), atol=1e-8)
     curve = clinical.flexible(p, y)
@@ -64,7 +64,7 @@ def test_neighbours_merged_beyond_2000_distinct_risks_stay_close_and_say_so():
 
 def test_cells_hold_every_row_once():
     p, y = rows(2, 6_000)
-    cells = Cells.of(ranked(p, y))
+    cells = ClaimCells.of(ranked(p, y))
     assert (cells.rows.sum(), cells.events.sum()) == (6_000, y.sum())
     assert cells.rows @ cells.claim == pytest.approx(p.sum())
     assert np.all(np.diff(cells.claim) > 0)
@@ -72,7 +72,7 @@ def test_cells_hold_every_row_once():
 
 def test_weights_are_what_the_fit_does_and_rows_of_them_sum_to_one():
     p, y = rows(3, 300, 2)
-    fitted = Lowess(Cells.of(ranked(p, y)))
+    fitted = Lowess(ClaimCells.of(ranked(p, y)))
     cells = fitted.cells
     np.testing.assert_allclose(fitted.weights.sum(axis=1), 1.0)
     np.testing.assert_allclose(
@@ -183,7 +183,9 @@ def test_resampled_errors_are_those_of_resampled_rows():
 
 
 def test_errors_of_resampled_cells_by_hand():
-    cells = Cells(np.array([0.1, 0.5, 0.9]), np.array([6, 3, 1]), np.array([0, 0, 0]), exact=True)
+    cells = ClaimCells(
+        np.array([0.1, 0.5, 0.9]), np.array([6, 3, 1]), np.array([0, 0, 0]), exact=True
+    )
     shares = np.array([[0.2, 0.3, 0.5], [0.1, 0.5, 0.9]])
     found = cell_errors(cells, np.array([[6, 3, 1], [6, 4, 0]]), shares)
     assert found["ici"] == pytest.approx([0.1 * 0.6 + 0.2 * 0.3 + 0.4 * 0.1, 0.0])
@@ -233,7 +235,7 @@ def parabolas(p, y, span=0.75):
 @pytest.mark.parametrize("n", [9, 40, 400])
 def test_loess_is_a_parabola_by_least_squares_at_every_row(n, decimals):
     p, y = rows(n, n, decimals)
-    fitted = Loess(Cells.of(ranked(p, y)))
+    fitted = Loess(ClaimCells.of(ranked(p, y)))
     found = np.interp(p, fitted.cells.claim, fitted.fit(fitted.cells.rows, fitted.cells.events))
     expected = parabolas(p, y)
     np.testing.assert_allclose(found, expected, atol=1e-6)
@@ -249,7 +251,7 @@ def test_loess_is_a_parabola_by_least_squares_at_every_row(n, decimals):
 
 def test_weights_of_loess_are_what_it_does_and_follow_a_parabola():
     p, y = rows(3, 300, 2)
-    fitted = Loess(Cells.of(ranked(p, y)))
+    fitted = Loess(ClaimCells.of(ranked(p, y)))
     cells = fitted.cells
     np.testing.assert_allclose(fitted.weights.sum(axis=1), 1.0)
     np.testing.assert_allclose(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.metrics.comparison import Rows, compare, compared, why_not
+from core.metrics.comparison import ComparedRows, compare, compared, why_not
 from core.metrics.paired import PAIRED
 from core.predictions import Predictions, ScoreKind, Task
 
@@ -22,7 +22,7 @@ def run(scale=1.0, labels=LABELS, **more):
 
 
 def reason(*runs):
-    return why_not([Rows.of(one) for one in runs], [f"r{i}" for i in range(len(runs))])
+    return why_not([ComparedRows.of(one) for one in runs], [f"r{i}" for i in range(len(runs))])
 
 
 def test_the_same_labels_may_be_ranked_whatever_the_scores():

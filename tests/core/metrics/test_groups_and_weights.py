@@ -17,7 +17,7 @@ from core.metrics.clinical_fit import recalibration
 from core.metrics.clinical_scores import spiegelhalter_z
 from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
-from core.metrics.grouped import Cells, effective_mean, effective_rarer, row_draws, summary_of
+from core.metrics.grouped import GroupCells, effective_mean, effective_rarer, row_draws, summary_of
 from core.metrics.intervals import Resamples
 from core.metrics.paired import difference, draws
 from core.metrics.ranked import Ranked
@@ -355,7 +355,7 @@ def test_a_few_rows_that_rule_the_weight_are_said():
 
 def test_centring_is_given_back_as_the_share_of_the_variance_that_it_took():
     # one bin, weights 1, 1, 2: 1 - 2 * 10 / (4 * 6) + 6 / 16; three of equal weight: 1 - 1 / 3
-    bins = Cells(
+    bins = GroupCells(
         np.array([0, 0, 0, 1, 1, 1]),
         np.arange(6),
         np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.metrics import METRICS, paired, resampled
 from core.metrics.intervals import student
-from core.metrics.paired import PAIRABLE, PAIRED, Draws, difference, draws
+from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor
 from core.predictions import Predictions, ScoreKind, Task
@@ -210,7 +210,7 @@ def test_swapping_two_runs_swaps_the_signs(level):
 
 def made(metric, value, found, *, gap=0.0, floor=0.0):
     found = np.asarray(found, dtype=float)
-    return Draws(metric, value, value, found, np.full(found.size, gap), floor, 100, 0)
+    return MetricDraws(metric, value, value, found, np.full(found.size, gap), floor, 100, 0)
 
 
 def test_means_span_percentiles_and_the_normal_interval():

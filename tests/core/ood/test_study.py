@@ -8,7 +8,7 @@ from core.errors import Refused, UsageError
 from core.metrics.suite import audit
 from core.ood import study
 from core.ood.scores import SCORES, ood_scores
-from core.ood.study import Pair
+from core.ood.study import OodPair
 from core.predictions import Predictions, ScoreKind, Task
 
 RNG = np.random.default_rng(0)
@@ -247,7 +247,7 @@ def test_stated_confidences_have_no_probability_beyond_one():
 
 
 def test_runs_on_the_same_rows_are_compared():
-    one, other = Pair(inside(), outside()), Pair(inside(2 * LOGITS), outside(STRANGE**3))
+    one, other = OodPair(inside(), outside()), OodPair(inside(2 * LOGITS), outside(STRANGE**3))
     found = study.difference(one, other, "entropy")
     areas = [
         study.judge(pair.inside, pair.outside, "entropy", full=False).numbers["auroc"].value
@@ -262,17 +262,17 @@ def test_runs_on_the_same_rows_are_compared():
 
 
 def test_other_rows_are_not_compared():
-    base = Pair(inside(), outside())
+    base = OodPair(inside(), outside())
     names = ("A", "B")
     assert study.why_unpaired(base, base, names) == ""
-    turned = Pair(inside(LOGITS, LABELS[::-1]), outside())
+    turned = OodPair(inside(LOGITS, LABELS[::-1]), outside())
     assert "different labels" in study.why_unpaired(base, turned, names)
-    fewer = Pair(inside(), outside(STRANGE[:-1]))
+    fewer = OodPair(inside(), outside(STRANGE[:-1]))
     assert "300 rows in one run and 299" in study.why_unpaired(base, fewer, names)
-    ids = [Pair(inside(), outside(row_ids=tuple(f"{p}{i}" for i in range(300)))) for p in "ab"]
+    ids = [OodPair(inside(), outside(row_ids=tuple(f"{p}{i}" for i in range(300)))) for p in "ab"]
     assert "differently" in study.why_unpaired(*ids, names)
     assert study.why_unpaired(base, ids[0], names) == ""
-    worse = [Pair(inside(), inside(LOGITS, labels)) for labels in (LABELS, LABELS[::-1])]
+    worse = [OodPair(inside(), inside(LOGITS, labels)) for labels in (LABELS, LABELS[::-1])]
     assert "different labels" in study.why_unpaired(*worse, names)
     with pytest.raises(UsageError, match="compare runs on the same rows"):
         study.difference(base, fewer, "msp")

@@ -26,7 +26,7 @@ from core.ood.detection import (
     threshold_at,
 )
 from core.ood.scores import ood_scores
-from core.ood.study import Pair
+from core.ood.study import OodPair
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
 
 NO_GROUPS = (None, None)
@@ -401,7 +401,7 @@ def test_rows_of_weight_0_are_not_among_the_most_ordinary():
 def test_two_runs_are_compared_by_weight_where_they_say_the_same_of_it():
     inside, outside = both_parts()
     better = tuple(replace(rows, scores=1.5 * rows.scores + 0.1) for rows in (inside, outside))
-    one, other = Pair(*better), Pair(inside, outside)
+    one, other = OodPair(*better), OodPair(inside, outside)
     found = study.difference(one, other, "energy")
     areas = [
         study.judge(pair.inside, pair.outside, "energy", full=False).numbers["auroc"].value
@@ -409,7 +409,7 @@ def test_two_runs_are_compared_by_weight_where_they_say_the_same_of_it():
     ]
     assert found.value == pytest.approx(areas[0] - areas[1], abs=1e-12)
     assert found.settings["resampled_by"] == "row"
-    bare = Pair(inside, replace(outside, weights=None))
+    bare = OodPair(inside, replace(outside, weights=None))
     with pytest.raises(UsageError, match="set differ in their groups or weights"):
         study.difference(one, bare, "energy")
 
@@ -423,8 +423,8 @@ def test_a_difference_says_what_is_drawn_where_only_the_set_is_no_independent_ro
         (part(2, 150, weights=films, **strange), "row"),
         (part(2, 150, groups=patients, **strange), "group"),
     ):
-        other = Pair(inside, replace(outside, scores=outside.scores + 0.1))
-        found = study.difference(Pair(inside, outside), other, "energy")
+        other = OodPair(inside, replace(outside, scores=outside.scores + 0.1))
+        found = study.difference(OodPair(inside, outside), other, "energy")
         assert found.settings.get("resampled_by") == drawn
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Source
+from core.readers.contents import Contents, FileBytes
 from core.readers.parse import read_contents
 from tests import hostile_cases as made
 
@@ -36,7 +36,7 @@ def mappings(size: int, **arrays: np.ndarray) -> list[object]:
 
 
 def read(value: object) -> Contents:
-    return read_contents(Source.of_bytes("a.pkl", pickle.dumps(value)))
+    return read_contents(FileBytes.of_bytes("a.pkl", pickle.dumps(value)))
 
 
 def read_json(value: object) -> Contents:
@@ -44,7 +44,7 @@ def read_json(value: object) -> Contents:
         return node.tolist() if isinstance(node, np.ndarray) else node
 
     text = json.dumps(value, default=plain)
-    return read_contents(Source.of_bytes("a.json", text.encode()))
+    return read_contents(FileBytes.of_bytes("a.json", text.encode()))
 
 
 def refusal(value: object) -> Refused:
@@ -218,11 +218,11 @@ def test_a_list_of_torch_batches(tmp_path: Path, dtype: str) -> None:
     torch: ModuleType = pytest.importorskip("torch")
     scores, labels = torch.tensor(z).to(getattr(torch, dtype)), torch.tensor(y)
     torch.save(list(zip(scores.split(20), labels.split(20), strict=True)), tmp_path / "a.pt")
-    got = read_contents(Source.of_bytes("a.pt", (tmp_path / "a.pt").read_bytes()))
+    got = read_contents(FileBytes.of_bytes("a.pt", (tmp_path / "a.pt").read_bytes()))
     check(got.batches, {"scores": scores.double().numpy(), "labels": y})
     assert ("scores" in got.coarse) == ("test.scores" in got.coarse) == (dtype == "bfloat16")
     torch.save({"logits": list(scores.split(7)), "labels": list(labels.split(7))}, tmp_path / "b")
-    whole = read_contents(Source.of_bytes("b.pt", (tmp_path / "b").read_bytes()))
+    whole = read_contents(FileBytes.of_bytes("b.pt", (tmp_path / "b").read_bytes()))
     check(whole.entries, {"logits": scores.double().numpy(), "labels": y})
 
 
@@ -230,7 +230,7 @@ def test_a_list_of_torch_batches(tmp_path: Path, dtype: str) -> None:
 def test_files_of_the_shared_folder() -> None:
     def shared(name: str) -> Contents:
         path = HOSTILE / "hostile" / name
-        return read_contents(Source.of_bytes(path.name, path.read_bytes()))
+        return read_contents(FileBytes.of_bytes(path.name, path.read_bytes()))
 
     for count in (2, 3):
         got = shared(f"readings/p_list_batches{count}.pt")

@@ -9,7 +9,7 @@ import pytest
 from core.errors import Refused
 from core.readers import sandbox
 from core.readers.boxes import Box, BoxList, finding_name, read_boxes_file
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 REAL = SHARED / "data" / "chestxray14" / "boxes.csv"
@@ -22,7 +22,7 @@ PLAIN = b"image,finding,x,y,w,h\nfilm_1.png,Effusion,102.5,480,210,190.25\n"
 
 
 def read(data: bytes) -> BoxList:
-    return read_boxes_file(Source.of_bytes("boxes", data))
+    return read_boxes_file(FileBytes.of_bytes("boxes", data))
 
 
 def refusal(data: bytes) -> Refused:

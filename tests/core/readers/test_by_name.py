@@ -5,8 +5,8 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import Predictions
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 from tests import hostile_cases as made
 
@@ -18,9 +18,9 @@ def read(
     labels: bytes | None = None,
     options: ReadOptions | None = None,
     names: tuple[str, str] = ("x.csv", "y.csv"),
-) -> Interpreted:
-    second = None if labels is None else Source.of_bytes(names[1], labels)
-    return read_source(Source.of_bytes(names[0], data), second, options or ReadOptions())
+) -> InterpretedFile:
+    second = None if labels is None else FileBytes.of_bytes(names[1], labels)
+    return read_source(FileBytes.of_bytes(names[0], data), second, options or ReadOptions())
 
 
 def refused(
@@ -31,11 +31,11 @@ def refused(
     return caught.value
 
 
-def the_part(found: Interpreted) -> Predictions:
+def the_part(found: InterpretedFile) -> Predictions:
     return found.splits["test"].predictions()
 
 
-def guesses(found: Interpreted) -> str:
+def guesses(found: InterpretedFile) -> str:
     return "; ".join(n.text for n in found.notices if n.code == "KEYS_GUESSED")
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from core.errors import Refused
 from core.readers import sandbox
-from core.readers.columns import Columns, match, read_columns_file
-from core.readers.contents import Source
+from core.readers.columns import TextColumns, match, read_columns_file
+from core.readers.contents import FileBytes
 from tests import hostile_cases as made
 
 NIH = (
@@ -20,8 +20,8 @@ NIH = (
 )
 
 
-def read(data: bytes) -> Columns:
-    return read_columns_file(Source.of_bytes("table 1", data))
+def read(data: bytes) -> TextColumns:
+    return read_columns_file(FileBytes.of_bytes("table 1", data))
 
 
 def refusal(data: bytes) -> str:
@@ -30,8 +30,8 @@ def refusal(data: bytes) -> str:
     return caught.value.code
 
 
-def table(**columns: str) -> Columns:
-    return Columns({name: tuple(cells.split()) for name, cells in columns.items()})
+def table(**columns: str) -> TextColumns:
+    return TextColumns({name: tuple(cells.split()) for name, cells in columns.items()})
 
 
 def test_cells_stay_text_as_they_stand() -> None:
@@ -107,7 +107,7 @@ def test_rows_without_names_are_taken_in_order_and_must_be_as_many() -> None:
 
 @given(st.permutations(range(9)), st.sets(st.integers(0, 8), min_size=1))
 def test_any_order_gives_each_row_its_own_values(order: list[int], kept: set[int]) -> None:
-    source = Columns(
+    source = TextColumns(
         {"film": tuple(f"{i}.png" for i in order), "value": tuple(f"v{i}" for i in order)}
     )
     names = sorted(kept)

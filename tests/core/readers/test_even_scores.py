@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.metrics.suite import audit
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
 
@@ -14,7 +14,7 @@ def test_preview_and_audit_agree_on_even_scores(tmp_path, kind):
     p = np.array([0.5, 0.5, 0.9, 0.1])
     scores = p if kind == "sigmoid" else np.log(p) - np.log1p(-p)
     np.savez(path := tmp_path / "even.npz", **{kind: scores}, labels=np.array([1, 1, 1, 0]))
-    source = Source.of_bytes("even.npz", path.read_bytes())
+    source = FileBytes.of_bytes("even.npz", path.read_bytes())
     found = read_source(source, None, ReadOptions())
     previewed = {str(r.kind): r.accuracy for r in found.inspection.readings}[kind]
     audited = audit(found.splits["test"].predictions()).main.metrics["accuracy"].value

@@ -9,8 +9,8 @@ from core.errors import Refused
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 from core.readers.result import choose_split
 from tests.field_exports import EXPORTS, Export, Truth
@@ -18,9 +18,11 @@ from tests.field_exports import EXPORTS, Export, Truth
 ROUNDED = 0.01  # of the NLL of numbers that were printed to few digits and then divided out
 
 
-def read(export: Export, folder: Path, options: ReadOptions | None = None) -> Interpreted | Refused:
+def read(
+    export: Export, folder: Path, options: ReadOptions | None = None
+) -> InterpretedFile | Refused:
     paths = export.write(folder)
-    sources = [Source.of_bytes(path.name, path.read_bytes()) for path in paths]
+    sources = [FileBytes.of_bytes(path.name, path.read_bytes()) for path in paths]
     labels = sources[1] if len(sources) > 1 else None
     try:
         return read_source(sources[0], labels, options or ReadOptions())

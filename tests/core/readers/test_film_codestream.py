@@ -13,7 +13,7 @@ from pydicom.pixels.processing import convert_color_space
 
 from core.errors import Refused
 from core.readers import film_codestream
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.film import Film
 from core.readers.film_file import read_film_file
 from tests.codestreams import flat_blocks, holding, lossless, segment
@@ -38,7 +38,7 @@ STREAMS = {
 
 
 def read(data: bytes) -> Film:
-    return read_film_file(Source.of_bytes("film 3", data))
+    return read_film_file(FileBytes.of_bytes("film 3", data))
 
 
 def refused(data: bytes) -> bool:

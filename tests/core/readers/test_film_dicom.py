@@ -13,7 +13,7 @@ from pydicom.encaps import encapsulate
 from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut, convert_color_space
 
 from core.errors import Refused
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.film import Film
 from core.readers.film_file import read_film_file
 from tests.film_files import dataset, written
@@ -28,7 +28,7 @@ SMALL = RNG.integers(0, 256, (20, 30), np.uint8)
 
 
 def read(data: bytes) -> Film:
-    return read_film_file(Source.of_bytes("film 3", data))
+    return read_film_file(FileBytes.of_bytes("film 3", data))
 
 
 def shown(made: Dataset, syntax: str = EXPLICIT) -> np.ndarray:

@@ -12,7 +12,7 @@ from PIL import Image, ImageCms, ImageOps, PngImagePlugin
 
 from core.errors import Refused
 from core.readers import sandbox
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.film import Film
 from core.readers.film_file import read_film_file
 
@@ -21,7 +21,7 @@ GREYS = RNG.integers(0, 256, (24, 32), np.uint8)
 
 
 def read(data: bytes) -> Film:
-    return read_film_file(Source.of_bytes("film 3", data))
+    return read_film_file(FileBytes.of_bytes("film 3", data))
 
 
 def refused(data: bytes) -> str:

@@ -16,7 +16,7 @@ from PIL import Image, PngImagePlugin
 
 from core.errors import LostWorker, Refused
 from core.readers import film_dicom, sandbox, scratch, walled, wire
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.film import Film
 from core.readers.film_chunks import jpeg_skeleton, png_skeleton
 from core.readers.film_file import read_film_file
@@ -153,7 +153,7 @@ def test_each_hostile_picture_gets_its_verdict(case: dict[str, str]) -> None:
     def read() -> Film:
         if "bomb" in case["file"]:
             return sandbox.read_film(path, name="film 1")
-        return read_film_file(Source.of_bytes("film 1", path.read_bytes()))
+        return read_film_file(FileBytes.of_bytes("film 1", path.read_bytes()))
 
     if case["file"] == "phi.dcm":  # refused where scores were expected; this is the DICOM mode
         film = read()
@@ -176,7 +176,7 @@ def test_real_films_agree_with_pillow() -> None:
     paths = sorted((SHARED / "data" / "chestxray14").glob("*/*.*g"))
     assert len(paths) > 600
     for path in paths[::9] + [p for p in paths if p.parent.name == "originals"]:
-        film = read_film_file(Source.of_bytes("film 1", path.read_bytes()))
+        film = read_film_file(FileBytes.of_bytes("film 1", path.read_bytes()))
         with Image.open(path) as picture:
             np.testing.assert_array_equal(film.pixels, np.asarray(picture.convert("L")))
         assert film.notices == ()
@@ -296,7 +296,7 @@ def test_a_changed_film_is_read_or_refused(name: str, data: bytes) -> None:
     refused = 0
     for _ in range(MUTATIONS):
         try:
-            film = read_film_file(Source.of_bytes("film", changed(data, rng)))
+            film = read_film_file(FileBytes.of_bytes("film", changed(data, rng)))
         except Refused:
             refused += 1
         else:

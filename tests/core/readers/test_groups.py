@@ -11,8 +11,8 @@ import pytest
 from core.errors import Refused, UsageError
 from core.predictions import Predictions
 from core.readers import sandbox
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 
 RNG = np.random.default_rng(5)
@@ -46,13 +46,13 @@ def read(
     name: str = "x.csv",
     tables: dict[str, tuple[str, bytes]] | None = None,
     **options,
-) -> Interpreted:
-    second = None if labels is None else Source.of_bytes("y.csv", labels)
-    lists = {key: Source.of_bytes(*table) for key, table in (tables or {}).items()}
-    return read_source(Source.of_bytes(name, data), second, ReadOptions(**options), lists)
+) -> InterpretedFile:
+    second = None if labels is None else FileBytes.of_bytes("y.csv", labels)
+    lists = {key: FileBytes.of_bytes(*table) for key, table in (tables or {}).items()}
+    return read_source(FileBytes.of_bytes(name, data), second, ReadOptions(**options), lists)
 
 
-def part(found: Interpreted, split: str = "test") -> Predictions:
+def part(found: InterpretedFile, split: str = "test") -> Predictions:
     return found.splits[split].predictions()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.errors import Refused
 from core.histories import COLUMNS
 from core.readers import history_file, sandbox
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.history_file import read_history
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
@@ -55,7 +55,7 @@ WRITERS = {
 
 
 def read(name: str, data: bytes) -> history_file.HistoryFile:
-    return read_history(Source.of_bytes(name, data))
+    return read_history(FileBytes.of_bytes(name, data))
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -248,14 +248,14 @@ def test_a_history_that_is_too_long_is_refused_before_it_is_judged(monkeypatch):
 def test_a_history_is_not_mistaken_for_predictions(name):
     data = WRITERS[name](columns_of(small_bins()))
     with pytest.raises(Refused, match="runs import") as caught:
-        read_source(Source.of_bytes(name, data), None, ReadOptions())
+        read_source(FileBytes.of_bytes(name, data), None, ReadOptions())
     assert caught.value.code == "BIN_HISTORY"
 
 
 def test_a_table_with_an_epoch_alone_is_still_predictions():
     columns = {"epoch": [1] * made.N} | {f"logit_{k}": made.LOGITS[:, k] for k in range(made.K)}
     data = made.parquet(columns | {"label": made.LABELS})
-    found = read_source(Source.of_bytes("h.parquet", data), None, ReadOptions())
+    found = read_source(FileBytes.of_bytes("h.parquet", data), None, ReadOptions())
     assert found.splits["test"].prepared.scores.shape == (made.N, made.K)
 
 

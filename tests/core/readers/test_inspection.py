@@ -8,8 +8,8 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import ScoreKind, Task
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 from core.readers.result import Inspection, NeedsChoice
 from tests import hostile_cases as made
@@ -18,8 +18,8 @@ z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS
 sig, findings = made.SIGMOID, made.FINDINGS
 
 
-def read(name: str, data: bytes, options: ReadOptions | None = None) -> Interpreted:
-    return read_source(Source.of_bytes(name, data), None, options or ReadOptions())
+def read(name: str, data: bytes, options: ReadOptions | None = None) -> InterpretedFile:
+    return read_source(FileBytes.of_bytes(name, data), None, options or ReadOptions())
 
 
 def inspection(name: str, data: bytes, options: ReadOptions | None = None) -> Inspection:
@@ -29,7 +29,7 @@ def inspection(name: str, data: bytes, options: ReadOptions | None = None) -> In
         return refusal.inspection
 
 
-def said(found: Interpreted) -> str:
+def said(found: InterpretedFile) -> str:
     return " ".join(notice.text for notice in found.notices)
 
 

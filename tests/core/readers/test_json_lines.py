@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Contents, Source
+from core.readers.contents import Contents, FileBytes
 from core.readers.parse import read_contents
 
 ROWS = [
@@ -19,7 +19,7 @@ ROWS = [
 
 def read(name: str, data: bytes | str) -> Contents:
     raw = data.encode() if isinstance(data, str) else data
-    return read_contents(Source.of_bytes(name, raw))
+    return read_contents(FileBytes.of_bytes(name, raw))
 
 
 def refusal(name: str, data: bytes | str) -> Refused:

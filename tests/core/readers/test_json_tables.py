@@ -7,7 +7,7 @@ import pytest
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Source
+from core.readers.contents import Contents, FileBytes
 from core.readers.parse import read_contents
 
 NAMES = ["cat", "dog", "label"]
@@ -18,7 +18,7 @@ FIELDS = [{"name": "index", "type": "integer"}, *({"name": n, "type": "x"} for n
 
 
 def read(tree: object) -> Contents:
-    return read_contents(Source.of_bytes("a.json", json.dumps(tree).encode()))
+    return read_contents(FileBytes.of_bytes("a.json", json.dumps(tree).encode()))
 
 
 def refusal(tree: object) -> Refused:

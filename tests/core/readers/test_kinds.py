@@ -7,8 +7,8 @@ import pytest
 
 from core.errors import Refused, UsageError
 from core.predictions import ScoreKind
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions, Units
 from core.readers.result import Inspection
 from tests import hostile_cases as made
@@ -16,9 +16,9 @@ from tests import hostile_cases as made
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS
 
 
-def read(scores: np.ndarray, key: str = "scores", kind: ScoreKind | None = None) -> Interpreted:
+def read(scores: np.ndarray, key: str = "scores", kind: ScoreKind | None = None) -> InterpretedFile:
     data = made.npz(**{key: scores, "labels": y})
-    return read_source(Source.of_bytes("x.npz", data), None, ReadOptions(kind))
+    return read_source(FileBytes.of_bytes("x.npz", data), None, ReadOptions(kind))
 
 
 def outcome(scores: np.ndarray, key: str = "scores", kind: ScoreKind | None = None) -> str:
@@ -118,7 +118,7 @@ def test_places_are_right_beyond_the_first_block_of_rows(monkeypatch: pytest.Mon
         changed[row, 2] = value
         data = made.npz(probs=changed, labels=labels)
         with pytest.raises(Refused) as caught:
-            read_source(Source.of_bytes("x.npz", data), None, ReadOptions())
+            read_source(FileBytes.of_bytes("x.npz", data), None, ReadOptions())
         return caught.value.code, caught.value.where
 
     assert where(many - 1, np.nan) == ("NONFINITE", f"row {many - 1} col 2")
@@ -147,11 +147,11 @@ def test_readings_state_the_consequences_of_each_kind() -> None:
 
 def test_readings_of_binary_and_multilabel_scores() -> None:
     data = made.npz(scores=p[:, 0], labels=y == 0)
-    binary = read_source(Source.of_bytes("x.npz", data), None, ReadOptions()).inspection
+    binary = read_source(FileBytes.of_bytes("x.npz", data), None, ReadOptions()).inspection
     found = {r.kind: r for r in binary.readings}[ScoreKind.PROBABILITIES]
     assert found.accuracy == pytest.approx(np.mean((p[:, 0] >= 0.5) == (y == 0)))
     data = made.npz(scores=made.SIGMOID, labels=made.FINDINGS)
-    labels = read_source(Source.of_bytes("x.npz", data), None, ReadOptions()).inspection
+    labels = read_source(FileBytes.of_bytes("x.npz", data), None, ReadOptions()).inspection
     found = {r.kind: r for r in labels.readings}[ScoreKind.SIGMOID]
     assert found.accuracy == pytest.approx(np.mean((made.SIGMOID >= 0.5) == made.FINDINGS))
     sure = np.maximum(made.SIGMOID, 1 - made.SIGMOID).mean()

@@ -5,8 +5,8 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 from tests import hostile_cases as made
 
@@ -22,16 +22,16 @@ def read(
     data: bytes,
     labels: tuple[str, bytes] | None = None,
     options: ReadOptions | None = None,
-) -> Interpreted:
-    second = None if labels is None else Source.of_bytes(*labels)
-    return read_source(Source.of_bytes(name, data), second, options or ReadOptions())
+) -> InterpretedFile:
+    second = None if labels is None else FileBytes.of_bytes(*labels)
+    return read_source(FileBytes.of_bytes(name, data), second, options or ReadOptions())
 
 
-def predictions(found: Interpreted, split: str = "test") -> Predictions:
+def predictions(found: InterpretedFile, split: str = "test") -> Predictions:
     return found.splits[split].predictions()
 
 
-def codes(found: Interpreted) -> set[str]:
+def codes(found: InterpretedFile) -> set[str]:
     return {notice.code for notice in found.notices}
 
 

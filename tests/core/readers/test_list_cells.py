@@ -8,7 +8,7 @@ import pytest
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, Source, id_text, stacked, text_array
+from core.readers.contents import Contents, FileBytes, id_text, stacked, text_array
 from core.readers.csv_file import read_csv
 from core.readers.parse import read_contents
 from tests import hostile_cases as made
@@ -18,7 +18,7 @@ P = [[0.25, 0.75], [0.5, 0.5], [1e-05, 0.99999]]
 
 def read(data: str | bytes, name: str = "a.csv") -> Contents:
     raw = data.encode() if isinstance(data, str) else data
-    return read_contents(Source.of_bytes(name, raw))
+    return read_contents(FileBytes.of_bytes(name, raw))
 
 
 def cells(values: list[str], first: str = "x") -> str:
@@ -123,7 +123,7 @@ def test_a_number_in_a_list_may_overflow_no_more_than_in_a_cell() -> None:
 
 
 def test_a_table_that_is_to_stay_text_keeps_its_lists() -> None:
-    source = Source.of_bytes("a.csv", cells(PRINTED["python"]).encode())
+    source = FileBytes.of_bytes("a.csv", cells(PRINTED["python"]).encode())
     assert read_csv(source, text=True).entries["x"].tolist() == PRINTED["python"]
 
 

@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.metrics.notices import notices
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers import sandbox
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
 
@@ -42,7 +42,7 @@ def verdict(case: Mapping[str, object]) -> Predictions | Refused:
     try:
         if walled(case):
             return sandbox.read(path).splits["test"]
-        source = Source.of_bytes(name, path.read_bytes())
+        source = FileBytes.of_bytes(name, path.read_bytes())
         found = read_source(source, None, ReadOptions())
     except Refused as refusal:
         return refusal
@@ -121,8 +121,8 @@ def test_the_chest_labels_may_come_in_any_order() -> None:
     scores = (folder / "chexnet_reproduction_preds.csv").read_bytes()
 
     def labels(order: list[bytes]) -> np.ndarray:
-        second = Source.of_bytes("y.txt", b"\n".join(order))
-        found = read_source(Source.of_bytes("x.csv", scores), second, ReadOptions())
+        second = FileBytes.of_bytes("y.txt", b"\n".join(order))
+        found = read_source(FileBytes.of_bytes("x.csv", scores), second, ReadOptions())
         return found.splits["test"].labels
 
     np.testing.assert_array_equal(labels(lines[::-1]), labels(lines))

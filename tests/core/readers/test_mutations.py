@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 from tests import hostile_cases as made
 
@@ -73,12 +73,12 @@ def changed(data: bytes, rng: np.random.Generator) -> bytes:
 @pytest.mark.parametrize("name", VALID)
 def test_a_changed_file_is_read_or_refused(name: str) -> None:
     rng = np.random.default_rng(20 + len(name))
-    labels = Source.of_bytes("y.npy", made.npy(y)) if name == "file.npy" else None
+    labels = FileBytes.of_bytes("y.npy", made.npy(y)) if name == "file.npy" else None
     outcomes = {"read": 0, "refused": 0}
     for _ in range(MUTATIONS):
         data = changed(VALID[name], rng)
         try:
-            found = read_source(Source.of_bytes(name, data), labels, ReadOptions())
+            found = read_source(FileBytes.of_bytes(name, data), labels, ReadOptions())
         except Refused:
             outcomes["refused"] += 1
         else:
@@ -87,7 +87,7 @@ def test_a_changed_file_is_read_or_refused(name: str) -> None:
     assert outcomes["refused"] > 0
 
 
-def check(found: Interpreted) -> None:
+def check(found: InterpretedFile) -> None:
     """What is read is fit to be audited."""
     for ready in found.splits.values():
         try:
@@ -100,5 +100,5 @@ def check(found: Interpreted) -> None:
 
 def test_the_files_are_valid_before_they_are_changed() -> None:
     for name, data in VALID.items():
-        labels = Source.of_bytes("y.npy", made.npy(y)) if name == "file.npy" else None
-        assert read_source(Source.of_bytes(name, data), labels, ReadOptions()).splits
+        labels = FileBytes.of_bytes("y.npy", made.npy(y)) if name == "file.npy" else None
+        assert read_source(FileBytes.of_bytes(name, data), labels, ReadOptions()).splits

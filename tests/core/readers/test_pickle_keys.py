@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.opcodes import scan
 from core.readers.parse import read_contents
 from core.readers.walled import _environment
@@ -124,14 +124,14 @@ def test_a_tuple_of_tuples_is_no_key(protocol: int) -> None:
 )
 def test_a_mapping_made_of_pairs_has_keys_of_text(value: object) -> None:
     with pytest.raises(Refused) as caught:
-        read_contents(Source.of_bytes("a.pkl", pickle.dumps(value, 2)))
+        read_contents(FileBytes.of_bytes("a.pkl", pickle.dumps(value, 2)))
     assert caught.value.code == "PICKLE_SHAPE"
 
 
 def test_what_describes_an_array_is_compared_and_not_hashed() -> None:
     data = pickle.dumps(Given(("f4", bomb()), np.dtype), 2)
     with pytest.raises(Refused) as caught:
-        read_contents(Source.of_bytes("a.pkl", data))
+        read_contents(FileBytes.of_bytes("a.pkl", data))
     assert caught.value.code == "DTYPE"
 
 
@@ -156,7 +156,7 @@ def test_the_memo_remembers_what_a_key_is() -> None:
 @PROTOCOLS
 def test_arrays_under_numbers_are_read(protocol: int) -> None:
     data = pickle.dumps({np.int64(0): made.LOGITS, 1: made.LABELS}, protocol)
-    assert list(read_contents(Source.of_bytes("a.pkl", data)).entries) == ["0", "1"]
+    assert list(read_contents(FileBytes.of_bytes("a.pkl", data)).entries) == ["0", "1"]
 
 
 def test_the_reading_process_salts_the_hash_of_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, Source, is_text
+from core.readers.contents import Contents, Entry, FileBytes, is_text
 from core.readers.numpy_file import array_of
 from core.readers.parse import read_contents
 from tests import hostile_cases as made
@@ -19,7 +19,7 @@ names = np.array(["cat", "dog", "müsli", "rat"], object)
 
 
 def read(name: str, data: bytes) -> Contents:
-    return read_contents(Source.of_bytes(name, data))
+    return read_contents(FileBytes.of_bytes(name, data))
 
 
 def saved(array: np.ndarray) -> bytes:

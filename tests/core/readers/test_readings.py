@@ -12,7 +12,7 @@ from core.errors import Notice, Refused
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.predictions import Predictions, Task
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
 from core.readers.result import NeedsChoice, choose_split
@@ -27,7 +27,7 @@ WITH_NOTICE = {"c_dup_ids.csv": "ROWS_REPEATED", "c_dup_rows.csv": "ROWS_REPEATE
 def outcome(case: dict[str, Any]) -> tuple[Predictions, tuple[Notice, ...]] | Refused:
     """What the reader makes of a case: predictions of the audited part, or a refusal."""
     files = [str(case["file"]), *(a for a in case["args"] if not a.startswith("--"))]
-    sources = [Source.of_bytes(name, (MANIFEST.parent / name).read_bytes()) for name in files]
+    sources = [FileBytes.of_bytes(name, (MANIFEST.parent / name).read_bytes()) for name in files]
     try:
         found = read_source(sources[0], sources[1] if len(sources) > 1 else None, ReadOptions())
     except Refused as refusal:

@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import ScoreKind
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
 from core.readers.result import NeedsChoice
@@ -29,9 +29,9 @@ def refusal(
     labels: tuple[str, bytes] | None = None,
     options: ReadOptions | None = None,
 ) -> Refused:
-    second = None if labels is None else Source.of_bytes(*labels)
+    second = None if labels is None else FileBytes.of_bytes(*labels)
     with pytest.raises(Refused) as caught:
-        read_source(Source.of_bytes(name, data), second, options or ReadOptions())
+        read_source(FileBytes.of_bytes(name, data), second, options or ReadOptions())
     return caught.value
 
 
@@ -356,7 +356,7 @@ def test_parts_that_do_not_go_together_are_refused_naming_both(case: str) -> Non
     shown = {"columns": "2 classes", "names": "ape", "task": "multilabel"}[case]
     assert shown in found.what
     alone = ReadOptions(scores_key="test_logits", labels_key="test_labels")
-    assert list(read_source(Source.of_bytes("a.npz", data), None, alone).splits) == ["test"]
+    assert list(read_source(FileBytes.of_bytes("a.npz", data), None, alone).splits) == ["test"]
 
 
 def test_class_numbers_of_stated_answers_are_bounded() -> None:

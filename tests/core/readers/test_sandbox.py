@@ -19,7 +19,7 @@ import pytest
 from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
 from core.readers import sandbox, walled, wire
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
 from core.readers.result import NeedsChoice
@@ -335,7 +335,7 @@ def test_a_full_disk_is_named_as_such(scratch: Path, name: str) -> None:
         write(made.npz(logits=z, labels=y)).open("rb") as file,
     ):
         (folder / name).symlink_to("/dev/full")
-        item = walled.Input(file, "a.npz")  # type: ignore[arg-type]
+        item = walled.OpenFile(file, "a.npz")  # type: ignore[arg-type]
         job = walled.job_of("predictions", [item], ReadOptions(), folder, 2**31, 60)
         with pytest.raises(Refused) as caught:
             walled.run(job, [item], 60, None)
@@ -360,7 +360,7 @@ def test_what_the_child_left_is_opened_only_where_it_is_a_plain_file(
     scratch: Path, name: str, how: str
 ) -> None:
     """Else a child that was taken over could have the app read another file, or wait forever."""
-    source = Source.of_bytes("a.npz", made.npz(logits=z, labels=y))
+    source = FileBytes.of_bytes("a.npz", made.npz(logits=z, labels=y))
     wire.write_result(scratch, read_source(source, None, ReadOptions()))
     assert wire.read_result(scratch).chosen_split == "test"
     secret = (scratch / name).rename(write(b"", "secret"))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
 from core.readers.options import ReadOptions
 from tests import hostile_cases as made
 
@@ -32,8 +32,8 @@ def saved(torch: ModuleType, tmp_path: Path) -> Callable[..., Path]:
     return save
 
 
-def read(path: Path) -> Interpreted:
-    return read_source(Source.of_bytes(path.name, path.read_bytes()), None, ReadOptions())
+def read(path: Path) -> InterpretedFile:
+    return read_source(FileBytes.of_bytes(path.name, path.read_bytes()), None, ReadOptions())
 
 
 TENSORS = {
@@ -141,7 +141,7 @@ def test_bytes_after_the_last_storage_of_the_older_format_are_refused(
     whole = saved(values, _use_new_zipfile_serialization=False).read_bytes()
     for rest in (b"x", bytes(500)):
         with pytest.raises(Refused) as caught:
-            read_source(Source.of_bytes("file.pt", whole + rest), None, ReadOptions())
+            read_source(FileBytes.of_bytes("file.pt", whole + rest), None, ReadOptions())
         assert caught.value.code == "TRAILING"
 
 

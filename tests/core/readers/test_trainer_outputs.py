@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Contents, Source
+from core.readers.contents import Contents, FileBytes
 from core.readers.parse import read_contents
 from tests import hostile_cases as made
 
@@ -58,7 +58,7 @@ def dumped(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bytes]:
 
 
 def read(data: bytes, name: str = "a.pkl") -> Contents:
-    return read_contents(Source.of_bytes(name, data))
+    return read_contents(FileBytes.of_bytes(name, data))
 
 
 OUTPUTS = {

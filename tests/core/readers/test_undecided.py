@@ -10,9 +10,9 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.contents import Source
-from core.readers.interpret import Interpreted, read_source
-from core.readers.options import Answers, ReadOptions, Units, classes_text
+from core.readers.contents import FileBytes
+from core.readers.interpret import InterpretedFile, read_source
+from core.readers.options import AnswersPerRow, ReadOptions, Units, classes_text
 from core.readers.result import Inspection, NeedsChoice, choose_split
 from tests import hostile_cases as made
 
@@ -54,20 +54,20 @@ def read(
     options: ReadOptions | None = None,
     labels: bytes | None = None,
     name: str = "x.csv",
-) -> Interpreted:
-    second = None if labels is None else Source.of_bytes("labels.csv", labels)
-    return read_source(Source.of_bytes(name, data), second, options or ReadOptions())
+) -> InterpretedFile:
+    second = None if labels is None else FileBytes.of_bytes("labels.csv", labels)
+    return read_source(FileBytes.of_bytes(name, data), second, options or ReadOptions())
 
 
-def part(found: Interpreted) -> Predictions:
+def part(found: InterpretedFile) -> Predictions:
     return found.splits[choose_split(found.splits)].predictions()
 
 
-def accuracy(found: Interpreted) -> float:
+def accuracy(found: InterpretedFile) -> float:
     return float(part(found).rows.correct.mean())
 
 
-def nll(found: Interpreted) -> float:
+def nll(found: InterpretedFile) -> float:
     return -float(part(found).rows.log_p_true.mean())
 
 
@@ -546,7 +546,7 @@ def test_logits_beside_one_hot_columns_are_asked_about():
     data = table(header, *Z.T, *np.eye(K, dtype=int)[Y].T)
     seen = asked(data)
     tasks = {c.options.answers: part(read(data, c.options)).task for c in seen.candidates}
-    assert tasks == {Answers.ONE: Task.MULTICLASS, Answers.MANY: Task.MULTILABEL}
+    assert tasks == {AnswersPerRow.ONE: Task.MULTICLASS, AnswersPerRow.MANY: Task.MULTILABEL}
     array = made.npz(logits=Z, labels=np.eye(K)[Y])
     assert part(read(array, name="x.npz")).task is Task.MULTICLASS
 
@@ -902,7 +902,7 @@ def test_units_that_the_values_cannot_have_are_refused(file, options):
 
 def test_one_answer_of_many_is_obeyed_or_refused():
     sigmoids = 1 / (1 + np.exp(-Z))
-    options = ReadOptions(answers=Answers.ONE)
+    options = ReadOptions(answers=AnswersPerRow.ONE)
     error = refusal(made.npz(scores=sigmoids, labels=np.eye(K)[Y]), options, name="x.npz")
     assert error.code == "PROB_SUM"
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.weights import WeightsFile
-from core.readers.weights_file import FoundWeights, read_weights_file
+from core.readers.weights_file import StoredWeights, read_weights_file
 from tests import hostile_cases as made
 
 
@@ -33,11 +33,11 @@ def saved(torch: ModuleType, value: object, **how: object) -> bytes:
     return out.getvalue()
 
 
-def read(data: bytes, name: str = "file.pt") -> FoundWeights:
-    return read_weights_file(Source.of_bytes(name, data))
+def read(data: bytes, name: str = "file.pt") -> StoredWeights:
+    return read_weights_file(FileBytes.of_bytes(name, data))
 
 
-def keys(found: FoundWeights) -> list[str]:
+def keys(found: StoredWeights) -> list[str]:
     return [one.group.key for one in found.groups]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.numpy_file import array_of
 from core.readers.torch_names import NAMES, Storage, StorageType, Tensor
 from core.readers.weights_file import read_weights_file
@@ -52,7 +52,7 @@ def crafted(
 
 def read(data: bytes, name: str = "file.pt") -> list[np.ndarray]:
     """All numbers of a file."""
-    groups = read_weights_file(Source.of_bytes(name, data)).groups
+    groups = read_weights_file(FileBytes.of_bytes(name, data)).groups
     return [one.numbers(info.name) for one in groups for info in one.group.tensors]
 
 

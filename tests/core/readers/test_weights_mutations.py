@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Source
+from core.readers.contents import FileBytes
 from core.readers.weights_file import read_weights_file
 from tests import hostile_cases as made
 
@@ -58,7 +58,7 @@ def inside(data: bytes, rng: np.random.Generator) -> bytes:
 
 def read_all(name: str, data: bytes) -> None:
     """Read every tensor: what is handed over has the shape and type that it claims."""
-    for one in read_weights_file(Source.of_bytes(name, data)).groups:
+    for one in read_weights_file(FileBytes.of_bytes(name, data)).groups:
         for info in one.group.tensors:
             numbers = one.numbers(info.name)
             assert numbers.shape == info.shape

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from core.training.images import Draws, Normalise
+from core.training.images import Augmentation, Normalise
 
 CPU = torch.device("cpu")
 
@@ -21,7 +21,7 @@ def pictures(n: int, channels: int, height: int, width: int, seed: int = 0) -> t
     return torch.from_numpy(draw.integers(1, 256, (n, channels, height, width), dtype=np.uint8))
 
 
-def slowly(images: torch.Tensor, draws: Draws) -> torch.Tensor:
+def slowly(images: torch.Tensor, draws: Augmentation) -> torch.Tensor:
     """Pixel by pixel: cut a window out of the padded image, then mirror what was cut."""
     n, channels, height, width = images.shape
     out = torch.zeros_like(images)
@@ -53,7 +53,7 @@ def test_images_are_cut_and_mirrored_as_a_loop_over_pixels_does(
     n, channels, height, width, pad, flip, seed
 ):
     images = pictures(n, channels, height, width, seed)
-    draws = Draws.of(n, pad=pad, flip=flip, generator=generator(seed))
+    draws = Augmentation.of(n, pad=pad, flip=flip, generator=generator(seed))
     found = draws.apply(images)
     assert found.dtype == torch.uint8
     assert torch.equal(found, slowly(images, draws))
@@ -64,7 +64,7 @@ def test_a_shift_and_a_mirror_by_hand():
 
     def moved(down: int, right: int, *, mirrored: bool) -> list[list[int]]:
         shift = torch.tensor([[down, right]])
-        return Draws(shift, torch.tensor([mirrored]), 1).apply(image)[0, 0].tolist()
+        return Augmentation(shift, torch.tensor([mirrored]), 1).apply(image)[0, 0].tolist()
 
     assert moved(1, 1, mirrored=False) == [[1, 2, 3], [4, 5, 6]]
     assert moved(1, 1, mirrored=True) == [[3, 2, 1], [6, 5, 4]]
@@ -75,7 +75,7 @@ def test_a_shift_and_a_mirror_by_hand():
 
 def test_every_shift_is_drawn_about_equally_often_and_half_the_images_are_mirrored():
     n, pad = 40_000, 2
-    draws = Draws.of(n, pad=pad, flip=True, generator=generator(0))
+    draws = Augmentation.of(n, pad=pad, flip=True, generator=generator(0))
     assert draws.shift.dtype == torch.int64
     for axis in (0, 1):
         counts = torch.bincount(draws.shift[:, axis], minlength=5)
@@ -91,20 +91,20 @@ def test_every_shift_is_drawn_about_equally_often_and_half_the_images_are_mirror
 
 def test_without_padding_and_mirroring_images_stay_as_they_are():
     images = pictures(7, 3, 5, 4)
-    draws = Draws.of(7, pad=0, flip=False, generator=generator(3))
+    draws = Augmentation.of(7, pad=0, flip=False, generator=generator(3))
     assert not draws.mirrored.any()
     assert torch.equal(draws.apply(images), images)
 
 
 def test_without_mirroring_images_only_move():
-    draws = Draws.of(500, pad=3, flip=False, generator=generator(1))
+    draws = Augmentation.of(500, pad=3, flip=False, generator=generator(1))
     assert draws.mirrored.dtype == torch.bool
     assert not draws.mirrored.any()
 
 
 def test_the_same_generator_draws_the_same_and_another_does_not():
     first, again, other = (
-        Draws.of(50, pad=4, flip=True, generator=generator(seed)) for seed in (5, 5, 6)
+        Augmentation.of(50, pad=4, flip=True, generator=generator(seed)) for seed in (5, 5, 6)
     )
     assert torch.equal(first.shift, again.shift)
     assert torch.equal(first.mirrored, again.mirrored)
@@ -114,7 +114,7 @@ def test_the_same_generator_draws_the_same_and_another_does_not():
 
 def test_an_image_is_drawn_alike_in_whatever_batch_it_comes():
     images = pictures(20, 2, 6, 6)
-    draws = Draws.of(20, pad=2, flip=True, generator=generator(9)).to(CPU)
+    draws = Augmentation.of(20, pad=2, flip=True, generator=generator(9)).to(CPU)
     whole = draws.apply(images)
     rows = torch.tensor([13, 2, 2, 19])
     assert torch.equal(draws.take(rows).apply(images[rows]), whole[rows])
@@ -123,7 +123,7 @@ def test_an_image_is_drawn_alike_in_whatever_batch_it_comes():
 def test_drawing_leaves_the_images_and_the_global_generator_alone():
     images, before = pictures(4, 1, 3, 3), torch.get_rng_state()
     copy = images.clone()
-    Draws.of(4, pad=1, flip=True, generator=generator(0)).apply(images)
+    Augmentation.of(4, pad=1, flip=True, generator=generator(0)).apply(images)
     assert torch.equal(images, copy)
     assert torch.equal(torch.get_rng_state(), before)
 

@@ -19,7 +19,7 @@ def test_what_is_left_counts_from_where_this_process_began(tmp_path: Path, monke
     device = SimpleNamespace(device=torch.device("cpu"))
     parts = SimpleNamespace(config=CONFIG, rows=range(200), epoch=4, fabric=device)
     folder = JobFolder.make(tmp_path / "job", CONFIG)
-    found = pace.Pace(parts, folder)
+    found = pace.TrainingProgress(parts, folder)
     now[0] = 100.5
     found.stepped(1, 4)  # half a second later: not yet said
     assert read(folder.path) is None

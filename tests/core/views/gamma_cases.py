@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.figures.gamma import Grid
+from core.figures.gamma import HistoryGrid
 from core.histories import BinHistory
 from core.losses.bins import ValidationBins
 
@@ -34,7 +34,7 @@ def history(
 
 
 def grid(*args, **kwargs):
-    return Grid.of(history(*args, **kwargs))
+    return HistoryGrid.of(history(*args, **kwargs))
 
 
 def followed(rule, says, right, count):

@@ -2,7 +2,7 @@
 
 from core.readers.weights import TensorInfo, WeightGroup, WeightsFile
 from core.views import checkpoint
-from core.views.checkpoint import Fit
+from core.views.checkpoint import CheckpointFit
 
 NOTHING = {"left": [], "missing": [], "unexpected": [], "mismatched": []}
 FITS = {
@@ -23,7 +23,7 @@ def group(key: str = "", *, ema: bool = False) -> WeightGroup:
 
 
 def test_a_fit_says_how_many_tensors_and_what_was_renamed():
-    fit = Fit.from_json(FITS)
+    fit = CheckpointFit.from_json(FITS)
     assert fit.ok
     assert checkpoint.fit_words(fit) == (
         "All 120 tensors fit ResNet-50 with 10 outputs; renamed: module. taken off."
@@ -35,7 +35,7 @@ def test_a_fit_says_how_many_tensors_and_what_was_renamed():
 def test_a_misfit_names_every_list_and_the_likely_number_of_classes():
     names = [f"fc.{i}" for i in range(12)]
     data = FITS | {"matched": 108, "missing": names, "renamed": "", "likely_outputs": 100}
-    fit = Fit.from_json(data | {"model": "timm:resnet18", "unexpected": ["head.weight"]})
+    fit = CheckpointFit.from_json(data | {"model": "timm:resnet18", "unexpected": ["head.weight"]})
     assert not fit.ok
     assert fit.other_outputs == 100
     assert checkpoint.fit_words(fit) == (

@@ -19,7 +19,7 @@ from core.metrics.clinical import Bands, bands
 from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
-from core.reports.html import Sheet, sheet_html
+from core.reports.html import PageView, sheet_html
 from core.views import clinic_decision, clinic_heat, clinic_study, clinic_table, clinic_use
 from core.views.clinic_finding import finding_view
 from core.views.clinic_findings import findings_view, order
@@ -32,8 +32,8 @@ from core.views.clinic_plain import (
     telling,
 )
 from core.views.clinic_verdict import badge, sentence
-from core.views.clinic_words import BANNER, MINED, SYNTHETIC, Source
-from core.views.records import Part, Sentence
+from core.views.clinic_words import BANNER, MINED, SYNTHETIC, ClinicSource
+from core.views.records import Phrase, Sentence
 
 NAMES = ("Effusion", "Nodule", "Hernia")
 N = 4000
@@ -55,7 +55,7 @@ def made(n=N, seed=5, stretch=2.0):
 
 
 def source(n=N, names=NAMES, **more):
-    return Source("the run", "test", "a1b2c3d4e5", names, n, **more)
+    return ClinicSource("the run", "test", "a1b2c3d4e5", names, n, **more)
 
 
 @pytest.fixture(scope="module")
@@ -323,7 +323,7 @@ def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
 
 def test_words_for_what_the_labels_are_worth():
     nih = tuple(row.metric.removeprefix("auroc_") for row in published.published(method="bce"))
-    chest = Source("r", "test", "0" * 8, nih, 5)
+    chest = ClinicSource("r", "test", "0" * 8, nih, 5)
     assert MINED in chest.caption
     assert MINED not in source().caption
     assert source(synthetic=True).noise == SYNTHETIC
@@ -705,10 +705,10 @@ def test_one_outcome_only_is_said_and_drawn():
 
 
 def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
-    hostile = Source("<script>x</script>", "test", "0" * 8, ("<b>x</b>",), N)
+    hostile = ClinicSource("<script>x</script>", "test", "0" * 8, ("<b>x</b>",), N)
     shown = finding_view(hostile, "<b>x</b>", stretched)
     html = sheet_html(
-        Sheet(
+        PageView(
             shown.eyebrow,
             (BANNER, MINED),
             shown.sentence,
@@ -729,7 +729,9 @@ def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
 def test_a_file_draws_a_hundred_films(stretched):
     """Of 400 films 68: 17 in 100, 14 to 21."""
     icons = hundred(band(400, 68), 2)
-    sheet = Sheet("e", (), Sentence((Part("s"),)), (), (), (), (), "", icons=("<b>100</b>", icons))
+    sheet = PageView(
+        "e", (), Sentence((Phrase("s"),)), (), (), (), (), "", icons=("<b>100</b>", icons)
+    )
     html = sheet_html(sheet).split("<main>")[1]
     drawn = html.split("c-hundred")[1].split("</div>")[0]
     kinds = Counter(re.findall('<i class="([a-z]*)"', drawn))

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.metrics.comparison import Compared, Comparison, Rows, compare, compared
+from core.metrics.comparison import Compared, ComparedRows, Comparison, compare, compared
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
-from core.views.compare import Named, compare_view, plain_view
+from core.views.compare import NamedRun, compare_view, plain_view
 from core.views.compare_words import LABELS, difference_words, sentence
 
 NAMES = ("plain", "sharp", "soft")
@@ -103,7 +103,7 @@ def three() -> list[Compared]:
 
 
 def named(names=NAMES):
-    return [Named(f"id{i}", name, "test", "0123456789") for i, name in enumerate(names)]
+    return [NamedRun(f"id{i}", name, "test", "0123456789") for i, name in enumerate(names)]
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_the_file_holds_raw_numbers_of_every_metric(view, three):
 
 
 def test_other_labels_leave_a_table_of_single_audits_in_the_order_picked(three):
-    rows = Rows(600, "other", "", three[1].rows.claim, three[1].rows.names)
+    rows = ComparedRows(600, "other", "", three[1].rows.claim, three[1].rows.names)
     mixed = [three[1], replace(three[0], rows=rows)]
     view = compare_view(named(NAMES[:2]), mixed, compare(mixed, NAMES, 0), "ece")
     assert "not ranked" in view.sentence.text

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from core.datasets.shifts import OutsideSet
-from core.inference.config import EvaluationConfig, Weights
+from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.preprocessing import Preprocessing
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.views import evaluation
 
 CONFIG = EvaluationConfig(
-    "resnet50_cifar", 10, 3, Weights("a.pt", "w" * 32), Preprocessing((32, 32)), "cifar10"
+    "resnet50_cifar", 10, 3, WeightsSource("a.pt", "w" * 32), Preprocessing((32, 32)), "cifar10"
 )
 
 

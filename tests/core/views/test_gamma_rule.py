@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.losses.bins import AdaFocalRule, CalFocalRule
-from core.views.gamma_rule import Learned, given_by, known_before, learned, update
+from core.views.gamma_rule import HistoryRule, given_by, known_before, learned, update
 from tests.core.views.gamma_cases import followed, grid
 
 ADA = AdaFocalRule()
@@ -32,7 +32,7 @@ def test_one_step_by_hand():
     # 1.94 e^(1.5 * 0.11) = 1.94 * 1.17939 = 2.28802
     found = update(
         grid([[1.94], [1.94 * math.exp(0.165)]], [[0.0], [0.11]]),
-        Learned(AdaFocalRule(rate=1.5), SET),
+        HistoryRule(AdaFocalRule(rate=1.5), SET),
         1,
         0,
     )
@@ -43,14 +43,16 @@ def test_one_step_by_hand():
 
 def test_a_negative_gamma_moves_the_other_way():
     # -0.5 e^(-1 * 0.2) = -0.409
-    found = update(grid([[-0.5], [-0.5 * math.exp(-0.2)]], [[0.0], [0.2]]), Learned(ADA, SET), 1, 0)
+    found = update(
+        grid([[-0.5], [-0.5 * math.exp(-0.2)]], [[0.0], [0.2]]), HistoryRule(ADA, SET), 1, 0
+    )
     assert "γ · exp(−λ · gap) = −0.5 · exp(−1 · 0.2) = −0.409" in found.equation
 
 
 def test_a_switch_and_then_a_bound_are_told():
     # 0.22 e^-0.3 = 0.163, nearer to 0 than 0.5: becomes -0.5, and the bound is -0.4
     rule = AdaFocalRule(gamma_min=-0.4, s_th=0.5)
-    found = update(grid([[0.22], [-0.4]], [[0.0], [-0.3]]), Learned(rule, SET), 1, 0)
+    found = update(grid([[0.22], [-0.4]], [[0.0], [-0.3]]), HistoryRule(rule, SET), 1, 0)
     assert found.equation.endswith("0.22 · exp(1 · (−0.3)) = 0.163")
     assert found.steps == (
         "0.163 is nearer to 0 than S_th = 0.500, so γ changes sides: −0.500.",
@@ -59,66 +61,66 @@ def test_a_switch_and_then_a_bound_are_told():
 
 
 def test_the_upper_bound_is_told():
-    found = update(grid([[19.0], [20.0]], [[0.0], [0.1]]), Learned(ADA, SET), 1, 0)
+    found = update(grid([[19.0], [20.0]], [[0.0], [0.1]]), HistoryRule(ADA, SET), 1, 0)
     assert found.equation.endswith("= 21.0")
     assert found.steps == ("That is above γ max, so γ is 20.0.",)
 
 
 def test_an_empty_bin_rests():
     table = grid([[0.83], [0.83]], [[0.0], [0.0]], count=[[5], [0]])
-    found = update(table, Learned(ADA, SET), 1, 0)
+    found = update(table, HistoryRule(ADA, SET), 1, 0)
     assert "0.83 · exp(1 · 0) = 0.830" in found.equation
     assert found.steps[0].startswith("No validation answer fell into this bin")
 
 
 def test_an_empty_bin_is_moved_by_a_bound_or_a_switch_all_the_same():
     bound = AdaFocalRule(gamma_max=0.5)
-    found = update(grid([[0.5]], [[0.0]], count=[[0]]), Learned(bound, SET), 0, 0)
+    found = update(grid([[0.5]], [[0.0]], count=[[0]]), HistoryRule(bound, SET), 0, 0)
     assert found.steps == (
         "No validation answer fell into this bin: the gap counts as 0.",
         "That is above γ max, so γ is 0.500.",
     )
     table = grid([[-1.5]], [[0.0]], count=[[0]])
-    steps = update(table, Learned(AdaFocalRule(s_th=1.5), SET), 0, 0).steps
+    steps = update(table, HistoryRule(AdaFocalRule(s_th=1.5), SET), 0, 0).steps
     assert "stays" not in " ".join(steps)
     assert "changes sides" in steps[1]
-    rests = update(grid([[1.0]], [[0.0]], count=[[0]]), Learned(ADA, SET), 0, 0).steps
+    rests = update(grid([[1.0]], [[0.0]], count=[[0]]), HistoryRule(ADA, SET), 0, 0).steps
     assert rests[0].endswith("the gap counts as 0 and γ stays.")
 
 
 def test_a_power_beyond_float64_ends_at_the_bound():
     # 5000 * 0.5 = 2500: e to that is no float64
     table = grid([[20.0], [20.0]], [[0.5], [0.5]])
-    found = update(table, Learned(AdaFocalRule(rate=5000.0), SET), 1, 0)
+    found = update(table, HistoryRule(AdaFocalRule(rate=5000.0), SET), 1, 0)
     assert found.equation.endswith("20 · exp(5000 · 0.5) = over 1e+308")
     assert found.steps == ("That is above γ max, so γ is 20.0.",)
     low = update(
-        grid([[-2.0], [-2.0]], [[0.0], [-0.5]]), Learned(AdaFocalRule(rate=5000.0), SET), 1, 0
+        grid([[-2.0], [-2.0]], [[0.0], [-0.5]]), HistoryRule(AdaFocalRule(rate=5000.0), SET), 1, 0
     )
     assert low.equation.endswith("= below −1e+308")
 
 
 def test_calfocal_forgets_what_was_before():
     found = update(
-        grid([[7.0], [math.exp(0.5)]], [[0.0], [0.05]]), Learned(CalFocalRule(10.0), SET), 1, 0
+        grid([[7.0], [math.exp(0.5)]], [[0.0], [0.05]]), HistoryRule(CalFocalRule(10.0), SET), 1, 0
     )
     assert found.equation == "γ ← exp(λ · gap) = exp(10 · 0.05) = 1.65"
 
 
 def test_an_exponent_beyond_the_most_is_told():
     table = grid([[math.exp(69)]], [[0.4]])
-    found = update(table, Learned(CalFocalRule(200.0), SET), 0, 0)
+    found = update(table, HistoryRule(CalFocalRule(200.0), SET), 0, 0)
     assert found.equation == "γ ← exp(λ · gap) = exp(69) = 9.25e+29"
     assert found.steps == ("λ · gap = 200 · 0.400 counts as 69, the most there is.",)
 
 
 def test_the_first_epoch_begins_at_one():
-    found = update(grid([[math.exp(0.1)]], [[0.1]]), Learned(ADA, SET), 0, 0)
+    found = update(grid([[math.exp(0.1)]], [[0.1]]), HistoryRule(ADA, SET), 0, 0)
     assert "= 1 · exp(1 · 0.1) = 1.11" in found.equation
 
 
 def test_a_gamma_that_does_not_follow_gets_no_equation():
-    found = update(grid([[1.0], [1.3]], [[0.0], [0.1]]), Learned(ADA, SET), 1, 0)
+    found = update(grid([[1.0], [1.3]], [[0.0], [0.1]]), HistoryRule(ADA, SET), 1, 0)
     assert found.equation == ""
     assert "the rule gives 1.11, but γ is kept as 1.30" in found.steps[0]
 
@@ -126,8 +128,10 @@ def test_a_gamma_that_does_not_follow_gets_no_equation():
 def test_after_a_missing_epoch_nothing_is_claimed():
     table = grid([[1.1], [1.2], [1.3]], [[0.1], [0.1], [0.1]], epoch=[4, 5, 8])
     assert known_before(table).tolist() == [False, True, False]
-    assert update(table, Learned(ADA, SET), 0, 0).steps[0].startswith("This history has no epoch")
-    assert "Epoch 7 is not in this history" in update(table, Learned(ADA, SET), 2, 0).steps[0]
+    assert (
+        update(table, HistoryRule(ADA, SET), 0, 0).steps[0].startswith("This history has no epoch")
+    )
+    assert "Epoch 7 is not in this history" in update(table, HistoryRule(ADA, SET), 2, 0).steps[0]
 
 
 def test_updates_by_batches_cannot_be_written():
@@ -174,7 +178,7 @@ def test_what_is_written_gives_the_gamma_that_is_kept(course, rule):
     table = followed(rule, *course)
     for at in range(table.n_epochs):
         for of in range(table.n_bins):
-            found = update(table, Learned(rule, SET), at, of)
+            found = update(table, HistoryRule(rule, SET), at, of)
             kept = float(table.gamma[at, of])
             if not found.equation:  # CalFocal in an empty bin
                 assert kept == 1.0

@@ -9,14 +9,14 @@ from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
 from core.reports.table import csv_text
 from core.views.gamma import (
-    Dynamics,
+    GammaDynamics,
     bins_table,
     gamma_view,
     panels_of,
     whole_table,
 )
 from core.views.gamma_compare import apart, difference
-from core.views.gamma_rule import Learned
+from core.views.gamma_rule import HistoryRule
 from core.views.gamma_words import (
     bins_of,
     frozen_words,
@@ -29,11 +29,11 @@ from core.views.gamma_words import (
 )
 from tests.core.views.gamma_cases import grid
 
-RULE = Learned(AdaFocalRule(), "as the training was set")
+RULE = HistoryRule(AdaFocalRule(), "as the training was set")
 
 
 def dynamics(table, name="a run"):
-    return Dynamics(name, "AdaFocal, λ = 1", table, RULE)
+    return GammaDynamics(name, "AdaFocal, λ = 1", table, RULE)
 
 
 def test_the_hardest_bin_and_the_one_pushed_on_are_named():
@@ -61,9 +61,9 @@ def test_without_a_negative_gamma_the_least_held_back_is_named():
 
 
 def test_a_replay_says_what_the_rule_would_do():
-    rule = Learned(AdaFocalRule(), "as the replay was set")
+    rule = HistoryRule(AdaFocalRule(), "as the replay was set")
     table = grid([[1.0, -0.1, 2.3], [1.0, -0.2, 2.3]], np.zeros((2, 3)))
-    found = Dynamics("a run", "replay, AdaFocal, λ = 1", table, rule, replayed=True)
+    found = GammaDynamics("a run", "replay, AdaFocal, λ = 1", table, rule, replayed=True)
     view = gamma_view(found, 1, 0)
     assert "the rule would hold bin 3 back hardest" in view.sentence.text
     assert "Bin 2 (γ\u202f−0.2) would still be pushed on." in view.sentence.text

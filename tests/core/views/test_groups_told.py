@@ -24,11 +24,11 @@ from core.views import clinic_study, clinic_words, ood_table
 from core.views.clinic_finding import finding_view
 from core.views.clinic_findings import findings_view
 from core.views.clinic_plain import plain_view as plain_finding
-from core.views.compare import Named, compare_view, drawn_words
-from core.views.ood import Shown, ood_view
+from core.views.compare import NamedRun, compare_view, drawn_words
+from core.views.ood import ShownCurve, ood_view
 from core.views.ood_plain import plain_view as plain_ood
 from core.views.ood_shifts import shift_view
-from core.views.ood_table import Line
+from core.views.ood_table import SetRow
 from core.views.ood_words import set_name, weight_words
 from core.views.plain import certainty_groups, plain_view
 from core.views.sentences import verdict_sentence
@@ -111,7 +111,7 @@ def test_a_comparison_says_that_groups_are_drawn(grouped):
 
 def test_a_comparison_says_of_how_many_groups_the_images_are_and_what_they_are_worth():
     runs = [compared(films(0)), compared(films(0))]
-    named = [Named(name, name, "test", "d") for name in "ab"]
+    named = [NamedRun(name, name, "test", "d") for name in "ab"]
     view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
     worth = round(runs[0].audit.main.groups.effective_n)
     assert view.eyebrow.endswith("the same 120 images of 30 groups (patient)")
@@ -126,7 +126,7 @@ def test_a_comparison_says_the_least_and_the_most_that_images_are_worth():
     runs = [compared(one) for one in (first, replace(first, scores=films(1).scores))]
     worth = sorted(round(run.audit.main.groups.effective_n) for run in runs)
     assert worth[0] < worth[1]
-    named = [Named(name, name, "test", "d") for name in "ab"]
+    named = [NamedRun(name, name, "test", "d") for name in "ab"]
     view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
     assert view.caption.endswith(
         f"worth about {worth[0]} to {worth[1]} independent ones, depending on the run."
@@ -150,7 +150,7 @@ def findings(*, grouped=True):
 def clinic():
     rows = findings()
     known = f"{PATIENTS} groups (patient)"
-    return rows, clinic_words.Source(
+    return rows, clinic_words.ClinicSource(
         "a run", "test", "a1b2c3d4", rows.class_names, rows.n, groups=known
     )
 
@@ -168,7 +168,7 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
     assert plain.care[-1].endswith(f"tell as much as about {worth} unrelated ones.")
     alone = findings(grouped=False)
-    single = clinic_words.Source("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    single = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
     found = clinic_study.one_finding(clinic_study.one(alone, 0))
     assert finding_view(single, "Mass", found).sentence.second == ""
     words = " ".join(plain_finding(single, "Mass", alone.outcomes(0), band=3).care)
@@ -183,7 +183,7 @@ def test_findings_of_many_films_but_few_patients_say_what_these_are_worth(clinic
     assert f", worth {worth} · " in next(one for one in view.small if one.index == 0).note
     assert "Worth: how many independent films" in view.legend
     alone = findings(grouped=False)
-    single = clinic_words.Source("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    single = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
     view = findings_view(single, clinic_study.findings(alone), ())
     assert "orth" not in view.legend + view.small[0].note
 
@@ -201,7 +201,7 @@ def test_findings_of_enough_patients_are_not_said_to_be_worth_less():
     )
     found = clinic_study.findings(rows)
     assert not found.few(0)
-    source = clinic_words.Source("a run", "test", "a1b2c3d4", rows.class_names, rows.n)
+    source = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", rows.class_names, rows.n)
     (small,) = findings_view(source, found, ()).small
     assert "worth" not in small.note
 
@@ -210,8 +210,8 @@ def strange_films(weights=None, *, plain=False):
     """The page's view of films of patients beside weighted ones that are told from them."""
     judged = judge(films(0), films(1, grouped=False, labelled=False, weights=weights), "entropy")
     name = set_name("noise")
-    shown = Shown("noise", marks(["noise"])[0], judged)
-    named = Named("id", "a run", "test", "abcdef0123456789")
+    shown = ShownCurve("noise", marks(["noise"])[0], judged)
+    named = NamedRun("id", "a run", "test", "abcdef0123456789")
     return judged, ood_view(named, name, shown, [shown], 0.05, "scores as read", plain=plain), shown
 
 
@@ -280,7 +280,7 @@ def test_a_column_by_which_both_sets_count_is_named_once():
 
 def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independent():
     judged, _, shown = strange_films()
-    line = Line("a run", shown.mark, set_name("noise"), None, judged.numbers, {})
+    line = SetRow("a run", shown.mark, set_name("noise"), None, judged.numbers, {})
     (row,) = (
         row
         for row in csv.DictReader(io.StringIO(csv_text(ood_table.table([line]))))
@@ -289,7 +289,7 @@ def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independ
     assert float(row["effective_in"]) == judged.groups[0].effective_n
     assert float(row["effective_out"]) == 120.0
     alone = judge(films(0, grouped=False), films(1, grouped=False, labelled=False), "entropy")
-    bare = Line("a run", shown.mark, set_name("noise"), None, alone.numbers, {})
+    bare = SetRow("a run", shown.mark, set_name("noise"), None, alone.numbers, {})
     assert "effective_in" not in csv_text(ood_table.table([bare]))
 
 
@@ -300,6 +300,6 @@ def test_maps_of_corruptions_say_that_images_are_weighted():
             films(0), films(1, weights=weights), "entropy"
         )
     }
-    named = Named("id", "a run", "test", "abcdef0123456789")
+    named = NamedRun("id", "a run", "test", "abcdef0123456789")
     caption = shift_view(named, "corrupted", found, "entropy, scores as read").caption
     assert "most to least harmful; images count by films; entropy" in caption

@@ -9,20 +9,20 @@ from core.figures.theme import DARK, LIGHT
 from core.metrics.records import Score
 from core.ood import study
 from core.ood.detection import Separation
-from core.ood.study import Certain, Judged, Shift
+from core.ood.study import ConfidentRows, ScoreSeparation, ShiftEffect
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows, subject
 from core.reports.table import csv_text
 from core.views import ood_table
-from core.views.compare import Named
-from core.views.ood import Shown, edges_of, ood_view
+from core.views.compare import NamedRun
+from core.views.ood import ShownCurve, edges_of, ood_view
 from core.views.ood_plain import plain_view
 from core.views.ood_rows import certain_table
 from core.views.ood_shifts import shift_view
-from core.views.ood_table import Line
+from core.views.ood_table import SetRow
 from core.views.ood_words import SetName, set_name
 
-NAMED = Named("id", "my run", "test", "abcdef0123456789")
+NAMED = NamedRun("id", "my run", "test", "abcdef0123456789")
 STREETS = set_name("svhn")
 (MARK,) = marks(["svhn"])
 
@@ -38,7 +38,7 @@ def separated(inside, outside, score="entropy"):
     """A set judged by scores that are given."""
     found = Separation.of(np.array(inside, dtype=float), np.array(outside, dtype=float))
     auroc = Score("auroc", 0.9, 0.85, 0.95, 0.95, 120)
-    return Shown("SVHN", MARK, Judged(score, 1.0, found, {"auroc": auroc}))
+    return ShownCurve("SVHN", MARK, ScoreSeparation(score, 1.0, found, {"auroc": auroc}))
 
 
 # 100 ordinary rows of scores 0.01 to 1.00; of 50 strange ones 5 lie at 0.5 and 45 at 1.5
@@ -116,7 +116,7 @@ def test_the_numbers_say_which_side_is_positive():
         "entropy",
         n_resamples=20,
     )
-    tiles = view(Shown("SVHN", MARK, found)).numbers
+    tiles = view(ShownCurve("SVHN", MARK, found)).numbers
     assert [(tile.label, tile.note) for tile in tiles] == [
         ("AUROC", "OOD positive"),
         ("AUPR", "OOD positive"),
@@ -186,7 +186,7 @@ def line(**other):
         "as_read": {"entropy": score(0.7), "max_logit": score(0.6)},
         "after": {"entropy": score(0.71), "max_logit": score(0.6)},
     }
-    return Line(**(standard | other))
+    return SetRow(**(standard | other))
 
 
 CE = {"data": "cifar10", "model": "resnet110_released", "loss": {"name": "ce"}}
@@ -227,7 +227,7 @@ def shifts():
     found = {}
     for k, name in enumerate(("fog", "snow")):
         for severity in (1, 5):
-            shift = Shift(100, 0.9 - 0.1 * severity * (1 + k) / 2, 0.95, 0.1, 0.6)
+            shift = ShiftEffect(100, 0.9 - 0.1 * severity * (1 + k) / 2, 0.95, 0.1, 0.6)
             found[OutsideSet("corrupted", corruption=name, severity=severity)] = shift
     return found
 
@@ -263,7 +263,9 @@ def test_every_cell_has_its_number_once_in_black_or_white():
 
 
 def test_the_most_certain_rows_as_a_table():
-    found = Certain(np.array([4, 1]), np.array([0.1, 0.2]), np.array([0.99, np.nan]), ("cat", ""))
+    found = ConfidentRows(
+        np.array([4, 1]), np.array([0.1, 0.2]), np.array([0.99, np.nan]), ("cat", "")
+    )
     table = certain_table(found, (), "entropy")
     assert table.rows == (("4", "cat", 0.99, 0.1), ("1", "", None, 0.2))
     assert certain_table(found, tuple("abcde"), "msp").rows[0][0] == "e"
@@ -272,7 +274,7 @@ def test_the_most_certain_rows_as_a_table():
 
 def test_hostile_names_are_text():
     name = SetName("<b>x</b>", "inputs")
-    shown = Shown("<b>x</b>", MARK, HAND.judged)
+    shown = ShownCurve("<b>x</b>", MARK, HAND.judged)
     found = view(shown, name)
     for card in (found.roc, found.density):
         assert "<b>x</b>" not in card.figure("light").to_json().replace("\\u003c", "<")

@@ -9,7 +9,7 @@ import pytest
 
 from core.calibrators.innate import innate
 from core.calibrators.landscape import landscape
-from core.calibrators.posthoc import NONE, Fit, Judged, evaluate, fit, judge, parts
+from core.calibrators.posthoc import NONE, Fit, MethodReport, evaluate, fit, judge, parts
 from core.figures.posthoc import excess
 from core.figures.runs import marks
 from core.figures.theme import THEMES
@@ -17,7 +17,7 @@ from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.views.compare import Named
+from core.views.compare import NamedRun
 from core.views.innate import innate_cells, innate_table, summary
 from core.views.posthoc import curves_card, landscape_card, plain_view, posthoc_view
 from core.views.posthoc_words import parameters, plain_sentence, sentence
@@ -26,7 +26,7 @@ RNG = np.random.default_rng(3)
 TRUE = 1.5 * RNG.normal(size=(1600, 4))
 P = np.exp(TRUE) / np.exp(TRUE).sum(axis=1, keepdims=True)
 LABELS = np.array([RNG.choice(4, p=row) for row in P])
-NAMED = Named("run1", "sharp <b>", "test", "0123456789")
+NAMED = NamedRun("run1", "sharp <b>", "test", "0123456789")
 
 
 def rows(scale=2.5, n=slice(None)):
@@ -77,7 +77,7 @@ def test_methods_that_do_as_well_are_called_ties_and_changes_are_counted(found):
 
 def test_method_that_goes_lower_but_changes_answers_is_not_put_first(found):
     _, _, judged = found
-    lower = Judged(judged["ts"].compared, 25)
+    lower = MethodReport(judged["ts"].compared, 25)
     higher = {NONE: judged[NONE], "focal_map": judged[NONE], "isotonic": lower}
     said = told(higher, focal_map=(-0.01, -0.012, -0.008), isotonic=(-0.12, -0.14, -0.1))
     assert said.text.startswith("The focal map takes")
@@ -86,7 +86,7 @@ def test_method_that_goes_lower_but_changes_answers_is_not_put_first(found):
 
 def test_only_method_that_helps_and_changes_answers_says_so(found):
     _, _, judged = found
-    both = {NONE: judged[NONE], "isotonic": Judged(judged["ts"].compared, 1)}
+    both = {NONE: judged[NONE], "isotonic": MethodReport(judged["ts"].compared, 1)}
     said = told(both, isotonic=(-0.12, -0.14, -0.1))
     assert said.text.endswith(", but changes 1 answer.")
 

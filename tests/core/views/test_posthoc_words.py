@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.calibrators.posthoc import NONE, Judged, judge
+from core.calibrators.posthoc import NONE, MethodReport, judge
 from core.metrics.comparison import Comparison
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
@@ -24,9 +24,9 @@ def compared(scale):
 def judged():
     """Isotonic regression goes lowest and changes answers; the others change none."""
     return {
-        NONE: Judged(compared(4.0), 0),
-        "ts": Judged(compared(2.0), 0),
-        "isotonic": Judged(compared(1.0), 3),
+        NONE: MethodReport(compared(4.0), 0),
+        "ts": MethodReport(compared(2.0), 0),
+        "isotonic": MethodReport(compared(1.0), 3),
     }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from core.figures.theme import LIGHT
 from core.histories import History
-from core.views.training import MORE, PANELS, PLAIN, Trained, cards, run_marks, series
+from core.views.training import MORE, PANELS, PLAIN, TrainedRun, cards, run_marks, series
 
 METRICS = (
     "val_nll_correct",
@@ -29,7 +29,7 @@ def history(**columns):
 
 def run(name="AdaFocal", n_epochs=None, **columns):
     found = history(**(columns or {key: [0.4, 0.1, 0.2] for key in METRICS}))
-    return Trained(name, name, found, n_epochs or found.n_epochs)
+    return TrainedRun(name, name, found, n_epochs or found.n_epochs)
 
 
 def named(found):
@@ -68,12 +68,12 @@ def test_a_measure_without_any_value_says_so():
 
 def test_what_was_not_recorded_has_no_panel():
     assert [card.key for card in cards(PANELS, [run(val_ece=[0.1])])] == ["ece"]
-    assert cards(PANELS, [Trained("a", "a", history(other=[1.0]), 5)]) == ()
+    assert cards(PANELS, [TrainedRun("a", "a", history(other=[1.0]), 5)]) == ()
 
 
 def test_nothing_recorded_yet_draws_nothing():
     empty = History(np.array([], np.int64), (), np.array([]))
-    assert cards(PANELS, [Trained("a", "a", empty, 5)]) == ()
+    assert cards(PANELS, [TrainedRun("a", "a", empty, 5)]) == ()
 
 
 def test_the_run_beside_is_dashed_and_both_are_told_apart():

@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from core.jobs.devices import Device
-from core.jobs.records import Job, State
+from core.jobs.records import Job, JobState
 from core.training.progress import Progress
 from core.views import training_words as words
-from core.views.training_words import Course
+from core.views.training_words import JobProgress
 
 JOB = Job("a1", "train", "AdaFocal on digits", "g", "d" * 8, created=0.0)
 HALF = Progress(
     epoch=5, n_epochs=10, batch=2, n_batches=4, images_per_second=999.6, memory=3 * 2**29,
     seconds=9.0, left=42.0,
 )  # fmt: skip
-COURSE = Course(5, 10, {"val_error": 0.021, "val_ece": 0.034, "images_per_second": 500.0})
+COURSE = JobProgress(5, 10, {"val_error": 0.021, "val_ece": 0.034, "images_per_second": 500.0})
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_queue_is_ordered_by_priority_then_place():
         replace(JOB, id=i, place=place, priority=priority)
         for i, place, priority in (("x", 1, 0), ("y", 2, 0), ("z", 3, 1))
     )
-    jobs = [urgent, second, first, replace(JOB, id="r", state=State.RUNNING)]
+    jobs = [urgent, second, first, replace(JOB, id="r", state=JobState.RUNNING)]
     assert [words.before(job, jobs) for job in (urgent, first, second)] == [0, 1, 2]
     assert words.state_words(second, 2) == "waiting, 2 before it"
     assert words.state_words(urgent, 0) == "waiting, next in line"
@@ -74,11 +74,11 @@ def test_the_queue_is_ordered_by_priority_then_place():
 
 
 def test_every_state_has_a_word_and_stopping_is_said():
-    assert {words.state_words(replace(JOB, state=state)) for state in State} == set(
+    assert {words.state_words(replace(JOB, state=state)) for state in JobState} == set(
         words.STATES.values()
     )
-    assert words.state_words(replace(JOB, state=State.RUNNING, asked="cancel")) == "stopping"
-    assert words.state_words(replace(JOB, state=State.CANCELLED, asked="cancel")) == "stopped"
+    assert words.state_words(replace(JOB, state=JobState.RUNNING, asked="cancel")) == "stopping"
+    assert words.state_words(replace(JOB, state=JobState.CANCELLED, asked="cancel")) == "stopped"
 
 
 def test_jobs_of_one_submission_stand_together():
@@ -93,27 +93,27 @@ def said(state, course=COURSE, *, paused=False, plain=False, **changes):
 
 
 def test_the_sentence_of_each_state():
-    assert said(State.RUNNING)[0] == "Training “AdaFocal on digits”."
-    assert said(State.RUNNING, asked="cancel")[0].startswith("Stopping")
-    assert said(State.QUEUED)[0] == "“AdaFocal on digits” is waiting, next in line."
-    assert said(State.QUEUED)[1] == "It starts by itself."
-    assert said(State.QUEUED, paused=True)[1] == "It starts when the queue goes on."
-    assert said(State.QUEUED, paused=True, asked="cancel")[1] == ""
-    assert said(State.CANCELLED)[0] == "“AdaFocal on digits” was stopped after epoch 5 of 10."
-    assert "was lost after epoch 5" in said(State.LOST)[0]
-    none = said(State.FAILED, Course(0, 10, {}))[0]
+    assert said(JobState.RUNNING)[0] == "Training “AdaFocal on digits”."
+    assert said(JobState.RUNNING, asked="cancel")[0].startswith("Stopping")
+    assert said(JobState.QUEUED)[0] == "“AdaFocal on digits” is waiting, next in line."
+    assert said(JobState.QUEUED)[1] == "It starts by itself."
+    assert said(JobState.QUEUED, paused=True)[1] == "It starts when the queue goes on."
+    assert said(JobState.QUEUED, paused=True, asked="cancel")[1] == ""
+    assert said(JobState.CANCELLED)[0] == "“AdaFocal on digits” was stopped after epoch 5 of 10."
+    assert "was lost after epoch 5" in said(JobState.LOST)[0]
+    none = said(JobState.FAILED, JobProgress(0, 10, {}))[0]
     assert none == "“AdaFocal on digits” failed before the end of its first epoch."
-    done, second = said(State.SUCCEEDED)
+    done, second = said(JobState.SUCCEEDED)
     assert done == "Trained “AdaFocal on digits” in 52 s."
     assert "error 2.1\u202f%, ECE 3.4\u202f%" in second
 
 
 def test_plain_words_hold_no_jargon():
-    for state in (State.RUNNING, State.SUCCEEDED):
+    for state in (JobState.RUNNING, JobState.SUCCEEDED):
         text = " ".join(said(state, plain=True))
         for word in ("ECE", "validation", "epoch", "error"):
             assert word not in text
-    assert "wrong 2.1 times in 100" in said(State.SUCCEEDED, plain=True)[1]
+    assert "wrong 2.1 times in 100" in said(JobState.SUCCEEDED, plain=True)[1]
 
 
 def by_label(tiles):
@@ -121,7 +121,7 @@ def by_label(tiles):
 
 
 def test_numbers_of_a_running_job():
-    job = replace(JOB, state=State.RUNNING, started=1.0)
+    job = replace(JOB, state=JobState.RUNNING, started=1.0)
     found = by_label(words.tiles(job, HALF, COURSE, plain=False))
     assert (found["Epochs"].value, found["Epochs"].unit) == ("5", "of 10")
     assert found["Time left"].value == "about 40 s"
@@ -131,15 +131,15 @@ def test_numbers_of_a_running_job():
 
 
 def test_numbers_before_anything_is_known_are_dashes():
-    job = replace(JOB, state=State.STARTING)
-    found = by_label(words.tiles(job, None, Course(0, 10, {}), plain=False))
+    job = replace(JOB, state=JobState.STARTING)
+    found = by_label(words.tiles(job, None, JobProgress(0, 10, {}), plain=False))
     assert found["Time left"].value == "–"
     assert found["Error, validation"].value == "–"
     assert found["Error, validation"].unit == ""
 
 
 def test_numbers_of_an_ended_job():
-    job = replace(JOB, state=State.SUCCEEDED, started=10.0, ended=62.0)
+    job = replace(JOB, state=JobState.SUCCEEDED, started=10.0, ended=62.0)
     assert by_label(words.tiles(job, None, COURSE, plain=False))["Took"].value == "52 s"
     plain = words.tiles(job, None, COURSE, plain=True)
     assert [tile.label for tile in plain][2:] == ["Wrong, in 100", "Off by, points"]

@@ -8,8 +8,8 @@ from core.figures.runs import marks
 from core.reports.table import csv_text
 from core.views import xray_beside as views
 from core.views.xray_beside import Opinion
-from core.views.xray_film import Scored
-from core.views.xray_heat import ALONE, BESIDE, FILMS, FINDINGS, OWN, Aim, beside
+from core.views.xray_film import FilmScores
+from core.views.xray_heat import ALONE, BESIDE, FILMS, FINDINGS, OWN, SaliencyFocus, beside
 from tests.core.views.test_xray_film import NAMES, NOTE, known, reference
 
 A, B, C, D = marks(["a", "b", "c", "d"])
@@ -18,7 +18,7 @@ WHERE = "this test set of 100 films"
 
 
 def opinion(model, score, other=0.01, mark=A, **more):
-    return Opinion(Scored(model, NAMES, (score, other)), mark, **more)
+    return Opinion(FilmScores(model, NAMES, (score, other)), mark, **more)
 
 
 def three(first=0.74, second=0.2, third=0.5):
@@ -78,7 +78,7 @@ def test_a_threshold_that_was_set_is_that_of_all():
 
 
 def test_nothing_is_said_of_whom_nothing_is_known():
-    lacking = Opinion(Scored("E", ("Mass",), (0.9,)), D)
+    lacking = Opinion(FilmScores("E", ("Mass",), (0.9,)), D)
     found = (three()[0], opinion("C", 0.5, mark=C), lacking)
     assert text(found) == (
         "For effusion this film scores 74 of 100 with A and 50 with C. A reaches the threshold "
@@ -99,7 +99,11 @@ def test_nothing_is_said_of_whom_nothing_is_known():
 
 def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_points():
     a, b, c = three()
-    found = (replace(a, aim=Aim(True, 0.625)), replace(b, aim=Aim(False, 0.25)), c)
+    found = (
+        replace(a, aim=SaliencyFocus(True, 0.625)),
+        replace(b, aim=SaliencyFocus(False, 0.25)),
+        c,
+    )
     rows = views.model_rows(found, NAME, boxes=True)
     assert [row.name for row in rows] == ["A", "B", "C"]
     assert [row.mark for row in rows] == [A, B, C]
@@ -127,7 +131,7 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
 
 
 def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
-    lacking = Opinion(Scored("E", ("Mass",), (0.9,)), D)
+    lacking = Opinion(FilmScores("E", ("Mass",), (0.9,)), D)
     found = (opinion("C", 0.5), opinion("D", 0.5, strange="why"), lacking)
     rows = views.model_rows(found, NAME, boxes=False)
     assert [row.cells[1].interval for row in rows[:2]] == ["not known", "means nothing here"]
@@ -139,7 +143,7 @@ def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
 
 
 def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
-    more = Opinion(Scored("E", ("pleural thickening", "Mass"), (0.3, 0.9)), D)
+    more = Opinion(FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), D)
     found = (opinion("A", 0.2, 0.9, known=known()), opinion("B", 0.74, known=known()), more)
     assert views.finding_heads(found) == ("Finding", "A", "B", "E", "Threshold")
     rows = views.finding_rows(found, NAME, plain=False)
@@ -171,14 +175,14 @@ def test_a_threshold_is_that_of_a_row_only_where_every_model_of_it_has_it(other,
 
 
 def test_the_files_have_names_thresholds_and_what_they_are_not_for():
-    found = (*three()[:2], Opinion(Scored("=E", ("Mass",), (0.9,)), D, known=None))
+    found = (*three()[:2], Opinion(FilmScores("=E", ("Mass",), (0.9,)), D, known=None))
     head, *lines = csv_text(views.finding_table(found, NOTE)).splitlines()
     assert head == (
         "finding,score: A,threshold: A,score: B,threshold: B,score: =E,threshold: =E,note"
     )
     assert lines[0] == f'Effusion,0.74,0.29,0.2,0.29,,,"{NOTE}"'
     assert lines[-1] == f'Mass,,,,,0.9,,"{NOTE}"'
-    aimed = (replace(found[0], aim=Aim(True, 0.625)), *found[1:])
+    aimed = (replace(found[0], aim=SaliencyFocus(True, 0.625)), *found[1:])
     head, *lines = csv_text(views.model_table(aimed, NAME, NOTE)).splitlines()
     assert head.startswith("model,finding,score,threshold,verdict,peak,energy,band_low,band_high,")
     assert lines[0].startswith("A,Effusion,0.74,0.29,reached,in the box,0.625,0.7")

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.predictions import Predictions, ScoreKind, Task
-from core.reports.html import Sheet, sheet_html
+from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.views import xray_film as views
 from core.views import xray_tables as tables
 from core.views.clinic_plain import KEY, band_tone
-from core.views.clinic_words import TONES, Source
-from core.views.xray_film import Reference, Scored
+from core.views.clinic_words import TONES, ClinicSource
+from core.views.xray_film import FilmScores, Reference
 from core.xray import picture
 from core.xray.phantom import FINDINGS
 
@@ -28,7 +28,7 @@ def reference(p, y, synthetic=False):
     scores = np.stack([p, np.full(p.size, 0.01)], axis=1)
     labels = np.stack([y, np.zeros_like(y)], axis=1).astype(np.int64)
     rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, scores, labels, NAMES)
-    return Reference.of(rows, Source("run", "test", "d" * 32, NAMES, p.size, synthetic))
+    return Reference.of(rows, ClinicSource("run", "test", "d" * 32, NAMES, p.size, synthetic))
 
 
 def known():
@@ -38,7 +38,7 @@ def known():
 
 
 def film(score, other=0.01):
-    return Scored("CheXNet", NAMES, (score, other))
+    return FilmScores("CheXNet", NAMES, (score, other))
 
 
 def test_the_sentence_counts_films_of_such_a_score():
@@ -210,7 +210,7 @@ def test_findings_match_by_name_whatever_their_spelling():
 def test_a_saved_film_is_one_file_with_its_picture_inside():
     drawn = picture.png(picture.coloured(np.full((40, 40), 90, np.uint8)))
     html = sheet_html(
-        Sheet(
+        PageView(
             "Chest X-ray",
             (NOTE,),
             views.sentence(film(0.74), 0, known(), plain=False),

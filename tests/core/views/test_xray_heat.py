@@ -33,7 +33,7 @@ def test_where_a_map_points_counts_overlapping_boxes_once():
     assert words.aim(flat, heat.WHOLE, boxes).energy == pytest.approx(0.25)
     hot = spot(2, 7)  # its cell is 70 to 80 % from the left and 20 to 30 % from the top
     assert words.aim(hot, heat.WHOLE, [(0.7, 0.2, 0.8, 0.3)]).hit
-    assert words.aim(hot, heat.WHOLE, [(0.0, 0.0, 0.5, 1.0)]) == words.Aim(False, 0.0)
+    assert words.aim(hot, heat.WHOLE, [(0.0, 0.0, 0.5, 1.0)]) == words.SaliencyFocus(False, 0.0)
     assert words.aim(hot, (0.0, 0.0, 0.5, 0.5), [(0.3, 0.0, 0.5, 0.2)]).hit  # of what was seen
     assert words.aim(np.zeros((9, 9), np.float32), heat.WHOLE, boxes) is None
     assert words.aim(hot, heat.WHOLE, []) is None

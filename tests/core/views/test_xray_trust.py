@@ -3,13 +3,15 @@ import pytest
 
 from core.views import xray_trust as views
 from core.views.xray_trust import CENTRE, LUNGS, MODEL, SHUFFLED, Sanity
-from core.xray.localisation import Localisation, Share
+from core.xray.localisation import Localisation, MeanOverFilms
 
 
 def found(n, **shares):
     """Pointing of some maps; all else is the same."""
-    rest = Share(0.3, 0.2, 0.4)
-    return {key: Localisation(n, Share(*share), rest, rest) for key, share in shares.items()}
+    rest = MeanOverFilms(0.3, 0.2, 0.4)
+    return {
+        key: Localisation(n, MeanOverFilms(*share), rest, rest) for key, share in shares.items()
+    }
 
 
 @pytest.mark.parametrize(

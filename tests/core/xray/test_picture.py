@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from core.xray import picture
-from core.xray.picture import Mark, Panel, Sheet
+from core.xray.picture import DrawnBox, FilmPanel, PictureSheet
 
 GREY = np.full((200, 300), 90, np.uint8)
 BANNER = ("Research use, not a medical device.", "Labels are often wrong.")
@@ -33,7 +33,7 @@ def test_the_longer_side_is_what_was_asked_for(shape, side, expected):
 
 
 def test_a_box_is_drawn_where_it_is_and_leaves_its_inside_alone():
-    drawn = picture.marked(picture.coloured(GREY), [Mark((0.25, 0.25, 0.75, 0.75), "")])
+    drawn = picture.marked(picture.coloured(GREY), [DrawnBox((0.25, 0.25, 0.75, 0.75), "")])
     changed = (drawn != 90).any(axis=2)
     rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
     assert (rows.min(), rows.max()) == (50, 150)
@@ -53,7 +53,7 @@ def test_a_tag_stands_in_two_corners():
 
 def test_words_stay_inside_the_picture_at_every_edge():
     for box in ((0.0, 0.0, 0.1, 0.1), (0.9, 0.9, 1.0, 1.0)):
-        drawn = picture.marked(picture.coloured(GREY), [Mark(box, "drawn by a radiologist")])
+        drawn = picture.marked(picture.coloured(GREY), [DrawnBox(box, "drawn by a radiologist")])
         assert drawn.shape == (200, 300, 3)
         assert (drawn[..., 0] > 200).sum() > 60  # letters
 
@@ -72,7 +72,8 @@ def test_a_sheet_spells_the_letter_that_its_font_does_not_have():
         ("胸部 net", "?? net"),
     ):
         found, spelled = (
-            picture.sheet(Sheet(BANNER, one, (Panel(film, one),), (one,))) for one in (name, plain)
+            picture.sheet(PictureSheet(BANNER, one, (FilmPanel(film, one),), (one,)))
+            for one in (name, plain)
         )
         assert found == spelled
 
@@ -80,22 +81,27 @@ def test_a_sheet_spells_the_letter_that_its_font_does_not_have():
 def test_a_name_without_blanks_stays_within_its_panel():
     """What stands over a panel is drawn between its edges, and all of it is."""
     name = "densenet121-res224-all-chexnet_epoch_07.pth.tar:"
-    panels = tuple(Panel(picture.coloured(GREY), one) for one in (f"{name} 74", "B", "C"))
-    drawn = np.asarray(opened(picture.sheet(Sheet(("",), "", panels, ()))))
+    panels = tuple(FilmPanel(picture.coloured(GREY), one) for one in (f"{name} 74", "B", "C"))
+    drawn = np.asarray(opened(picture.sheet(PictureSheet(("",), "", panels, ()))))
     film_from = int(np.flatnonzero((drawn == 90).all(axis=2).any(axis=1))[0])
     width = (picture.SHEET - 2 * picture.EDGE - 2 * 24) // 3
     ink = (drawn[:film_from] < 128).all(axis=2)
     assert ink[:, picture.EDGE : picture.EDGE + width].sum() > 200
     gap = picture.EDGE + width
     assert not ink[:, gap : gap + 24].any()
-    two = opened(picture.sheet(Sheet(("",), "", (Panel(picture.coloured(GREY), "A"),) * 3, ())))
+    two = opened(
+        picture.sheet(PictureSheet(("",), "", (FilmPanel(picture.coloured(GREY), "A"),) * 3, ()))
+    )
     assert drawn.shape[0] > two.height  # the rest of it is in lines below
 
 
 def test_a_sheet_holds_panels_of_their_proportions_and_grows_with_its_words():
-    panels = (Panel(picture.coloured(GREY), "One", "strong"), Panel(picture.coloured(GREY), "Two"))
-    short = opened(picture.sheet(Sheet(BANNER, "Nodule", panels, ("A line.",))))
-    long = opened(picture.sheet(Sheet(BANNER, "Nodule", panels, ("A line. " * 80,))))
+    panels = (
+        FilmPanel(picture.coloured(GREY), "One", "strong"),
+        FilmPanel(picture.coloured(GREY), "Two"),
+    )
+    short = opened(picture.sheet(PictureSheet(BANNER, "Nodule", panels, ("A line.",))))
+    long = opened(picture.sheet(PictureSheet(BANNER, "Nodule", panels, ("A line. " * 80,))))
     assert short.width == long.width == picture.SHEET
     assert long.height > short.height + 60
     greys = (np.asarray(short) == 90).all(axis=2)
