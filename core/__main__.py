@@ -87,8 +87,8 @@ def _json_to_stdout(argv: Sequence[str]) -> bool:
 
 
 def _fail(error: AuditError, *, as_json: bool) -> int:
-    where = f" ({error.where})" if error.where else ""
-    print(printable(f"{error.code}: {error.what}{where}; {error.remedy}"), file=sys.stderr)
+    location = f" ({error.location})" if error.location else ""
+    print(printable(f"{error.code}: {error.what}{location}; {error.remedy}"), file=sys.stderr)
     for candidate in error.to_json().get("candidates", ()):
         print(printable(f"  {candidate['option']}: {candidate['means']}"), file=sys.stderr)
     if as_json:
@@ -149,19 +149,19 @@ def _audit(arguments: argparse.Namespace) -> int:
     gates = [gate(text) for text in arguments.fail_if]
     result = read(arguments)
     split = split_of(arguments.split, result)
-    found = audit(result.splits[split], config)
+    audit_result = audit(result.splits[split], config)
     report = audit_json(
         arguments.file.name,
         result.digest,
-        {name: part.n for name, part in result.splits.items()},
+        {name: predictions.n for name, predictions in result.splits.items()},
         split,
         result.notices,
-        found,
+        audit_result,
     )
     if arguments.html:
         from core.reports.html import audit_html
 
-        write(arguments.html, audit_html(arguments.file.name, result, split, found))
+        write(arguments.html, audit_html(arguments.file.name, result, split, audit_result))
     emit(arguments.json, report)
     if arguments.json != "-":
         _print_audit(report)
@@ -203,13 +203,13 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.metric not in PAIRED:
         what = f"metric {arguments.metric!r} cannot be compared"
         raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
-    found = []
+    runs = []
     for file in files:
         result = read(argparse.Namespace(**vars(arguments) | {"file": file}))
-        found.append(compared(result.splits[result.chosen_split]))
+        runs.append(compared(result.splits[result.chosen_split]))
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]
-    report = compare_json(names, found, compare(found, names, 0), arguments.metric)
+    report = compare_json(names, runs, compare(runs, names, 0), arguments.metric)
     emit(arguments.json, report)
     if arguments.json != "-":
         for line in compare_lines(report):

@@ -1,6 +1,6 @@
 """What goes wrong and what must be said: refusals and notices; imports nothing of ours.
 
-AuditError            code, what, where, remedy; the pages and the command line show exactly these
+AuditError            code, what, location, remedy; pages and the command line show exactly these
 |-- Refused           the input was refused (exit 2)
 |-- UsageError        the command or the widget was used wrongly (exit 3)
 |-- LibraryError      a run is missing, damaged or in the way (exit 2)
@@ -22,26 +22,26 @@ class AuditError(Exception):
         The thing, the value found and the value expected.
     remedy : str
         What the user can do about it.
-    where : str
+    location : str
         Row, column, key or member; empty when the whole input is meant.
     """
 
     exit_code = 2
 
-    def __init__(self, code: str, what: str, remedy: str, where: str = "") -> None:
+    def __init__(self, code: str, what: str, remedy: str, location: str = "") -> None:
         super().__init__(f"{code}: {what}; {remedy}")
         self.code = code
         self.what = what
         self.remedy = remedy
-        self.where = where
+        self.location = location
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:
         """Come out of another process as what went in."""
-        return type(self), (self.code, self.what, self.remedy, self.where)
+        return type(self), (self.code, self.what, self.remedy, self.location)
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the four fields as plain JSON."""
-        return {"code": self.code, "what": self.what, "where": self.where, "remedy": self.remedy}
+        return {"code": self.code, "what": self.what, "where": self.location, "remedy": self.remedy}
 
 
 class Refused(AuditError):

@@ -117,72 +117,79 @@ WHOLE = ("epoch", "bin", "count")
 REMEDY = "correct the history, or write it again"
 
 
-def _where(found: BinHistory, wrong: Bool) -> str:
+def _location(history: BinHistory, wrong: Bool) -> str:
     row = int(np.flatnonzero(wrong)[0])
-    return f"epoch {found.epoch[row]}, bin {found.bin[row]}"
+    return f"epoch {history.epoch[row]}, bin {history.bin[row]}"
 
 
-def _refuse_any(code: str, found: BinHistory, wrong: Bool, what: str) -> None:
+def _refuse_any(code: str, history: BinHistory, wrong: Bool, what: str) -> None:
     if wrong.any():
-        raise Refused(code, what, REMEDY, _where(found, wrong))
+        raise Refused(code, what, REMEDY, _location(history, wrong))
 
 
-def _check_grid(found: BinHistory) -> None:
+def _check_grid(history: BinHistory) -> None:
     """Every epoch has the bins 0..B-1, each once."""
-    if found.epoch.size == 0:
+    if history.epoch.size == 0:
         raise Refused("EMPTY", "a history without rows", "give at least one epoch")
     for name in WHOLE:
-        negative = getattr(found, name) < 0
-        _refuse_any("HISTORY_RANGE", found, negative, f"{name} is below 0")
+        negative = getattr(history, name) < 0
+        _refuse_any("HISTORY_RANGE", history, negative, f"{name} is below 0")
     what = f"epoch is above {LAST_EPOCH:,}"
-    _refuse_any("HISTORY_RANGE", found, found.epoch > LAST_EPOCH, what)
-    again = (np.diff(found.epoch, prepend=-1) == 0) & (np.diff(found.bin, prepend=-1) == 0)
-    _refuse_any("HISTORY_BINS", found, again, "this bin occurs twice in its epoch")
-    n_bins = int(found.bin.max()) + 1
+    _refuse_any("HISTORY_RANGE", history, history.epoch > LAST_EPOCH, what)
+    again = (np.diff(history.epoch, prepend=-1) == 0) & (np.diff(history.bin, prepend=-1) == 0)
+    _refuse_any("HISTORY_BINS", history, again, "this bin occurs twice in its epoch")
+    n_bins = int(history.bin.max()) + 1
     if n_bins > defaults.MAX_BINS:
         what = f"bins are numbered up to {n_bins - 1}, at most {defaults.MAX_BINS} bins are kept"
         raise Refused("TABLE_SIZE", what, "number the bins from 0, and use fewer")
-    epochs, counts = np.unique(found.epoch, return_counts=True)
+    epochs, counts = np.unique(history.epoch, return_counts=True)
     short = counts != n_bins
     if short.any():
         epoch = epochs[short][0]
-        have = found.bin[found.epoch == epoch]
+        have = history.bin[history.epoch == epoch]
         missing = np.setdiff1d(np.arange(n_bins), have)[0]
         what = f"{have.size} bins where the history has 0 to {n_bins - 1}; bin {missing} is missing"
         raise Refused("HISTORY_BINS", what, "give every epoch all bins, from 0", f"epoch {epoch}")
 
 
-def _check_edges(found: BinHistory) -> None:
+def _check_edges(history: BinHistory) -> None:
     for name in ("lower", "upper", "gamma"):
-        lost = ~np.isfinite(getattr(found, name))
-        _refuse_any("NONFINITE", found, lost, f"{name} is not a number")
+        lost = ~np.isfinite(getattr(history, name))
+        _refuse_any("NONFINITE", history, lost, f"{name} is not a number")
     for name in ("lower", "upper"):
         _refuse_any(
-            "HISTORY_RANGE", found, _outside(getattr(found, name)), f"{name} lies outside 0 to 1"
+            "HISTORY_RANGE",
+            history,
+            _outside(getattr(history, name)),
+            f"{name} lies outside 0 to 1",
         )
-    _refuse_any("HISTORY_BINS", found, found.lower > found.upper + SLACK, "lower is above upper")
-    first = found.bin == 0
+    _refuse_any(
+        "HISTORY_BINS", history, history.lower > history.upper + SLACK, "lower is above upper"
+    )
+    first = history.bin == 0
     for name in ("lower", "upper"):
-        falls = np.diff(getattr(found, name), prepend=0.0) < -SLACK
+        falls = np.diff(getattr(history, name), prepend=0.0) < -SLACK
         what = f"{name} is below that of the bin before"
-        _refuse_any("HISTORY_BINS", found, falls & ~first, what)
+        _refuse_any("HISTORY_BINS", history, falls & ~first, what)
 
 
-def _check_means(found: BinHistory) -> None:
-    full = found.count > 0
+def _check_means(history: BinHistory) -> None:
+    full = history.count > 0
     for name in ("confidence", "accuracy"):
-        column = getattr(found, name)
+        column = getattr(history, name)
         lost = full & ~np.isfinite(column)
-        _refuse_any("NONFINITE", found, lost, f"{name} is not a number, though the bin has answers")
+        _refuse_any(
+            "NONFINITE", history, lost, f"{name} is not a number, though the bin has answers"
+        )
         stated = ~full & ~np.isnan(column)
-        _refuse_any("HISTORY_RANGE", found, stated, f"{name} is stated, though the bin is empty")
+        _refuse_any("HISTORY_RANGE", history, stated, f"{name} is stated, though the bin is empty")
     for name in ("confidence", "accuracy", "train_confidence"):
-        outside = _outside(getattr(found, name))
-        _refuse_any("HISTORY_RANGE", found, outside, f"{name} lies outside 0 to 1")
-    wanted = np.where(full, found.confidence - found.accuracy, 0.0)
-    contradicts = ~(np.abs(found.gap - wanted) <= GAP_SLACK)
+        outside = _outside(getattr(history, name))
+        _refuse_any("HISTORY_RANGE", history, outside, f"{name} lies outside 0 to 1")
+    expected_gap = np.where(full, history.confidence - history.accuracy, 0.0)
+    contradicts = ~(np.abs(history.gap - expected_gap) <= GAP_SLACK)
     what = "gap is not confidence minus accuracy (0 in an empty bin)"
-    _refuse_any("HISTORY_GAP", found, contradicts, what)
+    _refuse_any("HISTORY_GAP", history, contradicts, what)
 
 
 def _outside(column: Float) -> Bool:

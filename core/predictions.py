@@ -471,7 +471,7 @@ def _check(predictions: Predictions) -> None:
             "LABEL_RANGE",
             f"label {labels[tuple(bad[0])]} outside 0..{top - 1}",
             "number labels from 0",
-            where=f"row {row}",
+            location=f"row {row}",
         )
 
 

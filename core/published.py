@@ -101,10 +101,10 @@ def _row(line: Mapping[str, str]) -> PublishedNumber:
     return PublishedNumber(**fields, value=float(printed) / 100.0, digits=digits)
 
 
-def published(**wanted: str) -> tuple[PublishedNumber, ...]:
+def published(**criteria: str) -> tuple[PublishedNumber, ...]:
     """Return the rows whose fields have these values, for example ``metric="auroc"``."""
     return tuple(
-        row for row in rows() if all(getattr(row, key) == value for key, value in wanted.items())
+        row for row in rows() if all(getattr(row, key) == value for key, value in criteria.items())
     )
 
 
@@ -133,20 +133,22 @@ def _methods(loss: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def auroc_rows(
-    of: PaperSetting | None, ood_dataset: str, corruption: str = "", severity: int = 0
+    setting: PaperSetting | None, ood_dataset: str, corruption: str = "", severity: int = 0
 ) -> tuple[PublishedNumber, ...]:
     """Return the papers' AUROC for a run on SVHN or on official CIFAR-10-C images.
 
     Parameters
     ----------
-    of : PaperSetting or None
+    setting : PaperSetting or None
         From `subject`.
     ood_dataset : str
         ``svhn`` or ``cifar10c``; images that Candor corrupted have no counterpart.
     corruption, severity : str, int
         Of CIFAR-10-C; the papers' number belongs to Gaussian noise at severity 5.
     """
-    if of is None or (ood_dataset == "cifar10c" and (corruption, severity) != CORRUPTION):
+    if setting is None or (ood_dataset == "cifar10c" and (corruption, severity) != CORRUPTION):
         return ()
-    found = published(metric="auroc", dataset=of.dataset, model=of.model, ood_dataset=ood_dataset)
-    return tuple(row for row in found if row.method in of.methods)
+    matches = published(
+        metric="auroc", dataset=setting.dataset, model=setting.model, ood_dataset=ood_dataset
+    )
+    return tuple(row for row in matches if row.method in setting.methods)

@@ -71,7 +71,7 @@ class FitReport:
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields as plain JSON."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class Calibrator(ABC):
         rows, answers, w = counted(logits, labels, weights)
         z = as_columns(rows)
         y = checked_labels(answers, z)
-        found = self._fit(z, y, w)
-        self.report_ = self._reported(self._measured(found, z, y, w), start)
+        details = self._fit(z, y, w)
+        self.report_ = self._reported(self._measured(details, z, y, w), start)
         return self
 
     def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -197,16 +197,18 @@ class Calibrator(ABC):
         """
         if set(parameters) != set(cls.stored):
             raise cannot_restore(f"{cls.name} needs {sorted(cls.stored)}, got {sorted(parameters)}")
-        made = cls(**settings)
+        calibrator = cls(**settings)
         for name, n_axes in cls.stored.items():
-            setattr(made, f"{name}_", _numbers(parameters[name], f"{cls.name}.{name}", n_axes))
-        if not made._is_sound() or made.n_classes == 1:
+            setattr(
+                calibrator, f"{name}_", _numbers(parameters[name], f"{cls.name}.{name}", n_axes)
+            )
+        if not calibrator._is_sound() or calibrator.n_classes == 1:
             raise cannot_restore(f"the parameters of {cls.name} are not those of a fit")
-        return made
+        return calibrator
 
     def settings(self) -> dict[str, Json]:
         """Return the constructor's settings as plain JSON."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @abstractmethod
     def _fit(
@@ -259,32 +261,32 @@ class Calibrator(ABC):
             )
 
     def _measured(
-        self, found: FitDetails, z: npt.NDArray[np.floating], y: Int, weights: Float | None
+        self, details: FitDetails, z: npt.NDArray[np.floating], y: Int, weights: Float | None
     ) -> FitDetails:
         """Return the same with the objective measured where the fit left it out."""
-        before, after = found.before, found.after
+        before, after = details.before, details.after
         if before is None:
-            before = objective_of(log_softmax(z), y, found.objective, weights)
+            before = objective_of(log_softmax(z), y, details.objective, weights)
         if after is None:
-            after = objective_of(self.predict_log_proba(z), y, found.objective, weights)
-        return replace(found, before=before, after=after)
+            after = objective_of(self.predict_log_proba(z), y, details.objective, weights)
+        return replace(details, before=before, after=after)
 
-    def _reported(self, found: FitDetails, start: float) -> FitReport:
-        before, after = found.before, found.after
+    def _reported(self, details: FitDetails, start: float) -> FitReport:
+        before, after = details.before, details.after
         assert before is not None
         assert after is not None
         worse = after > before + 1e-12
-        parts = [found.message] if found.message else []
-        if found.at_bound:
+        parts = [details.message] if details.message else []
+        if details.at_bound:
             parts.append("a parameter stands at the end of its range")
         if worse:
-            parts.append(f"the fit made {found.objective} on its own rows worse")
+            parts.append(f"the fit made {details.objective} on its own rows worse")
         return FitReport(
             parameters=self.parameters(),
-            objective=found.objective,
+            objective=details.objective,
             before=before if np.isfinite(before) else None,
             after=after if np.isfinite(after) else None,
-            at_bound=found.at_bound,
+            at_bound=details.at_bound,
             seconds=time.perf_counter() - start,
             worse=bool(worse),
             message="; ".join(parts),

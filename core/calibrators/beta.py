@@ -35,19 +35,19 @@ class Beta(OneVsRest):
     def _fit_columns(
         self, columns: MappedClasses, present: Bool, weights: Float | None
     ) -> FitDetails:
-        found = np.tile(IDENTITY, (len(present), 1))
+        coefficients = np.tile(IDENTITY, (len(present), 1))
         messages = set()
-        for row, p, u, y in zip(found, *columns.logs, present, strict=True):
+        for row, p, u, y in zip(coefficients, *columns.logs, present, strict=True):
             if 0 < np.count_nonzero(y) < y.size:
                 row[:], message = _coefficients(p, u, y, weights)
                 messages.add(message)
-        self.a_, self.b_, self.c_ = found.T.copy()
+        self.a_, self.b_, self.c_ = coefficients.T.copy()
         low, high = np.array(BOUNDS).T
-        at_bound = bool(((found == low) | (found == high)).any())
+        at_bound = bool(((coefficients == low) | (coefficients == high)).any())
         return FitDetails(at_bound=at_bound, message="; ".join(sorted(messages - {""})))
 
     def _map_columns(self, columns: MappedClasses) -> Float:
-        a, b, c = (one[:, None] for one in (self.a_, self.b_, self.c_))
+        a, b, c = (coefficient[:, None] for coefficient in (self.a_, self.b_, self.c_))
         log_p, log_u = columns.logs
         return sigmoid(a * log_p - b * log_u + c)
 
@@ -55,8 +55,8 @@ class Beta(OneVsRest):
         if not self.a_.shape == self.b_.shape == self.c_.shape:
             return False
         low, high = np.array(BOUNDS).T
-        found = np.stack([self.a_, self.b_, self.c_], axis=1)
-        return bool(((found >= low) & (found <= high)).all())
+        coefficients = np.stack([self.a_, self.b_, self.c_], axis=1)
+        return bool(((coefficients >= low) & (coefficients <= high)).all())
 
     @property
     def n_maps(self) -> int:
@@ -77,5 +77,5 @@ def _coefficients(
         slope = -sign * sigmoid(-margin)
         return -mean(log_sigmoid(margin), weights), features @ weighed(slope, weights) / total
 
-    found, _, message = descend(objective, np.array(IDENTITY), steps=STEPS, bounds=BOUNDS)
-    return found, message
+    best, _, message = descend(objective, np.array(IDENTITY), steps=STEPS, bounds=BOUNDS)
+    return best, message

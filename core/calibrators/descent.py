@@ -32,7 +32,7 @@ def descend(
     point, value, message : (P,) float64, float, str
         The message is empty where the search settled.
     """
-    found = minimize(
+    optimum = minimize(
         objective,
         start,
         jac=True,
@@ -40,7 +40,7 @@ def descend(
         bounds=bounds,
         options={"maxiter": steps, "maxfun": 2 * steps, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20},
     )
-    message = "" if found.success else f"stopped after {found.nit} steps before it settled"
+    message = "" if optimum.success else f"stopped after {optimum.nit} steps before it settled"
     before = objective(start)[0]
-    value = float(found.fun)
-    return (found.x, value, message) if value <= before else (start, before, message)
+    value = float(optimum.fun)
+    return (optimum.x, value, message) if value <= before else (start, before, message)

@@ -101,7 +101,7 @@ def _brier_weights(parts: Float, labels: Int, of_rows: Float | None) -> tuple[Fl
 
 def _on_simplex(objective: Callable[[Float], tuple[float, Float]]) -> tuple[Float, float]:
     """Minimise over weights >= 0 that sum to one; never worse than temperature alone."""
-    found = minimize(
+    optimum = minimize(
         objective,
         np.full(3, 1.0 / 3.0),
         jac=True,
@@ -110,7 +110,7 @@ def _on_simplex(objective: Callable[[Float], tuple[float, Float]]) -> tuple[Floa
         constraints=LinearConstraint(np.ones((1, 3)), 1.0, 1.0),
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    weights = np.clip(found.x, 0.0, 1.0)
+    weights = np.clip(optimum.x, 0.0, 1.0)
     choices = [weights / weights.sum(), *np.eye(3)[:2]]
     values = [objective(choice)[0] for choice in choices]
     best = int(np.argmin(values))

@@ -113,12 +113,12 @@ def _logit_of(log_w: Float, gamma: float) -> Float:
 
 def _root(function: Ascending, low: Float, high: Float, argument: Float) -> Float:
     """Return the root of an ascending function of (x, argument), elementwise."""
-    found = elementwise.find_root(
+    solution = elementwise.find_root(
         function,
         (low, high),
         args=(argument,),
         tolerances={"xatol": 1e-15, "xrtol": 4e-16, "fatol": 0.0, "frtol": 0.0},
         maxiter=200,
     )
-    assert found.success.all(), "the bracket holds no root"
-    return np.asarray(found.x, dtype=np.float64)
+    assert solution.success.all(), "the bracket holds no root"
+    return np.asarray(solution.x, dtype=np.float64)

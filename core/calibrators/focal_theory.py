@@ -73,10 +73,10 @@ def closest_temperature(logits: Float, gamma: float) -> ClosestTemperature:
     coarse = np.linspace(np.log(INVERSE_T[0]), np.log(INVERSE_T[1]), COARSE)
     best = int(np.argmin([residual(value) for value in coarse]))
     low, high = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         residual, bounds=(low, high), method="bounded", options={"xatol": 1e-10}
     )
-    return ClosestTemperature(float(np.exp(-found.x)), float(found.fun))
+    return ClosestTemperature(float(np.exp(-optimum.x)), float(optimum.fun))
 
 
 def logit_grid(n_classes: int, *, spread: float = 10.0, step: float = 0.1) -> Float:

@@ -62,8 +62,12 @@ class Histogram(OneVsRest):
         return np.take_along_axis(self.frequencies_, index, axis=1)
 
     def _maps_are_sound(self) -> bool:
-        found = self.frequencies_
-        return bool(found.shape[1] == self.n_bins and found.min() >= 0.0 and found.max() <= 1.0)
+        frequencies = self.frequencies_
+        return bool(
+            frequencies.shape[1] == self.n_bins
+            and frequencies.min() >= 0.0
+            and frequencies.max() <= 1.0
+        )
 
     @property
     def n_maps(self) -> int:

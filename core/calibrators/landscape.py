@@ -106,8 +106,8 @@ def temperature_curve(
     check_choice("objective", objective, OBJECTIVES)
     _check_points(gammas, TRACE)
     margins = _margins(logits, labels, weights)
-    found = best_of_each(margins, objective, gammas, TRACE)
-    return np.array([point.temperature for point in found])
+    points = best_of_each(margins, objective, gammas, TRACE)
+    return np.array([point.temperature for point in points])
 
 
 def _margins(logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Margins:

@@ -137,9 +137,9 @@ class PerLabel:
         labels = parameters.get("labels")
         if set(parameters) != {"labels"} or not isinstance(labels, list) or not any(labels):
             raise cannot_restore("a multi-label calibrator needs a list of labels")
-        if not all(one is None or isinstance(one, dict) for one in labels):
+        if not all(label is None or isinstance(label, dict) for label in labels):
             raise cannot_restore("a label's parameters are no object")
-        self.members_ = tuple(None if one is None else self._restored(one) for one in labels)
+        self.members_ = tuple(None if label is None else self._restored(label) for label in labels)
         return self
 
     def settings(self) -> dict[str, Json]:
@@ -154,7 +154,7 @@ class PerLabel:
 
     def _reported(self, reasons: list[str], start: float) -> FitReport:
         reports = [member.report_ for member in self.members_ if member is not None]
-        said = [
+        messages = [
             f"label {k}: {member.report_.message}"
             for k, member in enumerate(self.members_)
             if member is not None and member.report_.message
@@ -168,7 +168,7 @@ class PerLabel:
             at_bound=any(report.at_bound for report in reports),
             seconds=time.perf_counter() - start,
             worse=any(report.worse for report in reports),
-            message="; ".join([*reasons, *said]),
+            message="; ".join([*reasons, *messages]),
         )
 
 

@@ -145,8 +145,8 @@ def parts(
     """
     for name in (fit_on, test):
         if name not in splits and (name, fit_on) != (CUT, CUT):
-            held = ", ".join(splits)
-            raise UsageError("SPLIT", f"no split {name!r}", f"the file holds {held}")
+            names = ", ".join(splits)
+            raise UsageError("SPLIT", f"no split {name!r}", f"the file holds {names}")
     if fit_on not in splits:
         first, second = cut(splits[test], share, seed)
         text = (
@@ -157,9 +157,9 @@ def parts(
     whole = PosthocRows(splits[fit_on], splits[test], fit_on, test)
     if not whole.same_rows:
         return whole
-    where = test if fit_on == test else f"{fit_on}, which holds the rows of {test}"
+    source = test if fit_on == test else f"{fit_on}, which holds the rows of {test}"
     text = (
-        f"calibrators were fitted on {where}, the same rows that are reported: the numbers "
+        f"calibrators were fitted on {source}, the same rows that are reported: the numbers "
         "after calibration are better than they would be on new rows"
     )
     return replace(whole, notices=(Notice("SAME_ROWS", text),))
@@ -244,11 +244,11 @@ def fitted_temperature(rows: Predictions) -> float:
     Refused
         CLASSES, as of `logits_of`; FIT: no temperature can be fitted.
     """
-    found = fit("ts", rows)
-    if not isinstance(found.calibrator, Temperature):
-        what = found.refusal or "many labels have no temperature in common"
+    method_fit = fit("ts", rows)
+    if not isinstance(method_fit.calibrator, Temperature):
+        what = method_fit.refusal or "many labels have no temperature in common"
         raise Refused("FIT", what, "leave the scores as they were read")
-    return float(found.calibrator.temperature_)
+    return float(method_fit.calibrator.temperature_)
 
 
 def judge(rows: Predictions, calibrator: Fittable | None, objective: str = "nll") -> MethodReport:
@@ -284,10 +284,10 @@ def evaluate(
     """Fit a method, or none, on some rows and judge it on others; as of `fit` and `judge`."""
     if method == NONE:
         return EvaluatedMethod(None, judge(test_rows, None, objective))
-    found = fit(method, fit_rows, objective=objective, search=search)
-    if found.calibrator is None:
-        return EvaluatedMethod(found, None)
-    return EvaluatedMethod(found, judge(test_rows, found.calibrator, objective))
+    method_fit = fit(method, fit_rows, objective=objective, search=search)
+    if method_fit.calibrator is None:
+        return EvaluatedMethod(method_fit, None)
+    return EvaluatedMethod(method_fit, judge(test_rows, method_fit.calibrator, objective))
 
 
 def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:
@@ -323,11 +323,11 @@ def calibrated_splits(
             "apply it to scores of the same model",
         )
     logits = {name: logits_of(rows) for name, rows in splits.items()}
-    scores = {name: calibrator.predict_proba(one) for name, one in logits.items()}
+    scores = {name: calibrator.predict_proba(split_logits) for name, split_logits in logits.items()}
     kind = ScoreKind.SIGMOID if task is Task.MULTILABEL else ScoreKind.PROBABILITIES
     if any(_lost(p, task) for p in scores.values()):
-        logs = {name: _as_logits(calibrator, one) for name, one in logits.items()}
-        if all(np.isfinite(one).all() for one in logs.values()):
+        logs = {name: _as_logits(calibrator, split_logits) for name, split_logits in logits.items()}
+        if all(np.isfinite(split_logits).all() for split_logits in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
     return {
         name: replace(rows, kind=kind, scores=scores[name], renormalise=False)

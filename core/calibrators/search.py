@@ -128,8 +128,8 @@ class _Grid:
         if self.objective == "nll":
             self.values[rows, column] = self.margins.nll(self.temperatures[column], gammas)
             return
-        found = self.margins.confidences(self.temperatures[column], gammas)
-        for row, confidence in zip(rows, found, strict=True):
+        confidences = self.margins.confidences(self.temperatures[column], gammas)
+        for row, confidence in zip(rows, confidences, strict=True):
             self.means[row, column] = mean(confidence, self.margins.weights)
             ranked = self.margins.ranked(confidence)
             self.values[row, column] = ERRORS[self.objective](ranked)
@@ -228,7 +228,7 @@ def polish(
     gammas, logs = bounds[0], tuple(np.log(bounds[1]))
     origin = np.array([start.gamma, np.log(start.temperature)])
     simplex = origin + np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.02]])
-    found = minimize(
+    optimum = minimize(
         value,
         origin,
         method="Nelder-Mead",
@@ -240,7 +240,7 @@ def polish(
             "fatol": 1e-12,
         },
     )
-    gamma, log_t = (float(x) for x in found.x)
+    gamma, log_t = (float(x) for x in optimum.x)
     temperature = float(np.clip(np.exp(log_t), *bounds[1]))  # rounding may leave the range
-    end = SearchPoint(float(found.fun), gamma, temperature)
+    end = SearchPoint(float(optimum.fun), gamma, temperature)
     return end if end.value < start.value else start

@@ -108,7 +108,7 @@ def from_json(stored: Json) -> Fittable:
 def _settings(kind: type[Calibrator], settings: Json) -> dict[str, Json]:
     """Return settings that the method takes, checked by its constructor."""
     wrong = cannot_restore(f"the settings of {kind.name} are {short(settings)}")
-    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     if not isinstance(settings, dict) or set(settings) != names:
         raise wrong
     if not all(type(value) in PLAIN for value in settings.values()):

@@ -51,11 +51,11 @@ def sweep(n_classes: int) -> Sweep:
     rows = logit_grid(n_classes, spread=spread, step=step)
     step = SWEEP_STEPS[n_classes]
     gammas = np.arange(round(SWEEP_END / step) + 1, dtype=np.float64) * step
-    found = [closest_temperature(rows, float(gamma)) for gamma in gammas]
+    closest = [closest_temperature(rows, float(gamma)) for gamma in gammas]
     return Sweep(
         gammas,
-        np.array([one.temperature for one in found]),
-        np.array([one.residual for one in found]),
+        np.array([point.temperature for point in closest]),
+        np.array([point.residual for point in closest]),
     )
 
 
@@ -134,10 +134,10 @@ def fcl_minimiser(truth: npt.ArrayLike, gamma: float, weight: float) -> Float:
     p = np.asarray(truth, dtype=np.float64)
     if not np.all((p > 0.0) & (p < 1.0)):
         raise UsageError("SETTING", "the share lies outside (0, 1)", "give one between 0 and 1")
-    found = elementwise.find_root(
+    solution = elementwise.find_root(
         partial(_fcl_slope, gamma=gamma, weight=weight), (EDGE, 1.0 - EDGE), args=(p,)
     )
-    return np.asarray(found.x, dtype=np.float64)
+    return np.asarray(solution.x, dtype=np.float64)
 
 
 def _fcl_slope(q: Float, p: Float, *, gamma: float, weight: float) -> Float:
@@ -174,9 +174,9 @@ def risk_isolines(
     longest = np.linalg.norm(edge - centre, axis=-1).argmax()
     along = np.linspace(0.98, 0.02, 32)[:, None]
     tried = risk(edge[longest] + along * (centre - edge[longest]))
-    coarse = _area(place(_where(risk, centre, edge[::6], tried)))
+    coarse = _area(place(_level_points(risk, centre, edge[::6], tried)))
     levels = np.interp(shares, coarse, tried)
-    return levels, place(_where(risk, centre, edge, levels))
+    return levels, place(_level_points(risk, centre, edge, levels))
 
 
 def _edge(centre: Float) -> Float:
@@ -190,7 +190,9 @@ def _edge(centre: Float) -> Float:
     return np.asarray(edge)
 
 
-def _where(risk: Callable[[Float], Float], centre: Float, edge: Float, levels: Float) -> Float:
+def _level_points(
+    risk: Callable[[Float], Float], centre: Float, edge: Float, levels: Float
+) -> Float:
     """Return the points of every ray, (L, R, 3), at which the risk reaches each level.
 
     The way that is left to the edge is halved in its logarithm: where a class is rare the risk

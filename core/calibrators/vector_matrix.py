@@ -54,11 +54,11 @@ class Vector(Calibrator):
             return value, np.concatenate([(residual * z).sum(axis=0), residual.sum(axis=0)])
 
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
-        found, after, message = descend(objective, start, steps=STEPS)
-        self.weights_, self.bias_ = found[:n_classes], found[n_classes:]
-        said = [message, SEPARATED if after < SEPARATED_NLL else ""]
-        told = "; ".join(text for text in said if text)
-        return FitDetails("nll", objective(start)[0], after, message=told)
+        optimum, after, message = descend(objective, start, steps=STEPS)
+        self.weights_, self.bias_ = optimum[:n_classes], optimum[n_classes:]
+        messages = [message, SEPARATED if after < SEPARATED_NLL else ""]
+        summary = "; ".join(text for text in messages if text)
+        return FitDetails("nll", objective(start)[0], after, message=summary)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_softmax(logits * self.weights_ + self.bias_)
@@ -114,10 +114,10 @@ class Matrix(Calibrator):
         rows = _LinearRows(x, labels, weights)
         penalty = self.penalty if self.penalty is not None else _choose_penalty(rows)
         start = _identity(x.shape[1])
-        found, message = _fit_affine(rows, penalty, start, _steps(x.shape[1]))
-        self.weights_, self.bias_ = _split(found)
-        said = f"penalty {penalty:g}" + (f"; {message}" if message else "")
-        return FitDetails(message=said)
+        optimum, message = _fit_affine(rows, penalty, start, _steps(x.shape[1]))
+        self.weights_, self.bias_ = _split(optimum)
+        summary = f"penalty {penalty:g}" + (f"; {message}" if message else "")
+        return FitDetails(message=summary)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_softmax(self._features(logits) @ self.weights_.T + self.bias_)
@@ -198,8 +198,8 @@ def _fit_affine(rows: _LinearRows, penalty: float, start: Float, steps: int) -> 
         by_bias = residual.sum(axis=0) + 2.0 * scale[1] * bias
         return value, np.concatenate([by_weights.ravel(), by_bias])
 
-    found, _, message = descend(objective, start, steps=steps)
-    return found, message
+    optimum, _, message = descend(objective, start, steps=steps)
+    return optimum, message
 
 
 def _folds(n_rows: int) -> Int:

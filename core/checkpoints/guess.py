@@ -63,19 +63,19 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
     hints: dict[str, str] = {}
     for own, why in _named(file, index):
         hints.setdefault(own, why)
-    found = sorted(_hits(group, index), key=lambda hit: _rank(hit.network, hints, file.hints))
-    if not found:
+    hits = sorted(_hits(group, index), key=lambda hit: _rank(hit.network, hints, file.hints))
+    if not hits:
         return tuple(_of_hints(file, group, hints, index))[:MOST]
-    return tuple(_fitting(hit, hints, len(found), index) for hit in found[:MOST])
+    return tuple(_fitting(hit, hints, len(hits), index) for hit in hits[:MOST])
 
 
 def _hits(group: WeightGroup, index: LayoutIndex) -> list[ExactMatch]:
     """Return what fits under the most literal reading of the names under which anything does."""
-    shapes = {one.name: one.shape for one in group.tensors}
+    shapes = {tensor.name: tensor.shape for tensor in group.tensors}
     for renaming in renamings(list(shapes)):
-        found = list(lookup({new: shapes[old] for old, new in renaming.names.items()}, index))
-        if found:
-            return found
+        hits = list(lookup({new: shapes[old] for old, new in renaming.names.items()}, index))
+        if hits:
+            return hits
     return []
 
 
@@ -106,13 +106,13 @@ def _of_hints(
 
 
 def _rank(
-    network: str, hints: Mapping[str, str], said: Mapping[str, Hint]
+    network: str, hints: Mapping[str, str], file_hints: Mapping[str, Hint]
 ) -> tuple[int, bool, int, str]:
     """Order networks that fit alike: named first, then by the library that saves so, then short."""
     own = _own(network)
     order = list(hints).index(own) if own in hints else len(hints)
     of_timm = network.startswith("timm:")
-    return order, of_timm != (said.keys() >= TIMM), len(own), network
+    return order, of_timm != (file_hints.keys() >= TIMM), len(own), network
 
 
 def _own(network: str) -> str:
@@ -142,11 +142,13 @@ def _outputs(file: WeightsFile, group: WeightGroup) -> int:
     for key, value in file.hints.items():
         if key.rpartition(".")[2] in COUNTING and type(value) is int and value > 0:
             return value
-    matrices = [one.shape[0] for one in group.tensors if len(one.shape) == 2 and one.shape[0]]
+    matrices = [
+        tensor.shape[0] for tensor in group.tensors if len(tensor.shape) == 2 and tensor.shape[0]
+    ]
     return matrices[-1] if matrices else 1
 
 
 def _channels(group: WeightGroup) -> int:
     """Return the channels of the first convolution."""
-    stems = [one.shape[1] for one in group.tensors if len(one.shape) == 4]
+    stems = [tensor.shape[1] for tensor in group.tensors if len(tensor.shape) == 4]
     return stems[0] if stems and 0 < stems[0] <= COLOURS else COLOURS

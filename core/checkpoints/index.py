@@ -71,11 +71,11 @@ def shipped() -> LayoutIndex:
     return LayoutIndex(
         tuple(
             NetworkLayout(
-                tuple((name, axis) for name, axis in one["outputs"]),
-                tuple((name, axis) for name, axis in one["channels"]),
-                {key: tuple(names) for key, names in one["networks"].items()},
+                tuple((name, axis) for name, axis in layout["outputs"]),
+                tuple((name, axis) for name, axis in layout["channels"]),
+                {key: tuple(names) for key, names in layout["networks"].items()},
             )
-            for one in data["layouts"]
+            for layout in data["layouts"]
         ),
         {name: (height, width) for name, (height, width) in data["sizes"].items()},
         data["outdated"],
@@ -109,11 +109,11 @@ def signature(shapes: Shapes, open_axes: tuple[Axis, ...]) -> str:
 
 def _value(shapes: Shapes, axes: tuple[Axis, ...]) -> int | None:
     """Return the one size that all axes have; None where they differ or are not there."""
-    found = {
+    sizes = {
         shapes[name][axis] if name in shapes and axis < len(shapes[name]) else None
         for name, axis in axes
     }
-    return found.pop() if len(found) == 1 else None
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _opened(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

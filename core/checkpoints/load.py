@@ -35,9 +35,9 @@ def load(
     no part of an answer and may be missing.
     """
     net = build(model, n_outputs=n_outputs, channels=channels, size=size)
-    found, tensors = fitted(load_file(path), net, model, n_outputs)
-    if not found.ok:
-        raise found.refusal()
-    counters = {name: one for name, one in net.state_dict().items() if name.endswith(COUNTED)}
+    match, tensors = fitted(load_file(path), net, model, n_outputs)
+    if not match.ok:
+        raise match.refusal()
+    counters = {name: tensor for name, tensor in net.state_dict().items() if name.endswith(COUNTED)}
     net.load_state_dict({**counters, **tensors}, strict=True)
     return net.eval()

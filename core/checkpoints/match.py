@@ -85,7 +85,9 @@ class Match:
             "unexpected": self.unexpected,
             "another shape": self.mismatched,
         }
-        parts += [f"{title} ({len(one)}): {_shown(one)}" for title, one in lists.items() if one]
+        parts += [
+            f"{title} ({len(names)}): {_shown(names)}" for title, names in lists.items() if names
+        ]
         parts.append(f"renaming tried: {self.renamed or 'none was needed'}")
         return Refused("STATE_DICT", ". ".join(parts), self._remedy())
 
@@ -141,16 +143,18 @@ def fitted(
     tensors: Tensors, net: nn.Module, model: str, n_outputs: int
 ) -> tuple[Match, dict[str, Tensor]]:
     """Return the best match and the tensors under the network's names."""
-    wanted = net.state_dict()
+    net_tensors = net.state_dict()
     last = _name_of(net, last_layer(net))
     best: tuple[Match, dict[str, Tensor]] | None = None
     for renaming in renamings(list(tensors)):
-        for said, found in _readings(renaming, tensors, net):
-            one = _compared(found, wanted, (model, n_outputs), (said, renaming.left), last)
-            if one.ok:
-                return one, found
-            if best is None or one.wrong < best[0].wrong:
-                best = one, found
+        for steps, file_tensors in _readings(renaming, tensors, net):
+            match = _compared(
+                file_tensors, net_tensors, (model, n_outputs), (steps, renaming.left), last
+            )
+            if match.ok:
+                return match, file_tensors
+            if best is None or match.wrong < best[0].wrong:
+                best = match, file_tensors
     assert best is not None
     return best
 
@@ -159,15 +163,18 @@ def _readings(
     renaming: Renaming, tensors: Tensors, net: nn.Module
 ) -> list[tuple[str, dict[str, Tensor]]]:
     """Return the tensors renamed, and what the network's own rule for older files makes of them."""
-    found = {new: tensors[old] for old, new in renaming.names.items()}
-    said = "; ".join(renaming.said)
-    older = _from_older_layout(found, net)
+    file_tensors = {new: tensors[old] for old, new in renaming.names.items()}
+    steps = "; ".join(renaming.steps)
+    older = _from_older_layout(file_tensors, net)
     if older is None:
-        return [(said, found)]
-    return [(said, found), ("; ".join((*renaming.said, "timm's own rule for older files")), older)]
+        return [(steps, file_tensors)]
+    return [
+        (steps, file_tensors),
+        ("; ".join((*renaming.steps, "timm's own rule for older files")), older),
+    ]
 
 
-def _from_older_layout(found: dict[str, Tensor], net: nn.Module) -> dict[str, Tensor] | None:
+def _from_older_layout(file_tensors: dict[str, Tensor], net: nn.Module) -> dict[str, Tensor] | None:
     """Return what timm makes of an older file, where that changes names alone.
 
     None where timm has no rule, where it changes numbers, and where it goes by the order of the
@@ -177,77 +184,89 @@ def _from_older_layout(found: dict[str, Tensor], net: nn.Module) -> dict[str, Te
     rule = getattr(module, "checkpoint_filter_fn", None) or getattr(module, "_filter_fn", None)
     if not module.__name__.startswith("timm.") or rule is None:
         return None
-    taken = len(inspect.signature(rule).parameters)
+    n_arguments = len(inspect.signature(rule).parameters)
     try:
-        made, other = (
-            rule(*(tensors, net)[:taken])
-            for tensors in (dict(found), dict(reversed(found.items())))
+        converted, other = (
+            rule(*(tensors, net)[:n_arguments])
+            for tensors in (dict(file_tensors), dict(reversed(file_tensors.items())))
         )
     except Exception:  # noqa: BLE001  a rule for other names than these may raise anything
         return None
-    if not isinstance(made, dict) or _count(made) != _count(found):  # resampled, or dropped
+    if not isinstance(converted, dict):
         return None
-    return made if _assigned_alike(made, other) else None
+    if _count(converted) != _count(file_tensors):  # resampled, or dropped
+        return None
+    return converted if _assigned_alike(converted, other) else None
 
 
-def _assigned_alike(one: Tensors, other: Tensors) -> bool:
-    return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+def _assigned_alike(tensors: Tensors, other: Tensors) -> bool:
+    return tensors.keys() == other.keys() and all(
+        _alike(tensors[name], other[name]) for name in tensors
+    )
 
 
-def _alike(one: Tensor, other: Tensor) -> bool:
+def _alike(tensor: Tensor, other: Tensor) -> bool:
     """Whether two tensors are the same, or made alike; without numbers only shapes can tell."""
-    if one is other:
+    if tensor is other:
         return True
-    return one.shape == other.shape and (one.is_meta or torch.equal(one, other))
+    return tensor.shape == other.shape and (tensor.is_meta or torch.equal(tensor, other))
 
 
 def _count(tensors: Tensors) -> int:
-    return sum(math.prod(one.shape) for name, one in tensors.items() if not REMADE.search(name))
+    return sum(
+        math.prod(tensor.shape) for name, tensor in tensors.items() if not REMADE.search(name)
+    )
 
 
 def _compared(
-    found: Tensors,
-    wanted: Tensors,
-    named: tuple[str, int],
-    done: tuple[str, tuple[str, ...]],
+    file_tensors: Tensors,
+    net_tensors: Tensors,
+    model_and_outputs: tuple[str, int],
+    steps_and_left: tuple[str, tuple[str, ...]],
     last: str,
 ) -> Match:
-    missing = tuple(n for n in wanted if n not in found and not n.endswith(COUNTED))
-    unexpected = tuple(n for n in found if n not in wanted)
-    both = [n for n in wanted if n in found]
+    missing = tuple(n for n in net_tensors if n not in file_tensors and not n.endswith(COUNTED))
+    unexpected = tuple(n for n in file_tensors if n not in net_tensors)
+    both = [n for n in net_tensors if n in file_tensors]
     mismatched = tuple(
-        _difference(n, found[n], wanted[n]) for n in both if _differ(found[n], wanted[n])
+        _difference(n, file_tensors[n], net_tensors[n])
+        for n in both
+        if _differ(file_tensors[n], net_tensors[n])
     )
     return Match(
-        *named,
+        *model_and_outputs,
         len(both) - len(mismatched),
         len(both) + len(missing),
-        *done,
+        *steps_and_left,
         missing,
         unexpected,
         mismatched,
-        _outputs(found, wanted, last),
+        _outputs(file_tensors, net_tensors, last),
     )
 
 
-def _differ(one: Tensor, other: Tensor) -> bool:
-    return one.shape != other.shape or one.is_floating_point() != other.is_floating_point()
+def _differ(stored: Tensor, needed: Tensor) -> bool:
+    return stored.shape != needed.shape or stored.is_floating_point() != needed.is_floating_point()
 
 
-def _difference(name: str, one: Tensor, other: Tensor) -> str:
-    if one.shape != other.shape:
-        return f"{name} {tuple(one.shape)} in the file, {tuple(other.shape)} in the network"
-    return f"{name} {one.dtype} in the file, {other.dtype} in the network"
+def _difference(name: str, stored: Tensor, needed: Tensor) -> str:
+    if stored.shape != needed.shape:
+        return f"{name} {tuple(stored.shape)} in the file, {tuple(needed.shape)} in the network"
+    return f"{name} {stored.dtype} in the file, {needed.dtype} in the network"
 
 
-def _outputs(found: Tensors, wanted: Tensors, last: str) -> int | None:
+def _outputs(file_tensors: Tensors, net_tensors: Tensors, last: str) -> int | None:
     """Return the outputs of the last layer in the file, if it is that layer but for them."""
-    one = found.get(f"{last}.weight")
-    if one is None or one.ndim == 0 or one.shape[1:] != wanted[f"{last}.weight"].shape[1:]:
+    weight = file_tensors.get(f"{last}.weight")
+    if (
+        weight is None
+        or weight.ndim == 0
+        or weight.shape[1:] != net_tensors[f"{last}.weight"].shape[1:]
+    ):
         return None
-    return int(one.shape[0])
+    return int(weight.shape[0])
 
 
 def _name_of(net: nn.Module, layer: nn.Module) -> str:
-    names: dict[nn.Module, str] = {one: name for name, one in net.named_modules()}
+    names: dict[nn.Module, str] = {module: name for name, module in net.named_modules()}
     return names[layer]

@@ -30,7 +30,7 @@ class Renaming:
 
     Attributes
     ----------
-    said : tuple of str
+    steps : tuple of str
         What was done, for people; empty when names are taken as they are.
     names : mapping of str to str
         From names in the file to names in the network.
@@ -38,54 +38,56 @@ class Renaming:
         Names in the file of tensors that are no part of the network.
     """
 
-    said: tuple[str, ...]
+    steps: tuple[str, ...]
     names: Mapping[str, str]
     left: tuple[str, ...] = ()
 
 
 def renamings(names: Sequence[str]) -> tuple[Renaming, ...]:
     """Return the ways to read the names of a group, the most literal first."""
-    found: dict[tuple[tuple[str, str], ...], Renaming] = {}
+    distinct: dict[tuple[tuple[str, str], ...], Renaming] = {}
     left = tuple(name for name in names if name in COUNTERS)
-    said = (f"{', '.join(left)} left aside",) if left else ()
-    first = Renaming(said, {name: name for name in names if name not in COUNTERS}, left)
-    for one in _without_prefixes(_unwrapped(first), 0):
-        for other in _layouts(one):
-            found.setdefault(tuple(other.names.items()), other)
-    return tuple(found.values())
+    steps = (f"{', '.join(left)} left aside",) if left else ()
+    first = Renaming(steps, {name: name for name in names if name not in COUNTERS}, left)
+    for renaming in _without_prefixes(_unwrapped(first), 0):
+        for other in _layouts(renaming):
+            distinct.setdefault(tuple(other.names.items()), other)
+    return tuple(distinct.values())
 
 
-def _unwrapped(one: Renaming) -> Renaming:
+def _unwrapped(renaming: Renaming) -> Renaming:
     """Take off wrappers, in whatever order they were put around the network."""
-    while one.names:
-        prefix = next((w for w in WRAPPERS if all(n.startswith(w) for n in one.names.values())), "")
+    while renaming.names:
+        prefix = next(
+            (w for w in WRAPPERS if all(n.startswith(w) for n in renaming.names.values())), ""
+        )
         if not prefix:
             break
-        one = _stripped(one, prefix)
-    return one
+        renaming = _stripped(renaming, prefix)
+    return renaming
 
 
-def _stripped(one: Renaming, prefix: str) -> Renaming:
+def _stripped(renaming: Renaming, prefix: str) -> Renaming:
     """Take a prefix off; names without it are left aside."""
-    inside = {k: n.removeprefix(prefix) for k, n in one.names.items() if n.startswith(prefix)}
-    outside = tuple(k for k in one.names if k not in inside)
-    said = (*one.said, f"{prefix} taken off")
+    inside = {k: n.removeprefix(prefix) for k, n in renaming.names.items() if n.startswith(prefix)}
+    outside = tuple(k for k in renaming.names if k not in inside)
+    steps = (*renaming.steps, f"{prefix} taken off")
     if outside:
-        said = (*said, f"{_first_parts(one.names[k] for k in outside)} left aside")
-    return Renaming(said, inside, (*one.left, *outside))
+        steps = (*steps, f"{_first_parts(renaming.names[k] for k in outside)} left aside")
+    return Renaming(steps, inside, (*renaming.left, *outside))
 
 
 def _first_parts(names: Iterator[str]) -> str:
     return ", ".join(f"{part}." for part in dict.fromkeys(n.partition(".")[0] for n in names))
 
 
-def _without_prefixes(one: Renaming, depth: int) -> Iterator[Renaming]:
+def _without_prefixes(renaming: Renaming, depth: int) -> Iterator[Renaming]:
     """Yield the names as they are, then inside each first part that may hold the network."""
-    yield one
+    yield renaming
     if depth == MAX_PREFIXES:
         return
-    for prefix in _prefixes(list(one.names.values())):
-        yield from _without_prefixes(_unwrapped(_stripped(one, prefix)), depth + 1)
+    for prefix in _prefixes(list(renaming.names.values())):
+        yield from _without_prefixes(_unwrapped(_stripped(renaming, prefix)), depth + 1)
 
 
 def _prefixes(names: list[str]) -> list[str]:
@@ -103,13 +105,15 @@ def _in(name: str, part: str) -> bool:
     return name.startswith(f"{part}.")
 
 
-def _layouts(one: Renaming) -> Iterator[Renaming]:
+def _layouts(renaming: Renaming) -> Iterator[Renaming]:
     """Yield a reading, and what it is under the names that other code gives the same layers."""
-    one = _renamed(one, OLD_DENSENET, r"\1\2", "norm.1 is norm1, conv.2 is conv2 (old DenseNet)")
-    for other in (one, _without_auxiliary(one)):
+    renaming = _renamed(
+        renaming, OLD_DENSENET, r"\1\2", "norm.1 is norm1, conv.2 is conv2 (old DenseNet)"
+    )
+    for other in (renaming, _without_auxiliary(renaming)):
         yield other
-        for pattern, new, said in _alternatives(list(other.names.values())):
-            yield _renamed(other, pattern, new, said)
+        for pattern, new, step in _alternatives(list(other.names.values())):
+            yield _renamed(other, pattern, new, step)
 
 
 def _alternatives(names: list[str]) -> Iterator[tuple[re.Pattern[str], str, str]]:
@@ -117,25 +121,25 @@ def _alternatives(names: list[str]) -> Iterator[tuple[re.Pattern[str], str, str]
         parts = {name.split(".")[1] for name in names if _in(name, head) and name.count(".") > 1}
         if len(parts) == 1 and f"{head}.weight" not in names:
             (part,) = parts
-            said = f"{head}.{part} is {head}; what followed that layer, such as a sigmoid, is not"
-            yield re.compile(rf"^{head}\.{re.escape(part)}\."), f"{head}.", f"{said} applied"
+            step = f"{head}.{part} is {head}; what followed that layer, such as a sigmoid, is not"
+            yield re.compile(rf"^{head}\.{re.escape(part)}\."), f"{head}.", f"{step} applied"
     if any(".downsample." in name for name in names):
         yield re.compile(r"\.downsample\."), ".shortcut.", "downsample is shortcut"
     if any(".shortcut." in name for name in names) and "linear.weight" in names:
         yield re.compile(r"^linear\."), "fc.", "linear is fc"
 
 
-def _renamed(one: Renaming, pattern: re.Pattern[str], new: str, said: str) -> Renaming:
-    names = {key: pattern.sub(new, name) for key, name in one.names.items()}
-    if names == one.names or len(set(names.values())) < len(names):
-        return one
-    return Renaming((*one.said, said), names, one.left)
+def _renamed(renaming: Renaming, pattern: re.Pattern[str], new: str, step: str) -> Renaming:
+    names = {key: pattern.sub(new, name) for key, name in renaming.names.items()}
+    if names == renaming.names or len(set(names.values())) < len(names):
+        return renaming
+    return Renaming((*renaming.steps, step), names, renaming.left)
 
 
-def _without_auxiliary(one: Renaming) -> Renaming:
-    left = tuple(key for key, name in one.names.items() if AUXILIARY.match(name))
+def _without_auxiliary(renaming: Renaming) -> Renaming:
+    left = tuple(key for key, name in renaming.names.items() if AUXILIARY.match(name))
     if not left:
-        return one
-    names = {key: name for key, name in one.names.items() if key not in left}
-    said = (*one.said, "heads that only serve training (aux) left aside")
-    return Renaming(said, names, (*one.left, *left))
+        return renaming
+    names = {key: name for key, name in renaming.names.items() if key not in left}
+    steps = (*renaming.steps, "heads that only serve training (aux) left aside")
+    return Renaming(steps, names, (*renaming.left, *left))

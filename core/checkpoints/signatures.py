@@ -62,8 +62,8 @@ def index(networks: Iterable[str]) -> dict[str, Any]:
         "timm": version("timm"),
         "torchvision": version("torchvision"),
         "layouts": [
-            {"outputs": outputs, "channels": channels, "networks": found}
-            for (outputs, channels), found in layouts.items()
+            {"outputs": outputs, "channels": channels, "networks": names}
+            for (outputs, channels), names in layouts.items()
         ],
         "sizes": {name: size for name, size in sizes.items() if size != USUAL_SIZE},
         "outdated": outdated,
@@ -73,7 +73,7 @@ def index(networks: Iterable[str]) -> dict[str, Any]:
 def _shapes(network: str, channels: int) -> Shapes:
     size = input_size(network, USUAL_SIZE)
     net = outline(network, n_outputs=STRANGE, channels=channels, size=size)
-    return {name: tuple(one.shape) for name, one in net.state_dict().items()}
+    return {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
 
 
 def _axes(shapes: Shapes, size: int) -> tuple[Axis, ...]:

@@ -72,13 +72,13 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     ]
     judged = {NONE: judge(rows.test, None, arguments.objective)}
     judged |= {
-        one.method: judge(rows.test, one.calibrator, arguments.objective)
-        for one in fits
-        if one.calibrator is not None
+        method_fit.method: judge(rows.test, method_fit.calibrator, arguments.objective)
+        for method_fit in fits
+        if method_fit.calibrator is not None
     }
     report = calibrate_json(rows, fits, judged, result.notices)
     if arguments.save:
-        fitted = [one.calibrator for one in fits if one.calibrator is not None]
+        fitted = [method_fit.calibrator for method_fit in fits if method_fit.calibrator is not None]
         _save(arguments.save, fitted, provenance(rows))
     emit(arguments.json, report)
     if arguments.json != "-":
@@ -98,11 +98,12 @@ def _save(folder: Path, fitted: list[Any], fitted_on: Json) -> None:  # Any: Cal
     except OSError as error:
         what = f"{folder.name} cannot be made ({error.strerror})"
         raise UsageError("OUTPUT", what, "name another folder") from error
-    for one in fitted:
+    for calibrator in fitted:
         write(
-            folder / f"{one.name}.json", json.dumps(to_json(one, fitted_on), allow_nan=False) + "\n"
+            folder / f"{calibrator.name}.json",
+            json.dumps(to_json(calibrator, fitted_on), allow_nan=False) + "\n",
         )
-        write(folder / f"{one.name}.py", code(one))
+        write(folder / f"{calibrator.name}.py", code(calibrator))
 
 
 def _apply(arguments: argparse.Namespace) -> int:

@@ -33,9 +33,9 @@ def add_options(verb: Parser) -> None:
 def check(arguments: argparse.Namespace) -> None:
     """Refuse numbers that are none; UsageError SETTING."""
     for key in ("size", "classes", "channels"):
-        found = getattr(arguments, key)
-        if found is not None and found < 1:
-            raise UsageError("SETTING", f"--{key} is {found}", "give a whole number from 1")
+        value = getattr(arguments, key)
+        if value is not None and value < 1:
+            raise UsageError("SETTING", f"--{key} is {value}", "give a whole number from 1")
 
 
 def leads_to(path: Path, kind: str) -> bool:
@@ -69,7 +69,7 @@ def read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightG
     file = read_weights(path, into=into, name=path.name)
     keys = [group.key for group in file.groups]
     if key is not None and key not in keys:
-        known = ", ".join(repr(one) for one in keys)
+        known = ", ".join(repr(known_key) for known_key in keys)
         raise UsageError("SETTING", f"the file has no group {key!r}", f"use one of {known}")
     return file, file.groups[0] if key is None else file.group(key)
 
@@ -83,23 +83,23 @@ def candidate_of(
     """
     from core.checkpoints.guess import NetworkCandidate, guess
 
-    found = guess(file, group)
+    candidates = guess(file, group)
     if model is None:
-        if not found or not found[0].fits:
+        if not candidates or not candidates[0].fits:
             what = "the network of these weights cannot be told"
             raise Refused("STATE_DICT", what, "name it with --model")
-        return found[0]
-    same = [one for one in found if one.model == model]
+        return candidates[0]
+    same = [candidate for candidate in candidates if candidate.model == model]
     return same[0] if same else NetworkCandidate(model, 0, 0, None, "", fits=False)
 
 
 def outputs(group: "WeightGroup") -> int:
     """Return how many outputs the last weights of a group make: a first guess, then matched."""
-    matrices = [one.shape for one in group.tensors if len(one.shape) >= 2]
+    matrices = [tensor.shape for tensor in group.tensors if len(tensor.shape) >= 2]
     return matrices[-1][0] if matrices else 1
 
 
-def looked_at(arguments: argparse.Namespace, settings: "Preprocessing") -> "Preprocessing":
+def preprocessing_of(arguments: argparse.Namespace, settings: "Preprocessing") -> "Preprocessing":
     """Return what images go through: the network's settings, changed as the options say.
 
     UsageError SETTING for moments of an unknown name.

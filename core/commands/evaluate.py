@@ -112,7 +112,7 @@ def _config(
         data_root=None if root is None else str(root.expanduser().absolute()),
         split_seed=arguments.split_seed,
         splits=tuple(arguments.split or ("val", "test")),
-        sets=tuple(one for text in arguments.set for one in _sets(text)),
+        sets=tuple(outside_set for text in arguments.set for outside_set in _sets(text)),
         limit=arguments.limit,
         batch_size=arguments.batch_size,
         device=arguments.device,
@@ -124,14 +124,18 @@ def _sets(text: str) -> "list[OutsideSet]":
 
     name, _, root = text.partition("=")
     if name == ALL:
-        return [OutsideSet(ALL, corruption=one, severity=s) for one in OWN for s in SEVERITIES]
+        return [
+            OutsideSet(ALL, corruption=corruption, severity=s)
+            for corruption in OWN
+            for s in SEVERITIES
+        ]
     absolute = str(Path(root).expanduser().absolute()) if root else None
     if name == "folder":
         return [OutsideSet("folder", root=absolute)]
-    found = parse_name(name)
-    if found is None:
+    outside_set = parse_name(name)
+    if outside_set is None:
         raise UsageError("SETTING", f"there is no set {name!r}", "see python -m core evaluate -h")
-    return [replace(found, root=absolute)]
+    return [replace(outside_set, root=absolute)]
 
 
 def _preprocessing(
@@ -143,7 +147,7 @@ def _preprocessing(
 
     # Networks of the catalogue take any size, and were trained on that of the data.
     size = native_size(data) if candidate.model in MODELS else candidate.size
-    return checkpoint.looked_at(arguments, settings_of(candidate.model, size))
+    return checkpoint.preprocessing_of(arguments, settings_of(candidate.model, size))
 
 
 def _match(group: "WeightGroup", config: "EvaluationConfig") -> "Match":
@@ -160,7 +164,7 @@ def _match(group: "WeightGroup", config: "EvaluationConfig") -> "Match":
     )
 
 
-def _report(manifest: "Manifest", config: "EvaluationConfig", found: "Match") -> Json:
+def _report(manifest: "Manifest", config: "EvaluationConfig", matched: "Match") -> Json:
     """Return the run, how its weights were loaded, and the numbers of its test part."""
     from core.configs import AuditConfig
     from core.library import open_library
@@ -181,7 +185,7 @@ def _report(manifest: "Manifest", config: "EvaluationConfig", found: "Match") ->
     return {
         "run": manifest.id,
         "model": config.model,
-        "loaded": {"matched": found.matched, "total": found.total, "renamed": found.renamed},
+        "loaded": {"matched": matched.matched, "total": matched.total, "renamed": matched.renamed},
         **{key: audited[key] for key in same},
     }
 

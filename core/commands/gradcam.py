@@ -45,29 +45,29 @@ def _gradcam(arguments: argparse.Namespace) -> int:
     if not arguments.out.is_dir():
         raise UsageError("OUTPUT", f"there is no folder {arguments.out.name}", "make it")
     path, job = checkpoint.source(arguments.checkpoint)
-    found: list[Json] = []
+    entries: list[Json] = []
     with scratch.folder("gradcam") as folder:
         file, group = checkpoint.read(path, folder, arguments.group)
         candidate = checkpoint.candidate_of(arguments.model, file, group)
         spec = open_jobs().spec(job) if job else None
         model = _model(arguments, candidate, spec, folder / group.file)
         names = _names(arguments.names, model.n_outputs, "" if spec is None else spec.data)
-        wanted = _wanted(arguments.finding or [], names)
+        findings = _chosen_findings(arguments.finding or [], names)
         for number, image in enumerate(arguments.image, 1):
             title = f"film {number}"  # what a file is called may name a person
             film = read_film(image, name=title)
             stored = folder / "film.npy"
             np.save(stored, film.pixels)
-            asked = {
+            request = {
                 "model": model.to_json(),
                 "film": {"file": str(stored)},
                 "method": arguments.method,
                 "layer": arguments.layer,
             }
-            found += _entries(asked, film, title, names, wanted, arguments.out)
-    emit(arguments.json, found)
+            entries += _entries(request, film, title, names, findings, arguments.out)
+    emit(arguments.json, entries)
     if arguments.json != "-":
-        _print(found)
+        _print(entries)
     return 0
 
 
@@ -92,13 +92,13 @@ def _model(
         what = f"{candidate.model} takes films of any size, and its file does not say which"
         raise UsageError("SETTING", what, "give --size and --moments, or the id of its training")
     channels = arguments.channels or candidate.channels or 3
-    how = checkpoint.looked_at(arguments, shown_to(spec, channels, candidate.size))
+    preprocessing = checkpoint.preprocessing_of(arguments, shown_to(spec, channels, candidate.size))
     if arguments.moments == checkpoint.MOMENTS_OF_DATA:
         raise UsageError("SETTING", "a film brings no moments", "name others with --moments")
     if arguments.moments is not None:
-        how = with_moments(how, arguments.moments, channels)
+        preprocessing = with_moments(preprocessing, arguments.moments, channels)
     n_outputs = arguments.classes or candidate.n_outputs
-    return FilmModel(candidate.model, n_outputs, channels, how, str(weights))
+    return FilmModel(candidate.model, n_outputs, channels, preprocessing, str(weights))
 
 
 def _names(given: str, n_outputs: int, data: str) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def _names(given: str, n_outputs: int, data: str) -> tuple[str, ...]:
     return named or output_names(n_outputs, data)
 
 
-def _wanted(findings: list[str], names: tuple[str, ...]) -> list[int] | None:
+def _chosen_findings(findings: list[str], names: tuple[str, ...]) -> list[int] | None:
     """Return the outputs that are asked for; None for the highest of each film."""
     if findings == [ALL]:
         return list(range(len(names)))
@@ -124,24 +124,24 @@ def _wanted(findings: list[str], names: tuple[str, ...]) -> list[int] | None:
 
 
 def _entries(
-    asked: Json,
+    request: Json,
     film: "Film",
     title: str,
     names: tuple[str, ...],
-    wanted: list[int] | None,
+    findings: list[int] | None,
     out: Path,
 ) -> list[Json]:
     """Write the maps of one film, and return what is said of each."""
-    from core.inference.films import heat
+    from core.inference.films import film_saliency
     from core.xray.heat import on_film
 
-    if wanted is None:
-        scores = heat(asked | {"findings": [0]})[1]["probabilities"]
-        wanted = [int(scores.argmax())]
+    if findings is None:
+        scores = film_saliency(request | {"findings": [0]})[1]["probabilities"]
+        findings = [int(scores.argmax())]
     entries = []
-    for finding in wanted:
-        said, arrays = heat(asked | {"findings": [finding]})
-        left, top, right, bottom = said["frame"]
+    for finding in findings:
+        answer, arrays = film_saliency(request | {"findings": [finding]})
+        left, top, right, bottom = answer["frame"]
         height, width = film.pixels.shape
         whole = on_film(arrays["maps"][0], (left, top, right, bottom), (height, width))
         name = f"{title.replace(' ', '-')}-{finding}.npy"
@@ -153,8 +153,8 @@ def _entries(
                 "probability": float(arrays["probabilities"][finding]),
                 "map": name,
                 "raw_max": float(arrays["maps"][0].max()),
-                "method": said["method"],
-                "layer": said["layer"],
+                "method": answer["method"],
+                "layer": answer["layer"],
                 "notices": [notice.to_json() for notice in film.notices],
             }
         )
@@ -172,9 +172,9 @@ def _save(path: Path, whole: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
         raise UsageError("OUTPUT", what, "free space, or name another folder") from error
 
 
-def _print(found: list[Json]) -> None:
-    for one in found:
-        score = f"{100 * one['probability']:.1f} %"
-        print(printable(f"{one['image']}: {one['finding']} {score}, map in {one['map']}"))
-        for notice in one["notices"]:
+def _print(entries: list[Json]) -> None:
+    for entry in entries:
+        score = f"{100 * entry['probability']:.1f} %"
+        print(printable(f"{entry['image']}: {entry['finding']} {score}, map in {entry['map']}"))
+        for notice in entry["notices"]:
             print(printable(f"  {notice['code']}: {notice['text']}"))

@@ -133,15 +133,15 @@ def _jobs() -> "LocalJobs":
 def _list(arguments: argparse.Namespace) -> int:
     jobs = _jobs()
     jobs.tick()
-    found = jobs.list()
+    listed = jobs.list()
     if arguments.json:
-        emit(arguments.json, [job.to_json() for job in found])
+        emit(arguments.json, [job.to_json() for job in listed])
         return 0
     if jobs.paused:
         print("the queue is paused; python -m core jobs unpause lets it go on")
-    for job in found:
-        where = ",".join(job.slots) or job.wants
-        print(printable(f"{job.id}  {job.state:<9}  {where:<8}  {job.name}"))
+    for job in listed:
+        slots = ",".join(job.slots) or job.wants
+        print(printable(f"{job.id}  {job.state:<9}  {slots:<8}  {job.name}"))
     return 0
 
 
@@ -150,13 +150,13 @@ def _show(arguments: argparse.Namespace) -> int:
     jobs.tick()
     job = jobs.get(arguments.id)
     progress = jobs.progress(job.id)
-    shown: Json = job.to_json() | {
+    payload: Json = job.to_json() | {
         "config": jobs.spec(job.id).to_json(),
         "progress": None if progress is None else vars(progress),
         "resumable": jobs.resumable(job.id),
         "silent": jobs.silent(job.id),
     }
-    emit(arguments.json or "-", shown)
+    emit(arguments.json or "-", payload)
     return 0
 
 

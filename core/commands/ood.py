@@ -65,15 +65,17 @@ def _ood(arguments: argparse.Namespace) -> int:
         what = f"there is no score {arguments.score!r}"
         raise UsageError("SETTING", what, f"use one of {', '.join(SCORES)}")
     files = _named(arguments.out)
-    given = _temperature(arguments.temperature)
+    fixed_temperature = _temperature(arguments.temperature)
     fitting = arguments.temperature == FIT
     reading = {"scores": arguments.scores, "units": arguments.units}
     columns, tables = tables_of(arguments)
     own_file = _read(arguments.inside, {**reading, **columns, "unlabelled": not fitting}, tables)
     split = split_of(arguments.split, own_file)
-    temperature, fitted_on = (_fitted(own_file, split), "val") if fitting else (given, "")
+    temperature, fitted_on = (
+        (_fitted(own_file, split), "val") if fitting else (fixed_temperature, "")
+    )
     inside = own_file.splits[split]
-    others = {of: part for of, part in own_file.splits.items() if of != split}
+    others = {part_name: part for part_name, part in own_file.splits.items() if part_name != split}
     sets = []
     for name, path in files.items():
         result = _set(path, {**reading, "unlabelled": True}, columns, tables)
@@ -125,7 +127,7 @@ def _temperature(text: str) -> float | None:
         raise UsageError("SETTING", what, "use none, fit, or a number above 0") from None
 
 
-def _fitted(found: Any, split: str) -> float:  # noqa: ANN401  ReadResult; imported late
+def _fitted(result: Any, split: str) -> float:  # noqa: ANN401  ReadResult; imported late
     """Return the temperature fitted on the validation part.
 
     Raises
@@ -139,11 +141,11 @@ def _fitted(found: Any, split: str) -> float:  # noqa: ANN401  ReadResult; impor
         what = "the part val is reported, and a temperature would be fitted on it"
         remedy = "report a part test beside it, or give a number with --temperature"
         raise UsageError("SPLIT", what, remedy)
-    if "val" not in found.splits:
+    if "val" not in result.splits:
         what = "there is no validation part to fit a temperature on"
         remedy = "give a file with parts val and test, or a number with --temperature"
         raise UsageError("SPLIT", what, remedy)
-    return fitted_temperature(found.splits["val"])
+    return fitted_temperature(result.splits["val"])
 
 
 def _set(path: Path, choices: dict[str, object], columns: Json, tables: Tables) -> Any:  # noqa: ANN401  as above
@@ -188,4 +190,4 @@ def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noq
         if not any(option in text for text in texts for option in LACKING):
             raise
         remedy = ALONE if options.unlabelled else LABELLED
-        raise Refused(refused.code, refused.what, remedy, refused.where) from refused
+        raise Refused(refused.code, refused.what, remedy, refused.location) from refused

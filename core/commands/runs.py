@@ -75,10 +75,10 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> int:
     library = _library()
-    shown = library.get(arguments.id).to_json()
+    payload = library.get(arguments.id).to_json()
     if arguments.files:
-        shown["files"] = library.files(arguments.id)
-    emit(arguments.json or "-", shown)
+        payload["files"] = library.files(arguments.id)
+    emit(arguments.json or "-", payload)
     return 0
 
 
@@ -92,8 +92,8 @@ def _import(arguments: argparse.Namespace) -> int:
     except Refused as refusal:
         if refusal.code != "BIN_HISTORY":
             raise
-        found = read_bin_history(arguments.file)
-        manifest = keep_bin_history(_library(), name, arguments.file.name, found)
+        history = read_bin_history(arguments.file)
+        manifest = keep_bin_history(_library(), name, arguments.file.name, history)
     else:
         manifest = keep_result(_library(), name, arguments.file.name, result)
     print(manifest.id)

@@ -139,9 +139,9 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
     for path in (arguments.file, arguments.labels):
         if path is not None:
             need_file(path)
-    given = {name: getattr(arguments, name) for name in READING}
+    settings = {name: getattr(arguments, name) for name in READING}
     columns, tables = tables_of(arguments)
-    options = ReadOptions.from_json(given | columns)
+    options = ReadOptions.from_json(settings | columns)
     return sandbox.read(
         arguments.file,
         name=arguments.file.name,
@@ -152,7 +152,7 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
     )
 
 
-def split_of(wanted: str | None, result: Any) -> str:  # noqa: ANN401
+def split_of(split: str | None, result: Any) -> str:  # noqa: ANN401
     """Return the split that was asked for, else the one the reader chose.
 
     Raises
@@ -160,13 +160,13 @@ def split_of(wanted: str | None, result: Any) -> str:  # noqa: ANN401
     UsageError
         SPLIT: the file has no part of that name.
     """
-    if wanted is None:
+    if split is None:
         return str(result.chosen_split)
-    if wanted not in result.splits:
+    if split not in result.splits:
         raise UsageError(
-            "SPLIT", f"no split {wanted!r}", f"the file holds {', '.join(result.splits)}"
+            "SPLIT", f"no split {split!r}", f"the file holds {', '.join(result.splits)}"
         )
-    return wanted
+    return split
 
 
 def number(value: float | None) -> str:

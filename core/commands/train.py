@@ -33,14 +33,14 @@ def _samples_build(arguments: argparse.Namespace) -> int:
     from core.library import SAMPLES, home
     from core.training.samples import build
 
-    said = build(
+    outcomes = build(
         arguments.out or SAMPLES,
         arguments.only,
         work=home() / "samples",
         images=arguments.images,
         minutes=arguments.minutes,
     )
-    for name, what in said:
+    for name, what in outcomes:
         print(f"{name}: {what}")
     return 0
 

@@ -49,9 +49,9 @@ class DatasetRows:
     split: SplitRecord
     notices: tuple[Notice, ...] = ()
 
-    def targets(self, part: str) -> Tensor:
+    def targets(self, split: str) -> Tensor:
         """Return the targets of a part as losses take them."""
-        chosen = torch.from_numpy(self.labels[self.split.rows[part]])
+        chosen = torch.from_numpy(self.labels[self.split.rows[split]])
         return chosen.float() if DATASETS[self.name].task is Task.MULTILABEL else chosen
 
 
@@ -64,21 +64,21 @@ def in_memory(rows: DatasetRows, pixels: Pixels, row_ids: Sequence[str]) -> Spli
     pixels : (N, C, H, W) uint8
     row_ids : sequence of N str
     """
-    parts = {
-        part: ResidentSplit(
-            rows.targets(part),
+    splits = {
+        name: ResidentSplit(
+            rows.targets(name),
             tuple(row_ids[row] for row in chosen),
             torch.from_numpy(pixels[chosen]),
         )
-        for part, chosen in rows.split.rows.items()
+        for name, chosen in rows.split.rows.items()
     }
     height, width = pixels.shape[2:]
-    moments = channel_moments(parts["train"].pixels.numpy())
-    return _data(rows, parts, (height, width), moments, digest(pixels, rows.labels))
+    moments = channel_moments(splits["train"].pixels.numpy())
+    return _data(rows, splits, (height, width), moments, digest(pixels, rows.labels))
 
 
 def from_files(
-    rows: DatasetRows, root: Path, pictures: Sequence[PictureFile], wanted: DatasetRequest
+    rows: DatasetRows, root: Path, pictures: Sequence[PictureFile], request: DatasetRequest
 ) -> SplitDataset:
     """Return a data set of pictures: in memory where small and of one size, else streamed.
 
@@ -88,7 +88,7 @@ def from_files(
     root : Path
         Folder of the data set.
     pictures : sequence of N PictureFile
-    wanted : DatasetRequest
+    request : DatasetRequest
         Its size and scaling are those of streamed images; no size takes the first picture's.
 
     Raises
@@ -102,24 +102,24 @@ def from_files(
         pixels = remembered(root, pictures, (height, width))
         if pixels is not None:
             return in_memory(rows, pixels, names_of(pictures))
-    return _streamed(rows, root, pictures, replace(wanted, size=wanted.size or (height, width)))
+    return _streamed(rows, root, pictures, replace(request, size=request.size or (height, width)))
 
 
 def _streamed(
-    rows: DatasetRows, root: Path, pictures: Sequence[PictureFile], wanted: DatasetRequest
+    rows: DatasetRows, root: Path, pictures: Sequence[PictureFile], request: DatasetRequest
 ) -> SplitDataset:
     """Return a data set whose images stay in their files."""
-    size = wanted.size
+    size = request.size
     assert size is not None
-    parts = {
-        part: StreamedSplit(
-            rows.targets(part),
+    splits = {
+        name: StreamedSplit(
+            rows.targets(name),
             names_of([pictures[row] for row in chosen]),
             root,
             size,
-            wanted.scaling,
+            request.scaling,
         )
-        for part, chosen in rows.split.rows.items()
+        for name, chosen in rows.split.rows.items()
     }
     notice = Notice(
         "IMAGENET_MOMENTS",
@@ -129,7 +129,7 @@ def _streamed(
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
     return _data(
         replace(rows, notices=(*rows.notices, notice)),
-        parts,
+        splits,
         size,
         (IMAGENET_MEAN, IMAGENET_STD),
         digest(files, rows.labels),
@@ -137,7 +137,11 @@ def _streamed(
 
 
 def _data(
-    rows: DatasetRows, parts: Mapping[str, DatasetSplit], size: Size, moments: Moments, content: str
+    rows: DatasetRows,
+    splits: Mapping[str, DatasetSplit],
+    size: Size,
+    moments: Moments,
+    content: str,
 ) -> SplitDataset:
     """Return the data set of these parts; `content` is their digest."""
     entry = DATASETS[rows.name]
@@ -145,7 +149,7 @@ def _data(
         name=rows.name,
         task=entry.task,
         class_names=rows.class_names,
-        **parts,
+        **splits,
         channels=len(moments[0]),
         size=size,
         mean=moments[0],

@@ -41,24 +41,24 @@ def remembered(root: Path, pictures: Sequence[PictureFile], size: Size) -> Pixel
         A picture that cannot be read.
     """
     shape = (len(pictures), 3, *size)
-    where = f"pictures-{digest(str(root.resolve()))}"
+    prefix = f"pictures-{digest(str(root.resolve()))}"
     state = "\0".join(f"{p.name}\0{p.size_bytes}\0{p.changed_ns}" for p in pictures)
-    path = home() / "cache" / f"{where}-{digest(PIL.__version__, str(shape), state)}.npy"
-    kept = _read(path, shape)
-    if kept is None:
-        kept = decode_all(root, names_of(pictures), size)
-        if kept is not None:
-            _keep(path, kept, f"{where}-*.npy")
-    return kept
+    path = home() / "cache" / f"{prefix}-{digest(PIL.__version__, str(shape), state)}.npy"
+    pixels = _read(path, shape)
+    if pixels is None:
+        pixels = decode_all(root, names_of(pictures), size)
+        if pixels is not None:
+            _keep(path, pixels, f"{prefix}-*.npy")
+    return pixels
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> Pixels | None:
     """Return a kept file's array, mapped; None where there is none or it is damaged."""
     try:
-        kept = np.load(path, mmap_mode="r", allow_pickle=False)
+        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return kept if kept.shape == shape and kept.dtype == np.uint8 else None
+    return pixels if pixels.shape == shape and pixels.dtype == np.uint8 else None
 
 
 def _keep(path: Path, pixels: Pixels, older: str) -> None:
@@ -66,17 +66,17 @@ def _keep(path: Path, pixels: Pixels, older: str) -> None:
 
     A disk that is full or read-only only means that the pictures are decoded again next time.
     """
-    part = None
+    unfinished = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with NamedTemporaryFile(dir=path.parent, prefix=".pictures-", delete=False) as file:
-            part = Path(file.name)
+            unfinished = Path(file.name)
             np.save(file, pixels)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
+        unfinished.replace(path)
         for other in set(path.parent.glob(older)) - {path}:
             other.unlink(missing_ok=True)
     except OSError:
-        if part is not None:
-            part.unlink(missing_ok=True)
+        if unfinished is not None:
+            unfinished.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from core.datasets.splits import PARTS
+from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.predictions import Task
 
@@ -47,7 +47,7 @@ class DataEntry:
 
 
 def _sizes(*rows: int) -> dict[str, int]:
-    return dict(zip(PARTS, rows, strict=True))
+    return dict(zip(SPLIT_NAMES, rows, strict=True))
 
 
 DATASETS: Final[dict[str, DataEntry]] = {

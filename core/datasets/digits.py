@@ -10,7 +10,7 @@ from core.datasets.splits import by_counts
 TOP = 16  # scikit-learn counts the ink of 4 x 4 pixels, 0 to 16
 
 
-def digits(wanted: DatasetRequest) -> SplitDataset:
+def digits(request: DatasetRequest) -> SplitDataset:
     """Return the 1,797 images of 8 x 8 pixels, 0 to 255 for scikit-learn's 0 to 16."""
     from sklearn.datasets import load_digits  # seconds of import that no other data set needs
 
@@ -21,6 +21,6 @@ def digits(wanted: DatasetRequest) -> SplitDataset:
         "digits",
         source.target.astype(np.int64),
         tuple(str(name) for name in source.target_names),
-        by_counts(len(pixels), sizes["val"], sizes["test"], wanted.split_seed),
+        by_counts(len(pixels), sizes["val"], sizes["test"], request.split_seed),
     )
     return in_memory(rows, pixels, [str(row) for row in range(len(pixels))])

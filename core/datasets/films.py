@@ -34,7 +34,7 @@ FILM: Final = re.compile(r"(\d+)_\d+")  # patient, number of the film
 Findings = dict[str, tuple[int, ...]]  # by name of the film, without suffix
 
 
-def chestxray14(wanted: DatasetRequest) -> SplitDataset:
+def chestxray14(request: DatasetRequest) -> SplitDataset:
     """Return chest films with 14 findings; no patient is in two parts.
 
     Raises
@@ -43,22 +43,24 @@ def chestxray14(wanted: DatasetRequest) -> SplitDataset:
         DATA_ROOT: the folder, its list or all films are missing; LABEL_LIST: the list cannot be
         understood; PATIENTS: the test list divides a patient.
     """
-    root = existing_root(wanted.root, LAYOUT)
+    root = existing_root(request.root, LAYOUT)
     listed = _findings(root)
     films = _films(root)
-    here = [name for name in listed if name in films]
-    if not here:
+    matched = [name for name in listed if name in films]
+    if not matched:
         raise Refused(
             "DATA_ROOT",
             f"no film of {len(listed):,} in the list is in {root}",
             f"put them there; it holds {LAYOUT}",
         )
-    split = by_patient([_patient(name) for name in here], _in_test(root, here), wanted.split_seed)
-    labels = np.array([listed[name] for name in here], np.int64)
-    rows = DatasetRows(
-        "chestxray14", labels, FINDINGS, split, _missing(len(listed), len(films), len(here))
+    split = by_patient(
+        [_patient(name) for name in matched], _in_test(root, matched), request.split_seed
     )
-    return from_files(rows, root, [films[name] for name in here], wanted)
+    labels = np.array([listed[name] for name in matched], np.int64)
+    rows = DatasetRows(
+        "chestxray14", labels, FINDINGS, split, _missing(len(listed), len(films), len(matched))
+    )
+    return from_files(rows, root, [films[name] for name in matched], request)
 
 
 def _findings(root: Path) -> Findings:
@@ -67,16 +69,16 @@ def _findings(root: Path) -> Findings:
     try:
         table = csv.DictReader(io.StringIO(text_below(root, name, LAYOUT)), strict=True)
         column, read = _columns(table.fieldnames or (), name)
-        found: Findings = {}
+        findings: Findings = {}
         for row in table:
-            where = f"{name}, line {table.line_num}"
+            location = f"{name}, line {table.line_num}"
             film = Path(row[column] or "").stem
-            if film in found:
-                raise _list_refused(f"film {film} is listed twice", where)
-            found[film] = read(row, where)
+            if film in findings:
+                raise _list_refused(f"film {film} is listed twice", location)
+            findings[film] = read(row, location)
     except csv.Error as error:
         raise _list_refused(f"it is no table ({error})", name) from error
-    return found
+    return findings
 
 
 def _columns(
@@ -93,19 +95,19 @@ def _columns(
     )
 
 
-def _named(row: Mapping[str, str | None], where: str) -> tuple[int, ...]:
+def _named(row: Mapping[str, str | None], location: str) -> tuple[int, ...]:
     """Read findings as NIH's list has them: names divided by `|`."""
     present = set((row["Finding Labels"] or "").split("|"))
     if unknown := present - {NONE, *FINDINGS}:
-        raise _list_refused(f"there is no finding {min(unknown)!r}", where)
+        raise _list_refused(f"there is no finding {min(unknown)!r}", location)
     return tuple(int(finding in present) for finding in FINDINGS)
 
 
-def _flagged(row: Mapping[str, str | None], where: str) -> tuple[int, ...]:
+def _flagged(row: Mapping[str, str | None], location: str) -> tuple[int, ...]:
     """Read findings as a table of 0 and 1 has them."""
     flags = [row[finding] for finding in FINDINGS]
     if not {"0", "1"}.issuperset(flags):
-        raise _list_refused("a finding is neither 0 nor 1", where)
+        raise _list_refused("a finding is neither 0 nor 1", location)
     return tuple(int(flag == "1") for flag in flags)
 
 
@@ -120,7 +122,7 @@ def _films(root: Path) -> dict[str, PictureFile]:
             film = Path(file.name).stem
             if film in films:
                 raise Refused(
-                    "DATA_ROOT", f"two pictures are called {film}", "keep one", where=file.name
+                    "DATA_ROOT", f"two pictures are called {film}", "keep one", location=file.name
                 )
             films[film] = file
     return films
@@ -144,21 +146,21 @@ def _in_test(root: Path, films: Sequence[str]) -> Bool | None:
     return np.array([film in listed for film in films])
 
 
-def _missing(listed: int, pictures: int, here: int) -> tuple[Notice, ...]:
+def _missing(listed: int, pictures: int, matched: int) -> tuple[Notice, ...]:
     """Say how many rows have no picture and how many pictures no row, if any."""
-    if listed == pictures == here:
+    if listed == pictures == matched:
         return ()
     text = (
-        f"{listed - here:,} of {listed:,} films in the list have no picture, and "
-        f"{pictures - here:,} of {pictures:,} pictures are not in the list; they were left out."
+        f"{listed - matched:,} of {listed:,} films in the list have no picture, and "
+        f"{pictures - matched:,} of {pictures:,} pictures are not in the list; they were left out."
     )
     return (Notice("FILMS_MISSING", text),)
 
 
-def _list_refused(what: str, where: str) -> Refused:
+def _list_refused(what: str, location: str) -> Refused:
     return Refused(
         "LABEL_LIST",
         f"the list of findings cannot be used: {what}",
         f"use NIH's {LISTS[0]}, or a table of image and 14 columns of 0 and 1",
-        where=where,
+        location=location,
     )

@@ -21,7 +21,7 @@ from core.datasets.listing import (
     text_below,
 )
 from core.datasets.pictures import FORMATS
-from core.datasets.splits import PARTS, SplitRecord
+from core.datasets.splits import SPLIT_NAMES, SplitRecord
 from core.errors import Notice, Refused
 
 FOLDER: Final = (
@@ -51,7 +51,7 @@ class FolderImages:
     skipped: int = 0
 
 
-def folder(wanted: DatasetRequest) -> SplitDataset:
+def folder(request: DatasetRequest) -> SplitDataset:
     """Return a folder of pictures in class folders, already in parts or to be cut.
 
     Raises
@@ -59,21 +59,21 @@ def folder(wanted: DatasetRequest) -> SplitDataset:
     Refused
         DATA_ROOT, CLASSES, EMPTY: the folder is missing or not laid out as it should be.
     """
-    root = existing_root(wanted.root, FOLDER)
-    given = [part for part in PARTS if (root / part).is_dir()]
-    in_parts = "train" in given and len(given) > 1
-    names = _class_names(root / "train" if in_parts else root)
-    found = {part: _by_class(root, part, names) for part in (given if in_parts else [""])}
-    pictures, labels = _joined(list(found.values()))
-    if in_parts:
-        split, notices = _given_split(found, wanted.split_seed)
+    root = existing_root(request.root, FOLDER)
+    present = [name for name in SPLIT_NAMES if (root / name).is_dir()]
+    already_split = "train" in present and len(present) > 1
+    names = _class_names(root / "train" if already_split else root)
+    by_split = {name: _by_class(root, name, names) for name in (present if already_split else [""])}
+    pictures, labels = _joined(list(by_split.values()))
+    if already_split:
+        split, notices = _given_split(by_split, request.split_seed)
     else:
-        split, notices = splits.stratified(labels, names, wanted.split_seed), ()
-    notices += skipped_notice(sum(part.skipped for part in found.values()))
-    return from_files(DatasetRows("folder", labels, names, split, notices), root, pictures, wanted)
+        split, notices = splits.stratified(labels, names, request.split_seed), ()
+    notices += skipped_notice(sum(images.skipped for images in by_split.values()))
+    return from_files(DatasetRows("folder", labels, names, split, notices), root, pictures, request)
 
 
-def tiny_imagenet(wanted: DatasetRequest) -> SplitDataset:
+def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
     """Return Tiny-ImageNet; its official validation part is the test part.
 
     Raises
@@ -81,16 +81,16 @@ def tiny_imagenet(wanted: DatasetRequest) -> SplitDataset:
     Refused
         DATA_ROOT: the folder or one of its files is missing, or a picture is not annotated.
     """
-    root = existing_root(wanted.root, TINY_IMAGENET)
+    root = existing_root(request.root, TINY_IMAGENET)
     words = text_below(root, "words.txt", TINY_IMAGENET)
     annotations = text_below(root, "val/val_annotations.txt", TINY_IMAGENET)
     wnids = _class_names(existing_root(root / "train", TINY_IMAGENET))
     train = _by_class(root, "train", wnids)
     test = _annotated(root, _columns(annotations), wnids)
     pictures, labels = _joined([train, test])
-    split = splits.held_out(len(train.pictures), len(test.pictures), wanted.split_seed)
+    split = splits.held_out(len(train.pictures), len(test.pictures), request.split_seed)
     rows = DatasetRows("tiny_imagenet", labels, _spoken(wnids, _columns(words)), split)
-    return from_files(rows, root, pictures, wanted)
+    return from_files(rows, root, pictures, request)
 
 
 def _class_names(folder: Path) -> tuple[str, ...]:
@@ -105,42 +105,42 @@ def _class_names(folder: Path) -> tuple[str, ...]:
     return names
 
 
-def _by_class(root: Path, part: str, names: Sequence[str]) -> FolderImages:
+def _by_class(root: Path, split: str, names: Sequence[str]) -> FolderImages:
     """Return the pictures below `root/part`, labelled by the folder they lie in."""
     number = {name: k for k, name in enumerate(names)}
-    if unknown := set(subfolders(root / part)) - set(names):
+    if unknown := set(subfolders(root / split)) - set(names):
         raise Refused(
             "CLASSES",
-            f"{part} has the class {min(unknown)!r} and train has not",
+            f"{split} has the class {min(unknown)!r} and train has not",
             "give both the same classes",
         )
-    files, skipped = pictures_below(root, part)
-    depth = 1 if part else 0
+    files, skipped = pictures_below(root, split)
+    depth = 1 if split else 0
     steps = [file.name.split("/") for file in files]
-    kept = [row for row, path in enumerate(steps) if len(path) > depth + 1]
-    labels = [number[steps[row][depth]] for row in kept]
+    rows = [row for row, path in enumerate(steps) if len(path) > depth + 1]
+    labels = [number[steps[row][depth]] for row in rows]
     empty = set(range(len(names))) - set(labels)
-    if empty and part in ("", "train"):
+    if empty and split in ("", "train"):
         raise Refused(
             "EMPTY",
             f"class {names[min(empty)]!r} holds no pictures to train on",
             f"put some there ({', '.join(FORMATS)}), or take the folder away",
         )
-    return FolderImages([files[row] for row in kept], labels, skipped + len(files) - len(kept))
+    return FolderImages([files[row] for row in rows], labels, skipped + len(files) - len(rows))
 
 
-def _joined(parts: Sequence[FolderImages]) -> tuple[list[PictureFile], Int]:
+def _joined(image_lists: Sequence[FolderImages]) -> tuple[list[PictureFile], Int]:
     """Return pictures and labels of parts one after another."""
-    labels = [label for part in parts for label in part.labels]
-    return [file for part in parts for file in part.pictures], np.array(labels, np.int64)
+    labels = [label for images in image_lists for label in images.labels]
+    return [file for images in image_lists for file in images.pictures], np.array(labels, np.int64)
 
 
 def _given_split(
-    found: Mapping[str, FolderImages], seed: int
+    by_split: Mapping[str, FolderImages], seed: int
 ) -> tuple[SplitRecord, tuple[Notice, ...]]:
     """Return the split of a folder in parts; what is missing is taken from train."""
-    n = {part: len(files.pictures) for part, files in found.items()}
-    if len(n) == len(PARTS):
+    n = {split: len(files.pictures) for split, files in by_split.items()}
+    if len(n) == len(SPLIT_NAMES):
         return splits.as_given(n["train"], n["val"], n["test"], seed), ()
     if "test" in n:
         return splits.held_out(n["train"], n["test"], seed), ()
@@ -166,7 +166,7 @@ def _annotated(root: Path, annotations: Mapping[str, str], wnids: Sequence[str])
                 "DATA_ROOT",
                 f"val/val_annotations.txt gives {file.name} no class that train has",
                 f"unpack the data set again; it holds {TINY_IMAGENET}",
-                where=file.name,
+                location=file.name,
             )
         labels.append(number[wnid])
     if missing := annotations.keys() - {file.name.rpartition("/")[2] for file in files}:

@@ -95,7 +95,7 @@ def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
     Refused
         DATA_ROOT: a name that is not UTF-8.
     """
-    found, skipped = [], 0
+    pictures, skipped = [], 0
     with os.scandir(root / folder) as entries:
         for entry in entries:
             name = f"{folder}/{entry.name}" if folder else entry.name
@@ -103,17 +103,17 @@ def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 inside, others = pictures_below(root, name)
-                found += inside
+                pictures += inside
                 skipped += others
             elif entry.name.lower().endswith(tuple(SUFFIXES)):
                 if not entry.is_file():  # a broken link, or nothing to read from
                     skipped += 1
                     continue
                 about = entry.stat()
-                found.append(PictureFile(_utf8(name), about.st_size, about.st_mtime_ns))
+                pictures.append(PictureFile(_utf8(name), about.st_size, about.st_mtime_ns))
             else:
                 skipped += 1
-    return sorted(found, key=lambda file: file.name), skipped
+    return sorted(pictures, key=lambda file: file.name), skipped
 
 
 def skipped_notice(skipped: int) -> tuple[Notice, ...]:
@@ -127,8 +127,8 @@ def _utf8(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        shown = name.encode(errors="replace").decode()
-        raise Refused("DATA_ROOT", f"the name of {shown} is not UTF-8", "rename it") from error
+        printable = name.encode(errors="replace").decode()
+        raise Refused("DATA_ROOT", f"the name of {printable} is not UTF-8", "rename it") from error
     return name
 
 

@@ -50,7 +50,7 @@ class OutsideDataset:
 
     Attributes
     ----------
-    part : DatasetSplit
+    split : DatasetSplit
         Its images have the channels and the size of the data set that the model was trained on.
         Targets of an unlabelled set are all -1.
     labelled : bool
@@ -63,7 +63,7 @@ class OutsideDataset:
         files' paths and sizes where images are streamed.
     """
 
-    part: DatasetSplit
+    split: DatasetSplit
     labelled: bool
     class_names: tuple[str, ...]
     notices: tuple[Notice, ...]
@@ -90,12 +90,12 @@ class ChangedSplit(DatasetSplit):
             yield torch.from_numpy(self.change(batch.numpy(), rows.numpy())).to(device)
 
 
-def open_outside(wanted: OutsideSet, data: SplitDataset, *, download: bool) -> OutsideDataset:
+def open_outside(outside_set: OutsideSet, data: SplitDataset, *, download: bool) -> OutsideDataset:
     """Return an outside set, its images fitted to those of a data set.
 
     Parameters
     ----------
-    wanted : OutsideSet
+    outside_set : OutsideSet
     data : SplitDataset
         That the model was trained on.
     download : bool
@@ -107,7 +107,7 @@ def open_outside(wanted: OutsideSet, data: SplitDataset, *, download: bool) -> O
         DATA_ROOT, DOWNLOAD, ARRAY_FILE, EMPTY, CLASSES, LABELS_DIFFER, IMAGE_SIZE: what is
         missing, damaged, or does not go with the data set.
     """
-    return _OPENERS[wanted.kind](wanted, data, download)
+    return _OPENERS[outside_set.kind](outside_set, data, download)
 
 
 def overlap(inside: SplitDataset, outside: DatasetSplit) -> int:
@@ -121,8 +121,8 @@ def overlap(inside: SplitDataset, outside: DatasetSplit) -> int:
     if isinstance(inside.train, StreamedSplit):
         return _copied_files(inside, outside)
     known: set[bytes] = set()
-    for part in (inside.train, inside.val, inside.test):
-        known.update(_fingerprints(part))
+    for split in (inside.train, inside.val, inside.test):
+        known.update(_fingerprints(split))
     return sum(fingerprint in known for fingerprint in _fingerprints(outside))
 
 
@@ -130,16 +130,16 @@ def _copied_files(inside: SplitDataset, outside: DatasetSplit) -> int:
     """Return how many outside files have the bytes of an inside one; others' are not read."""
     if not isinstance(outside, StreamedSplit):
         return 0
-    parts = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedSplit)]
-    mine, theirs = [pair for part in parts for pair in _lengths(part)], _lengths(outside)
+    splits = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedSplit)]
+    mine, theirs = [pair for split in splits for pair in _lengths(split)], _lengths(outside)
     shared = {length for _, length in mine} & {length for _, length in theirs}
     known = {_file_digest(file) for file, length in mine if length in shared}
     return sum(_file_digest(file) in known for file, length in theirs if length in shared)
 
 
-def _lengths(part: StreamedSplit) -> list[tuple[Path, int]]:
+def _lengths(split: StreamedSplit) -> list[tuple[Path, int]]:
     """Return each picture's file with its length in bytes; none for a file that is gone."""
-    files = (part.root / name for name in part.row_ids)
+    files = (split.root / name for name in split.row_ids)
     return [(file, file.stat().st_size) for file in files if file.is_file()]
 
 
@@ -157,14 +157,14 @@ def _file_digest(file: Path) -> bytes:
     except OSError as error:
         what = f"the picture {file.name} cannot be read"
         remedy = "copy it again, or take it out of the folder"
-        raise Refused("IMAGE_TRUNCATED", what, remedy, where=file.name) from error
+        raise Refused("IMAGE_TRUNCATED", what, remedy, location=file.name) from error
 
 
-def _fingerprints(part: DatasetSplit) -> Iterator[bytes]:
+def _fingerprints(split: DatasetSplit) -> Iterator[bytes]:
     """Yield a digest of each image's pixels."""
-    rows = torch.arange(len(part))
-    starts = range(0, len(part), OVERLAP_BATCH)
-    for batch in part.images([rows[k : k + OVERLAP_BATCH] for k in starts], CPU):
+    rows = torch.arange(len(split))
+    starts = range(0, len(split), OVERLAP_BATCH)
+    for batch in split.images([rows[k : k + OVERLAP_BATCH] for k in starts], CPU):
         for image in np.ascontiguousarray(batch.numpy()):
             yield blake2b(image.data, digest_size=16).digest()
 
@@ -172,19 +172,21 @@ def _fingerprints(part: DatasetSplit) -> Iterator[bytes]:
 # Openers ----------------------------------------------------------------------------------------
 
 
-def _corrupted(wanted: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
+def _corrupted(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
     """Return the test part, corrupted by Candor as it is read."""
 
     def change(images: Pixels, rows: Int) -> Pixels:
-        return corrupt(images, wanted.corruption, wanted.severity, seed=wanted.seed, rows=rows)
+        return corrupt(
+            images, outside_set.corruption, outside_set.severity, seed=outside_set.seed, rows=rows
+        )
 
-    part = ChangedSplit(data.test.targets, data.test.row_ids, data.test, change)
-    decides = f"{wanted.corruption} {wanted.severity} {wanted.seed}"
+    split = ChangedSplit(data.test.targets, data.test.row_ids, data.test, change)
+    decides = f"{outside_set.corruption} {outside_set.severity} {outside_set.seed}"
     content = digest("corrupted", data.digest, data.split.digest, decides)
-    return OutsideDataset(part, True, data.class_names, (), content)
+    return OutsideDataset(split, True, data.class_names, (), content)
 
 
-def _cifar10c(wanted: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
+def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
     """Return the official images of a corruption and a severity."""
     if data.class_names != CIFAR10_CLASSES:
         raise Refused(
@@ -192,25 +194,25 @@ def _cifar10c(wanted: OutsideSet, data: SplitDataset, _download: bool) -> Outsid
             f"CIFAR-10-C has the classes of CIFAR-10, and the model learnt {data.name}",
             "evaluate a model of CIFAR-10 on it, or let Candor corrupt the model's own test part",
         )
-    root = existing_root(None if wanted.root is None else Path(wanted.root), CIFAR10C)
-    name = f"{wanted.corruption}.npy"
-    found = _array(root, name)
-    n = len(found) // len(SEVERITIES) if found.ndim else 0
+    root = existing_root(None if outside_set.root is None else Path(outside_set.root), CIFAR10C)
+    name = f"{outside_set.corruption}.npy"
+    array = _array(root, name)
+    n = len(array) // len(SEVERITIES) if array.ndim else 0
     shape = (n * len(SEVERITIES), 32, 32, 3)
-    pixels = _pixels(name, found, shape, "50,000 x 32 x 32 x 3 uint8", CIFAR10C)
+    pixels = _pixels(name, array, shape, "50,000 x 32 x 32 x 3 uint8", CIFAR10C)
     classes = _checked_labels(_array(root, "labels.npy"), len(pixels))
     if data.name == "cifar10" and not np.array_equal(classes, data.test.targets.numpy()):
         raise Refused(
             "LABELS_DIFFER",
             "labels.npy has not the labels of CIFAR-10's test part in their order",
             f"use the published files: {CIFAR10C}",
-            where="labels.npy",
+            location="labels.npy",
         )
-    first = n * (wanted.severity - 1)
+    first = n * (outside_set.severity - 1)
     chosen = np.ascontiguousarray(pixels[first : first + n].transpose(0, 3, 1, 2))
-    part = _resident(chosen, torch.from_numpy(classes))
+    split = _resident(chosen, torch.from_numpy(classes))
     content = digest(chosen, classes)
-    return _fitted(OutsideDataset(part, True, data.class_names, (), content), (32, 32), 3, data)
+    return _fitted(OutsideDataset(split, True, data.class_names, (), content), (32, 32), 3, data)
 
 
 def _checked_labels(labels: Array, n_rows: int) -> Int:
@@ -223,19 +225,19 @@ def _checked_labels(labels: Array, n_rows: int) -> Int:
             "LABELS_DIFFER",
             "labels.npy does not hold the classes 0 to 9 of the same images five times",
             f"use the published files: {CIFAR10C}",
-            where="labels.npy",
+            location="labels.npy",
         )
     return np.array(classes[0])
 
 
-def _svhn(wanted: OutsideSet, data: SplitDataset, download: bool) -> OutsideDataset:
+def _svhn(outside_set: OutsideSet, data: SplitDataset, download: bool) -> OutsideDataset:
     """Return SVHN's test part: fetched, or from its .mat."""
-    if wanted.root is None:
+    if outside_set.root is None:
         pixels = svhn_test(download=download)
     else:
-        pixels = _svhn_file(Path(wanted.root).expanduser())
-    part = _resident(pixels, _unlabelled(len(pixels)))
-    return _fitted(OutsideDataset(part, False, (), (), digest(pixels)), (32, 32), 3, data)
+        pixels = _svhn_file(Path(outside_set.root).expanduser())
+    split = _resident(pixels, _unlabelled(len(pixels)))
+    return _fitted(OutsideDataset(split, False, (), (), digest(pixels)), (32, 32), 3, data)
 
 
 def _svhn_file(root: Path) -> Pixels:
@@ -244,29 +246,29 @@ def _svhn_file(root: Path) -> Pixels:
     if not path.is_file():
         raise Refused("DATA_ROOT", f"{root} has no file {SVHN}", f"name its folder, or {SVHN}")
     try:
-        claimed = [one for one in whosmat(path) if one[0] in ("X", "y")]
+        claimed = [entry for entry in whosmat(path) if entry[0] in ("X", "y")]
         fits = _svhn_fits(claimed)
-        found = loadmat(path, variable_names=["X", "y"]) if fits else {}
+        arrays = loadmat(path, variable_names=["X", "y"]) if fits else {}
     except Exception as error:  # scipy throws a dozen kinds at damaged files
         raise Refused(
             "ARRAY_FILE", f"{path.name} is no MATLAB file that can be read", "fetch it again"
         ) from error
-    if not found:
-        seen = ", ".join(f"{name} of {_shape(shape)} {kind}" for name, shape, kind in claimed)
+    if not arrays:
+        contents = ", ".join(f"{name} of {_shape(shape)} {kind}" for name, shape, kind in claimed)
         raise Refused(
             "ARRAY_FILE",
-            f"{path.name} holds {seen or 'no X and y'}, expected X of 32 x 32 x 3 x n uint8 and n "
-            f"labels y, n at most {MAX_SVHN:,}",
+            f"{path.name} holds {contents or 'no X and y'}, expected X of 32 x 32 x 3 x n uint8 "
+            f"and n labels y, n at most {MAX_SVHN:,}",
             f"use the published files: {SVHN}",
-            where=path.name,
+            location=path.name,
         )
-    pixels, labels = found["X"], found["y"]
+    pixels, labels = arrays["X"], arrays["y"]
     if not np.isin(labels, np.arange(11)).all():  # 10 is the digit 0; some copies write 0
         raise Refused(
             "LABELS_DIFFER",
             f"y of {path.name} does not hold the digits 1 to 10",
             f"use SVHN's {SVHN}, cropped digits",
-            where="y",
+            location="y",
         )
     return np.ascontiguousarray(pixels.transpose(3, 2, 0, 1))
 
@@ -281,18 +283,18 @@ def _svhn_fits(claimed: Sequence[tuple[str, tuple[int, ...], str]]) -> bool:
     return kinds["y"] in NUMBERS and shapes["X"] == (32, 32, 3, n) and 1 <= n <= MAX_SVHN
 
 
-def _folder(wanted: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
+def _folder(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
     """Return all pictures below a folder, unlabelled."""
-    root = existing_root(Path(wanted.root or ""), PICTURES)
+    root = existing_root(Path(outside_set.root or ""), PICTURES)
     pictures, skipped = pictures_below(root, "")
     if not pictures:
         raise Refused("EMPTY", f"{root} holds no pictures", f"put some there: {PICTURES}")
     scaling = data.test.scaling if isinstance(data.test, StreamedSplit) else STRETCHED
     targets = _unlabelled(len(pictures))
-    part = StreamedSplit(targets, names_of(pictures), root, data.size, scaling)
+    split = StreamedSplit(targets, names_of(pictures), root, data.size, scaling)
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
     notices = skipped_notice(skipped)
-    return _fitted(OutsideDataset(part, False, (), notices, digest(files)), data.size, 3, data)
+    return _fitted(OutsideDataset(split, False, (), notices, digest(files)), data.size, 3, data)
 
 
 _OPENERS: Final[dict[str, Callable[[OutsideSet, SplitDataset, bool], OutsideDataset]]] = {
@@ -317,24 +319,24 @@ def _array(root: Path, name: str) -> Array:
             "ARRAY_FILE",
             f"{name} is no array file that can be read, or holds Python objects",
             f"copy it again; the folder should hold {CIFAR10C}",
-            where=name,
+            location=name,
         ) from error
     return mapped
 
 
-def _pixels(name: str, found: Array, shape: tuple[int, ...], expected: str, layout: str) -> Pixels:
+def _pixels(name: str, array: Array, shape: tuple[int, ...], expected: str, layout: str) -> Pixels:
     """Return pixels of a shape, at least one; others are refused."""
-    if found.shape != shape or found.dtype != np.uint8 or not found.size:
-        raise _array_refused(name, found, expected, layout)
-    return np.asarray(found, np.uint8)
+    if array.shape != shape or array.dtype != np.uint8 or not array.size:
+        raise _array_refused(name, array, expected, layout)
+    return np.asarray(array, np.uint8)
 
 
-def _array_refused(name: str, found: Array, expected: str, layout: str) -> Refused:
+def _array_refused(name: str, array: Array, expected: str, layout: str) -> Refused:
     return Refused(
         "ARRAY_FILE",
-        f"{name} holds {_shape(found.shape)} {found.dtype}, expected {expected}",
+        f"{name} holds {_shape(array.shape)} {array.dtype}, expected {expected}",
         f"use the published files: {layout}",
-        where=name,
+        location=name,
     )
 
 
@@ -355,17 +357,17 @@ def _fitted(
     outside: OutsideDataset, size: Size, channels: int, data: SplitDataset
 ) -> OutsideDataset:
     """Return the set with images of a data set's channels and size, and say so."""
-    said = list(outside.notices)
+    notices = list(outside.notices)
     if size != data.size:
         shape = f"{data.size[0]} x {data.size[1]}"
-        said.append(Notice("OUTSIDE_FITTED", f"Its images were resized to {shape} pixels."))
+        notices.append(Notice("OUTSIDE_FITTED", f"Its images were resized to {shape} pixels."))
     if channels != data.channels:
-        said.append(Notice("OUTSIDE_FITTED", "Its images were turned into greys."))
-    if len(said) == len(outside.notices):
+        notices.append(Notice("OUTSIDE_FITTED", "Its images were turned into greys."))
+    if len(notices) == len(outside.notices):
         return outside
     change = partial(_changed, size=data.size, channels=data.channels)
-    part = ChangedSplit(outside.part.targets, outside.part.row_ids, outside.part, change)
-    return replace(outside, part=part, notices=tuple(said))
+    split = ChangedSplit(outside.split.targets, outside.split.row_ids, outside.split, change)
+    return replace(outside, split=split, notices=tuple(notices))
 
 
 def _changed(images: Pixels, _rows: Int, *, size: Size, channels: int) -> Pixels:

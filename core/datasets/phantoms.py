@@ -14,7 +14,7 @@ from core.xray.phantom import FINDINGS, MEAN, SIDE, STD, draw
 SEED: Final = 0  # of the films of this data set; films of any other seed were never trained on
 
 
-def phantoms(wanted: DatasetRequest) -> SplitDataset:
+def phantoms(request: DatasetRequest) -> SplitDataset:
     """Return 7,000 films (1, 128, 128) with 4 findings; each is drawn from its row's number."""
     sizes = DATASETS["phantom"].sizes
     n = sum(sizes.values())
@@ -24,7 +24,7 @@ def phantoms(wanted: DatasetRequest) -> SplitDataset:
         film = draw(SEED, row)
         pixels[row, 0] = film.pixels
         labels[row] = [film.present[finding] for finding in FINDINGS]
-    split = by_counts(n, sizes["val"], sizes["test"], wanted.split_seed)
+    split = by_counts(n, sizes["val"], sizes["test"], request.split_seed)
     rows = DatasetRows("phantom", labels, FINDINGS, split)
-    found = in_memory(rows, pixels, [str(row) for row in range(n)])
-    return replace(found, mean=(MEAN,), std=(STD,))  # the same for any seed, and for single films
+    dataset = in_memory(rows, pixels, [str(row) for row in range(n)])
+    return replace(dataset, mean=(MEAN,), std=(STD,))  # the same for any seed, and for single films

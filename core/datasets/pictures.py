@@ -62,10 +62,10 @@ class Scaling:
     def apply(self, picture: Image.Image, size: Size) -> Image.Image:
         """Return the picture at a height and width."""
         method = Image.Resampling.BICUBIC if self.bicubic else Image.Resampling.BILINEAR
-        wanted = (size[1], size[0])
+        pil_size = (size[1], size[0])
         if self.cover:
-            return ImageOps.fit(picture, wanted, method)
-        return picture.resize(wanted, method)
+            return ImageOps.fit(picture, pil_size, method)
+        return picture.resize(pil_size, method)
 
 
 STRETCHED: Final = Scaling()
@@ -113,14 +113,14 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
             "FORMAT_UNKNOWN",
             f"the file {name} is no picture that can be read",
             f"save it as {', '.join(FORMATS)}, or take it out of the folder",
-            where=name,
+            location=name,
         ) from error
     except _DAMAGE as error:
         raise Refused(
             "IMAGE_TRUNCATED",
             f"the picture {name} is cut short, damaged or cannot be opened",
             "copy it again, or take it out of the folder",
-            where=name,
+            location=name,
         ) from error
 
 
@@ -181,7 +181,7 @@ def _check(source: Image.Image, name: str) -> None:
             "DTYPE",
             f"the picture {name} has more than 8 bits a channel",
             "save all pictures with 8 bits, and choose yourself which greys they keep",
-            where=name,
+            location=name,
         )
     # A photograph with a second one beside it (MPO) is still one picture.
     if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
@@ -189,7 +189,7 @@ def _check(source: Image.Image, name: str) -> None:
             "IMAGE_FRAMES",
             f"the picture {name} has several frames",
             "save the frame that is meant",
-            where=name,
+            location=name,
         )
 
 
@@ -198,5 +198,5 @@ def _too_large(name: str) -> Refused:
         "IMAGE_PIXELS",
         f"the picture {name} claims more than {MAX_PIXELS:,} pixels",
         "save it smaller, or take it out of the folder",
-        where=name,
+        location=name,
     )

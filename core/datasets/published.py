@@ -23,7 +23,7 @@ from core.errors import Refused
 from core.library import home
 
 
-def cifar10(wanted: DatasetRequest) -> SplitDataset:
+def cifar10(request: DatasetRequest) -> SplitDataset:
     """Return CIFAR-10.
 
     Raises
@@ -35,47 +35,49 @@ def cifar10(wanted: DatasetRequest) -> SplitDataset:
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
 
     layout = "cifar-10-batches-py, as cifar-10-python.tar.gz unpacks"
-    return _cifar(CIFAR10, "cifar10", layout, wanted)
+    return _cifar(CIFAR10, "cifar10", layout, request)
 
 
-def cifar100(wanted: DatasetRequest) -> SplitDataset:
+def cifar100(request: DatasetRequest) -> SplitDataset:
     """Return CIFAR-100 with its 100 fine classes; refuses as `cifar10` does."""
     from torchvision.datasets import CIFAR100
 
     layout = "cifar-100-python, as cifar-100-python.tar.gz unpacks"
-    return _cifar(CIFAR100, "cifar100", layout, wanted)
+    return _cifar(CIFAR100, "cifar100", layout, request)
 
 
-def svhn(wanted: DatasetRequest) -> SplitDataset:
+def svhn(request: DatasetRequest) -> SplitDataset:
     """Return SVHN without its extra part; refuses as `cifar10` does."""
     from torchvision.datasets import SVHN
 
-    with _there("svhn", wanted, "train_32x32.mat and test_32x32.mat") as root:
-        train, test = (SVHN(root, part, download=wanted.download) for part in ("train", "test"))
+    with _data_root("svhn", request, "train_32x32.mat and test_32x32.mat") as root:
+        train, test = (SVHN(root, split, download=request.download) for split in ("train", "test"))
     labels = np.concatenate([train.labels, test.labels])
     names = tuple(str(digit) for digit in range(10))
-    return _data("svhn", [train.data, test.data], labels, names, wanted)
+    return _data("svhn", [train.data, test.data], labels, names, request)
 
 
 def svhn_test(*, download: bool) -> Pixels:
     """Return the (n, 3, 32, 32) pixels of SVHN's test part alone; refuses as `cifar10` does."""
     from torchvision.datasets import SVHN
 
-    wanted = DatasetRequest(None, split_seed=0, download=download)
-    with _there("svhn", wanted, "test_32x32.mat") as root:
+    request = DatasetRequest(None, split_seed=0, download=download)
+    with _data_root("svhn", request, "test_32x32.mat") as root:
         pixels: Pixels = SVHN(root, "test", download=download).data
     return pixels
 
 
 def _cifar(
-    kind: Callable[..., Any], name: str, layout: str, wanted: DatasetRequest
+    kind: Callable[..., Any], name: str, layout: str, request: DatasetRequest
 ) -> SplitDataset:
     """Return a data set of one of torchvision's CIFAR classes, which have no types."""
-    with _there(name, wanted, layout) as root:
-        train, test = (kind(root, part, download=wanted.download) for part in (True, False))
-    pixels = [part.data.transpose(0, 3, 1, 2) for part in (train, test)]
+    with _data_root(name, request, layout) as root:
+        train, test = (
+            kind(root, is_train, download=request.download) for is_train in (True, False)
+        )
+    pixels = [split.data.transpose(0, 3, 1, 2) for split in (train, test)]
     labels = np.array(train.targets + test.targets, np.int64)
-    return _data(name, pixels, labels, tuple(train.classes), wanted)
+    return _data(name, pixels, labels, tuple(train.classes), request)
 
 
 def _data(
@@ -83,23 +85,23 @@ def _data(
     pixels: list[Pixels],
     labels: Int,
     class_names: tuple[str, ...],
-    wanted: DatasetRequest,
+    request: DatasetRequest,
 ) -> SplitDataset:
     """Return the data set of official training and test pixels, (n, C, H, W) each."""
-    split = held_out(len(pixels[0]), len(pixels[1]), wanted.split_seed)
+    split = held_out(len(pixels[0]), len(pixels[1]), request.split_seed)
     rows = DatasetRows(name, labels, class_names, split)
     return in_memory(rows, np.concatenate(pixels), [str(row) for row in range(len(labels))])
 
 
 @contextmanager
-def _there(name: str, wanted: DatasetRequest, layout: str) -> Iterator[Path]:
+def _data_root(name: str, request: DatasetRequest, layout: str) -> Iterator[Path]:
     """Yield the folder to read from, and say clearly what went wrong there."""
     label = DATASETS[name].label
-    root = home() / "data" if wanted.root is None else existing_root(wanted.root, layout)
+    root = home() / "data" if request.root is None else existing_root(request.root, layout)
     try:
         yield root
     except (OSError, RuntimeError, HTTPException) as error:
-        if wanted.download:
+        if request.download:
             raise Refused(
                 "DOWNLOAD",
                 f"{label} is not in {root} and could not be fetched ({error})",

@@ -214,10 +214,12 @@ def _is_whole(value: object) -> bool:
 
 def _one_of(key: str, value: object, allowed: Iterable[str] | Iterable[int]) -> None:
     choices = list(allowed)
-    if not any(value == one and type(value) is type(one) for one in choices):  # 1.0 is no severity
+    if not any(
+        value == choice and type(value) is type(choice) for choice in choices
+    ):  # 1.0 is no severity
         raise UsageError("SETTING", f"{key} is {value!r:.80}", _use(choices))
 
 
 def _use(choices: Iterable[object]) -> str:
-    shown = [str(choice) or "an empty text" for choice in choices]
-    return f"use {', '.join(shown)}"
+    names = [str(choice) or "an empty text" for choice in choices]
+    return f"use {', '.join(names)}"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from core.arrays import Bool, Int, digest, frozen
 from core.errors import Refused
 
-PARTS: Final = ("train", "val", "test")
+SPLIT_NAMES: Final = ("train", "val", "test")
 HELD_OUT: Final = 10  # every tenth row of what is cut; the papers hold 5,000 of 50,000 out
 TESTED: Final = 5  # every fifth patient where there is no test list; Wang et al. 2017
 
@@ -38,12 +38,12 @@ class SplitRecord:
     @property
     def n(self) -> dict[str, int]:
         """Rows of each part."""
-        return {part: int(rows.size) for part, rows in self.rows.items()}
+        return {split: int(rows.size) for split, rows in self.rows.items()}
 
     @property
     def digest(self) -> str:
         """Digest of the row numbers of train, val and test."""
-        return digest(*(self.rows[part] for part in PARTS))
+        return digest(*(self.rows[split] for split in SPLIT_NAMES))
 
     def to_json(self) -> dict[str, object]:
         """Return everything but the rows as plain JSON."""
@@ -99,7 +99,7 @@ def stratified(labels: Int, class_names: Sequence[str], seed: int) -> SplitRecor
         EMPTY: a class has fewer than three rows.
     """
     rng = np.random.default_rng(seed)
-    parts: dict[str, list[Int]] = {part: [] for part in PARTS}
+    by_split: dict[str, list[Int]] = {split: [] for split in SPLIT_NAMES}
     for k, name in enumerate(class_names):
         rows = rng.permutation(np.flatnonzero(labels == k))
         if rows.size < 3:
@@ -109,11 +109,11 @@ def stratified(labels: Int, class_names: Sequence[str], seed: int) -> SplitRecor
                 "give each class at least 3, or make the subfolders train, val and test yourself",
             )
         n = max(1, rows.size // HELD_OUT)
-        parts["val"].append(rows[:n])
-        parts["test"].append(rows[n : 2 * n])
-        parts["train"].append(rows[2 * n :])
+        by_split["val"].append(rows[:n])
+        by_split["test"].append(rows[n : 2 * n])
+        by_split["train"].append(rows[2 * n :])
     rule = "A tenth of each class is validation part, a tenth test part, by a seeded shuffle."
-    return _record(seed, rule, *(np.concatenate(rows) for rows in parts.values()))
+    return _record(seed, rule, *(np.concatenate(rows) for rows in by_split.values()))
 
 
 def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> SplitRecord:
@@ -158,17 +158,17 @@ def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> Spli
     rule = (
         "All films of a patient are in one part: a tenth of the patients in the validation part, "
     ) + ("those of the test list in the test part." if n_test == 0 else "a fifth in the test part.")
-    return _record(seed, rule, *(np.flatnonzero(place[patient] == part) for part in range(3)))
+    return _record(seed, rule, *(np.flatnonzero(place[patient] == split) for split in range(3)))
 
 
-def _record(seed: int, rule: str, *parts: npt.NDArray[np.integer]) -> SplitRecord:
+def _record(seed: int, rule: str, *splits: npt.NDArray[np.integer]) -> SplitRecord:
     """Return the record of train, val and test rows, sorted; none may be empty."""
     rows = {
-        name: frozen(np.sort(part).astype(np.int64))
-        for name, part in zip(PARTS, parts, strict=True)
+        name: frozen(np.sort(split).astype(np.int64))
+        for name, split in zip(SPLIT_NAMES, splits, strict=True)
     }
-    for name, part in rows.items():
-        if not part.size:
+    for name, split in rows.items():
+        if not split.size:
             raise Refused(
                 "EMPTY",
                 f"the {name} part would have no rows",

@@ -87,10 +87,10 @@ def flexible(curve: FlexibleCurve | None, bins: BinTable, theme: Theme, *, few: 
 
 
 def _curve(curve: FlexibleCurve, ends: Float, theme: Theme, *, few: bool) -> list[go.Scatter]:
-    kept = (curve.at >= ends[0]) & (curve.at <= ends[1])
-    x = log_odds(curve.at[kept])
+    inside = (curve.at >= ends[0]) & (curve.at <= ends[1])
+    x = log_odds(curve.at[inside])
     low, mid, high = (
-        log_odds(np.clip(part[kept], *ends)) for part in (curve.low, curve.observed, curve.high)
+        log_odds(np.clip(part[inside], *ends)) for part in (curve.low, curve.observed, curve.high)
     )
     colour = theme.quiet if few else theme.ink
     band = go.Scatter(
@@ -110,7 +110,7 @@ def _curve(curve: FlexibleCurve, ends: Float, theme: Theme, *, few: bool) -> lis
         mode="lines",
         line={"color": colour, "width": 2, "dash": "dot" if few else "solid"},
         customdata=np.column_stack(
-            [100 * part[kept] for part in (curve.at, curve.observed, curve.low, curve.high)]
+            [100 * part[inside] for part in (curve.at, curve.observed, curve.low, curve.high)]
         ),
         hovertemplate=f"scored %{{customdata[0]:.2f}}{THIN}%:<br>curve %{{customdata[1]:.2f}} "
         "(%{customdata[2]:.2f} to %{customdata[3]:.2f})<extra></extra>",
@@ -132,14 +132,14 @@ class ByOutcome:
     above: int
 
     @property
-    def held(self) -> Float:
+    def full_edges(self) -> Float:
         """Edges (B + 1,) of what the bins hold: 0 or 1 at an end where rows lie beyond."""
-        held = self.edges.copy()
+        edges = self.edges.copy()
         if self.below:
-            held[0] = 0.0
+            edges[0] = 0.0
         if self.above:
-            held[-1] = 1.0
-        return held
+            edges[-1] = 1.0
+        return edges
 
 
 def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
@@ -162,17 +162,17 @@ def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
     return ByOutcome(edges, with_it, without, below, above)
 
 
-def distributions(found: ByOutcome, films: str, theme: Theme) -> go.Figure:
+def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:
     """Draw the scores of films with the finding upward, of those without it downward."""
     settings = layout(theme, LOW_PX)
     settings["margin"] = {"l": 56, "r": 22, "t": 12, "b": 46}
     settings["bargap"] = 0
     settings["barmode"] = "relative"
-    ends = (float(found.edges[0]), float(found.edges[-1]))
+    ends = (float(by_outcome.edges[0]), float(by_outcome.edges[-1]))
     settings["xaxis"] = score_axis(theme, "The model’s score, %", ends)
     sides = [
-        (one / max(1, one.sum()), one, sign)
-        for one, sign in ((found.with_it, 1), (found.without, -1))
+        (counts / max(1, counts.sum()), counts, sign)
+        for counts, sign in ((by_outcome.with_it, 1), (by_outcome.without, -1))
     ]
     top = max(float(share.max()) for share, _, _ in sides)
     step = 0.05 if top > 0.1 else 0.02
@@ -185,7 +185,7 @@ def distributions(found: ByOutcome, films: str, theme: Theme) -> go.Figure:
         ticktext=[_share(round(abs(t), 3)) for t in ticks],
     )
     figure = go.Figure(layout=settings)
-    places = log_odds(found.edges)
+    places, edges = log_odds(by_outcome.edges), by_outcome.full_edges
     words = ("labelled with it", "not labelled with it")
     for (share, rows, sign), word in zip(sides, words, strict=True):
         figure.add_trace(
@@ -197,15 +197,15 @@ def distributions(found: ByOutcome, films: str, theme: Theme) -> go.Figure:
                 marker={"color": theme.accent if sign > 0 else theme.bars, "line": {"width": 0}},
                 hovertext=[
                     f"{percent(float(a))} to {percent(float(b))}: {count(int(n))} {films} {word}"
-                    for a, b, n in zip(found.held[:-1], found.held[1:], rows, strict=True)
+                    for a, b, n in zip(edges[:-1], edges[1:], rows, strict=True)
                 ],
                 hovertemplate="%{hovertext}<extra></extra>",
             )
         )
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     for word, y, colour in (
-        (f"{words[0]}: {count(int(found.with_it.sum()))}", 1.02, theme.ink),
-        (f"{words[1]}: {count(int(found.without.sum()))}", -1.02, theme.quiet),
+        (f"{words[0]}: {count(int(by_outcome.with_it.sum()))}", 1.02, theme.ink),
+        (f"{words[1]}: {count(int(by_outcome.without.sum()))}", -1.02, theme.quiet),
     ):
         figure.add_annotation(
             x=1,
@@ -235,10 +235,10 @@ def decision(
     theme : Theme
         Light or dark.
     """
-    kept = np.flatnonzero((net.thresholds >= ends[0] - 1e-9) & (net.thresholds <= ends[1] + 1e-9))
-    x = 100 * net.thresholds[kept]
+    inside = np.flatnonzero((net.thresholds >= ends[0] - 1e-9) & (net.thresholds <= ends[1] + 1e-9))
+    x = 100 * net.thresholds[inside]
     model, low, high, everyone = (
-        100 * part[kept] for part in (net.model, net.low, net.high, net.treat_all)
+        100 * part[inside] for part in (net.model, net.low, net.high, net.treat_all)
     )
     top = max(float(high.max()), 100 * net.events / net.n) * 1.1 + 1e-9
     bottom = -0.28 * top
@@ -282,7 +282,7 @@ def decision(
             mode="lines+markers",
             line={"color": theme.accent, "width": 2.4},
             marker={"size": 5, "color": theme.accent},
-            hovertext=[spoken[int(i)] for i in kept],
+            hovertext=[spoken[int(i)] for i in inside],
             hovertemplate="%{hovertext}<extra></extra>",
         )
     )

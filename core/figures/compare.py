@@ -70,7 +70,7 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     figure = go.Figure(layout=settings)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     for i, row in enumerate(rows):
-        figure.add_traces(_drawn(row, i, theme))
+        figure.add_traces(_row_traces(row, i, theme))
     return figure
 
 
@@ -89,17 +89,17 @@ def gap_curves(
         tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
         ticktext=["0", "20", "40", "60", "80", "100 %"],
     )
-    drawn = [(mark, bins, np.flatnonzero(bins.count >= BAND_MIN)) for mark, bins in runs]
-    drawn = [one for one in drawn if one[2].size]
-    heights = [_gaps(bins, at) for _, bins, at in drawn]
+    curves = [(mark, bins, np.flatnonzero(bins.count >= BAND_MIN)) for mark, bins in runs]
+    curves = [curve for curve in curves if curve[2].size]
+    heights = [_gaps(bins, at) for _, bins, at in curves]
     low, high = _room(heights)
     settings["yaxis"] = axis(theme, range=[low, high], nticks=6, tickformat="~g")
     figure = go.Figure(layout=settings)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
-    for mark, bins, at in drawn:
+    for mark, bins, at in curves:
         figure.add_trace(_curve(mark, bins, at, theme, speech(target)))
-    ends = _apart([float(y[-1]) for y in heights], LETTER_PX / PLOT_PX * (high - low))
-    for (mark, _, _), y in zip(drawn, ends, strict=True):
+    ends = _spread_heights([float(y[-1]) for y in heights], LETTER_PX / PLOT_PX * (high - low))
+    for (mark, _, _), y in zip(curves, ends, strict=True):
         figure.add_annotation(**badge(mark, y, theme), x=1, xshift=24)
     for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):
         figure.add_annotation(
@@ -127,10 +127,10 @@ def _room(heights: Sequence[Float]) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def _apart(wanted: Sequence[float], room: float) -> list[float]:
+def _spread_heights(heights: Sequence[float], room: float) -> list[float]:
     """Return heights at least `room` apart, in the same order from below."""
-    placed = list(wanted)
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    placed = list(heights)
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
     for below, above in pairwise(order):
         placed[above] = max(placed[above], placed[below] + room)
     return placed
@@ -184,7 +184,7 @@ def _reach(rows: Sequence[ForestRow]) -> list[float]:
     return [low - pad, high + pad]
 
 
-def _drawn(row: ForestRow, at: int, theme: Theme) -> list[go.Scatter]:
+def _row_traces(row: ForestRow, at: int, theme: Theme) -> list[go.Scatter]:
     colour = theme.quiet if row.tie else theme.runs[row.mark.colour]
     line = go.Scatter(
         x=[row.low, row.high],

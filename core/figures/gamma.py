@@ -105,17 +105,17 @@ class HistoryGrid:
 def some(n: int, most: int) -> Int:
     """Return positions 0..n-1, or every k-th of them and the last where there are too many."""
     step = -(-n // most)
-    found = np.arange(0, n, step)
-    return found if found[-1] == n - 1 else np.append(found, n - 1)
+    places = np.arange(0, n, step)
+    return places if places[-1] == n - 1 else np.append(places, n - 1)
 
 
 def ticks(labels: Int, most: int) -> Int:
     """Return the places of the first label and of round ones, at most about so many."""
     steps = (k * 10**power for power in count() for k in (1, 2, 5))
     step = next(step for step in steps if labels[-1] - labels[0] <= most * step)
-    found = np.flatnonzero(labels % step == 0)
-    apart = found.size == 0 or labels[found[0]] - labels[0] >= 0.5 * step
-    return np.append(0, found) if apart else found
+    places = np.flatnonzero(labels % step == 0)
+    has_room = places.size == 0 or labels[places[0]] - labels[0] >= 0.5 * step
+    return np.append(0, places) if has_room else places
 
 
 def root(values: Float) -> Float:
@@ -135,9 +135,9 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
     gap = np.where(grid.frozen, np.nan, grid.gap)
     reach = float(root(np.asarray(_gamma_reach(grid))))
     cells = epochs, bins
-    figure.add_trace(_heat(gamma, cells, reach, theme, _gamma_bar(grid, terms)))
+    figure.add_trace(_heatmap(gamma, cells, reach, theme, _gamma_bar(grid, terms)))
     widest = _gap_reach(grid)
-    below = _heat(gap, cells, widest, theme, _gap_bar(widest, terms))
+    below = _heatmap(gap, cells, widest, theme, _gap_bar(widest, terms))
     figure.add_trace(below.update(yaxis="y2"))
     frozen = grid.frozen[np.ix_(epochs, bins)]
     if frozen.any():
@@ -192,7 +192,7 @@ def _bin_axis(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> dict[str, A
     )
 
 
-def _heat(
+def _heatmap(
     values: Float, cells: tuple[Int, Int], reach: float, theme: Theme, bar: dict[str, Any]
 ) -> go.Heatmap:
     epochs, bins = cells
@@ -298,25 +298,26 @@ def _rings(grid: HistoryGrid, theme: Theme) -> go.Scatter:
 def _spots(grid: HistoryGrid, bins: Int, terms: GammaTerms) -> list[go.Scatter]:
     """Return unseen marks that answer to the pointer: cells of a heat map cannot be picked."""
     epochs = some(grid.n_epochs, max(1, MOST_SPOTS // len(bins)))
-    at, of = (cells.ravel() for cells in np.meshgrid(epochs, bins, indexing="ij"))
-    found = []
-    for here, told in ((grid.count > 0, True), (grid.frozen, False)):
-        chosen = here[at, of]
+    at, bin_at = (cells.ravel() for cells in np.meshgrid(epochs, bins, indexing="ij"))
+    spots = []
+    for mask, answered in ((grid.count > 0, True), (grid.frozen, False)):
+        chosen = mask[at, bin_at]
         if chosen.any():
-            found.append(_spot(grid, (at[chosen], of[chosen]), terms, told=told))
-    return found
+            spots.append(_spot(grid, (at[chosen], bin_at[chosen]), terms, answered=answered))
+    return spots
 
 
 def _spot(
-    grid: HistoryGrid, cells: tuple[Int, Int], terms: GammaTerms, *, told: bool
+    grid: HistoryGrid, cells: tuple[Int, Int], terms: GammaTerms, *, answered: bool
 ) -> go.Scatter:
-    at, of = cells
-    columns = [grid.epoch[at], of + 1, grid.lower[at, of], grid.upper[at, of], grid.gamma[at, of]]
+    at, bins = cells
+    edges_and_gamma = (column[at, bins] for column in (grid.lower, grid.upper, grid.gamma))
+    columns = [grid.epoch[at], bins + 1, *edges_and_gamma]
     head = f"<b>{terms.epoch} %{{customdata[0]}}, {terms.bin.lower()} %{{customdata[1]}}</b>, "
     edges = "%{customdata[2]:.3f} to %{customdata[3]:.3f}: "
-    if told:
-        columns += [grid.count[at, of], 100 * grid.confidence[at, of], 100 * grid.accuracy[at, of]]
-        columns.append(100 * grid.gap[at, of])
+    if answered:
+        columns.append(grid.count[at, bins])
+        columns += [100 * c[at, bins] for c in (grid.confidence, grid.accuracy, grid.gap)]
         text = (
             f"{head}{terms.gamma} %{{customdata[4]:.3~g}}<br>{edges}%{{customdata[5]}} answers<br>"
             "says %{customdata[6]:.1f} %, right %{customdata[7]:.1f} %, "
@@ -326,7 +327,7 @@ def _spot(
         text = f"{head}{terms.gamma} %{{customdata[4]:.3~g}}<br>{edges}no validation answers"
     return go.Scatter(
         x=at,
-        y=of,
+        y=bins,
         customdata=np.stack(columns, axis=1).astype(np.float32),
         mode="markers",
         name="cells",

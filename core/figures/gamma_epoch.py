@@ -12,7 +12,7 @@ RING = 24
 
 
 def epoch_diagram(
-    bins: BinTable, of: int, theme: Theme, *, words: ClaimWords = ANSWERS
+    bins: BinTable, ringed: int, theme: Theme, *, words: ClaimWords = ANSWERS
 ) -> go.Figure:
     """Draw the bins of one epoch; customdata of every dot is its bin.
 
@@ -20,7 +20,7 @@ def epoch_diagram(
     ----------
     bins : BinTable
         Validation bins of the epoch.
-    of : int
+    ringed : int
         The bin that is ringed; an empty one has no dot.
     theme : Theme
     words : ClaimWords
@@ -38,11 +38,11 @@ def epoch_diagram(
         xaxis=axis(theme, words.claim, **ticks),
         yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
     )
-    if bins.count[of] > 0:
+    if bins.count[ringed] > 0:
         figure.add_trace(
             go.Scatter(
-                x=[bins.confidence[of]],
-                y=[bins.accuracy[of]],
+                x=[bins.confidence[ringed]],
+                y=[bins.accuracy[ringed]],
                 mode="markers",
                 name="chosen bin",
                 marker={

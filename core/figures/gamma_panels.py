@@ -59,7 +59,9 @@ def small_multiples(
     """
     grids = [grid] if other is None else [grid, other.grid]
     spread = _PanelAxis.over(grids, place.bins)
-    reach = max(LEAST_GAP, max(float(np.abs(_gap(one)[:, place.bins]).max()) for one in grids))
+    reach = max(
+        LEAST_GAP, max(float(np.abs(_gap(history)[:, place.bins]).max()) for history in grids)
+    )
     settings = _frame(spread, HEIGHT, theme) | {
         "yaxis": axis(theme, "Gap, points", domain=[0.72, 1.0], **_gap_ticks(reach)),
         "yaxis2": axis(theme, "γ", domain=[0.34, 0.64], **_gamma_ticks(grids, place)),
@@ -76,8 +78,8 @@ def small_multiples(
     ]
     if other is not None:
         line = {"color": theme.runs[other.colour], "dash": other.dash, "width": 1.6}
-        for of, on in ((_gap, "y"), (_gamma, "y2")):
-            traces.append(_line(*spread.line(other.grid, of), on, line))
+        for values_of, on in ((_gap, "y"), (_gamma, "y2")):
+            traces.append(_line(*spread.line(other.grid, values_of), on, line))
     traces.append(_turns(spread, grid, theme))
     return go.Figure(data=traces, layout=settings)
 
@@ -103,8 +105,10 @@ def correspondence(grid: HistoryGrid, place: PanelChoice, theme: Theme) -> go.Fi
         ),
     )
     traces = [
-        _line(*spread.line(grid, of), "y", line, name=name, mode="lines+markers", marker=marker)
-        for name, of, line, marker in lines
+        _line(
+            *spread.line(grid, values_of), "y", line, name=name, mode="lines+markers", marker=marker
+        )
+        for name, values_of, line, marker in lines
     ]
     return go.Figure(data=traces, layout=settings)
 
@@ -136,7 +140,7 @@ class _PanelAxis:
     @classmethod
     def over(cls, grids: list[HistoryGrid], bins: tuple[int, ...]) -> "_PanelAxis":
         """Return the places that all epochs of these histories need."""
-        ends = [(int(one.epoch[0]), int(one.epoch[-1])) for one in grids]
+        ends = [(int(grid.epoch[0]), int(grid.epoch[-1])) for grid in grids]
         first, last = min(e[0] for e in ends), max(e[1] for e in ends)
         return cls(bins, first, last)
 
@@ -144,19 +148,23 @@ class _PanelAxis:
         """Return where epochs lie in a panel."""
         return np.asarray(panel * STRIDE + (epoch - self.first) / max(1, self.last - self.first))
 
-    def line(self, grid: HistoryGrid, of: Callable[[HistoryGrid], Float]) -> tuple[Float, Float]:
+    def line(
+        self, grid: HistoryGrid, values_of: Callable[[HistoryGrid], Float]
+    ) -> tuple[Float, Float]:
         """Return one line through all panels, broken between them."""
         at = some(grid.n_epochs, MOST_POINTS)
-        values = of(grid)
+        values = values_of(grid)
         x = [np.append(self.x(j, grid.epoch[at]), np.nan) for j in range(len(self.bins))]
         y = [np.append(values[at, b], np.nan) for b in self.bins]
         return np.concatenate(x), np.concatenate(y)
 
-    def area(self, grid: HistoryGrid, of: Callable[[HistoryGrid], Float]) -> tuple[Float, Float]:
+    def area(
+        self, grid: HistoryGrid, values_of: Callable[[HistoryGrid], Float]
+    ) -> tuple[Float, Float]:
         """Return the line with its way along zero from panel to panel, to be filled."""
         at = some(grid.n_epochs, MOST_POINTS)
         ends = np.pad(at, 1, mode="edge")
-        values = of(grid)
+        values = values_of(grid)
         x = [self.x(j, grid.epoch[ends]) for j in range(len(self.bins))]
         return np.concatenate(x), np.concatenate([np.pad(values[at, b], 1) for b in self.bins])
 
@@ -186,8 +194,8 @@ def _gap_ticks(reach: float) -> Settings:
 
 
 def _gamma_ticks(grids: list[HistoryGrid], place: PanelChoice) -> Settings:
-    drawn = np.concatenate([_gamma(one)[:, place.bins].ravel() for one in grids])
-    low, high = min(0.0, float(drawn.min())), max(1.0, float(drawn.max()))
+    gammas = np.concatenate([_gamma(grid)[:, place.bins].ravel() for grid in grids])
+    low, high = min(0.0, float(gammas.min())), max(1.0, float(gammas.max()))
     inside = [t for t in TICKS if low <= float(root(np.asarray(t))) <= high]
     ends = {t for t in (min(inside), max(inside), 1.0) if abs(t) > 0.5 or t < 0}
     return {
@@ -198,17 +206,21 @@ def _gamma_ticks(grids: list[HistoryGrid], place: PanelChoice) -> Settings:
 
 
 def _areas(
-    spread: _PanelAxis, grid: HistoryGrid, of: Callable[[HistoryGrid], Float], on: str, theme: Theme
+    spread: _PanelAxis,
+    grid: HistoryGrid,
+    values_of: Callable[[HistoryGrid], Float],
+    on: str,
+    theme: Theme,
 ) -> list[go.Scatter]:
     """Fill above zero in the colour of over, below in that of under, and draw the line."""
-    x, y = spread.area(grid, of)
+    x, y = spread.area(grid, values_of)
     parts = ((np.maximum(y, 0), theme.over), (np.minimum(y, 0), theme.under))
     return [
         *(
             _line(x, part, on, {"width": 0}, fill="tozeroy", fillcolor=faded(colour, 0.35))
             for part, colour in parts
         ),
-        _line(*spread.line(grid, of), on, {"width": 1.4, "color": theme.ink}),
+        _line(*spread.line(grid, values_of), on, {"width": 1.4, "color": theme.ink}),
     ]
 
 

@@ -80,9 +80,9 @@ def shares(bins: BinTable) -> tuple[float, float]:
     """Return mean confidence and share that came true over all bins; NaN without rows."""
     if not bins.count.any():
         return float("nan"), float("nan")
-    held = bins.count > 0
-    weight = bins.share[held]
-    return float(weight @ bins.confidence[held]), float(weight @ bins.accuracy[held])
+    nonempty = bins.count > 0
+    weight = bins.share[nonempty]
+    return float(weight @ bins.confidence[nonempty]), float(weight @ bins.accuracy[nonempty])
 
 
 def dominated(bins: BinTable) -> bool:
@@ -90,7 +90,7 @@ def dominated(bins: BinTable) -> bool:
 
     It does when it holds more than half of the rows, or twenty times what a middling bin holds.
     """
-    held = bins.count[bins.count > 0]
-    if held.size < 2:
+    counts = bins.count[bins.count > 0]
+    if counts.size < 2:
         return False
-    return bool(held.max() > min(0.5 * held.sum(), 20 * np.median(held)))
+    return bool(counts.max() > min(0.5 * counts.sum(), 20 * np.median(counts)))

@@ -38,7 +38,7 @@ class ValueGrid:
     high: float
 
 
-def heat(grid: ValueGrid, theme: Theme) -> go.Figure:
+def heatmap(grid: ValueGrid, theme: Theme) -> go.Figure:
     """Draw the values as percent in cells; words are black or white by the colour under them."""
     settings = layout(theme, ROW_PX * len(grid.rows) + FRAME_PX)
     settings["margin"] = {"l": ROOM_FOR_NAMES, "r": 8, "t": 8, "b": 46}

@@ -17,18 +17,18 @@ CLOSE = 0.3  # a gamma so near to 0 that its words would cover those of temperat
 DECADES = 3.5  # of the excess over the best that colours tell apart
 
 
-def excess(found: Landscape) -> Float:
+def excess(surface: Landscape) -> Float:
     """Return how far each value lies above the best one, in the unit of the colour bar, (G, M)."""
-    scale = 1000.0 if found.objective == "nll" else 100.0
-    return np.asarray(scale * (found.values - found.values.min()))
+    scale = 1000.0 if surface.objective == "nll" else 100.0
+    return np.asarray(scale * (surface.values - surface.values.min()))
 
 
-def unit(found: Landscape) -> str:
+def unit(surface: Landscape) -> str:
     """Return the unit of `excess`."""
-    return "1/1000 nat" if found.objective == "nll" else "points"
+    return "1/1000 nat" if surface.objective == "nll" else "points"
 
 
-def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
+def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
     """Draw the criterion as a heat map, the best temperature for each gamma, and the best place.
 
     `line` holds a temperature for each of GAMMAS. Colours are logarithmic in the
@@ -36,7 +36,7 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
     """
     settings = layout(theme, HEIGHT)
     settings["margin"] = {"l": 56, "r": 20, "t": 14, "b": 46}
-    ends = np.log10(found.temperatures[[0, -1]]).tolist()
+    ends = np.log10(surface.temperatures[[0, -1]]).tolist()
     settings["xaxis"] = axis(
         theme,
         "Temperature T",
@@ -49,13 +49,13 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
     settings["yaxis"] = axis(
         theme,
         "Focal map γ",
-        range=[float(found.gammas[0]), float(found.gammas[-1])],
+        range=[float(surface.gammas[0]), float(surface.gammas[-1])],
         showgrid=False,
     )
-    best = found.best
+    best = surface.best
     right = best.temperature < WORDS_LEFT_FROM  # where there is room for words
     settings["annotations"] = [
-        _word(theme, _place(found))
+        _word(theme, _place(surface))
         | {
             "x": np.log10(best.temperature),
             "y": best.gamma,
@@ -64,7 +64,7 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
         },
         _word(theme, "best T for each γ")
         | {
-            "x": np.log10(min(line[-4], found.temperatures[-1])),
+            "x": np.log10(min(line[-4], surface.temperatures[-1])),
             "y": GAMMAS[-4],
             "xshift": -10,
             "xanchor": "right",
@@ -76,7 +76,7 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
             | {"x": ends[0], "y": 0, "xanchor": "left", "yanchor": "middle"}
         )
     figure = go.Figure(layout=settings)
-    figure.add_trace(_heat(found, theme))
+    figure.add_trace(_heatmap(surface, theme))
     figure.add_hline(y=0, line={"color": "#FFFFFF", "width": 1.2, "dash": "dot"})
     for width, colour in ((5, "#FFFFFF"), (2, "#000000")):
         figure.add_trace(
@@ -96,24 +96,24 @@ def landscape(found: Landscape, line: Float, theme: Theme) -> go.Figure:
             name="best",
             mode="markers",
             marker={"size": 12, "color": "#FFFFFF", "line": {"color": "#000000", "width": 2.5}},
-            hovertemplate=f"{_place(found)}<extra></extra>",
+            hovertemplate=f"{_place(surface)}<extra></extra>",
         )
     )
     return figure
 
 
-def _place(found: Landscape) -> str:
-    best = found.best
+def _place(surface: Landscape) -> str:
+    best = surface.best
     return f"best: T = {best.temperature:.2f}, γ = {best.gamma:.2f}".replace("-", MINUS)
 
 
-def _heat(found: Landscape, theme: Theme) -> go.Heatmap:
-    above = excess(found)
-    low = -1.0 if found.objective != "nll" else 0.0
+def _heatmap(surface: Landscape, theme: Theme) -> go.Heatmap:
+    above = excess(surface)
+    low = -1.0 if surface.objective != "nll" else 0.0
     ticks = [k for k in range(-1, 6) if low <= k <= low + DECADES]
     return go.Heatmap(
-        x=found.temperatures,
-        y=found.gammas,
+        x=surface.temperatures,
+        y=surface.gammas,
         z=np.log10(np.maximum(above, 1e-9)),
         customdata=above,
         zmin=low,
@@ -122,7 +122,7 @@ def _heat(found: Landscape, theme: Theme) -> go.Heatmap:
         reversescale=True,
         colorbar={
             "title": {
-                "text": f"above best,<br>{unit(found)}",
+                "text": f"above best,<br>{unit(surface)}",
                 "font": {"size": 12.5, "color": theme.ink},
             },
             "tickvals": ticks,
@@ -132,7 +132,7 @@ def _heat(found: Landscape, theme: Theme) -> go.Heatmap:
             "outlinewidth": 0,
         },
         hovertemplate="γ = %{y}, T = %{x:.2f}<br>%{customdata:.3~g} "
-        f"{unit(found)} above the best<extra></extra>",
+        f"{unit(surface)} above the best<extra></extra>",
     )
 
 

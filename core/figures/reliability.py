@@ -52,7 +52,7 @@ def diagram(
     figure = go.Figure(layout=_frame(theme, words, bins, log_counts=log_counts))
     figure.add_trace(_band(bins, theme))
     figure.add_trace(_diagonal(theme))
-    figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _of(bins, t)])
+    figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
     figure.add_trace(_histogram(bins, theme, words))
     top = figure.layout.yaxis2.range[1]
     _mark_means(figure, bins, theme, words, 10.0**top if log_counts else top)
@@ -75,7 +75,7 @@ def small_diagram(
     figure.add_trace(_band(bins, theme))
     figure.add_trace(_diagonal(theme))
     for t in TONES:
-        if _of(bins, t):
+        if _bins_of_tone(bins, t):
             dots = _dots(bins, t, theme, words)
             dots.marker.size = SMALL_DOTS * np.asarray(dots.marker.size)
             figure.add_trace(dots)
@@ -101,14 +101,14 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
     )
     figure = go.Figure(layout=settings)
     figure.add_trace(_gap_band(bins, theme))
-    figure.add_traces([_gap_bars(bins, t, theme, words) for t in TONES if _of(bins, t)])
+    figure.add_traces([_gap_bars(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     _name_directions(figure, theme, reach)
     return figure
 
 
-def _of(bins: BinTable, wanted: Tone) -> list[int]:
-    return [i for i in filled(bins) if tone(bins, i) == wanted]
+def _bins_of_tone(bins: BinTable, chosen: Tone) -> list[int]:
+    return [i for i in filled(bins) if tone(bins, i) == chosen]
 
 
 def _gaps(bins: BinTable) -> Float:
@@ -193,7 +193,7 @@ def _diagonal(theme: Theme) -> go.Scatter:
 
 
 def _dots(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Scatter:
-    at = _of(bins, of_tone)
+    at = _bins_of_tone(bins, of_tone)
     right = bins.accuracy[at]
     ring = of_tone in {"few", "sound"}
     colour = theme.mark(of_tone)
@@ -308,7 +308,7 @@ def _gap_band(bins: BinTable, theme: Theme) -> go.Bar:
 
 
 def _gap_bars(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Bar:
-    at = _of(bins, of_tone)
+    at = _bins_of_tone(bins, of_tone)
     colour = theme.mark(of_tone)
     chance = of_tone in {"few", "sound"}
     marker: dict[str, Any] = {

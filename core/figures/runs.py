@@ -37,7 +37,7 @@ def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
     """
     letters: set[str] = set()
     lines: set[tuple[int, str]] = set()
-    found: dict[int, RunMark] = {}
+    mark_at: dict[int, RunMark] = {}
     for i in sorted(range(len(ids)), key=lambda i: (ids[i], i)):
         first, second, third = blake2b(ids[i].encode(), digest_size=3).digest()
         colour = first % COLOURS
@@ -45,8 +45,8 @@ def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
         dash = _next_free(DASHES, third, {d for c, d in lines if c == colour})
         letters.add(letter)
         lines.add((colour, dash))
-        found[i] = RunMark(letter, colour, dash)
-    return tuple(found[i] for i in range(len(ids)))
+        mark_at[i] = RunMark(letter, colour, dash)
+    return tuple(mark_at[i] for i in range(len(ids)))
 
 
 def _next_free(options: Sequence[str], start: int, taken: set[str]) -> str:

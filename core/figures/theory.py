@@ -115,10 +115,10 @@ def _line(curve: TheoryCurve, hover: str, theme: Theme) -> go.Scatter:
     )
 
 
-def _area(one: TheoryCurve, other: TheoryCurve, theme: Theme) -> go.Scatter:
+def _area(curve: TheoryCurve, other: TheoryCurve, theme: Theme) -> go.Scatter:
     return go.Scatter(
-        x=np.concatenate([one.x, other.x[::-1]]),
-        y=np.concatenate([one.y, other.y[::-1]]),
+        x=np.concatenate([curve.x, other.x[::-1]]),
+        y=np.concatenate([curve.y, other.y[::-1]]),
         name="between",
         mode="lines",
         fill="toself",

@@ -77,20 +77,20 @@ def kept(value: Float, most: int = MOST_POINTS) -> Int:
     return np.array(sorted(chosen))
 
 
-def panel(found: MeasurePanel, theme: Theme) -> go.Figure:
+def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
     """Draw a measure by epoch; the axis holds all epochs that were asked for from the start."""
-    settings = layout(theme, HEIGHT + WITH_LEGEND * found.named)
-    settings["margin"] = {"l": 52, "r": 18, "t": 14 + WITH_LEGEND * found.named, "b": 38}
-    last = max([found.n_epochs, *(int(line.epoch.max(initial=1)) for line in found.lines)])
+    settings = layout(theme, HEIGHT + WITH_LEGEND * measure.named)
+    settings["margin"] = {"l": 52, "r": 18, "t": 14 + WITH_LEGEND * measure.named, "b": 38}
+    last = max([measure.n_epochs, *(int(line.epoch.max(initial=1)) for line in measure.lines)])
     pad = 0.03 * max(last - 1, 1)
     settings["xaxis"] = axis(
-        theme, found.across, range=[1 - pad, last + pad], showgrid=False, **_ticks(last)
+        theme, measure.across, range=[1 - pad, last + pad], showgrid=False, **_ticks(last)
     )
-    settings["yaxis"] = axis(theme, **_scale(found))
-    settings["showlegend"] = found.named
+    settings["yaxis"] = axis(theme, **_scale(measure))
+    settings["showlegend"] = measure.named
     settings["legend"] = legend(theme)
     figure = go.Figure(layout=settings)
-    figure.add_traces([_trace(line, found, theme) for line in found.lines])
+    figure.add_traces([_trace(line, measure, theme) for line in measure.lines])
     return figure
 
 
@@ -100,30 +100,30 @@ def _ticks(last: int) -> dict[str, Any]:  # Any: plotly's settings
     return {"tickformat": ",d", **few}
 
 
-def _scale(found: MeasurePanel) -> dict[str, Any]:  # Any: plotly's settings
-    if found.unit == "share":
+def _scale(measure: MeasurePanel) -> dict[str, Any]:  # Any: plotly's settings
+    if measure.unit == "share":
         return {"rangemode": "tozero", "ticksuffix": " %", "nticks": 5}
-    if found.unit in ("nats", "points"):
+    if measure.unit in ("nats", "points"):
         return {"rangemode": "tozero", "nticks": 5}
-    values = np.concatenate([line.value for line in found.lines])
+    values = np.concatenate([line.value for line in measure.lines])
     values = values[np.isfinite(values) & (values > 0)]
-    if found.unit == "rate" and values.size and values.max() > DECADE * values.min():
+    if measure.unit == "rate" and values.size and values.max() > DECADE * values.min():
         return {"type": "log", "nticks": 5, "exponentformat": "power", "dtick": 1}
     return {"nticks": 5}
 
 
-def _trace(line: MeasureCurve, found: MeasurePanel, theme: Theme) -> go.Scatter:
+def _trace(line: MeasureCurve, measure: MeasurePanel, theme: Theme) -> go.Scatter:
     at = kept(line.value)
     colour = theme.runs[line.colour]
     known = int(np.isfinite(line.value).sum())
     name = safe(short(line.name, 40))
-    digits = {"share": ".2f} %", "points": ".2f}"}.get(found.unit, ".3~g}")
+    digits = {"share": ".2f} %", "points": ".2f}"}.get(measure.unit, ".3~g}")
     return go.Scatter(
         x=line.epoch[at],
-        y=(100.0 if found.unit in IN_PERCENT else 1.0) * line.value[at],
+        y=(100.0 if measure.unit in IN_PERCENT else 1.0) * line.value[at],
         name=name,
         mode="lines+markers" if known <= DOTS_UP_TO else "lines",
         line={"color": colour, "width": line.width, "dash": line.dash, "simplify": False},
         marker={"size": 4.5, "color": colour},
-        hovertemplate=f"<b>{name}</b><br>{found.across} %{{x}}: %{{y:{digits}<extra></extra>",
+        hovertemplate=f"<b>{name}</b><br>{measure.across} %{{x}}: %{{y:{digits}<extra></extra>",
     )

@@ -28,7 +28,7 @@ class TriangleLines(NamedTuple):
 
     name: str
     lines: Float
-    said: tuple[str, ...]
+    texts: tuple[str, ...]
     colour: Colour
     dash: Dash
 
@@ -90,7 +90,7 @@ def arrows(moves: tuple[MoveArrows, ...], theme: Theme) -> go.Figure:
     return figure
 
 
-def heat(values: Float, title: str, theme: Theme) -> go.Figure:
+def heatmap(values: Float, title: str, theme: Theme) -> go.Figure:
     """Draw the values of a raster, (R, C) with NaN outside, in cividis from 0 up."""
     x, y, _, _ = raster(values.shape[1])
     figure = _empty(theme)
@@ -138,9 +138,9 @@ def _lines(kind: TriangleLines, theme: Theme) -> list[go.Scatter]:
             mode="lines",
             line=settings | {"simplify": False},
             showlegend=i == 0,
-            hovertemplate=f"{kind.name}: {said}<extra></extra>",
+            hovertemplate=f"{kind.name}: {text}<extra></extra>",
         )
-        for i, (line, said) in enumerate(zip(kind.lines, kind.said, strict=True))
+        for i, (line, text) in enumerate(zip(kind.lines, kind.texts, strict=True))
     ]
 
 

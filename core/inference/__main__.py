@@ -44,9 +44,9 @@ def main() -> int:
 
 
 def _failed(folder: JobFolder, error: AuditError) -> None:
-    said = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
+    failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
     try:
-        folder.finish(said)
+        folder.finish(failure)
     except LibraryError:  # on a full disk the log has to say it
         raise error from None
 

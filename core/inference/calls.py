@@ -28,63 +28,63 @@ Answer = tuple[Json, Arrays]
 MOST_PICTURES: Final = 200
 
 
-def matching(asked: Json) -> Answer:
+def matching(question: Json) -> Answer:
     """Return how a checkpoint's tensors go with a network, and what that network is shown."""
-    tensors = [TensorInfo(name, tuple(shape), dtype) for name, shape, dtype in asked["tensors"]]
-    size = asked["size"] and tuple(asked["size"])
-    settings = settings_of(asked["model"], size)
-    found = match(
+    tensors = [TensorInfo(name, tuple(shape), dtype) for name, shape, dtype in question["tensors"]]
+    size = question["size"] and tuple(question["size"])
+    settings = settings_of(question["model"], size)
+    fit = match(
         tensors,
-        asked["model"],
-        n_outputs=asked["n_outputs"],
-        channels=asked["channels"],
-        size=input_size(asked["model"], settings.size),
+        question["model"],
+        n_outputs=question["n_outputs"],
+        channels=question["channels"],
+        size=input_size(question["model"], settings.size),
     )
-    return {"match": found.to_json(), "settings": settings.to_json()}, {}
+    return {"match": fit.to_json(), "settings": settings.to_json()}, {}
 
 
-def trying(asked: Json) -> Answer:
+def trying(question: Json) -> Answer:
     """Return what a model says of some images of a part: scores and labels."""
-    config = from_json(asked["config"])
+    config = from_json(question["config"])
     data = open_data(config, download=False)
-    part = getattr(data, asked["split"])
-    rows = spread(len(part), asked["n"])
+    split = getattr(data, question["split"])
+    rows = spread(len(split), question["n"])
     check_classes(config, data)
-    found = scores(
-        kept_model(config, Path(asked["weights"])),
-        part,
+    outputs = scores(
+        kept_model(config, Path(question["weights"])),
+        split,
         BatchPreprocessor(config.preprocessing, config.channels, data.mean, data.std, CPU),
         device=CPU,
         batch_size=config.batch_size,
         rows=rows,
         many=data.task is Task.MULTILABEL,
     )
-    labels = part.targets[rows].numpy().astype(np.int64)
-    return {"class_names": list(data.class_names)}, {"scores": found, "labels": labels}
+    labels = split.targets[rows].numpy().astype(np.int64)
+    return {"class_names": list(data.class_names)}, {"scores": outputs, "labels": labels}
 
 
-def pictures(asked: Json) -> Answer:
+def pictures(question: Json) -> Answer:
     """Return images of a split or set of an evaluation, (n, C, H, W) uint8.
 
     `rows` are places in the run's split, which holds some of the images where there is a limit;
     `row_ids`, what it calls them, must still be theirs.
     """
-    config = from_json(asked["config"])
-    rows = asked["rows"]
+    config = from_json(question["config"])
+    rows = question["rows"]
     if not 0 < len(rows) <= MOST_PICTURES:
         raise Refused("EMPTY", f"{len(rows)} pictures are asked for", f"1 to {MOST_PICTURES}")
     data = open_data(config, download=False)
-    wanted = {one.name: one for one in config.sets}.get(asked["split"])
-    if wanted is None:
-        part = getattr(data, asked["split"])
+    outside_set = {entry.name: entry for entry in config.sets}.get(question["split"])
+    if outside_set is None:
+        split = getattr(data, question["split"])
     else:
-        part = open_outside(wanted, data, download=False).part
-    places = spread(len(part), config.limit)
+        split = open_outside(outside_set, data, download=False).split
+    places = spread(len(split), config.limit)
     chosen = [int(places[row]) for row in rows if 0 <= row < len(places)]
-    if [part.row_ids[row] for row in chosen] != asked["row_ids"]:
-        what = f"the images of {asked['split']} are not those that were evaluated"
+    if [split.row_ids[row] for row in chosen] != question["row_ids"]:
+        what = f"the images of {question['split']} are not those that were evaluated"
         raise Refused("DATA_ROOT", what, "restore the folder that was evaluated")
-    (images,) = part.images([torch.tensor(chosen)], CPU)
+    (images,) = split.images([torch.tensor(chosen)], CPU)
     return {}, {"images": images.numpy()}
 
 
@@ -92,7 +92,7 @@ CALLS: Final[Mapping[str, Callable[[Json], Answer]]] = {
     "matching": matching,
     "trying": trying,
     "pictures": pictures,
-    "heat": films.heat,
-    "heats": films.heats,
+    "heat": films.film_saliency,
+    "heats": films.saliency_maps,
     "sanity": films.sanity,
 }

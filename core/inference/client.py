@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 class Answer:
     """What a call found: plain values, and arrays by name."""
 
-    found: Json
+    values: Json
     arrays: Arrays
 
 
@@ -83,7 +83,7 @@ class Client:
     def call(
         self,
         name: str,
-        asked: Mapping[str, Any],
+        question: Mapping[str, Any],
         *,
         timeout_s: float = TIMEOUT_S,
         cancel: Event | None = None,
@@ -94,7 +94,7 @@ class Client:
         ----------
         name : str
             One of `core.inference.calls.CALLS`.
-        asked : mapping
+        question : mapping
             Plain JSON.
         timeout_s : float
             Seconds until the process is ended; waiting for other calls is not counted.
@@ -115,7 +115,7 @@ class Client:
             if cancel is not None and cancel.is_set():
                 raise _cancelled()
             limits = Limits(time.monotonic() + timeout_s, timeout_s, cancel)
-            return self._call(name, dict(asked), limits)
+            return self._call(name, dict(question), limits)
         finally:
             self._lock.release()
 
@@ -124,23 +124,23 @@ class Client:
         with self._lock:
             self._end()
 
-    def _call(self, name: str, asked: Json, limits: "Limits") -> Answer:
+    def _call(self, name: str, question: Json, limits: "Limits") -> Answer:
         number = next(self._ids)
-        request = json.dumps({"id": number, "call": name, "asked": asked}).encode() + b"\n"
-        answer = self._asked(request, limits)
+        request = json.dumps({"id": number, "call": name, "asked": question}).encode() + b"\n"
+        answer = self._next_answer(request, limits)
         if answer is None:  # it had just ended for want of work
-            answer = self._asked(request, limits)
+            answer = self._next_answer(request, limits)
         if answer is None:
             raise _lost("code 0")
-        said, arrays = answer
-        if said.get("id") != number:
+        reply, arrays = answer
+        if reply.get("id") != number:
             self._end()
             raise _lost("it answered something else")
-        if "error" in said:
-            raise _refused(said["error"])
-        return Answer(said["found"], arrays)
+        if "error" in reply:
+            raise _refused(reply["error"])
+        return Answer(reply["found"], arrays)
 
-    def _asked(self, request: bytes, limits: "Limits") -> tuple[Json, Arrays] | None:
+    def _next_answer(self, request: bytes, limits: "Limits") -> tuple[Json, Arrays] | None:
         """Send a request and return the next answer, or None where the process ended in peace.
 
         Another thread sends: the process may not read before its imports are done.
@@ -226,12 +226,14 @@ def _read(out: IO[bytes], answers: "Queue[tuple[Json, Arrays] | None]") -> None:
     """Put answers into the queue as they come, and None when there are no more."""
     try:
         while line := out.readline():
-            said: Json = json.loads(line)
+            reply: Json = json.loads(line)
             arrays = {
-                name: np.frombuffer(_whole(out, _n_bytes(dtype, shape)), dtype).reshape(shape)
-                for name, dtype, shape in said.pop("arrays")
+                name: np.frombuffer(_read_exactly(out, _n_bytes(dtype, shape)), dtype).reshape(
+                    shape
+                )
+                for name, dtype, shape in reply.pop("arrays")
             }
-            answers.put((said, arrays))
+            answers.put((reply, arrays))
     except (OSError, ValueError, KeyError, TypeError):
         log.exception("a warm process left no valid answer")
     finally:
@@ -243,17 +245,17 @@ def _n_bytes(dtype: str, shape: list[int]) -> int:
     return int(np.dtype(dtype).itemsize * np.prod(shape, dtype=np.int64))
 
 
-def _whole(out: IO[bytes], n_bytes: int) -> bytes:
-    found = out.read(n_bytes)
-    if len(found) != n_bytes:
+def _read_exactly(out: IO[bytes], n_bytes: int) -> bytes:
+    content = out.read(n_bytes)
+    if len(content) != n_bytes:
         raise ValueError("an answer is cut short")
-    return found
+    return content
 
 
 def _refused(error: Json) -> AuditError:
-    said = AuditError(*(str(error[key]) for key in ("code", "what", "remedy", "where")))
-    said.exit_code = int(error["exit_code"])
-    return said
+    refusal = AuditError(*(str(error[key]) for key in ("code", "what", "remedy", "where")))
+    refusal.exit_code = int(error["exit_code"])
+    return refusal
 
 
 def _cancelled() -> Refused:
@@ -267,8 +269,8 @@ def _ended(code: int) -> AuditError:
     return _lost(f"signal {-code}" if code < 0 else f"code {code}")
 
 
-def _lost(how: str) -> LostWorker:
-    what = f"the model's process ended ({how})"
+def _lost(reason: str) -> LostWorker:
+    what = f"the model's process ended ({reason})"
     return LostWorker("LOST_WORKER", what, f"nothing else was touched; {SMALLER}")
 
 
@@ -278,11 +280,11 @@ def _threads() -> str:
 
 def _machine_memory() -> int:
     """Return the bytes of memory of the machine, or of the container if it has fewer."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
-        return min(whole, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+        return min(installed, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (OSError, ValueError):  # "max" is no number: there is no limit
-        return whole
+        return installed
 
 
 def _resident(pid: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from core.arrays import digest
 from core.datasets.catalogue import DATASETS, checked_data
 from core.datasets.shifts import OutsideSet
-from core.datasets.splits import PARTS
+from core.datasets.splits import SPLIT_NAMES
 from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.inference import preprocessing
@@ -108,7 +108,7 @@ class EvaluationConfig:
                 raise UsageError("SETTING", what, remedy)
 
     def _words(self) -> tuple[tuple[bool, str, str], ...]:
-        names = [one.name for one in self.sets]
+        names = [outside_set.name for outside_set in self.sets]
         twice = sorted({name for name in names if names.count(name) > 1})
         return (
             (
@@ -127,9 +127,9 @@ class EvaluationConfig:
                 "name it with data_root",
             ),
             (
-                len(self.splits) > 0 and set(self.splits) <= set(PARTS),
+                len(self.splits) > 0 and set(self.splits) <= set(SPLIT_NAMES),
                 f"splits are {list(self.splits)!r:.80}",
-                f"give some of {', '.join(PARTS)}",
+                f"give some of {', '.join(SPLIT_NAMES)}",
             ),
             (len(set(self.splits)) == len(self.splits), "a split is asked for twice", "ask once"),
             (not twice, f"the set {twice[:1]} is asked for twice", "ask for each set once"),
@@ -166,7 +166,7 @@ class EvaluationConfig:
         return data | {
             "preprocessing": self.preprocessing.to_json(),
             "splits": list(self.splits),
-            "sets": [one.to_json() for one in self.sets],
+            "sets": [outside_set.to_json() for outside_set in self.sets],
         }
 
     @property
@@ -219,11 +219,11 @@ def from_json(data: object) -> EvaluationConfig:
     weights = data["weights"]
     _check_kinds(weights, dict.fromkeys(("file", "digest", "group", "run"), (str,)), ("digest",))
     if not all(isinstance(split, str) for split in data.get("splits", ())):
-        raise UsageError("SETTING", "splits hold other than names", f"use {', '.join(PARTS)}")
+        raise UsageError("SETTING", "splits hold other than names", f"use {', '.join(SPLIT_NAMES)}")
     changed: JsonObject = {
         "weights": WeightsSource(**{"file": "", **weights}),
         "preprocessing": preprocessing.from_json(data["preprocessing"]),
-        "sets": tuple(OutsideSet.from_json(one) for one in data.get("sets", ())),
+        "sets": tuple(OutsideSet.from_json(entry) for entry in data.get("sets", ())),
     }
     if "splits" in data:
         changed["splits"] = tuple(data["splits"])
@@ -234,11 +234,11 @@ def _check_kinds(
     data: Mapping[str, object], kinds: Mapping[str, tuple[type, ...]], needed: tuple[str, ...]
 ) -> None:
     for key, value in data.items():
-        wanted = kinds.get(key)
-        if wanted is None:
+        allowed = kinds.get(key)
+        if allowed is None:
             what = f"the config has unknown key {key!r:.60}"
             raise UsageError("SETTING", what, f"use {', '.join(kinds)}")
-        if not isinstance(value, wanted) or isinstance(value, bool):
+        if not isinstance(value, allowed) or isinstance(value, bool):
             raise UsageError("SETTING", f"{key} is {value!r:.60}", "see docs/evaluation.md")
     missing = [key for key in needed if key not in data]
     if missing:

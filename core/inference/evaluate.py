@@ -14,21 +14,21 @@ from core.errors import Refused
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 
-Said = Callable[[int], None]  # images done
+ProgressCallback = Callable[[int], None]  # images done
 NOT_WATCHED: Final[AbstractContextManager[object]] = nullcontext()
 
 
 @torch.inference_mode()
 def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     model: nn.Module,
-    part: DatasetSplit,
+    split: DatasetSplit,
     prepare: BatchPreprocessor,
     *,
     device: torch.device,
     batch_size: int,
     rows: Tensor | None = None,
     many: bool = False,
-    said: Said = lambda _: None,
+    on_progress: ProgressCallback = lambda _: None,
     watch: AbstractContextManager[object] = NOT_WATCHED,
 ) -> npt.NDArray[np.float32]:
     """Return the scores of the images of a part, in order.
@@ -37,7 +37,7 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     ----------
     model : nn.Module
         In evaluation mode, on the device; returns logits (n, K).
-    part : DatasetSplit
+    split : DatasetSplit
     prepare : BatchPreprocessor
     device : torch.device
     batch_size : int
@@ -46,7 +46,7 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
         Which images; None is all.
     many : bool
         Outputs are labels of their own: probabilities are sigmoids.
-    said : callable
+    on_progress : callable
         Called with the number of images done after each batch.
     watch : context manager
         Entered for each batch; who waits for it to be left knows a model that hangs.
@@ -62,17 +62,21 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
         MEMORY: a batch does not fit. NONFINITE: the model gives NaN or infinity. MODEL_OUTPUT: it
         gives no row of scores for each image.
     """
-    rows = torch.arange(len(part)) if rows is None else rows
+    rows = torch.arange(len(split)) if rows is None else rows
     batches = torch.split(rows, batch_size)
-    found: list[npt.NDArray[np.float32]] = []
+    outputs: list[npt.NDArray[np.float32]] = []
     with _in_memory(batch_size), _exact():
-        for batch, images in zip(batches, part.images(batches, device), strict=True):
+        for batch, images in zip(batches, split.images(batches, device), strict=True):
             with watch:
-                out = prepared_scores(model, prepare(images), prepare.how, many=many).cpu().numpy()
+                out = (
+                    prepared_scores(model, prepare(images), prepare.preprocessing, many=many)
+                    .cpu()
+                    .numpy()
+                )
             _check(out, batch)
-            found.append(out)
-            said(sum(map(len, found)))
-    return np.concatenate(found)
+            outputs.append(out)
+            on_progress(sum(map(len, outputs)))
+    return np.concatenate(outputs)
 
 
 def spread(n_images: int, limit: int | None) -> Tensor:
@@ -85,7 +89,7 @@ def spread(n_images: int, limit: int | None) -> Tensor:
 
 
 def prepared_scores(
-    model: nn.Module, crops: Sequence[Tensor], how: Preprocessing, *, many: bool
+    model: nn.Module, crops: Sequence[Tensor], preprocessing: Preprocessing, *, many: bool
 ) -> Tensor:
     """Return the mean over the crops of the same images, (n, K) float32.
 
@@ -94,7 +98,7 @@ def prepared_scores(
     model : nn.Module
     crops : sequence of (n, C, H, W) float32 tensors
         From `BatchPreprocessor`.
-    how : Preprocessing
+    preprocessing : Preprocessing
         Says whether logits or probabilities are averaged.
     many : bool
         Probabilities are sigmoids, not a softmax.
@@ -102,7 +106,7 @@ def prepared_scores(
     total: Tensor | None = None
     for crop in crops:
         out = _outputs(model, crop)
-        if how.gives_probabilities:
+        if preprocessing.gives_probabilities:
             out = out.double().sigmoid() if many else out.double().softmax(1)
         total = out if total is None else total + out
     assert total is not None
@@ -112,7 +116,7 @@ def prepared_scores(
 def _outputs(model: nn.Module, images: Tensor) -> Tensor:
     """Return logits (n, K) float32, or say that the network does not take such images."""
     try:
-        found = model(images)
+        logits = model(images)
     except torch.OutOfMemoryError:
         raise
     except (AssertionError, RuntimeError, ValueError) as error:
@@ -124,10 +128,10 @@ def _outputs(model: nn.Module, images: Tensor) -> Tensor:
             f"the network does not take images of {height} x {width} ({str(error)[:200]})",
             "give the size that it was made for",
         ) from error
-    if not isinstance(found, Tensor):
-        what = f"the model gives a {type(found).__name__}"
+    if not isinstance(logits, Tensor):
+        what = f"the model gives a {type(logits).__name__}"
         raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
-    return found.float()
+    return logits.float()
 
 
 def _check(out: npt.NDArray[np.float32], rows: Tensor) -> None:

@@ -89,23 +89,23 @@ def shown_to(spec: Spec | None, channels: int, size: tuple[int, int] | None) -> 
         Height and width that the network takes, where it takes no other; else 224 x 224.
     """
     if spec is None:
-        how = Preprocessing(size or (224, 224), crop=SCALED, cover=True)
-        return with_moments(how, "imagenet", channels)
+        settings = Preprocessing(size or (224, 224), crop=SCALED, cover=True)
+        return with_moments(settings, "imagenet", channels)
     if isinstance(spec, EvaluationConfig):
-        how = spec.preprocessing
+        settings = spec.preprocessing
     else:
         side = SHAPES[spec.data][1]
-        how = Preprocessing((side, side))
-    if how.mean:
-        return how
+        settings = Preprocessing((side, side))
+    if settings.mean:
+        return settings
     if spec.data == "phantom":
-        return replace(how, mean=(phantom.MEAN,), std=(phantom.STD,))
-    return with_moments(how, "imagenet", channels)
+        return replace(settings, mean=(phantom.MEAN,), std=(phantom.STD,))
+    return with_moments(settings, "imagenet", channels)
 
 
-def with_moments(how: Preprocessing, named: str, channels: int) -> Preprocessing:
+def with_moments(settings: Preprocessing, named: str, channels: int) -> Preprocessing:
     """Return a preprocessing with moments of MOMENTS, averaged where the network sees greys."""
     mean, std = MOMENTS[named]
     if channels != len(mean):
-        mean, std = ((sum(one) / len(one),) * channels for one in (mean, std))
-    return replace(how, mean=mean, std=std)
+        mean, std = ((sum(moments) / len(moments),) * channels for moments in (mean, std))
+    return replace(settings, mean=mean, std=std)

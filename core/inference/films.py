@@ -31,82 +31,90 @@ BATCH: Final = 16  # films at once
 MOST_FILMS: Final = 500
 
 
-def heat(asked: Json) -> Answer:
+def film_saliency(question: Json) -> Answer:
     """Return what a model says of one film, and a map for each finding that is asked for."""
-    about = from_json(asked["model"])
+    about = from_json(question["model"])
     model = kept_model(about, Path(about.weights))
-    film = _pixels(asked["film"])
+    film = _pixels(question["film"])
     crops = _prepare(about)(film)
     offered = gradcam.layers(model, crops[0])
-    layer = asked["layer"] or offered[-1]
-    findings = range(about.n_outputs) if asked["findings"] is None else asked["findings"]
-    if not METHODS[asked["method"]].at_once and len(findings) != 1:
-        raise Refused("EMPTY", f"{asked['method']} is of one finding", "name one finding")
+    layer = question["layer"] or offered[-1]
+    findings = range(about.n_outputs) if question["findings"] is None else question["findings"]
+    if not METHODS[question["method"]].at_once and len(findings) != 1:
+        raise Refused("EMPTY", f"{question['method']} is of one finding", "name one finding")
     pairs = [(0, finding) for finding in findings]
-    found = gradcam.heat(model, _middle(crops), pairs, method=asked["method"], layer=layer)
+    result = gradcam.film_saliency(
+        model, _middle(crops), pairs, method=question["method"], layer=layer
+    )
     logits, probabilities = _scores(model, about, crops)
-    said = {
+    values = {
         "layers": list(offered),
         "layer": layer,
-        "method": asked["method"],
+        "method": question["method"],
         "frame": list(frame(about.preprocessing, (film.shape[2], film.shape[3]))),
     }
     arrays: Arrays = {
         "logits": logits[0],
         "probabilities": probabilities[0],
-        "maps": found.maps,
+        "maps": result.maps,
     }
-    return said, arrays
+    return values, arrays
 
 
-def heats(asked: Json) -> Answer:
+def saliency_maps(question: Json) -> Answer:
     """Return maps for pairs of film and finding, and what the model says of each film."""
-    about = from_json(asked["model"])
+    about = from_json(question["model"])
     model = kept_model(about, Path(about.weights))
-    if asked["shuffled"] is not None:
-        model = shuffled(model, asked["shuffled"])
-    films, pairs = asked["films"], asked["pairs"]
+    if question["shuffled"] is not None:
+        model = shuffled(model, question["shuffled"])
+    films, pairs = question["films"], question["pairs"]
     if not 0 < len(films) <= MOST_FILMS:
         raise Refused("EMPTY", f"{len(films)} films are asked for", f"give 1 to {MOST_FILMS}")
     frames: list[tuple[float, ...]] = []
     maps: dict[int, gradcam.Maps] = {}
     probabilities = []
     for start in range(0, len(films), BATCH):
-        crops, seen = _together(about, films[start : start + BATCH])
-        frames += seen
-        layer = asked["layer"] or gradcam.layers(model, crops[0][:1])[-1]
-        here = [place for place, (film, _) in enumerate(pairs) if 0 <= film - start < BATCH]
-        of = [(pairs[place][0] - start, pairs[place][1]) for place in here]
-        found = gradcam.heat(model, _middle(crops), of, method=asked["method"], layer=layer)
-        maps |= dict(zip(here, found.maps, strict=True))
+        crops, batch_frames = _together(about, films[start : start + BATCH])
+        frames += batch_frames
+        layer = question["layer"] or gradcam.layers(model, crops[0][:1])[-1]
+        places = [place for place, (film, _) in enumerate(pairs) if 0 <= film - start < BATCH]
+        batch_pairs = [(pairs[place][0] - start, pairs[place][1]) for place in places]
+        result = gradcam.film_saliency(
+            model, _middle(crops), batch_pairs, method=question["method"], layer=layer
+        )
+        maps |= dict(zip(places, result.maps, strict=True))
         probabilities.append(_scores(model, about, crops)[1])
     arrays: Arrays = {
         "maps": np.stack([maps[place] for place in range(len(pairs))]),
         "probabilities": np.concatenate(probabilities),
     }
-    return {"frames": [list(one) for one in frames]}, arrays
+    return {"frames": [list(edges) for edges in frames]}, arrays
 
 
-def sanity(asked: Json) -> Answer:
+def sanity(question: Json) -> Answer:
     """Return the map of a finding as trained, and as ever more weights are drawn anew."""
-    about = from_json(asked["model"])
+    about = from_json(question["model"])
     model = kept_model(about, Path(about.weights))
-    film = _middle(_prepare(about)(_pixels(asked["film"])))
-    layer = asked["layer"] or gradcam.layers(model, film)[-1]
+    film = _middle(_prepare(about)(_pixels(question["film"])))
+    layer = question["layer"] or gradcam.layers(model, film)[-1]
     stages, maps = ["as trained"], []
-    pairs = [(0, asked["finding"])]
-    maps.append(gradcam.heat(model, film, pairs, method=asked["method"], layer=layer).maps[0])
-    for name, changed in cascade(model, asked["seed"]):
+    pairs = [(0, question["finding"])]
+    maps.append(
+        gradcam.film_saliency(model, film, pairs, method=question["method"], layer=layer).maps[0]
+    )
+    for name, changed in cascade(model, question["seed"]):
         stages.append(name)
-        found = gradcam.heat(changed, film, pairs, method=asked["method"], layer=layer)
-        maps.append(found.maps[0])
-    alike = [ssim(maps[0], other) for other in maps]
-    return {"stages": stages, "similarity": alike, "layer": layer}, {"maps": np.stack(maps)}
+        result = gradcam.film_saliency(changed, film, pairs, method=question["method"], layer=layer)
+        maps.append(result.maps[0])
+    similarity = [ssim(maps[0], other) for other in maps]
+    return {"stages": stages, "similarity": similarity, "layer": layer}, {"maps": np.stack(maps)}
 
 
 def _prepare(about: FilmModel) -> BatchPreprocessor:
-    how = about.preprocessing
-    return BatchPreprocessor(how, about.channels, how.mean, how.std, CPU)
+    preprocessing = about.preprocessing
+    return BatchPreprocessor(
+        preprocessing, about.channels, preprocessing.mean, preprocessing.std, CPU
+    )
 
 
 def _together(
@@ -115,16 +123,16 @@ def _together(
     """Return the crops of several films, which may differ in size, and what of each is seen."""
     prepare = _prepare(about)
     pixels = [_pixels(film) for film in films]
-    each = [prepare(film) for film in pixels]
-    seen = [frame(about.preprocessing, (film.shape[2], film.shape[3])) for film in pixels]
-    return [torch.cat(crop) for crop in zip(*each, strict=True)], list(seen)
+    crops = [prepare(film) for film in pixels]
+    frames = [frame(about.preprocessing, (film.shape[2], film.shape[3])) for film in pixels]
+    return [torch.cat(crop) for crop in zip(*crops, strict=True)], list(frames)
 
 
 def _pixels(film: Mapping[str, Any]) -> Tensor:
     """Return a film, (1, 1, H, W) uint8."""
     if "phantom" in film:
-        drawn = phantom.draw(*film["phantom"], without=film.get("without"))
-        return torch.from_numpy(drawn.pixels)[None, None]
+        synthetic = phantom.draw(*film["phantom"], without=film.get("without"))
+        return torch.from_numpy(synthetic.pixels)[None, None]
     return torch.from_numpy(np.load(film["file"], allow_pickle=False))[None, None]
 
 
@@ -138,7 +146,7 @@ def _scores(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return log-odds and probabilities, (n, L) float64 each, over all crops."""
     with torch.inference_mode():
-        found = prepared_scores(model, crops, about.preprocessing, many=True).double()
+        outputs = prepared_scores(model, crops, about.preprocessing, many=True).double()
         if about.preprocessing.gives_probabilities:
-            return torch.logit(found).numpy(), found.numpy()
-        return found.numpy(), found.sigmoid().numpy()
+            return torch.logit(outputs).numpy(), outputs.numpy()
+        return outputs.numpy(), outputs.sigmoid().numpy()

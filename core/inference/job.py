@@ -38,7 +38,7 @@ from core.training.folder import JobFolder
 from core.training.progress import Progress, write
 
 EVERY_S: Final = 1.0
-PARTS: Final = "parts"  # of a job's folder: what was evaluated so far
+SPLITS_FOLDER: Final = "parts"  # of a job's folder: what was evaluated so far
 Json = dict[str, Any]  # Any: plain JSON values
 
 
@@ -64,9 +64,9 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     check_classes(config, data)
     evaluation = Evaluation(config, data, open_model(config, folder.path / WEIGHTS, device), device)
     pace = EvaluationProgress(folder, config)
-    splits = Spool(folder.path / PARTS)
-    for name, found in evaluation.all(pace, watch):
-        splits.put(name, found)
+    splits = Spool(folder.path / SPLITS_FOLDER)
+    for name, predictions in evaluation.all(pace, watch):
+        splits.put(name, predictions)
     manifest = open_library().keep_evaluated(
         config.name,
         splits,
@@ -89,7 +89,7 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
         "notices": [notice.to_json() for notice in manifest.notices],
     }
     folder.finish(result)
-    shutil.rmtree(folder.path / PARTS, ignore_errors=True)
+    shutil.rmtree(folder.path / SPLITS_FOLDER, ignore_errors=True)
     return result
 
 
@@ -101,22 +101,22 @@ def connect(config: EvaluationConfig) -> torch.device:
     UsageError
         DEVICE: there is none.
     """
-    there = torch.cuda.is_available()
-    if config.device == "cuda" and not there:
+    available = torch.cuda.is_available()
+    if config.device == "cuda" and not available:
         raise UsageError("DEVICE", "no CUDA device can be used", "set device to cpu or auto")
-    return torch.device("cuda" if there and config.device != "cpu" else "cpu")
+    return torch.device("cuda" if available and config.device != "cpu" else "cpu")
 
 
 def open_data(config: EvaluationConfig, *, download: bool = True) -> SplitDataset:
     """Return the data of a config, streamed images scaled as its preprocessing says."""
-    how = config.preprocessing
+    preprocessing = config.preprocessing
     return load_data(
         config.data,
         root=Path(config.data_root).expanduser() if config.data_root else None,
         split_seed=config.split_seed,
-        size=how.scaled,
+        size=preprocessing.scaled,
         download=download and config.data_root is None,
-        scaling=Scaling(how.cover, how.interpolation == "bicubic"),
+        scaling=Scaling(preprocessing.cover, preprocessing.interpolation == "bicubic"),
     )
 
 
@@ -162,32 +162,32 @@ class EvaluationProgress:
 
     def __init__(self, folder: JobFolder, config: EvaluationConfig) -> None:
         self._folder = folder
-        self._n_parts = len(config.splits) + len(config.sets)
-        self._began = self._said = time.monotonic()
-        self._done = 0  # images of the parts before
+        self._n_splits = len(config.splits) + len(config.sets)
+        self._began = self._written = time.monotonic()
+        self._done = 0  # images of the splits before
         self._now = 0
-        self.part = -1
+        self.split_index = -1
         self.n = 0
 
     def begin(self, n_images: int) -> None:
         """Take note that the next split begins."""
         self._done += self._now
-        self.part, self.n, self._now = self.part + 1, n_images, 0
+        self.split_index, self.n, self._now = self.split_index + 1, n_images, 0
 
     def did(self, n_images: int) -> None:
         """Take note of how many images of this split are done."""
         self._now = n_images
         now = time.monotonic()
-        if now - self._said < EVERY_S:
+        if now - self._written < EVERY_S:
             return
-        self._said = now
+        self._written = now
         spent = now - self._began
-        share = (self.part + n_images / self.n) / self._n_parts
+        share = (self.split_index + n_images / self.n) / self._n_splits
         write(
             self._folder.path,
             Progress(
-                epoch=self.part,
-                n_epochs=self._n_parts,
+                epoch=self.split_index,
+                n_epochs=self._n_splits,
                 batch=n_images,
                 n_batches=self.n,
                 images_per_second=self.rate,
@@ -230,51 +230,56 @@ class Evaluation:
 
         Every set is opened first, so that a folder that is missing does not cost hours.
         """
-        sets = [(wanted, self._opened(wanted)) for wanted in self.config.sets]
+        sets = [(outside_set, self._opened(outside_set)) for outside_set in self.config.sets]
         for split in self.config.splits:
-            yield split, self.of(getattr(self.data, split), pace, watch)
-        for wanted, found in sets:
-            yield wanted.name, self.of(found.part, pace, watch, labelled=found.labelled)
+            yield split, self.evaluate_split(getattr(self.data, split), pace, watch)
+        for outside_set, outside in sets:
+            yield (
+                outside_set.name,
+                self.evaluate_split(outside.split, pace, watch, labelled=outside.labelled),
+            )
 
-    def _opened(self, wanted: OutsideSet) -> OutsideDataset:
-        found = open_outside(wanted, self.data, download=wanted.root is None)
-        self.notices += [Notice(one.code, f"{wanted.label}: {one.text}") for one in found.notices]
-        if wanted.role == "ood":
-            self._check_overlap(wanted.label, found.part)
-        return found
+    def _opened(self, outside_set: OutsideSet) -> OutsideDataset:
+        outside = open_outside(outside_set, self.data, download=outside_set.root is None)
+        self.notices += [
+            Notice(notice.code, f"{outside_set.label}: {notice.text}") for notice in outside.notices
+        ]
+        if outside_set.role == "ood":
+            self._check_overlap(outside_set.label, outside.split)
+        return outside
 
-    def of(
+    def evaluate_split(
         self,
-        part: DatasetSplit,
+        split: DatasetSplit,
         pace: EvaluationProgress,
         watch: AbstractContextManager[object],
         *,
         labelled: bool = True,
     ) -> Predictions:
         """Return what the model says of a part."""
-        rows = spread(len(part), self.config.limit)
+        rows = spread(len(split), self.config.limit)
         n = len(rows)
         many = self.data.task is Task.MULTILABEL
         pace.begin(n)
-        found = scores(
+        outputs = scores(
             self.model,
-            part,
+            split,
             self._prepare,
             device=self.device,
             batch_size=self.config.batch_size,
             rows=rows,
             many=many,
-            said=pace.did,
+            on_progress=pace.did,
             watch=watch,
         )
-        labels = part.targets[rows].cpu().numpy().astype(np.int64)
+        labels = split.targets[rows].cpu().numpy().astype(np.int64)
         return Predictions(
             self.data.task,
             self._kind(many=many),
-            found,
-            labels if labelled else np.full(found.shape if many else n, -1, np.int64),
+            outputs,
+            labels if labelled else np.full(outputs.shape if many else n, -1, np.int64),
             class_names=self.data.class_names,
-            row_ids=tuple(part.row_ids[row] for row in rows.tolist()),
+            row_ids=tuple(split.row_ids[row] for row in rows.tolist()),
             labelled=labelled,
         )
 
@@ -283,17 +288,17 @@ class Evaluation:
             return ScoreKind.LOGITS
         return ScoreKind.SIGMOID if many else ScoreKind.PROBABILITIES
 
-    def _check_overlap(self, label: str, part: DatasetSplit) -> None:
+    def _check_overlap(self, label: str, split: DatasetSplit) -> None:
         """Refuse a set that is the data itself, and say where some of it is."""
-        n_same = overlap(self.data, part)
-        if n_same == len(part):
+        n_same = overlap(self.data, split)
+        if n_same == len(split):
             raise Refused(
                 "OVERLAP",
                 f"every image of {label} is one of {self.data.name}",
                 "choose a set that the model was not made for",
             )
         if n_same:
-            text = f"{n_same:,} of {len(part):,} images of {label} also are in {self.data.name}."
+            text = f"{n_same:,} of {len(split):,} images of {label} also are in {self.data.name}."
             self.notices.append(Notice("OVERLAP", text))
 
 

@@ -16,50 +16,50 @@ class BatchPreprocessor:
 
     Parameters
     ----------
-    how : Preprocessing
+    preprocessing : Preprocessing
     channels : int
         Of the network; grey images are repeated, colours become their luma.
     mean, std : sequence of float
-        Those of the data, taken where `how` names none.
+        Those of the data, taken where `preprocessing` names none.
     device : torch.device
     """
 
     def __init__(
         self,
-        how: Preprocessing,
+        preprocessing: Preprocessing,
         channels: int,
         mean: Sequence[float],
         std: Sequence[float],
         device: torch.device,
     ) -> None:
-        self.how = how
+        self.preprocessing = preprocessing
         self.channels = channels
-        self._mean = _column(_fitted(how.mean or mean, channels), device)
-        self._std = _column(_fitted(how.std or std, channels), device)
+        self._mean = _column(_fitted(preprocessing.mean or mean, channels), device)
+        self._std = _column(_fitted(preprocessing.std or std, channels), device)
 
     def __call__(self, images: Tensor) -> list[Tensor]:
         """Return for each crop (n, channels, height, width) float32, channels last in memory."""
-        found = self._scaled(_with_channels(images.float() / 255.0, self.channels))
-        found = (found - self._mean) / self._std
-        return [crop.contiguous(memory_format=torch.channels_last) for crop in self._crops(found)]
+        inputs = self._scaled(_with_channels(images.float() / 255.0, self.channels))
+        inputs = (inputs - self._mean) / self._std
+        return [crop.contiguous(memory_format=torch.channels_last) for crop in self._crops(inputs)]
 
     def _scaled(self, images: Tensor) -> Tensor:
         """Return images of the size that crops are cut from, in 0..1."""
-        wanted = self.how.scaled
-        if self.how.cover:
-            images = _centre(images, _proportioned(images.shape[-2:], wanted))
-        if tuple(images.shape[-2:]) == wanted:
+        size = self.preprocessing.scaled
+        if self.preprocessing.cover:
+            images = _centre(images, _proportioned(images.shape[-2:], size))
+        if tuple(images.shape[-2:]) == size:
             return images
-        mode = self.how.interpolation
-        found = functional.interpolate(
-            images, wanted, mode=mode, align_corners=False, antialias=True
+        mode = self.preprocessing.interpolation
+        resized = functional.interpolate(
+            images, size, mode=mode, align_corners=False, antialias=True
         )
-        return found.clamp(0.0, 1.0)  # bicubic overshoots
+        return resized.clamp(0.0, 1.0)  # bicubic overshoots
 
     def _crops(self, images: Tensor) -> list[Tensor]:
-        height, width = self.how.size
+        height, width = self.preprocessing.size
         middle = _centre(images, (height, width))
-        if self.how.crops == 1:
+        if self.preprocessing.crops == 1:
             return [middle]
         corners = [
             images[..., :height, :width],
@@ -68,15 +68,15 @@ class BatchPreprocessor:
             images[..., -height:, -width:],
         ]
         five = [*corners, middle]
-        return five if self.how.crops == 5 else five + [one.flip(-1) for one in five]
+        return five if self.preprocessing.crops == 5 else five + [crop.flip(-1) for crop in five]
 
 
-def frame(how: Preprocessing, size: tuple[int, int]) -> tuple[float, float, float, float]:
+def frame(preprocessing: Preprocessing, size: tuple[int, int]) -> tuple[float, float, float, float]:
     """Return what part of an image the middle crop shows.
 
     Parameters
     ----------
-    how : Preprocessing
+    preprocessing : Preprocessing
     size : (int, int)
         Height and width of the image.
 
@@ -86,11 +86,15 @@ def frame(how: Preprocessing, size: tuple[int, int]) -> tuple[float, float, floa
         Shares of the image's sides.
     """
     edges = []
-    part = _proportioned(size, how.scaled) if how.cover else size
-    for side, kept, scaled, wanted in zip(size, part, how.scaled, how.size, strict=True):
-        before = round((side - kept) / 2)
-        start = round((scaled - wanted) / 2)
-        edges.append([(before + kept * place / scaled) / side for place in (start, start + wanted)])
+    region = _proportioned(size, preprocessing.scaled) if preprocessing.cover else size
+    for side, region_side, scaled, crop_side in zip(
+        size, region, preprocessing.scaled, preprocessing.size, strict=True
+    ):
+        before = round((side - region_side) / 2)
+        start = round((scaled - crop_side) / 2)
+        edges.append(
+            [(before + region_side * place / scaled) / side for place in (start, start + crop_side)]
+        )
     (top, bottom), (left, right) = edges
     return left, top, right, bottom
 
@@ -116,11 +120,11 @@ def _with_channels(images: Tensor, channels: int) -> Tensor:
     return images[:, :1].expand(-1, channels, -1, -1)
 
 
-def _proportioned(size: Sequence[int], wanted: tuple[int, int]) -> tuple[int, int]:
+def _proportioned(size: Sequence[int], proportions: tuple[int, int]) -> tuple[int, int]:
     """Return the largest height and width within `size` of the proportions that are wanted."""
     height, width = size
-    factor = min(height / wanted[0], width / wanted[1])
-    return round(wanted[0] * factor), round(wanted[1] * factor)
+    factor = min(height / proportions[0], width / proportions[1])
+    return round(proportions[0] * factor), round(proportions[1] * factor)
 
 
 def _centre(images: Tensor, size: tuple[int, int]) -> Tensor:

@@ -81,7 +81,7 @@ class Preprocessing:
             ),
             (all(map(math.isfinite, numbers)), f"one of {numbers} is no number", "give numbers"),
             (
-                len(self.mean) == len(self.std) and all(one > 0 for one in self.std),
+                len(self.mean) == len(self.std) and all(value > 0 for value in self.std),
                 f"mean is {list(self.mean)} and std {list(self.std)}",
                 "give both for each channel, every std above 0",
             ),

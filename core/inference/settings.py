@@ -28,8 +28,8 @@ def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
         return Preprocessing(input_size(model, size or CIFAR))
     own = input_size(model, CIFAR)  # refuses unknown names
     library, _, name = model.partition(":")
-    found = _timm(name, own) if library == "timm" else _torchvision(name, own)
-    return Preprocessing(**{**found, "size": size or own})
+    values = _timm(name, own) if library == "timm" else _torchvision(name, own)
+    return Preprocessing(**{**values, "size": size or own})
 
 
 def _timm(name: str, size: tuple[int, int]) -> dict[str, Any]:
@@ -51,15 +51,15 @@ def _timm(name: str, size: tuple[int, int]) -> dict[str, Any]:
 def _torchvision(name: str, size: tuple[int, int]) -> dict[str, Any]:
     from torchvision import models  # type: ignore[import-untyped]
 
-    shown = models.get_model_weights(name).DEFAULT.transforms()
-    (scaled,) = shown.resize_size
+    transforms = models.get_model_weights(name).DEFAULT.transforms()
+    (scaled,) = transforms.resize_size
     return {
         "size": size,
-        "mean": tuple(shown.mean),
-        "std": tuple(shown.std),
+        "mean": tuple(transforms.mean),
+        "std": tuple(transforms.std),
         "crop": min(1.0, size[0] / scaled),
         "cover": True,
-        "interpolation": _interpolation(shown.interpolation.value),
+        "interpolation": _interpolation(transforms.interpolation.value),
     }
 
 

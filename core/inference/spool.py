@@ -23,7 +23,7 @@ class Spool(Mapping[str, Predictions]):
         self._folder = folder
         self._rest: dict[str, dict[str, Any]] = {}  # Any: what Predictions takes
 
-    def put(self, name: str, found: Predictions) -> None:
+    def put(self, name: str, predictions: Predictions) -> None:
         """Take in predictions.
 
         Raises
@@ -33,9 +33,9 @@ class Spool(Mapping[str, Predictions]):
         """
         with storing(f"the scores of {name}"):
             self._folder.mkdir(exist_ok=True)
-            np.save(self._path(name), found.scores, allow_pickle=False)
+            np.save(self._path(name), predictions.scores, allow_pickle=False)
         same = ("task", "kind", "labels", "class_names", "row_ids", "labelled", "groups", "weights")
-        self._rest[name] = {key: getattr(found, key) for key in same}
+        self._rest[name] = {key: getattr(predictions, key) for key in same}
 
     def __getitem__(self, name: str) -> Predictions:
         """Return what was taken in."""

@@ -37,7 +37,7 @@ def main() -> int:
     for line in _lines(sys.stdin.fileno()):
         request = json.loads(line)
         try:
-            found, arrays = CALLS[request["call"]](request["asked"])
+            values, arrays = CALLS[request["call"]](request["asked"])
         except AuditError as error:
             _refuse(answers, request["id"], error)
         except Exception as error:  # noqa: BLE001  whatever a model raises, others still ask
@@ -45,7 +45,7 @@ def main() -> int:
             lost = LostWorker("LOST_WORKER", what, "choose another network or other settings")
             _refuse(answers, request["id"], lost)
         else:
-            _answer(answers, {"id": request["id"], "found": found}, arrays)
+            _answer(answers, {"id": request["id"], "found": values}, arrays)
     return 0
 
 
@@ -62,25 +62,25 @@ def _end_with(parent: int) -> None:
 
 def _lines(requests: int) -> Iterator[bytes]:
     """Yield lines of a descriptor until it ends, or nothing comes for a while."""
-    held = b""
+    rest = b""
     while select.select([requests], [], [], IDLE_S)[0]:
         piece = os.read(requests, PIECE)
         if not piece:
             return
-        *lines, held = (held + piece).split(b"\n")
+        *lines, rest = (rest + piece).split(b"\n")
         yield from lines
 
 
 def _refuse(out: BinaryIO, number: int, error: AuditError) -> None:
-    said = error.to_json() | {"exit_code": error.exit_code}
-    _answer(out, {"id": number, "error": said}, {})
+    refusal = error.to_json() | {"exit_code": error.exit_code}
+    _answer(out, {"id": number, "error": refusal}, {})
 
 
-def _answer(out: BinaryIO, said: dict[str, Any], arrays: dict[str, Any]) -> None:
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    said["arrays"] = [[name, str(a.dtype), list(a.shape)] for name, a in whole.items()]
-    out.write(json.dumps(said).encode() + b"\n")
-    for array in whole.values():
+def _answer(out: BinaryIO, reply: dict[str, Any], arrays: dict[str, Any]) -> None:
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    reply["arrays"] = [[name, str(a.dtype), list(a.shape)] for name, a in contiguous.items()]
+    out.write(json.dumps(reply).encode() + b"\n")
+    for array in contiguous.values():
         out.write(array.tobytes())
     out.flush()
 

@@ -60,11 +60,11 @@ def slots() -> tuple[str, ...]:
     return tuple(device.slot for device in devices())
 
 
-def fit(job: Job, there: Sequence[str]) -> tuple[list[str], int]:
+def fit(job: Job, available: Sequence[str]) -> tuple[list[str], int]:
     """Return the slots that a job could use, and how many it needs; processes share the CPU's."""
-    gpus = [slot for slot in there if slot != CPU]
-    wanted = {"auto": gpus or [CPU], "cuda": gpus}.get(job.wants, [job.wants])
-    fitting = [slot for slot in there if slot in wanted]
+    gpus = [slot for slot in available if slot != CPU]
+    acceptable = {"auto": gpus or [CPU], "cuda": gpus}.get(job.wants, [job.wants])
+    fitting = [slot for slot in available if slot in acceptable]
     return fitting, 1 if fitting == [CPU] else job.n_devices
 
 
@@ -86,15 +86,15 @@ def _visible(gpu: Device) -> bool:
 
 def _gpus() -> Sequence[Device]:
     """Return the GPUs that NVIDIA's driver names; none where there is no driver."""
-    return _asked(int(time.monotonic() / FRESH_S))
+    return _query_driver(int(time.monotonic() / FRESH_S))
 
 
 @lru_cache(maxsize=1)
-def _asked(_: int) -> tuple[Device, ...]:
+def _query_driver(_: int) -> tuple[Device, ...]:
     """Ask the driver; one that does not answer is asked again, for it may be busy."""
     for last in (False, True):
         try:
-            told = subprocess.run(
+            output = subprocess.run(
                 [*QUERY, "--format=csv,noheader,nounits"],
                 capture_output=True,
                 timeout=PATIENCE_S,
@@ -105,12 +105,12 @@ def _asked(_: int) -> tuple[Device, ...]:
         except (OSError, subprocess.SubprocessError):
             time.sleep(0.0 if last else AGAIN_S)
         else:
-            return _read(told.decode("utf-8", "replace"))
+            return _read(output.decode("utf-8", "replace"))
     return ()
 
 
-def _read(told: str) -> tuple[Device, ...]:
-    rows = csv.reader(told.splitlines(), skipinitialspace=True)
+def _read(text: str) -> tuple[Device, ...]:
+    rows = csv.reader(text.splitlines(), skipinitialspace=True)
     return tuple(
         Device(f"cuda:{row[0]}", row[2], _mebibytes(row[3]), _mebibytes(row[4]), row[1])
         for row in rows

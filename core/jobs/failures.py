@@ -76,9 +76,9 @@ def explain(
     kills : int
         Processes that the kernel killed for want of memory in this control group meanwhile.
     """
-    said = refused(result)
-    if said is not None:
-        return said
+    refusal = refused(result)
+    if refusal is not None:
+        return refusal
     batch = config.get("batch_size")
     half = f" to {batch // 2}" if isinstance(batch, int) and batch > 1 else ""
     raised = _raised([_RANK.sub("", line) for line in lines])
@@ -101,8 +101,8 @@ def refused(result: Json | None) -> Failure | None:
     error = result.get("error") if result is not None else None
     if not isinstance(error, dict):
         return None
-    said = {key: str(error.get(key, "")) for key in ("code", "what", "remedy")}
-    return Failure(**said)
+    fields = {key: str(error.get(key, "")) for key in ("code", "what", "remedy")}
+    return Failure(**fields)
 
 
 def out_of_memory_kills() -> int:
@@ -137,5 +137,5 @@ def _raised(lines: Sequence[str]) -> str:
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent")]
     if not starts:
         return ""
-    found = [line for line in lines[starts[-1] + 1 :] if _RAISED.match(line)]
-    return found[-1] if found else ""
+    exceptions = [line for line in lines[starts[-1] + 1 :] if _RAISED.match(line)]
+    return exceptions[-1] if exceptions else ""

@@ -77,7 +77,7 @@ class LocalJobs:
         """
         self._check(len(configs), time_limit)
         group = _new_id()
-        made: list[Job] = []
+        jobs: list[Job] = []
         try:
             for config in configs:
                 job = Job(
@@ -93,13 +93,13 @@ class LocalJobs:
                     time_limit=time_limit,
                 )
                 _check_devices(job)
-                made.append(job)
+                jobs.append(job)
                 folder = JobFolder.make(self._store.folder(job.id), config)
                 if weights is not None:
                     _share(weights, folder.path / WEIGHTS)
-            added = self._store.add(made)
+            added = self._store.add(jobs)
         except BaseException:
-            for job in made:
+            for job in jobs:
                 shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
             raise
         start_what_can(self.home)
@@ -221,13 +221,13 @@ class LocalJobs:
     def _end(self, job: Job) -> None:
         """Say how a job ended of which no process is left."""
         result = JobFolder(self._store.folder(job.id)).result()
-        said = failures.refused(result)
+        refusal = failures.refused(result)
         if result is not None and result.get("state") == "succeeded":
             self._store.end(job, JobState.SUCCEEDED, run=str(result.get("run", "")))
         elif job.asked:
             self._store.end(job, JobState.CANCELLED)
-        elif said is not None:
-            self._store.end(job, JobState.FAILED, failure=said)
+        elif refusal is not None:
+            self._store.end(job, JobState.FAILED, failure=refusal)
         else:
             again = job.supervisor is not None and job.supervisor.boot != processes.this_boot()
             what = "the machine was started again" if again else "its supervisor was killed"
@@ -290,13 +290,13 @@ def open_jobs() -> LocalJobs:
 
 def _check_devices(job: Job) -> None:
     """Refuse what this machine does not have, before it waits for it in vain."""
-    there = slots()
-    fitting, n_slots = fit(job, there)
+    available = slots()
+    fitting, n_slots = fit(job, available)
     if len(fitting) < n_slots:
-        wanted = job.wants if n_slots == 1 else f"{n_slots} of {job.wants}"
+        request = job.wants if n_slots == 1 else f"{n_slots} of {job.wants}"
         raise UsageError(
             "DEVICE",
-            f"{wanted} is wanted; the devices for jobs here are {', '.join(there) or 'none'}",
+            f"{request} is wanted; the devices for jobs here are {', '.join(available) or 'none'}",
             "choose another device",
         )
     cores = os.cpu_count() or 1

@@ -68,9 +68,9 @@ class Follower:
         """Return the whole lines since the last call; a log begun anew is read from its start."""
         try:
             with self._path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if found.st_ino != self._file:
-                    self._file, self._at, self._rest = found.st_ino, 0, b""
+                status = os.fstat(file.fileno())
+                if status.st_ino != self._file:
+                    self._file, self._at, self._rest = status.st_ino, 0, b""
                 file.seek(self._at)
                 data = file.read(LIMIT)
                 self._at = file.tell()
@@ -113,6 +113,6 @@ def _end(path: Path, size: int) -> bytes:
 
 
 def _clean(line: str) -> str:
-    shown = _ESCAPES.sub("", line.rstrip("\r").rsplit("\r", 1)[-1]).replace("\t", "    ")
-    kept = "".join(mark for mark in shown if category(mark) not in {"Cc", "Cf", "Cs", "Co"})
-    return kept if len(kept) <= WIDTH else f"{kept[:WIDTH]} …"
+    text = _ESCAPES.sub("", line.rstrip("\r").rsplit("\r", 1)[-1]).replace("\t", "    ")
+    printable = "".join(mark for mark in text if category(mark) not in {"Cc", "Cf", "Cs", "Co"})
+    return printable if len(printable) <= WIDTH else f"{printable[:WIDTH]} …"

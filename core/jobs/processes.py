@@ -60,45 +60,45 @@ def this_host() -> str:
 
 def identity(pid: int) -> ProcessIdentity | None:
     """Return who has a pid now; None when nobody does, or only a dead process does."""
-    found = _stat(pid)
-    if found is None or found[0] in "ZX":
+    stat = _stat(pid)
+    if stat is None or stat[0] in "ZX":
         return None
-    return ProcessIdentity(this_boot(), pid, found[2], this_host())
+    return ProcessIdentity(this_boot(), pid, stat[2], this_host())
 
 
 def alive(who: ProcessIdentity) -> bool:
     """Whether this very process runs in this boot."""
-    found = identity(who.pid) if who.boot == this_boot() else None
-    return found is not None and found.start == who.start
+    current = identity(who.pid) if who.boot == this_boot() else None
+    return current is not None and current.start == who.start
 
 
 def descendants(pid: int) -> list[int]:
     """Return all that descend from a process, dead ones not yet taken leave of among them."""
     children: dict[int, list[int]] = {}
-    for one in _pids():
-        found = _stat(one)
-        if found is not None:
-            children.setdefault(found[1], []).append(one)
-    reached, left = [], [pid]
-    while left:
-        for child in children.get(left.pop(), ()):
+    for other in _pids():
+        stat = _stat(other)
+        if stat is not None:
+            children.setdefault(stat[1], []).append(other)
+    reached, pending = [], [pid]
+    while pending:
+        for child in children.get(pending.pop(), ()):
             reached.append(child)
-            left.append(child)
+            pending.append(child)
     return reached
 
 
 def marked(mark: str) -> list[int]:
     """Return the processes of this user that inherited a job's mark, this one left out."""
-    wanted = f"{MARK}={mark}".encode()
-    found = []
+    variable = f"{MARK}={mark}".encode()
+    pids = []
     for pid in _pids():
         try:
             words = (PROC / str(pid) / "environ").read_bytes().split(b"\0")
         except OSError:  # gone, or another user's
             continue
-        if wanted in words and pid != os.getpid() and identity(pid) is not None:
-            found.append(pid)
-    return found
+        if variable in words and pid != os.getpid() and identity(pid) is not None:
+            pids.append(pid)
+    return pids
 
 
 def become_reaper() -> None:
@@ -118,16 +118,16 @@ def end(find: Callable[[], list[int]], grace_s: float) -> bool:
     """
     now = time.monotonic()
     killed_from, until = now + grace_s, now + grace_s + KILL_S
-    asked: set[int] = set()
-    while left := find():
+    terminated: set[int] = set()
+    while remaining := find():
         now = time.monotonic()
         if now > until:
             return False
-        for pid in left:
+        for pid in remaining:
             if now >= killed_from:
                 _send(pid, signal.SIGKILL)
-            elif pid not in asked:
-                asked.add(pid)
+            elif pid not in terminated:
+                terminated.add(pid)
                 _send(pid, signal.SIGTERM)
         time.sleep(LOOK_S)
     return True

@@ -129,10 +129,10 @@ class Job:
 
 def beat(folder: Path) -> None:
     """Say that this process still watches; the clock is the boot's and knows no date."""
-    part = folder / f".{BEAT}{PART}"
+    unfinished = folder / f".{BEAT}{PART}"
     with suppress(OSError):  # a full disk: the one before stays
-        part.write_text(f"{this_boot()} {time.monotonic()}")
-        part.replace(folder / BEAT)
+        unfinished.write_text(f"{this_boot()} {time.monotonic()}")
+        unfinished.replace(folder / BEAT)
 
 
 def silence(folder: Path) -> float | None:
@@ -155,10 +155,10 @@ def watched(job: Job, folder: Path) -> bool:
     who = job.supervisor
     if who is None:
         return False
-    here = this_boot()
-    if who.boot == here:
+    boot = this_boot()
+    if who.boot == boot:
         return alive(who)
-    if who.boot.split(":")[0] == here.split(":")[0]:
+    if who.boot.split(":")[0] == boot.split(":")[0]:
         quiet = silence(folder)
         return quiet is not None and quiet < GONE_S
     if who.host == this_host():

@@ -187,14 +187,14 @@ class JobStore:
     def _step(self, job: Job, **changes: object) -> Job | None:
         """Change a live job that is still its supervisor's."""
         with self._writing() as connection:
-            now = _found(connection, job.id)
+            now = _stored_job(connection, job.id)
             if now.supervisor != job.supervisor or now.state not in LIVE:
                 return None
             return self._write(connection, now, **changes)
 
     def _change(self, job_id: str, change: Callable[[Job], dict[str, object]]) -> Job:
         with self._writing() as connection:
-            now = _found(connection, job_id)
+            now = _stored_job(connection, job_id)
             changed = change(now)
             return self._write(connection, now, **changed) if changed else now
 
@@ -382,7 +382,7 @@ def assigned(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple
     busy = {slot for job in jobs if job.state in LIVE for slot in job.slots}
     free = [slot for slot in slots if slot not in busy]
     queued = [job for job in jobs if job.state is JobState.QUEUED]
-    found: list[tuple[Job, tuple[str, ...]]] = []
+    assignments: list[tuple[Job, tuple[str, ...]]] = []
     for job in sorted(queued, key=lambda job: (-job.priority, job.place)):
         fitting, n_slots = fit(job, slots)
         if len(fitting) < n_slots:
@@ -390,8 +390,8 @@ def assigned(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple
         taken = tuple(slot for slot in free if slot in fitting)[:n_slots]
         free = [slot for slot in free if slot not in taken]
         if len(taken) == n_slots:
-            found.append((job, taken))
-    return found
+            assignments.append((job, taken))
+    return assignments
 
 
 def _begin(connection: sqlite3.Connection) -> None:
@@ -415,15 +415,15 @@ def _begin(connection: sqlite3.Connection) -> None:
 
 
 def _version(connection: sqlite3.Connection) -> int:
-    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return found
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
 
 
 def _listed(connection: sqlite3.Connection) -> list[Job]:
     return [_job(row) for (row,) in connection.execute("SELECT row FROM jobs").fetchall()]
 
 
-def _found(connection: sqlite3.Connection, job_id: str) -> Job:
+def _stored_job(connection: sqlite3.Connection, job_id: str) -> Job:
     row = connection.execute("SELECT row FROM jobs WHERE id = ?", (job_id,)).fetchone()
     if row is None:
         raise _unknown(job_id)

@@ -87,7 +87,7 @@ class Supervisor:
         reason = self._watch(process)
         self._end_all(process)
         reader.join(GRACE_S)  # the last writer is gone, so it has read all
-        self._say(process.returncode, reason, failures.out_of_memory_kills() - kills)
+        self._conclude(process.returncode, reason, failures.out_of_memory_kills() - kills)
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # The run belongs where the job does, whatever the environment of who started this says.
@@ -108,15 +108,15 @@ class Supervisor:
     def _watch(self, process: "subprocess.Popen[bytes]") -> str:
         """Wait until the process ends, or there is a reason to end it; return that, or ""."""
         began = beaten = time.monotonic()
-        asked = -ASK_S
+        queried = -ASK_S
         while process.poll() is None:
             now = time.monotonic()
             if now - beaten >= BEAT_S:
                 beaten = now
                 beat(self.folder)
-            if now - asked >= ASK_S:
-                asked = now
-                reason = self._asked()
+            if now - queried >= ASK_S:
+                queried = now
+                reason = self._end_reason()
                 if reason:
                     return reason
             if self.stopped:
@@ -127,7 +127,7 @@ class Supervisor:
                 process.wait(LOOK_S)
         return ""
 
-    def _asked(self) -> str:
+    def _end_reason(self) -> str:
         """Return why the table says that this job must end, or ""; a busy table says nothing.
 
         The first time it is told that the process runs.
@@ -154,23 +154,23 @@ class Supervisor:
         processes.end(left, GRACE_S)
         process.poll()
 
-    def _say(self, code: int | None, reason: str, kills: int) -> None:
+    def _conclude(self, code: int | None, reason: str, kills: int) -> None:
         result = _json(self.folder / "result.json")
         if result is not None and result.get("state") == "succeeded":
             self._end(JobState.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
-        elif reason == "cancel" or self._asked() == "cancel":
+        elif reason == "cancel" or self._end_reason() == "cancel":
             self._end(JobState.CANCELLED, exit_code=code)
         elif reason == "time":
             assert self.job.time_limit is not None
-            said = failures.time_limit(self.job.time_limit)
-            self._end(JobState.FAILED, exit_code=code, failure=said)
+            failure = failures.time_limit(self.job.time_limit)
+            self._end(JobState.FAILED, exit_code=code, failure=failure)
         elif reason == "stopped" or code is None:
-            said = failures.lost("it was stopped with its supervisor, by a shutdown for example")
-            self._end(JobState.LOST, exit_code=code, failure=said)
+            failure = failures.lost("it was stopped with its supervisor, by a shutdown for example")
+            self._end(JobState.LOST, exit_code=code, failure=failure)
         else:
             config = _json(self.folder / "spec.json") or {}
-            said = failures.explain(code, result, self._log.last(LINES), config, kills)
-            self._end(JobState.FAILED, exit_code=code, failure=said)
+            failure = failures.explain(code, result, self._log.last(LINES), config, kills)
+            self._end(JobState.FAILED, exit_code=code, failure=failure)
 
     def _end(
         self,
@@ -201,10 +201,10 @@ class Supervisor:
 def _json(path: Path) -> Json | None:
     """Return what a process wrote; `JobFolder`, which reads the same, would take numpy along."""
     try:
-        found = parse_json(path.read_text("utf-8"))
+        content = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 if __name__ == "__main__":

@@ -11,11 +11,16 @@ from core.predictions import Predictions
 def check_alike(splits: Mapping[str, Predictions]) -> None:
     """Refuse splits that one manifest cannot describe: it says task, kind and classes once."""
     for first, other in pairwise(splits):
-        one, two = splits[first], splits[other]
-        if (one.task, one.kind, one.class_names) != (two.task, two.kind, two.class_names):
+        rows, others = splits[first], splits[other]
+        if (rows.task, rows.kind, rows.class_names) != (
+            others.task,
+            others.kind,
+            others.class_names,
+        ):
             raise LibraryError(
                 "CLASSES",
-                f"{first} is {_kind(one)}, {other} is {_kind(two)}; a run has one set of classes",
+                f"{first} is {_kind(rows)}, {other} is {_kind(others)}; "
+                "a run has one set of classes",
                 "keep each part as a run of its own",
             )
 
@@ -26,17 +31,18 @@ def check_tables(tables: Tables, splits: Mapping[str, Predictions]) -> None:
     if epochs == 0:
         raise LibraryError("HISTORY", "the history has no epoch", "train for one epoch or more")
     if tables.validation is not None:
-        found = tables.validation.shape
-        if "val" not in splits or found[:2] != (epochs, splits["val"].n) or len(found) != 3:
+        shape = tables.validation.shape
+        if "val" not in splits or shape[:2] != (epochs, splits["val"].n) or len(shape) != 3:
             rows = splits["val"].n if "val" in splits else "no"
             raise LibraryError(
                 "HISTORY",
-                f"validation logits have shape {found}; there are {epochs} epochs, {rows} val rows",
+                f"validation logits have shape {shape}; there are {epochs} epochs, {rows} val rows",
                 "give one matrix of logits for each epoch, with the rows of the split val",
             )
 
 
-def _kind(found: Predictions) -> str:
-    names = ", ".join(name[:60] for name in found.class_names[:6])
-    more = " and more" if found.n_classes > 6 else ""
-    return f"{found.task} {found.kind} with {found.n_classes} classes ({names}{more})"
+def _kind(predictions: Predictions) -> str:
+    names = ", ".join(name[:60] for name in predictions.class_names[:6])
+    more = " and more" if predictions.n_classes > 6 else ""
+    classes = f"{predictions.n_classes} classes ({names}{more})"
+    return f"{predictions.task} {predictions.kind} with {classes}"

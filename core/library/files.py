@@ -194,12 +194,12 @@ def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
             "SPLIT_UNKNOWN", f"no split {split[:60]!r} in it", f"pick one of {known}"
         )
     try:
-        found = _predictions(mapped(run / entry.file), manifest, entry)
+        predictions = _predictions(mapped(run / entry.file), manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
         raise _damaged(manifest.id, f"{entry.file} cannot be read") from error
-    if entry_of(split, found) != entry:
+    if entry_of(split, predictions) != entry:
         raise _damaged(manifest.id, f"{entry.file} differs from what was kept")
-    return found
+    return predictions
 
 
 def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
@@ -222,12 +222,12 @@ def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
 
 def read_logits(path: Path) -> Scores:
     """Return the logits that `write_run` wrote, mapped; a ValueError for any others."""
-    found = mapped(path)[LOGITS]
+    logits = mapped(path)[LOGITS]
     with safe_open(path, framework="np") as file:
-        kept = (file.metadata() or {}).get("digest")
-    if found.ndim != 3 or digest(found) != kept:
+        stored_digest = (file.metadata() or {}).get("digest")
+    if logits.ndim != 3 or digest(logits) != stored_digest:
         raise ValueError(path.name)
-    return found
+    return logits
 
 
 def mapped(path: Path) -> Arrays:

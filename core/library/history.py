@@ -137,7 +137,7 @@ def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
 
 def _epochs(lines: list[str]) -> list[Row]:
     """Return the epochs that count, in order."""
-    found: list[Row] = []
+    epochs: list[Row] = []
     for number, line in enumerate(lines, start=1):
         try:
             event = json.loads(line)
@@ -146,10 +146,10 @@ def _epochs(lines: list[str]) -> list[Row]:
                 break
             raise
         if event["event"] == "epoch":
-            while found and found[-1]["epoch"] >= event["epoch"]:
-                found.pop()
-            found.append(event)
-    return found
+            while epochs and epochs[-1]["epoch"] >= event["epoch"]:
+                epochs.pop()
+            epochs.append(event)
+    return epochs
 
 
 def _bins(columns: Mapping[str, list[Any]]) -> BinHistory:  # Any: numbers and None

@@ -56,7 +56,7 @@ def keep_result(
     )
 
 
-def keep_bin_history(library: Library, name: str, file_name: str, found: HistoryFile) -> Manifest:
+def keep_bin_history(library: Library, name: str, file_name: str, history: HistoryFile) -> Manifest:
     """Put a gamma history that was read from a file into the library.
 
     Parameters
@@ -67,7 +67,7 @@ def keep_bin_history(library: Library, name: str, file_name: str, found: History
         What the user calls it.
     file_name : str
         Name of the file it came from.
-    found : HistoryFile
+    history : HistoryFile
         Bins by epoch, notices, digest.
 
     Returns
@@ -75,5 +75,5 @@ def keep_bin_history(library: Library, name: str, file_name: str, found: History
     Manifest
         The kept run, of kind ``history``.
     """
-    source = RunSource(file_name, found.digest)
-    return library.keep_history(name, found.bins, source=source, notices=found.notices)
+    source = RunSource(file_name, history.digest)
+    return library.keep_history(name, history.bins, source=source, notices=history.notices)

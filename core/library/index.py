@@ -163,19 +163,19 @@ class Index:
         }
         direction = "DESC" if query.descending else "ASC"
         text = _SELECT.format(column=SORTS[query.sort], direction=direction)
-        return [_row_from(found) for (found,) in self._ask(text, values)]
+        return [_row_from(row) for (row,) in self._ask(text, values)]
 
     def damaged(self) -> list[DamagedRun]:
         """Return the folders that are no readable runs."""
         text = "SELECT id, name, damage FROM runs WHERE damage <> '' ORDER BY id"
-        return [DamagedRun(*found) for found in self._ask(text, {})]
+        return [DamagedRun(*row) for row in self._ask(text, {})]
 
     def rebuild(self) -> int:
         """Throw the file away, read every folder again, return how many runs are listed."""
         with writing():
             self._discard()
-        found: int = self._ask("SELECT count(*) FROM runs WHERE damage = ''", {})[0][0]
-        return found
+        n_runs: int = self._ask("SELECT count(*) FROM runs WHERE damage = ''", {})[0][0]
+        return n_runs
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -277,12 +277,12 @@ class Index:
 
     def _stamps(self) -> dict[str, str]:
         """Return what tells one state of a run from another, for every folder there is."""
-        found: dict[str, str] = {}
+        stamps: dict[str, str] = {}
         for number, root in enumerate(self.roots):
             for name in _names(root):
-                if name not in found:
-                    found[name] = f"{number}:{_stamp(root / name)}"
-        return found
+                if name not in stamps:
+                    stamps[name] = f"{number}:{_stamp(root / name)}"
+        return stamps
 
     def _values(self, run_id: str, stamp: str) -> dict[str, object]:
         root = self.roots[int(stamp.split(":")[0])]
@@ -385,8 +385,8 @@ def _row_from(text: str) -> RunRow:
 
 
 def _version(connection: sqlite3.Connection) -> int:
-    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return found
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
 
 
 def _listed(connection: sqlite3.Connection) -> dict[str, str]:
@@ -409,10 +409,10 @@ def _stamp(run: Path) -> str:
 def _state(path: Path) -> str:
     """Return what tells one state of a file or folder from another; empty when there is none."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return ""
-    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
+    return f"{stat.st_mtime_ns}:{stat.st_size}:{stat.st_ino}"
 
 
 def _unwritable(error: sqlite3.Error) -> LibraryError:

@@ -188,8 +188,8 @@ class Manifest:
 
 def summarise(audit: Audit) -> Summary:
     """Return the headline numbers of an audit; values that it lacks are None."""
-    found = audit.main.metrics
-    ece, accuracy = found.get("ece"), found.get("accuracy")
+    metrics = audit.main.metrics
+    ece, accuracy = metrics.get("ece"), metrics.get("accuracy")
     floor = audit.main.noise_floor.get("ece")
     direction = audit.main.direction
     return Summary(
@@ -283,8 +283,8 @@ def from_json(data: object) -> Manifest:
         notices=tuple(_notice(item) for item in typed(data, "notices", list)),
         tags=checked_tags(texts_of(data, "tags")),
         metrics={
-            split: _summary(split, splits, found)
-            for split, found in object_of(data, "metrics").items()
+            split: _summary(split, splits, summary)
+            for split, summary in object_of(data, "metrics").items()
         },
         config=optional_object(data, "config"),
         environment=optional_object(data, "environment"),

@@ -42,10 +42,10 @@ def load_recipe(home: Path, fingerprint: str) -> dict[str, Any] | None:
     try:
         if path.stat().st_size > MAX_BYTES:
             return None
-        found = parse_json(path.read_text("utf-8"))
+        recipe = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return recipe if isinstance(recipe, dict) else None
 
 
 def forget_recipe(home: Path, fingerprint: str) -> None:

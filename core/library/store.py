@@ -292,10 +292,10 @@ class Library:
         checked_id(run_id)
         self._make_home()
         with self._index.locked(), writing():
-            found = trash.newest(self._trash, run_id)
-            if found is None:
+            folder = trash.newest(self._trash, run_id)
+            if folder is None:
                 raise _unknown(run_id)
-            found.rename(self._runs / run_id)
+            folder.rename(self._runs / run_id)
 
     def trash(self) -> list[TrashedRun]:
         """Return the deleted runs, the last deleted first."""

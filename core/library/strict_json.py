@@ -22,12 +22,12 @@ def bad(what: str) -> LibraryError:
     return LibraryError("MANIFEST", f"the manifest is not one: {what}", "restore it from a backup")
 
 
-def same_keys(record: type, data: JsonObject, where: str) -> None:
+def same_keys(record: type, data: JsonObject, name: str) -> None:
     """Refuse an object whose keys are not the fields of a record."""
     keys = record.__annotations__.keys()
     odd = sorted(keys ^ data.keys())
     if odd:
-        raise bad(f"{where} has unknown or missing keys {', '.join(odd)[:200]}")
+        raise bad(f"{name} has unknown or missing keys {', '.join(odd)[:200]}")
 
 
 def typed(data: JsonObject, key: str, kind: type[T]) -> T:

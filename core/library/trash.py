@@ -30,8 +30,8 @@ def place(trash: Path, run_id: str) -> Path:
 
 def newest(trash: Path, run_id: str) -> Path | None:
     """Return where the last deleted run of an id lies, if there is one."""
-    found = [path for path, trashed, _ in _entries(trash) if trashed == run_id]
-    return found[-1] if found else None
+    folders = [path for path, trashed, _ in _entries(trash) if trashed == run_id]
+    return folders[-1] if folders else None
 
 
 def listed(trash: Path) -> list[TrashedRun]:
@@ -58,8 +58,8 @@ def purge(trash: Path, runs: Path) -> int:
 
 def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:
     """Return (folder, id, when) of deleted runs, the oldest first."""
-    found = ((path, _TRASHED.fullmatch(path.name)) for path in trash.glob("*@*"))
-    entries = [(path, match[1], _moment(match[2])) for path, match in found if match]
+    matches = ((path, _TRASHED.fullmatch(path.name)) for path in trash.glob("*@*"))
+    entries = [(path, match[1], _moment(match[2])) for path, match in matches if match]
     return sorted(entries, key=lambda entry: (entry[2], entry[1]))
 
 

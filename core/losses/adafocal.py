@@ -91,11 +91,11 @@ class BinFocal(Loss):
     def update(self, confidence: Tensor, correct: Tensor) -> GammaUpdate:
         """Take new bins and gammas from validation answers; see `Loss.update`."""
         bins = validation_bins(_outcomes(confidence, correct), self.n_bins)
-        found = self.rule.update(self.gamma.cpu().numpy(), bins)
+        gamma_update = self.rule.update(self.gamma.cpu().numpy(), bins)
         self.edges.copy_(torch.from_numpy(bins.edges))
-        self.gamma.copy_(torch.from_numpy(found.gamma))
+        self.gamma.copy_(torch.from_numpy(gamma_update.gamma))
         self.accuracy.copy_(torch.from_numpy(bins.accuracy))
-        return found
+        return gamma_update
 
 
 class CalFocalSample(BinFocal):

@@ -98,8 +98,8 @@ class Loss(nn.Module, ABC):
         """
         if self.task is Task.MULTILABEL:
             return logits * (2 * targets.to(logits.dtype) - 1)
-        found: Tensor = _TrueLogOdds.apply(logits, targets)
-        return found
+        log_odds: Tensor = _TrueLogOdds.apply(logits, targets)
+        return log_odds
 
     def cross_entropy(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return -log p of what is true, (N,) or (N, L)."""

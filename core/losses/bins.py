@@ -77,12 +77,12 @@ def validation_bins(outcomes: Outcomes, n_bins: int) -> ValidationBins:
     Ghosh et al. 2022, algorithm 1; edges and membership as in its released code.
     """
     ranked = Ranked.of(outcomes)
-    found = sums(ranked, interpolated_cuts(ranked, n_bins))
+    bin_sums = sums(ranked, interpolated_cuts(ranked, n_bins))
     return ValidationBins(
         interpolated_edges(ranked, n_bins),
-        found.count,
-        _means(found.confidence, found.count),
-        _means(found.hits, found.count),
+        bin_sums.count,
+        _means(bin_sums.confidence, bin_sums.count),
+        _means(bin_sums.hits, bin_sums.count),
     )
 
 
@@ -143,5 +143,5 @@ class CalFocalRule:
 
     def update(self, gamma: Float, bins: ValidationBins) -> GammaUpdate:
         """Return the gammas of these bins; what they were before does not matter."""
-        found = np.exp(np.minimum(self.rate * bins.gap, LARGEST_EXPONENT))
-        return GammaUpdate(bins, found, np.zeros(gamma.shape, dtype=np.bool_))
+        gammas = np.exp(np.minimum(self.rate * bins.gap, LARGEST_EXPONENT))
+        return GammaUpdate(bins, gammas, np.zeros(gamma.shape, dtype=np.bool_))

@@ -118,7 +118,7 @@ def checked(config: Mapping[str, object]) -> dict[str, Setting]:
         SETTING: an unknown loss or parameter, or a value out of range.
     """
     entry = named(config)
-    known = {one.name: one for one in entry.parameters}
+    known = {parameter.name: parameter for parameter in entry.parameters}
     for name in config:
         if name != "name" and name not in known:
             takes = f"takes {', '.join(known)}" if known else "takes no settings"

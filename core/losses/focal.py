@@ -94,8 +94,8 @@ class SampleFocal(Loss):
         super().__init__(task=task, reduction=reduction)
         self.right_closed = right_closed
         for name, values in (("edges", edges), ("gammas", gammas)):
-            made = torch.tensor(values, dtype=torch.float64)
-            self.register_buffer(name, made, persistent=False)  # settings, not state
+            buffer = torch.tensor(values, dtype=torch.float64)
+            self.register_buffer(name, buffer, persistent=False)  # settings, not state
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the focal loss with each sample's gamma, (N,) or (N, L)."""

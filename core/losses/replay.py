@@ -58,11 +58,11 @@ def replay(
     gamma = np.ones(n_bins)
     updates = []
     for epoch, logits in enumerate(validation):
-        found = _answers(logits, labels, task)
-        if not np.isfinite(found.confidence).all():
+        answers = _answers(logits, labels, task)
+        if not np.isfinite(answers.confidence).all():
             what = "validation logits that are not numbers"
             raise Refused("NONFINITE", what, "replay the epochs before", f"epoch {epoch}")
-        updates.append(rule.update(gamma, validation_bins(found, n_bins)))
+        updates.append(rule.update(gamma, validation_bins(answers, n_bins)))
         gamma = updates[-1].gamma
     return bin_history(updates)
 

@@ -87,11 +87,11 @@ def rank_cuts(ranked: Ranked, n_bins: int) -> Int:
     return keep_ties(ranked, -(-k * ranked.total // n_bins))
 
 
-def keep_ties(ranked: Ranked, wanted: Counts) -> Int:
+def keep_ties(ranked: Ranked, sought_weights: Counts) -> Int:
     """Return the rank nearest to each weight from below, at an end of ties; drop doubles."""
     ends = ranked.sum_weights[ranked.cuts]
-    at = np.clip(np.searchsorted(ends, wanted), 1, len(ends) - 1)
-    lower = wanted - ends[at - 1] <= ends[at] - wanted
+    at = np.clip(np.searchsorted(ends, sought_weights), 1, len(ends) - 1)
+    lower = sought_weights - ends[at - 1] <= ends[at] - sought_weights
     return np.unique(np.where(lower, ranked.cuts[at - 1], ranked.cuts[at]))
 
 

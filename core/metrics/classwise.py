@@ -99,9 +99,9 @@ class ClassCells:
             at, k = np.nonzero(p > edges[1])
             entries.append((at + rows.start, k * n_bins + bin_index(p[at, k], edges), p[at, k]))
             truth = predictions.labels[rows]
-            each = np.arange(truth.size)
-            cell = truth * n_bins + bin_index(p[each, truth], edges)
-            entries.append((each + rows.start, cell, np.full(truth.size, -1.0)))
+            row = np.arange(truth.size)
+            cell = truth * n_bins + bin_index(p[row, truth], edges)
+            entries.append((row + rows.start, cell, np.full(truth.size, -1.0)))
         return cls(
             predictions, n_bins, *(np.concatenate(part) for part in zip(*entries, strict=True))
         )
@@ -161,9 +161,11 @@ def redrawn_ece(
         hits = np.zeros((rounds, cells), dtype=np.int32 if of_row is None else np.float64)
         for rows in row_chunks(predictions.n, max(predictions.n_classes, rounds)):
             cell = _redrawn(predictions.probabilities(rows), sums.count.shape[1], rounds, rng)
-            for drawn, mine in zip(hits, cell.T, strict=True):
-                each = None if of_row is None else of_row[rows]
-                drawn += np.bincount(mine, each, cells).astype(hits.dtype, copy=False)
+            for round_hits, round_cells in zip(hits, cell.T, strict=True):
+                row_weights = None if of_row is None else of_row[rows]
+                round_hits += np.bincount(round_cells, row_weights, cells).astype(
+                    hits.dtype, copy=False
+                )
         gaps = np.abs(sums.confidence.ravel() - hits).sum(axis=1)
         out.append(gaps / (predictions.total * len(sums.count)))
     return np.concatenate(out)

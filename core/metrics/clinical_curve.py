@@ -175,11 +175,11 @@ def cell_errors(cells: ClaimCells, rows: Int, shares: Float) -> dict[str, Float]
     rows = np.broadcast_to(rows, off.shape)
     order = np.argsort(off, axis=1)
     off, rows = np.take_along_axis(off, order, 1), np.take_along_axis(rows, order, 1)
-    held = np.cumsum(rows, axis=1)
-    total = held[:, -1:]
+    rows_within = np.cumsum(rows, axis=1)
+    total = rows_within[:, -1:]
 
     def reached(share: float) -> Float:
-        at = np.argmax(held >= share * total, axis=1)
+        at = np.argmax(rows_within >= share * total, axis=1)
         return np.asarray(np.take_along_axis(off, at[:, None], 1)[:, 0])
 
     mean = (off * rows).sum(axis=1) / total[:, 0]

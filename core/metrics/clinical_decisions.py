@@ -129,10 +129,10 @@ def _worth(acted: Bool, won: Bool, weight: float, extents: Extents) -> float:
 
 
 def _difference(
-    wins: Float, losses: Float, weight: Float, effect: Float, of: tuple[float, float]
+    wins: Float, losses: Float, weight: Float, effect: Float, rows_and_level: tuple[float, float]
 ) -> tuple[Float, Float, Float]:
-    """Return wins/N - weight losses/N with its bounds, (T,) each; `of` is N and the level."""
-    n, level = of
+    """Return wins/N - weight losses/N with its bounds, (T,) each."""
+    n, level = rows_and_level
     a, b = wins / n, losses / n
     rows = n / effect
     a_low, a_high = exact_interval(a * rows, rows, level)
@@ -383,17 +383,17 @@ class _Share:
 
 def _predictive(
     metric: str,
-    found: tuple[float, float, float] | None,
-    spared: tuple[float, float, float] | None,
+    hit_rate: tuple[float, float, float] | None,
+    rejection_rate: tuple[float, float, float] | None,
     odds: float,
     level: float,
     n: int,
 ) -> Score:
-    """Return the share of calls that are right: found o / (found o + 1 - spared)."""
-    if found is None or spared is None:
+    """Return the share of calls that are right: hits o / (hits o + 1 - rejections)."""
+    if hit_rate is None or rejection_rate is None:
         return Score(metric, None, None, None, level, n, {}, "only one outcome is present")
-    right = [f * odds for f in found]
-    wrong = [1.0 - s for s in spared]
+    right = [f * odds for f in hit_rate]
+    wrong = [1.0 - s for s in rejection_rate]
     if right[0] + wrong[0] == 0.0:
         return Score(metric, None, None, None, level, n, {}, "no row is called so")
     settings: dict[str, Setting] = {"interval": "corners of sensitivity and specificity, Wilson"}

@@ -48,24 +48,24 @@ def curve_estimates(
     values, settings = curve_errors(ranked, smoother)
     cuts = np.union1d(equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS))
     cells = ClaimCells.between(ranked, cuts)
-    fitted, drawn = SMOOTHERS[smoother](cells), resamples.bootstrap(cuts)
+    fitted, bootstrapped = SMOOTHERS[smoother](cells), resamples.bootstrap(cuts)
 
     def errors(rows: Int, events: Int) -> dict[str, Float]:
         shares = np.clip(fitted.fit(rows, events), 0.0, 1.0)
         return cell_errors(cells, rows, np.atleast_2d(shares))
 
-    draws = errors(drawn.count, drawn.hits)
+    draws = errors(bootstrapped.count, bootstrapped.hits)
     floors = errors(cells.rows, resamples.floor(cuts).hits)
     centres = errors(cells.rows, cells.events)
     both = {**settings, **prepared.settings(BOTH)}
-    found = {}
+    estimates = {}
     for metric in ERRORS:
         value, floor = values[metric], floor_of(floors[metric])
         centre, ends = float(centres[metric][0]), percentile(draws[metric], level)
         low, high = basic(value, draws[metric], level, centre=centre, floor_q95=floor.q95)
         low, high = min(low, ends[0]), max(high, ends[1])
-        found[metric] = Score(metric, value, low, high, level, ranked.n, both), floor
-    return found
+        estimates[metric] = Score(metric, value, low, high, level, ranked.n, both), floor
+    return estimates
 
 
 def clinical_scores(prepared: PreparedTarget, *, level: float) -> dict[str, Score]:

@@ -34,7 +34,7 @@ FEW: Final = "fewer than three groups tell nothing of how far it may be off"
 FEWEST_GROUPS: Final = 3
 SANDWICH: Final = "Wald, sandwich over groups"
 SHARE: Final = "Wilson interval of the share, stated risk taken as given"
-Found = Sequence[float] | str  # value, low, high, or why there are none
+Estimated = Sequence[float] | str  # value, low, high, or why there are none
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ def recalibration(
     slope, line = (lines, lines) if isinstance(lines, str) else lines
     wald = WALD if ranked.groups is None else SANDWICH
 
-    def score(metric: str, found: Found, **settings: Setting) -> Score:
+    def score(metric: str, estimate: Estimated, **settings: Setting) -> Score:
         both = {**settings, "events": events, "clipped": claims.clipped}
-        if isinstance(found, str):
-            return Score(metric, None, None, None, level, n, both, found)
-        value, low, high = found
+        if isinstance(estimate, str):
+            return Score(metric, None, None, None, level, n, both, estimate)
+        value, low, high = estimate
         if not math.isfinite(high):
             return Score(metric, value, None, None, level, n, both, FEW)
         return Score(metric, value, low, high, level, n, both)
@@ -168,7 +168,7 @@ def _value(score: Score) -> float:
     return float("nan") if score.value is None else score.value
 
 
-def _swayed(claims: "_Claims", slope: Found, level: float) -> bool:
+def _swayed(claims: "_Claims", slope: Estimated, level: float) -> bool:
     """Whether the slope is another one, or there is none, without rows next to 0 or 1."""
     inside = (claims.p >= EXTREME) & (claims.p <= 1.0 - EXTREME)
     if isinstance(slope, str) or inside.all():
@@ -259,7 +259,7 @@ def _one_sided(claims: _Claims) -> str:
     return f"only one outcome is present: {events:,.10g} of {n:,.10g} rows are events"
 
 
-def _in_the_large(claims: _Claims, level: float) -> Found:
+def _in_the_large(claims: _Claims, level: float) -> Estimated:
     """Return the intercept with offset and its interval, or why there is none.
 
     The expected number of events rises with the intercept, so Newton's steps are kept inside a
@@ -290,7 +290,9 @@ def _in_the_large(claims: _Claims, level: float) -> Found:
     return at, at - half, at + half
 
 
-def _joint(claims: _Claims, level: float, *, whole: bool = True) -> tuple[Found, Found] | str:
+def _joint(
+    claims: _Claims, level: float, *, whole: bool = True
+) -> tuple[Estimated, Estimated] | str:
     """Return slope and intercept with their intervals, or why there are none.
 
     `whole` is False for some of the claims, where the values are asked for alone.
@@ -346,8 +348,8 @@ def _separated(claims: _Claims) -> str:
     if np.ptp(logit) < SAME:
         return "every row states the same risk"
     with_event, without = logit[claims.events > 0], logit[claims.events < claims.rows]
-    apart = without.max() <= with_event.min() or with_event.max() <= without.min()
-    return "separated: one stated risk splits events from non-events" if apart else ""
+    separated = without.max() <= with_event.min() or with_event.max() <= without.min()
+    return "separated: one stated risk splits events from non-events" if separated else ""
 
 
 def _loss(eta: Float, rows: Float, events: Float) -> float:

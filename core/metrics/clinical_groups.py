@@ -99,16 +99,16 @@ def grouping(values: Sequence[str]) -> Grouping:
     """
     stripped = [value.strip() for value in values]
     cells = [MISSING if cell.lower() in ABSENT else cell for cell in stripped]
-    given = {cell for cell in cells if cell != MISSING}
-    numbers = {cell: _number(cell) for cell in given}
-    if len(given) > MOST and all(number is not None for number in numbers.values()):
+    distinct = {cell for cell in cells if cell != MISSING}
+    numbers = {cell: _number(cell) for cell in distinct}
+    if len(distinct) > MOST and all(number is not None for number in numbers.values()):
         return _quartiles(cells, {cell: n for cell, n in numbers.items() if n is not None})
     counts = Counter(cells)
     ranked = sorted(counts, key=lambda cell: (cell == MISSING, -counts[cell], cell))
     if len(ranked) > MOST:
-        kept = ranked[: MOST - 1]
-        cells = [cell if cell in kept else REST for cell in cells]
-        ranked = [*(cell for cell in kept if cell != REST), REST]
+        frequent = ranked[: MOST - 1]
+        cells = [cell if cell in frequent else REST for cell in cells]
+        ranked = [*(cell for cell in frequent if cell != REST), REST]
     return Grouping(tuple(cells), tuple(ranked))
 
 
@@ -124,8 +124,8 @@ def _number(cell: str) -> float | None:
 
 
 def _quartiles(cells: list[str], numbers: dict[str, float]) -> Grouping:
-    given = np.array([numbers[cell] for cell in cells if cell != MISSING])
-    edges = np.quantile(given, [0.25, 0.5, 0.75], method="inverted_cdf")
+    known = np.array([numbers[cell] for cell in cells if cell != MISSING])
+    edges = np.quantile(known, [0.25, 0.5, 0.75], method="inverted_cdf")
     cuts = [f"{edge:.15g}" for edge in np.unique(edges)]
     names = [f"up to {cuts[0]}"]
     names += [f"over {low} to {high}" for low, high in pairwise(cuts)]
@@ -167,7 +167,7 @@ def subgroups(
         In the order of the grouping, without those of which no row has any weight.
     """
     names = np.array(groups.groups)
-    found = []
+    by_group = []
     for name in groups.order:
         rows = names == name
         own = of_rows(extents, rows)
@@ -180,5 +180,5 @@ def subgroups(
         ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
         test = prepared.null.test(equal_width_cuts(prepared.ranked, N_BINS))
         few = too_few(fit.rarer)
-        found.append(Subgroup(name, fit, ece, floor, few, test.p_value))
-    return tuple(found)
+        by_group.append(Subgroup(name, fit, ece, floor, few, test.p_value))
+    return tuple(by_group)

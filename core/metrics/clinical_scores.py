@@ -94,12 +94,12 @@ def hosmer_lemeshow(p: Float, y: Bool, groups: int = 10) -> HosmerLemeshow:
     """
     ranked = Ranked.of(Outcomes(p, y))
     cuts = equal_mass_cuts(ranked, groups)
-    found = sums(ranked, cuts)
-    variance = found.confidence * (1.0 - found.confidence / found.count)
-    squares = found.gap**2
+    group_sums = sums(ranked, cuts)
+    variance = group_sums.confidence * (1.0 - group_sums.confidence / group_sums.count)
+    squares = group_sums.gap**2
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(squares == 0.0, 0.0, squares / np.maximum(variance, 0.0))
-    statistic, df = float(terms.sum()), len(found.count)
+    statistic, df = float(terms.sum()), len(group_sums.count)
     from scipy.special import gammaincc  # a tenth of a second, which readers do not pay
 
     return HosmerLemeshow(statistic, df, float(gammaincc(df / 2.0, statistic / 2.0)), df)

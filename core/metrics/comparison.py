@@ -135,10 +135,10 @@ def why_not(rows: Sequence[ComparedRows], names: Sequence[str]) -> str:
     Row ids are compared among the runs whose files have them.
     """
     for i, other in enumerate(rows[1:], 1):
-        reason = _apart(rows[0], other, f"“{names[0]}”", f"“{names[i]}”")
+        reason = _difference(rows[0], other, f"“{names[0]}”", f"“{names[i]}”")
         if reason:
             return reason
-    named = [i for i, one in enumerate(rows) if one.ids]
+    named = [i for i, compared in enumerate(rows) if compared.ids]
     for i in named[1:]:
         if rows[i].ids != rows[named[0]].ids:
             first, second = f"“{names[named[0]]}”", f"“{names[i]}”"
@@ -146,18 +146,18 @@ def why_not(rows: Sequence[ComparedRows], names: Sequence[str]) -> str:
     return ""
 
 
-def _apart(one: ComparedRows, other: ComparedRows, first: str, second: str) -> str:
-    if one.claim != other.claim:
-        return f"{first} is judged by {one.claim}, {second} by {other.claim}."
-    if one.n != other.n:
-        return f"{first} has {one.n:,} rows, {second} has {other.n:,}."
-    if one.labels != other.labels:
+def _difference(reference: ComparedRows, other: ComparedRows, first: str, second: str) -> str:
+    if reference.claim != other.claim:
+        return f"{first} is judged by {reference.claim}, {second} by {other.claim}."
+    if reference.n != other.n:
+        return f"{first} has {reference.n:,} rows, {second} has {other.n:,}."
+    if reference.labels != other.labels:
         return f"{first} and {second} have different labels, or the same in another order."
-    if one.extents != other.extents:
+    if reference.extents != other.extents:
         return (
             f"{first} and {second} do not say the same of which rows belong together, "
             "or of their weights: read both with the same columns."
         )
-    if one.names != other.names and sorted(one.names) == sorted(other.names):
+    if reference.names != other.names and sorted(reference.names) == sorted(other.names):
         return f"{first} and {second} list the same classes in another order."
     return ""

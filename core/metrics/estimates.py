@@ -141,17 +141,19 @@ Estimate = tuple[Score, Floor]
 
 def binned(prepared: PreparedTarget, metric: str, *, n_bins: int, level: float) -> Estimate:
     """Return a binned error with its interval and noise floor."""
-    how = BINNED[metric]
+    rule = BINNED[metric]
     value = METRICS[metric].function(prepared.ranked, n_bins=n_bins)
-    settings: dict[str, Setting] = {"n_bins": n_bins, "bins": how.bins}
-    cuts = how.cuts(prepared.ranked, n_bins)
+    settings: dict[str, Setting] = {"n_bins": n_bins, "bins": rule.bins}
+    cuts = rule.cuts(prepared.ranked, n_bins)
     if metric == "mce":
         settings["rows_in_bin"] = top_label.worst_bin_rows(prepared.ranked, n_bins)
-    score, floor = _from_cuts(prepared, metric, (value, cuts, how.statistic, settings), level)
+    score, floor = _from_cuts(prepared, metric, (value, cuts, rule.statistic, settings), level)
     reason = _too_small(prepared.ranked, cuts) if metric in UNWEIGHTED else ""
     if reason:
-        kept = {key: told for key, told in score.settings.items() if key != "interval"}
-        score = replace(score, low=None, high=None, settings=kept, reason=reason)
+        settings_left = {
+            key: setting for key, setting in score.settings.items() if key != "interval"
+        }
+        score = replace(score, low=None, high=None, settings=settings_left, reason=reason)
     return score, floor
 
 
@@ -162,8 +164,8 @@ def _too_small(ranked: Ranked, cuts: Int) -> str:
     small = bins.count[(bins.count > 0) & (expected < FEWEST)]
     if not small.size:
         return ""
-    shown = f"{small.min():,.0f}"
-    rows = f"{shown} row{'' if shown == '1' else 's'}"
+    smallest = f"{small.min():,.0f}"
+    rows = f"{smallest} row{'' if smallest == '1' else 's'}"
     return f"a bin of {rows} can decide it: under {FEWEST} of an outcome are expected in it"
 
 
@@ -196,10 +198,10 @@ def error_of(
 def _from_cuts(
     prepared: PreparedTarget,
     metric: str,
-    found: tuple[float, Int, top_label.Statistic, dict[str, Setting]],
+    measurement: tuple[float, Int, top_label.Statistic, dict[str, Setting]],
     level: float,
 ) -> Estimate:
-    value, cuts, statistic, settings = found
+    value, cuts, statistic, settings = measurement
     resamples, n = prepared.resamples, prepared.ranked.total
     draws = statistic(resamples.bootstrap(cuts), n)
     floor = floor_of(statistic(resamples.floor(cuts), n))
@@ -212,11 +214,11 @@ def _from_cuts(
 def _error_score(
     prepared: PreparedTarget,
     metric: str,
-    found: tuple[float, Float, float, Mapping[str, Setting]],
+    measurement: tuple[float, Float, float, Mapping[str, Setting]],
     floor: Floor,
     level: float,
 ) -> Estimate:
-    value, draws, centre, settings = found
+    value, draws, centre, settings = measurement
     low, high = basic(value, draws, level, centre=centre, floor_q95=floor.q95)
     method = BASIC
     if metric not in MAY_BE_BELOW_GAP:
@@ -236,13 +238,13 @@ def smooth(prepared: PreparedTarget, *, method: str, level: float, n_resamples: 
     resamples, n = prepared.resamples, prepared.ranked.total
     cuts = resamples.cuts
     own = resamples.observed(cuts)
-    where = np.clip(own.confidence / own.count, 0.0, 1.0)
-    draws = smece_draws(resamples.bootstrap(cuts).gap[:n_resamples], where, n)
-    floor = floor_of(smece_draws(resamples.floor(cuts).gap[:n_resamples], where, n))
-    centre = float(smece_draws(own.gap[None, :], where, n)[0])
+    confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
+    draws = smece_draws(resamples.bootstrap(cuts).gap[:n_resamples], confidence, n)
+    floor = floor_of(smece_draws(resamples.floor(cuts).gap[:n_resamples], confidence, n))
+    centre = float(smece_draws(own.gap[None, :], confidence, n)[0])
     value = smece(prepared.ranked, method=method)
-    found = (value, draws, centre, {"kernel": method})
-    return _error_score(prepared, "smece", found, floor, level)
+    measurement = (value, draws, centre, {"kernel": method})
+    return _error_score(prepared, "smece", measurement, floor, level)
 
 
 def classwise(
@@ -330,8 +332,8 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
     if ranked.groups is not None and units(ranked.n, Extents(ranked.groups)) < 2:
-        one = {"of": "top_label", **resampled_by(ranked)}
-        return Score("aurc", value, None, None, level, ranked.n, one, ONE_GROUP)
+        without_interval = {"of": "top_label", **resampled_by(ranked)}
+        return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
     low, high = percentile(draws, level)
     settings: dict[str, Setting] = {
         "of": "top_label",

@@ -73,12 +73,12 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
 
 def _mean_groups(labels: Sequence[TargetAudit]) -> GroupSummary | None:
     """Return what the rows are worth on average over the labels."""
-    each = [label.groups for label in labels if label.groups is not None]
-    if not each:
+    summaries = [label.groups for label in labels if label.groups is not None]
+    if not summaries:
         return None
-    effect = float(np.mean([one.design_effect for one in each]))
-    worth = float(np.mean([one.effective_n for one in each]))
-    return replace(each[0], design_effect=effect, effective_n=worth)
+    effect = float(np.mean([summary.design_effect for summary in summaries]))
+    worth = float(np.mean([summary.effective_n for summary in summaries]))
+    return replace(summaries[0], design_effect=effect, effective_n=worth)
 
 
 def _mean_score(scores: Sequence[Score], level: float) -> Score:
@@ -91,14 +91,14 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
         return Score(first.metric, None, None, None, level, first.n, settings, reason)
     if not defined:
         return Score(first.metric, None, None, None, level, first.n, settings, first.reason)
-    kept = {
+    shared = {
         key: value
         for key, value in first.settings.items()
         if key not in {"interval", "positives"}
         and all(score.settings.get(key) == value for score in defined)
     }
     value = float(np.mean([score.value for score in defined]))
-    settings = {**kept, **settings}
+    settings = {**shared, **settings}
     lows = [score.low for score in defined if score.low is not None]
     highs = [score.high for score in defined if score.high is not None]
     if len(lows) < len(defined):

@@ -37,14 +37,14 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
         NOT_PROBABILITY
         where they apply, one sentence each.
     """
-    found = [_small(predictions), _zero(predictions), _absent(predictions)]
-    found.append(_rescaled(predictions))
+    candidates = [_small(predictions), _zero(predictions), _absent(predictions)]
+    candidates.append(_rescaled(predictions))
     if predictions.task is Task.MULTILABEL:
-        found.append(_constant_labels(predictions))
+        candidates.append(_constant_labels(predictions))
     else:
-        found += [_ties(predictions), _chance(predictions), _always_right(predictions)]
-        found.append(None if nll_clip else _infinite(predictions))
-    return tuple(notice for notice in found if notice)
+        candidates += [_ties(predictions), _chance(predictions), _always_right(predictions)]
+        candidates.append(None if nll_clip else _infinite(predictions))
+    return tuple(notice for notice in candidates if notice)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -52,9 +52,9 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _rows(count: int, one: str = "", many: str = "") -> str:
+def _rows(count: int, singular: str = "", plural: str = "") -> str:
     """Return a number of rows, with the verb that agrees with it."""
-    return f"1 row {one}".rstrip() if count == 1 else f"{count:,} rows {many}".rstrip()
+    return f"1 row {singular}".rstrip() if count == 1 else f"{count:,} rows {plural}".rstrip()
 
 
 def _small(predictions: Predictions) -> Notice | None:
@@ -191,17 +191,17 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     targets = {Task.BINARY: [1], Task.MULTILABEL: range(predictions.n_classes)}
     if predictions.kind is ScoreKind.LOGITS or predictions.task not in targets:
         return None
-    found = []
+    rescaled = []
     for k in targets[predictions.task]:
         outcomes = predictions.outcomes(k)
         says, share = float(outcomes.confidence.mean()), float(outcomes.correct.mean())
         far = share > 0.0 and says - share >= RESCALED_GAP and says >= RESCALED_RATIO * share
         if far and auroc(Ranked.of(outcomes)) >= RESCALED_AUROC:
-            found.append((predictions.class_names[k], says, share))
-    if not found:
+            rescaled.append((predictions.class_names[k], says, share))
+    if not rescaled:
         return None
-    name, says, share = max(found, key=lambda one: one[1] - one[2])
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    name, says, share = max(rescaled, key=lambda entry: entry[1] - entry[2])
+    more = f" (and {len(rescaled) - 1} more)" if len(rescaled) > 1 else ""
     return Notice(
         "NOT_PROBABILITY",
         f"{name}{more}: on average the score says {100 * says:.1f} %, and {100 * share:.1f} % of "

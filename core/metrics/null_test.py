@@ -240,14 +240,14 @@ def bins_beyond(own: BinSums, draws: BinSums) -> Float:
     The largest signed root of the deviance over the bins is compared with the largest of every
     draw; it is nearly normal even where a bin expects a tenth of an event. NaN in empty bins.
     """
-    held = own.count > 0
-    rows = np.abs(_deviance_root(own, own.gap))[held]
-    null = np.abs(_deviance_root(own, draws.gap))[:, held]
+    nonempty = own.count > 0
+    rows = np.abs(_deviance_root(own, own.gap))[nonempty]
+    null = np.abs(_deviance_root(own, draws.gap))[:, nonempty]
     scale = np.maximum(np.sqrt((null**2).mean(axis=0)), 1.0)
     largest = (null / scale).max(axis=1)
     reached = (largest[:, None] >= rows / scale - 1e-9).sum(axis=0)
-    out = np.full(held.shape, np.nan)
-    out[held] = (1 + reached) / (len(largest) + 1)
+    out = np.full(nonempty.shape, np.nan)
+    out[nonempty] = (1 + reached) / (len(largest) + 1)
     return out
 
 

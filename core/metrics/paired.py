@@ -127,7 +127,7 @@ def draws(
     Resamples are held in blocks of 32 MiB.
     """
     chosen = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
-    parts = [ResampledRows(one) for one in _single(predictions)]
+    parts = [ResampledRows(single) for single in _single(predictions)]
     n = predictions.n
     reasons = _undefined(parts) if "nll" in chosen else {}
     drawn = [metric for metric in chosen if metric not in reasons]
@@ -136,8 +136,8 @@ def draws(
     done = 0
     for counts in resampled_counts(n, n_resamples, seed, predictions.extents):
         late = {"classwise_ece"} if heavy and done >= N_RESAMPLES_HEAVY else set()
-        for metric, found in _mean(parts, [m for m in drawn if m not in late], counts).items():
-            blocks[metric].append(found)
+        for metric, resampled in _mean(parts, [m for m in drawn if m not in late], counts).items():
+            blocks[metric].append(resampled)
         done += len(counts)
     weights = predictions.extents.weights
     centres = _mean(parts, drawn, np.ones((1, n)) if weights is None else weights[None, :])
@@ -146,10 +146,10 @@ def draws(
     out = {metric: _undrawn(metric, n, seed, reason) for metric, reason in reasons.items()}
     for metric in drawn:
         value = float(np.mean([part.value(metric) for part in parts]))
-        centre, found = float(centres[metric][0]), np.concatenate(blocks[metric])
+        centre, resampled = float(centres[metric][0]), np.concatenate(blocks[metric])
         floor = floors[metric].q95 if metric in BIASED else 0.0
         out[metric] = MetricDraws(
-            metric, value, centre, found, gap, floor, n, seed, "", drawable, grouped
+            metric, value, centre, resampled, gap, floor, n, seed, "", drawable, grouped
         )
     return {metric: out[metric] for metric in chosen}
 
@@ -257,10 +257,10 @@ def _few(rounds: int, level: float) -> bool:
     return rounds * (1.0 - level) / 2 < FEWEST - 1e-9
 
 
-def _quantiles(found: Float, level: float) -> tuple[float, float]:
-    if not _few(found.size, level):
-        return percentile(found, level)
-    half, middle = quantile(level) * float(found.std()), float(found.mean())
+def _quantiles(values: Float, level: float) -> tuple[float, float]:
+    if not _few(values.size, level):
+        return percentile(values, level)
+    half, middle = quantile(level) * float(values.std()), float(values.mean())
     return middle - half, middle + half
 
 
@@ -281,7 +281,8 @@ def _mean(
     parts: Sequence[ResampledRows], metrics: Sequence[str], counts: Float
 ) -> dict[str, Float]:
     """Return the mean over the parts of each metric and of the gap on resamples, (r,) each."""
-    each = [part.on(metrics, counts) for part in parts]
+    by_part = [part.on(metrics, counts) for part in parts]
     return {
-        metric: np.asarray(np.mean([one[metric] for one in each], axis=0)) for metric in each[0]
+        metric: np.asarray(np.mean([values[metric] for values in by_part], axis=0))
+        for metric in by_part[0]
     }

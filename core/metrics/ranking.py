@@ -65,6 +65,6 @@ def auprc(ranked: Ranked) -> float:
     positives, negatives = (group[::-1] for group in _groups(ranked))
     if not positives.any():
         return float("nan")
-    found = np.cumsum(positives)
-    precision = found / (found + np.cumsum(negatives))
-    return float((positives * precision).sum() / found[-1])
+    true_positives = np.cumsum(positives)
+    precision = true_positives / (true_positives + np.cumsum(negatives))
+    return float((positives * precision).sum() / true_positives[-1])

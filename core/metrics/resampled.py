@@ -75,16 +75,16 @@ class ResampledRows:
         means: dict[str, Float] = {"accuracy": rows.correct.astype(np.float64), "brier": rows.brier}
         if "nll" in metrics:
             means["nll"] = self.nll_rows
-        found = {metric: counts @ means[metric] / n for metric in metrics if metric in means}
+        values = {metric: counts @ means[metric] / n for metric in metrics if metric in means}
         if "classwise_ece" in metrics:
-            found["classwise_ece"] = self.classes.ece(counts)
+            values["classwise_ece"] = self.classes.ece(counts)
         gaps = self.cells.gaps(counts)
-        found[GAP] = gaps.sum(axis=1) / n
+        values[GAP] = gaps.sum(axis=1) / n
         for metric in BINNED.intersection(metrics) - ADAPTIVE.keys():
-            found[metric] = self.cells.errors(metric, gaps)
+            values[metric] = self.cells.errors(metric, gaps)
         for metric in ADAPTIVE.keys() & set(metrics):
-            found[metric] = self.adaptive.errors(metric, self.adaptive.gaps(counts))
-        return found
+            values[metric] = self.adaptive.errors(metric, self.adaptive.gaps(counts))
+        return values
 
     @cached_property
     def nll_rows(self) -> Float:
@@ -121,13 +121,13 @@ class _ResampledCells:
     """Rows in cells of neighbouring confidence, which every bin is made of.
 
     `index` and `gap` are (N,): the cell of each row, and its confidence minus its outcome;
-    `where` (C,) is a cell's mean confidence, `starts` the first cell of each bin by metric.
+    `confidence` (C,) is a cell's mean confidence, `starts` the first cell of each bin by metric.
     """
 
     ranked: Ranked
     index: Int
     gap: Float
-    where: Float
+    confidence: Float
     starts: Mapping[str, Int]
 
     @classmethod
@@ -140,21 +140,23 @@ class _ResampledCells:
         ends = ranked.confidence[cuts[1:] - 1]
         index = np.minimum(np.searchsorted(ends, outcomes.confidence), ends.size - 1)
         own = sums(ranked, cuts)
-        where = np.clip(own.confidence / own.count, 0.0, 1.0)
+        confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
         # bins without rows have no cell of their own and add nothing; rows below the first bin of
         # the adaptive error lie in cells that no bin starts from
-        starts = {m: np.searchsorted(cuts, np.unique(found)[:-1]) for m, found in bins.items()}
+        starts = {
+            m: np.searchsorted(cuts, np.unique(bin_cuts)[:-1]) for m, bin_cuts in bins.items()
+        }
         gap = outcomes.confidence - outcomes.correct
-        return cls(ranked, index.astype(np.int64), gap, where, starts)
+        return cls(ranked, index.astype(np.int64), gap, confidence, starts)
 
     def gaps(self, counts: Float) -> Float:
         """Return the sum of confidence minus outcomes of each cell, (r, C)."""
-        cells = self.where.size
+        cells = self.confidence.size
         return np.stack([np.bincount(self.index, row * self.gap, cells) for row in counts])
 
     def errors(self, metric: str, gaps: Float) -> Float:
         """Return the error of each resample from the gaps of its cells, (r,)."""
         if metric == "smece":
-            return smece_draws(gaps, self.where, self.ranked.total)
+            return smece_draws(gaps, self.confidence, self.ranked.total)
         bins = np.add.reduceat(gaps, self.starts[metric], axis=1)
         return np.asarray(np.abs(bins).sum(axis=1) / self.ranked.total)

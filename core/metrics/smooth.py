@@ -69,11 +69,11 @@ def _onto_nodes(ranked: Ranked) -> Float:
     Groups of ties enter once with their summed gap, so the order of rows does not matter. The
     end nodes are doubled: they stand for themselves and for their own mirror image.
     """
-    where = ranked.confidence[ranked.cuts[1:] - 1]
+    confidence = ranked.confidence[ranked.cuts[1:] - 1]
     rows = np.diff(ranked.sum_weights[ranked.cuts])
-    gap = where * rows - np.diff(ranked.sum_correct[ranked.cuts])
-    base = np.minimum((where * NODES).astype(np.int64), NODES - 1)
-    d = where * NODES - base
+    gap = confidence * rows - np.diff(ranked.sum_correct[ranked.cuts])
+    base = np.minimum((confidence * NODES).astype(np.int64), NODES - 1)
+    d = confidence * NODES - base
     nodes = np.zeros(NODES + 3)  # one more on either side
     for offset, weight in enumerate(
         (
@@ -142,14 +142,14 @@ def _convolve(grid: Float, bandwidth: float) -> Float:
     return np.fft.irfft(product, length)[start : start + n]
 
 
-def smece_draws(gaps: Float, where: Float, n: float) -> Float:
+def smece_draws(gaps: Float, confidence: Float, n: float) -> Float:
     """Return the exact smECE of many resamples at once, each with its own bandwidth.
 
     Parameters
     ----------
     gaps : (R, C) float64
         Sum of confidence minus outcome of each cell in each resample.
-    where : (C,) float64 in [0, 1]
+    confidence : (C,) float64 in [0, 1]
         Mean confidence of the cells.
     n : float
         Rows of a resample.
@@ -160,7 +160,7 @@ def smece_draws(gaps: Float, where: Float, n: float) -> Float:
         From MODES cosine terms, which resolve bandwidths of 3 / (pi MODES) and above.
     """
     k = np.arange(MODES)
-    terms = gaps @ np.cos(np.pi * np.outer(where, k)) / n
+    terms = gaps @ np.cos(np.pi * np.outer(confidence, k)) / n
     terms[:, 1:] *= 2.0
     table = np.cos(np.pi * np.outer(k, np.linspace(0, 1, MODES + 1)))
     trapezoid = np.full(MODES + 1, 1.0 / MODES)

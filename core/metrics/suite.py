@@ -77,12 +77,12 @@ def prepare(
         What `diagram` reads.
     """
     ranked = Ranked.of(predictions.outcomes(target))
-    of = _kind_of_target(predictions, target)
-    name = NAMES[of] if target is None else predictions.class_names[target]
+    kind = _kind_of_target(predictions, target)
+    name = NAMES[kind] if target is None else predictions.class_names[target]
     resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
     groups = predictions.groups
     summary = None if groups is None else summary_of(groups.name, ranked)
-    return PreparedTarget(name, target, of, resamples, n_resamples, seed, summary)
+    return PreparedTarget(name, target, kind, resamples, n_resamples, seed, summary)
 
 
 def _kind_of_target(predictions: Predictions, target: int | None) -> str:
@@ -157,7 +157,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         main = macro.over_labels(labels, config.level)
     else:
         labels, main = (), _audit_target(predictions, config)
-    wanted = config.metrics or tuple(METRICS)
+    metrics = config.metrics or tuple(METRICS)
     reasons = UNAVAILABLE[predictions.task]
     noted = notices(predictions, nll_clip=config.nll_clip)
     noted += extent_notices(main.groups, predictions)
@@ -170,7 +170,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         n=predictions.n,
         n_classes=predictions.n_classes,
         notices=noted,
-        unavailable={name: why for name, why in reasons.items() if name in wanted},
+        unavailable={name: why for name, why in reasons.items() if name in metrics},
         main=main,
         labels=labels,
         weights=weight_summary(predictions.weights),
@@ -192,12 +192,12 @@ def label_predictions(predictions: Predictions, index: int) -> Predictions:
 
 
 def _audit_label(predictions: Predictions, index: int, config: AuditConfig) -> TargetAudit:
-    found = _audit_target(label_predictions(predictions, index), config, of="label")
-    return replace(found, target=index)
+    label_audit = _audit_target(label_predictions(predictions, index), config, kind="label")
+    return replace(label_audit, target=index)
 
 
 def _audit_target(
-    predictions: Predictions, config: AuditConfig, of: str | None = None
+    predictions: Predictions, config: AuditConfig, kind: str | None = None
 ) -> TargetAudit:
     """Audit the default target of a file that is not multi-label."""
     prepared = prepare(
@@ -207,28 +207,28 @@ def _audit_target(
         seed=config.seed,
         n_bins=config.n_bins,
     )
-    prepared = replace(prepared, of=of or prepared.of)
-    drawn = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
-    skip = UNAVAILABLE[predictions.task] if of is None else {"classwise_ece"}
-    wanted = [m for m in (config.metrics or METRICS) if m not in skip]
-    scores = _answer_scores(predictions, config, wanted)
+    prepared = replace(prepared, of=kind or prepared.of)
+    target_audit = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
+    skip = UNAVAILABLE[predictions.task] if kind is None else {"classwise_ece"}
+    metrics = [m for m in (config.metrics or METRICS) if m not in skip]
+    scores = _answer_scores(predictions, config, metrics)
     if predictions.task is Task.BINARY:
         scores |= estimates.discrimination(prepared.ranked, config.level, prepared.of)
-        if set(SCORES).intersection(wanted):
+        if set(SCORES).intersection(metrics):
             scores |= clinical_scores(prepared, level=config.level)
-    floors = dict(drawn.noise_floor)
-    for metric, (score, floor) in _errors(predictions, prepared, config, wanted).items():
+    floors = dict(target_audit.noise_floor)
+    for metric, (score, floor) in _errors(predictions, prepared, config, metrics).items():
         scores[metric], floors[metric] = score, floor
-    order = [metric for metric in METRICS if metric in wanted]
+    order = [metric for metric in METRICS if metric in metrics]
     return replace(
-        drawn,
+        target_audit,
         metrics={metric: scores[metric] for metric in order},
         noise_floor={metric: floors[metric] for metric in METRICS if metric in floors},
     )
 
 
 def _errors(
-    predictions: Predictions, prepared: PreparedTarget, config: AuditConfig, wanted: list[str]
+    predictions: Predictions, prepared: PreparedTarget, config: AuditConfig, metrics: list[str]
 ) -> dict[str, Estimate]:
     """Return the calibration errors that have a noise floor."""
     level = config.level
@@ -245,17 +245,17 @@ def _errors(
             prepared, predictions, n_bins=config.n_bins, level=level
         ),
     }
-    found = {metric: make() for metric, make in makers.items() if metric in wanted}
+    errors = {metric: make() for metric, make in makers.items() if metric in metrics}
     for metric in estimates.BINNED:
-        if metric in wanted:
-            found[metric] = estimates.binned(prepared, metric, n_bins=config.n_bins, level=level)
-    if set(ERRORS).intersection(wanted):
-        found |= curve_estimates(prepared, level=level, smoother=config.smoother)
-    return found
+        if metric in metrics:
+            errors[metric] = estimates.binned(prepared, metric, n_bins=config.n_bins, level=level)
+    if set(ERRORS).intersection(metrics):
+        errors |= curve_estimates(prepared, level=level, smoother=config.smoother)
+    return errors
 
 
 def _answer_scores(
-    predictions: Predictions, config: AuditConfig, wanted: list[str]
+    predictions: Predictions, config: AuditConfig, metrics: list[str]
 ) -> dict[str, Score]:
     """Return the scores of the answers given: shares, proper scores, risk and coverage."""
     ranked = Ranked.of(predictions.outcomes(None))
@@ -273,9 +273,9 @@ def _answer_scores(
             ranked, level=level, n_resamples=config.n_resamples, seed=config.seed
         ),
     }
-    if "nll" in wanted:
+    if "nll" in metrics:
         scores["nll"] = _nll(predictions, config)
-    if "brier" in wanted:
+    if "brier" in metrics:
         scores["brier"] = _brier(predictions, config)
     return scores
 
@@ -372,7 +372,7 @@ def _effect_by_class(predictions: Predictions) -> Float:
 
 def _class_tests(answered: Float, right: Float, stated: Float) -> tuple[float, ...]:
     """Return the p-value of each class's gap, corrected for the classes that were answered."""
-    given = answered > 0
-    mean = np.clip(stated[given] / answered[given], 0.0, 1.0)
-    corrected = iter(holm(binomial_test(right[given], answered[given], mean).tolist()))
-    return tuple(next(corrected) if one else 1.0 for one in given)
+    nonempty = answered > 0
+    mean = np.clip(stated[nonempty] / answered[nonempty], 0.0, 1.0)
+    corrected = iter(holm(binomial_test(right[nonempty], answered[nonempty], mean).tolist()))
+    return tuple(next(corrected) if has_rows else 1.0 for has_rows in nonempty)

@@ -12,8 +12,8 @@ MATERIAL = "logits off by 15 % or odds off by a fifth"  # MATERIAL_TEMPERATURE a
 
 def points(value: float) -> str:
     """Return a fraction as points of a hundred, one decimal; two where one would show 0.0."""
-    shown = f"{100 * value:.1f}"
-    return f"{100 * value:.2f}" if shown in {"0.0", "-0.0"} and value != 0 else shown
+    text = f"{100 * value:.1f}"
+    return f"{100 * value:.2f}" if text in {"0.0", "-0.0"} and value != 0 else text
 
 
 def share(value: float) -> str:
@@ -93,17 +93,20 @@ def _uneven(
     gap: Gap, bins: BinTable, error: tuple[Score, Floor], test: NullTest
 ) -> tuple[str, str]:
     """Return what is off though the signed gap is not beyond chance, and its sentence."""
-    shown = f"Mixed: {_signed(gap)}"
+    opening = f"Mixed: {_signed(gap)}"
     if test.slope <= FALSE_ALARMS:
         extreme = test.steepness > 0
         word, much = ("extreme", "more") if extreme else ("timid", "less")
         reading = f"too_{word}"
-        return reading, f"{shown}, but its claims are too {word}: they spread {much} than outcomes."
+        return (
+            reading,
+            f"{opening}, but its claims are too {word}: they spread {much} than outcomes.",
+        )
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
     if all(beyond_chance(bins, test.bins, over=side).any() for side in (True, False)):
-        return "cancel", f"{shown}, so errors of both signs cancel, but {off} {chance}."
-    return "uneven", f"{shown}, but {off} {chance}."
+        return "cancel", f"{opening}, so errors of both signs cancel, but {off} {chance}."
+    return "uneven", f"{opening}, but {off} {chance}."
 
 
 def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tuple[str, str, str]:
@@ -111,7 +114,7 @@ def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tupl
     chance = f"within what chance explains (up to {points(floor.q95)})"
     if value > floor.q95:
         chance = f"beyond {points(floor.q95)}, as in 5 of 100 calibrated sets"
-    shown = f"{_signed(gap)}, and ECE of {points(value)} points is {chance}"
+    summary = f"{_signed(gap)}, and ECE of {points(value)} points is {chance}"
     alone = ""
     if gap.low > 0 or gap.high < 0:
         often = f"{100 * (1.0 - error[0].level):.3g}"
@@ -120,11 +123,12 @@ def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tupl
             "calibrated sets."
         )
     if test.power >= SOUND_POWER:
-        return "sound", "", f"Sound: {shown}; {MATERIAL} would have shown.{alone}"
+        return "sound", "", f"Sound: {summary}; {MATERIAL} would have shown.{alone}"
     return (
         "could_be_chance",
         "",
-        f"Could be chance: {shown}; too few rows to tell, {MATERIAL} might not have shown.{alone}",
+        f"Could be chance: {summary}; too few rows to tell, {MATERIAL} might not have shown."
+        f"{alone}",
     )
 
 

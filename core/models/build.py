@@ -61,9 +61,9 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
         SETTING: an unknown network, no output or channel, images of another size, or a network
         of timm whose logits do not come from one last layer.
     """
-    wanted = input_size(name, size)
-    if size != wanted:
-        raise UsageError("SETTING", f"images of {size} for {name}", f"resize them to {wanted}")
+    required = input_size(name, size)
+    if size != required:
+        raise UsageError("SETTING", f"images of {size} for {name}", f"resize them to {required}")
     for what, count in (("outputs", n_outputs), ("channels", channels)):
         if count < 1:
             raise UsageError("SETTING", f"{count} {what}", "give at least 1")

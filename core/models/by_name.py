@@ -106,7 +106,7 @@ def torchvision_size(name: str) -> tuple[int, int]:
 def _refuse_unknown(library: str, name: str, known: Collection[str]) -> None:
     if name in known:
         return
-    near = [f"{library}:{one}" for one in get_close_matches(name, sorted(known))]
+    near = [f"{library}:{candidate}" for candidate in get_close_matches(name, sorted(known))]
     raise UsageError(
         "SETTING",
         f"model '{library}:{name}' is unknown",

@@ -15,12 +15,12 @@ from core.library import home
 def known() -> tuple[str, ...] | None:
     """Return all ``timm:NAME`` and ``torchvision:NAME`` that were listed, or None before that."""
     try:
-        found = parse_json(_path().read_text("utf-8"))
+        names = parse_json(_path().read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
-    return tuple(found)
+    return tuple(names)
 
 
 def listed() -> tuple[str, ...]:
@@ -29,12 +29,12 @@ def listed() -> tuple[str, ...]:
     from torchvision import models  # type: ignore[import-untyped]
 
     classifiers = models.list_models(module=models)
-    found = (
+    names = (
         *(f"timm:{name}" for name in timm.list_models()),
         *(f"torchvision:{name}" for name in classifiers),
     )
-    _keep(found)
-    return found
+    _keep(names)
+    return names
 
 
 def _keep(names: tuple[str, ...]) -> None:

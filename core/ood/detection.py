@@ -226,7 +226,7 @@ class Separation:
         members = None
         if self.members is not None:
             last = self.values.size - 1
-            own, other = (Members(last - one.place, one.extents) for one in self.members)
+            own, other = (Members(last - rows.place, rows.extents) for rows in self.members)
             members = other, own
         return type(self)(*_read_only(-self.values[::-1], *sides), members)
 
@@ -300,31 +300,33 @@ class Counts:
         return self.passed_out / (self.flagged_out + self.passed_out)
 
 
-def auroc(found: Separation) -> float:
+def auroc(separation: Separation) -> float:
     """Return how often a random out-of-distribution row scores higher; ties count one half."""
-    beaten = np.cumsum(found.inside) - 0.5 * found.inside
-    won, pairs = (found.outside * beaten).sum(), found.total_in * found.total_out
-    if found.weighted:  # exactly 1 where the sets are perfectly separated, for all rounding
-        pairs = won + (found.outside * (found.total_in - beaten)).sum()
+    beaten = np.cumsum(separation.inside) - 0.5 * separation.inside
+    won, pairs = (separation.outside * beaten).sum(), separation.total_in * separation.total_out
+    if separation.weighted:  # exactly 1 where the sets are perfectly separated, for all rounding
+        pairs = won + (separation.outside * (separation.total_in - beaten)).sum()
     return float(won / pairs)
 
 
-def auroc_error(found: Separation) -> float:
+def auroc_error(separation: Separation) -> float:
     """Return the standard error of the AUROC (DeLong et al. 1988).
 
     Zero where both sets hold one row, or where they are perfectly separated. With groups the
     structural components of a group are summed (Obuchowski 1997); a weighted row is a group.
     """
-    beaten, beating = components(found)
-    if found.members is not None:
-        own, other = found.members
+    beaten, beating = components(separation)
+    if separation.members is not None:
+        own, other = separation.members
         return float(np.sqrt(other.variance(beaten) + own.variance(beating)))
     return float(
-        np.sqrt(_row_variance(beaten, found.outside) + _row_variance(beating, found.inside))
+        np.sqrt(
+            _row_variance(beaten, separation.outside) + _row_variance(beating, separation.inside)
+        )
     )
 
 
-def components(found: Separation) -> tuple[Float, Float]:
+def components(separation: Separation) -> tuple[Float, Float]:
     """Return for each value the shares of either set that a row of the other is right against.
 
     Returns
@@ -333,18 +335,18 @@ def components(found: Separation) -> tuple[Float, Float]:
         For an out-of-distribution row the in-distribution ones that it beats, and for an
         in-distribution row the others that beat it; ties count one half.
     """
-    n, m = found.total_in, found.total_out
-    beaten = (np.cumsum(found.inside) - 0.5 * found.inside) / n
-    beating = (m - np.cumsum(found.outside) + 0.5 * found.outside) / m
+    n, m = separation.total_in, separation.total_out
+    beaten = (np.cumsum(separation.inside) - 0.5 * separation.inside) / n
+    beating = (m - np.cumsum(separation.outside) + 0.5 * separation.outside) / m
     return beaten, beating
 
 
-def worth(found: Separation) -> tuple[float, float]:
+def worth(separation: Separation) -> tuple[float, float]:
     """Return how many independent rows those of either set are worth for the AUROC."""
-    if found.members is None:
-        return found.n_in, found.n_out
-    beaten, beating = components(found)
-    return found.members[0].worth(beating), found.members[1].worth(beaten)
+    if separation.members is None:
+        return separation.n_in, separation.n_out
+    beaten, beating = components(separation)
+    return separation.members[0].worth(beating), separation.members[1].worth(beaten)
 
 
 def _row_variance(values: Float, rows: Int) -> float:
@@ -354,35 +356,35 @@ def _row_variance(values: Float, rows: Int) -> float:
     return float(rows @ (values - centre) ** 2) / max(n - 1, 1) / n
 
 
-def aupr_out(found: Separation) -> float:
+def aupr_out(separation: Separation) -> float:
     """Return the average precision with out-of-distribution positive."""
-    return float(_average_precision(found.outside[::-1], found.inside[::-1]))
+    return float(_average_precision(separation.outside[::-1], separation.inside[::-1]))
 
 
-def aupr_in(found: Separation) -> float:
+def aupr_in(separation: Separation) -> float:
     """Return the average precision with in-distribution positive."""
-    return float(_average_precision(found.inside, found.outside))
+    return float(_average_precision(separation.inside, separation.outside))
 
 
-def fpr95(found: Separation) -> float:
+def fpr95(separation: Separation) -> float:
     """Return the share of in-distribution rows flagged where 95 % of the others are.
 
     Out-of-distribution is positive: the highest threshold that flags at least that share.
     """
-    return float(_false_positives(found.outside[::-1], found.inside[::-1]))
+    return float(_false_positives(separation.outside[::-1], separation.inside[::-1]))
 
 
-def fpr95_in(found: Separation) -> float:
+def fpr95_in(separation: Separation) -> float:
     """Return the share of out-of-distribution rows that pass where 95 % of the others do.
 
     In-distribution is positive: the lowest threshold that lets at least that share pass.
     """
-    return float(_false_positives(found.inside, found.outside))
+    return float(_false_positives(separation.inside, separation.outside))
 
 
-def detection_error(found: Separation) -> float:
+def detection_error(separation: Separation) -> float:
     """Return the smallest mean of missed share and false alarms over all thresholds."""
-    return float(_detection_error(found.inside, found.outside))
+    return float(_detection_error(separation.inside, separation.outside))
 
 
 NUMBERS = {
@@ -397,20 +399,20 @@ NUMBERS = {
 
 def _average_precision(positives: arrays.Counts, negatives: arrays.Counts) -> Float:
     """Return the step-wise area under precision and recall of (..., G) counts, best first."""
-    found = np.cumsum(positives, axis=-1)
-    seen = found + np.cumsum(negatives, axis=-1)
-    precision = np.divide(found, seen, out=np.zeros(seen.shape), where=seen > 0)
+    true_positives = np.cumsum(positives, axis=-1)
+    flagged = true_positives + np.cumsum(negatives, axis=-1)
+    precision = np.divide(true_positives, flagged, out=np.zeros(flagged.shape), where=flagged > 0)
     precision *= positives
-    return np.asarray(precision.sum(axis=-1) / found[..., -1])
+    return np.asarray(precision.sum(axis=-1) / true_positives[..., -1])
 
 
 def _false_positives(positives: arrays.Counts, negatives: arrays.Counts) -> Float:
     """Return the share of negatives seen where 95 % of the positives are; counts best first."""
-    found = np.cumsum(positives, axis=-1)
-    enough = found >= needed(found[..., -1:], KEEP)
+    true_positives = np.cumsum(positives, axis=-1)
+    enough = true_positives >= needed(true_positives[..., -1:], KEEP)
     at = np.expand_dims(enough.argmax(axis=-1), -1)
-    seen = np.cumsum(negatives, axis=-1)
-    return np.asarray(np.take_along_axis(seen, at, -1)[..., 0] / seen[..., -1])
+    false_alarms = np.cumsum(negatives, axis=-1)
+    return np.asarray(np.take_along_axis(false_alarms, at, -1)[..., 0] / false_alarms[..., -1])
 
 
 def needed(total: arrays.Counts, share: float) -> Float:
@@ -425,7 +427,7 @@ def _detection_error(inside: arrays.Counts, outside: arrays.Counts) -> Float:
 
 
 def numbers(
-    found: Separation,
+    separation: Separation,
     *,
     level: float = LEVEL,
     n_resamples: int = N_RESAMPLES,
@@ -435,7 +437,7 @@ def numbers(
 
     Parameters
     ----------
-    found : Separation
+    separation : Separation
         Both sets.
     level : float
         Of the intervals.
@@ -448,63 +450,63 @@ def numbers(
     dict of str to Score
         Fractions; settings say what is positive.
     """
-    scores = {"auroc": auroc_score(found, level=level)}
-    rounds = _rounds(found, n_resamples)
-    centre, draws = _draws(found, rounds, seed)
-    n = found.n_in + found.n_out
+    scores = {"auroc": auroc_score(separation, level=level)}
+    rounds = _rounds(separation, n_resamples)
+    centre, draws = _draws(separation, rounds, seed)
+    n = separation.n_in + separation.n_out
     for key in BOOTSTRAPPED:
-        value = NUMBERS[key](found)
+        value = NUMBERS[key](separation)
         moved = draws[key] - centre[key] + value
-        ends = percentile(moved, level), _own(key, found, value - float(moved.mean()), level)
+        ends = percentile(moved, level), _own(key, separation, value - float(moved.mean()), level)
         low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-        if found.members is not None and min(side.n_groups for side in found.members) < 2:
+        if separation.members is not None and min(side.n_groups for side in separation.members) < 2:
             low, high = 0.0, 1.0  # one group a set: nothing tells how far it may be off
         settings: dict[str, Setting] = {
             "positive": "id" if key.endswith("_in") else POSITIVE,
             "interval": HULLS[key.removesuffix("_in").removesuffix("_out")],
             "resamples": rounds,
             "seed": seed,
-            **resampled_by(*found.extents),
+            **resampled_by(*separation.extents),
         }
         low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
         scores[key] = Score(key, value, low, high, level, n, settings)
     return {key: scores[key] for key in NUMBERS}
 
 
-def _own(key: str, found: Separation, bias: float, level: float) -> tuple[float, float]:
+def _own(key: str, separation: Separation, bias: float, level: float) -> tuple[float, float]:
     """Return the interval of a number that has a width even where no row is out of order."""
-    own, other = worth(found)
-    sides = ScoreCounts(found.inside, found.outside, (own, other))
+    own, other = worth(separation)
+    sides = ScoreCounts(separation.inside, separation.outside, (own, other))
     if not key.endswith("_in"):
-        sides = ScoreCounts(found.outside[::-1], found.inside[::-1], (other, own))
+        sides = ScoreCounts(separation.outside[::-1], separation.inside[::-1], (other, own))
     if key == "detection_error":
         return smallest_error(sides, max(0.0, bias), level)
     if key.startswith("fpr95"):
         return false_positives(sides, KEEP, level)
-    return precision_interval(NUMBERS[key](found), sides.worth[0], level)
+    return precision_interval(NUMBERS[key](separation), sides.worth[0], level)
 
 
-def auroc_score(found: Separation, *, level: float = LEVEL) -> Score:
+def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     """Return the AUROC with an interval that spans DeLong's and Newcombe's.
 
     With few rows DeLong's is too short, and without a row out of order it has no width at all.
     """
-    value, error, rows = auroc(found), auroc_error(found), worth(found)
+    value, error, rows = auroc(separation), auroc_error(separation), worth(separation)
     low, high = newcombe(value, *rows, level)
     if 0.0 < value < 1.0 and error > 0.0:
-        if found.members is not None:  # of few groups the spread itself is uncertain
-            fewest = min(side.n_groups for side in found.members)
+        if separation.members is not None:  # of few groups the spread itself is uncertain
+            fewest = min(side.n_groups for side in separation.members)
             error *= student(level, max(1, fewest - 1)) / quantile(level)
         ends = logit_interval(value, error, min(rows), level)
         low, high = min(low, ends[0]), max(high, ends[1])
     settings: dict[str, Setting] = {
         "positive": POSITIVE,
         "interval": DELONG,
-        **resampled_by(*found.extents),
+        **resampled_by(*separation.extents),
     }
-    if found.members is not None:
+    if separation.members is not None:
         settings |= {"effective_in": rows[0], "effective_out": rows[1]}
-    return Score("auroc", value, low, high, level, found.n_in + found.n_out, settings)
+    return Score("auroc", value, low, high, level, separation.n_in + separation.n_out, settings)
 
 
 def resampled_by(*sides: Extents) -> dict[str, Setting]:
@@ -514,21 +516,24 @@ def resampled_by(*sides: Extents) -> dict[str, Setting]:
     return {"resampled_by": "row" if all(side.groups is None for side in sides) else "group"}
 
 
-def _rounds(found: Separation, n_resamples: int) -> int:
+def _rounds(separation: Separation, n_resamples: int) -> int:
     """Return how many resamples are drawn where that many are asked for."""
-    if found.members is None or (found.n_in + found.n_out) * n_resamples <= HEAVY_DRAWS:
+    if (
+        separation.members is None
+        or (separation.n_in + separation.n_out) * n_resamples <= HEAVY_DRAWS
+    ):
         return n_resamples
     return min(n_resamples, N_RESAMPLES_HEAVY)
 
 
 def _draws(
-    found: Separation, n_resamples: int, seed: int
+    separation: Separation, n_resamples: int, seed: int
 ) -> tuple[dict[str, Float], dict[str, Float]]:
     """Return the bootstrapped numbers of the cells themselves, and on each resample."""
-    inside, outside = cells(found, CELLS)
+    inside, outside = cells(separation, CELLS)
     rng = np.random.default_rng([seed, STREAM])
-    blocks, members = [], found.members or ()
-    grouped = [(side, side.by_group(cell_ends(found, CELLS))) for side in members]
+    blocks, members = [], separation.members or ()
+    grouped = [(side, side.by_group(cell_ends(separation, CELLS))) for side in members]
     most = max(1, HELD // max((side.n_groups for side in members), default=1))
     drawn: list[arrays.Counts]
     for start in range(0, n_resamples, min(BLOCK, most)):
@@ -552,39 +557,39 @@ def _all(inside: arrays.Counts, outside: arrays.Counts) -> dict[str, Float]:
     }
 
 
-def cells(found: Separation, most: int) -> tuple[arrays.Counts, arrays.Counts]:
+def cells(separation: Separation, most: int) -> tuple[arrays.Counts, arrays.Counts]:
     """Return the counts of both sets in at most that many cells of neighbouring scores.
 
     Cells hold about equal sums of the shares of both sets, however unequal the sets are.
     """
-    ends = cell_ends(found, most)
-    passed_in, passed_out = np.cumsum(found.inside), np.cumsum(found.outside)
+    ends = cell_ends(separation, most)
+    passed_in, passed_out = np.cumsum(separation.inside), np.cumsum(separation.outside)
     return np.diff(passed_in[ends], prepend=0), np.diff(passed_out[ends], prepend=0)
 
 
-def cell_ends(found: Separation, most: int) -> Int:
+def cell_ends(separation: Separation, most: int) -> Int:
     """Return the place of the last value of each of these cells."""
-    if found.values.size <= most:
-        return np.arange(found.values.size, dtype=np.int64)
-    passed_in, passed_out = np.cumsum(found.inside), np.cumsum(found.outside)
-    place = passed_in / found.total_in + passed_out / found.total_out  # 0 to 2, ascending
+    if separation.values.size <= most:
+        return np.arange(separation.values.size, dtype=np.int64)
+    passed_in, passed_out = np.cumsum(separation.inside), np.cumsum(separation.outside)
+    place = passed_in / separation.total_in + passed_out / separation.total_out  # 0 to 2, ascending
     ends = np.searchsorted(place, np.linspace(0.0, 2.0, most + 1)[1:])
     return np.unique(np.minimum(ends, place.size - 1)).astype(np.int64)
 
 
-def threshold_at(found: Separation, false_alarms: float) -> float:
+def threshold_at(separation: Separation, false_alarms: float) -> float:
     """Return the lowest score above which at most that share of in-distribution rows lies."""
     if false_alarms >= 1.0:
-        return float(np.nextafter(found.values[0], -np.inf))
-    keep = needed(np.asarray(found.total_in), 1.0 - false_alarms)
-    return float(found.values[np.searchsorted(np.cumsum(found.inside), keep)])
+        return float(np.nextafter(separation.values[0], -np.inf))
+    keep = needed(np.asarray(separation.total_in), 1.0 - false_alarms)
+    return float(separation.values[np.searchsorted(np.cumsum(separation.inside), keep)])
 
 
-def counts_at(found: Separation, threshold: float) -> Counts:
+def counts_at(separation: Separation, threshold: float) -> Counts:
     """Return what is flagged, above the threshold, and what is not."""
-    at = int(np.searchsorted(found.values, threshold, side="right"))
-    passed_in, passed_out = (_reached(side, at) for side in (found.inside, found.outside))
-    flagged_in, flagged_out = found.total_in - passed_in, found.total_out - passed_out
+    at = int(np.searchsorted(separation.values, threshold, side="right"))
+    passed_in, passed_out = (_reached(side, at) for side in (separation.inside, separation.outside))
+    flagged_in, flagged_out = separation.total_in - passed_in, separation.total_out - passed_out
     return Counts(threshold, flagged_in, passed_in, flagged_out, passed_out)
 
 
@@ -593,9 +598,9 @@ def _reached(side: arrays.Counts, at: int) -> float:
     return _number(np.cumsum(side)[at - 1]) if at else 0
 
 
-def roc_points(found: Separation, most: int = 400) -> tuple[Float, Float]:
+def roc_points(separation: Separation, most: int = 400) -> tuple[Float, Float]:
     """Return false alarms and flagged share along the curve, from (0, 0) to (1, 1), to be drawn."""
-    inside, outside = cells(found, most)
+    inside, outside = cells(separation, most)
     alarms, flagged = (np.cumsum(side[::-1]) for side in (inside, outside))
     alarms, flagged = alarms / alarms[-1], flagged / flagged[-1]
     return np.concatenate([[0.0], alarms]), np.concatenate([[0.0], flagged])
@@ -628,7 +633,7 @@ def _share_below(scores: Float, weights: Float | None, at: Float) -> Float:
 
 
 def auroc_difference(
-    one: Sequence[Float],
+    scores: Sequence[Float],
     other: Sequence[Float],
     *,
     level: float = LEVEL,
@@ -639,7 +644,7 @@ def auroc_difference(
 
     Parameters
     ----------
-    one, other : pair of (N,) and (M,) float64
+    scores, other : pair of (N,) and (M,) float64
         Scores of the in-distribution and the out-of-distribution rows, in the same order.
     level : float
         Of the interval.
@@ -659,7 +664,7 @@ def auroc_difference(
     that has fewer.
     """
     variance, value, counts = 0.0, 0.0, list[int]()
-    first, second = (placements(run[0], run[1], weights) for run in (one, other))
+    first, second = (placements(run[0], run[1], weights) for run in (scores, other))
     for side in (0, 1):
         extents = Extents(groups[side], weights[side])
         gap, extents = _counted(first[side] - second[side], extents, "paired")

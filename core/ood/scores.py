@@ -155,7 +155,7 @@ def _block(logits: npt.NDArray[np.floating], key: str, temperature: float) -> Fl
     return np.asarray(np.log1p(rest) + spread / (1.0 + rest))
 
 
-def heated(predictions: Predictions, temperature: float) -> Predictions:
+def temperature_scaled(predictions: Predictions, temperature: float) -> Predictions:
     """Return the rows with their logits divided by a temperature; 1 returns them as they are."""
     if temperature == 1.0:
         return predictions

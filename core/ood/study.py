@@ -23,7 +23,7 @@ from core.ood.detection import (
     resampled_by,
     worth,
 )
-from core.ood.scores import MANY_LABELS, SCORES, heated, ood_scores, unavailable
+from core.ood.scores import MANY_LABELS, SCORES, ood_scores, temperature_scaled, unavailable
 from core.predictions import Groups, Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
@@ -146,10 +146,10 @@ def check(
     if shifted:
         return _unchanged(inside, outside, name)
     notices: tuple[Notice, ...] = ()
-    for of, part in {"": inside, **(parts or {})}.items():
+    for part_name, part in {"": inside, **(parts or {})}.items():
         shared, rows = (
             overlap(part, outside),
-            f"the part {of}" if of else "the in-distribution rows",
+            f"the part {part_name}" if part_name else "the in-distribution rows",
         )
         if shared == outside.n:
             raise Refused("OOD_SAME", f"{name} has the same scores as {rows}", OTHER_INPUTS)
@@ -360,8 +360,13 @@ def _separation(
     inside: Predictions, outside: Predictions, score: str, temperature: float
 ) -> Separation:
     own, other = (ood_scores(part, score, temperature) for part in (inside, outside))
-    one, two = inside.extents, outside.extents
-    return Separation.of(own, other, (one.groups, two.groups), (one.weights, two.weights))
+    own_extents, other_extents = inside.extents, outside.extents
+    return Separation.of(
+        own,
+        other,
+        (own_extents.groups, other_extents.groups),
+        (own_extents.weights, other_extents.weights),
+    )
 
 
 def shift(
@@ -369,7 +374,7 @@ def shift(
 ) -> ShiftEffect:
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
     separation = _separation(inside, shifted, score, temperature)
-    ranked = Ranked.of(heated(shifted, temperature).outcomes(None))
+    ranked = Ranked.of(temperature_scaled(shifted, temperature).outcomes(None))
     return ShiftEffect(
         n=shifted.n,
         accuracy=ranked.hits / ranked.total,
@@ -384,8 +389,8 @@ def most_certain(
     outside: Predictions, score: str, temperature: float = 1.0, *, most: int
 ) -> ConfidentRows:
     """Return the rows of a set that look most like in-distribution ones."""
-    found = ood_scores(outside, score, temperature)
-    rows = np.argsort(found, kind="stable")
+    scores = ood_scores(outside, score, temperature)
+    rows = np.argsort(scores, kind="stable")
     if outside.weights is not None:
         rows = rows[outside.weights.of_row[rows] > 0.0]
     rows = rows[:most]
@@ -396,10 +401,10 @@ def most_certain(
         stated = outside.scores[rows].astype(np.float64)
         shares = ((outside.scores >= 0.0) & (outside.scores <= 1.0)).all()
         sure = stated if shares else np.full(rows.size, np.nan)
-        return ConfidentRows(rows, found[rows], sure, tuple(answers))
-    chosen = heated(outside.take(rows), temperature).probabilities()
+        return ConfidentRows(rows, scores[rows], sure, tuple(answers))
+    chosen = temperature_scaled(outside.take(rows), temperature).probabilities()
     names = tuple(outside.class_names[k] for k in chosen.argmax(axis=1))
-    return ConfidentRows(rows, found[rows], chosen.max(axis=1), names)
+    return ConfidentRows(rows, scores[rows], chosen.max(axis=1), names)
 
 
 @dataclass(frozen=True)
@@ -418,28 +423,29 @@ class OodPair:
         )
 
 
-def why_unpaired(one: OodPair, other: OodPair, names: tuple[str, str]) -> str:
+def why_unpaired(pair: OodPair, other: OodPair, names: tuple[str, str]) -> str:
     """Return why two runs cannot be compared row by row; "" where they can.
 
     The in-distribution rows must have the same labels. Rows of a set without labels are taken to
     be the same where their number is, unless the files name them differently.
     """
-    reason = why_not([ComparedRows.of(one.inside), ComparedRows.of(other.inside)], names)
+    reason = why_not([ComparedRows.of(pair.inside), ComparedRows.of(other.inside)], names)
     if reason:
         return reason
-    if one.outside.labelled and other.outside.labelled:
-        return why_not([ComparedRows.of(one.outside), ComparedRows.of(other.outside)], names)
-    if one.outside.n != other.outside.n:
-        return f"the set has {one.outside.n:,} rows in one run and {other.outside.n:,} in the other"
-    if ComparedRows.of(one.outside).extents != ComparedRows.of(other.outside).extents:
+    if pair.outside.labelled and other.outside.labelled:
+        return why_not([ComparedRows.of(pair.outside), ComparedRows.of(other.outside)], names)
+    if pair.outside.n != other.outside.n:
+        counts = f"{pair.outside.n:,} rows in one run and {other.outside.n:,} in the other"
+        return f"the set has {counts}"
+    if ComparedRows.of(pair.outside).extents != ComparedRows.of(other.outside).extents:
         return (
             "the rows of the set differ in their groups or weights: read both with the same columns"
         )
-    ids = [digest(*part.row_ids) for part in (one.outside, other.outside) if part.row_ids]
+    ids = [digest(*part.row_ids) for part in (pair.outside, other.outside) if part.row_ids]
     return "the files name the rows of the set differently" if len(set(ids)) > 1 else ""
 
 
-def difference(one: OodPair, other: OodPair, score: str, *, level: float = LEVEL) -> Score:
+def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVEL) -> Score:
     """Return the AUROC of one run minus that of another on the same rows, DeLong's interval.
 
     Raises
@@ -447,17 +453,17 @@ def difference(one: OodPair, other: OodPair, score: str, *, level: float = LEVEL
     UsageError
         SETTING: the rows are not the same; see `why_unpaired`.
     """
-    reason = why_unpaired(one, other, ("one run", "the other"))
+    reason = why_unpaired(pair, other, ("one run", "the other"))
     if reason:
         raise UsageError("SETTING", reason, "compare runs on the same rows")
-    extents = one.inside.extents, one.outside.extents
+    extents = pair.inside.extents, pair.outside.extents
     value, low, high = auroc_difference(
-        one.scores(score),
+        pair.scores(score),
         other.scores(score),
         level=level,
         groups=(extents[0].groups, extents[1].groups),
         weights=(extents[0].weights, extents[1].weights),
     )
-    n = one.inside.n + one.outside.n
+    n = pair.inside.n + pair.outside.n
     settings: dict[str, Setting] = {"interval": "DeLong, paired", **resampled_by(*extents)}
     return Score("auroc", value, low, high, level, n, settings)

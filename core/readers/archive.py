@@ -82,8 +82,10 @@ class Archive:
         return memoryview(out).toreadonly()
 
 
-def _damaged(what: str, where: str = "") -> Refused:
-    return Refused("FORMAT_UNKNOWN", f"zip archive: {what}", "save or pack the file again", where)
+def _damaged(what: str, location: str = "") -> Refused:
+    return Refused(
+        "FORMAT_UNKNOWN", f"zip archive: {what}", "save or pack the file again", location
+    )
 
 
 def _check_end(source: FileBytes, comment: int) -> None:

@@ -23,7 +23,7 @@ from core.readers.stated import (
     margin_question,
 )
 
-Found = dict[Role, list[NamedEntry]]
+EntriesByRole = dict[Role, list[NamedEntry]]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
         for item in named
     ]
     _check_choice(named, options)
-    by_split: dict[str | None, Found] = {}
+    by_split: dict[str | None, EntriesByRole] = {}
     for item in named:
         by_split.setdefault(item.split, {}).setdefault(item.role, []).append(item)
     guessed = _LayoutGuesses([], [])
@@ -110,16 +110,16 @@ def _check_choice(named: list[NamedEntry], options: ReadOptions) -> None:
             )
 
 
-def _score_names(found: Found) -> list[NamedEntry]:
-    answered = Role.PREDICTED in found or Role.CORRECT in found
-    if Role.CONFIDENCE in found and answered and Role.SCORES not in found:
-        return found[Role.CONFIDENCE]
-    return found.get(Role.SCORES, []) or (found.get(Role.CONFIDENCE, []) if answered else [])
+def _score_names(by_role: EntriesByRole) -> list[NamedEntry]:
+    answered = Role.PREDICTED in by_role or Role.CORRECT in by_role
+    if Role.CONFIDENCE in by_role and answered and Role.SCORES not in by_role:
+        return by_role[Role.CONFIDENCE]
+    return by_role.get(Role.SCORES, []) or (by_role.get(Role.CONFIDENCE, []) if answered else [])
 
 
 def _guess_scores(
     contents: Contents, named: list[NamedEntry], guessed: _LayoutGuesses, need_labels: bool
-) -> Found:
+) -> EntriesByRole:
     """No key names scores: one matrix of numbers beside one list of labels speaks for itself."""
     entries = contents.entries
     known = {item.name: item for item in named}
@@ -135,13 +135,13 @@ def _guess_scores(
         )
         keys = listed(list(entries))
         raise ambiguous(f"{what}; keys: {keys}", "name the scores with --scores-key")
-    found: Found = {}
+    by_role: EntriesByRole = {}
     for item in named:
-        found.setdefault(item.role, []).append(item)
-    found[Role.SCORES] = [NamedEntry(matrices[0], Role.SCORES)]
+        by_role.setdefault(item.role, []).append(item)
+    by_role[Role.SCORES] = [NamedEntry(matrices[0], Role.SCORES)]
     if contents.named:
         guessed.add("scores", matrices[0], "scores_key")
-    return found
+    return by_role
 
 
 def _is_matrix(entry: Entry) -> bool:
@@ -160,24 +160,24 @@ def _zero_one(entry: Entry) -> bool:
 
 def _part(
     contents: Contents,
-    by_split: dict[str | None, Found],
+    by_split: dict[str | None, EntriesByRole],
     split: str | None,
     guessed: _LayoutGuesses,
     options: ReadOptions,
     need_labels: bool,
 ) -> SplitArrays:
-    found, shared = by_split[split], by_split.get(None, {})
-    chosen = _scores_of(contents, _score_names(found), guessed)
+    by_role, shared = by_split[split], by_split.get(None, {})
+    chosen = _scores_of(contents, _score_names(by_role), guessed)
     scores = contents.entries[chosen.name]
     if options.scores is None and set(words_of(chosen.name)) & MARGINS:
         raise margin_question(chosen.name)
-    right = _first(contents, found, Role.CORRECT)
-    judged = right is not None and (Role.LABELS not in found or options.correct_key is not None)
+    right = _first(contents, by_role, Role.CORRECT)
+    judged = right is not None and (Role.LABELS not in by_role or options.correct_key is not None)
     labels = None
     if need_labels and not judged:
         labels = _labels_name(contents, by_split, split, chosen.name, guessed)
     classes = _first(contents, shared, Role.CLASS_NAMES)
-    ids = _first(contents, found, Role.IDS)
+    ids = _first(contents, by_role, Role.IDS)
     part = SplitArrays(
         split or DEFAULT_SPLIT,
         scores,
@@ -190,13 +190,13 @@ def _part(
         class_names=() if classes is None else tuple(classes.tolist()),
         stated=stated_word(chosen.name) if scores.ndim == 1 and contents.named else "",
     )
-    answers = _first(contents, found, Role.PREDICTED)
+    answers = _first(contents, by_role, Role.PREDICTED)
     if right is not None and answers is not None and labels and options.labels_key is None:
-        name = found[Role.CORRECT][0].name
+        name = by_role[Role.CORRECT][0].name
         says = correctness(name, right)
         check_agreement(answers.reshape(-1), (labels, contents.entries[labels]), (name, says))
     if judged and need_labels:
-        part = replace(part, labels_name=found[Role.CORRECT][0].name)
+        part = replace(part, labels_name=by_role[Role.CORRECT][0].name)
         return judged_part(part, _truths(right, part.labels_name), answers)
     return _answered(part, answers, chosen, options)
 
@@ -252,22 +252,22 @@ def _scores_of(
     return next(c for c in candidates if c.name == chosen)
 
 
-def _first(contents: Contents, found: Found, role: Role) -> Entry | None:
-    items = found.get(role, [])
+def _first(contents: Contents, by_role: EntriesByRole, role: Role) -> Entry | None:
+    items = by_role.get(role, [])
     return contents.entries[items[0].name] if len(items) == 1 else None
 
 
 def _labels_name(
     contents: Contents,
-    by_split: dict[str | None, Found],
+    by_split: dict[str | None, EntriesByRole],
     split: str | None,
     scores: str,
     guessed: _LayoutGuesses,
 ) -> str:
     own = by_split[split].get(Role.LABELS, [])
-    scored = [s for s, found in by_split.items() if _score_names(found)]
+    scored = [s for s, by_role in by_split.items() if _score_names(by_role)]
     if not own and len(scored) == 1:  # a lone part may take labels where one names no split
-        others = [s for s, found in by_split.items() if found.get(Role.LABELS)]
+        others = [s for s, by_role in by_split.items() if by_role.get(Role.LABELS)]
         if split is not None and others and None not in others:
             named = by_split[others[0]][Role.LABELS][0].name
             what = f"{scores} belongs to the {split} part, {named} to the {others[0]} part"
@@ -306,13 +306,16 @@ def _fitting(contents: Contents, labels: list[NamedEntry], scores: str) -> list[
 
 
 def _guess_labels(
-    contents: Contents, by_split: dict[str | None, Found], scores: str, guessed: _LayoutGuesses
+    contents: Contents,
+    by_split: dict[str | None, EntriesByRole],
+    scores: str,
+    guessed: _LayoutGuesses,
 ) -> str:
     lengths = set(contents.entries[scores].shape[:2])
     taken = {
         item.name
-        for found in by_split.values()
-        for role, items in found.items()
+        for by_role in by_split.values()
+        for role, items in by_role.items()
         for item in items
         if role in NO_LABEL
     }

@@ -81,8 +81,8 @@ def join_mappings(rows: Sequence[Mapping[str, object]]) -> Batches | None:
     whole = [key for key, arrays in columns.items() if _sizes(arrays) == sizes]
     if not tall and (len(whole) < len(columns) or not like_batches(sizes)):
         return None
-    made = {key: joined(columns[key]) for key in whole}
-    entries = {key: array for key, array in made.items() if array is not None}
+    joined_columns = {key: joined(columns[key]) for key in whole}
+    entries = {key: array for key, array in joined_columns.items() if array is not None}
     if not entries or (tall and tall[0] not in entries):
         return None
     names = dict.fromkeys(name for row in rows for name in row)
@@ -116,8 +116,8 @@ def join_lists(mapping: dict[str, object], listed: Container[str]) -> tuple[dict
     lists = {k: _arrays(v) for k, v in mapping.items() if isinstance(v, list) and _may_join(k)}
     lists = {key: arrays for key, arrays in lists.items() if arrays}
     sizes = _common_sizes(lists)
-    made = {k: joined(v) for k, v in lists.items() if _sizes(v) == sizes}
-    out = {key: array for key, array in made.items() if array is not None}
+    joined_lists = {k: joined(v) for k, v in lists.items() if _sizes(v) == sizes}
+    out = {key: array for key, array in joined_lists.items() if array is not None}
     others = {k: v for k, v in mapping.items() if k not in out and isinstance(v, np.ndarray)}
     shape = (len(sizes), sizes[0]) if len(set(sizes)) == 1 else None
     flat = {k: v.reshape(-1) for k, v in others.items() if k in listed and v.shape == shape}

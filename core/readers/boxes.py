@@ -107,28 +107,30 @@ def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
     def cell(name: str) -> str:
         return table.columns[names[name]][row]
 
-    where = f"row {row}"
-    x, y, w, h = (_number(cell(name), name, where) for name in WANTED[2:])
-    width, height = (_number(cell(name), name, where) if name in names else SIDE for name in SIZES)
+    location = f"row {row}"
+    x, y, w, h = (_number(cell(name), name, location) for name in WANTED[2:])
+    width, height = (
+        _number(cell(name), name, location) if name in names else SIDE for name in SIZES
+    )
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
-        raise _outside(f"a film of {width:g} x {height:g} pixels", where)
+        raise _outside(f"a film of {width:g} x {height:g} pixels", location)
     if w <= 0 or h <= 0:
-        raise _outside(f"a box of {w:g} x {h:g} pixels", where)
+        raise _outside(f"a box of {w:g} x {h:g} pixels", location)
     across, down = SLACK * width, SLACK * height
     if x < -across or y < -down or x + w > width + across or y + h > height + down:
         what = f"a box from {x:g}, {y:g} to {x + w:g}, {y + h:g} on {width:g} x {height:g} pixels"
-        raise _outside(what, where)
+        raise _outside(what, location)
     if not cell("image") or not cell("finding"):
-        raise Refused("BOX_RANGE", "a box without a film or a finding", LAYOUT, where)
+        raise Refused("BOX_RANGE", "a box without a film or a finding", LAYOUT, location)
     return Box(cell("image"), finding_name(cell("finding")), x, y, w, h, width, height)
 
 
-def _number(cell: str, name: str, where: str) -> float:
+def _number(cell: str, name: str, location: str) -> float:
     if not (cell.isascii() and is_number(cell)) or not math.isfinite(float(cell)):
         what = f"no number in column {name}"  # the cell may be anything, also a name
-        raise Refused("BOX_RANGE", what, LAYOUT, where)
+        raise Refused("BOX_RANGE", what, LAYOUT, location)
     return float(cell)
 
 
-def _outside(what: str, where: str) -> Refused:
-    return Refused("BOX_RANGE", f"{what}, which cannot be", LAYOUT, where)
+def _outside(what: str, location: str) -> Refused:
+    return Refused("BOX_RANGE", f"{what}, which cannot be", LAYOUT, location)

@@ -53,8 +53,8 @@ def refuse_text(name: str, entry: Entry, contents: Contents) -> None:
     if not is_text(entry):
         return
     row = next((i for i, cell in enumerate(entry.tolist()) if not _is_plain(cell)), 0)
-    where = f"{contents.row(row)}, column {name}"
+    location = f"{contents.row(row)}, column {name}"
     cell = str(entry[row])
     code = "NONFINITE" if not cell.strip() or cell.strip().lower() in MISSING else "DTYPE"
     what = f"{cell[:40]!r} where a number was expected"
-    raise Refused(code, what, "fill in or remove the row, or name the columns of scores", where)
+    raise Refused(code, what, "fill in or remove the row, or name the columns of scores", location)

@@ -1,4 +1,4 @@
-"""The process that reads one file behind walls: `python -m core.readers.child`, never imported.
+"""The confined process that reads one file: `python -m core.readers.child`, never imported.
 
 Everything needed is imported before privileges are dropped, because a private home may hold the
 interpreter. The input arrives as open descriptors: no path of the user's is needed or known.

@@ -49,13 +49,13 @@ class MatchedTable:
         One value for each row of the run, without the column that names the rows.
     id_column : str or None
         The column that names the rows; None where they were taken in order.
-    said : str
+    description : str
         How many rows found a partner, and by what.
     """
 
     columns: Mapping[str, tuple[str, ...]]
     id_column: str | None
-    said: str
+    description: str
 
 
 def read_columns_file(source: FileBytes) -> TextColumns:
@@ -112,12 +112,14 @@ def match(
     """
     if in_order or not row_ids:
         return _by_order(table, n_rows)
-    best = max(_trials(table, row_ids), key=lambda trial: trial.found)
-    if best.found < len(set(best.wanted)):
+    best = max(_trials(table, row_ids), key=lambda trial: trial.n_matched)
+    if best.n_matched < len(set(best.cut_ids)):
         known = set(best.known)
-        missing = [name for name, key in zip(row_ids, best.wanted, strict=True) if key not in known]
+        missing = [
+            name for name, key in zip(row_ids, best.cut_ids, strict=True) if key not in known
+        ]
         what = f"{len(missing):,} of {n_rows:,} rows are not in column {best.name!r}"
-        what = what if best.found else f"none of {n_rows:,} rows is named in any column"
+        what = what if best.n_matched else f"none of {n_rows:,} rows is named in any column"
         remedy = "add these rows, or say that both files have the same order"
         raise Refused("LENGTH_MISMATCH", f"{what}: {listed(missing)}", remedy)
     return _by_name(table, best)
@@ -128,22 +130,22 @@ class _NameTrial:
     """One column, with names cut in one way."""
 
     name: str
-    wanted: Sequence[str]
+    cut_ids: Sequence[str]
     known: Sequence[str]
-    found: int
+    n_matched: int
 
 
 def _trials(table: TextColumns, row_ids: Sequence[str]) -> list[_NameTrial]:
     """Return all columns by the first way of cutting names in which some column has all rows."""
     tried: list[_NameTrial] = []
     for cut in CUTS:
-        wanted = [cut(name) for name in row_ids]
-        if len(set(wanted)) < len(set(row_ids)):
+        cut_ids = [cut(name) for name in row_ids]
+        if len(set(cut_ids)) < len(set(row_ids)):
             continue  # cut that short, two rows would have one name
         for name, column in table.columns.items():
             known = [cut(cell) for cell in column]
-            tried.append(_NameTrial(name, wanted, known, len(set(wanted) & set(known))))
-        if max(trial.found for trial in tried) == len(set(wanted)):
+            tried.append(_NameTrial(name, cut_ids, known, len(set(cut_ids) & set(known))))
+        if max(trial.n_matched for trial in tried) == len(set(cut_ids)):
             break
     return tried
 
@@ -161,23 +163,23 @@ CUTS: Final[tuple[Callable[[str], str], ...]] = (str.strip, _base, _stem)
 
 
 def _by_name(table: TextColumns, trial: _NameTrial) -> MatchedTable:
-    wanted = set(trial.wanted)
-    counts = Counter(name for name in trial.known if name in wanted)
+    ids = set(trial.cut_ids)
+    counts = Counter(name for name in trial.known if name in ids)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         what = f"{counted(len(twice), 'row')} of the run occur more than once in {trial.name!r}"
         raise Refused("LENGTH_MISMATCH", f"{what}: {listed(twice)}", "keep one line for each row")
     at = {name: row for row, name in enumerate(trial.known)}
-    rows = [at[name] for name in trial.wanted]
+    rows = [at[name] for name in trial.cut_ids]
     columns = {
         name: tuple(column[row] for row in rows)
         for name, column in table.columns.items()
         if name != trial.name
     }
-    said = f"all {len(rows):,} rows were found by column {trial.name}"
-    extra = len(trial.known) - len(wanted)
-    said += f"; {extra:,} more rows of the table were left out" if extra else ""
-    return MatchedTable(columns, trial.name, said)
+    description = f"all {len(rows):,} rows were found by column {trial.name}"
+    extra = len(trial.known) - len(ids)
+    description += f"; {extra:,} more rows of the table were left out" if extra else ""
+    return MatchedTable(columns, trial.name, description)
 
 
 def _by_order(table: TextColumns, n_rows: int) -> MatchedTable:

@@ -167,14 +167,14 @@ def native(entry: Entry) -> Entry:
     return entry
 
 
-def check_dtype(dtype: np.dtype[np.generic], where: str) -> None:
+def check_dtype(dtype: np.dtype[np.generic], location: str) -> None:
     """Refuse element types that are neither numbers, truth values nor text."""
     if dtype.hasobject:
         raise Refused(
             "OBJECT_DTYPE",
             "the array holds Python objects, which only an unsafe reader can load",
             "save it as numbers or text, for example with astype(float) or astype(str)",
-            where,
+            location,
         )
     if (
         dtype.kind not in "biufU"
@@ -187,5 +187,5 @@ def check_dtype(dtype: np.dtype[np.generic], where: str) -> None:
             "DTYPE",
             f"{what} values ({dtype}) where real numbers were expected",
             "save scores as float16, float32 or float64 and labels as integers",
-            where,
+            location,
         )

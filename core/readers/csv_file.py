@@ -38,10 +38,10 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
     notices += dialect_notices(dialect, data)
     if dialect.delimiter == " ":
         data = memoryview(re.sub(rb"[ \t]+", b" ", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)))
-    names, headed, said = _names(dialect)
+    names, headed, name_notices = _names(dialect)
     if not history:
         refuse_bin_history(names)
-    notices += said
+    notices += name_notices
     table = _parse(data, dialect, names, skip=dialect.skip + headed)
     if table.num_rows == 0:
         raise Refused("EMPTY", "a header and no rows", "give at least one row of scores")
@@ -176,23 +176,23 @@ def _text_columns(dialect: Dialect) -> dict[str, pa.DataType]:
 
 def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
     if ragged:
-        line, found = ragged[0]
-        what = f"{counted(found, 'column')} where the first line has {len(names)}"
-        where = f"line {line}" if line else ""
-        return Refused("CSV_RAGGED", what, "give every row the same number of columns", where)
+        line, n_columns = ragged[0]
+        what = f"{counted(n_columns, 'column')} where the first line has {len(names)}"
+        location = f"line {line}" if line else ""
+        return Refused("CSV_RAGGED", what, "give every row the same number of columns", location)
     return Refused("CSV_RAGGED", "the rows cannot be told apart", "check quotes and line ends")
 
 
 def _with_matrices(contents: Contents) -> Contents:
-    entries, said = with_matrices(contents.entries, contents.row)
-    return replace(contents, entries=entries, notices=(*contents.notices, *said))
+    entries, notices = with_matrices(contents.entries, contents.row)
+    return replace(contents, entries=entries, notices=(*contents.notices, *notices))
 
 
 def _refuse_overflow(columns: Mapping[str, Entry], data: memoryview) -> None:
     """Refuse a number too large for float64, which a parser turns into infinity."""
     infinite = {n: np.isinf(c) for n, c in columns.items() if c.dtype.kind == "f"}
-    found = sum(int(flags.sum()) for flags in infinite.values())
-    if found == 0 or len(re.findall(rb"(?i)inf", data)) >= found:
+    n_infinite = sum(int(flags.sum()) for flags in infinite.values())
+    if n_infinite == 0 or len(re.findall(rb"(?i)inf", data)) >= n_infinite:
         return
     name = next(n for n, flags in infinite.items() if flags.any())
     row = int(np.argwhere(infinite[name])[0, 0])

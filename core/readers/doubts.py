@@ -55,12 +55,12 @@ class AnswerSkill:
     n: int
 
     @property
-    def shown(self) -> bool:
+    def plausible(self) -> bool:
         """Whether answers are better than blind ones; few rows are given the benefit."""
-        return self.n < ENOUGH or self.shown_at_all
+        return self.n < ENOUGH or self.beats_chance
 
     @property
-    def shown_at_all(self) -> bool:
+    def beats_chance(self) -> bool:
         """Whether answers are better than blind ones, however few the rows."""
         return self.value > self.chance + 3.0 * self.error
 
@@ -82,7 +82,7 @@ def skill(ready: JudgedSplit) -> AnswerSkill | None:
         return _accuracy(ready)
     columns = _columns(ready)
     ranked = [_auroc(scores, truth) for scores, truth in columns]
-    known = [one for one in ranked if one is not None]
+    known = [estimate for estimate in ranked if estimate is not None]
     if not known:
         return None
     values, errors = zip(*known, strict=True)
@@ -220,7 +220,7 @@ def _shifted(
     table = np.bincount(labels * k + answers, minlength=k * k).reshape(k, k)
     columns = np.roll(np.arange(k), 1)
     own, other = _agreement(table), _agreement(table[:, columns])
-    return (own, other, columns, table) if own.far_below(other) and other.shown_at_all else None
+    return (own, other, columns, table) if own.far_below(other) and other.beats_chance else None
 
 
 def _rival(answers: Int, labels: Int, k: int) -> tuple[AnswerSkill, AnswerSkill, Int, Int] | None:
@@ -238,7 +238,7 @@ def _rival(answers: Int, labels: Int, k: int) -> tuple[AnswerSkill, AnswerSkill,
     if np.all(whole.argmax(axis=1)[present] == np.flatnonzero(present)):
         return None
     own, other = _agreement(second), _agreement(second[:, _partners(first)])
-    if not own.far_below(other) or not other.shown_at_all:
+    if not own.far_below(other) or not other.beats_chance:
         return None
     columns = _partners(whole)
     return _agreement(whole), _agreement(whole[:, columns]), columns, whole
@@ -255,15 +255,15 @@ def _renumbered(ready: JudgedSplit) -> Question | None:
     if len(answers) < ENOUGH or k > MOST_CLASSES:
         return None
     rival = _rival(answers, labels, k)
-    if rival is None or rival[0].shown:
+    if rival is None or rival[0].plausible:
         return None
     own, other, _, _ = rival
     what = (
         f"answers and labels are the same in {100 * own.value:.0f} % of rows, and would be in"
         f" {100 * other.value:.0f} % if classes were numbered or named alike"
     )
-    where = ready.prepared.part.labels_name
-    return Question(Refused("CLASSES", what, "write both alike", where), ())
+    location = ready.prepared.part.labels_name
+    return Question(Refused("CLASSES", what, "write both alike", location), ())
 
 
 def _partners(table: Int) -> Int:
@@ -308,20 +308,20 @@ def turned_question(ready: JudgedSplit) -> Question | None:
         or ready.prepared.part.contents.table
     ):
         return None
-    own, where = _accuracy(ready), ready.prepared.part.scores_name
+    own, name = _accuracy(ready), ready.prepared.part.scores_name
     if own.value >= MOSTLY:
         return None
     if scores.shape[0] == scores.shape[1]:
         turned = replace(own, value=float((scores.argmax(axis=0) == labels).mean()))
         if turned.value > MOSTLY and own.far_below(turned):
-            what = f"{where} is square, and right far more often with columns as samples"
+            what = f"{name} is square, and right far more often with columns as samples"
             remedy = "transpose it, so that each row is a sample"
-            return Question(Refused("CLASSES", what, remedy, where), ())
+            return Question(Refused("CLASSES", what, remedy, name), ())
     negated = replace(own, value=float((scores.argmin(axis=1) == labels).mean()))
     if negated.value > MOSTLY and own.far_below(negated):
-        what = f"{where} is smallest, not largest, for the true class"
+        what = f"{name} is smallest, not largest, for the true class"
         remedy = "negate it: energies, distances and losses are no logits"
-        return Question(Refused("CLASSES", what, remedy, where), ())
+        return Question(Refused("CLASSES", what, remedy, name), ())
     return None
 
 
@@ -331,8 +331,8 @@ def crossed_question(ready: JudgedSplit) -> Question | None:
     unnamed = not ready.prepared.part.contents.table
     if not (unnamed and ready.labelled and ready.task is Task.MULTILABEL):
         return None
-    shown = (labels.sum(axis=0) >= RARE) & ((1 - labels).sum(axis=0) >= RARE)
-    at = np.flatnonzero(shown)[:MOST_LABELS]
+    frequent = (labels.sum(axis=0) >= RARE) & ((1 - labels).sum(axis=0) >= RARE)
+    at = np.flatnonzero(frequent)[:MOST_LABELS]
     rows = slice(None, None, max(1, len(scores) // MOST_ROWS))
     ranks: Float = scores[rows][:, at].astype(np.float64)
     truth: Bool = labels[rows][:, at] == 1
@@ -396,18 +396,20 @@ def example(ready: JudgedSplit) -> str:
         predicted, own = ready.prepared.predicted, ready.prepared.class_names
         assert predicted is not None
         answer = int(predicted[0])
-        given = _called(own[answer] if own else str(answer))
+        answer_name = _called(own[answer] if own else str(answer))
         verdict = ", correct" if answer == int(ready.labels[0]) else ", wrong"
-        name = "" if given == RIGHT else f" {given}"
+        name = "" if answer_name == RIGHT else f" {answer_name}"
         sure = f"{100.0 * float(scores[0]):.0f} %"
         return f"first row: answers{name} at {sure}{verdict if ready.labelled else ''}"
-    each = ready.probabilities(slice(0, 1))[0]
+    probabilities = ready.probabilities(slice(0, 1))[0]
     if ready.task is Task.MULTILABEL:
-        shown = [f"{names[k]} {100 * each[k]:.0f} %" for k in range(min(SHOWN, len(names)))]
+        percents = [
+            f"{names[k]} {100 * probabilities[k]:.0f} %" for k in range(min(SHOWN, len(names)))
+        ]
         true = [names[k] for k in np.flatnonzero(ready.labels[0]).tolist()]
-        return f"first row: says {', '.join(shown)}; labelled {listed(true) or 'with none'}"
-    best = 1 if scores.ndim == 1 else int(each.argmax())
-    text = f"first row: says {names[best]} with {100 * each[best]:.0f} %"
+        return f"first row: says {', '.join(percents)}; labelled {listed(true) or 'with none'}"
+    best = 1 if scores.ndim == 1 else int(probabilities.argmax())
+    text = f"first row: says {names[best]} with {100 * probabilities[best]:.0f} %"
     return f"{text}, labelled {names[int(ready.labels[0])]}" if ready.labelled else text
 
 

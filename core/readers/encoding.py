@@ -132,20 +132,20 @@ def _looks_decimal(lines: list[str]) -> bool:
 
 def dialect_notices(dialect: Dialect, data: memoryview) -> list[Notice]:
     """Return what is unusual in how the text is written."""
-    said = []
+    texts = []
     if dialect.delimiter not in ",\t":
-        said.append(f"columns are separated by {NAMES[dialect.delimiter]}")
+        texts.append(f"columns are separated by {NAMES[dialect.delimiter]}")
     if dialect.decimal == ",":
-        said.append("numbers have decimal commas")
+        texts.append("numbers have decimal commas")
     if dialect.stated:
-        said.append("the first line names the separator")
+        texts.append("the first line names the separator")
     elif dialect.skip:
         lines = "first line is" if dialect.skip == 1 else f"first {dialect.skip} lines are"
-        said.append(f"the {lines} blank or comments and skipped")
+        texts.append(f"the {lines} blank or comments and skipped")
     head = bytes(data[:SAMPLE_BYTES])
     if b"\r" in head and b"\n" not in head:
-        said.append("lines end in a carriage return only")
-    return [Notice("DIALECT", "; ".join(said))] if said else []
+        texts.append("lines end in a carriage return only")
+    return [Notice("DIALECT", "; ".join(texts))] if texts else []
 
 
 def is_number(cell: str, decimal: str = ".") -> bool:

@@ -62,7 +62,7 @@ def png_skeleton(data: memoryview) -> Skeleton:
     Refused
         IMAGE_PIXELS, IMAGE_FRAMES, IMAGE_TEXT, IMAGE_TRUNCATED, TRAILING.
     """
-    kept: Parts = [PNG]
+    chunks: Parts = [PNG]
     depth, colour, key, orientation, at, kind = 0, 0, None, 1, len(PNG), b""
     texts = 0  # bytes that they unpack to
     while kind != b"IEND":
@@ -84,10 +84,10 @@ def png_skeleton(data: memoryview) -> Skeleton:
         elif kind == b"tRNS" and colour == 0 and depth == 16:
             key = int.from_bytes(body[:2], "big")
         if kind in PNG_KEPT:
-            kept.append(data[at:end])
+            chunks.append(data[at:end])
         at = end
     _check_end(data, at)
-    return Skeleton(b"".join(kept), depth, colour not in (0, 4), key, orientation)
+    return Skeleton(b"".join(chunks), depth, colour not in (0, 4), key, orientation)
 
 
 def _png_header(body: memoryview) -> tuple[int, int]:
@@ -136,7 +136,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
     Refused
         IMAGE_PIXELS, IMAGE_TRUNCATED, IMAGE_KIND, TRAILING.
     """
-    kept: Parts = [data[:2]]
+    segments: Parts = [data[:2]]
     at, marker, orientation, depth, colours = 2, SOI, 1, 0, 0
     while True:
         at, marker = next_marker(data, at)
@@ -148,18 +148,18 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
             raise damaged()
         body = data[at + 2 : end]
         if marker in JPEG_FRAMES:
-            depth, colours = _jpeg_header(body, seen=bool(depth))
+            depth, colours = _jpeg_header(body, has_frame=bool(depth))
         if marker == EXIF and body[:6] == b"Exif\0\0":
             orientation = _orientation(body[6:])
         if marker == SOS:
             end = _scan_end(data, end)
         if marker not in JPEG_DROPPED:
-            kept += [bytes((0xFF, marker)), data[at:end]]
+            segments += [bytes((0xFF, marker)), data[at:end]]
         at = end
     if not depth:
         raise damaged()
     _check_end(data, at)
-    return Skeleton(b"".join([*kept, b"\xff\xd9"]), depth, colours > 1, None, orientation)
+    return Skeleton(b"".join([*segments, b"\xff\xd9"]), depth, colours > 1, None, orientation)
 
 
 def next_marker(data: bytes, at: int) -> tuple[int, int]:
@@ -178,8 +178,8 @@ def next_marker(data: bytes, at: int) -> tuple[int, int]:
     return at + 1, data[at]
 
 
-def _jpeg_header(body: bytes, *, seen: bool) -> tuple[int, int]:
-    if seen or len(body) < 6:
+def _jpeg_header(body: bytes, *, has_frame: bool) -> tuple[int, int]:
+    if has_frame or len(body) < 6:
         raise damaged()
     depth, height, width, colours = struct.unpack_from(">BHHB", body)
     check_claim(width, height)
@@ -193,10 +193,10 @@ def _jpeg_header(body: bytes, *, seen: bool) -> tuple[int, int]:
 
 def _scan_end(data: bytes, at: int) -> int:
     """Return where the compressed bytes of a scan end: at a marker other than a restart."""
-    found = SCAN_END.search(data, at)
-    if found is None:
+    marker = SCAN_END.search(data, at)
+    if marker is None:
         raise damaged()
-    return found.start()
+    return marker.start()
 
 
 def _orientation(exif: bytes) -> int:

@@ -137,8 +137,8 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
                 raise damaged()
             header = source[at + 2 : end]
         if marker == ADOBE_MARKER:
-            told = ADOBE.match(source, at + 2, end)
-            ycbcr = ycbcr or (told is not None and told[1] == YCBCR)
+            adobe = ADOBE.match(source, at + 2, end)
+            ycbcr = ycbcr or (adobe is not None and adobe[1] == YCBCR)
         if marker == SOS:
             begin, end = end, _scan_end(source, end, ls=ls)
             scans.append((begin, end))
@@ -153,10 +153,10 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
 
 def _scan_end(source: bytes, at: int, *, ls: bool) -> int:
     """Return where the compressed bytes of a scan end."""
-    found = (LS_END if ls else JPEG_END).search(source, at)
-    if found is None:
+    marker = (LS_END if ls else JPEG_END).search(source, at)
+    if marker is None:
         raise damaged()
-    return found.start()
+    return marker.start()
 
 
 def _whole(frame: Codestream) -> Stored:
@@ -178,7 +178,7 @@ def _whole(frame: Codestream) -> Stored:
 def _filled(frame: Codestream) -> bytes:
     parts, at = [], 0
     for begin, end in frame.scans:
-        scan = RESTART.sub(lambda found: FILLING + found[0], frame.data[begin:end])
+        scan = RESTART.sub(lambda restart: FILLING + restart[0], frame.data[begin:end])
         parts += [frame.data[at:begin], scan, FILLING]
         at = end
     return b"".join([*parts, frame.data[at:]])

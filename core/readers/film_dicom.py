@@ -94,12 +94,12 @@ def read_dicom(data: memoryview) -> Film:
     if kind not in GREYS | COLOURS:
         what = "a DICOM file of palette colours" if "PALETTE" in kind else "colours of a rare kind"
         raise Refused("IMAGE_KIND", f"{what}, which are not read", "export it as greys or RGB")
-    said: list[Notice] = []
+    notices: list[Notice] = []
     stored = _stored(tags, grey=kind in GREYS)
-    greys = _grey(stored, tags, said) if kind in GREYS else _coloured(stored, said)
-    greys = _facing(greys, tags, said)
-    _warn(tags, said)
-    return Film(greys, tuple(said))
+    greys = _grey(stored, tags, notices) if kind in GREYS else _coloured(stored, notices)
+    greys = _facing(greys, tags, notices)
+    _warn(tags, notices)
+    return Film(greys, tuple(notices))
 
 
 def _plain(data: memoryview, start: int) -> memoryview:
@@ -178,13 +178,13 @@ def _stored(tags: FileDataset, *, grey: bool) -> Stored:
 
 def _syntax(tags: FileDataset) -> UID:
     """Return how the pixels are stored; told from how the tags are where the file says nothing."""
-    said = tags.file_meta.get("TransferSyntaxUID")
-    if said is None:
+    syntax = tags.file_meta.get("TransferSyntaxUID")
+    if syntax is None:
         implicit, little = tags.original_encoding
         plain = ExplicitVRLittleEndian if little else ExplicitVRBigEndian
-        said = ImplicitVRLittleEndian if implicit else plain
-        tags.file_meta.TransferSyntaxUID = said
-    return UID(said)
+        syntax = ImplicitVRLittleEndian if implicit else plain
+        tags.file_meta.TransferSyntaxUID = syntax
+    return UID(syntax)
 
 
 def _compressed(syntax: UID) -> Refused:
@@ -192,11 +192,11 @@ def _compressed(syntax: UID) -> Refused:
     return Refused("IMAGE_KIND", f"pixels stored as {name}, which is not read", NATIVE)
 
 
-def _coloured(pixels: Stored, said: list[Notice]) -> Pixels:
-    return grey_of_colours(Image.fromarray(pixels, "RGB"), said)
+def _coloured(pixels: Stored, notices: list[Notice]) -> Pixels:
+    return grey_of_colours(Image.fromarray(pixels, "RGB"), notices)
 
 
-def _grey(stored: Stored, tags: FileDataset, said: list[Notice]) -> Pixels:
+def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
     bits, signed = int(tags.BitsStored), int(tags.get("PixelRepresentation") or 0) == 1
     half = 2 ** (bits - 1)
     inverted = tags.PhotometricInterpretation == "MONOCHROME1"
@@ -207,15 +207,15 @@ def _grey(stored: Stored, tags: FileDataset, said: list[Notice]) -> Pixels:
         slope=_number(tags, "RescaleSlope", 1.0),
         intercept=_number(tags, "RescaleIntercept", 0.0),
         modality=modality,
-        seen=_table(tags, "VOILUTSequence") or _window(tags),
+        voi=_table(tags, "VOILUTSequence") or _window(tags),
         inverted=inverted,
         padding=_padding(tags),
         whole=((-half, half - 1) if signed else (0, 2 * half - 1)) if bits <= 8 else None,
     )
     greys, window = show(stored, display)
-    said += [window] if window is not None else []
+    notices += [window] if window is not None else []
     if inverted:
-        said.append(
+        notices.append(
             Notice("INVERTED", "stored with its lowest value white; turned to white = dense")
         )
     return greys
@@ -259,14 +259,14 @@ def _table(tags: FileDataset, keyword: str) -> Lut | None:
 
 
 def _padding(tags: FileDataset) -> tuple[int, int] | None:
-    one: Value = tags.get("PixelPaddingValue")
-    if not isinstance(one, int):
+    value: Value = tags.get("PixelPaddingValue")
+    if not isinstance(value, int):
         return None
-    other: Value = tags.get("PixelPaddingRangeLimit", one)
-    return (one, one) if not isinstance(other, int) else (min(one, other), max(one, other))
+    other: Value = tags.get("PixelPaddingRangeLimit", value)
+    return (value, value) if not isinstance(other, int) else (min(value, other), max(value, other))
 
 
-def _facing(greys: Pixels, tags: FileDataset, said: list[Notice]) -> Pixels:
+def _facing(greys: Pixels, tags: FileDataset, notices: list[Notice]) -> Pixels:
     """Return a film with the head up, and a frontal one with the patient's left on the right."""
     ways = [str(way)[:1] for way in tags.get("PatientOrientation") or ()]
     if len(ways) != 2:
@@ -280,24 +280,24 @@ def _facing(greys: Pixels, tags: FileDataset, said: list[Notice]) -> Pixels:
         turned = turned[::-1]
     if turned is not greys:
         text = "the file says where left and head are; the film was turned or mirrored accordingly"
-        said.append(Notice("ORIENTED", text))
+        notices.append(Notice("ORIENTED", text))
     return turned
 
 
-def _warn(tags: FileDataset, said: list[Notice]) -> None:
+def _warn(tags: FileDataset, notices: list[Notice]) -> None:
     """Say what pixels may hold or hide."""
     burnt = str(tags.get("BurnedInAnnotation") or "").strip()
     if burnt != "NO":
         does = "says that text is" if burnt == "YES" else "does not say whether text is"
         text = f"the file {does} burnt into the pixels; such text stays, and may name a patient"
-        said.append(Notice("BURNED_IN", text))
+        notices.append(Notice("BURNED_IN", text))
     for keyword in ("PixelAspectRatio", "PixelSpacing", "ImagerPixelSpacing"):
         ratio = _ratio(tags, keyword)
         if ratio is None:
             continue
         if abs(ratio - 1) > SQUARE:
             text = f"pixels are {ratio:.3g} times as high as wide; they are shown as squares"
-            said.append(Notice("PIXEL_ASPECT", text))
+            notices.append(Notice("PIXEL_ASPECT", text))
         return
 
 

@@ -33,14 +33,14 @@ def read_picture(data: memoryview) -> Film:
     with Image.open(io.BytesIO(bones.data), formats=(form,)) as picture:
         picture.load()
         if picture.mode.startswith("I"):
-            greys, said = _windowed(np.asarray(picture, np.uint16), bones.key)
+            greys, notices = _windowed(np.asarray(picture, np.uint16), bones.key)
         else:
-            greys, said = _greys(picture, bones)
+            greys, notices = _greys(picture, bones)
     turned = upright(greys, bones.orientation)
     if turned is not greys:
         text = "the file says how the film was held; it was turned or mirrored accordingly"
-        said.append(Notice("EXIF_APPLIED", text))
-    return Film(turned, tuple(said))
+        notices.append(Notice("EXIF_APPLIED", text))
+    return Film(turned, tuple(notices))
 
 
 def upright(greys: Pixels, orientation: int) -> Pixels:
@@ -58,39 +58,41 @@ def _windowed(values: npt.NDArray[np.uint16], key: int | None) -> tuple[Pixels, 
     """Return 16-bit greys spread over black to white, with nothing cut off at either end."""
     hidden = None if key is None or not np.any(values == key) else (key, key)
     greys, window = show(values, Display(16, padding=hidden))
-    said = [] if window is None else [window]
-    return greys, said if hidden is None else [*said, _transparent()]
+    notices = [] if window is None else [window]
+    return greys, notices if hidden is None else [*notices, _transparent()]
 
 
 def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]:
-    said: list[Notice] = []
+    notices: list[Notice] = []
     if picture.mode == "CMYK":
         text = "printing colours (CMYK) were turned into greys"
         return np.asarray(picture.convert("RGB").convert("L")), [Notice("COLOUR_CONVERTED", text)]
     if picture.mode in ("P", "PA") or "transparency" in picture.info:
         picture = picture.convert("RGBA")
     if picture.mode in ("LA", "RGBA"):
-        picture = _opaque(picture, said)
-    greys = grey_of_colours(picture, said)
+        picture = _opaque(picture, notices)
+    greys = grey_of_colours(picture, notices)
     if bones.depth == 16:
-        said.append(_upper_bits(greys))
-    return greys, said
+        notices.append(_upper_bits(greys))
+    return greys, notices
 
 
-def grey_of_colours(picture: Image.Image, said: list[Notice]) -> Pixels:
+def grey_of_colours(picture: Image.Image, notices: list[Notice]) -> Pixels:
     """Return the greys of a picture (ITU-R BT.601), and say so where it has true colours."""
     if picture.mode == "RGB" and _differ(picture):
-        said.append(Notice("COLOUR_CONVERTED", "the picture has colours, which were turned grey"))
+        notices.append(
+            Notice("COLOUR_CONVERTED", "the picture has colours, which were turned grey")
+        )
     return np.asarray(picture.convert("L"))
 
 
-def _opaque(picture: Image.Image, said: list[Notice]) -> Image.Image:
+def _opaque(picture: Image.Image, notices: list[Notice]) -> Image.Image:
     """Return a picture without its alpha channel, drawn on black where that is not opaque."""
     plain = "L" if picture.mode == "LA" else "RGB"
     alpha = picture.getchannel("A")
     if alpha.getextrema()[0] == 255:
         return picture.convert(plain)
-    said.append(_transparent())
+    notices.append(_transparent())
     return Image.composite(picture.convert(plain), Image.new(plain, picture.size), alpha)
 
 

@@ -39,8 +39,8 @@ class Lut:
     def apply(self, x: Float) -> Float:
         """Return the table's values at (N,) inputs, of which fractions are cut off."""
         at = np.clip(np.floor(x) - self.first, 0, len(self.values) - 1)
-        found: Float = self.values[at.astype(np.int64)]
-        return found
+        outputs: Float = self.values[at.astype(np.int64)]
+        return outputs
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Display:
     slope, intercept : float
         Rescaling; not used where there is a table `modality`.
     modality : Lut or None
-    seen : Lut, Window or None
+    voi : Lut, Window or None
         None spreads the values that are there over black to white.
     inverted : bool
         Whether the lowest value is white.
@@ -94,7 +94,7 @@ class Display:
     slope: float = 1.0
     intercept: float = 0.0
     modality: Lut | None = None
-    seen: Lut | Window | None = None
+    voi: Lut | Window | None = None
     inverted: bool = False
     padding: tuple[int, int] | None = None
     whole: tuple[int, int] | None = None
@@ -132,33 +132,35 @@ def show(stored: Stored, display: Display) -> tuple[Pixels, Notice | None]:
         raise damaged()
     first, last = display.padding or (1, 0)
     outside = (steps >= first) & (steps <= last)
-    shares, said = _shares(values, stored, outside, display)
+    shares, notice = _shares(values, stored, outside, display)
     if display.inverted:
         shares = 1 - shares
     shares[outside] = 0
     table = np.rint(shares * 255).astype(np.uint8)
-    return table[stored.astype(np.int32) - low], said
+    return table[stored.astype(np.int32) - low], notice
 
 
 def _shares(
     values: Float, stored: Stored, outside: npt.NDArray[np.bool_], display: Display
 ) -> tuple[Float, Notice | None]:
     """Return the share of white of each step, and what to say."""
-    seen = display.seen
-    if isinstance(seen, Lut):
+    voi = display.voi
+    if isinstance(voi, Lut):
         text = "the film's own table decides which values are black and white"
-        return seen.apply(values) / seen.top, Notice("WINDOW", text)
-    if seen is not None:
-        text = f"the film's own window was used: centre {seen.centre:g}, width {seen.width:g}"
-        return seen.apply(values), Notice("WINDOW", text)
+        return voi.apply(values) / voi.top, Notice("WINDOW", text)
+    if voi is not None:
+        text = f"the film's own window was used: centre {voi.centre:g}, width {voi.width:g}"
+        return voi.apply(values), Notice("WINDOW", text)
     if display.whole is not None:
-        there, said = display.rescaled(np.array(display.whole, np.float64)), False
+        there, with_notice = display.rescaled(np.array(display.whole, np.float64)), False
     else:
-        there, said = _there(values, stored, outside), True
+        there, with_notice = _there(values, stored, outside), True
     low, high = float(there.min()), float(there.max())
     shares = np.clip((values - low) / max(high - low, FLAT), 0, 1)
     text = f"{display.bits} bits a pixel: its values, {low:g} to {high:g}, "
-    return shares, Notice("WINDOW", text + "were spread over black to white") if said else None
+    return shares, Notice(
+        "WINDOW", text + "were spread over black to white"
+    ) if with_notice else None
 
 
 def _there(values: Float, stored: Stored, outside: npt.NDArray[np.bool_]) -> Float:
@@ -166,5 +168,5 @@ def _there(values: Float, stored: Stored, outside: npt.NDArray[np.bool_]) -> Flo
     low = int(stored.min())
     occurs = np.zeros(len(values), np.bool_)
     occurs[stored.astype(np.int32).ravel() - low] = True
-    kept = values[occurs & ~outside]
-    return kept if kept.size else values
+    film_values = values[occurs & ~outside]
+    return film_values if film_values.size else values

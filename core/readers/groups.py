@@ -78,8 +78,8 @@ def chosen_roles(contents: Contents, options: ReadOptions) -> dict[str, Role]:
 def without_chosen(contents: Contents, options: ReadOptions) -> Contents:
     """Return contents without the entries that hold groups or weights."""
     chosen = chosen_roles(contents, options)
-    kept = {name: entry for name, entry in contents.entries.items() if name not in chosen}
-    return replace(contents, entries=kept)
+    remaining = {name: entry for name, entry in contents.entries.items() if name not in chosen}
+    return replace(contents, entries=remaining)
 
 
 def _key(contents: Contents, option: str, options: ReadOptions) -> str | None:
@@ -93,8 +93,8 @@ def _refuse_twice(key: str, option: str, options: ReadOptions) -> None:
     for other in ("scores_key", "labels_key", "correct_key"):
         names = getattr(options, other)
         if names is not None and key in (names, *split_names(names)):
-            shown = other.replace("_", "-")
-            what = f"{key!r} is named with --{option} and with --{shown}"
+            other_option = other.replace("_", "-")
+            what = f"{key!r} is named with --{option} and with --{other_option}"
             raise ambiguous(what, "choose two columns")
 
 
@@ -162,8 +162,8 @@ def _numbers(cells: _ColumnCells, part: SplitArrays) -> Float:
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0.0)))
     if bad.size:
         row = int(bad[0])
-        shown = str(cells.values[row])[:60]
-        what = f"{counted(bad.size, 'row')} without a weight in {cells.name}: {shown!r}"
+        cell = str(cells.values[row])[:60]
+        what = f"{counted(bad.size, 'row')} without a weight in {cells.name}: {cell!r}"
         remedy = "give every row a number that is not negative"
         raise Refused("WEIGHTS", what, remedy, part.row(row))
     return numbers
@@ -193,10 +193,12 @@ def _cells(
         return _ColumnCells(ID_STEM, _stems(part))
     if values is None:
         raise _unknown(option, key, part, beside)
-    return _ColumnCells(_shown(part.contents, option, key, options), _flat(option, key, values))
+    return _ColumnCells(
+        _column_name(part.contents, option, key, options), _flat(option, key, values)
+    )
 
 
-def _shown(contents: Contents, option: str, key: str, options: ReadOptions) -> str:
+def _column_name(contents: Contents, option: str, key: str, options: ReadOptions) -> str:
     """Return what a column is called: of an exported run, what it was called there."""
     if getattr(options, option) is not None:
         return key or "unnamed"
@@ -220,9 +222,9 @@ def _of_labels(part: SplitArrays, labels: Contents | None, key: str) -> Entry | 
     return entry if part.label_rows is None else entry[part.label_rows]
 
 
-def _refusal(option: str, what: str, remedy: str, where: str = "") -> Refused:
+def _refusal(option: str, what: str, remedy: str, location: str = "") -> Refused:
     code = "GROUPS" if option == GROUP else "WEIGHTS"
-    return Refused(code, what, remedy, where)
+    return Refused(code, what, remedy, location)
 
 
 def _flat(option: str, key: str, values: Entry) -> Entry:
@@ -262,22 +264,22 @@ def _of_table(
     option: str, key: str, table: Contents, part: SplitArrays, options: ReadOptions
 ) -> _ColumnCells:
     """Return a column of a table of its own, joined to the rows by their names."""
-    where = f"table of {option}s"
+    location = f"table of {option}s"
     if not table.table:
         what = f"{table.format}, where a table was expected"
-        raise _refusal(option, what, "give a CSV, TSV or Parquet file", where)
+        raise _refusal(option, what, "give a CSV, TSV or Parquet file", location)
     if key not in table.entries:
         what = f"--{option} names {key!r}, which is not in the table"
-        raise ambiguous(what, f"use one of {listed(list(table.entries))}", where)
-    column, shown = _flat(option, key, table.entries[key]), key or "unnamed"
+        raise ambiguous(what, f"use one of {listed(list(table.entries))}", location)
+    column, column_name = _flat(option, key, table.entries[key]), key or "unnamed"
     others = {name: entry for name, entry in table.entries.items() if name != key}
     own, ids = row_names(part, replace(table, entries=others), options)
     if options.in_order:
-        return _ColumnCells(shown, _in_order(part, column))
+        return _ColumnCells(column_name, _in_order(part, column))
     if own is None or ids is None:
-        text = f"{shown} was matched by row order: nothing names the rows in both files"
-        return _ColumnCells(shown, _in_order(part, column), (Notice("KEYS_GUESSED", text),))
-    return _ColumnCells(shown, column[_partners(option, own, ids, column)])
+        text = f"{column_name} was matched by row order: nothing names the rows in both files"
+        return _ColumnCells(column_name, _in_order(part, column), (Notice("KEYS_GUESSED", text),))
+    return _ColumnCells(column_name, column[_partners(option, own, ids, column)])
 
 
 def _in_order(part: SplitArrays, column: Entry) -> Entry:
@@ -294,8 +296,8 @@ def _in_order(part: SplitArrays, column: Entry) -> Entry:
 
 def _partners(option: str, own: Entry, ids: Entry, column: Entry) -> Entry:
     """Return for each row its line in the table; a name may come again with the same value."""
-    wanted, known = cut_alike(own.tolist(), ids.tolist())
-    needed, cells = set(wanted), id_text(column) if is_text(column) else column
+    row_ids, known = cut_alike(own.tolist(), ids.tolist())
+    needed, cells = set(row_ids), id_text(column) if is_text(column) else column
     at: dict[object, int] = {}
     clashes = []
     for line, name in enumerate(known):
@@ -306,9 +308,9 @@ def _partners(option: str, own: Entry, ids: Entry, column: Entry) -> Entry:
         names = list(dict.fromkeys(clashes))
         what = f"{counted(len(names), 'name')} with different values in the table: {listed(names)}"
         raise _refusal(option, what, "give every name one value")
-    missing = [str(name) for name in wanted if name not in at]
+    missing = [str(name) for name in row_ids if name not in at]
     if missing:
-        what = f"{len(missing)} of {len(wanted)} rows are not in the table: {listed(missing)}"
+        what = f"{len(missing)} of {len(row_ids)} rows are not in the table: {listed(missing)}"
         raise _refusal(option, what, "add them, or check the columns that name the rows")
-    rows: Entry = np.array([at[name] for name in wanted])
+    rows: Entry = np.array([at[name] for name in row_ids])
     return rows

@@ -65,10 +65,10 @@ class Outputs:
 
     def __new__(cls, *parts: object) -> "Outputs":
         """Make one of its parts, which come in this order; more than these are forgotten."""
-        made = super().__new__(cls)
-        made.values = {}
-        made.__setstate__(dict(zip(OUTPUTS, parts, strict=False)))
-        return made
+        outputs = super().__new__(cls)
+        outputs.values = {}
+        outputs.__setstate__(dict(zip(OUTPUTS, parts, strict=False)))
+        return outputs
 
     def __setstate__(self, state: object) -> None:
         """Take parts by name; several arrays of predictions are numbered, as none is the first."""

@@ -53,14 +53,14 @@ def read_history(source: FileBytes) -> HistoryFile:
         raise _too_large(f"{source.size} bytes, at most {MAX_BYTES}")
     form = sniff(source)
     if form is FileFormat.JSON:
-        columns, said = _from_json(source)
+        columns, notices = _from_json(source)
     elif form in (FileFormat.CSV, FileFormat.PARQUET):
-        read = read_csv if form is FileFormat.CSV else read_parquet
-        columns, said = _from_table(read(source, history=True))
+        read_table = read_csv if form is FileFormat.CSV else read_parquet
+        columns, notices = _from_table(read_table(source, history=True))
     else:
         what = f"the content is {form}, a history of bins is CSV, JSON or Parquet"
         raise Refused("FORMAT_UNKNOWN", what, "unpack it, or save it as one of these")
-    return _history(columns, said)
+    return _history(columns, notices)
 
 
 def _too_large(what: str) -> Refused:
@@ -68,10 +68,10 @@ def _too_large(what: str) -> Refused:
 
 
 def _from_table(contents: Contents) -> tuple[Columns, list[Notice]]:
-    known, said = _known(contents.entries)
+    known, notices = _known(contents.entries)
     return (
         {name: _numbers(name, contents.entries[key], contents.row) for name, key in known.items()},
-        [*contents.notices, *said],
+        [*contents.notices, *notices],
     )
 
 
@@ -83,30 +83,30 @@ def _from_json(source: FileBytes) -> tuple[Columns, list[Notice]]:
         table = {name: [row.get(name) for row in tree] for name in names}
     elif isinstance(tree, dict):
         table = {name: column for name, column in tree.items() if isinstance(column, list)}
-    known, said = _known(table)
+    known, name_notices = _known(table)
     if len({len(table[key]) for key in known.values()}) > 1:
         lengths = ", ".join(f"{name} {len(table[key])}" for name, key in known.items())
         raise Refused("LENGTH_MISMATCH", f"columns differ in length: {lengths}", LAYOUT)
     columns = {name: _plain_numbers(name, table[key]) for name, key in known.items()}
-    return columns, [*notices, *said]
+    return columns, [*notices, *name_notices]
 
 
 def _known(names: Iterable[str]) -> tuple[dict[str, str], list[Notice]]:
     """Return the file's own name of each column that is known, and what is left aside."""
     folded: dict[str, str] = {}
     for name in names:
-        wanted = name.strip().casefold()
-        if wanted in folded:
-            what = f"two columns are called {wanted[:60]!r}"
+        folded_name = name.strip().casefold()
+        if folded_name in folded:
+            what = f"two columns are called {folded_name[:60]!r}"
             raise Refused("CSV_HEADER", what, "give every column its own name")
-        folded[wanted] = name
+        folded[folded_name] = name
     missing = [name for name in COLUMNS if name not in folded and name not in OPTIONAL]
     if missing:
-        found = listed(list(folded.values())) or "none"
-        raise Refused("HISTORY_COLUMNS", f"no column {missing[0]}; columns: {found}", LAYOUT)
+        column_names = listed(list(folded.values())) or "none"
+        raise Refused("HISTORY_COLUMNS", f"no column {missing[0]}; columns: {column_names}", LAYOUT)
     aside = [own for name, own in folded.items() if name not in COLUMNS]
-    said = [Notice("KEYS_GUESSED", f"not used: {listed(aside)}")] if aside else []
-    return {name: folded[name] for name in COLUMNS if name in folded}, said
+    notices = [Notice("KEYS_GUESSED", f"not used: {listed(aside)}")] if aside else []
+    return {name: folded[name] for name in COLUMNS if name in folded}, notices
 
 
 def _numbers(name: str, entry: Entry, row: Row) -> Float:
@@ -139,12 +139,12 @@ def _plain_numbers(name: str, column: list[object]) -> Float:
         raise Refused("DTYPE", f"a number in {name} beyond 64 bits", LAYOUT) from error
 
 
-def _no_number(name: str, cell: str, where: str) -> Refused:
+def _no_number(name: str, cell: str, location: str) -> Refused:
     what = f"{cell[:40]!r} in column {name}, where a number was expected"
-    return Refused("DTYPE", what, "correct the cell", where)
+    return Refused("DTYPE", what, "correct the cell", location)
 
 
-def _history(columns: Columns, said: list[Notice]) -> HistoryFile:
+def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     rows = len(columns["epoch"])
     if rows > MAX_ROWS:
         raise _too_large(f"{rows} rows, at most {MAX_ROWS}")
@@ -155,21 +155,21 @@ def _history(columns: Columns, said: list[Notice]) -> HistoryFile:
     if stated.any():
         text = f"a confidence or accuracy is stated of {counted(int(stated.sum()), 'empty bin')}"
         text += ", and left out"
-        said = [*said, Notice("EMPTY_BINS", text)]
+        notices = [*notices, Notice("EMPTY_BINS", text)]
     for name in ("confidence", "accuracy"):
         columns[name] = np.where(empty, np.nan, columns[name])
     gap = np.where(empty, 0.0, columns["confidence"] - columns["accuracy"])
-    given = columns.get("gap", gap)
-    columns["gap"] = np.where(np.isnan(given), gap, given)
+    file_gap = columns.get("gap", gap)
+    columns["gap"] = np.where(np.isnan(file_gap), gap, file_gap)
     unknown = np.full(rows, np.nan)
     arrays = {name: columns.get(name, unknown) for name in COLUMNS}
-    return HistoryFile(_exact(arrays), tuple(said))
+    return HistoryFile(_exact(arrays), tuple(notices))
 
 
 def _exact(arrays: Mapping[str, Float]) -> BinHistory:
     """Return the history with the gap computed, once the one that was given has been checked."""
-    found = BinHistory(**arrays)  # type: ignore[arg-type]  # whole numbers are turned there
-    return replace(found, gap=np.nan_to_num(found.confidence - found.accuracy))
+    history = BinHistory(**arrays)  # type: ignore[arg-type]  # whole numbers are turned there
+    return replace(history, gap=np.nan_to_num(history.confidence - history.accuracy))
 
 
 def _check_whole(name: str, column: Float) -> None:

@@ -133,7 +133,7 @@ def _word(entry: Entry, contents: Contents, name: str) -> str:
     values = entry.size * (len(contents.entries) if contents.table else 1)
     head = entry[: max(1, EVIDENCE * len(entry) // values)]
     try:
-        seen = survey(
+        column_survey = survey(
             head,  # type: ignore[arg-type]
             row_name=str,
             printed=contents.printed,
@@ -141,9 +141,9 @@ def _word(entry: Entry, contents: Contents, name: str) -> str:
         )
     except Refused:
         return "none"
-    if not seen.in_unit:
+    if not column_survey.in_unit:
         return "whole" if _could_label(head) else "outside"
-    if head.ndim == 2 and head.shape[1] > 1 and seen.sums_to_one:
+    if head.ndim == 2 and head.shape[1] > 1 and column_survey.sums_to_one:
         return "sums"
     return "whole" if _could_label(head) else "unit"
 

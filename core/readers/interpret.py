@@ -81,14 +81,14 @@ def read_source(
     try:
         others = None if labels is None else read_contents(labels)
     except Refused as refusal:
-        where = f"label file {refusal.where}".strip()
-        raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+        location = f"label file {refusal.location}".strip()
+        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
     lists = {key: _read_table(key, table) for key, table in (tables or {}).items()}
     if labels is None or others is None or not _turned(contents, others, options):
         return interpret(contents, Companions(others, lists), options)
-    found = interpret(others, Companions(contents, lists), options)
+    reading = interpret(others, Companions(contents, lists), options)
     text = f"{source.name} was taken for the labels, {labels.name} for the scores"
-    return replace(found, notices=(Notice("KEYS_GUESSED", text), *found.notices))
+    return replace(reading, notices=(Notice("KEYS_GUESSED", text), *reading.notices))
 
 
 def _read_table(option: str, source: FileBytes) -> Contents:
@@ -96,8 +96,8 @@ def _read_table(option: str, source: FileBytes) -> Contents:
     try:
         return read_contents(unpacked(source))
     except Refused as refusal:
-        where = f"table of {option}s {refusal.where}".strip()
-        raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+        location = f"table of {option}s {refusal.location}".strip()
+        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
 
 
 def _turned(contents: Contents, others: Contents, options: ReadOptions) -> bool:
@@ -139,10 +139,10 @@ def interpret(contents: Contents, beside: Companions, options: ReadOptions) -> I
     except NeedsChoice as refusal:
         if not isinstance(refusal.__cause__, Question):
             raise
-        return _asked(refusal.__cause__, refusal.inspection, (contents, beside), options)
+        return _try_choices(refusal.__cause__, refusal.inspection, (contents, beside), options)
     if question is None:
         return reading
-    return _asked(question, reading.inspection, (contents, beside), options)
+    return _try_choices(question, reading.inspection, (contents, beside), options)
 
 
 def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> InterpretedFile:
@@ -152,14 +152,14 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
         contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, own)
         joined = [_joined(part, others, own) for part in layout.parts]
-        joined = [_grouped(part, said, beside, options) for part, said in joined]
+        joined = [_grouped(part, notices, beside, options) for part, notices in joined]
     except Refused as refusal:
         raise NeedsChoice(_percentages(contents) or refusal, inspect(contents)) from refusal
     try:
         prepared = united([_prepared(part, options, len(joined) > 1) for part, _ in joined])
     except Refused as refusal:
-        seen = inspect(contents, layout.roles)
-        raise NeedsChoice(_percentages(contents) or refusal, seen) from refusal
+        inspection = inspect(contents, layout.roles)
+        raise NeedsChoice(_percentages(contents) or refusal, inspection) from refusal
     chosen = next(
         p for p in prepared if p.part.split == choose_split({p.part.split: 0 for p in prepared})
     )
@@ -171,10 +171,10 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
     except Refused as refusal:
         raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
     verdict = splits[chosen.part.split].verdict
-    seen = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
+    inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
     offers = _offers(splits[chosen.part.split], beside, layout)
-    seen = replace(
-        seen,
+    inspection = replace(
+        inspection,
         group_columns=repeating(beside.tables["group"])
         if "group" in beside.tables
         else tuple(offer.key for offer in offers),
@@ -182,15 +182,15 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
         if "weight" in beside.tables
         else weight_columns(contents, others),
     )
-    said = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
-    said += [*repeated(splits, offers), *offered(offers, chosen.part)]
-    said += [
-        *unfit("group", seen.group_columns, beside),
-        *unfit("weight", seen.weight_columns, beside),
+    notices = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
+    notices += [*repeated(splits, offers), *offered(offers, chosen.part)]
+    notices += [
+        *unfit("group", inspection.group_columns, beside),
+        *unfit("weight", inspection.weight_columns, beside),
     ]
     several = len(splits) > 1
     recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
-    return InterpretedFile(splits, tuple(dict.fromkeys(said)), seen, recipe)
+    return InterpretedFile(splits, tuple(dict.fromkeys(notices)), inspection, recipe)
 
 
 def _offers(ready: JudgedSplit, beside: Companions, layout: FileLayout) -> tuple[GroupOffer, ...]:
@@ -229,10 +229,10 @@ def _in_parts(contents: Contents) -> bool:
 
 
 def _doubt(
-    found: InterpretedFile, contents: Contents, beside: Companions, options: ReadOptions
+    reading: InterpretedFile, contents: Contents, beside: Companions, options: ReadOptions
 ) -> Question | None:
     """Return what must be asked of a reading that its answers do not bear out."""
-    ready = found.splits[choose_split(found.splits)]
+    ready = reading.splits[choose_split(reading.splits)]
     if not ready.labelled:
         return None
     guesses = [*ready.prepared.part.guesses, *ready.verdict.guesses]
@@ -253,7 +253,7 @@ def _doubt(
     for guess in guesses:
         rivals = [_skill_of(c, contents, beside, options) for c in guess.choices[1:]]
         better = any(rival is not None and reached.far_below(rival) for rival in rivals)
-        if better or not reached.shown:
+        if better or not reached.plausible:
             return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
     return None
 
@@ -285,9 +285,9 @@ def _skill_of(
     return skill(reading.splits[choose_split(reading.splits)])
 
 
-def _asked(
+def _try_choices(
     question: Question,
-    seen: Inspection,
+    inspection: Inspection,
     files: tuple[Contents, Companions],
     options: ReadOptions,
 ) -> InterpretedFile:
@@ -311,16 +311,16 @@ def _asked(
     if alone and ruled_out and last is not None and _doubt(last, *files, options) is None:
         text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
         return replace(last, notices=(Notice("KEYS_GUESSED", text), *last.notices))
-    raise NeedsChoice(question, _open(seen, possible))
+    raise NeedsChoice(question, _open(inspection, possible))
 
 
-def _open(seen: Inspection, possible: list[ReadingCandidate]) -> Inspection:
+def _open(inspection: Inspection, possible: list[ReadingCandidate]) -> Inspection:
     """Add what may be chosen; a recipe for such files holds only where the same is asked again."""
     if not possible:
-        return seen
+        return inspection
     options = "|".join(candidate.option for candidate in possible)
-    state = blake2b(f"{seen.fingerprint}|{options}".encode(), digest_size=8)
-    return replace(seen, candidates=tuple(possible), fingerprint=state.hexdigest())
+    state = blake2b(f"{inspection.fingerprint}|{options}".encode(), digest_size=8)
+    return replace(inspection, candidates=tuple(possible), fingerprint=state.hexdigest())
 
 
 def _candidate(
@@ -369,13 +369,13 @@ def _is_table(contents: Contents) -> bool:
 
 def _classes(others: Contents) -> set[str]:
     """Names of classes that a file of labels may give: its words, and its columns of 0 and 1."""
-    found: set[str] = set()
+    names: set[str] = set()
     for name, entry in others.entries.items():
         if is_text(entry):
-            found |= words_in(entry)
+            names |= words_in(entry)
         elif np.all((entry == 0) | (entry == 1)):
-            found.add(name.strip().casefold())
-    return found
+            names.add(name.strip().casefold())
+    return names
 
 
 def _without_foreign(contents: Contents, options: ReadOptions) -> ReadOptions:
@@ -390,12 +390,12 @@ def _joined(
 ) -> tuple[SplitArrays, tuple[Notice, ...]]:
     if others is None:
         return part, ()
-    said: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()
     if part.labels is not None:
         text = f"{part.labels_name} was not used: the label file counts"
-        said = (Notice("KEYS_GUESSED", text),)
+        notices = (Notice("KEYS_GUESSED", text),)
     joined, more = attach_labels(part, without_chosen(others, options), options)
-    return joined, (*said, *more)
+    return joined, (*notices, *more)
 
 
 def _grouped(
@@ -411,8 +411,8 @@ def _prepared(part: SplitArrays, options: ReadOptions, several: bool) -> Settled
     except Refused as refusal:
         if not several:
             raise
-        where = f"{part.split} part, {refusal.where}"
-        placed = Refused(refusal.code, refusal.what, refusal.remedy, where)
+        location = f"{part.split} part, {refusal.location}"
+        placed = Refused(refusal.code, refusal.what, refusal.remedy, location)
         choices = refusal.choices if isinstance(refusal, Question) else ()
         raise Question(placed, choices) from refusal
 
@@ -425,12 +425,13 @@ def _refuse_mixed(splits: dict[str, JudgedSplit]) -> None:
         raise Refused("AMBIGUOUS_KEYS", what, "say what they are with --scores")
     first, *others = splits
     for other in others:
-        one, two = splits[first], splits[other]
-        found = (one.task, one.class_names), (two.task, two.class_names)
-        if found[0] != found[1]:
-            what = f"the {first} part is {_described(one)}, the {other} part {_described(two)}"
+        reference, compared = splits[first], splits[other]
+        structure = reference.task, reference.class_names
+        if structure != (compared.task, compared.class_names):
+            own, theirs = _described(reference), _described(compared)
+            what = f"the {first} part is {own}, the {other} part {theirs}"
             remedy = "give all parts the same classes, or name one with --scores-key, --labels-key"
-            raise Refused("CLASSES", what, remedy, two.prepared.part.scores_name)
+            raise Refused("CLASSES", what, remedy, compared.prepared.part.scores_name)
 
 
 def _described(ready: JudgedSplit) -> str:
@@ -447,22 +448,22 @@ def _all_notices(
     verdicts: list[KindVerdict],
 ) -> list[Notice]:
     several = len(prepared) > 1
-    said = [*contents.notices, *layout.notices]
+    notices = [*contents.notices, *layout.notices]
     if others is not None:
-        said += [Notice(n.code, f"label file: {n.text}") for n in others.notices]
+        notices += [Notice(n.code, f"label file: {n.text}") for n in others.notices]
     for part_notices, item, verdict in zip(joined, prepared, verdicts, strict=True):
-        found = (*part_notices, *renamed(item, several), *verdict.notices)
-        said += found
+        new_notices = (*part_notices, *renamed(item, several), *verdict.notices)
+        notices += new_notices
     if several:
         names = ", ".join(f"{p.part.split} ({len(p.scores)})" for p in prepared)
         chosen = choose_split({p.part.split: 0 for p in prepared})
-        said.append(
+        notices.append(
             Notice(
                 "SPLIT_CHOSEN",
                 f"the file holds {names}; {chosen} is audited unless another is named",
             )
         )
-    return said
+    return notices
 
 
 def _recipe(
@@ -476,8 +477,8 @@ def _recipe(
 ) -> ReadOptions:
     """Return the choices that give the same again; keys only where one key says it all."""
     names = contents.entries
-    one = part.scores_name in names and part.labels_name in names and others is None
-    if not one or contents.table or several:
+    keys_suffice = part.scores_name in names and part.labels_name in names and others is None
+    if not keys_suffice or contents.table or several:
         return replace(options, scores=kind)
     labels = part.labels_name
     judged = says_correct(set(words_of(labels)), names[labels]) or options.correct_key == labels

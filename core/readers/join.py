@@ -51,30 +51,30 @@ def attach_labels(
         AMBIGUOUS_KEYS or LENGTH_MISMATCH, naming rows that have no label or two.
     """
     _check_id_column(part, other, options)
-    found = _label_list(part, other, options)
-    notices = list(found.notices)
-    labels, name = found.labels, f"{found.name} of the label file"
+    label_list = _label_list(part, other, options)
+    notices = list(label_list.notices)
+    labels, name = label_list.labels, f"{label_list.name} of the label file"
     part = replace(part, labels_name=name)
     if options.in_order:
         _check_counts(part, labels)
         return replace(part, labels=labels), tuple(notices)
-    if part.ids is None or found.shared:
-        part = replace(part, ids=_same_column(part, found.shared or found.id_column))
-    if part.ids is not None and found.ids is not None:
-        rows, said = _match(part.ids, found.ids)
-        if np.array_equal(rows, np.arange(len(rows))) and _numbers_rows(found.ids):
+    if part.ids is None or label_list.shared:
+        part = replace(part, ids=_same_column(part, label_list.shared or label_list.id_column))
+    if part.ids is not None and label_list.ids is not None:
+        rows, match_notices = _match(part.ids, label_list.ids)
+        if np.array_equal(rows, np.arange(len(rows))) and _numbers_rows(label_list.ids):
             part = replace(part, guesses=_orders(part, None))  # both only count their rows
-        elif found.shared is not None and len(labels) == len(rows):
-            part = replace(part, guesses=_orders(part, found))
-        return replace(part, labels=labels[rows], label_rows=rows), (*notices, *said)
+        elif label_list.shared is not None and len(labels) == len(rows):
+            part = replace(part, guesses=_orders(part, label_list))
+        return replace(part, labels=labels[rows], label_rows=rows), (*notices, *match_notices)
     _check_counts(part, labels)
-    if found.ids is not None and _numbers_rows(found.ids):
-        rows = found.ids.astype(np.int64).argsort()
+    if label_list.ids is not None and _numbers_rows(label_list.ids):
+        rows = label_list.ids.astype(np.int64).argsort()
         text = "the label file numbers the rows: labels were put into the order of their numbers"
         notices.append(Notice("KEYS_GUESSED", text))
         part = replace(part, labels=labels[rows], label_rows=rows)
-        return replace(part, guesses=_orders(part, found)), tuple(notices)
-    if part.ids is not None or found.ids is not None:
+        return replace(part, guesses=_orders(part, label_list)), tuple(notices)
+    if part.ids is not None or label_list.ids is not None:
         text = "only one of the two files names its rows: labels were matched by row order"
         notices.append(Notice("KEYS_GUESSED", text))
     part = replace(part, guesses=_orders(part, None))
@@ -147,26 +147,26 @@ def _row_count(part: SplitArrays, labels: Entry) -> int:
 
 def _match(ids: Entry, others: Entry) -> tuple[Entry, list[Notice]]:
     """Return for each row of the scores the row of its label."""
-    wanted, known = ids.tolist(), others.tolist()
-    _refuse_twice(wanted, "the scores")
-    wanted, known = cut_alike(wanted, known)
+    row_ids, known = ids.tolist(), others.tolist()
+    _refuse_twice(row_ids, "the scores")
+    row_ids, known = cut_alike(row_ids, known)
     at = {name: row for row, name in enumerate(known)}
     if len(at) < len(known):
-        needed = set(wanted)
+        needed = set(row_ids)
         _refuse_twice([name for name in known if name in needed], "the label file")
-    missing = [str(name) for name in wanted if name not in at]
+    missing = [str(name) for name in row_ids if name not in at]
     if missing:
-        what = f"{len(missing)} of {len(wanted)} rows have no label: {listed(missing)}"
+        what = f"{len(missing)} of {len(row_ids)} rows have no label: {listed(missing)}"
         raise Refused("LENGTH_MISMATCH", what, "add their labels, or check the id columns")
-    rows = np.array([at[name] for name in wanted])
-    extra = len(known) - len(wanted)
+    rows = np.array([at[name] for name in row_ids])
+    extra = len(known) - len(row_ids)
     if extra:
         text = f"the label file holds {len(known)} rows; {extra} not in the scores were left out"
         return rows, [Notice("KEYS_GUESSED", text)]
     return rows, []
 
 
-def cut_alike(wanted: list[object], known: list[object]) -> tuple[list[object], list[object]]:
+def cut_alike(row_ids: list[object], known: list[object]) -> tuple[list[object], list[object]]:
     """Return the names of both sides, cut until some of them are the same.
 
     Raises
@@ -180,11 +180,11 @@ def cut_alike(wanted: list[object], known: list[object]) -> tuple[list[object], 
         (_plain, "folders, suffixes, case and leading zeros"),
     )
     for cut, without in cuts:
-        if set(wanted) & set(known):
+        if set(row_ids) & set(known):
             break
-        _refuse_twice([cut(i) for i in dict.fromkeys(wanted)], f"the scores, without {without}")
-        wanted, known = [cut(i) for i in wanted], [cut(i) for i in known]
-    return wanted, known
+        _refuse_twice([cut(i) for i in dict.fromkeys(row_ids)], f"the scores, without {without}")
+        row_ids, known = [cut(i) for i in row_ids], [cut(i) for i in known]
+    return row_ids, known
 
 
 def _base(name: object) -> str:
@@ -200,11 +200,11 @@ def _plain(name: object) -> str:
     return folded(_stem(name))
 
 
-def _refuse_twice(names: list[object], where: str) -> None:
+def _refuse_twice(names: list[object], location: str) -> None:
     twice = [str(name) for name, count in Counter(names).items() if count > 1]
     if twice:
         what = f"{len(twice)} row names occur more than once: {listed(twice)}"
-        raise Refused("LENGTH_MISMATCH", what, "give every row its own name", where)
+        raise Refused("LENGTH_MISMATCH", what, "give every row its own name", location)
 
 
 def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> LabelList:
@@ -336,8 +336,8 @@ def _label_columns(
             what = f"--labels-key names {options.labels_key!r}, which is not in the label file"
             raise ambiguous(what, f"use one of {listed(names)}")
         return chosen, []
-    wanted = part.class_names
-    places = _named_after(wanted, names)
+    classes = part.class_names
+    places = _named_after(classes, names)
     if places:
         return places, []
     called = [
@@ -348,12 +348,12 @@ def _label_columns(
     return _unnamed_labels(part, other, called or names)
 
 
-def _named_after(wanted: tuple[str, ...], names: list[str]) -> list[str]:
+def _named_after(classes: tuple[str, ...], names: list[str]) -> list[str]:
     """Return the columns that are called like the classes, in their order; nothing where not."""
     for cut in (list, lambda group: [bare_name(name) for name in group], class_names):
         at = {folded(key): name for key, name in zip(cut(names), names, strict=True)}
-        keys = [folded(key) for key in cut(list(wanted))]
-        if len(wanted) > 1 and len(at) == len(names) and set(keys) <= set(at):
+        keys = [folded(key) for key in cut(list(classes))]
+        if len(classes) > 1 and len(at) == len(names) and set(keys) <= set(at):
             return [at[key] for key in keys]
     return []
 

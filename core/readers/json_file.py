@@ -110,21 +110,21 @@ def _lines(text: str) -> _Document:
 
 
 def _line(line: str, number: int) -> object:
-    where = f"line {number}"
+    location = f"line {number}"
     try:
         value = _value(line)
     except Refused as refusal:
-        raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
     except (ValueError, RecursionError) as error:
-        raise _invalid(where) from error
+        raise _invalid(location) from error
     if not isinstance(value, dict | list):
         what = "neither an object nor a list"
-        raise Refused("HEADER_PARSE", what, "write one object a line", where)
+        raise Refused("HEADER_PARSE", what, "write one object a line", location)
     return value
 
 
-def _invalid(where: str = "") -> Refused:
-    return Refused("HEADER_PARSE", "not valid JSON, or nested too deeply", REMEDY, where)
+def _invalid(location: str = "") -> Refused:
+    return Refused("HEADER_PARSE", "not valid JSON, or nested too deeply", REMEDY, location)
 
 
 def _as_is(node: object) -> object:

@@ -110,12 +110,12 @@ def _nested(tree: Mapping[str, Mapping[str, object]]) -> JsonTable | None:
         return None
     if all(isinstance(cell, list) for row in tree.values() for cell in row.values()):
         return None
-    by_column, said = _by_column(tree, outer_counts, inner_counts) if same else (False, ())
+    by_column, notices = _by_column(tree, outer_counts, inner_counts) if same else (False, ())
     if by_column:
         cells = {name: list(column.values()) for name, column in tree.items()}
-        return JsonTable(_indexed(cells, list(inner)), notices=said)
+        return JsonTable(_indexed(cells, list(inner)), notices=notices)
     cells, lacking = columns_of(list(tree.values()))
-    return JsonTable(_indexed(cells, list(tree)), lacking, said)
+    return JsonTable(_indexed(cells, list(tree)), lacking, notices)
 
 
 def _count(keys: Iterable[str]) -> bool:

@@ -41,7 +41,7 @@ class SettledSplit:
         Stated answers of a top-label file.
     class_names : tuple of str
         Names of the classes; empty when nothing names them.
-    seen : Survey
+    survey : Survey
         Range and sums of the scores.
     shape : KindEvidence
         What the rule about kinds needs.
@@ -54,7 +54,7 @@ class SettledSplit:
     labels: Labels
     predicted: Int | None
     class_names: tuple[str, ...]
-    seen: Survey
+    survey: Survey
     shape: KindEvidence
     notices: tuple[Notice, ...]
     units: Units | None = None
@@ -71,7 +71,7 @@ class SettledSplit:
                 raise Refused("PROB_RANGE", what, remedy, self.part.scores_name)
             # A name that says logits speaks of something else, where these are none.
             hint = possible[0] if len(possible) == 1 or hint not in possible else hint
-        verdict = decide(declared, hint, self.seen, self.shape, self.part.scores_name)
+        verdict = decide(declared, hint, self.survey, self.shape, self.part.scores_name)
         if self.units is None:
             return verdict
         notice = Notice("UNITS", f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}")
@@ -119,9 +119,9 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         separate = settled.values.ndim == 2 or columns == 1
         numbers = converted(numbers, units, part.scores_name, separate=separate)
     coarse = part.contents.coarse.get(part.scores_name, 0.0)
-    seen = survey(numbers, row_name=part.row, printed=part.contents.printed, coarse=coarse)
+    score_survey = survey(numbers, row_name=part.row, printed=part.contents.printed, coarse=coarse)
     multilabel = settled.values.ndim == 2
-    ranged = units is None and seen.low >= 0.0 and 1.0 < seen.high <= 255.0
+    ranged = units is None and score_survey.low >= 0.0 and 1.0 < score_survey.high <= 255.0
     as_bytes = ranged and could_be_bytes(numbers)
     shape = KindEvidence(
         columns,
@@ -134,8 +134,10 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     )
     if options.scores is None and predicted is None and not multilabel:
         _refuse_undeclared(numbers, part)
-    said = () if options.unlabelled else (*notices, *settled.notices)
-    return SettledSplit(part, numbers, settled, predicted, names, seen, shape, said, units)
+    all_notices = () if options.unlabelled else (*notices, *settled.notices)
+    return SettledSplit(
+        part, numbers, settled, predicted, names, score_survey, shape, all_notices, units
+    )
 
 
 def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
@@ -295,16 +297,16 @@ def _one_hot_columns(labels: Entry) -> bool:
 
 
 def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None:
-    where = part.scores_name
+    location = part.scores_name
     if is_text(scores) or scores.dtype.kind == "b":
         what = f"{'text' if is_text(scores) else 'truth values'} where scores were expected"
-        raise Refused("DTYPE", what, "give logits or probabilities, not decisions", where)
+        raise Refused("DTYPE", what, "give logits or probabilities, not decisions", location)
     if scores.ndim not in (1, 2):
         what = f"scores of shape {scores.shape}, expected (rows, classes)"
-        raise Refused("CLASSES", what, "give one row of scores for each sample", where)
+        raise Refused("CLASSES", what, "give one row of scores for each sample", location)
     if scores.size == 0:
         what = f"no scores: shape {scores.shape}"
-        raise Refused("EMPTY", what, "give at least one row of scores", where)
+        raise Refused("EMPTY", what, "give at least one row of scores", location)
     undeclared = options.scores is None and options.units is None
     if scores.ndim == 2 and scores.shape[1] == 1 and undeclared:
         if part.kind is not ScoreKind.LOGITS and scores.min() >= 0 and scores.max() <= 1:
@@ -316,18 +318,18 @@ def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None
             choices.insert(
                 0, ReadChoice("natural logarithms of a probability", {"units": Units.LN})
             )
-        raise Question(Refused("CLASSES", what, remedy, where), tuple(choices))
+        raise Question(Refused("CLASSES", what, remedy, location), tuple(choices))
 
 
 def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
     if len(scores) != len(labels):
         what = f"{counted(len(scores), 'row')} of scores and {counted(len(labels), 'label')}"
-        where = f"{part.scores_name} and {part.labels_name}"
-        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", where)
+        location = f"{part.scores_name} and {part.labels_name}"
+        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", location)
     if labels.ndim == 2 and labels.shape != scores.shape:
         what = f"scores are {scores.shape} and labels {labels.shape}"
-        where = f"{part.scores_name} and {part.labels_name}"
-        raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", where)
+        location = f"{part.scores_name} and {part.labels_name}"
+        raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", location)
 
 
 def _check_groups(n: int, part: SplitArrays) -> None:
@@ -389,9 +391,9 @@ def united(parts: list[SettledSplit]) -> list[SettledSplit]:
     """Give parts that state answers one set of classes, as each alone may lack some."""
     if not all(part.shape.top_label for part in parts):
         return parts
-    found = sorted({name for part in parts for name in part.class_names})
-    if found:  # a single class cannot be told from another one
-        names = tuple(found) if len(found) > 1 else (*found, "other")
+    all_names = sorted({name for part in parts for name in part.class_names})
+    if all_names:  # a single class cannot be told from another one
+        names = tuple(all_names) if len(all_names) > 1 else (*all_names, "other")
         return [_renumbered(part, names) if part.class_names else part for part in parts]
     highest = max(int(column.max()) for part in parts for column in _stated(part))
     names = tuple(str(k) for k in range(max(2, highest + 1)))
@@ -489,14 +491,14 @@ def answers(ready: JudgedSplit) -> Outcomes:
     shape = scores.shape if labels.ndim == 2 else (len(scores),)
     correct, confidence = np.empty(shape, np.bool_), np.empty(shape)
     for rows in row_chunks(len(scores), prepared.shape.columns):
-        each = ready.probabilities(rows)
+        probabilities = ready.probabilities(rows)
         if labels.ndim == 1 and scores.ndim == 2:  # exact ties, before any exponential
             correct[rows] = scores[rows].argmax(axis=1) == labels[rows]
-            confidence[rows] = each.max(axis=1)
+            confidence[rows] = probabilities.max(axis=1)
         else:
-            one = each if labels.ndim == 2 else each[:, 1]
-            correct[rows] = (one > 0.5) == (labels[rows] == 1)
-            confidence[rows] = np.maximum(one, 1.0 - one)
+            positive = probabilities if labels.ndim == 2 else probabilities[:, 1]
+            correct[rows] = (positive > 0.5) == (labels[rows] == 1)
+            confidence[rows] = np.maximum(positive, 1.0 - positive)
     return Outcomes(confidence.reshape(-1), correct.reshape(-1))
 
 

@@ -190,8 +190,8 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
     if low >= 0 and high < n_classes:
         return
     row = int(np.flatnonzero((values < 0) | (values >= n_classes))[0])
-    wanted = f"0..{n_classes - 1}"
-    what = f"label {values[row]} where {wanted} was expected (found {low}..{high})"
+    expected = f"0..{n_classes - 1}"
+    what = f"label {values[row]} where {expected} was expected (found {low}..{high})"
     remedy = "number the classes from 0, in the order of the columns"
     distinct = tuple(str(value) for value in np.unique(values).tolist())
     names = classes_text(distinct)
@@ -221,21 +221,21 @@ def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
     numbers = entry.astype(np.float64)
     odd = ~((numbers == 0) | (numbers == 1))
     if not odd.any():
-        hot = numbers.sum(axis=1)
-        if n_columns == entry.shape[1] > 1 and np.all(hot == 1):
+        n_ones = numbers.sum(axis=1)
+        if n_columns == entry.shape[1] > 1 and np.all(n_ones == 1):
             return Labels(np.asarray(numbers.argmax(axis=1), dtype=np.int64), one_hot=True)
         return Labels(numbers.astype(np.int64))
     row, column = (int(i) for i in np.argwhere(odd)[0])
-    value, where = numbers[row, column], f"{row_name(row)} col {column}"
+    value, location = numbers[row, column], f"{row_name(row)} col {column}"
     soft = np.isfinite(numbers).all() and np.allclose(numbers.sum(axis=1), 1.0, atol=1e-3)
     if (soft and numbers.min() >= 0) or (0 < value < 1):
         remedy = "give the class each row belongs to, for example the largest"
-        raise Refused("LABEL_SOFT", f"soft labels ({value:g}) are not supported", remedy, where)
+        raise Refused("LABEL_SOFT", f"soft labels ({value:g}) are not supported", remedy, location)
     if not np.isfinite(value) or value != np.floor(value):
         what = f"label {value:g} is not 0 or 1"
-        raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", where)
+        raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
     what = f"label {value:g} where 0 or 1 was expected"
-    raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", where)
+    raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", location)
 
 
 def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:

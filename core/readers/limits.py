@@ -1,4 +1,4 @@
-"""Walls around the process that reads: memory, time, files, network, user; set from inside it.
+"""Limits on the process that reads: memory, time, files, network, user; set from inside it.
 
 What holds where: on Linux memory, processor time, written bytes and core dumps are limited, and
 the process leaves the network by a namespace of its own where the kernel allows it (as root, or

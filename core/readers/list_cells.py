@@ -63,8 +63,8 @@ def _body(cell: str) -> str:
         return ""
     if "np." in cell:
         cell = SCALAR.sub(r"\1", cell)
-    found = BARE.fullmatch(cell) or CALLED.fullmatch(cell)
-    inner = next((group for group in found.groups() if group is not None), "") if found else ""
+    match = BARE.fullmatch(cell) or CALLED.fullmatch(cell)
+    inner = next((group for group in match.groups() if group is not None), "") if match else ""
     return inner.strip().removesuffix(",")
 
 

@@ -63,9 +63,9 @@ def _harmless(contents: Contents) -> Contents:
     if not changed:
         return contents
     text = f"control characters became question marks in {listed(changed)}"
-    said = (*contents.notices, Notice("DIALECT", text))
+    notices = (*contents.notices, Notice("DIALECT", text))
     batches = None if contents.batches is None else _cleaned(contents.batches)[0]
-    return replace(contents, entries=entries, notices=said, batches=batches)
+    return replace(contents, entries=entries, notices=notices, batches=batches)
 
 
 def _cleaned(entries: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]:
@@ -90,8 +90,8 @@ def _read_pickle(source: FileBytes) -> Contents:
 
 def _read_zip(source: FileBytes) -> Contents:
     archive = Archive(source)
-    found = _archived(archive)
-    return found if found is not None else _read_member(archive)
+    contents = _archived(archive)
+    return contents if contents is not None else _read_member(archive)
 
 
 def _archived(archive: Archive) -> Contents | None:
@@ -127,11 +127,11 @@ def _read_member(archive: Archive) -> Contents:
     name = names[0]
     inner = FileBytes.of_bytes(name.rpartition("/")[2], bytes(archive.read(name)))
     if bytes(inner.data[:2]) == b"PK":
-        found = _archived(Archive(inner))
-        if found is None:
+        contents = _archived(Archive(inner))
+        if contents is None:
             what = "an archive inside an archive"
             raise Refused("ARCHIVE_NESTED", what, "pack the prediction file only once", name)
-        return found
+        return contents
     return read_contents(inner)
 
 

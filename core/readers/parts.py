@@ -87,9 +87,9 @@ class FileLayout:
     notices: tuple[Notice, ...] = ()
 
 
-def ambiguous(what: str, remedy: str, where: str = "") -> Refused:
+def ambiguous(what: str, remedy: str, location: str = "") -> Refused:
     """Return the refusal for want of a choice."""
-    return Refused("AMBIGUOUS_KEYS", what, remedy, where)
+    return Refused("AMBIGUOUS_KEYS", what, remedy, location)
 
 
 def listed(names: list[str] | tuple[str, ...]) -> str:

@@ -76,8 +76,8 @@ class Keys:
 
     def _rarely(self, code: int, size: int) -> None:
         if code in (REDUCE, NEW_OBJECT):
-            _, given = self._take(2)
-            self._stack.append(NESTED if given == NESTED else OTHER)
+            _, arguments = self._take(2)
+            self._stack.append(NESTED if arguments == NESTED else OTHER)
         elif code == SET_ITEM:
             self._count(self._take(2)[:1])
         elif code in SHORT:

@@ -173,15 +173,15 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> object:
         """Return our own stand-in for a known name; refuse every other."""
-        found = self._names.get((module, name))
-        if found is None:
+        stand_in = self._names.get((module, name))
+        if stand_in is None:
             raise Refused(
                 "PICKLE_GLOBAL",
                 f"the pickle asks for {module}.{name}, which is none of the array types allowed",
                 REMEDY,
-                where=f"{module}.{name}",
+                location=f"{module}.{name}",
             )
-        return found
+        return stand_in
 
     def persistent_load(self, reference: object) -> object:
         """Hand a storage reference of a torch file to its reader."""

@@ -17,9 +17,9 @@ class ReadChoice:
     title: str
     changes: Mapping[str, object]
 
-    def options(self, given: ReadOptions) -> ReadOptions:
+    def options(self, current: ReadOptions) -> ReadOptions:
         """Return all choices: those already made, and this one."""
-        return replace(given, **self.changes)  # type: ignore[arg-type]  # made by our own code
+        return replace(current, **self.changes)  # type: ignore[arg-type]  # made by our own code
 
     @property
     def command(self) -> str:
@@ -42,16 +42,16 @@ class Question(Refused):
     """A refusal that a choice may lift: what the file leaves open, and the ways to read it."""
 
     def __init__(self, refusal: Refused, choices: tuple[ReadChoice, ...]) -> None:
-        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.where)
+        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.location)
         self.choices = choices
 
 
-def undecided(what: str, *choices: ReadChoice, where: str = "") -> Question:
+def undecided(what: str, *choices: ReadChoice, location: str = "") -> Question:
     """Return the question between readings that no name and no value settles."""
     commands = [choice.command for choice in choices]
     options = " or ".join(c if len(c) <= LONG else f"{c[:LONG]}..." for c in commands)
     remedy = f"say which it is: {options}" if len(choices) > 1 else f"if so, say {options}"
-    return Question(Refused("UNDECIDED", what, remedy, where), choices)
+    return Question(Refused("UNDECIDED", what, remedy, location), choices)
 
 
 @dataclass(frozen=True)

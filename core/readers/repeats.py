@@ -33,9 +33,9 @@ def repeated(splits: dict[str, JudgedSplit], offers: tuple[GroupOffer, ...] = ()
             notices.append(Notice("ROWS_REPEATED", f"{text}: rows may have been counted twice"))
     names = list(splits)
     for first, second in combinations(names, 2):
-        one, two = splits[first], splits[second]
-        same = np.array_equal(one.prepared.scores, two.prepared.scores)
-        if same and np.array_equal(one.labels, two.labels):
+        first_split, second_split = splits[first], splits[second]
+        same = np.array_equal(first_split.prepared.scores, second_split.prepared.scores)
+        if same and np.array_equal(first_split.labels, second_split.labels):
             text = f"the parts {first} and {second} hold the same rows: nothing that is fitted on "
             notices.append(Notice("SAME_ROWS", f"{text}one can be judged on the other"))
     return notices

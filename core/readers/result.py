@@ -143,7 +143,7 @@ class Inspection:
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the inspection as plain JSON."""
-        return asdict(self) | {"candidates": [one.to_json() for one in self.candidates]}
+        return asdict(self) | {"candidates": [candidate.to_json() for candidate in self.candidates]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Inspection":  # Any: plain JSON
@@ -179,7 +179,7 @@ class NeedsChoice(Refused):
     """A refusal after the file was opened: `inspection` shows what may be chosen instead."""
 
     def __init__(self, refusal: Refused, inspection: Inspection) -> None:
-        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.where)
+        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.location)
         self.inspection = inspection
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types

@@ -158,9 +158,9 @@ class NamedEntry:
 
 def words_of(name: str) -> list[str]:
     """Return the words of a name in lower case: camelCase, snake_case and digits are cut."""
-    found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name[:300])
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name[:300])
     out: list[str] = []
-    for word in (w.lower() for w in found):
+    for word in (w.lower() for w in parts):
         out.extend(JOINED.get(word, (word,)))
     return out
 

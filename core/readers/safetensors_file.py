@@ -60,15 +60,19 @@ def write_safetensors(
 ) -> None:
     """Write tensors one by one: no more than one is in memory at a time."""
     header, end = {}, 0
-    for one in tensors:
-        start, end = end, end + math.prod(one.shape) * np.dtype(DTYPES[one.dtype]).itemsize
-        header[one.name] = {"dtype": one.dtype, "shape": one.shape, "data_offsets": [start, end]}
+    for tensor in tensors:
+        start, end = end, end + math.prod(tensor.shape) * np.dtype(DTYPES[tensor.dtype]).itemsize
+        header[tensor.name] = {
+            "dtype": tensor.dtype,
+            "shape": tensor.shape,
+            "data_offsets": [start, end],
+        }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # so that tensors lie where their numbers can be mapped
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
-        for one in tensors:
-            file.write(np.ascontiguousarray(numbers(one.name)).data)
+        for tensor in tensors:
+            file.write(np.ascontiguousarray(numbers(tensor.name)).data)
 
 
 def named(dtype: np.dtype[np.generic], *, bfloat: bool) -> str:
@@ -95,8 +99,8 @@ def bfloat16(raw: Entry) -> Entry:
     return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def _bad(code: str, what: str, where: str = "header") -> Refused:
-    return Refused(code, what, "write the file again with safetensors.save_file", where)
+def _bad(code: str, what: str, location: str = "header") -> Refused:
+    return Refused(code, what, "write the file again with safetensors.save_file", location)
 
 
 def _header(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:

@@ -1,4 +1,4 @@
-"""Read a file in a walled child, and leave nothing behind."""
+"""Read a file in a confined child process, and leave nothing behind."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from core import defaults
 from core.readers.boxes import BoxList
+from core.readers.child_process import GIB, OpenFile, digest_of, job_of, opened, private_folder, run
 from core.readers.columns import TextColumns
 from core.readers.film import Film
 from core.readers.history_file import HistoryFile
 from core.readers.options import ReadOptions
 from core.readers.result import ReadResult
-from core.readers.walled import GIB, OpenFile, digest_of, job_of, opened, private_folder, run
 from core.readers.weights import WeightsFile
 from core.readers.wire import (
     read_left_boxes,

@@ -35,7 +35,7 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
         return names, named
     for family in families:
         rest = [name for name in names if name not in family]
-        if counted == [family] or _apart(columns, family, rest):
+        if counted == [family] or _rest_differs(columns, family, rest):
             return family, True
     if families:
         what = f"scores may be {listed(families[0])}, or all of {listed(names)}"
@@ -47,27 +47,27 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
 
 def _counted(names: list[str]) -> Iterator[list[str]]:
     """Columns with one beginning and all the numbers from 0, or from 1."""
-    found: dict[str, dict[int, str]] = {}
+    by_prefix: dict[str, dict[int, str]] = {}
     for name in names:
         match = re.fullmatch(r"(.*?)(\d{1,9})", name.strip())
         if match:
-            found.setdefault(match[1], {})[int(match[2])] = name
-    for numbered in found.values():
+            by_prefix.setdefault(match[1], {})[int(match[2])] = name
+    for numbered in by_prefix.values():
         if max(numbered) - min(numbered) == len(numbered) - 1 and min(numbered) in (0, 1):
             yield list(numbered.values())
 
 
 def _alike(names: list[str]) -> Iterator[list[str]]:
     """Columns with one beginning up to a separator."""
-    found: dict[str, list[str]] = {}
+    by_prefix: dict[str, list[str]] = {}
     for name in names:
         match = re.match(r"[^_\-.:]+[_\-.:]", name)
         if match:
-            found.setdefault(match[0], []).append(name)
-    yield from found.values()
+            by_prefix.setdefault(match[0], []).append(name)
+    yield from by_prefix.values()
 
 
-def _apart(columns: Mapping[str, Entry], family: list[str], rest: list[str]) -> bool:
+def _rest_differs(columns: Mapping[str, Entry], family: list[str], rest: list[str]) -> bool:
     """Whether the values, too, say that the rest is something else."""
     if any(is_text(columns[name]) for name in family):
         return False
@@ -84,7 +84,7 @@ def _refuse_odd(columns: Mapping[str, Entry]) -> None:
     names = list(columns)
     for name in names:
         others = [other for other in names if other != name]
-        if others and _apart(columns, others, [name]):
+        if others and _rest_differs(columns, others, [name]):
             what = f"{name} is unlike the other columns of numbers ({listed(others)})"
             raise ambiguous(what, REMEDY)
 

@@ -37,11 +37,11 @@ def remove(folder: Path) -> None:
 @contextmanager
 def folder(kind: str) -> Iterator[Path]:
     """Make a folder that is gone after the body."""
-    made = make(kind)
+    path = make(kind)
     try:
-        yield made
+        yield path
     finally:
-        remove(made)
+        remove(path)
 
 
 def sweep() -> list[Path]:

@@ -81,9 +81,9 @@ def is_summary(single: npt.NDArray[np.generic], matrix: Entry) -> bool:
     """Whether one column repeats what a matrix says: its largest value, or one of its columns."""
     if single.ndim != 1 or matrix.ndim != 2 or len(single) != len(matrix):
         return False
-    wide, one = _wide(matrix), _wide(single)
+    wide, column = _wide(matrix), _wide(single)
     sides = (wide.max(axis=1), *wide.T[:2])
-    return any(bool(np.abs(side - one).max() <= AGREE) for side in sides)
+    return any(bool(np.abs(side - column).max() <= AGREE) for side in sides)
 
 
 def model_groups(names: Sequence[str]) -> Iterator[dict[str, list[str]]]:

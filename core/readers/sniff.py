@@ -114,17 +114,17 @@ def is_dicom(head: bytes) -> bool:
 
 
 def _refuse_pictures(source: FileBytes, head: bytes) -> None:
-    found = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
+    picture = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        found = "a WebP picture"
-    if found == "a BMP picture" and head[6:10] != b"\0\0\0\0":
-        found = None  # text may begin with BM too
-    if found is None:
+        picture = "a WebP picture"
+    if picture == "a BMP picture" and head[6:10] != b"\0\0\0\0":
+        picture = None  # text may begin with BM too
+    if picture is None:
         return
     if source.suffix not in PICTURE_SUFFIXES:
-        what = f"the suffix .{source.suffix} says otherwise: the content is {found}"
+        what = f"the suffix .{source.suffix} says otherwise: the content is {picture}"
         raise Refused("FORMAT_MISMATCH", what, FILMS)
-    raise Refused("IMAGE", f"{found} where scores were expected", FILMS)
+    raise Refused("IMAGE", f"{picture} where scores were expected", FILMS)
 
 
 def _refuse_others(head: bytes) -> None:

@@ -33,13 +33,13 @@ def judged_part(
         The answers themselves, for tables by answer; a wrong one stands for some other class.
     """
     if answers is None:
-        given = text_array([RIGHT] * len(correct))
+        predicted = text_array([RIGHT] * len(correct))
         truth = text_array([RIGHT if right else WRONG for right in correct.tolist()])
     else:
-        given = id_text(answers)
-        pairs = zip(given.tolist(), correct.tolist(), strict=True)
+        predicted = id_text(answers)
+        pairs = zip(predicted.tolist(), correct.tolist(), strict=True)
         truth = text_array([str(answer) if right else ANOTHER for answer, right in pairs])
-    return replace(part, kind=ScoreKind.CONFIDENCE, predicted=given, labels=truth)
+    return replace(part, kind=ScoreKind.CONFIDENCE, predicted=predicted, labels=truth)
 
 
 def check_agreement(
@@ -66,7 +66,7 @@ def check_agreement(
     if right is None or truth.ndim != 1 or len(truth) != len(answers):
         return
     mine, theirs = aligned(id_text(answers).tolist(), id_text(truth).tolist())
-    same = np.array([one == other for one, other in zip(mine, theirs, strict=True)])
+    same = np.array([answer == other for answer, other in zip(mine, theirs, strict=True)])
     rows = int(np.count_nonzero(same != right))
     if rows:
         raise undecided(
@@ -91,12 +91,12 @@ def kind_beside_answer(
     Question
         UNDECIDED: both could be, or neither, or the name says one and the values the other.
     """
-    given = id_text(answers).tolist()
-    classes = _classes(given, [] if labels is None else id_text(labels).tolist())
+    answer_texts = id_text(answers).tolist()
+    classes = _classes(answer_texts, [] if labels is None else id_text(labels).tolist())
     if class_at(stated_word(name), classes) is not None and len(classes) == 2:
         return ScoreKind.PROBABILITIES
     confident = float(scores.min()) >= 1.0 / max(2, len(classes)) - ROUNDING
-    divided = len(classes) == 2 and _divides(scores, given, classes)
+    divided = len(classes) == 2 and _divides(scores, answer_texts, classes)
     if named and (confident or len(classes) > 2):  # called a confidence, and may be one
         return ScoreKind.CONFIDENCE
     if confident != divided and not named:
@@ -122,11 +122,11 @@ def _classes(answers: Sequence[str], labels: Sequence[str]) -> list[str]:
     return [spelled[key] for key in sorted(spelled)]
 
 
-def _divides(scores: Entry, given: Sequence[str], classes: Sequence[str]) -> bool:
+def _divides(scores: Entry, answer_texts: Sequence[str], classes: Sequence[str]) -> bool:
     """Whether all answers of one class lie above those of the other, the affirming one on top."""
-    if len(set(given)) < 2:
+    if len(set(answer_texts)) < 2:
         return True
-    upper, meant = upper_answer(scores, text_array(list(given))), meanings(classes)
+    upper, meant = upper_answer(scores, text_array(list(answer_texts))), meanings(classes)
     return bool(upper) and (meant is None or meant[_place(upper, classes)] == 1)
 
 
@@ -136,12 +136,12 @@ def _place(answer: str, classes: Sequence[str]) -> int:
 
 def upper_answer(scores: Entry, answers: Entry) -> str:
     """Return the answer that rows with the higher scores have; "" where scores do not divide."""
-    given = id_text(answers).tolist()
-    classes = sorted(set(given))
+    answer_texts = id_text(answers).tolist()
+    classes = sorted(set(answer_texts))
     numbers = scores.astype(np.float64)
     if len(classes) != 2:
         return ""
-    first = np.array([answer == classes[0] for answer in given])
+    first = np.array([answer == classes[0] for answer in answer_texts])
     if numbers[first].max() <= numbers[~first].min():
         return str(classes[1])
     return str(classes[0]) if numbers[~first].max() <= numbers[first].min() else ""

@@ -138,14 +138,14 @@ def _check_finite(
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
         kind = nan if np.isnan(block[row, column]) else "infinity"
-        what, where = f"{kind} among the scores", f"{row_name(start + row)} col {column}"
+        what, location = f"{kind} among the scores", f"{row_name(start + row)} col {column}"
         remedy = "find out why the model gave it; rows are never dropped silently"
-        raise Refused("NONFINITE", what, remedy, where)
+        raise Refused("NONFINITE", what, remedy, location)
     empty = np.flatnonzero(np.isneginf(block).all(axis=1))
     if empty.size:
-        where = row_name(start + int(empty[0]))
+        location = row_name(start + int(empty[0]))
         raise Refused(
-            "NONFINITE", "a row holds -infinity only", "give each row one finite score", where
+            "NONFINITE", "a row holds -infinity only", "give each row one finite score", location
         )
 
 

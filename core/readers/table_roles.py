@@ -79,9 +79,9 @@ def refuse_long(columns: TableColumns) -> None:
     """Refuse a table with several rows for each name: one for each class, or for each model."""
     text = [n for n in columns.of(Role.UNUSED) if is_text(columns.entries[n])]
     rest = [n for n in columns.entries if n not in columns.aside]
-    each = [n for n in rest if words_of(n) and set(words_of(n)) <= ROW_FOR_EACH]
-    names = [n for n in (*columns.of(Role.IDS)[:1], *text) if n not in each]
-    for name, by in product(names, each):
+    by_columns = [n for n in rest if words_of(n) and set(words_of(n)) <= ROW_FOR_EACH]
+    names = [n for n in (*columns.of(Role.IDS)[:1], *text) if n not in by_columns]
+    for name, by in product(names, by_columns):
         rows, values = (id_text(columns.entries[n]).tolist() for n in (name, by))
         counts = len(set(rows)), len(set(values))
         if min(counts) < 2 or counts[0] * counts[1] != len(rows):
@@ -156,9 +156,9 @@ def _settle_doubles(columns: TableColumns) -> None:
     named = [
         n for n, column in zip(labels, cells, strict=True) if {folded(c) for c in column} <= classes
     ]
-    kept = (named or [n for n in labels if not is_text(columns.entries[n])] or labels)[0]
+    remaining = (named or [n for n in labels if not is_text(columns.entries[n])] or labels)[0]
     if len(labels) != len(scores):
-        columns.set_role([n for n in labels if n != kept], Role.UNUSED)
+        columns.set_role([n for n in labels if n != remaining], Role.UNUSED)
 
 
 def ask_parts(columns: TableColumns) -> None:

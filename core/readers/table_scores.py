@@ -95,21 +95,26 @@ def stated_part(columns: TableColumns, part: SplitArrays, labels: list[str]) -> 
     """Return a part of stated confidences, with labels or with whether each answer was right."""
     answers, correct = columns.of(Role.PREDICTED), columns.of(Role.CORRECT)
     columns.set_role([part.scores_name], Role.CONFIDENCE)
-    given = columns.entries[answers[0]] if answers else None
-    if correct and (not labels or given is None or columns.options.correct_key is not None):
+    predicted = columns.entries[answers[0]] if answers else None
+    if correct and (not labels or predicted is None or columns.options.correct_key is not None):
         columns.set_role(labels, Role.UNUSED)
         right = correctness(correct[0], columns.entries[correct[0]])
         if right is None:
             what = f"{correct[0]} holds more than two values, or others than 0/1, True/False"
             raise ambiguous(what, "give a column of 0 and 1 with --correct-key")
-        return replace(judged_part(part, right, given), labels_name=correct[0])
-    if len(labels) == 1 and correct and given is not None and columns.options.labels_key is None:
+        return replace(judged_part(part, right, predicted), labels_name=correct[0])
+    if (
+        len(labels) == 1
+        and correct
+        and predicted is not None
+        and columns.options.labels_key is None
+    ):
         right = correctness(correct[0], columns.entries[correct[0]])
-        check_agreement(given, (labels[0], columns.entries[labels[0]]), (correct[0], right))
+        check_agreement(predicted, (labels[0], columns.entries[labels[0]]), (correct[0], right))
     return replace(
         part,
         kind=ScoreKind.CONFIDENCE,
-        predicted=given,
+        predicted=predicted,
         labels=labels_of(columns, labels, [], ()) if labels else None,
         labels_name=listed(labels),
     )

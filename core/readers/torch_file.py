@@ -145,8 +145,8 @@ def open_legacy(source: FileBytes) -> SavedTensors:
         raws[key], at = _legacy_bytes(storages.by_key[key], source.data, at)
     if at != source.size:
         raise Refused("TRAILING", f"{source.size - at} bytes after the last storage", REMEDY)
-    found = tuple(storages.by_key.values())
-    return SavedTensors(tree, found, lambda storage: _fill(storage, raws[storage.key]))
+    all_storages = tuple(storages.by_key.values())
+    return SavedTensors(tree, all_storages, lambda storage: _fill(storage, raws[storage.key]))
 
 
 def read_legacy(source: FileBytes) -> Contents:

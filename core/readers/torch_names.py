@@ -40,9 +40,9 @@ class Arguments:
 
     def __new__(cls) -> "Arguments":
         """Make an empty one: a pickle need not call `__init__`."""
-        made = super().__new__(cls)
-        made.values = {}
-        return made
+        arguments = super().__new__(cls)
+        arguments.values = {}
+        return arguments
 
     def __setstate__(self, state: object) -> None:
         """Take the values; anything but a mapping is forgotten."""

@@ -111,12 +111,12 @@ def _columns(
     cells: Mapping[str, list[object]], lacking: list[str]
 ) -> tuple[dict[str, Entry], tuple[Notice, ...]]:
     """Return the columns of a table, and what was left aside."""
-    made = {name: _column(name, values) for name, values in cells.items()}
-    columns = {name: column for name, column in made.items() if column is not None}
+    arrays = {name: _column(name, values) for name, values in cells.items()}
+    columns = {name: column for name, column in arrays.items() if column is not None}
     if not columns:
         what = "no field holds a number or a text in every row"
         raise Refused("PICKLE_SHAPE", what, "give every row the same fields")
-    odd = [name for name in made if name not in columns]
+    odd = [name for name in arrays if name not in columns]
     texts = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
     if odd:
         texts.append(f"not a number, a text or a list of numbers in every row: {listed(odd)}")
@@ -128,8 +128,8 @@ def _column(name: str, cells: list[object]) -> Entry | None:
         column = _sequence(cells, cells)
         refuse_ragged(column)
     except Refused as refusal:
-        where = f"{refusal.where}, field {name}" if refusal.where else f"field {name}"
-        raise Refused(refusal.code, refusal.what, refusal.remedy, where) from refusal
+        location = f"{refusal.location}, field {name}" if refusal.location else f"field {name}"
+        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
     return column if isinstance(column, np.ndarray) and column.size else None
 
 
@@ -140,9 +140,9 @@ def _settled(node: object, walk: _Walk, depth: int) -> object:
     if isinstance(node, np.ndarray):
         return native(node)
     if isinstance(node, dict):
-        made = {_key(k): _settled(v, walk, depth + 1) for k, v in node.items()}
+        children = {_key(k): _settled(v, walk, depth + 1) for k, v in node.items()}
         lists = {_key(k) for k, v in node.items() if isinstance(v, list)}
-        out, count = join_lists(made, lists)
+        out, count = join_lists(children, lists)
         walk.joined += [count] if count else []
         return out
     if isinstance(node, list | tuple):

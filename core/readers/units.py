@@ -35,7 +35,7 @@ def kinds_in(units: Units, *, separate: bool) -> tuple[ScoreKind, ...]:
     return (ScoreKind.PROBABILITIES, ScoreKind.SIGMOID, ScoreKind.CONFIDENCE)
 
 
-def converted(scores: Scores, units: Units, where: str, *, separate: bool) -> Float:
+def converted(scores: Scores, units: Units, location: str, *, separate: bool) -> Float:
     """Return scores in other units as fractions or natural logarithms, float64.
 
     Bytes of several columns are divided by their sum, which rounding moves from 255.
@@ -48,7 +48,7 @@ def converted(scores: Scores, units: Units, where: str, *, separate: bool) -> Fl
     wide = scores.astype(np.float64)
     if not _possible(wide, units, separate=separate):
         what = f"values from {wide.min():.5g} to {wide.max():.5g} are no {NAMES[units]}"
-        raise Refused("PROB_RANGE", what, "drop --units, or say what they are", where)
+        raise Refused("PROB_RANGE", what, "drop --units, or say what they are", location)
     if units is Units.PERCENT:
         return wide / 100.0
     if units is Units.SUM or (units is Units.BYTE and wide.ndim == 2 and could_be_bytes(wide)):

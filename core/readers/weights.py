@@ -87,9 +87,11 @@ class WeightsFile:
         _check_keys(data, "name digest format groups hints notices")
         _check(data["format"] in FORMATS, "format")
         hints = {_text(key): _plain(value) for key, value in data["hints"].items()}
-        groups = tuple(_group(one) for one in data["groups"])
-        _check(0 < len({one.key for one in groups}) == len(groups), "groups")
-        notices = tuple(Notice(_text(one["code"]), _text(one["text"])) for one in data["notices"])
+        groups = tuple(_group(entry) for entry in data["groups"])
+        _check(0 < len({group.key for group in groups}) == len(groups), "groups")
+        notices = tuple(
+            Notice(_text(notice["code"]), _text(notice["text"])) for notice in data["notices"]
+        )
         name, digest = _text(data["name"]), _text(data["digest"])
         return cls(name, digest, data["format"], groups, hints, notices)
 
@@ -99,8 +101,8 @@ def _group(data: Mapping[str, Any]) -> WeightGroup:
     _check(type(data["ema"]) is bool, "ema")
     file = _text(data["file"])
     _check(file not in ("", ".", "..") and "/" not in file and "\\" not in file, "file")
-    tensors = tuple(_tensor(one) for one in data["tensors"])
-    _check(0 < len({one.name for one in tensors}) == len(tensors), "tensors")
+    tensors = tuple(_tensor(tensor) for tensor in data["tensors"])
+    _check(0 < len({tensor.name for tensor in tensors}) == len(tensors), "tensors")
     return WeightGroup(_text(data["key"]), data["ema"], tensors, file)
 
 

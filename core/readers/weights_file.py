@@ -116,37 +116,37 @@ def _converted(refusal: Refused) -> Refused:
     """Return a refusal of a pickle or program with what helps a file of weights."""
     if refusal.code == "PICKLE_GLOBAL":
         what = (
-            f"the file asks for {refusal.where}: a whole network or another object of Python, "
+            f"the file asks for {refusal.location}: a whole network or another object of Python, "
             "which is code, beside or instead of plain weights"
         )
-        return Refused(refusal.code, what, CONVERT, refusal.where)
+        return Refused(refusal.code, what, CONVERT, refusal.location)
     if refusal.code in ("TORCHSCRIPT", "PICKLE_SHAPE", "DTYPE", "OBJECT_DTYPE"):
-        return Refused(refusal.code, refusal.what, CONVERT, refusal.where)
+        return Refused(refusal.code, refusal.what, CONVERT, refusal.location)
     if refusal.code == "PICKLE_LIMIT":
-        return Refused(refusal.code, refusal.what, "save the state dict alone", refusal.where)
+        return Refused(refusal.code, refusal.what, "save the state dict alone", refusal.location)
     return refusal
 
 
 def _of_safetensors(source: FileBytes) -> StoredWeights:
     infos, numbers = open_safetensors(source)
-    _check_names([one.name for one in infos])
-    _check_count([one.name for one in infos])
-    if not any(_is_parameter(one.name) for one in infos):
-        raise _no_weights([one.name for one in infos])
+    _check_names([info.name for info in infos])
+    _check_count([info.name for info in infos])
+    if not any(_is_parameter(info.name) for info in infos):
+        raise _no_weights([info.name for info in infos])
     group = WeightGroup("", ema=False, tensors=infos, file="")
     return StoredWeights("safetensors", _filed([StoredGroup(group, numbers)]))
 
 
 def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
-    found = [(key, tensors) for key, tensors in _states("", saved.tree, 0) if _is_state(tensors)]
-    if not found:
+    states = [(key, tensors) for key, tensors in _states("", saved.tree, 0) if _is_state(tensors)]
+    if not states:
         raise _no_weights([name for _, state in _states("", saved.tree, 0) for name in state])
-    if len(found) > MAX_GROUPS:
-        raise Refused("PICKLE_LIMIT", f"{len(found)} states of networks", "save fewer in one file")
-    _check_count([name for _, tensors in found for name in tensors])
-    _check_size([one for _, tensors in found for one in tensors.values()], size)
+    if len(states) > MAX_GROUPS:
+        raise Refused("PICKLE_LIMIT", f"{len(states)} states of networks", "save fewer in one file")
+    _check_count([name for _, tensors in states for name in tensors])
+    _check_size([tensor for _, tensors in states for tensor in tensors.values()], size)
     numbers = _Numbers(saved)
-    groups = [_group(key, tensors, numbers) for key, tensors in found]
+    groups = [_group(key, tensors, numbers) for key, tensors in states]
     hints = _hints(saved.tree)
     return StoredWeights(form, _filed(_sorted(groups)), hints, _notices(saved.tree))
 
@@ -190,8 +190,8 @@ def _is_parameter(name: str) -> bool:
 def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers) -> StoredGroup:
     _check_names([key, *tensors])
     infos = tuple(
-        TensorInfo(name, one.shape, named(one.storage.dtype, bfloat=one.storage.bfloat))
-        for name, one in tensors.items()
+        TensorInfo(name, tensor.shape, named(tensor.storage.dtype, bfloat=tensor.storage.bfloat))
+        for name, tensor in tensors.items()
     )
     ema = EMA.search(key) is not None or AVERAGED in tensors
     return StoredGroup(WeightGroup(key, ema, infos, ""), lambda name: numbers.of(tensors[name]))
@@ -199,12 +199,12 @@ def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers) -> StoredGro
 
 def _sorted(groups: list[StoredGroup]) -> list[StoredGroup]:
     """Put averages first where they are whole, as timm does; then the larger states."""
-    counts = [len(one.group.tensors) for one in groups if not one.group.ema]
+    counts = [len(stored.group.tensors) for stored in groups if not stored.group.ema]
     whole = max(counts, default=0)
 
-    def order(one: StoredGroup) -> tuple[bool, int]:
-        count = len(one.group.tensors)
-        return not (one.group.ema and count >= whole), -count
+    def order(stored: StoredGroup) -> tuple[bool, int]:
+        count = len(stored.group.tensors)
+        return not (stored.group.ema and count >= whole), -count
 
     return sorted(groups, key=order)
 
@@ -221,8 +221,8 @@ def _filed(groups: list[StoredGroup]) -> tuple[StoredGroup, ...]:
 
 
 def _no_weights(names: list[str]) -> Refused:
-    seen = f" ({len(names)} tensors, first {names[0][:60]!a})" if names else ""
-    return Refused("STATE_DICT", f"no weights of a network were found{seen}", PREDICTIONS)
+    detail = f" ({len(names)} tensors, first {names[0][:60]!a})" if names else ""
+    return Refused("STATE_DICT", f"no weights of a network were found{detail}", PREDICTIONS)
 
 
 def _check_names(names: list[str]) -> None:
@@ -245,20 +245,20 @@ def _check_count(names: list[str]) -> None:
 
 
 def _check_size(tensors: list[Tensor], size: int) -> None:
-    taken = sum(math.prod(one.shape) * one.storage.dtype.itemsize for one in tensors)
-    if taken > SHARED * size + SLACK:
-        what = f"tensors of {taken} bytes together in a file of {size}"
+    n_bytes = sum(math.prod(tensor.shape) * tensor.storage.dtype.itemsize for tensor in tensors)
+    if n_bytes > SHARED * size + SLACK:
+        what = f"tensors of {n_bytes} bytes together in a file of {size}"
         remedy = "save one state alone, with .clone() of each tensor"
         raise Refused("TENSOR_SIZE", what, remedy)
 
 
 def _hints(tree: object) -> dict[str, Hint]:
-    found: dict[str, Hint] = {}
+    hints: dict[str, Hint] = {}
     for key, value in _plain("", tree, 0):
-        if len(found) == MAX_HINTS:
+        if len(hints) == MAX_HINTS:
             break
-        found[HARMFUL.sub("?", key)] = value
-    return found
+        hints[HARMFUL.sub("?", key)] = value
+    return hints
 
 
 def _plain(key: str, node: object, depth: int) -> Iterator[tuple[str, Hint]]:

@@ -42,61 +42,61 @@ FLOATS = {"float16", "float32", "float64"}
 Json = dict[str, Any]  # Any: plain JSON values of several types
 
 
-def write_result(folder: Path, found: InterpretedFile) -> None:
+def write_result(folder: Path, result: InterpretedFile) -> None:
     """Write arrays first and the JSON last: a result that can be read is complete."""
-    splits = {name: _write_split(folder, name, p) for name, p in found.splits.items()}
+    splits = {name: _write_split(folder, name, p) for name, p in result.splits.items()}
     _write_json(
         folder,
         {
             "splits": splits,
-            "notices": [notice.to_json() for notice in found.notices],
-            "inspection": found.inspection.to_json(),
-            "recipe": found.recipe.to_json(),
+            "notices": [notice.to_json() for notice in result.notices],
+            "inspection": result.inspection.to_json(),
+            "recipe": result.recipe.to_json(),
         },
     )
 
 
-def write_history(folder: Path, found: HistoryFile) -> None:
+def write_history(folder: Path, history: HistoryFile) -> None:
     """Write the columns of a history, and the JSON last."""
     for name in COLUMNS:
-        _save(folder / f"{name}.npy", getattr(found.bins, name))
-    _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
+        _save(folder / f"{name}.npy", getattr(history.bins, name))
+    _write_json(folder, {"notices": [notice.to_json() for notice in history.notices]})
 
 
-def write_film(folder: Path, found: Film) -> None:
+def write_film(folder: Path, film: Film) -> None:
     """Write the pixels of a film, and the JSON last."""
-    _save(folder / FILM, found.pixels)
-    _write_json(folder, {"notices": [notice.to_json() for notice in found.notices]})
+    _save(folder / FILM, film.pixels)
+    _write_json(folder, {"notices": [notice.to_json() for notice in film.notices]})
 
 
-def write_columns(folder: Path, found: TextColumns) -> None:
+def write_columns(folder: Path, table: TextColumns) -> None:
     """Write a table of text."""
-    notices = [notice.to_json() for notice in found.notices]
-    _write_json(folder, {"columns": {**found.columns}, "notices": notices})
+    notices = [notice.to_json() for notice in table.notices]
+    _write_json(folder, {"columns": {**table.columns}, "notices": notices})
 
 
-def write_boxes(folder: Path, found: BoxList) -> None:
+def write_boxes(folder: Path, box_list: BoxList) -> None:
     """Write a list of boxes."""
-    notices = [notice.to_json() for notice in found.notices]
-    _write_json(folder, {"boxes": [astuple(box) for box in found.boxes], "notices": notices})
+    notices = [notice.to_json() for notice in box_list.notices]
+    _write_json(folder, {"boxes": [astuple(box) for box in box_list.boxes], "notices": notices})
 
 
-def write_weights(folder: Path, name: str, found: StoredWeights) -> None:
+def write_weights(folder: Path, name: str, weights: StoredWeights) -> None:
     """Write each group as a safetensors file, tensor by tensor, and the JSON last."""
-    for one in found.groups:
+    for stored in weights.groups:
         try:
-            write_safetensors(folder / one.group.file, one.group.tensors, one.numbers)
+            write_safetensors(folder / stored.group.file, stored.group.tensors, stored.numbers)
         except OSError as error:
             raise OSError(error.errno or errno.ENOSPC, "no room for tensors") from error
-    groups = tuple(one.group for one in found.groups)
-    file = WeightsFile(name, "", found.format, groups, found.hints, found.notices)
+    groups = tuple(stored.group for stored in weights.groups)
+    file = WeightsFile(name, "", weights.format, groups, weights.hints, weights.notices)
     _write_json(folder, file.to_json())
 
 
 def write_refusal(folder: Path, refusal: Refused) -> None:
     """Write a refusal, with the inspection if there is one."""
-    seen = refusal.inspection.to_json() if isinstance(refusal, NeedsChoice) else None
-    _write_json(folder, {"refused": refusal.to_json(), "inspection": seen})
+    inspection = refusal.inspection.to_json() if isinstance(refusal, NeedsChoice) else None
+    _write_json(folder, {"refused": refusal.to_json(), "inspection": inspection})
 
 
 def _write_json(folder: Path, data: Json) -> None:
@@ -167,11 +167,11 @@ def read_left_film(folder: Path) -> Film:
     """Return the film that the child read, copied to memory; raises as `read_result` does."""
     with _arriving():
         data = _left(folder)
-        found = cast("Pixels", _array(folder / FILM, {"uint8"}))
-        height, width = found.shape  # a ValueError where there are not two sides
-        if found.size > MAX_PIXELS or min(height, width) < MIN_SIDE:
-            raise ValueError(found.shape)
-        pixels = np.array(found, order="C")
+        stored_pixels = cast("Pixels", _array(folder / FILM, {"uint8"}))
+        height, width = stored_pixels.shape  # a ValueError where there are not two sides
+        if stored_pixels.size > MAX_PIXELS or min(height, width) < MIN_SIDE:
+            raise ValueError(stored_pixels.shape)
+        pixels = np.array(stored_pixels, order="C")
         pixels.flags.writeable = False
         return Film(pixels, _notices(data))
 
@@ -208,20 +208,20 @@ def read_left_weights(folder: Path, into: Path) -> WeightsFile:
         LIBRARY_WRITE; nothing is left in `into`.
     """
     with _arriving():
-        found = WeightsFile.from_json(_left(folder))
-        for group in found.groups:
+        weights = WeightsFile.from_json(_left(folder))
+        for group in weights.groups:
             with open_left(folder / group.file) as file:
                 if open_safetensors(FileBytes.of_file(group.file, file))[0] != group.tensors:
                     raise ValueError(group.file)
     with writing(), ExitStack() as undo:
         into.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for group in found.groups:
+        for group in weights.groups:
             target = os.fdopen(os.open(into / group.file, NEW, 0o600), "wb")
             undo.callback((into / group.file).unlink)
             with target, open_left(folder / group.file) as file:
                 shutil.copyfileobj(file, target, COPIED)
         undo.pop_all()
-    return found
+    return weights
 
 
 @contextmanager
@@ -257,16 +257,16 @@ def open_left(path: Path) -> BinaryIO:
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     file = os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb")
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         file.close()
         raise OSError(f"{path.name} is no plain file")
     return file
 
 
 def _refusal(data: Json) -> Refused:
-    fields = {key: str(data["refused"][key]) for key in ("code", "what", "remedy", "where")}
-    refusal = Refused(**fields)
+    refused = data["refused"]
+    refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
     if data.get("inspection") is None:
         return refusal
     return NeedsChoice(refusal, Inspection.from_json(data["inspection"]))

@@ -41,20 +41,20 @@ def calibrate_json(
         ``difference`` is from none, paired on the same resamples. Fractions throughout.
     """
     names = list(judged)
-    found = compare([judged[name].compared for name in names], names, names.index(NONE))
-    differences = dict(zip(names, found.differences, strict=True))
-    told = (*notices, *parts.notices, *judged[NONE].compared.audit.notices)
+    comparison = compare([judged[name].compared for name in names], names, names.index(NONE))
+    differences = dict(zip(names, comparison.differences, strict=True))
+    all_notices = (*notices, *parts.notices, *judged[NONE].compared.audit.notices)
     return {
         "fit": parts.fit_name,
         "test": parts.test_name,
         "n_fit": parts.fit.n,
         "n_test": parts.test.n,
         "cut": None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]},
-        "notices": [note.to_json() for note in dict.fromkeys(told)],
+        "notices": [note.to_json() for note in dict.fromkeys(all_notices)],
         NONE: _scored(judged[NONE]),
         "methods": {
-            one.method: _method(one, judged.get(one.method), differences.get(one.method, {}))
-            for one in fits
+            fit.method: _method(fit, judged.get(fit.method), differences.get(fit.method, {}))
+            for fit in fits
         },
     }
 
@@ -62,17 +62,17 @@ def calibrate_json(
 def _scored(judged: MethodReport) -> Json:
     main = judged.compared.audit.main
     return {
-        "metrics": {key: score_json(one) for key, one in main.metrics.items()},
-        "noise_floor": {key: floor_json(one) for key, one in main.noise_floor.items()},
+        "metrics": {key: score_json(score) for key, score in main.metrics.items()},
+        "noise_floor": {key: floor_json(floor) for key, floor in main.noise_floor.items()},
     }
 
 
-def _method(one: Fit, judged: MethodReport | None, differences: Mapping[str, Difference]) -> Json:
-    report = one.report
-    if judged is None or report is None or one.calibrator is None:
-        return {"reason": one.refusal}
+def _method(fit: Fit, judged: MethodReport | None, differences: Mapping[str, Difference]) -> Json:
+    report = fit.report
+    if judged is None or report is None or fit.calibrator is None:
+        return {"reason": fit.refusal}
     return {
-        "settings": one.calibrator.settings(),
+        "settings": fit.calibrator.settings(),
         "parameters": dict(report.parameters),
         "objective": report.objective,
         "before": report.before,
@@ -81,25 +81,25 @@ def _method(one: Fit, judged: MethodReport | None, differences: Mapping[str, Dif
         "worse": report.worse,
         "message": report.message,
         "fit_seconds": report.seconds,
-        "keeps_accuracy": CALIBRATORS[one.method].keeps_accuracy,
+        "keeps_accuracy": CALIBRATORS[fit.method].keeps_accuracy,
         "answers_changed": judged.changed,
         **_scored(judged),
-        "difference": {key: difference_json(found) for key, found in differences.items()},
+        "difference": {key: difference_json(difference) for key, difference in differences.items()},
     }
 
 
-def difference_json(found: Difference) -> Json:
+def difference_json(difference: Difference) -> Json:
     """Return a paired difference; without an interval it has a reason."""
     out: Json = {
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "level": found.level,
-        "n": found.n,
-        "tie": found.tie,
-        "settings": dict(found.settings),
+        "value": difference.value,
+        "low": difference.low,
+        "high": difference.high,
+        "level": difference.level,
+        "n": difference.n,
+        "tie": difference.tie,
+        "settings": dict(difference.settings),
     }
-    return out | {"reason": found.reason} if found.low is None else out
+    return out | {"reason": difference.reason} if difference.low is None else out
 
 
 def calibrate_lines(report: Json) -> list[str]:
@@ -109,14 +109,14 @@ def calibrate_lines(report: Json) -> list[str]:
         f"reported on {report['n_test']} rows of {report['test']}{_same(report)}",
         f"{NONE:<17}{_scores(report[NONE])}",
     ]
-    fitted = [one for one in report["methods"].values() if "reason" not in one]
+    fitted = [method for method in report["methods"].values() if "reason" not in method]
     for name, method in report["methods"].items():
         if "reason" in method:
             lines.append(f"{name:<17}not fitted: {method['reason']}")
             continue
         lines.append(f"{name:<17}{_scores(method)}")
-        lines.append(f"{'':<17}{_told(method)}")
-    searches = [one["settings"]["search"] for one in fitted if "search" in one["settings"]]
+        lines.append(f"{'':<17}{_method_words(method)}")
+    searches = [method["settings"]["search"] for method in fitted if "search" in method["settings"]]
     return [*lines, *(PROTOCOLS[search].words for search in dict.fromkeys(searches))]
 
 
@@ -125,12 +125,12 @@ def _same(report: Json) -> str:
     return ", the same rows: better than on new ones" if same else ""
 
 
-def _scores(one: Json) -> str:
+def _scores(method: Json) -> str:
     """Return the scores of a method, and with each error how much chance explains."""
-    shown = [key for key in SHOWN if key in one["metrics"]]
+    keys = [key for key in SHOWN if key in method["metrics"]]
     return "  ".join(
-        f"{key} {_number(one['metrics'][key]['value'])}{_chance(one['noise_floor'].get(key))}"
-        for key in shown
+        f"{key} {_number(method['metrics'][key]['value'])}{_chance(method['noise_floor'].get(key))}"
+        for key in keys
     )
 
 
@@ -138,21 +138,23 @@ def _chance(floor: Json | None) -> str:
     return "" if floor is None else f" (chance: up to {_number(floor['q95'])})"
 
 
-def _told(method: Json) -> str:
-    said = [f"ece {_difference(method['difference'].get('ece'))}"]
+def _method_words(method: Json) -> str:
+    texts = [f"ece {_difference(method['difference'].get('ece'))}"]
     small = {k: v for k, v in method["parameters"].items() if isinstance(v, float)}
-    said += [f"{key} {value:.4g}" for key, value in small.items()]
+    texts += [f"{key} {value:.4g}" for key, value in small.items()]
     changed = method["answers_changed"]
-    said += [f"{changed} answer{'s' if changed > 1 else ''} changed"] if changed else []
-    said += [method["message"]] if method["message"] else []
-    return ", ".join(said)
+    texts += [f"{changed} answer{'s' if changed > 1 else ''} changed"] if changed else []
+    texts += [method["message"]] if method["message"] else []
+    return ", ".join(texts)
 
 
-def _difference(found: Json | None) -> str:
-    if found is None or found["low"] is None:
+def _difference(difference: Json | None) -> str:
+    if difference is None or difference["low"] is None:
         return "difference unknown"
-    tie = ", a tie" if found["tie"] else ""
-    return f"{found['value']:+.4f} ({found['low']:+.4f} to {found['high']:+.4f}{tie})"
+    tie = ", a tie" if difference["tie"] else ""
+    return (
+        f"{difference['value']:+.4f} ({difference['low']:+.4f} to {difference['high']:+.4f}{tie})"
+    )
 
 
 def _number(value: float | None) -> str:

@@ -14,7 +14,7 @@ Json = dict[str, Any]  # Any: plain JSON values
 
 
 def compare_json(
-    names: Sequence[str], runs: Sequence[Compared], found: Comparison, metric: str
+    names: Sequence[str], runs: Sequence[Compared], comparison: Comparison, metric: str
 ) -> Json:
     """Return a comparison as plain JSON.
 
@@ -24,7 +24,7 @@ def compare_json(
         What the files are called, each once, in the comparison's order.
     runs : sequence of Compared
         Their audits.
-    found : Comparison
+    comparison : Comparison
         Their differences from a reference.
     metric : str
         The one whose differences are listed.
@@ -38,24 +38,26 @@ def compare_json(
     """
     return {
         "metric": metric,
-        "same_labels": not found.reason,
-        "reason": found.reason,
-        "reference": names[found.reference],
+        "same_labels": not comparison.reason,
+        "reason": comparison.reason,
+        "reference": names[comparison.reference],
         "runs": [
             {
                 "name": name,
                 "letter": mark.letter,
                 "n": run.rows.n,
-                "metrics": {key: score_json(one) for key, one in run.audit.main.metrics.items()},
+                "metrics": {
+                    key: score_json(score) for key, score in run.audit.main.metrics.items()
+                },
                 "unavailable": dict(run.audit.unavailable),
                 **_groups(run.audit),
             }
             for name, mark, run in zip(names, marks(names), runs, strict=True)
         ],
         "differences": [
-            {"a": names[i], "b": names[found.reference], **_difference(each[metric])}
-            for i, each in enumerate(found.differences)
-            if metric in each
+            {"a": names[i], "b": names[comparison.reference], **_difference(by_metric[metric])}
+            for i, by_metric in enumerate(comparison.differences)
+            if metric in by_metric
         ],
     }
 
@@ -63,21 +65,21 @@ def compare_json(
 def _groups(audit: Audit) -> Json:
     """Return what the rows are worth, where they belong together or count by weight."""
     both = {"groups": audit.main.groups, "weights": audit.weights}
-    return {key: asdict(one) for key, one in both.items() if one is not None}
+    return {key: asdict(summary) for key, summary in both.items() if summary is not None}
 
 
-def _difference(found: Difference) -> Json:
+def _difference(difference: Difference) -> Json:
     out: Json = {
-        "metric": found.metric,
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "level": found.level,
-        "n": found.n,
-        "tie": found.tie,
-        "settings": dict(found.settings),
+        "metric": difference.metric,
+        "value": difference.value,
+        "low": difference.low,
+        "high": difference.high,
+        "level": difference.level,
+        "n": difference.n,
+        "tie": difference.tie,
+        "settings": dict(difference.settings),
     }
-    return out | {"reason": found.reason} if found.low is None else out
+    return out | {"reason": difference.reason} if difference.low is None else out
 
 
 def compare_lines(report: Json) -> list[str]:
@@ -85,20 +87,23 @@ def compare_lines(report: Json) -> list[str]:
     metric = report["metric"]
     lines = []
     for run in report["runs"]:
-        shown = [f"{key} {_number(one['value'])}" for key, one in run["metrics"].items()]
-        lines.append(f"{run['letter']}  {run['name']}: n {run['n']}, {', '.join(shown)}")
+        scores = [f"{key} {_number(score['value'])}" for key, score in run["metrics"].items()]
+        lines.append(f"{run['letter']}  {run['name']}: n {run['n']}, {', '.join(scores)}")
     if report["reason"]:
         return [*lines, f"not ranked: {report['reason']}"]
     groups = report["runs"][0].get("groups")
-    drawn = f", {groups['n']} groups by {groups['column']} drawn as wholes" if groups else ""
-    lines.append(f"{metric}, difference from {report['reference']}{drawn}:")
-    for one in report["differences"]:
-        if one["low"] is None:
-            lines.append(f"  {one['a']}: {_number(one['value'])}, {one['reason']}")
+    grouping = f", {groups['n']} groups by {groups['column']} drawn as wholes" if groups else ""
+    lines.append(f"{metric}, difference from {report['reference']}{grouping}:")
+    for difference in report["differences"]:
+        if difference["low"] is None:
+            lines.append(
+                f"  {difference['a']}: {_number(difference['value'])}, {difference['reason']}"
+            )
             continue
-        ends = f"{one['low']:+.4f} to {one['high']:+.4f}, {100 * one['level']:.3g} %"
-        tie = ", a tie" if one["tie"] else ""
-        lines.append(f"  {one['a']}: {one['value']:+.4f} ({ends}){tie}")
+        level = f"{100 * difference['level']:.3g} %"
+        ends = f"{difference['low']:+.4f} to {difference['high']:+.4f}, {level}"
+        tie = ", a tie" if difference["tie"] else ""
+        lines.append(f"  {difference['a']}: {difference['value']:+.4f} ({ends}){tie}")
     return lines
 
 

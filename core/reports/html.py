@@ -29,7 +29,7 @@ class PageView:
         As of the view.
     banners : tuple of str
         What must be read first, in every copy.
-    said : tuple of str
+    paragraphs : tuple of str
         Paragraphs under the numbers.
     cards : tuple of FigureCard
         Its figures.
@@ -47,7 +47,7 @@ class PageView:
     banners: tuple[str, ...]
     sentence: Sentence
     numbers: tuple[Tile, ...]
-    said: tuple[str, ...]
+    paragraphs: tuple[str, ...]
     cards: tuple[FigureCard, ...]
     tables: tuple[tuple[str, Table], ...]
     caption: str
@@ -57,7 +57,7 @@ class PageView:
 
 def sheet_html(sheet: PageView) -> str:
     """Return a view as one HTML file that works offline, its banners first and last."""
-    banners = "".join(f"<p><strong>{_text(one)}</strong></p>" for one in sheet.banners)
+    banners = "".join(f"<p><strong>{_text(banner)}</strong></p>" for banner in sheet.banners)
     body = "\n".join(
         [
             banners,
@@ -65,7 +65,7 @@ def sheet_html(sheet: PageView) -> str:
             _sentence(sheet.sentence, "h1"),
             _numbers(sheet.numbers) if sheet.numbers else "",
             f"<h3>{_text(sheet.icons[0])}</h3>{films_html(sheet.icons[1])}" if sheet.icons else "",
-            *(f"<p>{_text(one)}</p>" for one in sheet.said),
+            *(f"<p>{_text(paragraph)}</p>" for paragraph in sheet.paragraphs),
             *(_picture(alt, data) for alt, data in sheet.pictures),
             f'<div class="figures">{"".join(map(_figure, sheet.cards))}</div>',
             *(_section(_text(title), _table(table)) for title, table in sheet.tables),
@@ -84,8 +84,8 @@ def films_html(icons: HundredFilms) -> str:
     """
     kinds = (
         ["sure"] * icons.low
-        + ["found"] * (icons.found - icons.low)
-        + ["might"] * (icons.high - icons.found)
+        + ["found"] * (icons.filled - icons.low)
+        + ["might"] * (icons.high - icons.filled)
         + [""] * (100 - icons.high)
     )
     cells = "".join(f'<i class="{kind}" aria-hidden="true"></i>' for kind in kinds)
@@ -125,7 +125,7 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
         "scores": audit.scores,
         "rows": str(audit.n),
         "classes": str(audit.n_classes),
-        "splits": ", ".join(f"{part} ({found.n})" for part, found in result.splits.items()),
+        "splits": ", ".join(f"{part} ({rows.n})" for part, rows in result.splits.items()),
         "audited split": split,
     }
     return report_html(audited_view(predictions, audit, subject), plain, settings)
@@ -253,7 +253,7 @@ def _icons(plain: PlainView) -> str:
     return (
         f"<h3>{_text(icons.title)}<small>{_text(icons.note)}</small></h3>"
         f"<p>{_text(icons.promised_text)}</p>{_hundred(icons.promised, 'quiet')}"
-        f"<p>{_text(icons.found_text)}</p>{_hundred(icons.found, icons.tone)}"
+        f"<p>{_text(icons.observed_text)}</p>{_hundred(icons.observed, icons.tone)}"
     )
 
 

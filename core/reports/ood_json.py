@@ -82,26 +82,26 @@ def ood_json(
         if temperature is None
         else {"value": temperature, "fitted_on": fitted_on or None},
         "notices": [note.to_json() for note in inside.notices],
-        "sets": {one.name: _set(one) for one in sets},
+        "sets": {set_report.name: _set(set_report) for set_report in sets},
     }
 
 
-def _set(one: SetReport) -> Json:
-    after = {} if one.after is None else {"after_temperature": _numbers(one.after)}
-    notices = [note.to_json() for note in dict.fromkeys(one.notices)]
-    return _numbers(one.as_read) | after | {"notices": notices}
+def _set(set_report: SetReport) -> Json:
+    after = {} if set_report.after is None else {"after_temperature": _numbers(set_report.after)}
+    notices = [note.to_json() for note in dict.fromkeys(set_report.notices)]
+    return _numbers(set_report.as_read) | after | {"notices": notices}
 
 
 def _numbers(judged: ScoreSeparation) -> Json:
-    found, auroc = judged.numbers, judged.numbers["auroc"]
-    ends = {key: {"low": found[key].low, "high": found[key].high} for key in WORDS}
+    scores, auroc = judged.numbers, judged.numbers["auroc"]
+    ends = {key: {"low": scores[key].low, "high": scores[key].high} for key in WORDS}
     return {
         "n_in": judged.separation.n_in,
         "n_out": judged.separation.n_out,
         **_sides("groups", judged.groups),
         **_sides("weights", judged.weights),
         "auroc": {"value": auroc.value, "low": auroc.low, "high": auroc.high},
-        **{key: found[key].value for key in WORDS},
+        **{key: scores[key].value for key in WORDS},
         "intervals": ends,
         "level": auroc.level,
     }
@@ -110,7 +110,9 @@ def _numbers(judged: ScoreSeparation) -> Json:
 def _sides(key: str, both: Summaries) -> Json:
     """Return what rows of either set are worth, under a key; nothing where neither says so."""
     own = {
-        side: asdict(one) for side, one in zip(("in", "out"), both, strict=True) if one is not None
+        side: asdict(summary)
+        for side, summary in zip(("in", "out"), both, strict=True)
+        if summary is not None
     }
     return {key: own} if own else {}
 
@@ -122,12 +124,14 @@ def ood_lines(report: Json) -> list[str]:
         f"{report['file']}, {report['split']} part, told by {label}; "
         "positive class: out-of-distribution"
     ]
-    for name, one in report["sets"].items():
-        lines.append(f"{name}: {one['n_out']} rows against {one['n_in']} in-distribution ones")
-        lines += _lines(one, "as read")
-        if "after_temperature" in one:
-            lines += _lines(one["after_temperature"], _after(report["temperature"]))
-        lines += [f"  {note['code']}: {note['text']}" for note in one["notices"]]
+    for name, set_json in report["sets"].items():
+        lines.append(
+            f"{name}: {set_json['n_out']} rows against {set_json['n_in']} in-distribution ones"
+        )
+        lines += _lines(set_json, "as read")
+        if "after_temperature" in set_json:
+            lines += _lines(set_json["after_temperature"], _after(report["temperature"]))
+        lines += [f"  {note['code']}: {note['text']}" for note in set_json["notices"]]
     lines += [f"{note['code']}: {note['text']}" for note in report["notices"]]
     return lines
 
@@ -137,12 +141,12 @@ def _after(temperature: Json) -> str:
     return f"after T = {temperature['value']:.4g}{fitted}"
 
 
-def _lines(one: Json, how: str) -> list[str]:
-    level = f"{100 * one['level']:g} %"
-    ends = one["intervals"] | {"auroc": one["auroc"]}
-    values = {"auroc": one["auroc"]["value"]} | {key: one[key] for key in WORDS}
+def _lines(numbers: Json, heading: str) -> list[str]:
+    level = f"{100 * numbers['level']:g} %"
+    ends = numbers["intervals"] | {"auroc": numbers["auroc"]}
+    values = {"auroc": numbers["auroc"]["value"]} | {key: numbers[key] for key in WORDS}
     words = {"auroc": "AUROC"} | WORDS
-    return [f"  {how}:"] + [
+    return [f"  {heading}:"] + [
         f"    {words[key]:<46} {value:.4f}  "
         f"{ends[key]['low']:.4f} to {ends[key]['high']:.4f} ({level})"
         for key, value in values.items()

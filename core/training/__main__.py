@@ -22,27 +22,27 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="stop after the first epoch beyond this")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-    folder, held = JobFolder(arguments.folder), None
+    folder, lock = JobFolder(arguments.folder), None
     try:
         from core.training.job import run
 
         if os.environ.get("LOCAL_RANK", "0") == "0":  # other ranks share the first one's lock
-            held = folder.lock()
+            lock = folder.lock()
             folder.begin()
         result = run(folder, seconds=arguments.seconds)
     except AuditError as error:
         if error.code != "RUNNING" and folder.result() is None:  # of ranks the first that failed
-            said = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
+            failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
             try:
-                folder.finish(said)
+                folder.finish(failure)
             except LibraryError:  # on a full disk the log has to say it
                 raise error from None
         return error.exit_code
     except KeyboardInterrupt:
         return 130
     finally:
-        if held is not None:
-            held.close()
+        if lock is not None:
+            lock.close()
     return TIME_IS_UP if result is None else 0
 
 

@@ -42,9 +42,9 @@ def save(folder: Path, epoch: int, state: State) -> None:
     with storing(f"the checkpoint of epoch {epoch}"):
         folder.mkdir(parents=True, exist_ok=True)
         replace_bytes(path, buffer.getbuffer())
-    kept = [one for one in _saved(folder) if one.name <= path.name][-KEPT:]
-    for one in set(_saved(folder)) - set(kept):
-        one.unlink(missing_ok=True)
+    kept = [file for file in _saved(folder) if file.name <= path.name][-KEPT:]
+    for file in set(_saved(folder)) - set(kept):
+        file.unlink(missing_ok=True)
 
 
 def newest(folder: Path) -> State | None:
@@ -52,8 +52,8 @@ def newest(folder: Path) -> State | None:
 
     A checkpoint whose numbers are not those that were written is passed over.
     """
-    for part in folder.glob(f".*{PART}"):
-        part.unlink(missing_ok=True)
+    for unfinished in folder.glob(f".*{PART}"):
+        unfinished.unlink(missing_ok=True)
     for path in reversed(_saved(folder)):
         state = _read(path)
         if state is not None:
@@ -69,21 +69,21 @@ def of_job(folder: JobFolder) -> State | None:
     LibraryError
         DAMAGED: there are checkpoints, and none can be read. Nothing is trained over them.
     """
-    found = newest(folder.checkpoints)
-    if found is None and _saved(folder.checkpoints):
+    state = newest(folder.checkpoints)
+    if state is None and _saved(folder.checkpoints):
         raise LibraryError(
             "DAMAGED",
             f"no checkpoint of job {folder.path.name} can be read",
             "restore one, or delete its folder `checkpoint` to train from the start",
         )
-    return found
+    return state
 
 
 def _read(path: Path) -> State | None:
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        state: State = found["state"]
-        return state if checksum(state) == found["sum"] else None
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        state: State = content["state"]
+        return state if checksum(state) == content["sum"] else None
     except Exception:  # noqa: BLE001  one changed byte can make unpickling raise anything
         return None
 
@@ -104,17 +104,17 @@ def checksum(state: Mapping[str, object]) -> str:
     return total.hexdigest()
 
 
-def _lines(where: str, value: object) -> Iterator[bytes]:
+def _lines(location: str, value: object) -> Iterator[bytes]:
     if isinstance(value, Mapping | list | tuple):
         kind = "mapping" if isinstance(value, Mapping) else type(value).__name__
-        yield f"{where} {kind} {len(value)}\n".encode()
+        yield f"{location} {kind} {len(value)}\n".encode()
         for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from _lines(f"{where}/{key!r}", inner)
+            yield from _lines(f"{location}/{key!r}", inner)
     elif isinstance(value, torch.Tensor):
         plain = value.detach().cpu().contiguous()
-        yield f"{where} {plain.dtype} {tuple(plain.shape)}\n".encode()
+        yield f"{location} {plain.dtype} {tuple(plain.shape)}\n".encode()
         yield np.ascontiguousarray(plain.view(-1).view(torch.uint8).numpy()).tobytes()
     elif type(value) in PLAIN:
-        yield f"{where} {value!r}\n".encode()
+        yield f"{location} {value!r}\n".encode()
     else:
-        raise TypeError(f"{where} of a checkpoint is a {type(value).__name__}")
+        raise TypeError(f"{location} of a checkpoint is a {type(value).__name__}")

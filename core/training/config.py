@@ -241,8 +241,8 @@ def from_json(data: object) -> TrainConfig:
         loss.
     """
     given = _object("the config", data)
-    known = {one: kind for one, kind in _TYPES.items() if "." not in one}
-    _no_strangers("config", given, known)
+    known = {name: kind for name, kind in _TYPES.items() if "." not in name}
+    _refuse_unknown_keys("config", given, known)
     missing = [key for key in ("data", "model", "loss") if key not in given]
     if missing:
         raise UsageError("SETTING", f"{', '.join(missing)} is missing", "name data, model and loss")
@@ -254,7 +254,7 @@ def from_json(data: object) -> TrainConfig:
     values = {key: _typed(key, value) for key, value in {**recipe, **given}.items()}
     for key, kind in (("optimizer", OptimizerConfig), ("schedule", ScheduleConfig)):
         if key in values:
-            values[key] = _part(key, kind, {**recipe.get(key, {}), **given.get(key, {})})
+            values[key] = _section(key, kind, {**recipe.get(key, {}), **given.get(key, {})})
     return TrainConfig(**values)
 
 
@@ -302,19 +302,19 @@ _WORDS: Final[dict[type, str]] = {
 def _typed(key: str, value: object) -> Any:  # noqa: ANN401  checked against the table
     kinds = _TYPES[key]
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        said = [kind for kind in kinds if kind is not int or float not in kinds]
-        wanted = " or ".join(_WORDS[kind] for kind in said)
-        raise UsageError("SETTING", f"{key} is {value!r:.60}", f"give {wanted}")
+        named_kinds = [kind for kind in kinds if kind is not int or float not in kinds]
+        expected = " or ".join(_WORDS[kind] for kind in named_kinds)
+        raise UsageError("SETTING", f"{key} is {value!r:.60}", f"give {expected}")
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError("SETTING", f"{key} is {value}", "give a finite number")
     return value
 
 
-def _part(key: str, kind: type, given: Mapping[str, object]) -> Any:  # noqa: ANN401  of that kind
-    _no_strangers(key, given, kind.__annotations__)
-    values = {one: _typed(f"{key}.{one}", value) for one, value in given.items()}
+def _section(key: str, kind: type, given: Mapping[str, object]) -> Any:  # noqa: ANN401  of that kind
+    _refuse_unknown_keys(key, given, kind.__annotations__)
+    values = {name: _typed(f"{key}.{name}", value) for name, value in given.items()}
     if "drops" in values:
-        values["drops"] = tuple(_drop(one) for one in values["drops"])
+        values["drops"] = tuple(_drop(drop) for drop in values["drops"])
     return kind(**values)
 
 
@@ -331,11 +331,13 @@ def _object(what: str, data: object) -> Mapping[str, Any]:
     return data
 
 
-def _no_strangers(where: str, given: Mapping[str, object], known: Mapping[str, object]) -> None:
+def _refuse_unknown_keys(
+    section: str, given: Mapping[str, object], known: Mapping[str, object]
+) -> None:
     strangers = [key for key in given if key not in known]
     if strangers:
         raise UsageError(
-            "SETTING", f"{where} has unknown key {strangers[0]!r:.60}", f"use {', '.join(known)}"
+            "SETTING", f"{section} has unknown key {strangers[0]!r:.60}", f"use {', '.join(known)}"
         )
 
 

@@ -93,9 +93,9 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
         return None
     n_train = min(config.n_train or sizes["train"], sizes["train"])
     every = config.loss.get("update_every")
-    asked = max(1, n_train // config.batch_size // every) if isinstance(every, int) else 1
+    n_updates = max(1, n_train // config.batch_size // every) if isinstance(every, int) else 1
     trained, evaluated = speed.trained * config.devices, speed.evaluated * config.devices
-    epoch = n_train / trained + asked * sizes["val"] / evaluated + speed.epoch_s
+    epoch = n_train / trained + n_updates * sizes["val"] / evaluated + speed.epoch_s
     end = (sizes["val"] + sizes["test"]) / evaluated
     return speed.start_s + config.epochs * epoch + end
 

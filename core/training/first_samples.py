@@ -40,7 +40,7 @@ class Digits:
     digit: Int
     row_ids: tuple[str, ...]
 
-    def part(self, rows: slice) -> "Digits":
+    def take(self, rows: slice) -> "Digits":
         """Return some of the images."""
         return Digits(self.pixels[rows], self.digit[rows], self.row_ids[rows])
 
@@ -147,10 +147,10 @@ def build(sample_id: str, out: Path) -> None:
 
 
 def _load() -> Digits:
-    found = load_digits()
-    order = np.random.default_rng(SEED).permutation(found.target.size)
+    source = load_digits()
+    order = np.random.default_rng(SEED).permutation(source.target.size)
     names = tuple(f"digit-{i:04d}" for i in order)
-    return Digits(found.data[order] / 16.0, found.target[order].astype(np.int64), names)
+    return Digits(source.data[order] / 16.0, source.target[order].astype(np.int64), names)
 
 
 def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) -> Manifest:
@@ -173,24 +173,24 @@ def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) ->
 
 def _predict(sample: Sample, digits: Digits) -> dict[str, Predictions]:
     """Train on the first images and return logits of the next two parts."""
-    test, val = digits.part(slice(N_TEST)), digits.part(slice(N_TEST, N_TEST + N_VAL))
-    model = _train(sample, digits.part(slice(N_TEST + N_VAL, None)))
+    test, val = digits.take(slice(N_TEST)), digits.take(slice(N_TEST, N_TEST + N_VAL))
+    model = _train(sample, digits.take(slice(N_TEST + N_VAL, None)))
     return {
         name: Predictions(
             sample.task,
             ScoreKind.LOGITS,
-            _logits(model, part),
-            sample.targets(part.digit),
+            _logits(model, split),
+            sample.targets(split.digit),
             class_names=sample.class_names,
-            row_ids=part.row_ids,
+            row_ids=split.row_ids,
         )
-        for name, part in (("val", val), ("test", test))
+        for name, split in (("val", val), ("test", test))
     }
 
 
-def _train(sample: Sample, part: Digits) -> nn.Module:
+def _train(sample: Sample, digits: Digits) -> nn.Module:
     loss = _LOSSES[sample.task]
-    pixels, targets = _tensors(sample, part.part(slice(sample.n_train)))
+    pixels, targets = _tensors(sample, digits.take(slice(sample.n_train)))
     with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
         torch.manual_seed(SEED)
         outputs = len(sample.class_names)
@@ -203,14 +203,14 @@ def _train(sample: Sample, part: Digits) -> nn.Module:
     return model
 
 
-def _tensors(sample: Sample, part: Digits) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = torch.from_numpy(sample.targets(part.digit))
+def _tensors(sample: Sample, digits: Digits) -> tuple[torch.Tensor, torch.Tensor]:
+    targets = torch.from_numpy(sample.targets(digits.digit))
     if sample.task is Task.MULTILABEL:
         targets = targets.float()
-    return torch.from_numpy(part.pixels).float(), targets
+    return torch.from_numpy(digits.pixels).float(), targets
 
 
-def _logits(model: nn.Module, part: Digits) -> Logits:
+def _logits(model: nn.Module, digits: Digits) -> Logits:
     with torch.no_grad():
-        found: Logits = model(torch.from_numpy(part.pixels).float()).numpy()
-    return found
+        logits: Logits = model(torch.from_numpy(digits.pixels).float()).numpy()
+    return logits

@@ -98,7 +98,7 @@ class JobFolder:
                 "JOB", f"{self.path.name} is no job's folder", "name one with a spec.json"
             ) from error
 
-    def record(self, found: Epoch, logits: npt.NDArray[np.floating] | None) -> None:
+    def record(self, epoch: Epoch, logits: npt.NDArray[np.floating] | None) -> None:
         """Keep an epoch: its validation logits where there are any, then its line.
 
         Raises
@@ -106,13 +106,13 @@ class JobFolder:
         LibraryError
             DISK_FULL, or LIBRARY_WRITE.
         """
-        with storing(f"epoch {found.epoch + 1}"):
+        with storing(f"epoch {epoch.epoch + 1}"):
             if logits is not None:
                 self._validation.mkdir(exist_ok=True)
-                kept = np.ascontiguousarray(logits, dtype=np.float32)
-                replace_bytes(self._logits(found.epoch), save({"logits": kept}))
+                contiguous = np.ascontiguousarray(logits, dtype=np.float32)
+                replace_bytes(self._logits(epoch.epoch), save({"logits": contiguous}))
             with self._events.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(found.to_json(), allow_nan=False) + "\n")
+                file.write(json.dumps(epoch.to_json(), allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -159,13 +159,13 @@ class JobFolder:
 
     def events(self) -> list[Json]:
         """Return the epochs recorded so far; a line that was cut short is left out."""
-        found = []
+        epochs = []
         for line in self.lines():
             try:
-                found.append(json.loads(line))
+                epochs.append(json.loads(line))
             except ValueError:
                 break
-        return found
+        return epochs
 
     def validation(self) -> npt.NDArray[np.float32] | None:
         """Return the validation logits of all epochs, (E, N, K), or None where not kept."""
@@ -193,10 +193,10 @@ class JobFolder:
     def result(self) -> Json | None:
         """Return how the job ended, or None while it has not."""
         try:
-            found = parse_json((self.path / "result.json").read_text("utf-8"))
+            content = parse_json((self.path / "result.json").read_text("utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return content if isinstance(content, dict) else None
 
     def _logits(self, epoch: int) -> Path:
         return self._validation / f"epoch-{epoch:05d}.safetensors"

@@ -54,8 +54,8 @@ class Augmentation:
         across = across + self.shift[:, 1:]
         image = torch.arange(len(images), device=images.device)[:, None, None]
         # with the channels last, the indexed dimensions stand together and in this order
-        found = padded.permute(0, 2, 3, 1)[image, down[:, :, None], across[:, None, :]]
-        return found.permute(0, 3, 1, 2)
+        gathered = padded.permute(0, 2, 3, 1)[image, down[:, :, None], across[:, None, :]]
+        return gathered.permute(0, 3, 1, 2)
 
 
 class Normalise:
@@ -85,9 +85,9 @@ class Normalise:
 
     def __call__(self, images: Tensor) -> Tensor:
         """Return (n, C, height, width) float32, channels last in memory."""
-        found = images / self._scale - self._shift
-        if found.shape[-2:] != self.size:
-            found = functional.interpolate(
-                found, self.size, mode="bilinear", align_corners=False, antialias=True
+        normalised = images / self._scale - self._shift
+        if normalised.shape[-2:] != self.size:
+            normalised = functional.interpolate(
+                normalised, self.size, mode="bilinear", align_corners=False, antialias=True
             )
-        return found.contiguous(memory_format=torch.channels_last)
+        return normalised.contiguous(memory_format=torch.channels_last)

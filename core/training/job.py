@@ -46,13 +46,13 @@ def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
     AuditError
         Of the settings, the data, the disk or the library.
     """
-    found = trained(folder, seconds=seconds)
-    if found is None:
+    training = trained(folder, seconds=seconds)
+    if training is None:
         return None
-    parts, how, splits = found
+    parts, outcome, splits = training
     if not parts.fabric.is_global_zero:
         return {}
-    result = _result(folder, parts, how, _keep(folder, parts, splits))
+    result = _result(folder, parts, outcome, _keep(folder, parts, splits))
     folder.finish(result)
     folder.tidy()
     return result
@@ -72,10 +72,10 @@ def trained(
     parts = assemble(config, data, fabric)
     if fabric.is_global_zero:
         check_room(folder, parts)
-    how = train(parts, folder, seconds=seconds)
-    if not how.finished:
+    outcome = train(parts, folder, seconds=seconds)
+    if not outcome.finished:
         return None
-    return parts, how, {name: _predictions(parts, name) for name in ("val", "test")}
+    return parts, outcome, {name: _predictions(parts, name) for name in ("val", "test")}
 
 
 def load_data(config: TrainConfig) -> SplitDataset:
@@ -125,15 +125,15 @@ def environment(parts: TrainingSetup) -> Json:
     }
 
 
-def _predictions(parts: TrainingSetup, split: str) -> Predictions:
-    part: DatasetSplit = getattr(parts.data, split)
+def _predictions(parts: TrainingSetup, name: str) -> Predictions:
+    split: DatasetSplit = getattr(parts.data, name)
     return Predictions(
         parts.data.task,
         ScoreKind.LOGITS,
-        predict(parts, part).cpu().numpy(),
-        part.targets.cpu().numpy().astype(np.int64),
+        predict(parts, split).cpu().numpy(),
+        split.targets.cpu().numpy().astype(np.int64),
         class_names=parts.data.class_names,
-        row_ids=part.row_ids,
+        row_ids=split.row_ids,
     )
 
 

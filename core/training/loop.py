@@ -113,15 +113,15 @@ def train(
     while parts.epoch < config.epochs:
         sums, update, logits, spent = _epoch(parts, pace)
         training, images = training + spent, images + len(parts.rows)
-        found = _record(parts, sums, update, logits)
-        found.metrics |= {"seconds": spent, "images_per_second": len(parts.rows) / spent}
-        found.metrics[threads.METRIC] = torch.get_num_threads()
+        epoch = _record(parts, sums, update, logits)
+        epoch.metrics |= {"seconds": spent, "images_per_second": len(parts.rows) / spent}
+        epoch.metrics[threads.METRIC] = torch.get_num_threads()
         parts.epoch += 1
         if leads:
             keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
-            folder.record(found, logits.float().cpu().numpy() if keeps else None)
+            folder.record(epoch, logits.float().cpu().numpy() if keeps else None)
             checkpoint.save(folder.checkpoints, parts.epoch, parts.state())
-            LOG.info(_line(parts.epoch, config.epochs, found.metrics))
+            LOG.info(_line(parts.epoch, config.epochs, epoch.metrics))
         late = seconds is not None and time.monotonic() - began >= seconds
         if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first
             break
@@ -222,8 +222,8 @@ def _add(parts: TrainingSetup, sums: Sums, value: Tensor, norm: Any, p: Tensor) 
     assert isinstance(last, Tensor)
     clipped = (bound / (norm + 1e-6)).clamp(max=1.0)  # as torch scales gradients
     sums.loss += value.detach()
-    found = torch.stack([norm, last.norm() / clipped, torch.ones_like(norm)])
-    sums.norms += torch.where(norm.isfinite(), found, 0.0)
+    norms = torch.stack([norm, last.norm() / clipped, torch.ones_like(norm)])
+    sums.norms += torch.where(norm.isfinite(), norms, 0.0)
     sums.p_true.append(p)
     sums.n_steps += 1
 
@@ -263,8 +263,8 @@ def _validation_loss(parts: TrainingSetup, logits: Tensor) -> float:
     for scores, truth in zip(
         torch.split(logits, LOSS_ROWS), torch.split(targets, LOSS_ROWS), strict=True
     ):
-        found = parts.loss(scores, truth)
-        total += found if parts.loss.reduction == "sum" else found * len(scores)
+        loss = parts.loss(scores, truth)
+        total += loss if parts.loss.reduction == "sum" else loss * len(scores)
     return float(total) / len(logits)
 
 

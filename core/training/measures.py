@@ -45,8 +45,8 @@ def answers(
     return Answers(*(np.concatenate(parts) for parts in zip(*map(_fields, blocks), strict=True)))
 
 
-def _fields(found: Answers) -> tuple[Float, Bool, Float, Float]:
-    return found.confidence, found.correct, found.log_p_true, found.entropy
+def _fields(block: Answers) -> tuple[Float, Bool, Float, Float]:
+    return block.confidence, block.correct, block.log_p_true, block.entropy
 
 
 def _class_answers(logits: npt.NDArray[np.floating], targets: npt.NDArray[np.int64]) -> Answers:
@@ -68,7 +68,7 @@ def _label_answers(logit: Float, present: Bool) -> Answers:
     )
 
 
-def measure(found: Answers) -> dict[str, float]:
+def measure(model_answers: Answers) -> dict[str, float]:
     """Return the scores of an epoch by name, NaN where there is nothing to average.
 
     Notes
@@ -78,17 +78,17 @@ def measure(found: Answers) -> dict[str, float]:
     fractions; `val_entropy_wrong` in nats over wrong answers, as in figure 3 of Mukhoti et al.
     2020.
     """
-    ranked = Ranked.of(Outcomes(found.confidence, found.correct))
-    nll, wrong = -found.log_p_true, ~found.correct
+    ranked = Ranked.of(Outcomes(model_answers.confidence, model_answers.correct))
+    nll, wrong = -model_answers.log_p_true, ~model_answers.correct
     return {
         "val_nll": _mean(nll),
-        "val_nll_correct": _mean(nll[found.correct]),
+        "val_nll_correct": _mean(nll[model_answers.correct]),
         "val_nll_wrong": _mean(nll[wrong]),
         "val_error": top_label.error(ranked),
         "val_ece": top_label.ece(ranked),
         "val_ece_em": top_label.ece_em(ranked),
-        "val_entropy_wrong": _mean(found.entropy[wrong]),
-        "val_p_true": _mean(np.exp(found.log_p_true)),
+        "val_entropy_wrong": _mean(model_answers.entropy[wrong]),
+        "val_p_true": _mean(np.exp(model_answers.log_p_true)),
     }
 
 

@@ -139,8 +139,8 @@ def assemble(config: TrainConfig, data: SplitDataset, fabric: Fabric) -> Trainin
         loss=loss.to(fabric.device),
         normalise=Normalise(data.mean, data.std, size, fabric.device),
         targets={
-            name: part.targets.to(fabric.device)
-            for name, part in (("train", data.train), ("val", data.val), ("test", data.test))
+            name: split.targets.to(fabric.device)
+            for name, split in (("train", data.train), ("val", data.val), ("test", data.test))
         },
         rows=rows,
     )
@@ -164,11 +164,16 @@ def training_rows(config: TrainConfig, n: int) -> Tensor:
 
 
 def _optimizer(config: TrainConfig, net: nn.Module) -> torch.optim.Optimizer:
-    given = config.optimizer
-    if given.name == "adamw":
-        return torch.optim.AdamW(net.parameters(), lr=given.lr, weight_decay=given.weight_decay)
+    settings = config.optimizer
+    if settings.name == "adamw":
+        return torch.optim.AdamW(
+            net.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        )
     return torch.optim.SGD(
-        net.parameters(), lr=given.lr, momentum=given.momentum, weight_decay=given.weight_decay
+        net.parameters(),
+        lr=settings.lr,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
     )
 
 
@@ -180,15 +185,15 @@ def connect(config: TrainConfig) -> Fabric:
     UsageError
         DEVICE: there are not so many. SETTING: a precision that the device does not have.
     """
-    there = torch.cuda.device_count()
-    wanted = config.device if config.device != "auto" else ("cuda" if there else "cpu")
-    if wanted == "cuda" and there < config.devices:
+    n_gpus = torch.cuda.device_count()
+    accelerator = config.device if config.device != "auto" else ("cuda" if n_gpus else "cpu")
+    if accelerator == "cuda" and n_gpus < config.devices:
         raise UsageError(
             "DEVICE",
-            f"{config.devices} CUDA devices are asked for, this machine has {there}",
+            f"{config.devices} CUDA devices are asked for, this machine has {n_gpus}",
             "set device to cpu or auto, or ask for fewer devices",
         )
-    if wanted == "cpu" and config.precision == "16":
+    if accelerator == "cpu" and config.precision == "16":
         raise UsageError("SETTING", "precision is 16 on a CPU", "use 32 or bf16 there")
     if threads.CHOSEN not in os.environ:
         torch.set_num_threads(threads.usual(config.devices))
@@ -198,10 +203,10 @@ def connect(config: TrainConfig) -> Fabric:
         torch.use_deterministic_algorithms(mode=True, warn_only=True)
         torch.backends.cudnn.deterministic = True
     else:
-        torch.backends.cudnn.benchmark = wanted == "cuda"
+        torch.backends.cudnn.benchmark = accelerator == "cuda"
     precision = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}[config.precision]
     fabric = Fabric(
-        accelerator=wanted,
+        accelerator=accelerator,
         devices=config.devices,
         strategy="ddp" if config.devices > 1 else "auto",
         precision=precision,  # type: ignore[arg-type]  # one of its literals
@@ -230,9 +235,9 @@ def share(fabric: Fabric, rows: Tensor) -> Tensor:
     """
     if fabric.world_size == 1:
         return rows
-    each = -(-len(rows) // fabric.world_size)
-    filled = torch.cat([rows, rows[:1].expand(each * fabric.world_size - len(rows))])
-    return filled[each * fabric.global_rank : each * (fabric.global_rank + 1)]
+    per_rank = -(-len(rows) // fabric.world_size)
+    filled = torch.cat([rows, rows[:1].expand(per_rank * fabric.world_size - len(rows))])
+    return filled[per_rank * fabric.global_rank : per_rank * (fabric.global_rank + 1)]
 
 
 def joined(fabric: Fabric, outputs: Tensor, n: int) -> Tensor:
@@ -244,12 +249,12 @@ def joined(fabric: Fabric, outputs: Tensor, n: int) -> Tensor:
     """
     if fabric.world_size == 1:
         return outputs
-    found = fabric.all_gather(outputs, sync_grads=True)
-    assert isinstance(found, Tensor)
-    return found.flatten(0, 1)[:n]
+    gathered = fabric.all_gather(outputs, sync_grads=True)
+    assert isinstance(gathered, Tensor)
+    return gathered.flatten(0, 1)[:n]
 
 
-def _alike(fabric: Fabric, net: nn.Module) -> None:
+def _share_statistics(fabric: Fabric, net: nn.Module) -> None:
     """Give every rank the first one's running statistics, which are also those of checkpoints."""
     if fabric.world_size > 1:
         for buffer in net.buffers():
@@ -268,21 +273,21 @@ def _exact_convolutions() -> Iterator[None]:
 
 
 @torch.inference_mode()
-def predict(parts: TrainingSetup, part: DatasetSplit) -> Tensor:
+def predict(parts: TrainingSetup, split: DatasetSplit) -> Tensor:
     """Return the logits of a part, (N, K) float32 on the device, in evaluation mode.
 
     In float32 whatever the precision of training, because confidence is read off them.
     """
     fabric = parts.fabric
-    whole = torch.split(torch.arange(len(part)), EVALUATED_AT_ONCE * fabric.world_size)
-    stored = part.images([share(fabric, rows) for rows in whole], fabric.device)
+    batches = torch.split(torch.arange(len(split)), EVALUATED_AT_ONCE * fabric.world_size)
+    stored = split.images([share(fabric, rows) for rows in batches], fabric.device)
     was_training = parts.net.training
     parts.net.eval()
-    _alike(fabric, parts.net)
+    _share_statistics(fabric, parts.net)
     with _exact_convolutions():
-        found = [
+        logits = [
             joined(fabric, parts.net(parts.normalise(images)).float(), len(rows))
-            for images, rows in zip(stored, whole, strict=True)
+            for images, rows in zip(stored, batches, strict=True)
         ]
     parts.net.train(was_training)
-    return torch.cat(found)
+    return torch.cat(logits)

@@ -41,12 +41,12 @@ class Progress:
     left: float | None
 
 
-def write(folder: Path, found: Progress) -> None:
+def write(folder: Path, progress: Progress) -> None:
     """Replace what was said before; a full disk or a loss of power may take it."""
-    part = folder / f".{NAME}{PART}"
+    unfinished = folder / f".{NAME}{PART}"
     with suppress(OSError):
-        part.write_text(json.dumps(asdict(found)))
-        part.replace(folder / NAME)
+        unfinished.write_text(json.dumps(asdict(progress)))
+        unfinished.replace(folder / NAME)
 
 
 def read(folder: Path) -> Progress | None:

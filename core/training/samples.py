@@ -145,17 +145,17 @@ def build(
     if only is not None and only not in NAMES:
         raise UsageError("SAMPLE", f"no sample {only!r}", f"use one of {', '.join(NAMES)}")
     ends = None if minutes is None else time.monotonic() + 60 * minutes
-    said = []
+    outcomes = []
     for sample_id in [only] if only else NAMES:
-        left = None if ends is None else max(0.0, ends - time.monotonic())
-        if left == 0.0:
-            said.append((sample_id, "not begun, time is up"))
+        seconds_left = None if ends is None else max(0.0, ends - time.monotonic())
+        if seconds_left == 0.0:
+            outcomes.append((sample_id, "not begun, time is up"))
         elif sample_id in TRAINED:
-            said.append((sample_id, _build_trained(sample_id, out, work, images, left)))
+            outcomes.append((sample_id, _build_trained(sample_id, out, work, images, seconds_left)))
         else:
             first_samples.build(sample_id, out)
-            said.append((sample_id, "built"))
-    return said
+            outcomes.append((sample_id, "built"))
+    return outcomes
 
 
 def config_of(sample_id: str, images: Path | None, *, seed: int = 0) -> TrainConfig:
@@ -179,21 +179,21 @@ def _build_trained(
     if TRAINED[sample_id].data == "cifar10" and images is None:
         return "left out: name the folder of CIFAR-10 images with --images"
     config = config_of(sample_id, images)
-    there = _there(out / sample_id)
-    if there is not None and _work_in(there) > _work_in(config.to_json()):
+    existing = _existing_config(out / sample_id)
+    if existing is not None and _work_in(existing) > _work_in(config.to_json()):
         return "kept, a larger one is there"
     path = work / f"{sample_id}-{config.digest}"
     folder = JobFolder(path) if path.exists() else JobFolder.make(path, config)
     folder.specify(config)  # the images may lie elsewhere now
-    found = trained(folder, seconds=seconds)
-    if found is None:
+    training = trained(folder, seconds=seconds)
+    if training is None:
         return f"stopped after epoch {len(folder.events())} of {config.epochs}, build again"
-    parts, _, splits = found
+    parts, _, splits = training
     _publish(sample_id, out, folder, parts, splits)
     return "built"
 
 
-def _there(run: Path) -> Json | None:
+def _existing_config(run: Path) -> Json | None:
     return read_manifest(run).config if run.exists() else None
 
 
@@ -212,14 +212,16 @@ def _publish(
 ) -> None:
     """Write a finished sample, in place of what was there."""
     sample = TRAINED[sample_id]
-    shown = {name: lightest(replace(part, row_ids=())) for name, part in splits.items()}
+    stored = {
+        name: lightest(replace(predictions, row_ids=())) for name, predictions in splits.items()
+    }
     history, bins = from_events(folder.lines())
     validation = folder.validation() if sample.replayable else None
     with writing():
         shutil.rmtree(out / sample_id, ignore_errors=True)
     tables = Tables(history, bins, validation)
-    manifest = replace(_manifest(sample_id, parts, shown), history=tables.entry())
-    write_run(out, manifest, shown, tables)
+    manifest = replace(_manifest(sample_id, parts, stored), history=tables.entry())
+    write_run(out, manifest, stored, tables)
     if sample.weights:
         with writing():
             save_file(_tensors(parts), out / sample_id / WEIGHTS)
@@ -228,7 +230,7 @@ def _publish(
 def _tensors(parts: TrainingSetup) -> dict[str, torch.Tensor]:
     """Return a trained network's weights as they are stored."""
     state = parts.net.state_dict()
-    return {name: one.detach().cpu().contiguous() for name, one in state.items()}
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
 
 
 def _manifest(sample_id: str, parts: TrainingSetup, splits: dict[str, Predictions]) -> Manifest:

@@ -66,19 +66,21 @@ def trainings(
     UsageError
         SETTING: too many, or a loss that does not fit the data.
     """
-    losses = [base.loss, *({"name": one} for one in dict.fromkeys(others))]
+    losses = [base.loss, *({"name": other} for other in dict.fromkeys(others))]
     n = len(losses) * len(seeds_)
     if n > MOST:
         raise UsageError("SETTING", f"{n} trainings at once", f"submit at most {MOST}")
-    found = []
+    configs = []
     for loss in losses:
         name = named
         if named and len(losses) > 1:
             name = f"{named}, {LOSSES[str(loss['name'])].label}"
         for seed in seeds_:
-            one = replace(base, loss=loss, seed=seed, name=name)
-            found.append(replace(one, name=f"{one.name}, seed {seed}") if len(seeds_) > 1 else one)
-    return tuple(found)
+            config = replace(base, loss=loss, seed=seed, name=name)
+            configs.append(
+                replace(config, name=f"{config.name}, seed {seed}") if len(seeds_) > 1 else config
+            )
+    return tuple(configs)
 
 
 def check_folder(root: str | None) -> None:
@@ -91,17 +93,19 @@ def check_folder(root: str | None) -> None:
     """
     if root is None:
         return
-    allowed = [Path(one).resolve() for one in os.environ.get(IMPORT, "").split(os.pathsep) if one]
+    allowed = [
+        Path(folder).resolve() for folder in os.environ.get(IMPORT, "").split(os.pathsep) if folder
+    ]
     try:
-        wanted = Path(root).expanduser().resolve()
+        path = Path(root).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
         what = f"{root[:200]!r} cannot be a folder"
         raise UsageError("FOLDER", what, "name the whole path of a folder") from error
-    if any(wanted.is_relative_to(one) for one in allowed):
+    if any(path.is_relative_to(folder) for folder in allowed):
         return
-    where = "none" if not allowed else ", ".join(str(one) for one in allowed)
+    folders = "none" if not allowed else ", ".join(str(folder) for folder in allowed)
     raise UsageError(
         "FOLDER",
-        f"{root[:200]!r} lies outside the folders that this page may read ({where})",
+        f"{root[:200]!r} lies outside the folders that this page may read ({folders})",
         f"name it in {IMPORT} before the server starts, or train with python -m core train",
     )

@@ -112,13 +112,13 @@ def diagram_alt(target: TargetAudit) -> str:
     )
     off = [i for i in filled(bins) if tone(bins, i) in {"over", "under"}]
     listed = " ".join(f"{bin_words(bins, i, words)}: {TONE_WORDS[tone(bins, i)]}." for i in off)
-    held = len(filled(bins))
+    n_filled = len(filled(bins))
     lie = "bin lies" if len(off) == 1 else "bins lie"
     return (
-        f"Reliability diagram of {count(int(bins.count.sum()))} {UNIT} in {held} "
+        f"Reliability diagram of {count(int(bins.count.sum()))} {UNIT} in {n_filled} "
         f"bins. On average it {words.says} {percent(says)}, {words.right} {percent(right)}."
-        f"{error} {len(off)} {lie} outside the band of a perfect model, {held - len(off)} inside. "
-        f"{listed}"
+        f"{error} {len(off)} {lie} outside the band of a perfect model, {n_filled - len(off)} "
+        f"inside. {listed}"
     ).rstrip()
 
 

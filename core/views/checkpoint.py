@@ -68,12 +68,12 @@ def fit_words(fit: CheckpointFit, *, plain: bool = False) -> str:
     """Return in a sentence whether the weights fit."""
     if plain and fit.ok:
         return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
-    of = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
+    network = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
     renamed = f"; renamed: {fit.renamed}" if fit.renamed else ""
     if fit.ok:
         all_ = "The one tensor fits" if fit.total == 1 else f"All {count(fit.total)} tensors fit"
-        return f"{all_} {of}{renamed}."
-    fitting = f"{count(fit.matched)} of {count(fit.total)} tensors fit {of}{renamed}"
+        return f"{all_} {network}{renamed}."
+    fitting = f"{count(fit.matched)} of {count(fit.total)} tensors fit {network}{renamed}"
     return f"{fitting}. Weights are loaded whole or not at all."
 
 
@@ -96,7 +96,7 @@ def all_names(fit: CheckpointFit) -> Table:
 
 def n_numbers(group: WeightGroup) -> int:
     """Return how many numbers the tensors of a group hold."""
-    return sum(math.prod(one.shape) for one in group.tensors)
+    return sum(math.prod(tensor.shape) for tensor in group.tensors)
 
 
 def group_label(group: WeightGroup) -> str:

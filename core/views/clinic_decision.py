@@ -27,12 +27,12 @@ BAND = (
 
 
 def decision_card(
-    source: ClinicSource, name: str, found: OneFinding, ends: tuple[float, float]
+    source: ClinicSource, name: str, analysis: OneFinding, ends: tuple[float, float]
 ) -> FigureCard:
     """Return the decision curve over a range of thresholds, fractions."""
-    net = found.net
-    spoken = [_at(found, i, source.films) for i in range(net.thresholds.size)]
-    kept = [i for i, t in enumerate(THRESHOLDS) if ends[0] - 1e-9 <= t <= ends[1] + 1e-9]
+    net = analysis.net
+    spoken = [_hover_text(analysis, i, source.films) for i in range(net.thresholds.size)]
+    in_range = [i for i, t in enumerate(THRESHOLDS) if ends[0] - 1e-9 <= t <= ends[1] + 1e-9]
     columns = (
         Column("threshold", "threshold", "share"),
         Column("net_benefit", "net benefit", "number"),
@@ -44,55 +44,59 @@ def decision_card(
     )
     parts = (net.thresholds, net.model, net.low, net.high, net.treat_all)
     rows = tuple(
-        (*(float(part[i]) for part in parts), int(found.flagged[i]), int(found.flagged_events[i]))
-        for i in kept
+        (
+            *(float(part[i]) for part in parts),
+            int(analysis.flagged[i]),
+            int(analysis.flagged_events[i]),
+        )
+        for i in in_range
     )
-    said = benefit_words(found, ends)
+    benefit = benefit_words(analysis, ends)
     return FigureCard(
         "clinic_decision",
         "Is it better to follow the model?",
         f"net benefit, {percent(ends[0])} to {percent(ends[1])}, with a simultaneous "
-        f"{_level(found)} band",
+        f"{_level(analysis)} band",
         partial(figures.decision, net, spoken, ends),
         f"{finding(name)}: net benefit of following the model against treating all and none. "
-        f"{said}",
+        f"{benefit}",
         sourced(Table(columns, rows), source),
-        f"{BAND.format(level=_level(found))} {source.caption}",
+        f"{BAND.format(level=_level(analysis))} {source.caption}",
     )
 
 
-def _at(found: OneFinding, i: int, films: str) -> str:
-    net, flagged = found.net, int(found.flagged[i])
+def _hover_text(analysis: OneFinding, i: int, films: str) -> str:
+    net, flagged = analysis.net, int(analysis.flagged[i])
     t = float(net.thresholds[i])
     ends = (float(net.low[i]), float(net.high[i]))
-    said = f"<b>At {percent(t)}</b>: benefit {points(float(net.model[i]))} ({span(*ends)})"
+    lead = f"<b>At {percent(t)}</b>: benefit {points(float(net.model[i]))} ({span(*ends)})"
     if not flagged:
-        return f"{said}<br>no {films} flagged"
-    share = int(found.flagged_events[i]) / flagged
-    if net.low[i] > 0.0 and not _few(found):
+        return f"{lead}<br>no {films} flagged"
+    share = int(analysis.flagged_events[i]) / flagged
+    if net.low[i] > 0.0 and not _few(analysis):
         beside = "above the threshold, so better than treating none"
     elif net.model[i] > 0.0:
         beside = "above the threshold, which may be chance"
     else:
         beside = "not above the threshold, so no better than treating none"
     return (
-        f"{said}<br>flagged {count(flagged)}, {percent(share)} of them labelled with it:"
+        f"{lead}<br>flagged {count(flagged)}, {percent(share)} of them labelled with it:"
         f"<br>{beside}<br>treat all: {points(float(net.treat_all[i]))}"
     )
 
 
-def _level(found: OneFinding) -> str:
-    return f"{100 * found.net.level:g}{THIN}%"
+def _level(analysis: OneFinding) -> str:
+    return f"{100 * analysis.net.level:g}{THIN}%"
 
 
-def _few(found: OneFinding) -> bool:
-    return too_few(found.fit.rarer)
+def _few(analysis: OneFinding) -> bool:
+    return too_few(analysis.fit.rarer)
 
 
-def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:
+def benefit_words(analysis: OneFinding, ends: tuple[float, float]) -> str:
     """Return where, in a range of thresholds, following the model is the better way."""
-    net = found.net
-    if _few(found):
+    net = analysis.net
+    if _few(analysis):
         return (
             f"{TOO_FEW[:1].upper()}{TOO_FEW[1:]} (under {FEW_EVENTS} with it or without it) to say "
             "whether following the model is better than treating all and treating none."
@@ -104,7 +108,7 @@ def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:
             "At no threshold of this range is following the model better, beyond chance, than both "
             "treating all and treating none."
         )
-    where = " and ".join(
+    ranges = " and ".join(
         f"at {percent(float(net.thresholds[a]))}"
         if a == b
         else f"from {percent(float(net.thresholds[a]))} to {percent(float(net.thresholds[b]))}"
@@ -112,16 +116,16 @@ def benefit_words(found: OneFinding, ends: tuple[float, float]) -> str:
     )
     return (
         f"Following the model is better, beyond chance, than treating all and treating none "
-        f"{where}."
+        f"{ranges}."
     )
 
 
-def _spans(told: Bool, inside: Bool) -> Sequence[tuple[int, int]]:
-    """Return first and last position of each run of thresholds that are told."""
-    found: list[tuple[int, int]] = []
-    for i in np.flatnonzero(told & inside).tolist():
-        if found and found[-1][1] == i - 1:
-            found[-1] = (found[-1][0], i)
+def _spans(better: Bool, inside: Bool) -> Sequence[tuple[int, int]]:
+    """Return first and last position of each run of thresholds that are better."""
+    spans: list[tuple[int, int]] = []
+    for i in np.flatnonzero(better & inside).tolist():
+        if spans and spans[-1][1] == i - 1:
+            spans[-1] = (spans[-1][0], i)
         else:
-            found.append((i, i))
-    return found
+            spans.append((i, i))
+    return spans

@@ -100,22 +100,24 @@ class FindingView:
     caption: str
 
 
-def finding_view(source: ClinicSource, name: str, found: OneFinding) -> FindingView:
+def finding_view(source: ClinicSource, name: str, analysis: OneFinding) -> FindingView:
     """Return the view of one finding, as read or recalibrated."""
-    label, said = finding(name), hanging(source, found)
-    rest = "" if found.recalibrated is None else " · recalibrated"
+    label, remark = finding(name), hanging(source, analysis)
+    rest = "" if analysis.recalibrated is None else " · recalibrated"
     return FindingView(
         eyebrow=f"Chest X-ray · {source.run} · {label} · {count(source.n)} {source.films} of "
         f"{source.split}{rest}",
-        sentence=replace(sentence(source, label, found), second=worth(found.audit, source.films)),
-        badge=badge(source, found),
-        numbers=_tiles(source, found),
-        curve=_curve_card(source, label, found),
-        key=FEW_KEY if few(found) else KEY,
-        outcomes=_outcomes_card(source, label, found),
-        rows=_rows(found),
-        table=_table(source, found),
-        caption=f"{said[:1].upper()}{said[1:]}. {source.caption}" if said else source.caption,
+        sentence=replace(
+            sentence(source, label, analysis), second=worth(analysis.audit, source.films)
+        ),
+        badge=badge(source, analysis),
+        numbers=_tiles(source, analysis),
+        curve=_curve_card(source, label, analysis),
+        key=FEW_KEY if few(analysis) else KEY,
+        outcomes=_outcomes_card(source, label, analysis),
+        rows=_rows(analysis),
+        table=_table(source, analysis),
+        caption=f"{remark[:1].upper()}{remark[1:]}. {source.caption}" if remark else source.caption,
     )
 
 
@@ -126,16 +128,16 @@ def _fit_tile(label: str, score: Score, note: str, meaning: str, *, signed: bool
     return Tile(label, two(score.value, signed=signed), interval=ends, note=note, help=meaning)
 
 
-def _noted(note: str, said: str) -> str:
-    return "; ".join(part for part in (note, said) if part)
+def _noted(note: str, remark: str) -> str:
+    return "; ".join(part for part in (note, remark) if part)
 
 
-def _tiles(source: ClinicSource, found: OneFinding) -> tuple[Tile, ...]:
-    fit, error, metrics = found.fit, after(found), found.audit.metrics
+def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
+    fit, error, metrics = analysis.fit, after(analysis), analysis.audit.metrics
     skill = metrics["brier_skill"]
     share = fit.events / fit.n
     brier = None if metrics["brier"].value is None else metrics["brier"].value / 2
-    gained, why, said = "", "", extremes(source, found)
+    gained, why, remark = "", "", extremes(source, analysis)
     if skill.value is not None:
         ends = span(skill.low, skill.high)
         gained = f"skill {points(skill.value, skill.low, skill.high)}{THIN}%"
@@ -144,7 +146,7 @@ def _tiles(source: ClinicSource, found: OneFinding) -> tuple[Tile, ...]:
         _fit_tile(
             "Calibration in the large",
             fit.in_the_large,
-            _noted("slope held at 1; ideal 0", said),
+            _noted("slope held at 1; ideal 0", remark),
             "The intercept of a logistic regression whose slope is held at 1: above 0 there are "
             "more events than stated.",
             signed=True,
@@ -152,14 +154,14 @@ def _tiles(source: ClinicSource, found: OneFinding) -> tuple[Tile, ...]:
         _fit_tile(
             "Calibration slope",
             fit.slope,
-            _noted("ideal 1", said),
+            _noted("ideal 1", remark),
             "Below 1 the scores are too extreme, above 1 they are not spread enough.",
             signed=False,
         ),
         _fit_tile(
             "Calibration intercept",
             fit.intercept,
-            _noted("fitted with the slope; ideal 0", said),
+            _noted("fitted with the slope; ideal 0", remark),
             "The intercept of the regression that fits the slope as well: another number than "
             "calibration in the large.",
             signed=True,
@@ -190,40 +192,40 @@ def _tiles(source: ClinicSource, found: OneFinding) -> tuple[Tile, ...]:
     )
 
 
-def _curve_card(source: ClinicSource, label: str, found: OneFinding) -> FigureCard:
-    scarce = few(found)
-    ici, floor = found.audit.metrics["ici"], found.audit.noise_floor["ici"]
+def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
+    scarce = few(analysis)
+    ici, floor = analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
     smoother = ""
-    if found.curve is not None:
-        exact = found.curve.settings["exact"]
+    if analysis.curve is not None:
+        exact = analysis.curve.settings["exact"]
         smoother = (
-            f"{SMOOTHED[str(found.curve.settings['smoother'])]}, exact: {exact}; "
-            f"{len(filled(found.bins))} equal-mass bins with Wilson 95{THIN}%. "
+            f"{SMOOTHED[str(analysis.curve.settings['smoother'])]}, exact: {exact}; "
+            f"{len(filled(analysis.bins))} equal-mass bins with Wilson 95{THIN}%. "
         )
     spoken = "; ".join(
-        f"says {percent(float(found.bins.confidence[i]))}, labelled "
-        f"{percent(float(found.bins.accuracy[i]))}"
-        + ("" if scarce else f" ({reading(found.bins, i, few=False)})")
-        for i in filled(found.bins)
+        f"says {percent(float(analysis.bins.confidence[i]))}, labelled "
+        f"{percent(float(analysis.bins.accuracy[i]))}"
+        + ("" if scarce else f" ({reading(analysis.bins, i, few=False)})")
+        for i in filled(analysis.bins)
     )
     return FigureCard(
         "clinic_curve",
         "Labelled with it against the score",
         f"{TOO_FEW}: {FEW_TEXT}" if scarce else "flexible curve over binned dots, log-odds axes",
-        partial(figures.flexible, found.curve, found.bins, few=scarce),
-        f"{label}: flexible calibration curve with its band over {len(filled(found.bins))} bins"
+        partial(figures.flexible, analysis.curve, analysis.bins, few=scarce),
+        f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} bins"
         f"{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score (ICI) "
         f"{points(ici.value)} points, a perfect model up to {points(floor.q95)}.",
-        sourced(bin_table(found.bins), source),
+        sourced(bin_table(analysis.bins), source),
         smoother + source.caption,
     )
 
 
-def _outcomes_card(source: ClinicSource, label: str, found: OneFinding) -> FigureCard:
-    drawn = figures.by_outcome(found.p, found.y)
+def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
+    histogram = figures.by_outcome(analysis.p, analysis.y)
     halves = [
-        percent(float(np.median(found.p[side]))) if side.any() else "none"
-        for side in (found.y, ~found.y)
+        percent(float(np.median(analysis.p[side]))) if side.any() else "none"
+        for side in (analysis.y, ~analysis.y)
     ]
     columns = (
         Column("low", "from", "share"),
@@ -231,13 +233,17 @@ def _outcomes_card(source: ClinicSource, label: str, found: OneFinding) -> Figur
         Column("with_it", "labelled with it", "count"),
         Column("without", "not labelled with it", "count"),
     )
-    rows = zip(drawn.held[:-1], drawn.held[1:], drawn.with_it, drawn.without, strict=True)
-    beyond = "; the end bars hold what lies beyond" if drawn.below or drawn.above else ""
+    rows = zip(
+        *(histogram.full_edges[:-1], histogram.full_edges[1:]),
+        *(histogram.with_it, histogram.without),
+        strict=True,
+    )
+    beyond = "; the end bars hold what lies beyond" if histogram.below or histogram.above else ""
     return FigureCard(
         "clinic_outcomes",
         "Scores by outcome",
         f"share of each group, log-odds axis{beyond}",
-        partial(figures.distributions, drawn, source.films),
+        partial(figures.distributions, histogram, source.films),
         f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half of "
         f"the others above {halves[1]}.",
         sourced(
@@ -248,35 +254,35 @@ def _outcomes_card(source: ClinicSource, label: str, found: OneFinding) -> Figur
     )
 
 
-def _rows(found: OneFinding) -> tuple[ScoreRow, ...]:
-    scarce = few(found)
+def _rows(analysis: OneFinding) -> tuple[ScoreRow, ...]:
+    scarce = few(analysis)
     rows = []
     for metric in (*CURVE, "auroc", "auprc", "observed_expected", "spiegelhalter_z"):
-        score = _score(found, metric)
-        floor = found.audit.noise_floor.get(metric)
-        value = _written(score)
+        score = _score(analysis, metric)
+        floor = analysis.audit.noise_floor.get(metric)
+        value = _value_cell(score)
         notes = (MEANINGS[metric], TOO_FEW if scarce and metric in CURVE else "")
         up_to = CellWords("" if floor is None else f"{points(floor.q95)}{THIN}%")
         rows.append(ScoreRow(LABELS[metric], (value, up_to), notes))
     return tuple(rows)
 
 
-def _score(found: OneFinding, metric: str) -> Score:
+def _score(analysis: OneFinding, metric: str) -> Score:
     if metric == "observed_expected":
-        return found.fit.observed_expected
-    return found.audit.metrics[metric]
+        return analysis.fit.observed_expected
+    return analysis.audit.metrics[metric]
 
 
-def _written(score: Score) -> CellWords:
+def _value_cell(score: Score) -> CellWords:
     if score.value is None:
         return CellWords("–", reason=score.reason)
     if score.metric in CURVE:
         value = points(score.value, score.low, score.high)
         return CellWords(f"{value}{THIN}%", span(score.low, score.high))
     if score.metric == "spiegelhalter_z":
-        chance = score.settings.get("p_value")
-        said = "" if not isinstance(chance, float) else _chance(chance)
-        return CellWords(two(score.value, signed=True), said)
+        p_value = score.settings.get("p_value")
+        p_text = "" if not isinstance(p_value, float) else _chance(p_value)
+        return CellWords(two(score.value, signed=True), p_text)
     return CellWords(three(score.value), three_span(score.value, score.low, score.high))
 
 
@@ -284,10 +290,10 @@ def _chance(p_value: float) -> str:
     return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
-def _table(source: ClinicSource, found: OneFinding) -> Table:
-    fits = (found.fit.in_the_large, found.fit.slope, found.fit.intercept)
-    scores = (*fits, found.fit.observed_expected, *found.audit.metrics.values())
-    floors, said = found.audit.noise_floor, extremes(source, found)
+def _table(source: ClinicSource, analysis: OneFinding) -> Table:
+    fits = (analysis.fit.in_the_large, analysis.fit.slope, analysis.fit.intercept)
+    scores = (*fits, analysis.fit.observed_expected, *analysis.audit.metrics.values())
+    floors, remark = analysis.audit.noise_floor, extremes(source, analysis)
     rows = tuple(
         (
             score.metric,
@@ -295,7 +301,7 @@ def _table(source: ClinicSource, found: OneFinding) -> Table:
             score.low,
             score.high,
             floors[score.metric].q95 if score.metric in floors else None,
-            score.reason or _noted(_note(score), said if score in fits else ""),
+            score.reason or _noted(_note(score), remark if score in fits else ""),
             source.caption,
         )
         for score in scores

@@ -79,14 +79,14 @@ class FindingsView:
     legend: str
 
 
-def order(found: Findings) -> tuple[int, ...]:
+def order(findings: Findings) -> tuple[int, ...]:
     """Return the findings by events, the most frequent first."""
-    return tuple(sorted(range(len(found.events)), key=lambda k: (-found.events[k], k)))
+    return tuple(sorted(range(len(findings.events)), key=lambda k: (-findings.events[k], k)))
 
 
 def findings_view(
     source: ClinicSource,
-    found: Findings,
+    findings: Findings,
     published: Sequence[PublishedNumber],
     *,
     plain: bool = False,
@@ -97,41 +97,41 @@ def findings_view(
     ----------
     source : ClinicSource
         Where the numbers come from.
-    found : Findings
+    findings : Findings
         The numbers.
     published : sequence of PublishedNumber
         AUROC that a paper prints for findings, of any name.
     plain : bool
         In plain words.
     """
-    ranked = order(found)
-    told = [k for k in ranked if not found.few(k)]
+    ranked = order(findings)
+    judged = [k for k in ranked if not findings.few(k)]
     many = "1 finding" if len(ranked) == 1 else f"{len(ranked)} findings, each by itself"
     eyebrow = f"Chest X-ray{', in plain words' if plain else ''} · {source.run} · {many}"
-    shown = {} if plain else tables.printed(source, published)
+    printed_auroc = {} if plain else tables.printed(source, published)
     return FindingsView(
         eyebrow=eyebrow,
-        sentence=_sentence(source, found, told),
-        numbers=_tiles(source, found, plain=plain),
-        small=() if plain else tuple(_small(source, found, k) for k in ranked),
-        together=_together(source, found, ranked),
-        heads=tables.PLAIN_HEADS if plain else tables.heads(shown),
-        rows=tables.plain_rows(source, found, ranked)
+        sentence=_sentence(source, findings, judged),
+        numbers=_tiles(source, findings, plain=plain),
+        small=() if plain else tuple(_small(source, findings, k) for k in ranked),
+        together=_together(source, findings, ranked),
+        heads=tables.PLAIN_HEADS if plain else tables.heads(printed_auroc),
+        rows=tables.plain_rows(source, findings, ranked)
         if plain
-        else tables.rows(source, found, ranked, shown),
-        table=tables.table(source, found, ranked, shown),
-        notes=(tables.PRINTED_NOTE,) if shown else (),
+        else tables.rows(source, findings, ranked, printed_auroc),
+        table=tables.table(source, findings, ranked, printed_auroc),
+        notes=(tables.PRINTED_NOTE,) if printed_auroc else (),
         caption=source.caption,
-        legend=EDGE if found.audit.main.groups is None else f"{EDGE} {WORTH}",
+        legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",
     )
 
 
-def _sentence(source: ClinicSource, found: Findings, told: Sequence[int]) -> Sentence:
-    n = len(found.events)
-    every = tables.top_tones(found)
-    tones = [every[k] for k in told]
+def _sentence(source: ClinicSource, findings: Findings, judged: Sequence[int]) -> Sentence:
+    n = len(findings.events)
+    all_tones = tables.top_tones(findings)
+    tones = [all_tones[k] for k in judged]
     over, under = tones.count("over"), tones.count("under")
-    if not told:
+    if not judged:
         return Sentence(
             (
                 Phrase(
@@ -145,7 +145,7 @@ def _sentence(source: ClinicSource, found: Findings, told: Sequence[int]) -> Sen
         return Sentence(
             (
                 Phrase(f"In none of {n} findings can be told that {films} "),
-                Phrase(f"more or less often than the model says{_looks(len(told))}."),
+                Phrase(f"more or less often than the model says{_looks(len(judged))}."),
             )
         )
     first, second = ("over", "under") if over else ("under", "over")
@@ -161,7 +161,7 @@ def _sentence(source: ClinicSource, found: Findings, told: Sequence[int]) -> Sen
         parts += [Phrase(f", in {counts[second]} "), Phrase(words[second], tone_of[second])]
     left = n - over - under
     rest = f"; in the rest it keeps its word, or there are too few {source.films} to tell."
-    parts += [Phrase(_looks(len(told))), Phrase(rest if left else ".")]
+    parts += [Phrase(_looks(len(judged))), Phrase(rest if left else ".")]
     return Sentence(tuple(parts))
 
 
@@ -169,17 +169,17 @@ def _looks(findings: int) -> str:
     return f", corrected for looking at {findings} findings (Holm)" if findings > 1 else ""
 
 
-def _tiles(source: ClinicSource, found: Findings, *, plain: bool) -> tuple[Tile, ...]:
-    n = len(found.events)
-    main = found.audit.main
+def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Tile, ...]:
+    n = len(findings.events)
+    main = findings.audit.main
     ece, floor = main.metrics["ece"], main.noise_floor["ece"]
-    rarest = order(found)[-1]
-    few = f"below {FEW_EVENTS}, no verdict" if found.few(rarest) else ""
+    rarest = order(findings)[-1]
+    few = f"below {FEW_EVENTS}, no verdict" if findings.few(rarest) else ""
     last = (
         Tile(source.films.capitalize(), count(source.n), note=source.split + " split"),
         Tile(
             "Rarest finding",
-            count(found.events[rarest]),
+            count(findings.events[rarest]),
             source.films,
             note=f"{finding(source.findings[rarest])}{': ' + few if few else ''}",
         ),
@@ -230,14 +230,14 @@ def _auroc_tile(score: Score, n: int) -> Tile:
     )
 
 
-def _small(source: ClinicSource, found: Findings, k: int) -> SmallDiagram:
-    name, bins, few = finding(source.findings[k]), found.bins[k], found.few(k)
-    auroc = found.audit.labels[k].metrics["auroc"]
-    note = count(found.events[k])
-    if few and found.audit.main.groups is not None:
-        without = source.n - found.events[k]
-        side = f", {count(without)} without it" if found.shares[k] > 0.5 else ""
-        note += f"{side}, worth {count(int(found.rarer[k]))}"
+def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
+    name, bins, few = finding(source.findings[k]), findings.bins[k], findings.few(k)
+    auroc = findings.audit.labels[k].metrics["auroc"]
+    note = count(findings.events[k])
+    if few and findings.audit.main.groups is not None:
+        without = source.n - findings.events[k]
+        side = f", {count(without)} without it" if findings.shares[k] > 0.5 else ""
+        note += f"{side}, worth {count(int(findings.rarer[k]))}"
     if auroc.value is not None:
         note += f" · {auroc.value:.2f}"
     note += f" · {TOO_FEW}" if few else ""
@@ -251,39 +251,39 @@ def _small(source: ClinicSource, found: Findings, k: int) -> SmallDiagram:
         name,
         note,
         partial(draw_finding, bins, few),
-        f"{name}, {count(found.events[k])} {source.films} of {count(source.n)} labelled with it"
+        f"{name}, {count(findings.events[k])} {source.films} of {count(source.n)} labelled with it"
         f"{spoken_auroc}{', ' + TOO_FEW if few else ''}. {len(filled(bins))} bins: {spoken}.",
-        _bin_rows(source, found, (k,)),
+        _bin_rows(source, findings, (k,)),
         source.caption,
     )
     return SmallDiagram(k, name, note, card)
 
 
-def _together(source: ClinicSource, found: Findings, ranked: Sequence[int]) -> FigureCard:
+def _together(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> FigureCard:
     """Return what the downloads of all small diagrams hold; the first one stands for them."""
     first = ranked[0]
     return FigureCard(
         "findings_bins",
         TITLE,
-        explanation(found),
-        partial(draw_finding, found.bins[first], found.few(first)),
+        explanation(findings),
+        partial(draw_finding, findings.bins[first], findings.few(first)),
         f"The bins of {len(ranked)} findings.",
-        _bin_rows(source, found, ranked),
+        _bin_rows(source, findings, ranked),
         source.caption,
     )
 
 
-def _bin_rows(source: ClinicSource, found: Findings, which: Sequence[int]) -> Table:
+def _bin_rows(source: ClinicSource, findings: Findings, chosen: Sequence[int]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for k in which:
-        bins, few = found.bins[k], found.few(k)
+    for k in chosen:
+        bins, few = findings.bins[k], findings.few(k)
         for i in filled(bins):
             ends = (float(part[i]) for part in (bins.low, bins.high))
             shares = (bins.confidence, bins.accuracy, bins.ci_low, bins.ci_high)
             rows.append(
                 (
                     finding(source.findings[k]),
-                    found.events[k],
+                    findings.events[k],
                     *ends,
                     int(bins.count[i]),
                     *(float(part[i]) for part in shares),
@@ -293,9 +293,9 @@ def _bin_rows(source: ClinicSource, found: Findings, which: Sequence[int]) -> Ta
     return sourced(Table(BIN_COLUMNS, tuple(rows)), source)
 
 
-def explanation(found: Findings) -> str:
+def explanation(findings: Findings) -> str:
     """Return what stands beside the title of the small diagrams."""
-    judged = [len(filled(bins)) for k, bins in enumerate(found.bins) if not found.few(k)]
+    judged = [len(filled(bins)) for k, bins in enumerate(findings.bins) if not findings.few(k)]
     chance = ""
     if judged:
         chance = (

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.calibrators.posthoc import NONE, PosthocRows
 from core.figures.numbers import count, points, span
 from core.metrics.paired import Difference
-from core.views.clinic_study import HEATS, Error, TemperatureScaled
+from core.views.clinic_study import TEMPERATURE_METHODS, Error, TemperatureScaled
 from core.views.clinic_words import ClinicSource, finding
 from core.views.compare_words import better, difference_words
 from core.views.posthoc_words import parameters
@@ -36,27 +36,27 @@ COLUMNS = (
 )
 
 
-def rows(source: ClinicSource, found: Mapping[int, TemperatureScaled]) -> tuple[ScoreRow, ...]:
+def rows(source: ClinicSource, by_finding: Mapping[int, TemperatureScaled]) -> tuple[ScoreRow, ...]:
     """Return a row for each finding that is known, in the order given."""
-    return tuple(_row(finding(source.findings[k]), heated) for k, heated in found.items())
+    return tuple(_row(finding(source.findings[k]), scaled) for k, scaled in by_finding.items())
 
 
-def _row(name: str, heated: TemperatureScaled) -> ScoreRow:
-    cells = [_error(heated.errors[NONE])]
-    told: set[int] = set()
+def _row(name: str, scaled: TemperatureScaled) -> ScoreRow:
+    cells = [_error(scaled.errors[NONE])]
+    beyond_chance: set[int] = set()
     ties: set[int] = set()
-    for fit in heated.fits:
-        if fit.method not in heated.errors:
+    for fit in scaled.fits:
+        if fit.method not in scaled.errors:
             cells += [CellWords("–", reason=fit.refusal)] * 3
             continue
-        difference = heated.differences[fit.method]
+        difference = scaled.differences[fit.method]
         cells += [
             CellWords(parameters(fit)),
-            _error(heated.errors[fit.method]),
+            _error(scaled.errors[fit.method]),
             CellWords(*difference_words(difference)),
         ]
-        (ties if difference.tie else told).add(len(cells) - 1)
-    return ScoreRow(name, tuple(cells), told=frozenset(told), ties=frozenset(ties))
+        (ties if difference.tie else beyond_chance).add(len(cells) - 1)
+    return ScoreRow(name, tuple(cells), strong=frozenset(beyond_chance), ties=frozenset(ties))
 
 
 def _error(error: Error) -> CellWords:
@@ -64,45 +64,53 @@ def _error(error: Error) -> CellWords:
     return CellWords(points(score.value, score.low, score.high), span(score.low, score.high))
 
 
-def summary(found: Mapping[int, TemperatureScaled]) -> str:
+def summary(by_finding: Mapping[int, TemperatureScaled]) -> str:
     """Return in how many findings each method helps or harms beyond chance."""
-    told = []
-    for method, name in zip(HEATS, ("A temperature", "A focal temperature"), strict=True):
-        known = [h.differences[method] for h in found.values() if method in h.differences]
-        helped = sum(better(one) for one in known)
-        harmed = sum(_harmed(one) for one in known)
+    sentences = []
+    for method, name in zip(
+        TEMPERATURE_METHODS, ("A temperature", "A focal temperature"), strict=True
+    ):
+        differences = [
+            scaled.differences[method]
+            for scaled in by_finding.values()
+            if method in scaled.differences
+        ]
+        helped = sum(better(difference) for difference in differences)
+        harmed = sum(_harmed(difference) for difference in differences)
         worse = f", and raises it in {harmed}" if harmed else ""
-        told.append(
+        sentences.append(
             f"{name} of its own lowers the calibration error beyond chance in {helped} of "
-            f"{len(known)} findings{worse}."
+            f"{len(differences)} findings{worse}."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
-def _harmed(found: Difference) -> bool:
-    return found.low is not None and not found.tie and not better(found)
+def _harmed(difference: Difference) -> bool:
+    return difference.low is not None and not difference.tie and not better(difference)
 
 
 def caption(source: ClinicSource, parts: PosthocRows) -> str:
     """Return which rows were fitted on and which are reported."""
     fitted, reported = count(parts.fit.n), count(parts.test.n)
-    where = (
+    split = (
         f"half of the {source.films} ({fitted}, drawn with seed {parts.cut[1]}), reported on the "
         f"other half ({reported})"
         if parts.cut is not None
         else f"{parts.fit_name} ({fitted} {source.films}), reported on {parts.test_name} "
         f"({reported})"
     )
-    return f"Fitted by log-loss on {where}. Differences are paired. {source.caption}"
+    return f"Fitted by log-loss on {split}. Differences are paired. {source.caption}"
 
 
-def table(source: ClinicSource, found: Mapping[int, TemperatureScaled], said: str) -> Table:
-    """Return every number of the table, one row a finding and method; `said` as `caption` says."""
+def table(
+    source: ClinicSource, by_finding: Mapping[int, TemperatureScaled], caption_text: str
+) -> Table:
+    """Return every number, one row a finding and method; `caption_text` as of `caption`."""
     lines: list[tuple[Cell, ...]] = []
-    for k, heated in found.items():
-        fits = {fit.method: fit for fit in heated.fits}
-        for method, error in heated.errors.items():
-            score, difference = error.score, heated.differences.get(method)
+    for k, scaled in by_finding.items():
+        fits = {fit.method: fit for fit in scaled.fits}
+        for method, error in scaled.errors.items():
+            score, difference = error.score, scaled.differences.get(method)
             ends = (
                 (None, None, None)
                 if difference is None
@@ -118,7 +126,7 @@ def table(source: ClinicSource, found: Mapping[int, TemperatureScaled], said: st
                     score.high,
                     error.floor.q95,
                     *ends,
-                    said,
+                    caption_text,
                 )
             )
     return Table(COLUMNS, tuple(lines))

@@ -9,7 +9,8 @@ from core.figures.clinic import BandDot, band_name
 from core.figures.clinic import bands as draw_bands
 from core.figures.numbers import THIN, count, in_hundred, known, percent, points
 from core.figures.theme import Tone
-from core.metrics.clinical import Bands, bands, shifted
+from core.metrics.clinical import Bands, shifted
+from core.metrics.clinical import bands as estimate_bands
 from core.metrics.grouped import summary_of
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
@@ -48,13 +49,13 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class HundredFilms:
-    """100 films as icons, whole numbers: solid to `low`, paler to `found`, dashed to `high`.
+    """100 films as icons, whole numbers: solid to `low`, paler to `filled`, dashed to `high`.
 
     The key says what solid, what paler and dashed, and what empty ones are.
     """
 
     low: int
-    found: int
+    filled: int
     high: int
     key: tuple[str, str, str]
 
@@ -62,7 +63,7 @@ class HundredFilms:
     def text(self) -> str:
         """What the icons show, for those who do not see them."""
         return (
-            f"{self.found} of 100 icons are filled, {self.low} of them solid; dashed up to "
+            f"{self.filled} of 100 icons are filled, {self.low} of them solid; dashed up to "
             f"{self.high}."
         )
 
@@ -82,16 +83,16 @@ class PlainFinding:
     caption: str
 
 
-def telling(found: Bands) -> int:
+def telling(bands: Bands) -> int:
     """Return the band whose promise was missed most; without one, the fullest."""
     missed = [
         i
-        for i in range(len(found.count))
-        if found.count[i] >= FEW_FILMS and band_tone(found, i) in {"over", "under"}
+        for i in range(len(bands.count))
+        if bands.count[i] >= FEW_FILMS and band_tone(bands, i) in {"over", "under"}
     ]
     if not missed:
-        return int(np.argmax(found.count))
-    return max(missed, key=lambda i: float(abs(found.mean[i] - found.share[i])))
+        return int(np.argmax(bands.count))
+    return max(missed, key=lambda i: float(abs(bands.mean[i] - bands.share[i])))
 
 
 def plain_view(
@@ -117,11 +118,11 @@ def plain_view(
     prevalence : float, optional
         Of another clinic, in (0, 1): what was found is carried over by prior shift.
     """
-    here = bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
+    observed = estimate_bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
     share = float(np.average(outcomes.correct, weights=outcomes.weights))
     if not 0.0 < share < 1.0:
         prevalence = None  # there are no odds to move
-    moved = here if prevalence is None else elsewhere(here, share, prevalence)
+    moved = observed if prevalence is None else elsewhere(observed, share, prevalence)
     dots = [_dot(moved, i) for i in range(len(moved.count))]
     scored = band_name(dots[band].low, dots[band].high)
     return PlainFinding(
@@ -144,48 +145,48 @@ def plain_view(
     )
 
 
-def elsewhere(found: Bands, here: float, there: float) -> Bands:
+def elsewhere(bands: Bands, share: float, prevalence: float) -> Bands:
     """Return what the bands would hold at another prevalence, if only that changes."""
-    if not 0.0 < here < 1.0:
-        return found
-    shares = (found.share, found.ci_low, found.ci_high, found.least, found.most)
-    moved = [shifted(part, here, there) for part in shares]
-    return Bands(found.low, found.high, found.count, found.events, found.mean, *moved)
+    if not 0.0 < share < 1.0:
+        return bands
+    shares = (bands.share, bands.ci_low, bands.ci_high, bands.least, bands.most)
+    moved = [shifted(part, share, prevalence) for part in shares]
+    return Bands(bands.low, bands.high, bands.count, bands.events, bands.mean, *moved)
 
 
-def band_tone(found: Bands, i: int) -> Tone:
+def band_tone(bands: Bands, i: int) -> Tone:
     """Return over or under where what is said is beyond chance among all bands.
 
     Sound is what fits an interval that is narrow in points and in odds: a risk of 1 % of which
     twice as much is said must not seem to be kept.
     """
-    if not found.count[i]:
+    if not bands.count[i]:
         return "few"
-    if found.mean[i] > found.most[i]:
+    if bands.mean[i] > bands.most[i]:
         return "over"
-    if found.mean[i] < found.least[i]:
+    if bands.mean[i] < bands.least[i]:
         return "under"
-    low, high = float(found.ci_low[i]), float(found.ci_high[i])
+    low, high = float(bands.ci_low[i]), float(bands.ci_high[i])
     narrow = high - low <= NARROW and high * (1.0 - low) <= NARROW_ODDS * low * (1.0 - high)
-    return "sound" if low <= found.mean[i] <= high and narrow else "few"
+    return "sound" if low <= bands.mean[i] <= high and narrow else "few"
 
 
-def _dot(found: Bands, i: int) -> BandDot:
+def _dot(bands: Bands, i: int) -> BandDot:
     return BandDot(
-        float(found.low[i]),
-        float(found.high[i]),
-        int(found.count[i]),
-        float(found.mean[i]),
-        float(found.share[i]),
-        float(found.ci_low[i]),
-        float(found.ci_high[i]),
-        band_tone(found, i),
+        float(bands.low[i]),
+        float(bands.high[i]),
+        int(bands.count[i]),
+        float(bands.mean[i]),
+        float(bands.share[i]),
+        float(bands.ci_low[i]),
+        float(bands.ci_high[i]),
+        band_tone(bands, i),
     )
 
 
-def of_hundred(found: Bands, i: int) -> tuple[str, str, str]:
+def of_hundred(bands: Bands, i: int) -> tuple[str, str, str]:
     """Return what was found in a band and its bounds, as times in 100."""
-    value, low, high = (float(part[i]) for part in (found.share, found.ci_low, found.ci_high))
+    value, low, high = (float(part[i]) for part in (bands.share, bands.ci_low, bands.ci_high))
     times = in_hundred(value, low, high)
     if not known(value):
         return times, times, times
@@ -196,45 +197,46 @@ def of_hundred(found: Bands, i: int) -> tuple[str, str, str]:
 
 
 def band_sentence(
-    source: ClinicSource, name: str, found: Bands, i: int, prevalence: float | None = None
+    source: ClinicSource, name: str, bands: Bands, i: int, prevalence: float | None = None
 ) -> Sentence:
     """Return what became of the films of one band, with its reference class.
 
     The number is the events observed in that band, as times in 100.
     """
-    low, high = round(100 * float(found.low[i])), round(100 * float(found.high[i]))
+    low, high = round(100 * float(bands.low[i])), round(100 * float(bands.high[i]))
     with_it = f"labelled with {labelled_with(name)}"
-    if not found.count[i]:
+    if not bands.count[i]:
         none = (
-            f"None of {source.where} scores between {low} and {high}{THIN}%, so nothing is known."
+            f"None of {source.reference_class} scores between {low} and {high}{THIN}%, so nothing "
+            "is known."
         )
         return Sentence((Phrase(none),))
-    times, at_least, at_most = of_hundred(found, i)
+    times, at_least, at_most = of_hundred(bands, i)
     about = "" if times.startswith(("fewer", "almost")) else "about "
     was = "was" if times in {"1", "fewer than 1"} else "were"
     if prevalence is None:
         lead = f"Of 100 {source.films} that the model scores between {low} and {high}{THIN}%, "
-        rest = f" {was} {with_it} in {source.where}."
+        rest = f" {was} {with_it} in {source.reference_class}."
     else:
         lead = (
             f"Where {in_hundred(prevalence)} in 100 {source.films} carry the label, of 100 that "
             f"the model scores between {low} and {high}{THIN}% "
         )
-        rest = f" would be {with_it}, if only the prevalence differs from {source.where}."
+        rest = f" would be {with_it}, if only the prevalence differs from {source.reference_class}."
     return Sentence(
         (
             Phrase(f"{lead}{about}{times}"),
             Phrase(f" ({at_least} to {at_most})", "quiet"),
             Phrase(rest),
         ),
-        verdict_words(found, i),
+        verdict_words(bands, i),
     )
 
 
-def verdict_words(found: Bands, i: int) -> str:
+def verdict_words(bands: Bands, i: int) -> str:
     """Return what the model says of a band, and whether it over- or understates."""
-    says = in_hundred(float(found.mean[i]))
-    tone = band_tone(found, i)
+    says = in_hundred(float(bands.mean[i]))
+    tone = band_tone(bands, i)
     ending = {
         "over": "it overstates here.",
         "under": "it understates here.",
@@ -244,18 +246,18 @@ def verdict_words(found: Bands, i: int) -> str:
     return f"The model says {says}: {ending}"
 
 
-def hundred(found: Bands, i: int, *, counted: bool = True) -> HundredFilms | None:
+def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | None:
     """Return the icons of a band, counted or carried over; None where it holds too few films."""
-    if found.count[i] < FEW_FILMS:
+    if bands.count[i] < FEW_FILMS:
         return None
     value, low, high = (
-        round(100 * float(part[i])) for part in (found.share, found.ci_low, found.ci_high)
+        round(100 * float(part[i])) for part in (bands.share, bands.ci_low, bands.ci_high)
     )
-    return HundredFilms(low, value, high, _key(found, i, counted=counted))
+    return HundredFilms(low, value, high, _key(bands, i, counted=counted))
 
 
-def _key(found: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
-    times, low, high = of_hundred(found, i)
+def _key(bands: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
+    times, low, high = of_hundred(bands, i)
     with_it, without = "labelled with the finding", "not labelled with it"
     if not counted:
         with_it, without = "would be labelled with the finding", "would not be labelled with it"
@@ -269,18 +271,18 @@ def _to(prevalence: float | None, lead: str = "") -> str:
     )
 
 
-def _carried(source: ClinicSource, here: float, prevalence: float | None) -> str:
+def _carried(source: ClinicSource, share: float, prevalence: float | None) -> str:
     """Return that the numbers are of another prevalence, and what that assumes; else nothing."""
     if prevalence is None:
         return ""
     return (
-        f"Carried over from {percent(here)} labelled in {source.where} to a prevalence of "
-        f"{percent(prevalence)}; that assumes that only the prevalence changes."
+        f"Carried over from {percent(share)} labelled in {source.reference_class} to a prevalence "
+        f"of {percent(prevalence)}; that assumes that only the prevalence changes."
     )
 
 
 def _card(
-    source: ClinicSource, name: str, found: Bands, dots: list[BandDot], chosen: int, carried: str
+    source: ClinicSource, name: str, bands: Bands, dots: list[BandDot], chosen: int, carried: str
 ) -> FigureCard:
     spoken = "; ".join(
         f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
@@ -294,7 +296,7 @@ def _card(
             dot.low,
             dot.high,
             dot.n,
-            None if carried else int(found.events[i]),  # none were counted at that prevalence
+            None if carried else int(bands.events[i]),  # none were counted at that prevalence
             *(_cell(v) for v in (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
             TONES[dot.tone] if dot.n else "",
         )
@@ -328,22 +330,22 @@ def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
 
 
 def _care(
-    source: ClinicSource, share: float, found: Bands, i: int, prevalence: float | None
+    source: ClinicSource, share: float, bands: Bands, i: int, prevalence: float | None
 ) -> tuple[str, ...]:
     counts = (
-        f"These counts are of {source.where}, where {in_hundred(share)} in 100 carried the label. "
-        "Another clinic will see other counts."
+        f"These counts are of {source.reference_class}, where {in_hundred(share)} in 100 carried "
+        "the label. Another clinic will see other counts."
     )
     if prevalence is not None:
         counts = (
-            f"The counts come from {source.where}, where {in_hundred(share)} in 100 carried the "
-            f"label, and were carried over to {in_hundred(prevalence)} in 100. That assumes that "
-            "only the prevalence changes."
+            f"The counts come from {source.reference_class}, where {in_hundred(share)} in 100 "
+            f"carried the label, and were carried over to {in_hundred(prevalence)} in 100. That "
+            "assumes that only the prevalence changes."
         )
-    n = int(found.count[i])
-    _, low, high = of_hundred(found, i)
+    n = int(bands.count[i])
+    _, low, high = of_hundred(bands, i)
     few = ""
-    if n and found.ci_high[i] - found.ci_low[i] > NARROW:
+    if n and bands.ci_high[i] - bands.ci_low[i] > NARROW:
         few = (
             f"Only {count(n)} {source.films} lie in this band, so the count is known only to "
             f"within {low} to {high}."

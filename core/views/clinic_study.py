@@ -23,7 +23,7 @@ from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
 from core.predictions import INDEPENDENT, Extents, Outcomes, Predictions, Task
 
 MASS_BINS = 12  # equal-mass bins of the small diagrams
-HEATS = ("ts", "focal_ts")
+TEMPERATURE_METHODS = ("ts", "focal_ts")
 SCORES = ("ece", "auroc", "auprc", "slope")
 CURVE = ("ici", "e50", "e90", "emax")
 FINDING = ("brier", "ece", "auroc", "auprc", *CURVE, "spiegelhalter_z", "brier_skill")
@@ -66,11 +66,11 @@ def findings(rows: Predictions) -> Findings:
     """Return the numbers of every finding of a multi-label split."""
     audit = suite.audit(rows, AuditConfig(metrics=SCORES))
     events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
-    seen = [_prepared(rows, k) for k in range(rows.n_classes)]
-    shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in seen)
-    rarer = tuple(effective_rarer(prepared.ranked) for prepared in seen)
-    top = tuple(map(top_p_value, seen))
-    return Findings(audit, tuple(map(_bins, seen)), events, shares, rarer, top)
+    targets = [_prepared(rows, k) for k in range(rows.n_classes)]
+    shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in targets)
+    rarer = tuple(effective_rarer(prepared.ranked) for prepared in targets)
+    top = tuple(map(top_p_value, targets))
+    return Findings(audit, tuple(map(_bins, targets)), events, shares, rarer, top)
 
 
 def _prepared(rows: Predictions, index: int) -> PreparedTarget:
@@ -118,27 +118,27 @@ class TemperatureScaled:
     differences: Mapping[str, Difference]
 
 
-def one(rows: Predictions, index: int) -> Predictions:
+def binary_rows(rows: Predictions, index: int) -> Predictions:
     """Return one finding of a multi-label split, or a binary split as it is, as a binary one."""
     return suite.label_predictions(rows, index) if rows.task is Task.MULTILABEL else rows
 
 
-def heated(fit_rows: Predictions, test_rows: Predictions) -> TemperatureScaled:
+def temperature_scaled(fit_rows: Predictions, test_rows: Predictions) -> TemperatureScaled:
     """Fit both temperatures of one finding on some rows and judge them on others.
 
     Parameters
     ----------
     fit_rows, test_rows : Predictions
-        Binary, as of `one`.
+        Binary, as of `binary_rows`.
     """
-    fits = tuple(posthoc.fit(method, fit_rows) for method in HEATS)
+    fits = tuple(posthoc.fit(method, fit_rows) for method in TEMPERATURE_METHODS)
     judged = {NONE: test_rows} | {
         fit.method: posthoc.calibrated(fit.calibrator, test_rows)
         for fit in fits
         if fit.calibrator is not None
     }
     errors = {method: error(rows) for method, rows in judged.items()}
-    drawn = {
+    ece_draws = {
         method: paired.draws(rows, {"ece": errors[method].floor}, ("ece",))["ece"]
         for method, rows in judged.items()
     }
@@ -146,14 +146,18 @@ def heated(fit_rows: Predictions, test_rows: Predictions) -> TemperatureScaled:
     return TemperatureScaled(
         fits,
         errors,
-        {m: paired.difference(drawn[m], drawn[NONE], level) for m in drawn if m != NONE},
+        {
+            m: paired.difference(ece_draws[m], ece_draws[NONE], level)
+            for m in ece_draws
+            if m != NONE
+        },
     )
 
 
 def error(rows: Predictions) -> Error:
     """Return the calibration error of a binary split."""
-    found = suite.audit(rows, AuditConfig(metrics=("ece",))).main
-    return Error(found.metrics["ece"], found.noise_floor["ece"])
+    main = suite.audit(rows, AuditConfig(metrics=("ece",))).main
+    return Error(main.metrics["ece"], main.noise_floor["ece"])
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,7 @@ def one_finding(
     Parameters
     ----------
     rows : Predictions
-        Binary, as of `one`.
+        Binary, as of `binary_rows`.
     fit_rows : Predictions, optional
         Other rows of it: the scores are recalibrated on them first.
     method : str
@@ -257,9 +261,11 @@ def one_finding(
     outcomes = rows.outcomes(1)
     p, y, extents = outcomes.confidence, outcomes.correct, rows.extents
     both = 0 < np.count_nonzero(y) < y.size
-    at = np.array(THRESHOLDS)
-    called = np.sort(p), np.sort(p[y])
-    flagged, events = (one.size - np.searchsorted(one, at, side="left") for one in called)
+    thresholds = np.array(THRESHOLDS)
+    sorted_scores = np.sort(p), np.sort(p[y])
+    flagged, events = (
+        scores.size - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores
+    )
     return OneFinding(
         p,
         y,
@@ -267,7 +273,7 @@ def one_finding(
         clinical.recalibration(p, y, config.level, extents=extents),
         clinical.flexible(p, y, config.level, smoother, extents=extents) if both else None,
         _bins(_prepared(rows, 1)),
-        clinical.net_benefit(p, y, at, level=config.level, extents=extents),
+        clinical.net_benefit(p, y, thresholds, level=config.level, extents=extents),
         flagged.astype(np.int64),
         events.astype(np.int64),
         audit.notices,
@@ -279,22 +285,22 @@ def one_finding(
 def _recalibrated(
     rows: Predictions, fit_rows: Predictions, method: str
 ) -> tuple[Predictions, Recalibrated]:
-    found = posthoc.fit(method, fit_rows)
-    if found.calibrator is None:
+    fit = posthoc.fit(method, fit_rows)
+    if fit.calibrator is None:
         remedy = "use more rows with and without the finding"
-        raise Refused("FIT", found.refusal, remedy)
-    after = posthoc.calibrated(found.calibrator, rows)
-    errors = [error(one) for one in (rows, after)]
-    drawn = [
-        paired.draws(one, {"ece": of.floor}, ("ece",))["ece"]
-        for one, of in zip((rows, after), errors, strict=True)
+        raise Refused("FIT", fit.refusal, remedy)
+    after = posthoc.calibrated(fit.calibrator, rows)
+    errors = [error(split) for split in (rows, after)]
+    ece_draws = [
+        paired.draws(split, {"ece": ece.floor}, ("ece",))["ece"]
+        for split, ece in zip((rows, after), errors, strict=True)
     ]
-    difference = paired.difference(drawn[1], drawn[0], AuditConfig().level)
-    return after, Recalibrated(found, fit_rows.n, errors[0], difference)
+    difference = paired.difference(ece_draws[1], ece_draws[0], AuditConfig().level)
+    return after, Recalibrated(fit, fit_rows.n, errors[0], difference)
 
 
 def groups(
-    p: Float, y: Bool, found: Grouping, extents: Extents = INDEPENDENT
+    p: Float, y: Bool, grouping: Grouping, extents: Extents = INDEPENDENT
 ) -> tuple[Subgroup, ...]:
     """Return the calibration of one finding in each group."""
-    return clinical.subgroups(p, y, found, extents=extents)
+    return clinical.subgroups(p, y, grouping, extents=extents)

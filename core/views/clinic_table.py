@@ -63,80 +63,82 @@ def printed(source: ClinicSource, published: Sequence[PublishedNumber]) -> Colum
     if source.synthetic:
         return {}
     keys = [f"auroc_{name.replace(' ', '_').lower()}" for name in source.findings]
-    found = {}
+    columns = {}
     for method in METHODS:
         known = {row.metric: row for row in published if row.method == method}
         cells = tuple(known.get(key) for key in keys)
         if any(cells):
-            found[method] = cells
-    return found
+            columns[method] = cells
+    return columns
 
 
-def heads(shown: Columns) -> tuple[str, ...]:
+def heads(printed_auroc: Columns) -> tuple[str, ...]:
     """Return the heads of the table, with those of the methods that are shown."""
-    left = [head for method, head in METHODS.items() if method not in shown]
+    left = [head for method, head in METHODS.items() if method not in printed_auroc]
     return tuple(head for head in HEADS if head not in left)
 
 
 def rows(
-    source: ClinicSource, found: Findings, ranked: Sequence[int], shown: Columns
+    source: ClinicSource, findings: Findings, ranked: Sequence[int], printed_auroc: Columns
 ) -> tuple[ScoreRow, ...]:
     """Return one row a finding, and the means over all."""
-    return tuple(_row(source, found, k, shown) for k in ranked) + _macro(found, shown)
+    return tuple(_row(source, findings, k, printed_auroc) for k in ranked) + _macro(
+        findings, printed_auroc
+    )
 
 
 def plain_rows(
-    source: ClinicSource, found: Findings, ranked: Sequence[int]
+    source: ClinicSource, findings: Findings, ranked: Sequence[int]
 ) -> tuple[ScoreRow, ...]:
     """Return one row a finding in plain words."""
-    tones = top_tones(found)
-    return tuple(_plain_row(source, found, k, tones[k]) for k in ranked)
+    tones = top_tones(findings)
+    return tuple(_plain_row(source, findings, k, tones[k]) for k in ranked)
 
 
-def top_tones(found: Findings) -> tuple[Tone, ...]:
+def top_tones(findings: Findings) -> tuple[Tone, ...]:
     """Return what each finding's bin of the highest scores says.
 
     Over or under is beyond chance among all findings that have events enough (Holm).
     """
-    enough = [k for k in range(len(found.events)) if not found.few(k)]
-    corrected = dict(zip(enough, holm([found.top[k] for k in enough]), strict=True))
-    return tuple(_top_tone(bins, corrected.get(k)) for k, bins in enumerate(found.bins))
+    enough = [k for k in range(len(findings.events)) if not findings.few(k)]
+    corrected = dict(zip(enough, holm([findings.top[k] for k in enough]), strict=True))
+    return tuple(_top_tone(bins, corrected.get(k)) for k, bins in enumerate(findings.bins))
 
 
 def _top_tone(bins: BinTable, p_value: float | None) -> Tone:
-    at = filled(bins)[-1]
+    top = filled(bins)[-1]
     if p_value is None:
         return "few"
     if p_value <= FALSE_ALARMS:
-        return "over" if bins.accuracy[at] < bins.confidence[at] else "under"
-    return "sound" if reading(bins, at, few=False) == "sound" else "few"
+        return "over" if bins.accuracy[top] < bins.confidence[top] else "under"
+    return "sound" if reading(bins, top, few=False) == "sound" else "few"
 
 
-def _row(source: ClinicSource, found: Findings, k: int, shown: Columns) -> ScoreRow:
-    label = found.audit.labels[k]
+def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Columns) -> ScoreRow:
+    label = findings.audit.labels[k]
     return ScoreRow(
         finding(source.findings[k]),
         (
-            CellWords(count(found.events[k]), percent(found.events[k] / found.audit.n)),
+            CellWords(count(findings.events[k]), percent(findings.events[k] / findings.audit.n)),
             _number(label.metrics["auroc"]),
-            *(_printed_cell(cells[k]) for cells in shown.values()),
-            _precision(label, found.events[k] / found.audit.n),
+            *(_printed_cell(cells[k]) for cells in printed_auroc.values()),
+            _precision(label, findings.events[k] / findings.audit.n),
             _error(label),
             _slope(label),
         ),
-        (TOO_FEW,) if found.few(k) else (),
+        (TOO_FEW,) if findings.few(k) else (),
     )
 
 
-def _macro(found: Findings, shown: Columns) -> tuple[ScoreRow, ...]:
-    main, n = found.audit.main, len(found.events)
+def _macro(findings: Findings, printed_auroc: Columns) -> tuple[ScoreRow, ...]:
+    main, n = findings.audit.main, len(findings.events)
     if n == 1:
         return ()
     means = []
-    for cells in shown.values():
-        values = [one.value for one in cells if one is not None]
-        of = "" if len(values) == n else f"of {len(values)}"
-        means.append(CellWords(f"{sum(values) / len(values):.3f}", of))
+    for cells in printed_auroc.values():
+        values = [cell.value for cell in cells if cell is not None]
+        coverage = "" if len(values) == n else f"of {len(values)}"
+        means.append(CellWords(f"{sum(values) / len(values):.3f}", coverage))
     return (
         ScoreRow(
             f"Mean of {n}",
@@ -144,7 +146,7 @@ def _macro(found: Findings, shown: Columns) -> tuple[ScoreRow, ...]:
                 CellWords(""),
                 _number(main.metrics["auroc"]),
                 *means,
-                _precision(main, sum(found.events) / n / found.audit.n),
+                _precision(main, sum(findings.events) / n / findings.audit.n),
                 _error(main),
                 CellWords(""),
             ),
@@ -185,31 +187,31 @@ def _slope(label: TargetAudit) -> CellWords:
     return CellWords(two(score.value), two_span(score.low, score.high))
 
 
-def _plain_row(source: ClinicSource, found: Findings, k: int, tone: Tone) -> ScoreRow:
-    bins, label = found.bins[k], found.audit.labels[k]
-    i, n = filled(bins)[-1], found.events[k]
+def _plain_row(source: ClinicSource, findings: Findings, k: int, tone: Tone) -> ScoreRow:
+    bins, label = findings.bins[k], findings.audit.labels[k]
+    i, n = filled(bins)[-1], findings.events[k]
     auroc = label.metrics["auroc"].value
     low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
     return ScoreRow(
         plain_finding(source.findings[k])[:1].upper() + plain_finding(source.findings[k])[1:],
         (
-            CellWords(count(n), f"{in_hundred(n / found.audit.n)} in 100"),
+            CellWords(count(n), f"{in_hundred(n / findings.audit.n)} in 100"),
             CellWords(in_hundred(auroc)),
             CellWords(in_hundred(float(bins.confidence[i]))),
             CellWords(
                 in_hundred(float(bins.accuracy[i]), low, high),
                 f"{in_hundred(low)} to {in_hundred(high)}",
             ),
-            CellWords("too few to tell" if found.few(k) else TONES[tone]),
+            CellWords("too few to tell" if findings.few(k) else TONES[tone]),
         ),
     )
 
 
 def table(
     source: ClinicSource,
-    found: Findings,
+    findings: Findings,
     ranked: Sequence[int],
-    shown: Columns,
+    printed_auroc: Columns,
 ) -> Table:
     """Return every number of the table, one row a finding."""
     numbers = ("auroc", "auprc", "ece", "slope")
@@ -218,20 +220,25 @@ def table(
     for key in numbers:
         columns += [Column(f"{key}{end}", f"{key}{end}", "number") for end in ("", "_low", "_high")]
     columns.append(Column("ece_floor_q95", "noise floor, 95th percentile", "number"))
-    columns += [Column(f"auroc_published_{m}", f"published AUROC, {m}", "number") for m in shown]
+    columns += [
+        Column(f"auroc_published_{m}", f"published AUROC, {m}", "number") for m in printed_auroc
+    ]
     columns.append(Column("source", "source"))
     rows: list[tuple[Cell, ...]] = []
     for k in ranked:
-        label = found.audit.labels[k]
+        label = findings.audit.labels[k]
         scores = [label.metrics[key] for key in numbers]
         rows.append(
             (
                 finding(source.findings[k]),
-                found.events[k],
-                found.events[k] / found.audit.n,
+                findings.events[k],
+                findings.events[k] / findings.audit.n,
                 *(part for s in scores for part in (s.value, s.low, s.high)),
                 label.noise_floor["ece"].q95,
-                *(None if (row := cells[k]) is None else row.value for cells in shown.values()),
+                *(
+                    None if (row := cells[k]) is None else row.value
+                    for cells in printed_auroc.values()
+                ),
                 source.caption,
             )
         )

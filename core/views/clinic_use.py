@@ -67,7 +67,7 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
         With the predictive values for another prevalence.
     """
     flagged = here.true_positive + here.false_positive
-    told: tuple[tuple[str, Score, str], ...] = (
+    measures: tuple[tuple[str, Score, str], ...] = (
         ("Sensitivity", here.sensitivity, "of 100 with it are flagged"),
         ("Specificity", here.specificity, "of 100 without it are not flagged"),
         ("PPV, this set", here.ppv, "of 100 flagged are labelled with it"),
@@ -75,7 +75,7 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
     )
     if there is not None:
         at = f"prevalence {percent(there.prevalence)}"
-        told += (
+        measures += (
             (f"PPV, {at}", there.ppv, f"of 100 flagged would have it; {ASSUMED}"),
             (f"NPV, {at}", there.npv, f"of 100 not flagged would not; {ASSUMED}"),
         )
@@ -88,7 +88,7 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
             ),
             (f"{in_hundred(score.value, score.low, score.high)} {words}",),
         )
-        for name, score, words in told
+        for name, score, words in measures
     )
     columns = (
         Column("number", "number"),
@@ -100,13 +100,13 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
     )
     lines = tuple(
         (name, here.threshold, score.value, score.low, score.high, source.caption)
-        for name, score, _ in told
+        for name, score, _ in measures
     )
     missed = here.false_negative
     text = (
-        f"At {percent(here.threshold)} or more, {count(flagged)} of {source.where} are flagged; "
-        f"{count(here.true_positive)} of them are labelled with it, and {count(missed)} that are "
-        "labelled with it are not flagged."
+        f"At {percent(here.threshold)} or more, {count(flagged)} of {source.reference_class} are "
+        f"flagged; {count(here.true_positive)} of them are labelled with it, and {count(missed)} "
+        "that are labelled with it are not flagged."
     )
     return ThresholdUse(rows, Table(columns, lines), text)
 
@@ -118,19 +118,21 @@ def _percent(score: Score) -> CellWords:
     return CellWords(f"{value}{THIN}%", span(score.low, score.high))
 
 
-def group_rows(found: Sequence[Subgroup]) -> tuple[ScoreRow, ...]:
+def group_rows(subgroups: Sequence[Subgroup]) -> tuple[ScoreRow, ...]:
     """Return one row a subgroup; numbers beyond chance are strong, unless events are too few.
 
     They are so only in groups that the joint test detects among all groups judged (Holm).
     """
-    judged = [i for i, one in enumerate(found) if not one.too_few]
-    corrected = holm([found[i].p_value for i in judged])
+    judged = [i for i, subgroup in enumerate(subgroups) if not subgroup.too_few]
+    corrected = holm([subgroups[i].p_value for i in judged])
     detected = {i for i, p in zip(judged, corrected, strict=True) if p <= FALSE_ALARMS}
-    return tuple(_group_row(one, detected=i in detected) for i, one in enumerate(found))
+    return tuple(
+        _group_row(subgroup, detected=i in detected) for i, subgroup in enumerate(subgroups)
+    )
 
 
-def _group_row(one: Subgroup, *, detected: bool) -> ScoreRow:
-    fit = one.fit
+def _group_row(subgroup: Subgroup, *, detected: bool) -> ScoreRow:
+    fit = subgroup.fit
     ideals = (
         (fit.observed_expected, 1.0),
         (fit.in_the_large, 0.0),
@@ -142,21 +144,22 @@ def _group_row(one: Subgroup, *, detected: bool) -> ScoreRow:
         CellWords(count(fit.events), percent(fit.events / fit.n)),
         *(_two(score, signed=ideal == 0.0) for score, ideal in ideals),
         CellWords(
-            points(one.ece.value, one.ece.low, one.ece.high),
-            f"{span(one.ece.low, one.ece.high)}; chance: up to {points(one.floor.q95)}",
+            points(subgroup.ece.value, subgroup.ece.low, subgroup.ece.high),
+            f"{span(subgroup.ece.low, subgroup.ece.high)}; chance: up to "
+            f"{points(subgroup.floor.q95)}",
         ),
     ]
     judged = ideals[:2] if fit.swayed else ideals  # a few rows next to 0 or 1 decide the slope
     away = {i + 2 for i, (score, ideal) in enumerate(judged) if outside(score, ideal)}
-    if one.ece.value is not None and one.ece.value > one.floor.q95:
+    if subgroup.ece.value is not None and subgroup.ece.value > subgroup.floor.q95:
         away.add(len(cells) - 1)
     every = frozenset(range(len(cells)))
     return ScoreRow(
-        one.name,
+        subgroup.name,
         tuple(cells),
-        (f"{TOO_FEW}: no verdict",) if one.too_few else (),
-        told=frozenset(away) if detected else frozenset(),
-        ties=every if one.too_few else frozenset(),
+        (f"{TOO_FEW}: no verdict",) if subgroup.too_few else (),
+        strong=frozenset(away) if detected else frozenset(),
+        ties=every if subgroup.too_few else frozenset(),
     )
 
 
@@ -167,35 +170,35 @@ def _two(score: Score, *, signed: bool) -> CellWords:
     return CellWords(two(score.value, signed=signed), ends)
 
 
-def group_table(source: ClinicSource, column: str, found: Sequence[Subgroup]) -> Table:
+def group_table(source: ClinicSource, column: str, subgroups: Sequence[Subgroup]) -> Table:
     """Return every number of the subgroups; `column` is what they were formed by."""
     lines: list[tuple[Cell, ...]] = []
-    for one in found:
-        fit = one.fit
-        scores = (fit.observed_expected, fit.in_the_large, fit.slope, fit.intercept, one.ece)
+    for subgroup in subgroups:
+        fit = subgroup.fit
+        scores = (fit.observed_expected, fit.in_the_large, fit.slope, fit.intercept, subgroup.ece)
         lines.append(
             (
-                one.name,
+                subgroup.name,
                 fit.n,
                 fit.events,
                 *(part for score in scores for part in (score.value, score.low, score.high)),
-                one.floor.q95,
-                f"{TOO_FEW}: no verdict" if one.too_few else "",
+                subgroup.floor.q95,
+                f"{TOO_FEW}: no verdict" if subgroup.too_few else "",
                 f"groups by {column}. {source.caption}",
             )
         )
     return Table(GROUP_COLUMNS, tuple(lines))
 
 
-def hosmer_words(found: HosmerLemeshow, extents: Extents) -> str:
+def hosmer_words(test: HosmerLemeshow, extents: Extents) -> str:
     """Return the Hosmer-Lemeshow test in words; why there is none for grouped or weighted rows."""
     if not extents.independent:
         return (
             "The Hosmer-Lemeshow test assumes independent, unweighted rows; these are grouped or "
             "weighted, so no p-value is shown."
         )
-    chance = "under 0.001" if found.p_value < 0.001 else f"{found.p_value:.3f}"
+    chance = "under 0.001" if test.p_value < 0.001 else f"{test.p_value:.3f}"
     return (
-        f"Hosmer-Lemeshow over {found.groups} groups of equal counts: chi-square "
-        f"{found.statistic:.1f} on {found.df} degrees of freedom (rows not fitted on), p {chance}."
+        f"Hosmer-Lemeshow over {test.groups} groups of equal counts: chi-square "
+        f"{test.statistic:.1f} on {test.df} degrees of freedom (rows not fitted on), p {chance}."
     )

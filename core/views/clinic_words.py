@@ -78,7 +78,7 @@ class ClinicSource:
         return "films" if known else "images"
 
     @property
-    def where(self) -> str:
+    def reference_class(self) -> str:
         """The reference class: "this test set of 22 433 films"."""
         return f"this {self.split} set of {count(self.n)} {self.films}"
 
@@ -107,13 +107,13 @@ class ClinicSource:
         )
 
 
-def sourced(table: Table, source: ClinicSource, told: str = "") -> Table:
+def sourced(table: Table, source: ClinicSource, note: str = "") -> Table:
     """Return a table whose every row says where it comes from and what it must not be used for.
 
-    What is `told` of the numbers comes first.
+    A `note` on the numbers comes first.
     """
-    column, said = Column("source", "source"), f"{told} {source.caption}".strip()
-    return Table((*table.columns, column), tuple((*row, said) for row in table.rows))
+    column, caption = Column("source", "source"), f"{note} {source.caption}".strip()
+    return Table((*table.columns, column), tuple((*row, caption) for row in table.rows))
 
 
 def _key(name: str) -> str:
@@ -127,9 +127,9 @@ def finding(name: str) -> str:
 
 def plain_finding(name: str) -> str:
     """Return a finding in plain words, its own name behind: fluid around the lung (Effusion)."""
-    said = PLAIN.get(_key(name))
+    plain = PLAIN.get(_key(name))
     label = finding(name)
-    return label if said is None or said == _key(name) else f"{said} ({label})"
+    return label if plain is None or plain == _key(name) else f"{plain} ({label})"
 
 
 def labelled_with(name: str) -> str:

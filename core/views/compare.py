@@ -90,21 +90,23 @@ class CompareView:
 
 
 def plain_view(
-    names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison
+    names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison
 ) -> CompareView:
     """Return the view in plain words: how often right, how far off, and what could be chance."""
-    full = compare_view(names, runs, found, "ece")
-    order = _order(runs, found, "ece")
-    badges = marks([one.id for one in names])
+    full = compare_view(names, runs, comparison, "ece")
+    order = _order(runs, comparison, "ece")
+    badges = marks([named.id for named in names])
     lines = tuple(
-        _line(names[i], badges[i], runs[i], found, (i, "ece"), PLAIN_COLUMNS) for i in order
+        _line(names[i], badges[i], runs[i], comparison, (i, "ece"), PLAIN_COLUMNS) for i in order
     )
-    told = [one.name for one in names]
-    forest = _forest(told, badges, found, "ece", (order, PLAIN_CAPTION), sides=PLAIN_SIDES)
+    run_names = [named.name for named in names]
+    forest = _forest(
+        run_names, badges, comparison, "ece", (order, PLAIN_CAPTION), sides=PLAIN_SIDES
+    )
     if forest is not None:
         forest = replace(
             forest,
-            title=f"How much further off than “{told[found.reference]}”",
+            title=f"How much further off than “{run_names[comparison.reference]}”",
             explanation="points; hollow: could be chance",
             alt=forest.alt.replace("Difference in ECE from", "How much further off than"),
         )
@@ -112,8 +114,8 @@ def plain_view(
     errors = [None if score is None else score.value for score in scores]
     return replace(
         full,
-        sentence=plain_sentence(told, errors, found),
-        heads=PLAIN_HEADS if found.reason else (*PLAIN_HEADS, "Further off by, points"),
+        sentence=plain_sentence(run_names, errors, comparison),
+        heads=PLAIN_HEADS if comparison.reason else (*PLAIN_HEADS, "Further off by, points"),
         lines=lines,
         forest=forest,
         curves=None,
@@ -123,7 +125,7 @@ def plain_view(
 
 
 def compare_view(
-    names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison, metric: str
+    names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison, metric: str
 ) -> CompareView:
     """Return the view of a comparison.
 
@@ -133,33 +135,33 @@ def compare_view(
         What the runs are called, in the comparison's order.
     runs : sequence of Compared
         Their audits.
-    found : Comparison
+    comparison : Comparison
         Their differences from a reference.
     metric : str
         The one that ranks them and whose differences are drawn.
     """
-    badges = marks([one.id for one in names])
-    order = _order(runs, found, metric)
-    told = [one.name for one in names]
-    caption = _caption(runs, found, metric)
+    badges = marks([named.id for named in names])
+    order = _order(runs, comparison, metric)
+    run_names = [named.name for named in names]
+    caption = _caption(runs, comparison, metric)
     sides = ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES
-    table = _table(names, runs, found, order)
+    table = _table(names, runs, comparison, order)
     return CompareView(
-        eyebrow=_eyebrow(names, runs, found),
-        sentence=sentence(told, found, metric),
-        heads=_heads(found, metric),
-        lines=tuple(_line(names[i], badges[i], runs[i], found, (i, metric)) for i in order),
-        forest=_forest(told, badges, found, metric, (order, caption), sides=sides),
-        curves=None if found.reason else _curves(told, badges, runs, (order, caption)),
-        diagrams=() if found.reason else _diagrams(names, badges, runs, order),
+        eyebrow=_eyebrow(names, runs, comparison),
+        sentence=sentence(run_names, comparison, metric),
+        heads=_heads(comparison, metric),
+        lines=tuple(_line(names[i], badges[i], runs[i], comparison, (i, metric)) for i in order),
+        forest=_forest(run_names, badges, comparison, metric, (order, caption), sides=sides),
+        curves=None if comparison.reason else _curves(run_names, badges, runs, (order, caption)),
+        diagrams=() if comparison.reason else _diagrams(names, badges, runs, order),
         table=table,
         caption=caption,
     )
 
 
-def _order(runs: Sequence[Compared], found: Comparison, metric: str) -> list[int]:
+def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> list[int]:
     """Return the runs best first; as they were picked where nothing is ranked."""
-    if found.reason:
+    if comparison.reason:
         return list(range(len(runs)))
     sign = -1.0 if metric in HIGHER else 1.0
 
@@ -171,19 +173,19 @@ def _order(runs: Sequence[Compared], found: Comparison, metric: str) -> list[int
     return sorted(range(len(runs)), key=rank)
 
 
-def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison) -> str:
-    splits = sorted({one.split for one in names})
+def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison) -> str:
+    splits = sorted({named.split for named in names})
     parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
-    if not found.reason:
+    if not comparison.reason:
         groups = runs[0].audit.main.groups
         belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
         parts.append(f"the same {count(runs[0].rows.n)} images{belonging}")
     return " · ".join(parts)
 
 
-def _heads(found: Comparison, metric: str) -> tuple[str, ...]:
+def _heads(comparison: Comparison, metric: str) -> tuple[str, ...]:
     unit = ", points" if metric in IN_POINTS else ""
-    last = () if found.reason else (f"{LABELS[metric]} from reference{unit}",)
+    last = () if comparison.reason else (f"{LABELS[metric]} from reference{unit}",)
     return ("Run", "n", *(HEADS[column] for column in COLUMNS), *last)
 
 
@@ -191,21 +193,21 @@ def _line(
     named: NamedRun,
     mark: RunMark,
     run: Compared,
-    found: Comparison,
-    at: tuple[int, str],
+    comparison: Comparison,
+    index_and_metric: tuple[int, str],
     columns: Sequence[str] = COLUMNS,
 ) -> RunLine:
-    i, metric = at
-    one = found.differences[i].get(metric)
-    reference = not found.reason and i == found.reference
+    i, metric = index_and_metric
+    difference = comparison.differences[i].get(metric)
+    reference = not comparison.reason and i == comparison.reference
     return RunLine(
         name=named.name,
         mark=mark,
         note="reference" if reference else "",
         n=count(run.rows.n),
         scores=tuple(_cell(run, column) for column in columns),
-        difference=_difference_cell(one),
-        tie=one is not None and one.tie,
+        difference=_difference_cell(difference),
+        tie=difference is not None and difference.tie,
         reference=reference,
     )
 
@@ -217,28 +219,33 @@ def _cell(run: Compared, metric: str) -> CellWords:
     return CellWords(*value_words(score), score.reason)
 
 
-def _difference_cell(found: Difference | None) -> CellWords:
-    if found is None:
+def _difference_cell(difference: Difference | None) -> CellWords:
+    if difference is None:
         return CellWords("")
-    value, interval = difference_words(found)
-    return CellWords(TIE if found.tie else value, interval, found.reason)
+    value, interval = difference_words(difference)
+    return CellWords(TIE if difference.tie else value, interval, difference.reason)
 
 
-def _caption(runs: Sequence[Compared], found: Comparison, metric: str) -> str:
-    if found.reason:
+def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> str:
+    if comparison.reason:
         return "Each run by itself, with its own 95 % intervals; nothing is ranked."
-    drawn = [each[metric] for each in found.differences if metric in each]
+    differences = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
     parts = ["Intervals in the table are each run's own, at 95 %."]
-    resamples = next((one.settings.get("resamples") for one in drawn if one.settings), None)
+    resamples = next(
+        (difference.settings.get("resamples") for difference in differences if difference.settings),
+        None,
+    )
     if resamples is not None:
         parts.append(
             f"Differences are taken on the same {count(int(str(resamples)))} resamples of the same "
-            f"{drawn_words(drawn)} (seed {SEED})."
+            f"{drawn_words(differences)} (seed {SEED})."
         )
-    level = level_words(found.level)
-    kept = f"so that {number(len(runs) - 1)} comparisons together keep 95{THIN}%"
+    level = level_words(comparison.level)
+    joint_level = f"so that {number(len(runs) - 1)} comparisons together keep 95{THIN}%"
     parts.append(
-        f"Their intervals are at {level}" + (f" {kept}." if len(runs) > 2 else ".") + " Tie: the "
+        f"Their intervals are at {level}"
+        + (f" {joint_level}." if len(runs) > 2 else ".")
+        + " Tie: the "
         "interval holds zero."
     )
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
@@ -265,9 +272,9 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
     return words
 
 
-def drawn_words(drawn: Sequence[Difference]) -> str:
+def drawn_words(differences: Sequence[Difference]) -> str:
     """Return what resamples draw: rows, or groups of rows that belong together."""
-    grouped = any(one.settings.get("resampled_by") == "group" for one in drawn)
+    grouped = any(difference.settings.get("resampled_by") == "group" for difference in differences)
     return "groups of rows" if grouped else "rows"
 
 
@@ -279,47 +286,49 @@ def level_words(level: float) -> str:
 def _forest(
     names: Sequence[str],
     badges: Sequence[RunMark],
-    found: Comparison,
+    comparison: Comparison,
     metric: str,
-    drawn: tuple[list[int], str],
+    order_and_caption: tuple[list[int], str],
     *,
     sides: tuple[str, str],
 ) -> FigureCard | None:
-    order, caption = drawn
-    pairs = [(i, found.differences[i][metric]) for i in order if metric in found.differences[i]]
-    pairs = [(i, one) for i, one in pairs if one.low is not None]
+    order, caption = order_and_caption
+    pairs = [
+        (i, comparison.differences[i][metric]) for i in order if metric in comparison.differences[i]
+    ]
+    pairs = [(i, difference) for i, difference in pairs if difference.low is not None]
     if not pairs:
         return None
-    base = names[found.reference]
+    base = names[comparison.reference]
     unit = "points; " if metric in IN_POINTS else ""
-    rows = tuple(_forest_row(names[i], badges[i], one) for i, one in pairs)
+    rows = tuple(_forest_row(names[i], badges[i], difference) for i, difference in pairs)
     return FigureCard(
         "differences",
         f"Difference in {name(metric)} from “{base}”",
-        f"{unit}paired, {level_words(found.level)} intervals; hollow: a tie",
+        f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie",
         partial(figures.forest, rows, smaller=sides[0], larger=sides[1]),
         f"Difference in {name(metric)} from {base}: "
         + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows)
         + ".",
-        _difference_table([(names[i], one) for i, one in pairs]),
+        _difference_table([(names[i], difference) for i, difference in pairs]),
         caption,
     )
 
 
-def _forest_row(told: str, mark: RunMark, one: Difference) -> figures.ForestRow:
-    assert one.value is not None
-    assert one.low is not None
-    assert one.high is not None
-    scale = 100.0 if one.metric in IN_POINTS else 1.0
-    value, interval = difference_words(one)
+def _forest_row(run_name: str, mark: RunMark, difference: Difference) -> figures.ForestRow:
+    assert difference.value is not None
+    assert difference.low is not None
+    assert difference.high is not None
+    scale = 100.0 if difference.metric in IN_POINTS else 1.0
+    value, interval = difference_words(difference)
     return figures.ForestRow(
-        name=told,
+        name=run_name,
         mark=mark,
-        value=scale * one.value,
-        low=scale * one.low,
-        high=scale * one.high,
-        tie=one.tie,
-        words=TIE if one.tie else value,
+        value=scale * difference.value,
+        low=scale * difference.low,
+        high=scale * difference.high,
+        tie=difference.tie,
+        words=TIE if difference.tie else value,
         interval=interval,
     )
 
@@ -335,8 +344,15 @@ def _difference_table(pairs: Sequence[tuple[str, Difference]]) -> Table:
         Column("reading", "reading"),
     )
     rows = tuple(
-        (told, one.value, one.low, one.high, one.level, TIE if one.tie else "beyond chance")
-        for told, one in pairs
+        (
+            run_name,
+            difference.value,
+            difference.low,
+            difference.high,
+            difference.level,
+            TIE if difference.tie else "beyond chance",
+        )
+        for run_name, difference in pairs
     )
     return Table(columns, rows)
 
@@ -345,12 +361,12 @@ def _curves(
     names: Sequence[str],
     badges: Sequence[RunMark],
     runs: Sequence[Compared],
-    drawn: tuple[list[int], str],
+    order_and_caption: tuple[list[int], str],
 ) -> FigureCard | None:
     """Return every run's gap over the common bins; None for many labels, which have none."""
-    order, caption = drawn
+    order, caption = order_and_caption
     bins = [run.audit.main.bins for run in runs]
-    if not all(len(one.count) for one in bins):
+    if not all(len(bin_table.count) for bin_table in bins):
         return None
     columns = (
         Column("run", "run"),
@@ -361,7 +377,9 @@ def _curves(
         (names[i], *(row[k] for k in keep)) for i in order for row in cards.bin_table(bins[i]).rows
     )
     gaps = [(names[i], runs[i].audit.main.direction) for i in order]
-    listed = "; ".join(f"{told} {points(g.gap, g.low, g.high, signed=True)}" for told, g in gaps)
+    listed = "; ".join(
+        f"{run_name} {points(gap.gap, gap.low, gap.high, signed=True)}" for run_name, gap in gaps
+    )
     claim = "confidence" if runs[0].audit.main.target is None else "probability"
     return FigureCard(
         "curves",
@@ -386,7 +404,7 @@ def _diagrams(
     order: Sequence[int],
 ) -> tuple[tuple[RunMark, FigureCard], ...]:
     """Return one small diagram a run; none for many labels, whose bins are not pooled."""
-    found = []
+    diagrams = []
     for i in order:
         main, named = runs[i].audit.main, names[i]
         if not len(main.bins.count):
@@ -400,19 +418,22 @@ def _diagrams(
             cards.bin_table(main.bins),
             cards.caption(runs[i].audit, main, named.split, named.digest),
         )
-        found.append((badges[i], card))
-    return tuple(found)
+        diagrams.append((badges[i], card))
+    return tuple(diagrams)
 
 
 def _table(
-    names: Sequence[NamedRun], runs: Sequence[Compared], found: Comparison, order: Sequence[int]
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    order: Sequence[int],
 ) -> Table:
     """Return every score and difference as raw numbers, for the file."""
     columns = [Column("run", "run"), Column("n", "n", "count")]
     for metric in COLUMNS:
         kind: Kind = "share" if metric in IN_POINTS else "number"
         columns += [Column(f"{metric}{end}", metric, kind) for end in ("", "_low", "_high")]
-        if not found.reason:
+        if not comparison.reason:
             columns += [
                 Column(f"{metric}_difference{end}", metric, kind) for end in ("", "_low", "_high")
             ]
@@ -421,11 +442,11 @@ def _table(
         row: list[Cell] = [names[i].name, runs[i].rows.n]
         for metric in COLUMNS:
             row += _ends(runs[i].audit.main.metrics.get(metric))
-            if not found.reason:
-                row += _ends(found.differences[i].get(metric))
+            if not comparison.reason:
+                row += _ends(comparison.differences[i].get(metric))
         rows.append(tuple(row))
     return Table(tuple(columns), tuple(rows))
 
 
-def _ends(found: Score | Difference | None) -> list[Cell]:
-    return [None, None, None] if found is None else [found.value, found.low, found.high]
+def _ends(estimate: Score | Difference | None) -> list[Cell]:
+    return [None, None, None] if estimate is None else [estimate.value, estimate.low, estimate.high]

@@ -49,14 +49,14 @@ def value_words(score: Score) -> tuple[str, str]:
     return three(score.value, *others), three_span(score.value, score.low, score.high)
 
 
-def difference_words(found: Difference) -> tuple[str, str]:
+def difference_words(difference: Difference) -> tuple[str, str]:
     """Return a difference and its interval with their signs: −14.7, −15.2 to −14.1."""
-    if found.metric in IN_POINTS:
-        value = points(found.value, found.low, found.high, signed=True)
-        return value, span(found.low, found.high, signed=True)
-    ends = (found.value, found.low, found.high)
+    if difference.metric in IN_POINTS:
+        value = points(difference.value, difference.low, difference.high, signed=True)
+        return value, span(difference.low, difference.high, signed=True)
+    ends = (difference.value, difference.low, difference.high)
     value, low, high = (_signed(end, *ends) for end in ends)
-    return value, f"{low} to {high}" if known(found.low) else ""
+    return value, f"{low} to {high}" if known(difference.low) else ""
 
 
 def _signed(value: float | None, *others: float | None) -> str:
@@ -65,77 +65,86 @@ def _signed(value: float | None, *others: float | None) -> str:
     return text if plain else f"+{text}"
 
 
-def better(found: Difference) -> bool:
+def better(difference: Difference) -> bool:
     """Whether the run does better than the reference beyond chance."""
-    if found.value is None or found.low is None or found.tie:
+    if difference.value is None or difference.low is None or difference.tie:
         return False
-    return (found.value > 0) == (found.metric in HIGHER)
+    return (difference.value > 0) == (difference.metric in HIGHER)
 
 
-def worse(found: Difference) -> bool:
+def worse(difference: Difference) -> bool:
     """Whether the run does worse than the reference beyond chance."""
-    return found.low is not None and not found.tie and not better(found)
+    return difference.low is not None and not difference.tie and not better(difference)
 
 
-def size_words(found: Difference) -> tuple[str, str]:
+def size_words(difference: Difference) -> tuple[str, str]:
     """Return the size of a difference without its sign, and its interval."""
-    assert found.value is not None
-    sign = 1.0 if found.value > 0 else -1.0
-    ends = [None if end is None else sign * end for end in (found.low, found.high)]
+    assert difference.value is not None
+    sign = 1.0 if difference.value > 0 else -1.0
+    ends = [None if end is None else sign * end for end in (difference.low, difference.high)]
     low, high = ends if sign > 0 else ends[::-1]
-    if found.metric in IN_POINTS:
-        text = with_span(sign * found.value, low, high)
+    if difference.metric in IN_POINTS:
+        text = with_span(sign * difference.value, low, high)
         size, _, interval = text.partition(" ")
         return f"{size} points", f" {interval}" if interval else ""
-    size = three(sign * found.value, *(end for end in ends if end is not None))
-    interval = three_span(sign * found.value, low, high)
+    size = three(sign * difference.value, *(end for end in ends if end is not None))
+    interval = three_span(sign * difference.value, low, high)
     return size, f" ({interval})" if interval else ""
 
 
-def sentence(names: Sequence[str], found: Comparison, metric: str) -> Sentence:
+def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sentence:
     """Return the first line of the page: who does best against the reference, or why nobody does.
 
     Parameters
     ----------
     names : sequence of str
         Of the runs, in the comparison's order.
-    found : Comparison
+    comparison : Comparison
         Differences from its reference.
     metric : str
         The one that is looked at.
     """
-    if found.reason:
+    if comparison.reason:
         first = "These runs are not ranked: they do not speak of the same labelled rows."
-        return Sentence((Phrase(first),), found.reason)
-    rest = {i: each[metric] for i, each in enumerate(found.differences) if metric in each}
-    decided = {i: one for i, one in rest.items() if one.value is not None}
+        return Sentence((Phrase(first),), comparison.reason)
+    rest = {
+        i: by_metric[metric]
+        for i, by_metric in enumerate(comparison.differences)
+        if metric in by_metric
+    }
+    decided = {i: difference for i, difference in rest.items() if difference.value is not None}
     if not decided:
-        why = next((one.reason for one in rest.values()), "some runs hold no full class scores")
+        why = next(
+            (difference.reason for difference in rest.values()),
+            "some runs hold no full class scores",
+        )
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     if len(names) == 2:
-        return _two(names, found.reference, *decided.items())
-    return _many(names, found.reference, decided)
+        return _two(names, comparison.reference, *decided.items())
+    return _many(names, comparison.reference, decided)
 
 
 def _two(names: Sequence[str], reference: int, only: tuple[int, Difference]) -> Sentence:
-    i, one = only
+    i, difference = only
     first, second = names[i], names[reference]
-    if one.tie or one.low is None:
-        _, interval = difference_words(one)
+    if difference.tie or difference.low is None:
+        _, interval = difference_words(difference)
         return Sentence(
             (
-                Phrase(f"“{first}” and “{second}” cannot be told apart by {name(one.metric)}"),
+                Phrase(
+                    f"“{first}” and “{second}” cannot be told apart by {name(difference.metric)}"
+                ),
                 Phrase(f" ({interval})" if interval else "", "quiet"),
                 Phrase("."),
             )
         )
-    best, other = (first, second) if better(one) else (second, first)
-    size, interval = size_words(one)
-    more = "higher" if one.metric in HIGHER else "smaller"
-    side = "above" if one.metric in HIGHER else "below"
+    best, other = (first, second) if better(difference) else (second, first)
+    size, interval = size_words(difference)
+    more = "higher" if difference.metric in HIGHER else "smaller"
+    side = "above" if difference.metric in HIGHER else "below"
     return Sentence(
         (
-            Phrase(f"“{best}” has the {more} {name(one.metric)}, {size} {side} “{other}”"),
+            Phrase(f"“{best}” has the {more} {name(difference.metric)}, {size} {side} “{other}”"),
             Phrase(interval, "quiet"),
             Phrase("."),
         )
@@ -144,8 +153,8 @@ def _two(names: Sequence[str], reference: int, only: tuple[int, Difference]) -> 
 
 def _many(names: Sequence[str], reference: int, decided: dict[int, Difference]) -> Sentence:
     base, metric = names[reference], next(iter(decided.values())).metric
-    ahead = {i: one for i, one in decided.items() if better(one)}
-    behind = sum(worse(one) for one in decided.values())
+    ahead = {i: difference for i, difference in decided.items() if better(difference)}
+    behind = sum(worse(difference) for difference in decided.values())
     ties = len(decided) - len(ahead) - behind
     counted = _counted(len(ahead), behind, ties)
     if not ahead:
@@ -169,7 +178,7 @@ def _many(names: Sequence[str], reference: int, decided: dict[int, Difference]) 
 
 
 def plain_sentence(
-    names: Sequence[str], errors: Sequence[float | None], found: Comparison
+    names: Sequence[str], errors: Sequence[float | None], comparison: Comparison
 ) -> Sentence:
     """Return the same without technical terms: whose stated certainty is closest to the truth.
 
@@ -179,12 +188,12 @@ def plain_sentence(
         Of the runs, in the comparison's order.
     errors : sequence of float or None
         How far off each run's stated certainty is on average, a fraction.
-    found : Comparison
+    comparison : Comparison
         Differences from its reference.
     """
-    if found.reason:
+    if comparison.reason:
         first = "These models cannot be ranked: they were not tested on the same answers."
-        return Sentence((Phrase(first),), found.reason)
+        return Sentence((Phrase(first),), comparison.reason)
     known = {i: error for i, error in enumerate(errors) if error is not None}
     if len(known) < 2:
         return Sentence((Phrase("These models cannot be compared: too few numbers are known."),))
@@ -196,10 +205,12 @@ def plain_sentence(
         f"average; {listed}."
     )
     against = [
-        each["ece"] for each in found.differences if "ece" in each and each["ece"].low is not None
+        by_metric["ece"]
+        for by_metric in comparison.differences
+        if "ece" in by_metric and by_metric["ece"].low is not None
     ]
-    ties = sum(one.tie for one in against)
-    base = f"“{names[found.reference]}”"
+    ties = sum(difference.tie for difference in against)
+    base = f"“{names[comparison.reference]}”"
     second = f"None of the differences from {base} could be chance."
     if not against:
         second = "One image is too few to tell them apart."
@@ -213,7 +224,9 @@ def plain_sentence(
 def _counted(ahead: int, behind: int, ties: int) -> str:
     """Return how many of the others do better, do worse, or cannot be told apart."""
     groups = {"better beyond chance": ahead, "worse beyond chance": behind}
-    parts = [f"{number(n)} {'does' if n == 1 else 'do'} {how}" for how, n in groups.items() if n]
+    parts = [
+        f"{number(n)} {'does' if n == 1 else 'do'} {outcome}" for outcome, n in groups.items() if n
+    ]
     parts += [_ties(ties)] if ties else []
     if len(parts) == 1:
         return f"All {parts[0].replace(' ', ' others ', 1)}."

@@ -81,8 +81,8 @@ def label(split: str) -> str:
     """Return the printed name of a split or set."""
     if split in PART_WORDS:
         return PART_WORDS[split][0]
-    found = parse_name(split)
-    return split if found is None else found.label
+    outside_set = parse_name(split)
+    return split if outside_set is None else outside_set.label
 
 
 def line(split: str, role: str, predictions: Predictions) -> SplitResult:
@@ -95,13 +95,13 @@ def line(split: str, role: str, predictions: Predictions) -> SplitResult:
         none = Score("accuracy", None, None, None, LEVEL, predictions.n, reason=NO_ROOM)
         sure = None if predictions.task is Task.MULTILABEL else _certainty(predictions)
         return SplitResult(split, role, predictions.n, none, none, sure)
-    many = predictions.task is Task.MULTILABEL
-    if role == "shifted" and not many:
+    multilabel = predictions.task is Task.MULTILABEL
+    if role == "shifted" and not multilabel:
         return _shifted(split, role, predictions)
-    name = "auroc" if many else "accuracy"
-    found = audit(predictions, AuditConfig(metrics=(name, "ece"))).main
-    sure = None if many else float(predictions.outcomes(None).confidence.mean())
-    return SplitResult(split, role, predictions.n, found.metrics[name], found.metrics["ece"], sure)
+    name = "auroc" if multilabel else "accuracy"
+    main = audit(predictions, AuditConfig(metrics=(name, "ece"))).main
+    sure = None if multilabel else float(predictions.outcomes(None).confidence.mean())
+    return SplitResult(split, role, predictions.n, main.metrics[name], main.metrics["ece"], sure)
 
 
 def _certainty(predictions: Predictions) -> float:
@@ -147,12 +147,14 @@ class Plausibility:
     @property
     def text(self) -> str:
         """All of them."""
-        return " ".join(one for one in (self.against, self.worst, self.papers) if one)
+        return " ".join(
+            sentence for sentence in (self.against, self.worst, self.papers) if sentence
+        )
 
 
 def judged(
     config: EvaluationConfig,
-    lines: Sequence[SplitResult],
+    results: Sequence[SplitResult],
     trained: Mapping[str, Any] | None = None,
     *,
     plain: bool = False,
@@ -162,47 +164,53 @@ def judged(
     Parameters
     ----------
     config : EvaluationConfig
-    lines : sequence of SplitResult
+    results : sequence of SplitResult
     trained : mapping, optional
         Config of the training that made the weights: then the papers' numbers are those of its
         loss.
     plain : bool
         Speak of times in 100, and not of papers.
     """
-    named = {one.split: one for one in lines if one.score.value is not None}
-    found = next((named[split] for split in ORDER if split in named), None)
-    if found is None:
+    named = {result.split: result for result in results if result.score.value is not None}
+    judged_split = next((named[split] for split in ORDER if split in named), None)
+    if judged_split is None:
         return None
-    chance = HALF if found.score.metric == "auroc" else 1 / config.n_outputs
-    said = f"{chance:g}" if found.score.metric == "auroc" else _right(chance, plain=plain)
-    value, low, high = found.score.value, found.score.low, found.score.high
+    chance = HALF if judged_split.score.metric == "auroc" else 1 / config.n_outputs
+    chance_text = (
+        f"{chance:g}" if judged_split.score.metric == "auroc" else _right(chance, plain=plain)
+    )
+    value, low, high = judged_split.score.value, judged_split.score.low, judged_split.score.high
     assert value is not None
     guessed = (value if low is None else low) <= chance
     if guessed and (value if high is None else high) > chance + FAR:
-        against = f"So few images do not tell that from guessing ({said.removeprefix('for ')})."
+        against = (
+            f"So few images do not tell that from guessing ({chance_text.removeprefix('for ')})."
+        )
     elif guessed:
         against = (
-            f"That is no better than guessing ({said.removeprefix('for ')}). Mean and standard "
-            "deviation, the size of the images, the order of the classes or the network may be "
-            "wrong."
+            f"That is no better than guessing ({chance_text.removeprefix('for ')}). Mean and "
+            "standard deviation, the size of the images, the order of the classes or the network "
+            "may be wrong."
         )
     else:
-        verb = "has" if found.score.metric == "auroc" else "would be right"
-        against = f"Guessing {verb} {said}."
-    papers = "" if plain else _papers(config, found, trained)
-    return Plausibility(found, guessed, against, _worst(lines, plain=plain), papers)
+        verb = "has" if judged_split.score.metric == "auroc" else "would be right"
+        against = f"Guessing {verb} {chance_text}."
+    papers = "" if plain else _papers(config, judged_split, trained)
+    return Plausibility(judged_split, guessed, against, _worst(results, plain=plain), papers)
 
 
 def _right(share: float, *, plain: bool) -> str:
     return f"{in_hundred(share)} times in 100" if plain else f"for {percent(share)}"
 
 
-def _worst(lines: Sequence[SplitResult], *, plain: bool) -> str:
+def _worst(results: Sequence[SplitResult], *, plain: bool) -> str:
     """Say which shifted set has the fewest right answers, and what the model says there."""
     shifted = [
-        (one.score.value, one.confidence, one.label)
-        for one in lines
-        if one.role == "shifted" and one.score.value is not None and one.confidence is not None
+        (result.score.value, result.confidence, result.label)
+        for result in results
+        if result.role == "shifted"
+        and result.score.value is not None
+        and result.confidence is not None
     ]
     if not shifted:
         return ""
@@ -211,21 +219,23 @@ def _worst(lines: Sequence[SplitResult], *, plain: bool) -> str:
     return f"Least on {name}: right {_right(right, plain=plain)}, while it says {sure} on average."
 
 
-def _papers(config: EvaluationConfig, found: SplitResult, trained: Mapping[str, Any] | None) -> str:
+def _papers(
+    config: EvaluationConfig, result: SplitResult, trained: Mapping[str, Any] | None
+) -> str:
     """Return what papers print for the network and data; nothing for part of the test images."""
-    whole = found.split == "test" and config.limit is None and found.score.value is not None
+    whole = result.split == "test" and config.limit is None and result.score.value is not None
     if not whole or config.model not in PRINTED:
         return ""
     rows = published(metric="error", dataset=config.data, model=PRINTED[config.model])
-    of = subject(trained)
-    if of is not None and of.dataset == config.data:
-        rows = tuple(row for row in rows if row.method in of.methods)
+    setting = subject(trained)
+    if setting is not None and setting.dataset == config.data:
+        rows = tuple(row for row in rows if row.method in setting.methods)
     if not rows:
         return ""
-    assert found.score.value is not None
-    loss = ", data and loss" if of is not None else " and data, over all losses"
+    assert result.score.value is not None
+    loss = ", data and loss" if setting is not None else " and data, over all losses"
     return (
-        f"Its error is {percent(1 - found.score.value)}; papers print {_ends(rows)} for this "
+        f"Its error is {percent(1 - result.score.value)}; papers print {_ends(rows)} for this "
         f"network{loss} ({'; '.join(dict.fromkeys(PAPERS[row.paper] for row in rows))})."
     )
 
@@ -235,35 +245,35 @@ def _ends(rows: Sequence[PublishedNumber]) -> str:
     return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
 
 
-def heads(lines: Sequence[SplitResult], *, plain: bool = False) -> tuple[str, ...]:
+def heads(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[str, ...]:
     """Return the heads of the table of splits and sets."""
-    many = any(one.score.metric == "auroc" for one in lines)
-    if plain and not many:
+    multilabel = any(result.score.metric == "auroc" for result in results)
+    if plain and not multilabel:
         return ("Images of", "Images", "Right", "Off by, on average", "Says, on average")
-    score = "AUROC, mean of labels" if many else "Right"
+    score = "AUROC, mean of labels" if multilabel else "Right"
     return ("Split or set", "Images", score, "ECE", "Mean confidence")
 
 
-def rows(lines: Sequence[SplitResult], *, plain: bool = False) -> tuple[ScoreRow, ...]:
+def rows(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[ScoreRow, ...]:
     """Return the table of splits and sets; those of the data are shaded."""
     return tuple(
         ScoreRow(
-            one.label,
-            (CellWords(count(one.n)), *_cells(one)),
-            notes=() if plain or one.split in PART_WORDS else (one.split,),
-            shaded=one.split in PART_WORDS,
+            result.label,
+            (CellWords(count(result.n)), *_cells(result)),
+            notes=() if plain or result.split in PART_WORDS else (result.split,),
+            shaded=result.split in PART_WORDS,
         )
-        for one in lines
+        for result in results
     )
 
 
-def _cells(one: SplitResult) -> tuple[CellWords, CellWords, CellWords]:
-    score, ece = one.score, one.ece
+def _cells(result: SplitResult) -> tuple[CellWords, CellWords, CellWords]:
+    score, ece = result.score, result.ece
     if score.metric == "auroc":
         first = CellWords(three(score.value), three_span(score.value, score.low, score.high))
     else:
         first = _share(score)
-    sure = MISSING if one.confidence is None else percent(one.confidence)
+    sure = MISSING if result.confidence is None else percent(result.confidence)
     return first, _share(ece), CellWords(sure)
 
 
@@ -271,32 +281,33 @@ def _share(score: Score) -> CellWords:
     return CellWords(percent(score.value), span(score.low, score.high), score.reason)
 
 
-def table(lines: Sequence[SplitResult]) -> Table:
+def table(results: Sequence[SplitResult]) -> Table:
     """Return the same as a table of plain numbers, for a file."""
     return Table(
         COLUMNS,
         tuple(
             (
-                one.split,
-                one.role,
-                one.n,
-                one.score.value if one.score.metric == "accuracy" else None,
-                one.score.value if one.score.metric == "auroc" else None,
-                one.ece.value,
-                one.confidence,
+                result.split,
+                result.role,
+                result.n,
+                result.score.value if result.score.metric == "accuracy" else None,
+                result.score.value if result.score.metric == "auroc" else None,
+                result.ece.value,
+                result.confidence,
             )
-            for one in lines
+            for result in results
         ),
     )
 
 
-def caption(config: EvaluationConfig, lines: Sequence[SplitResult], digest: str) -> str:
+def caption(config: EvaluationConfig, results: Sequence[SplitResult], digest: str) -> str:
     """Return what the numbers rest on."""
-    how = config.preprocessing
-    crops = f", {how.crops} crops" if how.crops > 1 else ""
+    preprocessing = config.preprocessing
+    crops = f", {preprocessing.crops} crops" if preprocessing.crops > 1 else ""
     first = f", {count(config.limit)} of each at most" if config.limit else ""
     return (
         f"{DATASETS[config.data].label}, seed of the split {config.split_seed}{first}; images of "
-        f"{how.size[0]} x {how.size[1]}{crops}. {len(lines)} splits and sets; ECE of 15 bins of "
-        f"equal width; intervals at 95 %. Config {digest[:8]}, weights {config.weights.digest[:8]}."
+        f"{preprocessing.size[0]} x {preprocessing.size[1]}{crops}. {len(results)} splits and "
+        "sets; ECE of 15 bins of equal width; intervals at 95 %. Config "
+        f"{digest[:8]}, weights {config.weights.digest[:8]}."
     )

@@ -106,8 +106,10 @@ def _advice(answers: Int, labels: Int, names: Sequence[str]) -> str:
     (often, times), *_ = Counter(answers.tolist()).most_common(1)
     if times >= SAME * answers.size and len(set(labels.tolist())) > 1:
         return f"It answers “{names[often]}” for {times} of {answers.size}. {STUCK}"
-    given = set(answers.tolist())
-    together = [Counter(labels[answers == one].tolist()).most_common(1)[0][1] for one in given]
-    if answers.size >= ENOUGH * len(given) and sum(together) >= PURE * answers.size:
+    distinct = set(answers.tolist())
+    together = [
+        Counter(labels[answers == answer].tolist()).most_common(1)[0][1] for answer in distinct
+    ]
+    if answers.size >= ENOUGH * len(distinct) and sum(together) >= PURE * answers.size:
         return ORDER
     return UNKNOWN

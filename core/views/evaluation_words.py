@@ -18,23 +18,23 @@ HELP = {
 }
 
 
-def progress_words(found: Progress) -> str:
+def progress_words(progress: Progress) -> str:
     """Return how far an evaluation is, in one line."""
-    now = count(min(found.epoch + 1, found.n_epochs))
-    words = f"Part {now} of {count(found.n_epochs)}"
-    words += f", {count(found.batch)} of {count(found.n_batches)} images"
-    return words + (f", {about(found.left)} left" if found.left is not None else "")
+    now = count(min(progress.epoch + 1, progress.n_epochs))
+    words = f"Part {now} of {count(progress.n_epochs)}"
+    words += f", {count(progress.batch)} of {count(progress.n_batches)} images"
+    return words + (f", {about(progress.left)} left" if progress.left is not None else "")
 
 
 def sentence(
-    job: Job, where: str, judged: Plausibility | None, *, paused: bool, plain: bool
+    job: Job, queue_state: str, judged: Plausibility | None, *, paused: bool, plain: bool
 ) -> Sentence:
     """Return the sentence of a job's page.
 
     Parameters
     ----------
     job : Job
-    where : str
+    queue_state : str
         Where it stands while it waits.
     judged : Plausibility or None
         Its sanity line, once it has succeeded and its run is there.
@@ -47,7 +47,7 @@ def sentence(
         return Sentence((Phrase(f"Evaluated {name}{_took(job)}."),))
     if job.state is JobState.QUEUED:
         starts = "It starts when the queue goes on." if paused else "It starts by itself."
-        return Sentence((Phrase(f"{name} is {where}."),), starts * (not job.asked))
+        return Sentence((Phrase(f"{name} is {queue_state}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Evaluating"
         return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
@@ -87,28 +87,30 @@ def _result(name: str, judged: Plausibility, *, plain: bool) -> Sentence:
     return Sentence(parts, judged.text)
 
 
-def tiles(job: Job, found: Progress | None, lines: tuple[SplitResult, ...]) -> tuple[Tile, ...]:
+def tiles(
+    job: Job, progress: Progress | None, results: tuple[SplitResult, ...]
+) -> tuple[Tile, ...]:
     """Return the numbers of a job: how far and how fast, or what was looked at."""
     if job.state is JobState.SUCCEEDED:
-        images = sum(line.n for line in lines)
+        images = sum(result.n for result in results)
         took = duration((job.ended or 0) - job.started) if job.started else MISSING
         return (
             Tile("Images", count(images), help=GLOSSARY["images"]),
-            Tile("Splits and sets", count(len(lines)), help=HELP["parts"]),
+            Tile("Splits and sets", count(len(results)), help=HELP["parts"]),
             Tile("Took", took, help=HELP["took"]),
         )
-    if found is None or job.state.ended:
+    if progress is None or job.state.ended:
         return ()
-    left = MISSING if found.left is None else about(found.left)
+    left = MISSING if progress.left is None else about(progress.left)
     done = Tile(
         "Splits and sets done",
-        count(found.epoch),
-        f"of {count(found.n_epochs)}",
+        count(progress.epoch),
+        f"of {count(progress.n_epochs)}",
         help=HELP["parts"],
     )
     return (
         done,
         Tile("Time left", left, help=HELP["left"]),
-        Tile("Images a second", count(round(found.images_per_second)), help=HELP["rate"]),
-        Tile("Memory", memory(found.memory), help=HELP["memory"]),
+        Tile("Images a second", count(round(progress.images_per_second)), help=HELP["rate"]),
+        Tile("Memory", memory(progress.memory), help=HELP["memory"]),
     )

@@ -107,7 +107,7 @@ class GammaView:
     eyebrow: str
     sentence: Sentence
     numbers: tuple[Tile, ...]
-    heat: FigureCard
+    heatmap: FigureCard
     diagram: FigureCard
     update: Update
     panels: FigureCard
@@ -118,9 +118,9 @@ class GammaView:
 
 
 def gamma_view(
-    found: GammaDynamics,
+    dynamics: GammaDynamics,
     at: int,
-    of: int,
+    bin_index: int,
     other: SecondHistory | None = None,
     *,
     plain: bool = False,
@@ -129,40 +129,40 @@ def gamma_view(
 
     Parameters
     ----------
-    found : GammaDynamics
-    at, of : int
+    dynamics : GammaDynamics
+    at, bin_index : int
         Places of the chosen epoch and bin.
     other : SecondHistory or None
         A second history of as many bins.
     plain : bool
         Say it without terms.
     """
-    grid = found.grid
-    place = PanelChoice(panels_of(grid.n_bins, of), at, of)
+    grid = dynamics.grid
+    place = PanelChoice(panels_of(grid.n_bins, bin_index), at, bin_index)
     sentence = words.plain_sentence if plain else words.sentence
     return GammaView(
-        eyebrow=f"{'Training, round by round' if plain else 'Gamma dynamics'} · {found.name}"
-        + ("" if plain else f" · {found.origin}"),
-        sentence=sentence(grid, at, replayed=found.replayed),
-        numbers=words.plain_tiles(grid, at) if plain else words.tiles(grid, found.learned, at),
-        heat=heat_card(found, at, plain=plain),
-        diagram=diagram_card(found, at, of, plain=plain),
-        update=update(grid, found.learned, at, of),
-        panels=panels_card(found, place, other),
-        correspondence=correspondence_card(found, place),
+        eyebrow=f"{'Training, round by round' if plain else 'Gamma dynamics'} · {dynamics.name}"
+        + ("" if plain else f" · {dynamics.origin}"),
+        sentence=sentence(grid, at, replayed=dynamics.replayed),
+        numbers=words.plain_tiles(grid, at) if plain else words.tiles(grid, dynamics.learned, at),
+        heatmap=heatmap_card(dynamics, at, plain=plain),
+        diagram=diagram_card(dynamics, at, bin_index, plain=plain),
+        update=update(grid, dynamics.learned, at, bin_index),
+        panels=panels_card(dynamics, place, other),
+        correspondence=correspondence_card(dynamics, place),
         key=PLAIN_KEY if plain else KEY,
-        caveats=_caveats(found, at, plain=plain),
-        caption=caption(found, at, plain=plain),
+        caveats=_caveats(dynamics, at, plain=plain),
+        caption=caption(dynamics, at, plain=plain),
     )
 
 
-def panels_of(n_bins: int, of: int) -> tuple[int, ...]:
+def panels_of(n_bins: int, bin_index: int) -> tuple[int, ...]:
     """Return the bins that get a panel: all, or an even choice with the chosen one."""
-    return tuple(sorted({*some(n_bins, MOST_PANELS).tolist(), of}))
+    return tuple(sorted({*some(n_bins, MOST_PANELS).tolist(), bin_index}))
 
 
-def _caveats(found: GammaDynamics, at: int, *, plain: bool) -> tuple[str, ...]:
-    grid, thinned = found.grid, []
+def _caveats(dynamics: GammaDynamics, at: int, *, plain: bool) -> tuple[str, ...]:
+    grid, thinned = dynamics.grid, []
     if grid.n_epochs > MOST_EPOCHS:
         step = -(-grid.n_epochs // MOST_EPOCHS)
         thinned.append(f"one epoch in {step} of {count(grid.n_epochs)}")
@@ -170,10 +170,10 @@ def _caveats(found: GammaDynamics, at: int, *, plain: bool) -> tuple[str, ...]:
         step = -(-grid.n_bins // MOST_BINS)
         thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
     thinned += _thinned_rings(int(grid.turned.sum()))
-    drawn = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
-    frozen = "" if plain else words.frozen_words(grid, found.learned.rule, at)
-    replay = words.REPLAY if found.replayed else ""
-    return tuple(text for text in (replay, words.missing_words(grid), drawn, frozen) if text)
+    thinning = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
+    frozen = "" if plain else words.frozen_words(grid, dynamics.learned.rule, at)
+    replay = words.REPLAY if dynamics.replayed else ""
+    return tuple(text for text in (replay, words.missing_words(grid), thinning, frozen) if text)
 
 
 def _thinned_rings(n_turns: int) -> list[str]:
@@ -181,33 +181,33 @@ def _thinned_rings(n_turns: int) -> list[str]:
     return [f"one change of sign in {step} of {count(n_turns)}"] if step > 1 else []
 
 
-def caption(found: GammaDynamics, at: int, *, plain: bool = False) -> str:
+def caption(dynamics: GammaDynamics, at: int, *, plain: bool = False) -> str:
     """Return what stands under every figure."""
-    grid = found.grid
+    grid = dynamics.grid
     n = count(int(grid.count[at].sum()))
     parts = [
         f"n = {n} validation answers",
         f"{grid.n_bins} bins, edges cut anew after every epoch",
         "γ is that after the epoch's update"
-        + ("" if found.replayed else "; the next epoch trains with it"),
+        + ("" if dynamics.replayed else "; the next epoch trains with it"),
     ]
     if plain:
         parts = [
             f"checked on {n} answers to pictures it does not train on",
             f"{grid.n_bins} groups of equal size, from unsure to sure, formed anew every round",
         ]
-    if found.digest and not plain:
-        parts.append(f"digest {found.digest[:8]}")
+    if dynamics.digest and not plain:
+        parts.append(f"digest {dynamics.digest[:8]}")
     return ", ".join(parts)
 
 
 def epoch_table(grid: HistoryGrid, at: int, *, plain: bool = False) -> Table:
     """Return the bins of one epoch; epoch and bin counted as on the page."""
-    found = Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
+    table = Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
     if not plain:
-        return found
+        return table
     columns = tuple(replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in BIN_COLUMNS[:-1])
-    return Table(columns, tuple(row[:-1] for row in found.rows))
+    return Table(columns, tuple(row[:-1] for row in table.rows))
 
 
 def whole_table(grid: HistoryGrid) -> Table:
@@ -231,9 +231,9 @@ def _cell(value: np.generic) -> float | None:
     return None if np.isnan(value) else value.item()
 
 
-def heat_card(found: GammaDynamics, at: int, *, plain: bool = False) -> FigureCard:
+def heatmap_card(dynamics: GammaDynamics, at: int, *, plain: bool = False) -> FigureCard:
     """Return both maps; only the table and the description follow the chosen epoch."""
-    grid = found.grid
+    grid = dynamics.grid
     last = grid.gamma[-1]
     low, high = int(last.argmin()), int(last.argmax())
     turns = int(grid.turned.sum())
@@ -245,7 +245,7 @@ def heat_card(found: GammaDynamics, at: int, *, plain: bool = False) -> FigureCa
         f"{'time' if turns == 1 else 'times'}."
     )
     if plain:
-        was = "would be" if found.replayed else "was"
+        was = "would be" if dynamics.replayed else "was"
         alt = (
             f"Two coloured maps of {size} groups: how hard training {was} pushed, and how far what "
             f"the model says is from how often it was right. In the last round group {high + 1} "
@@ -262,47 +262,52 @@ def heat_card(found: GammaDynamics, at: int, *, plain: bool = False) -> FigureCa
         partial(heatmaps, grid, PLAIN_TERMS if plain else TERMS),
         alt,
         epoch_table(grid, at, plain=plain),
-        caption(found, at, plain=plain),
+        caption(dynamics, at, plain=plain),
     )
 
 
-def diagram_card(found: GammaDynamics, at: int, of: int, *, plain: bool = False) -> FigureCard:
+def diagram_card(
+    dynamics: GammaDynamics, at: int, bin_index: int, *, plain: bool = False
+) -> FigureCard:
     """Return the reliability diagram of one epoch's validation bins."""
-    grid = found.grid
+    grid = dynamics.grid
     off = points(words.mean_gap(grid, at))
-    if grid.frozen[at, of]:
-        here = f"{'Group' if plain else 'Bin'} {of + 1} is empty."
+    if grid.frozen[at, bin_index]:
+        bin_text = f"{'Group' if plain else 'Bin'} {bin_index + 1} is empty."
     elif plain:
-        says, right = grid.confidence[at, of], grid.accuracy[at, of]
-        here = (
+        says, right = grid.confidence[at, bin_index], grid.accuracy[at, bin_index]
+        bin_text = (
             f"The ringed group: says {in_hundred(float(says))} in 100, right "
             f"{in_hundred(float(right))} times in 100."
         )
     else:
-        says, right = float(grid.confidence[at, of]), float(grid.accuracy[at, of])
-        here = f"Bin {of + 1}, ringed: says {percent(says)}, right {percent(right)}."
+        says, right = float(grid.confidence[at, bin_index]), float(grid.accuracy[at, bin_index])
+        bin_text = f"Bin {bin_index + 1}, ringed: says {percent(says)}, right {percent(right)}."
     round_ = "round" if plain else "epoch"
     return FigureCard(
         "gamma_epoch",
         f"Validation after {round_} {grid.epoch[at]}",
         "dots on the dashed line: it says how often it is right" if plain else "equal-mass bins",
         partial(
-            epoch_diagram, words.bins_of(grid, at), of, words=PLAIN_SPEECH if plain else ANSWERS
+            epoch_diagram,
+            words.bins_of(grid, at),
+            bin_index,
+            words=PLAIN_SPEECH if plain else ANSWERS,
         ),
         f"Reliability diagram of {grid.n_bins} {'groups' if plain else 'bins'} after {round_} "
-        f"{grid.epoch[at]}. {here} "
+        f"{grid.epoch[at]}. {bin_text} "
         f"Mean distance from the diagonal {off} points.",
         epoch_table(grid, at, plain=plain),
-        caption(found, at, plain=plain),
+        caption(dynamics, at, plain=plain),
     )
 
 
 def panels_card(
-    found: GammaDynamics, place: PanelChoice, other: SecondHistory | None
+    dynamics: GammaDynamics, place: PanelChoice, other: SecondHistory | None
 ) -> FigureCard:
     """Return gap, gamma and edges of each bin over the epochs."""
-    grid = found.grid
-    shown = "" if len(place.bins) == grid.n_bins else f"; {len(place.bins)} of {grid.n_bins} bins"
+    grid = dynamics.grid
+    subset = "" if len(place.bins) == grid.n_bins else f"; {len(place.bins)} of {grid.n_bins} bins"
     ends = ", ".join(
         f"bin {b + 1} {amount(float(grid.gamma[place.at, b]))}" for b in place.bins[:MOST_PANELS]
     )
@@ -310,19 +315,19 @@ def panels_card(
     if grid.n_epochs > MOST_POINTS:
         step = -(-grid.n_epochs // MOST_POINTS)
         thinned.insert(0, f"one epoch in {step} of {count(grid.n_epochs)}")
-    drawn = f" The panels draw {' and '.join(thinned)}." if thinned else ""
+    thinning = f" The panels draw {' and '.join(thinned)}." if thinned else ""
     beside = "" if other is None else " The coloured dashes are the history beside it."
     return FigureCard(
         "gamma_bins",
         "Each bin by itself",
         f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
-        f"{grid.epoch[place.at]}{shown}",
+        f"{grid.epoch[place.at]}{subset}",
         partial(small_multiples, grid, place, other),
         f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.epoch[place.at]}: "
         f"{ends}.{beside}",
         bins_table(grid, place.at),
         f"After {PAPER}, figure 5. γ on a signed square-root scale, ringed where its sign changed."
-        f"{drawn} {caption(found, place.at)}",
+        f"{thinning} {caption(dynamics, place.at)}",
     )
 
 
@@ -354,15 +359,15 @@ def bins_table(grid: HistoryGrid, at: int) -> Table:
     return Table(columns, rows)
 
 
-def correspondence_card(found: GammaDynamics, place: PanelChoice) -> FigureCard | None:
+def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCard | None:
     """Return C_train beside C_val of each bin, if any C_train is known."""
-    grid = found.grid
+    grid = dynamics.grid
     known = np.isfinite(grid.train_confidence)
     if not known.any():
         return None
     both = known & ~grid.frozen
-    apart = np.abs(grid.train_confidence - grid.confidence)[both]
-    middling = points(float(np.median(apart))) if apart.size else "–"
+    differences = np.abs(grid.train_confidence - grid.confidence)[both]
+    middling = points(float(np.median(differences))) if differences.size else "–"
     none = int((~known).sum())
     lost = f" In {count(none)} cells no training row fell into the bin: a gap in the line."
     return FigureCard(

@@ -74,14 +74,14 @@ def learned(config: Mapping[str, object] | None, grid: HistoryGrid) -> HistoryRu
     if config is None or name not in BY_BIN:
         return inferred(grid)
     settings = checked(config)
-    every, said = settings["update_every"], "as the training was set"
+    every, source = settings["update_every"], "as the training was set"
     if name != "adafocal":
         note = OWN_GAMMA if name == "calfocal_1" else ""
-        return HistoryRule(CalFocalRule(float(settings["lambda"])), said, note=note)
+        return HistoryRule(CalFocalRule(float(settings["lambda"])), source, note=note)
     if every != "epoch":
         what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"
         return HistoryRule(None, what)
-    return HistoryRule(AdaFocalRule(*(float(settings[key]) for key in SETTINGS)), said)
+    return HistoryRule(AdaFocalRule(*(float(settings[key]) for key in SETTINGS)), source)
 
 
 def inferred(grid: HistoryGrid) -> HistoryRule:
@@ -111,19 +111,19 @@ def _calfocal(grid: HistoryGrid) -> CalFocalRule | None:
 
 
 def _adafocal(grid: HistoryGrid) -> AdaFocalRule | None:
-    before, now, told = before_each(grid), grid.gamma, known_before(grid)[:, None]
+    before, now, known = before_each(grid), grid.gamma, known_before(grid)[:, None]
     high, low = float(now.max()), float(now.min())
     upper = high if high > START and (now == high).sum() > 1 else NO_BOUND
     lower = low if low < 0 and (now == low).sum() > 1 else -NO_BOUND
     stays = (before > 0) == (now > 0)
-    clear = told & stays & (now != upper) & (now != lower) & (np.abs(grid.gap) > TELLING)
+    clear = known & stays & (now != upper) & (now != lower) & (np.abs(grid.gap) > TELLING)
     clear &= (before != 0) & (now != 0)
     if clear.sum() < EVIDENCE:
         return None
     most = np.unravel_index(np.where(clear, np.abs(grid.gap), 0.0).argmax(), clear.shape)
     side = 1.0 if before[most] > 0 else -1.0
     rate = float(np.log(now[most] / before[most]) / (side * grid.gap[most]))
-    turned = np.abs(now[told & ~stays])
+    turned = np.abs(now[known & ~stays])
     s_th = _tidy(float(turned.min())) if turned.size else 0.0
     return AdaFocalRule(_tidy(rate), upper, lower, s_th) if _tidy(rate) > 0 else None
 
@@ -176,32 +176,32 @@ class Update:
     steps: tuple[str, ...]
 
 
-def update(grid: HistoryGrid, found: HistoryRule, at: int, of: int) -> Update:
+def update(grid: HistoryGrid, history_rule: HistoryRule, at: int, bin_index: int) -> Update:
     """Write out how the gamma of one bin came about in one epoch.
 
     Parameters
     ----------
     grid : HistoryGrid
-    found : HistoryRule
-    at, of : int
+    history_rule : HistoryRule
+    at, bin_index : int
         Places of epoch and bin.
     """
-    rule = found.rule
+    rule = history_rule.rule
     if rule is None:
-        return Update("", (f"The rule is not known: {found.source}.",))
+        return Update("", (f"The rule is not known: {history_rule.source}.",))
     if isinstance(rule, AdaFocalRule) and not known_before(grid)[at]:
         what = f"This history has no epoch before epoch {grid.epoch[at]}"
         what = what if at == 0 else f"Epoch {grid.epoch[at] - 1} is not in this history"
         return Update("", (f"{what}, so the γ that the update began with is not known.",))
-    if not follows(grid, rule, found.tolerance)[at, of]:
-        given = amount(float(given_by(grid, rule)[at, of]))
-        what = f"With λ = {amount(rule.rate)} the rule gives {given}, but γ is kept as"
-        kept = amount(float(grid.gamma[at, of]))
-        return Update("", (f"{what} {kept}: this history does not follow it here.",))
-    empty, gap = bool(grid.frozen[at, of]), float(grid.gap[at, of])
+    if not follows(grid, rule, history_rule.tolerance)[at, bin_index]:
+        expected = amount(float(given_by(grid, rule)[at, bin_index]))
+        what = f"With λ = {amount(rule.rate)} the rule gives {expected}, but γ is kept as"
+        recorded = amount(float(grid.gamma[at, bin_index]))
+        return Update("", (f"{what} {recorded}: this history does not follow it here.",))
+    empty, gap = bool(grid.frozen[at, bin_index]), float(grid.gap[at, bin_index])
     if isinstance(rule, CalFocalRule):
         return _calfocal_words(rule, gap, empty=empty)
-    return _adafocal_words(rule, float(before_each(grid)[at, of]), gap, empty=empty)
+    return _adafocal_words(rule, float(before_each(grid)[at, bin_index]), gap, empty=empty)
 
 
 def _calfocal_words(rule: CalFocalRule, gap: float, *, empty: bool) -> Update:

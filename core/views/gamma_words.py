@@ -62,27 +62,29 @@ def bins_of(grid: HistoryGrid, at: int, level: float = LEVEL) -> BinTable:
     """
     n, says = grid.count[at], grid.confidence[at]
     low, high = wilson(n * grid.accuracy[at], n, LEVEL)
-    held = n > 0
-    trials, share = np.where(held, n, 1), np.where(held, says, 0.5)
+    filled = n > 0
+    trials, share = np.where(filled, n, 1), np.where(filled, says, 0.5)
     tail = (1 - level) / 2
-    band = [np.where(held, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)]
+    band = [
+        np.where(filled, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)
+    ]
     return BinTable(
         grid.lower[at], grid.upper[at], n, says, grid.accuracy[at], low, high, band[0], band[1]
     )
 
 
-def told(grid: HistoryGrid, at: int, of: int) -> BinWords:
+def gap_words(grid: HistoryGrid, at: int, bin_index: int) -> BinWords:
     """Return whether a bin says more or less than it should, as far as its answers can show.
 
     The bar is whether the share that was right leaves the consistency band. Rules set gamma by
     the gap, so the bin that a sentence names is the worst of all that hold answers: the band is at
     a level at which 95 % of perfect models have no bin beyond theirs (Bonferroni).
     """
-    n, gap = int(grid.count[at, of]), float(grid.gap[at, of])
+    n, gap = int(grid.count[at, bin_index]), float(grid.gap[at, bin_index])
     if n == 0:
         return BinWords("it holds no validation answers", "ink")
     bins = bins_of(grid, at, 1 - (1 - LEVEL) / np.count_nonzero(grid.count[at]))
-    if bins.band_low[of] <= bins.accuracy[of] <= bins.band_high[of]:
+    if bins.band_low[bin_index] <= bins.accuracy[bin_index] <= bins.band_high[bin_index]:
         noun = "answer" if n == 1 else "answers"
         return BinWords(
             f"its gap there ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
@@ -109,26 +111,26 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
 
     Of a replay it says what the rule would do: nothing was trained with it.
     """
-    gamma, held = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
+    gamma, filled = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
     head = f"At epoch {grid.epoch[at]} "
-    if held.size == 0:
-        said = f"so nothing {_is(1, replayed=replayed)} learned."
-        return Sentence((Phrase(f"{head}no bin holds validation answers, {said}"),))
-    live = gamma[held]
+    if filled.size == 0:
+        consequence = f"so nothing {_is(1, replayed=replayed)} learned."
+        return Sentence((Phrase(f"{head}no bin holds validation answers, {consequence}"),))
+    live = gamma[filled]
     if live.max() - live.min() < ALIKE:
         return Sentence(
             (Phrase(f"{head}{_alike(float(live[0]), replayed=replayed)} {_off(grid, at)}"),)
         )
-    pushed = held[live < 0]
-    if pushed.size == held.size:
-        most = int(held[live.argmin()])
+    pushed = filled[live < 0]
+    if pushed.size == filled.size:
+        most = int(filled[live.argmin()])
         does = _does("push", replayed=replayed)
         parts = (Phrase(f"{head}{does} every bin on, {_named(most, gamma)} hardest: "),)
         return Sentence((*parts, *_gap_parts(grid, at, most)))
-    most = int(held[live.argmax()])
+    most = int(filled[live.argmax()])
     does = _does("hold", replayed=replayed)
     begin = f"{head}{does} {_named(most, gamma, between=' back hardest')}: "
-    second = _second(grid, at, held, pushed, replayed=replayed)
+    second = _second(grid, at, filled, pushed, replayed=replayed)
     return Sentence((Phrase(begin), *_gap_parts(grid, at, most), Phrase(f" {second}")))
 
 
@@ -141,23 +143,23 @@ def _off(grid: HistoryGrid, at: int) -> str:
     return f"On average what the model says is off by {points(mean_gap(grid, at))} points."
 
 
-def _named(of: int, gamma: np.ndarray, between: str = "") -> str:
-    return f"bin {of + 1}{between} (γ\u202f{brief(float(gamma[of]))})"
+def _named(bin_index: int, gamma: np.ndarray, between: str = "") -> str:
+    return f"bin {bin_index + 1}{between} (γ\u202f{brief(float(gamma[bin_index]))})"
 
 
-def _gap_parts(grid: HistoryGrid, at: int, of: int) -> tuple[Phrase, ...]:
-    found = told(grid, at, of)
-    tone: Tone = "ink" if found.tone == "quiet" else found.tone
-    return Phrase(found.text, tone), Phrase(".")
+def _gap_parts(grid: HistoryGrid, at: int, bin_index: int) -> tuple[Phrase, ...]:
+    words = gap_words(grid, at, bin_index)
+    tone: Tone = "ink" if words.tone == "quiet" else words.tone
+    return Phrase(words.text, tone), Phrase(".")
 
 
 def _second(
-    grid: HistoryGrid, at: int, held: np.ndarray, pushed: np.ndarray, *, replayed: bool
+    grid: HistoryGrid, at: int, filled: np.ndarray, pushed: np.ndarray, *, replayed: bool
 ) -> str:
     """Return the sentence on the other end: bins that are pushed on, else the least held back."""
     gamma = grid.gamma[at]
     if pushed.size == 0:
-        least = int(held[gamma[held].argmin()])
+        least = int(filled[gamma[filled].argmin()])
         verb = _is(1, replayed=replayed)
         return f"No bin {verb} pushed on; {_named(least, gamma)} {verb} held back least."
     most = int(pushed[gamma[pushed].argmin()])
@@ -176,7 +178,7 @@ def mean_gap(grid: HistoryGrid, at: int) -> float:
     return float(n @ np.abs(grid.gap[at]) / n.sum()) if n.sum() else float("nan")
 
 
-def tiles(grid: HistoryGrid, found: HistoryRule, at: int) -> tuple[Tile, ...]:
+def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, ...]:
     """Return the number strip of one epoch."""
     gamma = grid.gamma[at]
     high, low = int(gamma.argmax()), int(gamma.argmin())
@@ -188,7 +190,7 @@ def tiles(grid: HistoryGrid, found: HistoryRule, at: int) -> tuple[Tile, ...]:
             note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
             help="One pass over the training images; counted from 1.",
         ),
-        _rate_tile(found),
+        _rate_tile(history_rule),
         Tile(
             "Largest γ",
             amount(float(gamma[high])),
@@ -217,13 +219,13 @@ def tiles(grid: HistoryGrid, found: HistoryRule, at: int) -> tuple[Tile, ...]:
     )
 
 
-def _rate_tile(found: HistoryRule) -> Tile:
+def _rate_tile(history_rule: HistoryRule) -> Tile:
     text = "How strongly a gap moves γ: the larger, the faster."
-    if found.rule is None:
+    if history_rule.rule is None:
         return Tile("λ", "–", note="not known", help=text)
-    name = "AdaFocal" if isinstance(found.rule, AdaFocalRule) else "CalFocal"
-    inferred = ", found from the numbers" if found.inferred else ""
-    return Tile("λ", f"{found.rule.rate:g}", note=f"{name}{inferred}", help=text)
+    name = "AdaFocal" if isinstance(history_rule.rule, AdaFocalRule) else "CalFocal"
+    inferred = ", found from the numbers" if history_rule.inferred else ""
+    return Tile("λ", f"{history_rule.rule.rate:g}", note=f"{name}{inferred}", help=text)
 
 
 def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
@@ -235,12 +237,12 @@ def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
     tied = empty[width[empty] <= TIED]
     texts = []
     if tied.size:
-        where = sorted({percent(float(v)) for v in grid.upper[at, tied]})
-        one = tied.size == 1
+        values = sorted({percent(float(v)) for v in grid.upper[at, tied]})
+        single = tied.size == 1
         texts.append(
-            f"{listed(tied.tolist()).capitalize()} {'is' if one else 'are'} empty: so many "
-            f"validation answers state exactly {' or '.join(where)} that both edges of "
-            f"{'this bin' if one else 'these bins'} fall on the same value."
+            f"{listed(tied.tolist()).capitalize()} {'is' if single else 'are'} empty: so many "
+            f"validation answers state exactly {' or '.join(values)} that both edges of "
+            f"{'this bin' if single else 'these bins'} fall on the same value."
         )
     rest = np.setdiff1d(empty, tied)
     if rest.size:
@@ -281,27 +283,27 @@ def missing_words(grid: HistoryGrid) -> str:
 
 def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     """Return the same in times out of 100, for people who train no models."""
-    held = np.flatnonzero(~grid.frozen[at])
+    filled = np.flatnonzero(~grid.frozen[at])
     head = f"In round {grid.epoch[at]} of training, "
-    if held.size == 0:
+    if filled.size == 0:
         return Sentence((Phrase(f"{head}there was nothing to learn from."),))
-    gamma = grid.gamma[at, held]
+    gamma = grid.gamma[at, filled]
     was, were = ("would be", "would be") if replayed else ("was", "were")
     if gamma.max() - gamma.min() < ALIKE:
         return Sentence((Phrase(f"{head}answers of every certainty {were} treated alike."),))
-    of = int(held[np.abs(gamma).argmax()] if gamma.max() < 0 else held[gamma.argmax()])
-    says = in_hundred(float(grid.confidence[at, of]))
-    right = in_hundred(float(grid.accuracy[at, of]))
+    bin_index = int(filled[np.abs(gamma).argmax()] if gamma.max() < 0 else filled[gamma.argmax()])
+    says = in_hundred(float(grid.confidence[at, bin_index]))
+    right = in_hundred(float(grid.accuracy[at, bin_index]))
     pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to stay modest"
-    found = told(grid, at, of)
+    words = gap_words(grid, at, bin_index)
     parts = [Phrase(f"{head}the model {was} {pushed} where it says {says} in 100")]
-    if found.tone == "quiet":
-        n = count(int(grid.count[at, of]))
+    if words.tone == "quiet":
+        n = count(int(grid.count[at, bin_index]))
         parts.append(Phrase(f"; there it was right {right} times in 100, but {n} answers are too "))
         parts.append(Phrase("few to tell the two apart."))
     else:
         parts.append(Phrase("; there it was right "))
-        parts.append(Phrase(f"{right} times in 100", found.tone))
+        parts.append(Phrase(f"{right} times in 100", words.tone))
         parts.append(Phrase("."))
     return Sentence(tuple(parts))
 

@@ -30,17 +30,17 @@ CAPTION = (
 NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
 
 
-def innate_cells(found: InnateCalibration) -> tuple[CellWords, ...]:
+def innate_cells(innate: InnateCalibration) -> tuple[CellWords, ...]:
     """Return the cells of one run, in the order of HEADS after its name."""
-    near = abs(found.temperature - 1.0) <= NEAR
-    note = "at its bound" if found.at_bound else "near 1" if near else ""
-    value, interval = difference_words(found.gap)
+    near = abs(innate.temperature - 1.0) <= NEAR
+    note = "at its bound" if innate.at_bound else "near 1" if near else ""
+    value, interval = difference_words(innate.gap)
     return (
-        CellWords(three(found.temperature), note),
-        *(_ece(one) for one in (found.before, found.after)),
-        CellWords(TIE if found.gap.tie else value, interval, found.gap.reason),
-        _sure(found.sure_before),
-        _sure(found.sure_after),
+        CellWords(three(innate.temperature), note),
+        *(_ece(judged) for judged in (innate.before, innate.after)),
+        CellWords(TIE if innate.gap.tie else value, interval, innate.gap.reason),
+        _sure(innate.sure_before),
+        _sure(innate.sure_after),
     )
 
 
@@ -50,9 +50,9 @@ def _ece(judged: MethodReport) -> CellWords:
     return CellWords(points(score.value), f"{span(score.low, score.high)}{chance}")
 
 
-def _sure(found: ConfidentAnswers) -> CellWords:
-    right = f"{percent(found.accuracy)} right" if found.share else "none"
-    return CellWords(points(found.share), right)
+def _sure(answers: ConfidentAnswers) -> CellWords:
+    right = f"{percent(answers.accuracy)} right" if answers.share else "none"
+    return CellWords(points(answers.share), right)
 
 
 def innate_table(runs: Sequence[tuple[str, InnateCalibration]]) -> Table:
@@ -76,20 +76,21 @@ def innate_table(runs: Sequence[tuple[str, InnateCalibration]]) -> Table:
         ),
     )
     rows = []
-    for name, one in runs:
+    for name, innate in runs:
         before, after = (
-            judged.compared.audit.main.metrics["ece"] for judged in (one.before, one.after)
+            judged.compared.audit.main.metrics["ece"] for judged in (innate.before, innate.after)
         )
-        ends = [end for e in (before, after, one.gap) for end in (e.value, e.low, e.high)]
+        ends = [end for e in (before, after, innate.gap) for end in (e.value, e.low, e.high)]
         sure = [
             _known(number)
-            for found in (one.sure_before, one.sure_after)
-            for number in (found.share, found.accuracy)
+            for answers in (innate.sure_before, innate.sure_after)
+            for number in (answers.share, answers.accuracy)
         ]
         floors = [
-            judged.compared.audit.main.noise_floor["ece"].q95 for judged in (one.before, one.after)
+            judged.compared.audit.main.noise_floor["ece"].q95
+            for judged in (innate.before, innate.after)
         ]
-        rows.append((name, one.temperature, *ends, *floors, *sure))
+        rows.append((name, innate.temperature, *ends, *floors, *sure))
     return Table(columns, tuple(rows))
 
 
@@ -103,9 +104,9 @@ def summary(runs: Mapping[str, InnateCalibration]) -> str:
     That none is calibrated is said only where a temperature lowers the error of every run beyond
     chance: a T that is fitted on few rows lies away from 1 by chance.
     """
-    near = [name for name, one in runs.items() if abs(one.temperature - 1.0) <= NEAR]
+    near = [name for name, innate in runs.items() if abs(innate.temperature - 1.0) <= NEAR]
     if not near:
-        if all(better(one.gap) for one in runs.values()):
+        if all(better(innate.gap) for innate in runs.values()):
             return "None of these runs has a T near 1: none is calibrated by its training alone."
         return (
             "None of these runs has a T near 1; where the temperature gap is a tie, that could be "

@@ -73,9 +73,9 @@ def run_table(rows: Sequence[RunRow]) -> RunTable:
 def damaged_words(run: DamagedRun) -> tuple[str, str]:
     """Return what is wrong with a run that cannot be opened, and what can be done."""
     what = run.what if run.id in run.what else f"run {run.id} is damaged: {run.what}"
-    how = "delete it" if run.own else "remove it by hand"
+    removal = "delete it" if run.own else "remove it by hand"
     named = f"{run.name}: {what}" if run.name else what
-    return named, f"restore its folder from a backup, or {how}"
+    return named, f"restore its folder from a backup, or {removal}"
 
 
 def task_words(task: str, n_classes: int) -> str:
@@ -91,14 +91,14 @@ def direction(row: RunRow) -> tuple[str, Tone]:
         return "by label", "quiet"
     gap = row.metrics["gap"]["gap"]
     by = points(abs(gap)) if gap is not None else "–"
-    said: dict[str, tuple[str, Tone]] = {
+    by_verdict: dict[str, tuple[str, Tone]] = {
         "over_confident": (f"▲ says more by {by}", "over"),
         "under_confident": (f"▼ says less by {by}", "under"),
         "mixed": ("◆ mixed", "ink"),
         "sound": ("● within chance", "sound"),
         "could_be_chance": ("○ could be chance", "quiet"),
     }
-    return said[row.metrics["verdict"]]
+    return by_verdict[row.metrics["verdict"]]
 
 
 def _numbers(summary: Summary | None) -> tuple[float | None, float | None, float | None]:

@@ -92,7 +92,7 @@ class OodView:
 def ood_view(  # noqa: PLR0913  each is a separate part of the page
     named: NamedRun,
     name: SetName,
-    shown: ShownCurve,
+    curve: ShownCurve,
     curves: Sequence[ShownCurve],
     alarms: float,
     temperature: str,
@@ -107,10 +107,10 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         The run; its split holds the in-distribution rows.
     name : SetName
         The set.
-    shown : ShownCurve
+    curve : ShownCurve
         The set as judged, with every number.
     curves : sequence of ShownCurve
-        All curves of the figure, `shown` among them.
+        All curves of the figure, `curve` among them.
     alarms : float
         Share of in-distribution rows that may be flagged.
     temperature : str
@@ -118,26 +118,26 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     plain : bool
         In plain words.
     """
-    found = shown.judged.separation
-    counts = counts_at(found, threshold_at(found, alarms))
-    auroc = shown.judged.numbers["auroc"]
-    how = f"{SCORES[shown.judged.score].label.lower()}, {temperature}"
-    by_weight = weight_words(shown.judged)
+    separation = curve.judged.separation
+    counts = counts_at(separation, threshold_at(separation, alarms))
+    auroc = curve.judged.numbers["auroc"]
+    scoring = f"{SCORES[curve.judged.score].label.lower()}, {temperature}"
+    by_weight = weight_words(curve.judged)
     caption = (
-        f"{named.name}, {named.split} part, n = {rows_words(shown.judged, 0)}, against "
-        f"{name.label}, n = {rows_words(shown.judged, 1)}; {f'{by_weight}; ' if by_weight else ''}"
-        f"{how}; {POSITIVE}; file digest {named.digest[:8]}."
+        f"{named.name}, {named.split} part, n = {rows_words(curve.judged, 0)}, against "
+        f"{name.label}, n = {rows_words(curve.judged, 1)}; {f'{by_weight}; ' if by_weight else ''}"
+        f"{scoring}; {POSITIVE}; file digest {named.digest[:8]}."
     )
     return OodView(
-        eyebrow=f"Out of distribution · {named.name} · {count(found.n_in)} images of {named.split} "
-        f"against {count(found.n_out)} of {name.label} · {POSITIVE}",
-        sentence=sentence(name, shown.judged, counts, None if plain else auroc),
-        numbers=tuple(_tile(shown.judged.numbers[key]) for key in shown.judged.numbers),
-        roc=_roc_card(curves, counts, how, caption),
-        density=_density_card(named, name, shown, counts, caption, plain=plain),
+        eyebrow=f"Out of distribution · {named.name} · {count(separation.n_in)} images of "
+        f"{named.split} against {count(separation.n_out)} of {name.label} · {POSITIVE}",
+        sentence=sentence(name, curve.judged, counts, None if plain else auroc),
+        numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
+        roc=_roc_card(curves, counts, scoring, caption),
+        density=_density_card(named, name, curve, counts, caption, plain=plain),
         heads=PLAIN_HEADS if plain else COUNT_HEADS,
         counts=_count_rows(named, name, counts),
-        counts_table=counts_table(named, name, counts, shown.judged),
+        counts_table=counts_table(named, name, counts, curve.judged),
         reading=f"{plainly(auroc)}{SUMS if by_weight else ''}",
         caption=caption,
     )
@@ -154,17 +154,21 @@ def _tile(score: Score) -> Tile:
     )
 
 
-def _roc_card(curves: Sequence[ShownCurve], counts: Counts, how: str, caption: str) -> FigureCard:
+def _roc_card(
+    curves: Sequence[ShownCurve], counts: Counts, scoring: str, caption: str
+) -> FigureCard:
     lines = []
     rows: list[tuple[str, str, float, float]] = []
-    for one in curves:
-        alarms, flagged = roc_points(one.judged.separation)
-        area = one.judged.numbers["auroc"].value or 0.0
+    for curve in curves:
+        alarms, flagged = roc_points(curve.judged.separation)
+        area = curve.judged.numbers["auroc"].value or 0.0
         lines.append(
-            RocLine(short(one.label, 34), area, alarms, flagged, one.mark.colour, one.mark.dash)
+            RocLine(
+                short(curve.label, 34), area, alarms, flagged, curve.mark.colour, curve.mark.dash
+            )
         )
         rows += [
-            (one.label, "out-of-distribution", float(a), float(f))
+            (curve.label, "out-of-distribution", float(a), float(f))
             for a, f in zip(alarms, flagged, strict=True)
         ]
     areas = "; ".join(f"{line.name} {line.area:.3f}" for line in lines)
@@ -174,7 +178,7 @@ def _roc_card(curves: Sequence[ShownCurve], counts: Counts, how: str, caption: s
         "ROC",
         "share flagged of the strange against the ordinary; the ring is the threshold",
         partial(roc, lines, spot),
-        f"ROC curves by {how}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
+        f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
         f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
         "rows are flagged.",
         Table(ROC_COLUMNS, tuple(rows)),
@@ -182,32 +186,33 @@ def _roc_card(curves: Sequence[ShownCurve], counts: Counts, how: str, caption: s
     )
 
 
-def edges_of(found: Separation, score: str) -> tuple[Float, bool]:
+def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
     """Return the bins that both sets are counted in, and whether their axis is logarithmic."""
-    passed = [np.cumsum(side) / side.sum() for side in (found.inside, found.outside)]
-    low = min(float(found.values[np.searchsorted(side, TAIL)]) for side in passed)
-    top = float(found.values[-1])
-    if score in LOG_SCORES and found.values[0] >= 0.0 and top > LOWEST:
+    passed = [np.cumsum(side) / side.sum() for side in (separation.inside, separation.outside)]
+    low = min(float(separation.values[np.searchsorted(side, TAIL)]) for side in passed)
+    top = float(separation.values[-1])
+    if score in LOG_SCORES and separation.values[0] >= 0.0 and top > LOWEST:
         start = 10.0 ** np.floor(np.log10(max(low, LOWEST)))
         return np.geomspace(start, max(top, 10.0 * start), BINS + 1), True
     at = [min(int(np.searchsorted(side, 1.0 - TAIL)), side.size - 1) for side in passed]
-    high = max(float(found.values[i]) for i in at)
+    high = max(float(separation.values[i]) for i in at)
     wide = max(high - low, 1e-9 * max(1.0, abs(low)))
     return np.linspace(low, low + wide, BINS + 1), False
 
 
 def _density_card(
-    named: NamedRun, name: SetName, shown: ShownCurve, counts: Counts, caption: str, *, plain: bool
+    named: NamedRun, name: SetName, curve: ShownCurve, counts: Counts, caption: str, *, plain: bool
 ) -> FigureCard:
-    found = shown.judged.separation
-    score = SCORES[shown.judged.score]
+    separation = curve.judged.separation
+    score = SCORES[curve.judged.score]
     title, across = (PLAIN_TITLE, PLAIN_AXIS) if plain else (score.label, score.axis)
-    edges, log = edges_of(found, shown.judged.score)
-    place = np.clip(np.searchsorted(edges, found.values, side="left") - 1, 0, BINS - 1)
+    edges, log = edges_of(separation, curve.judged.score)
+    place = np.clip(np.searchsorted(edges, separation.values, side="left") - 1, 0, BINS - 1)
     inside, outside = (
-        np.bincount(place, side, BINS).astype(side.dtype) for side in (found.inside, found.outside)
+        np.bincount(place, side, BINS).astype(side.dtype)
+        for side in (separation.inside, separation.outside)
     )
-    drawn = Density(
+    histogram = Density(
         edges,
         inside,
         outside,
@@ -215,7 +220,7 @@ def _density_card(
         across,
         counts.threshold,
         log,
-        shown.mark.colour,
+        curve.mark.colour,
     )
     table = Table(
         (
@@ -238,11 +243,11 @@ def _density_card(
         "density",
         title,
         "share of each set" + (", log scale" if log else "") + "; flagged is tinted",
-        partial(density, drawn),
-        f"{score.axis} of {count(found.n_in)} in-distribution rows and {count(found.n_out)} rows "
-        f"of {name.label}. Above {three(counts.threshold)} are flagged: "
-        f"{weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
-        f"{' by weight' if found.weighted else ''}.",
+        partial(density, histogram),
+        f"{score.axis} of {count(separation.n_in)} in-distribution rows and "
+        f"{count(separation.n_out)} rows of {name.label}. Above {three(counts.threshold)} are "
+        f"flagged: {weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
+        f"{' by weight' if separation.weighted else ''}.",
         table,
         caption,
     )
@@ -267,8 +272,8 @@ def _count_rows(named: NamedRun, name: SetName, counts: Counts) -> tuple[ScoreRo
     )
 
 
-def _share(rows: float, of: float) -> CellWords:
-    return CellWords(weight(rows), percent(rows / of))
+def _share(rows: float, total: float) -> CellWords:
+    return CellWords(weight(rows), percent(rows / total))
 
 
 def _all(rows: float) -> CellWords:

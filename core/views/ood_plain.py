@@ -25,10 +25,10 @@ class PlainOod:
     helps: str
 
 
-def plain_view(name: SetName, shown: ShownCurve, alarms: float) -> PlainOod:
+def plain_view(name: SetName, curve: ShownCurve, alarms: float) -> PlainOod:
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
-    found = shown.judged.separation
-    counts = counts_at(found, threshold_at(found, alarms))
+    separation = curve.judged.separation
+    counts = counts_at(separation, threshold_at(separation, alarms))
     flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
     return PlainOod(
         (
@@ -43,7 +43,7 @@ def plain_view(name: SetName, shown: ShownCurve, alarms: float) -> PlainOod:
         ),
         f"That it knows what it sees: it answers with one of its own classes, whatever the "
         f"picture. Other strange pictures than {name.things} may pass more often. "
-        f"Counted on {count(found.n_out)} of them and {count(found.n_in)} ordinary ones. "
-        f"{alike_words(shown.judged)}".strip(),
+        f"Counted on {count(separation.n_out)} of them and {count(separation.n_in)} ordinary ones. "
+        f"{alike_words(curve.judged)}".strip(),
         "An alarm that rings when it is unsure. Move the line to trade missed ones for mistakes.",
     )

@@ -8,7 +8,7 @@ from core.ood.study import ConfidentRows
 from core.views.records import Column, Table
 
 
-def certain_table(found: ConfidentRows, row_ids: Sequence[str], score: str) -> Table:
+def certain_table(confident: ConfidentRows, row_ids: Sequence[str], score: str) -> Table:
     """Return one line a row: its name or number, the answer, the confidence and the score."""
     columns = (
         Column("row", "row"),
@@ -24,10 +24,10 @@ def certain_table(found: ConfidentRows, row_ids: Sequence[str], score: str) -> T
             value,
         )
         for row, answer, sure, value in zip(
-            found.rows.tolist(),
-            found.answers,
-            found.confidence.tolist(),
-            found.score.tolist(),
+            confident.rows.tolist(),
+            confident.answers,
+            confident.confidence.tolist(),
+            confident.score.tolist(),
             strict=True,
         )
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.datasets.shifts import CORRUPTIONS, KINDS, SEVERITIES, OutsideSet
 from core.figures.numbers import count
-from core.figures.ood_maps import ValueGrid, heat
+from core.figures.ood_maps import ValueGrid, heatmap
 from core.ood.study import ShiftEffect
 from core.views.compare import NamedRun
 from core.views.ood_words import POSITIVE
@@ -38,10 +38,16 @@ class ShiftMap:
 
 
 MAPS = (
-    ShiftMap("accuracy", "Accuracy", "%, as images get worse", lambda one: one.accuracy, 0.0, 1.0),
-    ShiftMap("confidence", "Confidence", "%, what it says", lambda one: one.confidence, 0.0, 1.0),
-    ShiftMap("ece", "ECE", "%, how far off that is", lambda one: one.ece, 0.5, 0.0),
-    ShiftMap("auroc", "AUROC of the alarm", "%, OOD positive", lambda one: one.auroc, 0.5, 1.0),
+    ShiftMap(
+        "accuracy", "Accuracy", "%, as images get worse", lambda effect: effect.accuracy, 0.0, 1.0
+    ),
+    ShiftMap(
+        "confidence", "Confidence", "%, what it says", lambda effect: effect.confidence, 0.0, 1.0
+    ),
+    ShiftMap("ece", "ECE", "%, how far off that is", lambda effect: effect.ece, 0.5, 0.0),
+    ShiftMap(
+        "auroc", "AUROC of the alarm", "%, OOD positive", lambda effect: effect.auroc, 0.5, 1.0
+    ),
 )
 
 
@@ -57,7 +63,7 @@ class ShiftView:
 
 
 def shift_view(
-    named: NamedRun, kind: str, found: Mapping[OutsideSet, ShiftEffect], how: str
+    named: NamedRun, kind: str, effects: Mapping[OutsideSet, ShiftEffect], scoring: str
 ) -> ShiftView:
     """Return the maps of one kind.
 
@@ -67,42 +73,55 @@ def shift_view(
         The run; its split holds the intact images.
     kind : str
         ``cifar10c`` or ``corrupted``.
-    found : mapping of OutsideSet to ShiftEffect
+    effects : mapping of OutsideSet to ShiftEffect
         Every corruption and severity that was evaluated.
-    how : str
+    scoring : str
         Score and temperature in words.
     """
-    order = sorted({one.corruption for one in found}, key=lambda name: (_harm(found, name), name))
+    order = sorted(
+        {outside_set.corruption for outside_set in effects},
+        key=lambda name: (_harm(effects, name), name),
+    )
     rows = [CORRUPTIONS[name].label for name in order]
     table = Table(
-        COLUMNS, tuple(_line(one, found[one]) for one in sorted(found, key=_place(order)))
+        COLUMNS,
+        tuple(
+            _line(outside_set, effects[outside_set])
+            for outside_set in sorted(effects, key=_place(order))
+        ),
     )
-    ns = {shift.n for shift in found.values()}
+    ns = {effect.n for effect in effects.values()}
     images = f"{count(min(ns))} images each" if len(ns) == 1 else f"{count(min(ns))} or more images"
-    columns = ", ".join(sorted({shift.weight for shift in found.values()} - {""}))
+    columns = ", ".join(sorted({effect.weight for effect in effects.values()} - {""}))
     by_weight = f"images count by {columns}; " if columns else ""
     caption = (
-        f"{named.name}: {images}, rows from most to least harmful; {by_weight}{how}; AUROC tells "
-        f"corrupted from intact images of {named.split}, {POSITIVE}."
+        f"{named.name}: {images}, rows from most to least harmful; {by_weight}{scoring}; AUROC "
+        f"tells corrupted from intact images of {named.split}, {POSITIVE}."
     )
-    cards = tuple(_card(one, kind, order, rows, found, table, caption) for one in MAPS)
-    made = "made by Candor" if kind == "corrupted" else "the published files"
-    return ShiftView(KINDS[kind], f"{made}; corruption by severity", cards, table, caption)
+    cards = tuple(
+        _card(shift_map, kind, order, rows, effects, table, caption) for shift_map in MAPS
+    )
+    origin = "made by Candor" if kind == "corrupted" else "the published files"
+    return ShiftView(KINDS[kind], f"{origin}; corruption by severity", cards, table, caption)
 
 
-def _harm(found: Mapping[OutsideSet, ShiftEffect], name: str) -> float:
+def _harm(effects: Mapping[OutsideSet, ShiftEffect], name: str) -> float:
     """Return the mean accuracy under one corruption."""
-    return float(np.mean([s.accuracy for one, s in found.items() if one.corruption == name]))
+    return float(
+        np.mean(
+            [s.accuracy for outside_set, s in effects.items() if outside_set.corruption == name]
+        )
+    )
 
 
 def _place(order: list[str]) -> Callable[[OutsideSet], tuple[int, int]]:
-    return lambda one: (order.index(one.corruption), one.severity)
+    return lambda outside_set: (order.index(outside_set.corruption), outside_set.severity)
 
 
-def _line(one: OutsideSet, shift: ShiftEffect) -> tuple[Cell, ...]:
-    label = CORRUPTIONS[one.corruption].label
-    numbers = (shift.accuracy, shift.confidence, shift.ece, shift.auroc)
-    return (label, one.severity, shift.n, *numbers)
+def _line(outside_set: OutsideSet, effect: ShiftEffect) -> tuple[Cell, ...]:
+    label = CORRUPTIONS[outside_set.corruption].label
+    numbers = (effect.accuracy, effect.confidence, effect.ece, effect.auroc)
+    return (label, outside_set.severity, effect.n, *numbers)
 
 
 def _card(  # noqa: PLR0913  each is a separate part of a figure
@@ -110,13 +129,15 @@ def _card(  # noqa: PLR0913  each is a separate part of a figure
     kind: str,
     order: list[str],
     rows: list[str],
-    found: Mapping[OutsideSet, ShiftEffect],
+    effects: Mapping[OutsideSet, ShiftEffect],
     table: Table,
     caption: str,
 ) -> FigureCard:
     values = np.full((len(order), len(SEVERITIES)), np.nan)
-    for one, shift in found.items():
-        values[order.index(one.corruption), SEVERITIES.index(one.severity)] = which.value(shift)
+    for outside_set, effect in effects.items():
+        values[order.index(outside_set.corruption), SEVERITIES.index(outside_set.severity)] = (
+            which.value(effect)
+        )
     grid = ValueGrid(rows, SEVERITIES, values, which.low, which.high)
     worst = rows[0]
     ends = f"{100 * np.nanmin(values):.0f} to {100 * np.nanmax(values):.0f} %"
@@ -124,7 +145,7 @@ def _card(  # noqa: PLR0913  each is a separate part of a figure
         f"{kind}_{which.key}",
         which.title,
         which.explanation,
-        partial(heat, grid),
+        partial(heatmap, grid),
         f"{which.title} for {len(order)} corruptions at severities 1 to 5: {ends}. "
         f"Most harmful on average: {worst}.",
         table,

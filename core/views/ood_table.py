@@ -65,13 +65,13 @@ def heads(lines: Sequence[SetRow]) -> tuple[str, ...]:
 
 def _columns(lines: Sequence[SetRow]) -> list[tuple[str, bool, str]]:
     """Return score, whether after the temperature, and head of every column that holds a number."""
-    found = []
+    columns = []
     for key, score in SCORES.items():
         if any(key in line.as_read for line in lines):
-            found.append((key, False, score.label))
+            columns.append((key, False, score.label))
         if key not in UNCHANGED and any(key in line.after for line in lines):
-            found.append((key, True, f"{score.label}, T"))
-    return found
+            columns.append((key, True, f"{score.label}, T"))
+    return columns
 
 
 def _compared(lines: Sequence[SetRow]) -> bool:
@@ -84,11 +84,11 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
     `chosen` is the score that the page shows, and whether after the temperature.
     """
     columns, compared = _columns(lines), _compared(lines)
-    found: list[ScoreRow] = []
+    score_rows: list[ScoreRow] = []
     for line in lines:
-        found += [_row(line, columns, chosen, compared=compared)]
-        found += _paper_rows(line, columns, compared=compared)
-    return tuple(found)
+        score_rows += [_row(line, columns, chosen, compared=compared)]
+        score_rows += _paper_rows(line, columns, compared=compared)
+    return tuple(score_rows)
 
 
 def _row(
@@ -99,20 +99,20 @@ def _row(
     compared: bool,
 ) -> ScoreRow:
     cells = [_cell((line.after if after else line.as_read).get(key)) for key, after, _ in columns]
-    told = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
+    strong = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
     ties: set[int] = set()
     if compared:
         cells.append(_difference(line))
-        found = line.difference
-        if found and found.low is not None and found.high is not None:
-            (ties if found.low <= 0.0 <= found.high else told).add(len(cells) - 1)
+        difference = line.difference
+        if difference and difference.low is not None and difference.high is not None:
+            (ties if difference.low <= 0.0 <= difference.high else strong).add(len(cells) - 1)
     fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
     return ScoreRow(
         line.name.label,
         tuple(cells),
         (line.run, fitted),
         line.mark,
-        frozenset(told),
+        frozenset(strong),
         frozenset(ties),
     )
 
@@ -121,13 +121,15 @@ def _paper_rows(
     line: SetRow, columns: Sequence[tuple[str, bool, str]], *, compared: bool
 ) -> list[ScoreRow]:
     """Return a row for each paper and loss that corresponds to the run; entropy alone."""
-    found: dict[tuple[str, str], dict[bool, PublishedNumber]] = {}
+    by_source: dict[tuple[str, str], dict[bool, PublishedNumber]] = {}
     for row in line.printed:
-        found.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
+        by_source.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
     rows = []
-    for (source, _), by_heat in found.items():
+    for (source, _), by_temperature in by_source.items():
         cells = [
-            CellWords("") if key != "entropy" or after not in by_heat else _printed(by_heat[after])
+            CellWords("")
+            if key != "entropy" or after not in by_temperature
+            else _printed(by_temperature[after])
             for key, after, _ in columns
         ]
         rows.append(
@@ -150,12 +152,17 @@ def _printed(row: PublishedNumber) -> CellWords:
 
 
 def _difference(line: SetRow) -> CellWords:
-    found = line.difference
-    if found is None or found.value is None or found.low is None or found.high is None:
+    difference = line.difference
+    if (
+        difference is None
+        or difference.value is None
+        or difference.low is None
+        or difference.high is None
+    ):
         return CellWords("–", reason=line.why)
-    tie = found.low <= 0.0 <= found.high
-    span = f"{found.low:+.3f} to {found.high:+.3f}".replace("-", "\u2212")
-    return CellWords("tie" if tie else f"{found.value:+.3f}".replace("-", "\u2212"), span)
+    tie = difference.low <= 0.0 <= difference.high
+    span = f"{difference.low:+.3f} to {difference.high:+.3f}".replace("-", "\u2212")
+    return CellWords("tie" if tie else f"{difference.value:+.3f}".replace("-", "\u2212"), span)
 
 
 def table(lines: Sequence[SetRow]) -> Table:
@@ -177,10 +184,10 @@ def table(lines: Sequence[SetRow]) -> Table:
         start = (line.run, line.name.label, "out-of-distribution")
         for scores, t in ((line.as_read, 1.0), (line.after, line.temperature)):
             rows += [
-                (*start, key, t, one.value, one.low, one.high, "measured")
-                for key, one in scores.items()
+                (*start, key, t, score.value, score.low, score.high, "measured")
+                for key, score in scores.items()
             ]
-            worth += [tuple(map(one.settings.get, EFFECTIVE)) for one in scores.values()]
+            worth += [tuple(map(score.settings.get, EFFECTIVE)) for score in scores.values()]
         rows += [
             (*start, "entropy", 1.0 if p.posthoc == "none" else None, p.value, None, None, p.source)
             for p in line.printed

@@ -59,19 +59,19 @@ class SetName:
 
 def set_name(split: str, owner: str = "") -> SetName:
     """Return what a split is called; `owner` is the run or file it comes from, if another."""
-    found = parse_name(split)
-    of = f" · {owner}" if owner else ""
-    if found is None:
-        label = owner if owner and split in ("test", "scores") else f"{split}{of}"
+    outside_set = parse_name(split)
+    suffix = f" · {owner}" if owner else ""
+    if outside_set is None:
+        label = owner if owner and split in ("test", "scores") else f"{split}{suffix}"
         return SetName(label, f"inputs of “{label}”")
-    if found.kind == "svhn":
-        return SetName(f"{found.label}{of}", "street numbers", found)
-    if found.corruption:
-        kind = CORRUPTIONS[found.corruption].label
+    if outside_set.kind == "svhn":
+        return SetName(f"{outside_set.label}{suffix}", "street numbers", outside_set)
+    if outside_set.corruption:
+        kind = CORRUPTIONS[outside_set.corruption].label
         kind = kind if kind.startswith(NAMES) else f"{kind[0].lower()}{kind[1:]}"
-        things = f"pictures with {kind} of severity {found.severity}"
-        return SetName(f"{found.label}{of}", things, found)
-    return SetName(f"{found.label}{of}", f"pictures of “{found.root}”", found)
+        things = f"pictures with {kind} of severity {outside_set.severity}"
+        return SetName(f"{outside_set.label}{suffix}", things, outside_set)
+    return SetName(f"{outside_set.label}{suffix}", f"pictures of “{outside_set.root}”", outside_set)
 
 
 def sentence(
@@ -103,14 +103,14 @@ def share_span(score: Score) -> str:
 
 def threshold_words(counts: Counts, *, weighted: bool = False) -> str:
     """Return where the threshold stands, in counts of ordinary pictures, or in shares of weight."""
-    kept = in_hundred(1.0 - counts.false_alarms)
+    unflagged = in_hundred(1.0 - counts.false_alarms)
     passed = f"{weight(counts.passed_out)} of the"
     total = f"{weight(counts.passed_out + counts.flagged_out)} strange ones"
     if weighted:
         passed, total = f"by weight {percent(counts.missed)} of the", "strange ones"
     return (
-        f"The threshold keeps {kept} of 100 ordinary pictures; {passed} {total} lie on their side "
-        "of it."
+        f"The threshold keeps {unflagged} of 100 ordinary pictures; {passed} {total} lie on their "
+        "side of it."
     )
 
 

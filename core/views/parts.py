@@ -91,15 +91,15 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     """Return the forest of gaps by predicted class, the widest ones where there are many."""
     answered = [(row, row.gap) for row in rows if row.gap is not None]
     widest = sorted(answered, key=lambda pair: abs(pair[1].gap), reverse=True)[:MAX_CLASSES]
-    drawn = sorted(widest, key=lambda pair: pair[1].gap, reverse=True)
+    by_gap = sorted(widest, key=lambda pair: pair[1].gap, reverse=True)
     cut = f", the {MAX_CLASSES} widest of {count(len(answered))}"
-    listed = "; ".join(f"{row.name} {_gap_words(gap)}" for row, gap in drawn)
+    listed = "; ".join(f"{row.name} {_gap_words(gap)}" for row, gap in by_gap)
     return FigureCard(
         "classes",
         "Gap by predicted class",
         f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}; "
         f"{_looks(len(answered))}",
-        partial(class_gaps, tuple(row for row, _ in drawn)),
+        partial(class_gaps, tuple(row for row, _ in by_gap)),
         f"Gap by predicted class, what it says minus how often it was right, in points: {listed}.",
         class_table(rows),
         caption,
@@ -109,21 +109,21 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
 def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) -> FigureCard:
     """Return the risk-coverage curve; its table holds the points that are drawn."""
     named = []
-    for wanted in COVERAGES:
-        at = min(int((coverage < wanted - 1e-12).sum()), coverage.size - 1)
+    for share in COVERAGES:
+        at = min(int((coverage < share - 1e-12).sum()), coverage.size - 1)
         named.append(f"{percent(float(risk[at]))} at {percent(float(coverage[at]))}")
     area = ""
     if aurc is not None and aurc.value is not None:
         area = f" Area under the curve {three(aurc.value)}."
-    drawn = thinned(coverage.size)  # before it is stored: a curve may have as many points as rows
+    places = thinned(coverage.size)  # before it is stored: a curve may have as many points as rows
     columns = (Column("coverage", "answered", "share"), Column("risk", "wrong", "share"))
     return FigureCard(
         "risk",
         "Wrong answers when only the surest are kept",
         "risk against coverage",
-        partial(risk_coverage, coverage[drawn], risk[drawn]),
+        partial(risk_coverage, coverage[places], risk[places]),
         f"Share of wrong answers when only the surest are answered: {', '.join(named)}.{area}",
-        Table(columns, tuple((float(coverage[i]), float(risk[i])) for i in drawn)),
+        Table(columns, tuple((float(coverage[i]), float(risk[i])) for i in places)),
         caption,
     )
 

@@ -47,21 +47,21 @@ ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
 @dataclass(frozen=True)
 class Icons:
-    """Two arrays of 100 pictures: how many crosses were promised, how many were found.
+    """Two arrays of 100 pictures: how many crosses were promised, how many were observed.
 
-    `promised`, `found`, `low` and `high` are whole numbers out of 100; `tone` colours the crosses
-    of the second array. The sentences say the same as the icons.
+    `promised`, `observed`, `low` and `high` are whole numbers out of 100; `tone` colours the
+    crosses of the second array. The sentences say the same as the icons.
     """
 
     title: str
     note: str
     promised: int
-    found: int
+    observed: int
     low: int
     high: int
     tone: Tone
     promised_text: str
-    found_text: str
+    observed_text: str
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
 
 
 def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
-    said = [
+    descriptions = [
         f"{group.name} ({group.range}): {count(group.n)} pictures, says {in_hundred(group.says)} "
         f"in 100, {came_true} {in_hundred(group.right)} "
         f"({in_hundred(group.low)} to {in_hundred(group.high)})"
@@ -205,7 +205,7 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
         question,
         "",
         partial(dumbbells, groups, came_true=came_true),
-        f"{question} {'; '.join(said)}.",
+        f"{question} {'; '.join(descriptions)}.",
         Table(GROUP_COLUMNS, rows),
         f"n = {count(sum(group.n for group in groups))}",
     )
@@ -242,36 +242,36 @@ def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
 
 def _answer_icons(group: Group) -> Icons:
     """Crosses are wrong answers."""
-    promised, found = _wrong(group.says), _wrong(group.right)
+    promised, observed = _wrong(group.says), _wrong(group.right)
     low, high = _wrong(group.high), _wrong(group.low)
     return Icons(
         title=f"100 answers given as “{group.name.lower()}” ({group.range})",
         note=f"{count(group.n)} such answers",
         promised=promised,
-        found=found,
+        observed=observed,
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
         promised_text=f"If its word were good, about {promised} of these 100 would be wrong.",
-        found_text=f"In this test {found} of 100 were wrong ({low} to {high}).",
+        observed_text=f"In this test {observed} of 100 were wrong ({low} to {high}).",
     )
 
 
 def _presence_icons(group: Group) -> Icons:
     """Crosses are pictures in which it was there."""
-    promised, found, low, high = (
+    promised, observed, low, high = (
         round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
     )
     return Icons(
         title=f"100 pictures called “{group.name.lower()}” ({group.range})",
         note=f"{count(group.n)} such pictures",
         promised=promised,
-        found=found,
+        observed=observed,
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
         promised_text=f"If its word were good, it would be there in about {promised} of these 100.",
-        found_text=f"In this test it was there in {found} of 100 ({low} to {high}).",
+        observed_text=f"In this test it was there in {observed} of 100 ({low} to {high}).",
     )
 
 

@@ -89,17 +89,17 @@ def posthoc_view(
         By method, `none` first; methods that refused are missing.
     """
     names = list(judged)
-    runs = [one.compared for one in judged.values()]
+    runs = [report.compared for report in judged.values()]
     none = compare(runs, names, 0)
     ts = compare(runs, names, names.index("ts")) if "ts" in names and len(names) > 2 else None
-    refused = [one for one in fits if one.calibrator is None]
-    by_method = {one.method: one for one in fits}
+    refused = [fit for fit in fits if fit.calibrator is None]
+    by_method = {fit.method: fit for fit in fits}
     columns = _columns(judged)
     rows = [
         _row(name, by_method.get(name), judged[name], columns, _pair(names, name, none, ts))
         for name in names
     ]
-    rows += [_refused(one, len(columns) + (2 if ts else 1) + 1) for one in refused]
+    rows += [_refused(fit, len(columns) + (2 if ts else 1) + 1) for fit in refused]
     caption = _caption(parts, none, judged)
     return PosthocView(
         eyebrow=_eyebrow(named, parts),
@@ -118,7 +118,7 @@ def plain_view(
     """Return the view in plain words: how often right, how far off, before and after."""
     full = posthoc_view(named, parts, fits, judged)
     names = list(judged)
-    none = compare([one.compared for one in judged.values()], names, 0)
+    none = compare([report.compared for report in judged.values()], names, 0)
     best = plain_best(judged, none)
     rows = tuple(
         ScoreRow(
@@ -159,18 +159,18 @@ def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
 
 def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
     if parts.cut is not None:
-        where = (
+        source = (
             f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
             f"{count(parts.test.n)} (seed {parts.cut[1]})"
         )
     elif parts.same_rows:
-        where = f"fitted and reported on the same {count(parts.test.n)} images of {_name(parts)}"
+        source = f"fitted and reported on the same {count(parts.test.n)} images of {_name(parts)}"
     else:
-        where = (
+        source = (
             f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on "
             f"{count(parts.test.n)} of {parts.test_name}"
         )
-    return f"Post-hoc · {named.name} · {where}"
+    return f"Post-hoc · {named.name} · {source}"
 
 
 def _columns(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:
@@ -192,8 +192,8 @@ def _pair(
 ) -> list[Difference | None]:
     """Return the differences in ECE that a row shows: from none, and from temperature."""
     at = names.index(name)
-    shown = [none] if ts is None else [none, ts]
-    return [found.differences[at].get("ece") for found in shown]
+    comparisons = [none] if ts is None else [none, ts]
+    return [comparison.differences[at].get("ece") for comparison in comparisons]
 
 
 def _row(
@@ -204,14 +204,22 @@ def _row(
     differences: Sequence[Difference | None],
 ) -> ScoreRow:
     scores = [_score(judged, column) for column in columns]
-    known = {len(scores) + i: one for i, one in enumerate(differences) if one is not None}
+    known = {
+        len(scores) + i: difference
+        for i, difference in enumerate(differences)
+        if difference is not None
+    }
     note = "" if fit is None or fit.report is None else fit.report.message
     return ScoreRow(
         NAMES[name],
         (*scores, *map(_difference, differences), _changed(judged)),
         ("as read" if fit is None else parameters(fit), note),
-        told=frozenset(i for i, one in known.items() if one.low is not None and not one.tie),
-        ties=frozenset(i for i, one in known.items() if one.tie),
+        strong=frozenset(
+            i
+            for i, difference in known.items()
+            if difference.low is not None and not difference.tie
+        ),
+        ties=frozenset(i for i, difference in known.items() if difference.tie),
         shaded=name == "ts",
     )
 
@@ -230,11 +238,11 @@ def _score(judged: MethodReport, metric: str) -> CellWords:
     return CellWords(value, interval + explained(judged, CHANCE, metric), score.reason)
 
 
-def _difference(found: Difference | None) -> CellWords:
-    if found is None:
+def _difference(difference: Difference | None) -> CellWords:
+    if difference is None:
         return CellWords("")
-    value, interval = difference_words(found)
-    return CellWords(TIE if found.tie else value, interval, found.reason)
+    value, interval = difference_words(difference)
+    return CellWords(TIE if difference.tie else value, interval, difference.reason)
 
 
 def _changed(judged: MethodReport) -> CellWords:
@@ -242,44 +250,47 @@ def _changed(judged: MethodReport) -> CellWords:
 
 
 def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodReport]) -> str:
-    told = ["Intervals are each method's own, at 95 %."]
+    texts = ["Intervals are each method's own, at 95 %."]
     if parts.same_rows:
-        told.insert(
+        texts.insert(
             0, "Fitted on the rows that are reported: on new rows all methods do less well."
         )
-    drawn = [each["ece"] for each in none.differences if "ece" in each]
-    resamples = next((one.settings.get("resamples") for one in drawn if one.settings), None)
+    differences = [by_metric["ece"] for by_metric in none.differences if "ece" in by_metric]
+    resamples = next(
+        (difference.settings.get("resamples") for difference in differences if difference.settings),
+        None,
+    )
     if resamples is not None:
-        told.append(
+        texts.append(
             f"Differences are paired: the same {count(int(str(resamples)))} resamples of the same "
-            f"{drawn_words(drawn)}, at {level_words(none.level)}; tie: the interval holds zero. "
-            "They are taken before rounding."
+            f"{drawn_words(differences)}, at {level_words(none.level)}; tie: the interval holds "
+            "zero. They are taken before rounding."
         )
     floor = judged[NONE].compared.audit.main.noise_floor.get("ece")
     if floor is not None:
-        told.append(
+        texts.append(
             f"Noise floor of ECE at n = {count(parts.test.n)}: {points(floor.mean)} on average, "
             f"up to {points(floor.q95)}. Beside each error stands how much chance explains of it, "
             "up to the 95th percentile of the method's own floor."
         )
-    moved = [NAMES[name].lower() for name, one in judged.items() if one.changed]
+    moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
     if moved:
-        told.append(f"Answers change with {', '.join(moved)}.")
-    return " ".join(told)
+        texts.append(f"Answers change with {', '.join(moved)}.")
+    return " ".join(texts)
 
 
 def _diagrams(
     named: NamedRun, fits: Mapping[str, Fit], judged: Mapping[str, MethodReport]
 ) -> tuple[tuple[str, str, FigureCard], ...]:
     """Return name, quiet words and figure of each method; none for many labels."""
-    found = []
-    for name, one in judged.items():
-        audit = one.compared.audit
+    diagrams = []
+    for name, report in judged.items():
+        audit = report.compared.audit
         main = audit.main
         if not len(main.bins.count):
             return ()
         ece = main.metrics["ece"]
-        words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)}{explained(one, CHANCE)})"
+        words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)}{explained(report, CHANCE)})"
         note = "as read" if name == NONE else parameters(fits[name])
         card = FigureCard(
             f"after_{name}",
@@ -290,39 +301,46 @@ def _diagrams(
             cards.bin_table(main.bins),
             cards.caption(audit, main, named.split, named.digest),
         )
-        found.append((NAMES[name], f"{note}, {words}", card))
-    return tuple(found)
+        diagrams.append((NAMES[name], f"{note}, {words}", card))
+    return tuple(diagrams)
 
 
 def _table(fits: Mapping[str, Fit], judged: Mapping[str, MethodReport], none: Comparison) -> Table:
     """Return every score and difference as raw numbers, for the file."""
     columns = [Column("method", "method"), Column("parameters", "parameters")]
-    shown = _columns(judged)
-    for metric in shown:
+    metrics = _columns(judged)
+    for metric in metrics:
         kind: Kind = "share" if metric in IN_POINTS else "number"
         for key in (metric, f"{metric}_difference"):
             columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
     columns.append(Column("ece_floor_q95", "ece, noise floor, 95th percentile", "share"))
     columns.append(Column("answers_changed", "answers changed", "count"))
     rows = []
-    for (name, one), each in zip(judged.items(), none.differences, strict=True):
+    for (name, report), differences in zip(judged.items(), none.differences, strict=True):
         row: list[Cell] = [name, "" if name == NONE else parameters(fits[name])]
-        for metric in shown:
-            for found in (one.compared.audit.main.metrics.get(metric), each.get(metric)):
-                row += [None] * 3 if found is None else [found.value, found.low, found.high]
-        floor = one.compared.audit.main.noise_floor.get("ece")
-        rows.append((*row, None if floor is None else floor.q95, one.changed))
+        for metric in metrics:
+            for estimate in (
+                report.compared.audit.main.metrics.get(metric),
+                differences.get(metric),
+            ):
+                row += (
+                    [None] * 3
+                    if estimate is None
+                    else [estimate.value, estimate.low, estimate.high]
+                )
+        floor = report.compared.audit.main.noise_floor.get("ece")
+        rows.append((*row, None if floor is None else floor.q95, report.changed))
     return Table(tuple(columns), tuple(rows))
 
 
 def landscape_card(
-    found: Landscape, line: Float, rows: tuple[int, int], named: NamedRun
+    criterion: Landscape, line: Float, rows: tuple[int, int], named: NamedRun
 ) -> FigureCard:
     """Return the criterion over gamma and T as a heat map.
 
     Parameters
     ----------
-    found : Landscape
+    criterion : Landscape
         The criterion on its grid.
     line : (G,) float64
         The best temperature for each of `core.calibrators.landscape.GAMMAS`.
@@ -331,31 +349,31 @@ def landscape_card(
     named : NamedRun
         The run and the part that is fitted on, for the caption.
     """
-    used, there = rows
-    what = OBJECTIVES[found.objective]
-    best = found.best
-    some = f"{count(used)} of {count(there)}" if used < there else count(used)
-    above = excess(found)
+    used, total = rows
+    what = OBJECTIVES[criterion.objective]
+    best = criterion.best
+    some = f"{count(used)} of {count(total)}" if used < total else count(used)
+    above = excess(criterion)
     flat = [
-        (float(g), float(t), float(found.values[i, j]), float(above[i, j]))
-        for i, g in enumerate(found.gammas)
-        for j, t in enumerate(found.temperatures)
+        (float(g), float(t), float(criterion.values[i, j]), float(above[i, j]))
+        for i, g in enumerate(criterion.gammas)
+        for j, t in enumerate(criterion.temperatures)
     ]
     columns = (
         Column("gamma", "γ", "number"),
         Column("temperature", "T", "number"),
-        Column(found.objective, what, "number"),
-        Column("above_best", f"above best, {unit(found)}", "number"),
+        Column(criterion.objective, what, "number"),
+        Column("above_best", f"above best, {unit(criterion)}", "number"),
     )
     return FigureCard(
         "landscape",
         f"{what} over T and γ",
         f"on {some} fitting images; bright is good",
-        partial(landscape, found, line),
-        f"{what} of focal temperature scaling on a grid of {len(found.gammas)} gammas and "
-        f"{len(found.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma = "
-        f"{three(best.gamma)}. The best temperature rises from {line[0]:.2f} at gamma "
-        f"{found.gammas[0]:g} to {line[-1]:.2f} at gamma {found.gammas[-1]:g}.",
+        partial(landscape, criterion, line),
+        f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
+        f"{len(criterion.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma "
+        f"= {three(best.gamma)}. The best temperature rises from {line[0]:.2f} at gamma "
+        f"{criterion.gammas[0]:g} to {line[-1]:.2f} at gamma {criterion.gammas[-1]:g}.",
         Table(columns, tuple(flat)),
         f"Temperature scaling is the line γ = 0. Komisarenko and Kull 2024 found the ridge close "
         f"to a line. Fitted on {named.split}, file digest {named.digest[:8]}.",

@@ -28,7 +28,7 @@ NAMES = {
     "spline": "Spline",
     "beta": "Beta",
 }
-TOLD = {  # within a sentence
+IN_SENTENCE = {  # within a sentence
     "ts": "temperature scaling",
     "focal_map": "the focal map",
     "focal_ts": "focal temperature scaling",
@@ -68,27 +68,29 @@ OBJECTIVES = {
     "ece_em": "ECE equal mass",
     "ada_ece": "AdaECE",
 }
-assert set(TOLD) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
+assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
 
 def parameters(fit: Fit) -> str:
     """Return the numbers that a fit found, where a reader can use them: T = 1.68, γ = −0.25."""
     if fit.calibrator is None:
         return ""
-    found = fit.calibrator.parameters()
-    many = found.get("labels")
-    if isinstance(many, list):
-        return _over_labels([one for one in many if one])
-    if "temperature" in found or "gamma" in found:
-        weights = found.get("weights", [])
+    numbers = fit.calibrator.parameters()
+    labels = numbers.get("labels")
+    if isinstance(labels, list):
+        return _over_labels([label for label in labels if label])
+    if "temperature" in numbers or "gamma" in numbers:
+        weights = numbers.get("weights", [])
         mix = f", weights {', '.join(f'{w:.2f}' for w in weights)}" if weights else ""
-        return _numbers(found) + mix
-    return f"{count(sum(np.size(one) for one in found.values()))} numbers"
+        return _numbers(numbers) + mix
+    return f"{count(sum(np.size(value) for value in numbers.values()))} numbers"
 
 
-def _numbers(found: Mapping[str, Any]) -> str:  # Any: plain JSON
+def _numbers(numbers: Mapping[str, Any]) -> str:  # Any: plain JSON
     marks = {"temperature": "T", "gamma": "γ"}
-    return ", ".join(f"{m} = {_parameter(found[key])}" for key, m in marks.items() if key in found)
+    return ", ".join(
+        f"{m} = {_parameter(numbers[key])}" for key, m in marks.items() if key in numbers
+    )
 
 
 def _parameter(value: float) -> str:
@@ -96,18 +98,18 @@ def _parameter(value: float) -> str:
     return f"{value:.{3 if 0 < abs(value) < 0.1 else 2}f}".replace("-", MINUS)
 
 
-def _over_labels(many: Sequence[Mapping[str, Any]]) -> str:  # Any: plain JSON
+def _over_labels(labels: Sequence[Mapping[str, Any]]) -> str:  # Any: plain JSON
     marks = {"temperature": "T", "gamma": "γ"}
-    told = []
+    ranges = []
     for key, mark in marks.items():
-        ends = [float(one[key]) for one in many if key in one]
+        ends = [float(numbers[key]) for numbers in labels if key in numbers]
         if ends:
-            told.append(f"{mark} {_parameter(min(ends))} to {_parameter(max(ends))}")
-    return ", ".join(told) or f"{count(len(many))} fits"
+            ranges.append(f"{mark} {_parameter(min(ends))} to {_parameter(max(ends))}")
+    return ", ".join(ranges) or f"{count(len(labels))} fits"
 
 
 def sentence(
-    judged: Mapping[str, MethodReport], found: Comparison, refused: Sequence[Fit] = ()
+    judged: Mapping[str, MethodReport], comparison: Comparison, refused: Sequence[Fit] = ()
 ) -> Sentence:
     """Return which method helps, by how much, and whether that is more than chance.
 
@@ -115,44 +117,50 @@ def sentence(
     ----------
     judged : mapping of str to MethodReport
         By method, `none` first.
-    found : Comparison
+    comparison : Comparison
         Differences from none, in the order of `judged`.
     refused : sequence of Fit
         Methods that could not be fitted.
     """
     names = list(judged)
     differences = {
-        name: each["ece"] for name, each in zip(names, found.differences, strict=True) if each
+        name: by_metric["ece"]
+        for name, by_metric in zip(names, comparison.differences, strict=True)
+        if by_metric
     }
     if not differences:
-        why = f"{TOLD[refused[0].method]}: {refused[0].refusal}." if refused else ""
+        why = f"{IN_SENTENCE[refused[0].method]}: {refused[0].refusal}." if refused else ""
         first = "No method could be fitted on these rows." if refused else "No method is chosen."
         return Sentence((Phrase(first),), _capital(why))
     errors = {name: _ece(judged[name]) for name in names}
-    helping = [name for name, one in differences.items() if better(one)]
+    helping = [name for name, difference in differences.items() if better(difference)]
     keeping = [name for name in helping if not judged[name].changed]
     if not helping:
         return _none_helps(errors[NONE], differences, judged)
     best = min(keeping or helping, key=errors.__getitem__)
     value, interval = difference_words(differences[best])
-    said = (
-        Phrase(_capital(f"{TOLD[best]} takes the calibration error from {_before(errors, best)}")),
+    parts = (
+        Phrase(
+            _capital(
+                f"{IN_SENTENCE[best]} takes the calibration error from {_before(errors, best)}"
+            )
+        ),
         Phrase(explained(judged[best], "; chance alone explains up to {}")),
         Phrase(f" (difference {value}; {interval})", "quiet"),
         Phrase("." if not judged[best].changed else f", but {_changes(judged[best])}."),
     )
     others = _others(best, judged, names)
-    return Sentence(said, f"{others} {_cost(best, judged, found)}".strip())
+    return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
 
 
-def _cost(best: str, judged: Mapping[str, MethodReport], found: Comparison) -> str:
+def _cost(best: str, judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
     """Return what gets worse beyond chance while the calibration error falls."""
     names = list(judged)
     before, after = (judged[name].compared.audit.main.metrics.get("nll") for name in (NONE, best))
     lost = []
     if before is not None and before.value is not None and (after is None or after.value is None):
         lost.append("its log-loss is infinite: it gives a true class a probability of 0")
-    differences = found.differences[names.index(best)]
+    differences = comparison.differences[names.index(best)]
     words = {"nll": "log-loss", "brier": "Brier score"}
     lost += [f"its {words[m]} rises" for m in words if m in differences and worse(differences[m])]
     return f"But {' and '.join(lost)}." if lost else ""
@@ -183,8 +191,8 @@ def _none_helps(
     if len(differences) == 1:
         only = next(iter(differences))
         first = (
-            f"{_capital(TOLD[only])} does not take the calibration error below {points(error)} "
-            "points beyond chance."
+            f"{_capital(IN_SENTENCE[only])} does not take the calibration error below "
+            f"{points(error)} points beyond chance."
         )
     n = judged[NONE].compared.rows.n
     second = ""
@@ -193,7 +201,7 @@ def _none_helps(
             f"There is little to gain: on {count(n)} images a perfect model would look off by up "
             f"to {points(chance.q95)} points."
         )
-    raising = [name for name, one in differences.items() if worse(one)]
+    raising = [name for name, difference in differences.items() if worse(difference)]
     if raising:
         second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
     return Sentence((Phrase(first),), second.strip())
@@ -201,23 +209,23 @@ def _none_helps(
 
 def _others(best: str, judged: Mapping[str, MethodReport], names: Sequence[str]) -> str:
     """Return how the other methods do against the best of those that keep the answers."""
-    found = compare([judged[name].compared for name in names], names, names.index(best))
+    comparison = compare([judged[name].compared for name in names], names, names.index(best))
     rest = {
-        name: each["ece"]
-        for name, each in zip(names, found.differences, strict=True)
-        if each and name != NONE
+        name: by_metric["ece"]
+        for name, by_metric in zip(names, comparison.differences, strict=True)
+        if by_metric and name != NONE
     }
-    lower = [name for name, one in rest.items() if better(one)]
-    ties = [name for name, one in rest.items() if one.tie]
-    higher = [name for name, one in rest.items() if worse(one)]
-    said = []
+    lower = [name for name, difference in rest.items() if better(difference)]
+    ties = [name for name, difference in rest.items() if difference.tie]
+    higher = [name for name, difference in rest.items() if worse(difference)]
+    clauses = []
     if ties:
         it = "it by ECE" if not lower and not higher else "it"
-        said.append(f"{_listed(ties)} {_verb(ties, 'ties', 'tie')} with {it}")
-    said += [f"{TOLD[name]} goes lower, but {_changes(judged[name])}" for name in lower]
+        clauses.append(f"{_listed(ties)} {_verb(ties, 'ties', 'tie')} with {it}")
+    clauses += [f"{IN_SENTENCE[name]} goes lower, but {_changes(judged[name])}" for name in lower]
     if higher:
-        said.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
-    return _capital("; ".join(said)) + "." if said else ""
+        clauses.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
+    return _capital("; ".join(clauses)) + "." if clauses else ""
 
 
 def _changes(judged: MethodReport) -> str:
@@ -227,37 +235,37 @@ def _changes(judged: MethodReport) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    told = [TOLD[name] for name in names]
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    texts = [IN_SENTENCE[name] for name in names]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def _verb(names: Sequence[str], one: str, many: str) -> str:
-    return one if len(names) == 1 else many
+def _verb(names: Sequence[str], singular: str, plural: str) -> str:
+    return singular if len(names) == 1 else plural
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def plain_best(judged: Mapping[str, MethodReport], found: Comparison) -> str:
+def plain_best(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
     """Return the method that keeps the answers and does best beyond chance; empty without one."""
     helping = [
         name
-        for name, each in zip(judged, found.differences, strict=True)
-        if each and better(each["ece"]) and not judged[name].changed
+        for name, by_metric in zip(judged, comparison.differences, strict=True)
+        if by_metric and better(by_metric["ece"]) and not judged[name].changed
     ]
     return min(helping, key=lambda name: _ece(judged[name]), default="")
 
 
-def plain_sentence(judged: Mapping[str, MethodReport], found: Comparison) -> Sentence:
+def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -> Sentence:
     """Return which correction helps, and by how much, without technical terms."""
-    best = plain_best(judged, found)
+    best = plain_best(judged, comparison)
     now = f"off by {points(_ece(judged[NONE]))} points on average"
     if not best:
         first = f"The stated certainty of this model is {now}."
         second = "None of these corrections makes it better beyond chance."
         return Sentence((Phrase(first),), second)
-    one = found.differences[list(judged).index(best)]["ece"]
+    difference = comparison.differences[list(judged).index(best)]["ece"]
     return Sentence(
         (
             Phrase(f"The stated certainty of this model is {now}; a correction brings that to "),
@@ -265,6 +273,7 @@ def plain_sentence(judged: Mapping[str, MethodReport], found: Comparison) -> Sen
             Phrase(explained(judged[best], " (chance alone explains up to {})")),
             Phrase(", without changing any answer."),
         ),
-        f"The correction is {TOLD[best]}. Difference {points(one.value, signed=True)} points "
-        f"({span(one.low, one.high, signed=True)}): not chance.",
+        f"The correction is {IN_SENTENCE[best]}. Difference "
+        f"{points(difference.value, signed=True)} points "
+        f"({span(difference.low, difference.high, signed=True)}): not chance.",
     )

@@ -129,7 +129,7 @@ class ScoreRow:
     cells: tuple[CellWords, ...]
     notes: tuple[str, ...] = ()
     mark: RunMark | None = None
-    told: frozenset[int] = frozenset()
+    strong: frozenset[int] = frozenset()
     ties: frozenset[int] = frozenset()
     shaded: bool = False
 

@@ -83,7 +83,7 @@ def reliability_view(
     audit: Audit,
     subject: Subject,
     *,
-    shown: TargetAudit | None = None,
+    chosen: TargetAudit | None = None,
     classes: tuple[ClassRow, ...] = (),
     curve: tuple[Float, Float] | None = None,
     log_counts: bool | None = None,
@@ -96,7 +96,7 @@ def reliability_view(
         The audit of one split.
     subject : Subject
         Run, split, digest, names and the reader's notices.
-    shown : TargetAudit, optional
+    chosen : TargetAudit, optional
         What is spoken of: other bins, one class, one label. Default: the audit's main target;
         for a multi-label audit that is the mean over labels, beside the bins of the worst one.
     classes : tuple of ClassRow
@@ -106,20 +106,27 @@ def reliability_view(
     log_counts : bool, optional
         Logarithmic histogram; by default on where one bin holds more than half of the images.
     """
-    target = shown or audit.main
-    seen = pictured(audit, shown)
-    logarithmic = dominated(seen.bins) if log_counts is None else log_counts
-    caption = cards.caption(audit, seen, subject.split, subject.digest)
-    drawn = [*_bin_cards(seen, caption, of=_whose(audit, shown, seen), log_counts=logarithmic)]
+    target = chosen or audit.main
+    pictured_target = pictured(audit, chosen)
+    logarithmic = dominated(pictured_target.bins) if log_counts is None else log_counts
+    caption = cards.caption(audit, pictured_target, subject.split, subject.digest)
+    figure_cards = [
+        *_bin_cards(
+            pictured_target,
+            caption,
+            prefix=_whose(audit, chosen, pictured_target),
+            log_counts=logarithmic,
+        )
+    ]
     if any(row.gap is not None for row in classes):
-        drawn.append(class_card(classes, cards.level(target), caption))
+        figure_cards.append(class_card(classes, cards.level(target), caption))
     if curve is not None:
-        drawn.append(risk_card(*curve, audit.main.metrics.get("aurc"), caption))
+        figure_cards.append(risk_card(*curve, audit.main.metrics.get("aurc"), caption))
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
         sentence=doubted(verdict_sentence(target), audit.notices),
         numbers=tiles(audit, target, subject.split, CODE_TONES[target.verdict.code]),
-        figures={card.key: card for card in drawn},
+        figures={card.key: card for card in figure_cards},
         key=KEY,
         caption=caption,
         notices=_notices(audit, subject),
@@ -130,10 +137,10 @@ def reliability_view(
     )
 
 
-def pictured(audit: Audit, shown: TargetAudit | None = None) -> TargetAudit:
+def pictured(audit: Audit, chosen: TargetAudit | None = None) -> TargetAudit:
     """Return whose bins are drawn: the target itself, or the label with the largest error."""
-    if shown is not None or not audit.labels:
-        return shown or audit.main
+    if chosen is not None or not audit.labels:
+        return chosen or audit.main
     return max(audit.labels, key=_error)
 
 
@@ -152,15 +159,15 @@ def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> Re
     return reliability_view(audit, subject, classes=rows, curve=curve)
 
 
-def _whose(audit: Audit, shown: TargetAudit | None, seen: TargetAudit) -> str:
+def _whose(audit: Audit, chosen: TargetAudit | None, pictured_target: TargetAudit) -> str:
     """Name the label that stands for all of them in the figures."""
-    if shown is not None or not audit.labels:
+    if chosen is not None or not audit.labels:
         return ""
-    return f"“{seen.name}”, the label with the largest error: "
+    return f"“{pictured_target.name}”, the label with the largest error: "
 
 
 def _bin_cards(
-    target: TargetAudit, caption: str, *, of: str, log_counts: bool
+    target: TargetAudit, caption: str, *, prefix: str, log_counts: bool
 ) -> tuple[FigureCard, FigureCard]:
     bins, index = target.bins, target.target
     table = cards.bin_table(bins)
@@ -169,7 +176,7 @@ def _bin_cards(
         FigureCard(
             "reliability",
             "Reliability diagram",
-            f"{of}dot area grows with the number of images{_by_chance(target)}",
+            f"{prefix}dot area grows with the number of images{_by_chance(target)}",
             partial(figures.diagram, bins, target=index, log_counts=log_counts),
             cards.diagram_alt(target),
             table,
@@ -178,7 +185,7 @@ def _bin_cards(
         FigureCard(
             "gap",
             "Gap in each bin",
-            f"{of}says minus {true}, {cards.level(target)} interval",
+            f"{prefix}says minus {true}, {cards.level(target)} interval",
             partial(figures.gap_view, bins, target=index),
             cards.gap_alt(target),
             table,
@@ -207,5 +214,5 @@ def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:
 def _notices(audit: Audit, subject: Subject) -> tuple[Notice, ...]:
     """Collect what reader and audit said, each once; a wrong class order voids all the rest."""
     notices = dict.fromkeys((*subject.notices, *audit.notices))
-    shown = [note for note in notices if note.code != "GROUPED" or audit.labels]  # by the sentence
-    return tuple(sorted(shown, key=lambda notice: notice.code != "BELOW_CHANCE"))
+    listed = [note for note in notices if note.code != "GROUPED" or audit.labels]  # by the sentence
+    return tuple(sorted(listed, key=lambda notice: notice.code != "BELOW_CHANCE"))

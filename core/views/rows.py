@@ -51,7 +51,7 @@ def bin_rows(
     inside = np.flatnonzero(bin_index(outcomes.confidence, edges) == index)
     order = np.lexsort((-outcomes.confidence[inside], outcomes.correct[inside]))
     chosen = inside[order][:limit]
-    said = Column("confidence", "says", "share")
+    confidence = Column("confidence", "says", "share")
     true, predicted = _answers(predictions, target, chosen, outcomes.confidence > EVEN)
     rows = tuple(
         zip(
@@ -62,7 +62,12 @@ def bin_rows(
             strict=True,
         )
     )
-    columns = (Column("id", "id"), Column("true", "true"), Column("predicted", "predicted"), said)
+    columns = (
+        Column("id", "id"),
+        Column("true", "true"),
+        Column("predicted", "predicted"),
+        confidence,
+    )
     words = bin_words(bins, index, speech(target))
     return BinRows(f"{words}.", Table(columns, rows), int(inside.size))
 

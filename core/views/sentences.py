@@ -128,9 +128,11 @@ def fullest_bin(target: TargetAudit) -> str:
     says = percent(float(bins.confidence[i]))
     low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
     times = in_hundred(float(bins.accuracy[i]), low, high)
-    held = "it is right" if target.target is None else "it is present"
+    outcome = "it is right" if target.target is None else "it is present"
     noun = "time" if times == "1" else "times"
-    return f"Where it says {says} ({_images(n)}), {held} {times} {noun} in 100 ({span(low, high)})."
+    return (
+        f"Where it says {says} ({_images(n)}), {outcome} {times} {noun} in 100 ({span(low, high)})."
+    )
 
 
 def plain_sentence(target: TargetAudit) -> Sentence:

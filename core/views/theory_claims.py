@@ -32,7 +32,7 @@ class Claim:
 
     title: str
     printed: str
-    found: str
+    computed: str
     card: FigureCard | None = None
 
 
@@ -64,28 +64,30 @@ def claims(
     )
 
 
-def claims_table(found: tuple[Claim, ...]) -> Table:
+def claims_table(statements: tuple[Claim, ...]) -> Table:
     """Return the statements as rows."""
     columns = (
         Column("statement", "statement"),
         Column("printed", "printed"),
         Column("found", "what the numbers say"),
     )
-    return Table(columns, tuple((one.title, one.printed, one.found) for one in found))
+    return Table(
+        columns, tuple((claim.title, claim.printed, claim.computed) for claim in statements)
+    )
 
 
 def _confidence() -> Claim:
-    told = []
+    examples = []
     for name, row, gamma in FALLING:
         q = np.array(row)
         after = float(focal_map(q, gamma).max())
         fallen = f"{percent(q.max())} to {100 * after:.4f}{THIN}%"
-        told.append(f"{name}: the top falls from {fallen} at γ = {written(gamma)}")
+        examples.append(f"{name}: the top falls from {fallen} at γ = {written(gamma)}")
     return Claim(
         "The map does not always raise the top probability",
         f"{MAP_PAPER}, proposition 5: for γ above 0 the top probability never falls.",
         f"True for two classes; with four or more it can fall, where every class says little. "
-        f"{'; '.join(told)}. The answer itself never changes.",
+        f"{'; '.join(examples)}. The answer itself never changes.",
         _confidence_card(),
     )
 
@@ -170,11 +172,11 @@ def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard
 
 def _bounds(gamma: float) -> Claim:
     low, high = _printed(np.array(1.0), gamma)
-    here = float(sigmoid(binary_focal_map(np.array(1.0), gamma)))
+    share = float(sigmoid(binary_focal_map(np.array(1.0), gamma)))
     return Claim(
         "The printed temperature bounds are upside down",
         f"{MAP_PAPER}, proposition 3, divides the logit by γ + 1 and by γ + 1 {MINUS} ½ ln(γ + 1).",
-        f"At logit 1 and γ = {written(gamma)} the map gives {percent(here)}, which does not lie "
+        f"At logit 1 and γ = {written(gamma)} the map gives {percent(share)}, which does not lie "
         f"between {percent(float(low))} and {percent(float(high))}. Multiplied instead of divided, "
         "as the abstract has it, the bounds hold for every γ above 0.",
         _bounds_card(gamma),
@@ -217,34 +219,34 @@ def _bounds_card(gamma: float) -> FigureCard:
     )
 
 
-def _four(found: Sweep) -> Claim:
-    slope, intercept = fitted(found)
-    worst = int(found.residuals.argmax())
+def _four(sweep: Sweep) -> Claim:
+    slope, intercept = fitted(sweep)
+    worst = int(sweep.residuals.argmax())
     return Claim(
         "The line for four classes does not come out",
         f"{MAP_PAPER}, section 3.3: 1/T ≈ 0.47 γ + 0.85, off by up to 8 points.",
-        f"Here 1/T ≈ {slope:.3f} γ + {intercept:.3f}. At γ = {written(float(found.gammas[worst]))} "
-        f"even the best temperature is off by {points(float(found.residuals[worst]))} points. At "
+        f"Here 1/T ≈ {slope:.3f} γ + {intercept:.3f}. At γ = {written(float(sweep.gammas[worst]))} "
+        f"even the best temperature is off by {points(float(sweep.residuals[worst]))} points. At "
         "γ = 0 the map changes nothing, so 1/T is 1 there, not 0.85.",
-        line_card({4: found}),
+        line_card({4: sweep}),
     )
 
 
-def _two(found: Sweep) -> Claim:
-    worst = int(found.residuals.argmax())
+def _two(sweep: Sweep) -> Claim:
+    worst = int(sweep.residuals.argmax())
     return Claim(
         "Two classes: slightly more than one thousandth",
         f"{MAP_PAPER}, section 3.2: the closest temperature is off by less than 0.001.",
-        f"At γ = {written(float(found.gammas[worst]))} it is off by "
-        f"{three(float(found.residuals[worst]))}, a little more than printed. "
+        f"At γ = {written(float(sweep.gammas[worst]))} it is off by "
+        f"{three(float(sweep.residuals[worst]))}, a little more than printed. "
         "That the two are close holds.",
     )
 
 
 def _captions(sweeps: Mapping[int, Sweep]) -> Claim:
     def at(n_classes: int, gamma: float) -> str:
-        found = sweeps[n_classes]
-        return f"{found.temperatures[int(np.argmin(np.abs(found.gammas - gamma)))]:.3f}"
+        sweep = sweeps[n_classes]
+        return f"{sweep.temperatures[int(np.argmin(np.abs(sweep.gammas - gamma)))]:.3f}"
 
     return Claim(
         "Temperatures under two figures belong to other gammas",

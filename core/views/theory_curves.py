@@ -35,13 +35,13 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
 def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     """Return 1 / T against gamma with the fitted and the printed line."""
     curves: list[TheoryCurve] = []
-    for i, (k, found) in enumerate(sweeps.items()):
-        slope, intercept = fitted(found)
+    for i, (k, sweep) in enumerate(sweeps.items()):
+        slope, intercept = fitted(sweep)
         name = f"{k} classes, fitted {slope:.2f} γ + {intercept:.2f}"
-        curves.append(TheoryCurve(name, found.gammas, 1.0 / found.temperatures, i, dots=True))
+        curves.append(TheoryCurve(name, sweep.gammas, 1.0 / sweep.temperatures, i, dots=True))
         a, b = PRINTED_LINES[k]
-        printed = a * found.gammas + b
-        curves.append(TheoryCurve(f"printed {a} γ + {b}", found.gammas, printed, i, "dot", 1.6))
+        printed = a * sweep.gammas + b
+        curves.append(TheoryCurve(f"printed {a} γ + {b}", sweep.gammas, printed, i, "dot", 1.6))
     fits = "; ".join(curve.name for curve in curves[::2])
     plot = Plot(
         tuple(curves),
@@ -64,20 +64,20 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     )
 
 
-def fitted(found: Sweep) -> tuple[float, float]:
+def fitted(sweep: Sweep) -> tuple[float, float]:
     """Return slope and intercept of 1 / T over the gammas that are fitted."""
-    low = found.gammas <= FITTED_UP_TO
-    return line_fit(found.gammas[low], found.temperatures[low])
+    low = sweep.gammas <= FITTED_UP_TO
+    return line_fit(sweep.gammas[low], sweep.temperatures[low])
 
 
 def residual_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     """Return what the best temperature leaves, against gamma."""
     curves = tuple(
-        TheoryCurve(f"{k} classes", found.gammas, 100.0 * found.residuals, i, dots=True)
-        for i, (k, found) in enumerate(sweeps.items())
+        TheoryCurve(f"{k} classes", sweep.gammas, 100.0 * sweep.residuals, i, dots=True)
+        for i, (k, sweep) in enumerate(sweeps.items())
     )
     worst = ", ".join(
-        f"{points(float(found.residuals.max()))} with {k} classes" for k, found in sweeps.items()
+        f"{points(float(sweep.residuals.max()))} with {k} classes" for k, sweep in sweeps.items()
     )
     plot = Plot(
         curves,

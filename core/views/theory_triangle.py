@@ -30,11 +30,13 @@ def simplex_cards(gamma: float) -> tuple[FigureCard, ...]:
         Above -1.
     """
     near = closest(3, gamma)
-    said = f"γ = {written(gamma)}, T = {three(near.temperature)}"
-    return _arrow_card(gamma, near.temperature, said), _heat_card(gamma, near.temperature, said)
+    settings = f"γ = {written(gamma)}, T = {three(near.temperature)}"
+    return _arrow_card(gamma, near.temperature, settings), _heatmap_card(
+        gamma, near.temperature, settings
+    )
 
 
-def _arrow_card(gamma: float, temperature: float, said: str) -> FigureCard:
+def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
     start = triangle.lattice(STEPS)
     by_map, by_temperature = _both(start, gamma, temperature)
     moves = (
@@ -45,10 +47,10 @@ def _arrow_card(gamma: float, temperature: float, said: str) -> FigureCard:
     return FigureCard(
         "arrows",
         "Where both maps send a prediction",
-        f"away from the middle; {said}",
+        f"away from the middle; {settings}",
         partial(triangle.arrows, moves),
         f"Triangle of three probabilities with arrows of the focal map and of temperature scaling, "
-        f"{said}. Both point away from the middle. They part most from "
+        f"{settings}. Both point away from the middle. They part most from "
         f"{_written_row(start[middle])}: the map gives {_written_row(by_map[middle])}, the "
         f"temperature {_written_row(by_temperature[middle])}.",
         _moves_table(start, by_map, by_temperature),
@@ -57,7 +59,7 @@ def _arrow_card(gamma: float, temperature: float, said: str) -> FigureCard:
     )
 
 
-def _heat_card(gamma: float, temperature: float, said: str) -> FigureCard:
+def _heatmap_card(gamma: float, temperature: float, settings: str) -> FigureCard:
     _, _, p, inside = triangle.raster(CELLS)
     values = np.full(inside.shape, np.nan)
     by_map, by_temperature = _both(p[inside], gamma, temperature)
@@ -68,10 +70,10 @@ def _heat_card(gamma: float, temperature: float, said: str) -> FigureCard:
     return FigureCard(
         "simplex",
         "How far apart they are",
-        f"largest difference of a probability; {said}",
-        partial(triangle.heat, values, "points"),
-        f"Heatmap over the triangle of three probabilities, {said}. Map and temperature differ by "
-        f"up to {points(most)} points, near {_written_row(worst)}.",
+        f"largest difference of a probability; {settings}",
+        partial(triangle.heatmap, values, "points"),
+        f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature differ "
+        f"by up to {points(most)} points, near {_written_row(worst)}.",
         _moves_table(start, *_both(start, gamma, temperature)),
         f"{MAP_PAPER}, section 3.3 and figure 7; both maps computed here. The table is coarser.",
     )
@@ -88,8 +90,8 @@ def _moves_table(start: Float, by_map: Float, by_temperature: Float) -> Table:
         for key, label in heads
         for k in range(3)
     ]
-    apart = np.abs(by_map - by_temperature).max(axis=1)
-    rows = np.concatenate([start, by_map, by_temperature, apart[:, None]], axis=1)
+    difference = np.abs(by_map - by_temperature).max(axis=1)
+    rows = np.concatenate([start, by_map, by_temperature, difference[:, None]], axis=1)
     ends = Column("apart", "apart, points", "points")
     return Table((*columns, ends), tuple(map(tuple, rows.tolist())))
 
@@ -155,8 +157,8 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
     )
     name = f"properised focal, γ = {written(gamma)}"
     kinds = (
-        triangle.TriangleLines("cross-entropy", cross[1], _said(cross[0]), "quiet", "dash"),
-        triangle.TriangleLines(name, proper[1], _said(proper[0]), "ink", "solid"),
+        triangle.TriangleLines("cross-entropy", cross[1], _level_words(cross[0]), "quiet", "dash"),
+        triangle.TriangleLines(name, proper[1], _level_words(proper[0]), "ink", "solid"),
     )
     marks = (
         triangle.TriangleMark(truth, "the truth: both are smallest here", "circle"),
@@ -175,7 +177,7 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
     )
 
 
-def _said(levels: Float) -> tuple[str, ...]:
+def _level_words(levels: Float) -> tuple[str, ...]:
     return tuple(f"{three(float(level))} nats" for level in levels)
 
 

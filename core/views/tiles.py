@@ -125,7 +125,7 @@ def _prevalence_tile(target: TargetAudit) -> Tile:
     n = int(target.bins.count.sum())
     if n == 0:
         return Tile("Present in", MISSING, help=GLOSSARY["prevalence"])
-    held = count(round(present * n))
+    n_present = count(round(present * n))
     return Tile(
-        "Present in", points(present), "%", note=f"{held} {UNIT}", help=GLOSSARY["prevalence"]
+        "Present in", points(present), "%", note=f"{n_present} {UNIT}", help=GLOSSARY["prevalence"]
     )

@@ -164,7 +164,7 @@ def _card(
     tables: Sequence[dict[str, tuple[Int, Float]]],
 ) -> FigureCard:
     lines: list[MeasureCurve] = []
-    told: list[str] = []
+    courses: list[str] = []
     rows: list[tuple[Cell, ...]] = []
     for run, mark, table in zip(runs, run_marks(runs), tables, strict=True):
         for metric, name in measure.lines.items():
@@ -184,12 +184,12 @@ def _card(
                 )
             )
             words = _course(epoch, value, measure)
-            told.append(f"{who or clean(run.name)}: {words}")
+            courses.append(f"{who or clean(run.name)}: {words}")
             rows += [
                 (clean(run.name), name or measure.title, int(epoch[i]), _cell(float(value[i])))
                 for i in kept(value)
             ]
-    drawn = MeasurePanel(
+    measure_panel = MeasurePanel(
         tuple(lines),
         measure.unit,
         max(run.n_epochs for run in runs),
@@ -200,8 +200,8 @@ def _card(
         measure.key,
         measure.title,
         measure.explanation,
-        partial(panel, drawn),
-        f"{measure.title} by {measure.across}. {'; '.join(told)}.",
+        partial(panel, measure_panel),
+        f"{measure.title} by {measure.across}. {'; '.join(courses)}.",
         Table(
             (
                 Column("run", "run"),

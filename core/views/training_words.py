@@ -78,17 +78,17 @@ def device_words(device: Device, busy: str = "") -> str:
     return words + (f", busy with {busy}" if busy else "")
 
 
-def share_done(found: Progress) -> float:
+def share_done(progress: Progress) -> float:
     """Return how much of the training is done, 0 to 1."""
-    batches = found.epoch * found.n_batches + found.batch
-    return min(1.0, batches / max(1, found.n_epochs * found.n_batches))
+    batches = progress.epoch * progress.n_batches + progress.batch
+    return min(1.0, batches / max(1, progress.n_epochs * progress.n_batches))
 
 
-def progress_words(found: Progress, *, plain: bool = False) -> str:
+def progress_words(progress: Progress, *, plain: bool = False) -> str:
     """Return how far a training is, in one line."""
-    now = count(min(found.epoch + 1, found.n_epochs))
-    words = f"{'Round' if plain else 'Epoch'} {now} of {count(found.n_epochs)}"
-    return words + (f", {about(found.left)} left" if found.left is not None else "")
+    now = count(min(progress.epoch + 1, progress.n_epochs))
+    words = f"{'Round' if plain else 'Epoch'} {now} of {count(progress.n_epochs)}"
+    return words + (f", {about(progress.left)} left" if progress.left is not None else "")
 
 
 def standing(job: Job) -> str:
@@ -144,15 +144,15 @@ class JobProgress:
         return f"after epoch {count(self.done)} of {count(self.n_epochs)}"
 
 
-def sentence(job: Job, course: JobProgress, where: str, *, paused: bool, plain: bool) -> Sentence:
-    """Return the sentence of a job's page; `where` says where it stands while it waits."""
+def sentence(job: Job, course: JobProgress, waiting: str, *, paused: bool, plain: bool) -> Sentence:
+    """Return the sentence of a job's page; `waiting` says where it stands while it waits."""
     name = f"“{job.name}”"
     if job.state is JobState.SUCCEEDED:
         took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
         return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, plain=plain))
     if job.state is JobState.QUEUED:
         starts = "It starts when the queue goes on." if paused else "It starts by itself."
-        return Sentence((Phrase(f"{name} is {where}."),), starts * (not job.asked))
+        return Sentence((Phrase(f"{name} is {waiting}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Training"
         return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
@@ -196,7 +196,7 @@ def _result(course: JobProgress, *, plain: bool) -> str:
 
 
 def tiles(
-    job: Job, found: Progress | None, course: JobProgress, *, plain: bool
+    job: Job, progress: Progress | None, course: JobProgress, *, plain: bool
 ) -> tuple[Tile, ...]:
     """Return the numbers of a job: how far, how fast, and its last scores."""
     done = Tile(
@@ -205,28 +205,30 @@ def tiles(
         f"of {count(course.n_epochs)}",
         help=HELP["epoch"],
     )
-    time = _time(job, found)
+    time = _time(job, progress)
     scores = (
         _score("Wrong, in 100" if plain else "Error, validation", course, "val_error", plain=plain),
         _score("Off by, points" if plain else "ECE, validation", course, "val_ece", plain=plain),
     )
     if plain:
         return (done, time, *scores)
-    rate = _rate(found, course)
-    held = Tile("Memory", memory(found.memory) if found else MISSING, help=HELP["memory"])
-    return (done, time, rate, held, *scores)
+    rate = _rate(progress, course)
+    memory_tile = Tile(
+        "Memory", memory(progress.memory) if progress else MISSING, help=HELP["memory"]
+    )
+    return (done, time, rate, memory_tile, *scores)
 
 
-def _time(job: Job, found: Progress | None) -> Tile:
+def _time(job: Job, progress: Progress | None) -> Tile:
     if job.state.ended:
         took = duration(job.ended - job.started) if job.started and job.ended else MISSING
         return Tile("Took", took, help=HELP["took"])
-    left = found.left if found else None
+    left = progress.left if progress else None
     return Tile("Time left", MISSING if left is None else about(left), help=HELP["left"])
 
 
-def _rate(found: Progress | None, course: JobProgress) -> Tile:
-    rate = found.images_per_second if found else course.last.get("images_per_second")
+def _rate(progress: Progress | None, course: JobProgress) -> Tile:
+    rate = progress.images_per_second if progress else course.last.get("images_per_second")
     return Tile(
         "Images a second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
     )

@@ -62,17 +62,19 @@ class Reference:
         return cls(
             source,
             tuple(
-                bands(one.confidence, one.correct, extents=one.extents, looks=len(outcomes))
-                for one in outcomes
+                bands(
+                    ranked.confidence, ranked.correct, extents=ranked.extents, looks=len(outcomes)
+                )
+                for ranked in outcomes
             ),
-            tuple(float(one.correct.mean()) for one in outcomes),
+            tuple(float(ranked.correct.mean()) for ranked in outcomes),
         )
 
     def at(self, index: int, score: float) -> "ReferenceBand":
         """Return the band (low, high] of a finding that a score falls into."""
-        found = self.bands[index]
-        i = int(np.searchsorted(found.high, score))
-        return ReferenceBand(found, min(i, len(found.high) - 1), score)
+        finding_bands = self.bands[index]
+        i = int(np.searchsorted(finding_bands.high, score))
+        return ReferenceBand(finding_bands, min(i, len(finding_bands.high) - 1), score)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,23 +179,25 @@ def name_of(name: str, *, plain: bool) -> str:
 
 def sentence(scored: FilmScores, index: int, known: Reference | None, *, plain: bool) -> Sentence:
     """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
-    score, said = scored.scores[index], name_of(scored.findings[index], plain=plain)
+    score, label = scored.scores[index], name_of(scored.findings[index], plain=plain)
     scores = f"The model scores this film {score_words(score)}"
-    first = f"{scores} of 100 for {said}."
+    first = f"{scores} of 100 for {label}."
     if known is None:
         rest = " What such a score is worth is not known: no test set of this model is loaded."
         return Sentence((Phrase(first), Phrase(rest)))
-    place, where = known.at(index, score), known.source.where
+    place, test_set = known.at(index, score), known.source.reference_class
     between = place.range.replace(" to ", " and ")
     if place.n == 0:
-        rest = f" No film of {where} scored between {between}, so what that is worth is not known."
+        rest = (
+            f" No film of {test_set} scored between {between}, so what that is worth is not known."
+        )
         return Sentence((Phrase(first), Phrase(rest)))
     if place.few:
         labelled = int(place.bands.events[place.i])
-        rest = (
-            f" Only {films_words(place.n)} of {where} scored between {between}, too few to tell: "
+        rest = f" Only {films_words(place.n)} of {test_set} scored between {between}, too few to "
+        rest += (
+            f"tell: {labelled} of them {'was' if labelled == 1 else 'were'} labelled with {label}."
         )
-        rest += f"{labelled} of them {'was' if labelled == 1 else 'were'} labelled with {said}."
         return Sentence((Phrase(first), Phrase(rest)))
     first = f"{scores}."
     times, low, high = place.hundred
@@ -203,7 +207,7 @@ def sentence(scored: FilmScores, index: int, known: Reference | None, *, plain: 
         (
             Phrase(f"{first} Of 100 films that it scores between {between}, {about}{times} "),
             Phrase(f"({low} to {high})", "quiet"),
-            Phrase(f" {was} labelled with {said}."),
+            Phrase(f" {was} labelled with {label}."),
         )
     )
 
@@ -221,64 +225,67 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
             "carry the finding has to be counted on films with known labels.",
         )
     place, source = known.at(index, scored.scores[index]), known.source
-    found = []
+    paragraphs = []
     if not place.few:
         verdict = "" if place.reading == UNJUDGED else f": it {place.reading}"
-        found.append(
+        paragraphs.append(
             f"In this band the model says {in_hundred(float(place.bands.mean[place.i]))} on "
             f"average and {place.hundred[0]} were found{verdict}."
         )
     if known.named:
-        found.append(counted(known))
-    found.append(_counts(source, known.prevalence[index]))
+        paragraphs.append(counted(known))
+    paragraphs.append(_counts(source, known.prevalence[index]))
     if 0 < place.n < MANY:
         _, low, high = place.hundred
-        found.append(
+        paragraphs.append(
             f"Only {films_words(place.n)} {'lies' if place.n == 1 else 'lie'} in this band, so the "
             f"count is known only to within {low} to {high}."
         )
-    return tuple(found)
+    return tuple(paragraphs)
 
 
 def counted(known: Reference) -> str:
     """Say what a score was counted on, and by whose word."""
     if known.named:
         return f"Counted on {known.source.run}, which you named as this model’s scores."
-    return f"Counted on {known.source.where}."
+    return f"Counted on {known.source.reference_class}."
 
 
 def _counts(source: ClinicSource, prevalence: float) -> str:
     carried = f"{in_hundred(prevalence)} in 100 carried the label"
     if source.synthetic:
         return (
-            f"This counts {source.where}, drawn by a program, where {carried}. Of films of "
-            "people it says nothing."
+            f"This counts {source.reference_class}, drawn by a program, where {carried}. Of films "
+            "of people it says nothing."
         )
-    return f"This counts {source.where}, where {carried}. Another clinic will see other counts."
+    return (
+        f"This counts {source.reference_class}, where {carried}. Another clinic will see other "
+        "counts."
+    )
 
 
 def icons(scored: FilmScores, index: int, known: Reference) -> tuple[HundredFilms | None, str]:
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
-    note = f"{films_words(place.n)} scored {place.range} in {known.source.where}"
+    note = f"{films_words(place.n)} scored {place.range} in {known.source.reference_class}"
     return hundred(place.bands, place.i), note
 
 
 def threshold_of(known: Reference | None, name: str) -> float:
-    """Return below which score heat is hidden at first: the finding's frequency, else a half.
+    """Return below which score saliency is hidden at first: the finding's frequency, else a half.
 
     The finding is looked up by its name: models side by side may number it differently.
     """
-    found = frequency(known, name)
-    return HALF if found is None else found
+    share = frequency(known, name)
+    return HALF if share is None else share
 
 
 def threshold_words(known: Reference | None, name: str) -> str:
     """Say where that threshold comes from."""
-    found = frequency(known, name)
-    if known is None or found is None:
+    share = frequency(known, name)
+    if known is None or share is None:
         return f"50{THIN}%: how frequent the finding is among such films is not known."
-    return f"{percent(found)}: its frequency in {known.source.where}."
+    return f"{percent(share)}: its frequency in {known.source.reference_class}."
 
 
 def frequency(known: Reference | None, name: str) -> float | None:
@@ -289,13 +296,13 @@ def frequency(known: Reference | None, name: str) -> float | None:
 
 def place_of(findings: Sequence[str], name: str) -> int | None:
     """Return the number of a finding among others, spelled alike; None where it is not there."""
-    names = [spelled(one) for one in findings]
+    names = [spelled(other) for other in findings]
     return names.index(spelled(name)) if spelled(name) in names else None
 
 
 def names_match(findings: Sequence[str], others: Sequence[str]) -> bool:
     """Whether the labels of a run are those of a model, spelled alike, in the same order."""
-    return [spelled(one) for one in findings] == [spelled(one) for one in others]
+    return [spelled(name) for name in findings] == [spelled(name) for name in others]
 
 
 def spelled(name: str) -> str:
@@ -330,12 +337,12 @@ def strange_sentence(
     if not model_synthetic:
         why = UNKNOWN if model_synthetic is None else "it was trained on no synthetic films"
     means = "may mean" if model_synthetic is None else "means"
-    said = name_of(scored.findings[index], plain=plain)
+    label = name_of(scored.findings[index], plain=plain)
     score = score_words(scored.scores[index])
     return Sentence(
         (
             Phrase(
-                f"The model scores this film {score} of 100 for {said}, and that {means} nothing"
+                f"The model scores this film {score} of 100 for {label}, and that {means} nothing"
             ),
             Phrase(f": {why}."),
         ),
@@ -353,9 +360,11 @@ def blank_sentence() -> Sentence:
 
 def unusual(height: int, width: int) -> str:
     """Say that a film is very small or very long, in pixels a side; empty where it is not."""
-    found = []
+    reasons = []
     if min(height, width) < SMALL_SIDE:
-        found.append(f"has {width} by {height} pixels, fewer than {SMALL_SIDE} on a side")
+        reasons.append(f"has {width} by {height} pixels, fewer than {SMALL_SIDE} on a side")
     if max(height, width) > LONG * min(height, width):
-        found.append("is more than two and a half times as long as it is wide, or as wide as long")
-    return f"This film {' and '.join(found)}: small findings may be lost." if found else ""
+        reasons.append(
+            "is more than two and a half times as long as it is wide, or as wide as long"
+        )
+    return f"This film {' and '.join(reasons)}: small findings may be lost." if reasons else ""

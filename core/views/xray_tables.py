@@ -89,9 +89,9 @@ def table(scored: FilmScores, known: Reference | None, note: str) -> Table:
     return Table(COLUMNS, tuple(cells(scored, k, known, note) for k in scored.order))
 
 
-def bare(found: Table) -> Table:
+def bare(film_table: Table) -> Table:
     """Return the table without its notes, where what it may not be used for stands around it."""
-    return Table(found.columns[:-1], tuple(row[:-1] for row in found.rows))
+    return Table(film_table.columns[:-1], tuple(row[:-1] for row in film_table.rows))
 
 
 def cells(scored: FilmScores, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
@@ -101,18 +101,18 @@ def cells(scored: FilmScores, index: int, known: Reference | None, note: str) ->
     if known is None:
         return (*start, *(None,) * 7, None, note)
     place = known.at(index, score)
-    found, i = place.bands, place.i
-    ends = (float(found.low[i]), float(found.high[i]), place.n, int(found.events[i]))
-    shares = map(_known, (found.share[i], found.ci_low[i], found.ci_high[i]))
+    bands, i = place.bands, place.i
+    ends = (float(bands.low[i]), float(bands.high[i]), place.n, int(bands.events[i]))
+    shares = map(_known, (bands.share[i], bands.ci_low[i], bands.ci_high[i]))
     return (*start, *ends, *shares, place.reading, note)
 
 
 def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     """Return what was found in every band of scores, with the film's own band marked."""
-    found = known.bands[index]
-    dots = [_dot(found, i) for i in range(len(found.low))]
+    bands = known.bands[index]
+    dots = [_dot(bands, i) for i in range(len(bands.low))]
     at = known.at(index, scored.scores[index]).i
-    said = "; ".join(
+    listing = "; ".join(
         f"scored {band_words(dot.low, dot.high)}: {films_words(dot.n)}, {in_hundred(dot.rate)} of "
         f"100 ({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
         for dot in dots
@@ -125,7 +125,7 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
         "this film’s band is shaded" if dots[at].n else "",
         partial(draw_bands, dots, at),
         f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
-        f"model’s score: {said}. This film’s band: {marked}.",
+        f"model’s score: {listing}. This film’s band: {marked}.",
         Table(
             DOT_COLUMNS,
             tuple(
@@ -146,10 +146,10 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _dot(found: Bands, i: int) -> BandDot:
-    ends, shares = (found.low, found.high), (found.mean, found.share, found.ci_low, found.ci_high)
+def _dot(bands: Bands, i: int) -> BandDot:
+    ends, shares = (bands.low, bands.high), (bands.mean, bands.share, bands.ci_low, bands.ci_high)
     low, high = (float(part[i]) for part in ends)
     says, rate, ci_low, ci_high = (float(part[i]) for part in shares)
-    n = int(found.count[i])
-    tone: Tone = band_tone(found, i) if n >= FEW_FILMS else "few"
+    n = int(bands.count[i])
+    tone: Tone = band_tone(bands, i) if n >= FEW_FILMS else "few"
     return BandDot(low, high, n, says, rate, ci_low, ci_high, tone)

@@ -92,33 +92,34 @@ class Sanity:
         )
 
 
-def similarity_card(found: Sanity, caption: str) -> FigureCard:
+def similarity_card(sanity: Sanity, caption: str) -> FigureCard:
     """Return the similarity of the maps, stage by stage."""
-    said = "; ".join(
-        f"{stage} {two(value)}" for stage, value in zip(found.stages, found.similarity, strict=True)
+    listing = "; ".join(
+        f"{stage} {two(value)}"
+        for stage, value in zip(sanity.stages, sanity.similarity, strict=True)
     )
     return FigureCard(
         "similarity",
         "Similarity to the trained map",
         "1 is the same map",
-        partial(draw_similarity, found.stages, found.similarity),
-        f"Similarity (SSIM) of the map as ever more weights are drawn anew: {said}.",
-        Table(STAGE_COLUMNS, tuple(zip(found.stages, found.similarity, strict=True))),
+        partial(draw_similarity, sanity.stages, sanity.similarity),
+        f"Similarity (SSIM) of the map as ever more weights are drawn anew: {listing}.",
+        Table(STAGE_COLUMNS, tuple(zip(sanity.stages, sanity.similarity, strict=True))),
         caption,
     )
 
 
-def pointing_text(found: Mapping[str, Localisation], name: str) -> str:
+def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
     """Return in words how often the model's map points into the box, beside the other maps.
 
     Parameters
     ----------
-    found : mapping
+    localisations : mapping
         By key of KINDS; the model's among them.
     name : str
         The finding, within a sentence.
     """
-    own = found[MODEL]
+    own = localisations[MODEL]
     share = own.pointing
     start = (
         f"Of 100 films with {name}, the strongest place lies in the box in about "
@@ -127,8 +128,10 @@ def pointing_text(found: Mapping[str, Localisation], name: str) -> str:
     )
     if own.n < FEWEST:
         return f"{start} On so few films no map can be told from another."
-    others = {key: one.pointing for key, one in found.items() if key != MODEL}
-    beaten = [key for key, one in others.items() if share.low > one.high]
+    others = {
+        key: localisation.pointing for key, localisation in localisations.items() if key != MODEL
+    }
+    beaten = [key for key, mean in others.items() if share.low > mean.high]
     if len(beaten) == len(others):
         return f"{start} That is beyond what every map beside it reaches by chance."
     tied = [KINDS[key].lower() for key in others if key not in beaten]
@@ -137,16 +140,16 @@ def pointing_text(found: Mapping[str, Localisation], name: str) -> str:
     )
 
 
-def pointing_rows(found: Mapping[str, Localisation]) -> tuple[ScoreRow, ...]:
+def pointing_rows(localisations: Mapping[str, Localisation]) -> tuple[ScoreRow, ...]:
     """Return the maps with their three measures."""
     return tuple(
         ScoreRow(
             KINDS[key],
-            (_cell(one.pointing), _cell(one.iou), _cell(one.energy)),
-            notes=(f"{count(one.n)} films",),
+            (_cell(localisation.pointing), _cell(localisation.iou), _cell(localisation.energy)),
+            notes=(f"{count(localisation.n)} films",),
             shaded=key == MODEL,
         )
-        for key, one in found.items()
+        for key, localisation in localisations.items()
     )
 
 
@@ -154,11 +157,17 @@ def _cell(share: MeanOverFilms) -> CellWords:
     return CellWords(points(share.value, share.low, share.high), span(share.low, share.high))
 
 
-def pointing_table(found: Mapping[str, Localisation]) -> Table:
+def pointing_table(localisations: Mapping[str, Localisation]) -> Table:
     """Return the maps with their measures for a file."""
     rows = tuple(
-        (KINDS[key], one.n, *_all(one.pointing), *_all(one.iou), *_all(one.energy))
-        for key, one in found.items()
+        (
+            KINDS[key],
+            localisation.n,
+            *_all(localisation.pointing),
+            *_all(localisation.iou),
+            *_all(localisation.energy),
+        )
+        for key, localisation in localisations.items()
     )
     return Table(POINT_COLUMNS, rows)
 
@@ -167,19 +176,19 @@ def _all(share: MeanOverFilms) -> tuple[float, float, float]:
     return share.value, share.low, share.high
 
 
-def pointing_card(found: Mapping[str, Localisation], name: str, caption: str) -> FigureCard:
+def pointing_card(localisations: Mapping[str, Localisation], name: str, caption: str) -> FigureCard:
     """Return how often each map points into the box."""
     rows = [
-        PointingShare(KINDS[key], *_all(one.pointing), own=key == MODEL)
-        for key, one in found.items()
+        PointingShare(KINDS[key], *_all(localisation.pointing), own=key == MODEL)
+        for key, localisation in localisations.items()
     ]
     return FigureCard(
         "pointing",
         "Where the strongest place lies",
         "in the box of the lesion, with 95 % intervals over films",
         partial(draw_pointing, rows),
-        f"{pointing_text(found, name)} {_listed(rows)}",
-        pointing_table(found),
+        f"{pointing_text(localisations, name)} {_listed(rows)}",
+        pointing_table(localisations),
         caption,
     )
 

@@ -133,7 +133,7 @@ def _is_plane(output: Tensor, film: Tensor) -> bool:
     return abs(h * width - w * height) <= max(height, width)
 
 
-def heat(
+def film_saliency(
     model: nn.Module,
     films: Tensor,
     pairs: Sequence[Pair],
@@ -166,18 +166,18 @@ def heat(
     if method not in METHODS:
         use = f"use one of {', '.join(METHODS)}"
         raise UsageError("SETTING", f"no method is called {method!r:.60}", use)
-    logits, kept = _forward(model, films, layer)
-    found, activations = logits.detach().numpy(), kept.detach().numpy()
-    for values in (found, activations):
+    logits, layer_maps = _forward(model, films, layer)
+    outputs, activations = logits.detach().numpy(), layer_maps.detach().numpy()
+    for values in (outputs, activations):
         _check(values)
     if method == "scorecam":
         maps = _scored(model, films, activations, pairs)
     elif method == "eigencam":
         maps = _weighed(method, activations, activations)[[film for film, _ in pairs]]
     else:
-        maps = _by_gradient(method, logits, kept, activations, pairs)
+        maps = _by_gradient(method, logits, layer_maps, activations, pairs)
     _check(maps)
-    return FilmSaliency(found, np.maximum(maps, 0.0).astype(np.float32))
+    return FilmSaliency(outputs, np.maximum(maps, 0.0).astype(np.float32))
 
 
 def _forward(model: nn.Module, films: Tensor, layer: str) -> tuple[Tensor, Tensor]:
@@ -187,10 +187,10 @@ def _forward(model: nn.Module, films: Tensor, layer: str) -> tuple[Tensor, Tenso
     """
     with torch.no_grad():
         if isinstance(model, DenseNet) and layer == RECTIFIED:
-            kept = functional.relu(model.features(films)).requires_grad_()
+            layer_maps = functional.relu(model.features(films)).requires_grad_()
             with torch.enable_grad():
-                pooled = functional.adaptive_avg_pool2d(kept, (1, 1))
-                return model.classifier(torch.flatten(pooled, 1)), kept
+                pooled = functional.adaptive_avg_pool2d(layer_maps, (1, 1))
+                return model.classifier(torch.flatten(pooled, 1)), layer_maps
         with _keeping(model, layer) as outputs:
             logits = model(films)
     return logits, outputs[0]
@@ -221,21 +221,21 @@ def _keeping(model: nn.Module, layer: str) -> Iterator[list[Tensor]]:
 
 
 def _by_gradient(
-    method: str, logits: Tensor, kept: Tensor, activations: Maps, pairs: Sequence[Pair]
+    method: str, logits: Tensor, layer_maps: Tensor, activations: Maps, pairs: Sequence[Pair]
 ) -> Maps:
     """Return one map a pair; a round takes the gradient of one finding of each of its films."""
-    found = np.empty((len(pairs), *activations.shape[2:]), np.float32)
+    maps = np.empty((len(pairs), *activations.shape[2:]), np.float32)
     left = list(enumerate(pairs))
     while left:
         round_of = {film: (place, finding) for place, (film, finding) in reversed(left)}
-        left = [one for one in left if round_of[one[1][0]][0] != one[0]]
+        left = [entry for entry in left if round_of[entry[1][0]][0] != entry[0]]
         films = sorted(round_of)
         findings = [round_of[film][1] for film in films]
         total = logits[films, findings].sum()
-        (gradient,) = torch.autograd.grad(total, kept, retain_graph=True)
+        (gradient,) = torch.autograd.grad(total, layer_maps, retain_graph=True)
         weighed = _weighed(method, activations[films], gradient[films].numpy())
-        found[[round_of[film][0] for film in films]] = weighed
-    return found
+        maps[[round_of[film][0] for film in films]] = weighed
+    return maps
 
 
 def _weighed(method: str, activations: Maps, gradients: Maps) -> Maps:

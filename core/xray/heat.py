@@ -69,21 +69,21 @@ def _weights(n_cells: int, start: float, end: float, n_pixels: int) -> Map:
     return np.asarray(weights, np.float32)
 
 
-def blank(found: Map) -> bool:
+def blank(saliency: Map) -> bool:
     """Whether nothing in a map speaks for the finding: a saturated head, or no influence."""
-    return not float(found.max(initial=0.0)) > BLANK
+    return not float(saliency.max(initial=0.0)) > BLANK
 
 
 def top_of(maps: Iterable[Map]) -> float:
     """Return the largest value of all maps: the end of the scale that they share."""
-    return max((float(one.max(initial=0.0)) for one in maps), default=0.0)
+    return max((float(saliency.max(initial=0.0)) for saliency in maps), default=0.0)
 
 
-def shares(found: Map, top: float) -> Map:
+def shares(saliency: Map, top: float) -> Map:
     """Return a map as shares of the scale, in [0, 1]; all 0 where the scale has no end."""
     if not top > BLANK:
-        return np.zeros_like(found, np.float32)
-    return np.asarray(np.clip(found / top, 0.0, 1.0), np.float32)
+        return np.zeros_like(saliency, np.float32)
+    return np.asarray(np.clip(saliency / top, 0.0, 1.0), np.float32)
 
 
 def colours(share: Map) -> Pixels:
@@ -105,13 +105,13 @@ def overlay(film: Pixels, share: Map, opacity: float) -> Pixels:
 
 def contours(film: Pixels, share: Map, levels: tuple[float, ...] = LEVELS) -> Pixels:
     """Return a grey film with a line where each level is crossed, (H, W, 3), in its colour."""
-    found = np.repeat(film[..., None], 3, axis=2)
+    pixels = np.repeat(film[..., None], 3, axis=2)
     width = max(1, round(max(film.shape) / 320))
     for level in levels:
         line = _edge(share >= level, width)
-        found[_edge(share >= level, 2 * width) & ~line] //= 3  # dark beside the bright line
-        found[line] = _TABLE[round((0.35 + 0.65 * level) * (len(_TABLE) - 1))]
-    return found
+        pixels[_edge(share >= level, 2 * width) & ~line] //= 3  # dark beside the bright line
+        pixels[line] = _TABLE[round((0.35 + 0.65 * level) * (len(_TABLE) - 1))]
+    return pixels
 
 
 def _edge(inside: Bool, width: int) -> Bool:

@@ -14,15 +14,15 @@ from core.metrics.intervals import mean_interval, wilson
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels
 HALF: Final = 0.5  # of a map's largest value: what lies above it is compared with the box
 N_RESAMPLES: Final = 1_000
-Heat = npt.NDArray[np.floating]
+SaliencyArray = npt.NDArray[np.floating]
 
 
-def hit(heat: Heat, boxes: Sequence[Box]) -> bool:
+def hit(saliency: SaliencyArray, boxes: Sequence[Box]) -> bool:
     """Whether the strongest place of a map lies in one of the boxes: the pointing game.
 
     Parameters
     ----------
-    heat : (H, W) float
+    saliency : (H, W) float
         At film size, at least 0.
     boxes : sequence of (left, top, right, bottom)
         Of one finding, in pixels; a pixel lies inside when its middle does.
@@ -37,39 +37,39 @@ def hit(heat: Heat, boxes: Sequence[Box]) -> bool:
     ----------
     Zhang et al. 2018, section 4.1, without its margin.
     """
-    top = heat.max()
+    top = saliency.max()
     if top <= 0:
         return False
-    places = np.argwhere(heat == top)
+    places = np.argwhere(saliency == top)
     row, column = places[len(places) // 2]
-    return bool(inside(heat.shape, boxes)[row, column])
+    return bool(inside(saliency.shape, boxes)[row, column])
 
 
-def iou(heat: Heat, boxes: Sequence[Box], threshold: float = HALF) -> float:
+def iou(saliency: SaliencyArray, boxes: Sequence[Box], threshold: float = HALF) -> float:
     """Return intersection over union of the boxes and what reaches a share of the largest value."""
-    top = heat.max()
+    top = saliency.max()
     if top <= 0:
         return 0.0
-    hot, within = heat >= threshold * top, inside(heat.shape, boxes)
+    hot, within = saliency >= threshold * top, inside(saliency.shape, boxes)
     either = int((hot | within).sum())
     return float((hot & within).sum() / either) if either else 0.0
 
 
-def energy(heat: Heat, boxes: Sequence[Box]) -> float:
+def energy(saliency: SaliencyArray, boxes: Sequence[Box]) -> float:
     """Return the share of a map's sum that lies in the boxes; 0 for a blank map."""
-    total = float(heat.sum(dtype=np.float64))
+    total = float(saliency.sum(dtype=np.float64))
     if total <= 0:
         return 0.0
-    return float(heat[inside(heat.shape, boxes)].sum(dtype=np.float64) / total)
+    return float(saliency[inside(saliency.shape, boxes)].sum(dtype=np.float64) / total)
 
 
 def inside(shape: tuple[int, ...], boxes: Sequence[Box]) -> Bool:
     """Return the pixels, (H, W) bool, whose middles lie in at least one of the boxes."""
     x, y = np.arange(shape[1]) + 0.5, np.arange(shape[0]) + 0.5
-    found = np.zeros(shape, bool)
+    within = np.zeros(shape, bool)
     for left, top, right, bottom in boxes:
-        found |= ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))[None, :]
-    return found
+        within |= ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))[None, :]
+    return within
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Localisation:
 
 
 def localise(
-    heats: Sequence[Heat],
+    maps: Sequence[SaliencyArray],
     boxes: Sequence[Sequence[Box]],
     *,
     films: Sequence[Hashable] | None = None,
@@ -114,7 +114,7 @@ def localise(
 
     Parameters
     ----------
-    heats : sequence of (H, W) float
+    maps : sequence of (H, W) float
     boxes : sequence of sequence of (left, top, right, bottom)
         As many, in pixels; those of one map count as one place.
     films : sequence of hashable, optional
@@ -128,11 +128,11 @@ def localise(
     seed : int
         Of the resamples.
     """
-    pairs = list(zip(heats, boxes, strict=True))
-    of = range(len(pairs)) if films is None else films
-    hits = _by_film([hit(heat, at) for heat, at in pairs], of)
-    overlaps = _by_film([iou(heat, at, threshold) for heat, at in pairs], of)
-    shares = _by_film([energy(heat, at) for heat, at in pairs], of)
+    pairs = list(zip(maps, boxes, strict=True))
+    film_ids = range(len(pairs)) if films is None else films
+    hits = _by_film([hit(saliency, at) for saliency, at in pairs], film_ids)
+    overlaps = _by_film([iou(saliency, at, threshold) for saliency, at in pairs], film_ids)
+    shares = _by_film([energy(saliency, at) for saliency, at in pairs], film_ids)
     return Localisation(
         hits.size, pointed(hits, level), _mean(overlaps, level, seed), _mean(shares, level, seed)
     )
@@ -140,10 +140,10 @@ def localise(
 
 def _by_film(values: Sequence[float], films: Sequence[Hashable]) -> Float:
     """Return the mean value of each film."""
-    found: dict[Hashable, list[float]] = {}
+    by_film: dict[Hashable, list[float]] = {}
     for film, value in zip(films, values, strict=True):
-        found.setdefault(film, []).append(value)
-    return np.array([np.mean(of_film) for of_film in found.values()], dtype=np.float64)
+        by_film.setdefault(film, []).append(value)
+    return np.array([np.mean(of_film) for of_film in by_film.values()], dtype=np.float64)
 
 
 def pointed(hits: Bool | Float, level: float = LEVEL) -> MeanOverFilms:

@@ -82,21 +82,21 @@ def draw(seed: int, index: int, *, without: str | None = None) -> Phantom:
     Phantom
     """
     streams = np.random.SeedSequence([seed, index]).spawn(2 + len(FINDINGS))
-    anatomy, grain, *each = (np.random.default_rng(stream) for stream in streams)
+    anatomy, grain, *finding_rngs = (np.random.default_rng(stream) for stream in streams)
     present = {
         finding: bool(rng.random() < PREVALENCE[finding])
-        for finding, rng in zip(FINDINGS, each, strict=True)
+        for finding, rng in zip(FINDINGS, finding_rngs, strict=True)
     }
-    body = _body(anatomy, each[3], large_heart=present["Cardiomegaly"])
+    body = _body(anatomy, finding_rngs[3], large_heart=present["Cardiomegaly"])
     lungs = _lungs(body)  # lesions stay in their place also where a large heart is left out
     present = {name: here and name != without for name, here in present.items()}
-    shown = body if without != "Cardiomegaly" else replace(body, heart=body.usual_heart)
-    film = _anatomy(shown, _lungs(shown))
+    drawn_body = body if without != "Cardiomegaly" else replace(body, heart=body.usual_heart)
+    film = _anatomy(drawn_body, _lungs(drawn_body))
     boxes: dict[str, Box] = {}
     for name, rng, paint in (
-        ("Nodule", each[0], _nodule),
-        ("Consolidation", each[1], _consolidation),
-        ("Effusion", each[2], _effusion),
+        ("Nodule", finding_rngs[0], _nodule),
+        ("Consolidation", finding_rngs[1], _consolidation),
+        ("Effusion", finding_rngs[2], _effusion),
     ):
         if present[name]:
             added, boxes[name] = paint(rng, body, lungs)
@@ -136,8 +136,8 @@ def _body(anatomy: np.random.Generator, heart: np.random.Generator, *, large_hea
     small, wide = (
         (centre + 0.35 * half, level, half, 0.8 * half + 0.02) for half in (usual, large)
     )
-    drawn = wide if large_heart else small
-    return Body(centre, width, top, (left, right), drawn, small, spacing, phase)
+    chosen_heart = wide if large_heart else small
+    return Body(centre, width, top, (left, right), chosen_heart, small, spacing, phase)
 
 
 def _lungs(body: Body) -> Bool:
@@ -246,8 +246,8 @@ def _exposed(film: Float, grain: np.random.Generator) -> npt.NDArray[np.uint8]:
     small = grain.normal(0.0, 0.022, (SIDE, SIDE))
     coarse = grain.normal(0.0, 0.018, (SIDE // 4, SIDE // 4)).repeat(4, axis=0).repeat(4, axis=1)
     lit = contrast * film + tilt_x * (X - 0.5) + tilt_y * (Y - 0.5) + brightness
-    seen = np.clip(np.rint(255.0 * (lit + small + _smooth(coarse))), 0.0, 255.0)
-    pixels: npt.NDArray[np.uint8] = seen.astype(np.uint8)
+    exposed = np.clip(np.rint(255.0 * (lit + small + _smooth(coarse))), 0.0, 255.0)
+    pixels: npt.NDArray[np.uint8] = exposed.astype(np.uint8)
     mark = np.array([[letter == "#" for letter in row] for row in MARK])
     height, width = mark.shape
     pixels[SIDE - height - 2 : SIDE - 2, 2 : 2 + width][mark] = 230

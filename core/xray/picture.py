@@ -93,12 +93,12 @@ class SaliencyStyle:
     opacity: float = 0.6
 
 
-def painted(film: Pixels, found: Saliency | None, look: SaliencyStyle) -> Pixels:
+def painted(film: Pixels, saliency: Saliency | None, look: SaliencyStyle) -> Pixels:
     """Return a film, enlarged to SIDE, with its heat, (H, W, 3)."""
     large = enlarged(film)
-    if found is None or look.kind == "film":
+    if saliency is None or look.kind == "film":
         return coloured(large)
-    share = heat.shares(heat.on_film(found.coarse, found.frame, large.shape), found.top)
+    share = heat.shares(heat.on_film(saliency.coarse, saliency.frame, large.shape), saliency.top)
     if look.kind == "contour":
         return heat.contours(large, share)
     return heat.overlay(large, share, look.opacity)
@@ -109,8 +109,8 @@ def enlarged(film: Pixels, side: int = SIDE) -> Pixels:
     height, width = film.shape
     factor = side / max(height, width)
     size = max(1, round(width * factor)), max(1, round(height * factor))
-    how = Image.Resampling.BICUBIC if factor > 1 else Image.Resampling.BOX
-    return np.asarray(Image.fromarray(film).resize(size, how))
+    resampling = Image.Resampling.BICUBIC if factor > 1 else Image.Resampling.BOX
+    return np.asarray(Image.fromarray(film).resize(size, resampling))
 
 
 def shrunk(pixels: Pixels, side: int = THUMB) -> Pixels:
@@ -147,16 +147,16 @@ def png(pixels: Pixels) -> bytes:
     return _png(Image.fromarray(pixels), 1)
 
 
-def sheet(found: PictureSheet) -> bytes:
+def sheet(page: PictureSheet) -> bytes:
     """Return a sheet as PNG: banner, heading, panels beside one another, and what they say."""
     inner = SHEET - 2 * EDGE
-    tall = 40 * 60 + max(panel.pixels.shape[0] for panel in found.panels) + SHEET
+    tall = 40 * 60 + max(panel.pixels.shape[0] for panel in page.panels) + SHEET
     image = Image.new("RGB", (SHEET, tall), PAPER)
     draw = ImageDraw.Draw(image)
-    y = _banner(draw, found.banner, EDGE)
-    y = _text(draw, found.heading, (EDGE, y + 24), _font(30), INK, inner) + 18
-    y = _panels(image, draw, found.panels, y)
-    for line in found.lines:
+    y = _banner(draw, page.banner, EDGE)
+    y = _text(draw, page.heading, (EDGE, y + 24), _font(30), INK, inner) + 18
+    y = _panels(image, draw, page.panels, y)
+    for line in page.lines:
         y = _text(draw, line, (EDGE, y + 10), _font(19), INK, inner)
     return _png(image.crop((0, 0, SHEET, y + EDGE)), 6)
 

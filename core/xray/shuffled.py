@@ -16,8 +16,8 @@ MOST: Final = 0.75  # of the weighted modules: a part that holds more is told ap
 
 def shuffled(model: nn.Module, seed: int) -> nn.Module:
     """Return a copy of a network with all weights drawn anew."""
-    *_, (_, found) = cascade(model, seed)
-    return found
+    *_, (_, network) = cascade(model, seed)
+    return network
 
 
 def cascade(model: nn.Module, seed: int) -> Iterator[tuple[str, nn.Module]]:

@@ -42,8 +42,8 @@ def ssim(first: npt.NDArray[np.floating], second: npt.NDArray[np.floating]) -> f
     return float((light * structure).mean())
 
 
-def _scaled(heat: npt.NDArray[np.floating]) -> Float:
-    values = np.asarray(heat, np.float64)
+def _scaled(saliency: npt.NDArray[np.floating]) -> Float:
+    values = np.asarray(saliency, np.float64)
     zoom = (SIDE / values.shape[0], SIDE / values.shape[1])
     wide = ndimage.zoom(values, zoom, order=1, mode="nearest", grid_mode=True)
     top = values.max()
@@ -53,5 +53,5 @@ def _scaled(heat: npt.NDArray[np.floating]) -> Float:
 def _local(values: Float) -> Float:
     """Return means over windows that lie wholly inside."""
     edge = WINDOW // 2
-    found: Float = ndimage.uniform_filter(values, WINDOW)[edge:-edge, edge:-edge]
-    return found
+    means: Float = ndimage.uniform_filter(values, WINDOW)[edge:-edge, edge:-edge]
+    return means

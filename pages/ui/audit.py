@@ -39,11 +39,11 @@ def draw(run: cache.Run, split: str) -> None:
         target = _target(run, audit)
         n_bins, rule = _bins()
         logarithmic = _log_counts()
-    shown = cache.diagram(run, split, target, n_bins=n_bins, rule=rule)
+    target_audit = cache.diagram(run, split, target, n_bins=n_bins, rule=rule)
     view = views.reliability_view(
         audit,
         subject(run, split),
-        shown=shown,
+        chosen=target_audit,
         classes=cache.classes(run, split),
         curve=_curve(run, split, audit),
         log_counts=logarithmic,
@@ -56,10 +56,10 @@ def draw(run: cache.Run, split: str) -> None:
             widgets.second(f"All together: {audit.main.verdict.text}")
         widgets.strip(view.numbers)
         frame.notices(view.notices)
-    _figures(run, split, shown, view)
+    _figures(run, split, target_audit, view)
     widgets.key(view.key)
     widgets.caption(view.caption)
-    _details(run, split, shown, view)
+    _details(run, split, target_audit, view)
 
 
 def _curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] | None:
@@ -125,19 +125,21 @@ def _target(run: cache.Run, audit: Audit) -> int | None:
     labels = audit.task == Task.MULTILABEL
     options = [*([] if labels else [ANSWERS]), *map(str, range(len(run.class_names)))]
     default = "0" if labels else ANSWERS if audit.main.target is None else str(audit.main.target)
-    of = state.choice("of", options, default)
+    chosen = state.choice("of", options, default)
     st.selectbox(
         "Finding" if labels else "Reliability of",
         options,
         key="widget.of",
-        format_func=lambda of: "answers given" if of == ANSWERS else run.class_names[int(of)],
+        format_func=lambda option: (
+            "answers given" if option == ANSWERS else run.class_names[int(option)]
+        ),
         on_change=state.pick,
         args=("of", default),
         width=200,
         help="Answers given: the class it picked, with its confidence. "
         "A class or finding: its probability against how often it was there.",
     )
-    return None if of == ANSWERS else int(of)
+    return None if chosen == ANSWERS else int(chosen)
 
 
 def _bins() -> tuple[int, str]:
@@ -177,7 +179,9 @@ def _log_counts() -> bool | None:
     return {"linear": False, "log": True}.get(scale)
 
 
-def _figures(run: cache.Run, split: str, shown: TargetAudit, view: views.ReliabilityView) -> None:
+def _figures(
+    run: cache.Run, split: str, target_audit: TargetAudit, view: views.ReliabilityView
+) -> None:
     cards = view.figures
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=DIAGRAM_WIDTH, key="diagram")
@@ -191,24 +195,24 @@ def _figures(run: cache.Run, split: str, shown: TargetAudit, view: views.Reliabi
         for name in ("gap", "classes"):
             if name in cards:
                 widgets.figure(cards[name])
-    _rows(run, split, shown, picked)
+    _rows(run, split, target_audit, picked)
 
 
-def _rows(run: cache.Run, split: str, shown: TargetAudit, picked: object) -> None:
+def _rows(run: cache.Run, split: str, target_audit: TargetAudit, picked: object) -> None:
     """Show the rows of the bin that was clicked."""
     points = picked["selection"]["points"] if isinstance(picked, dict) else []
     if not points:
         return
     index = _first(points[0]["customdata"])
     arrays = cache.predictions(run, split)
-    found = bin_rows(arrays, shown.target, shown.bins, index)
+    bin_list = bin_rows(arrays, target_audit.target, target_audit.bins, index)
     with st.container(border=True, key="bin_rows"):
-        widgets.title("Rows of this bin", found.text)
-        widgets.table(found.table, key=f"rows.{index}", limit=ROWS_SHOWN)
-        if found.total > ROWS_SHOWN:
-            widgets.caption(f"The first {ROWS_SHOWN} of {found.total}; the file has all.")
+        widgets.title("Rows of this bin", bin_list.text)
+        widgets.table(bin_list.table, key=f"rows.{index}", limit=ROWS_SHOWN)
+        if bin_list.total > ROWS_SHOWN:
+            widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")
         with st.container(horizontal=True):
-            widgets.save(found.table, f"bin_{index}", "All rows of this bin, CSV")
+            widgets.save(bin_list.table, f"bin_{index}", "All rows of this bin, CSV")
             st.button("Close", key="rows.close", on_click=state.next_generation)
 
 
@@ -219,7 +223,9 @@ def _first(value: object) -> int:
     return int(str(value))
 
 
-def _details(run: cache.Run, split: str, shown: TargetAudit, view: views.ReliabilityView) -> None:
+def _details(
+    run: cache.Run, split: str, target_audit: TargetAudit, view: views.ReliabilityView
+) -> None:
     with st.expander("What these numbers mean", key="details.words"):
         widgets.meanings(view.numbers)
     if view.parts.rows:
@@ -235,7 +241,7 @@ def _details(run: cache.Run, split: str, shown: TargetAudit, view: views.Reliabi
     if every.open:
         full = cache.audit(run, split, ())
         with every:
-            scores = cards.scores_table(full, _beside(full, shown))
+            scores = cards.scores_table(full, _beside(full, target_audit))
             widgets.table(scores, key="table.scores")
             widgets.save(scores, "metrics")
             unavailable = cards.unavailable_table(full)
@@ -244,11 +250,11 @@ def _details(run: cache.Run, split: str, shown: TargetAudit, view: views.Reliabi
                 widgets.table(unavailable, key="table.unavailable")
 
 
-def _beside(full: Audit, shown: TargetAudit) -> TargetAudit:
+def _beside(full: Audit, target_audit: TargetAudit) -> TargetAudit:
     """Return the full audit of what is shown: a label's own, else the shown bins' scores."""
-    if full.labels and shown.target is not None:
-        return full.labels[shown.target]
-    return full.main if shown.target == full.main.target else shown
+    if full.labels and target_audit.target is not None:
+        return full.labels[target_audit.target]
+    return full.main if target_audit.target == full.main.target else target_audit
 
 
 def draw_plain(run: cache.Run, split: str) -> None:
@@ -258,9 +264,11 @@ def draw_plain(run: cache.Run, split: str) -> None:
     with st.container(horizontal=True, key="controls"):
         _splits(run)
         target = _target(run, audit)
-    found = cache.prepared(run, split, target)
-    shown = cache.diagram(run, split, target, n_bins=defaults.N_BINS, rule=BinRule.EQUAL_WIDTH)
-    view = plain_view(audit, shown, found.resamples.ranked, name=run.name, split=split)
+    prepared = cache.prepared(run, split, target)
+    target_audit = cache.diagram(
+        run, split, target, n_bins=defaults.N_BINS, rule=BinRule.EQUAL_WIDTH
+    )
+    view = plain_view(audit, target_audit, prepared.resamples.ranked, name=run.name, split=split)
     with top:
         widgets.eyebrow(view.eyebrow, chip(run))
         widgets.sentence(view.sentence)

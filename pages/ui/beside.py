@@ -28,11 +28,11 @@ def picker(run: cache.Run, task: Task) -> list[cache.Run]:
     }
     names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}
     names.pop(run.id, None)
-    names = state.apart(names)
-    kept = [one for one in st.session_state.get("set.beside", []) if one in names]
-    linked = [one for one in st.query_params.get("beside", "").split(",") if one in names]
-    same = linked == [one for one in kept if one not in session.drafts()]
-    chosen = kept if same or not linked else linked
+    names = state.distinct_names(names)
+    remembered = [run_id for run_id in st.session_state.get("set.beside", []) if run_id in names]
+    linked = [run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in names]
+    same = linked == [run_id for run_id in remembered if run_id not in session.drafts()]
+    chosen = remembered if same or not linked else linked
     _keep(chosen)
     st.session_state["widget.beside"] = chosen
     st.multiselect(
@@ -45,19 +45,19 @@ def picker(run: cache.Run, task: Task) -> list[cache.Run]:
         on_change=lambda: _keep(st.session_state["widget.beside"]),
         help="Each is fitted on its own validation split, or on half of its only one.",
     )
-    return [found for found in map(_found, chosen) if found is not None]
+    return [other for other in map(_find_run, chosen) if other is not None]
 
 
 def _keep(ids: list[str]) -> None:
     st.session_state["set.beside"] = list(ids)
-    linked = [one for one in ids if one not in session.drafts()]
+    linked = [run_id for run_id in ids if run_id not in session.drafts()]
     if linked:
         st.query_params["beside"] = ",".join(linked)
     else:
         st.query_params.pop("beside", None)
 
 
-def _found(run_id: str) -> cache.Run | None:
+def _find_run(run_id: str) -> cache.Run | None:
     """Return a run, or None for one that was deleted meanwhile."""
     try:
         return cache.find(run_id)
@@ -69,27 +69,28 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
     """Draw the table of runs before and after their temperature."""
     widgets.title("Trained for calibration, or calibrated afterwards", "each run with its own T")
     steps = [
-        PosthocStep(run, where, MethodChoice(method))
-        for run, where in runs.items()
+        PosthocStep(run, row_choice, MethodChoice(method))
+        for run, row_choice in runs.items()
         for method in (NONE, "ts")
     ]
     known = fitting.computed(steps)
-    found: dict[cache.Run, InnateCalibration] = {}
-    for run, where in runs.items():
-        scaled = known.get(PosthocStep(run, where, MethodChoice("ts")))
+    calibrations: dict[cache.Run, InnateCalibration] = {}
+    for run, row_choice in runs.items():
+        scaled = known.get(PosthocStep(run, row_choice, MethodChoice("ts")))
         if scaled is None:
             continue
         if scaled.judged is None:
             widgets.caption(f"{run.name}: {scaled.fit.refusal if scaled.fit else ''}.")
         else:
-            found[run] = cache_posthoc.innate(run, where)
-    if not found:
+            calibrations[run] = cache_posthoc.innate(run, row_choice)
+    if not calibrations:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
-    named = [(run.name, one) for run, one in found.items()]
+    named = [(run.name, calibration) for run, calibration in calibrations.items()]
     widgets.second(views.summary(dict(named)))
     rows = [
-        ScoreRow(run.name, views.innate_cells(one), mark=badges[run]) for run, one in found.items()
+        ScoreRow(run.name, views.innate_cells(calibration), mark=badges[run])
+        for run, calibration in calibrations.items()
     ]
     widgets.scores("Runs before and after their temperature", views.HEADS, rows)
     widgets.save(views.innate_table(named), "before_and_after")

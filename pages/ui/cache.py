@@ -132,8 +132,8 @@ def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
     The headlines are what the page shows at once; ``()`` stands for every metric, which takes
     several times as long and is asked for by whoever unfolds the table.
     """
-    found = _draft_audit if run.draft else _library_audit
-    return found(run, split, metrics)
+    compute = _draft_audit if run.draft else _library_audit
+    return compute(run, split, metrics)
 
 
 def _audit(run: Run, split: str, metrics: tuple[str, ...]) -> Audit:
@@ -154,8 +154,8 @@ def diagram(run: Run, split: str, target: int | None, *, n_bins: int, rule: str)
 
 def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     """Return the per-class rows; none for a multi-label run, whose labels have audits."""
-    found = _draft_classes if run.draft else _library_classes
-    return found(run, split)
+    compute = _draft_classes if run.draft else _library_classes
+    return compute(run, split)
 
 
 def _classes(run: Run, split: str) -> tuple[ClassRow, ...]:
@@ -171,8 +171,8 @@ _draft_classes = st.cache_resource(scope="session", max_entries=16, show_spinner
 
 def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     """Return one target sorted and resampled, which every slider move reads."""
-    found = _draft_prepared if run.draft else _library_prepared
-    return found(run, split, target)
+    compute = _draft_prepared if run.draft else _library_prepared
+    return compute(run, split, target)
 
 
 def _prepared(run: Run, split: str, target: int | None) -> PreparedTarget:

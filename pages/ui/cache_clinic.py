@@ -68,39 +68,43 @@ def shown_rows(run: cache.Run, split: str, *, recalibrated: bool) -> Int:
     return np.array([int(row) for row in rest.row_ids])
 
 
-def _findings(ask: ClinicQuery) -> Call:
-    return clinic_study.findings, (rows(ask.run, ask.split),)
+def _findings(query: ClinicQuery) -> Call:
+    return clinic_study.findings, (rows(query.run, query.split),)
 
 
-def _heated(ask: ClinicQuery) -> Call:
-    assert ask.label is not None
-    found = parts(ask.run, ask.split)
-    pair = (clinic_study.one(part, ask.label) for part in (found.fit, found.test))
-    return clinic_study.heated, tuple(pair)
+def _temperatures(query: ClinicQuery) -> Call:
+    assert query.label is not None
+    split_rows = parts(query.run, query.split)
+    pair = (
+        clinic_study.binary_rows(part, query.label) for part in (split_rows.fit, split_rows.test)
+    )
+    return clinic_study.temperature_scaled, tuple(pair)
 
 
-def _one(ask: ClinicQuery) -> Call:
+def _one_finding(query: ClinicQuery) -> Call:
     """Return what computes one finding; the detail is how it is recalibrated and the smoother."""
-    label, (method, smoother) = ask.label or 0, ask.detail
+    label, (method, smoother) = query.label or 0, query.detail
     if method == AS_READ:
-        shown = clinic_study.one(rows(ask.run, ask.split), label)
-        return clinic_study.one_finding, (shown, None, "", smoother)
-    numbers = parts(ask.run, ask.split)
-    test, fit = (clinic_study.one(part, label) for part in (numbers.test, numbers.fit))
+        finding_rows = clinic_study.binary_rows(rows(query.run, query.split), label)
+        return clinic_study.one_finding, (finding_rows, None, "", smoother)
+    split_rows = parts(query.run, query.split)
+    test, fit = (
+        clinic_study.binary_rows(part, label) for part in (split_rows.test, split_rows.fit)
+    )
     return clinic_study.one_finding, (test, fit, method, smoother)
 
 
-def _groups(ask: ClinicQuery) -> Call:
+def _groups(query: ClinicQuery) -> Call:
     """Return what computes subgroups; the detail ends with the grouping of the rows shown."""
-    *detail, grouping = ask.detail
-    found = known(replace(ask, what="one", detail=tuple(detail)))
-    return clinic_study.groups, (found.p, found.y, grouping, found.extents)
+    *detail, grouping = query.detail
+    statistics = known(replace(query, what="one", detail=tuple(detail)))
+    return clinic_study.groups, (statistics.p, statistics.y, grouping, statistics.extents)
 
 
 MAKERS: dict[str, Callable[[ClinicQuery], Call]] = {
     "findings": _findings,
-    "heated": _heated,
-    "one": _one,
+    "heated": _temperatures,
+    "one": _one_finding,
     "groups": _groups,
 }
 NAMES = {
@@ -121,43 +125,43 @@ def _draft_results() -> Results[ClinicQuery, Any]:
     return Results(64)
 
 
-def results(ask: ClinicQuery) -> Results[ClinicQuery, Any]:
+def results(query: ClinicQuery) -> Results[ClinicQuery, Any]:
     """Return where answers are kept; of a draft, and by a table that was dropped, for a session."""
-    own = ask.run.draft or ask.what == "groups"
+    own = query.run.draft or query.what == "groups"
     return _draft_results() if own else _library_results()
 
 
-def heavy(ask: ClinicQuery) -> bool:
+def heavy(query: ClinicQuery) -> bool:
     """Whether computing it would keep a page waiting: then a process of its own does it."""
-    found = rows(ask.run, ask.split)
-    return found.n * (1 if ask.label is not None else found.n_classes) > HEAVY_CELLS
+    predictions = rows(query.run, query.split)
+    return predictions.n * (1 if query.label is not None else predictions.n_classes) > HEAVY_CELLS
 
 
-def _name(ask: ClinicQuery) -> str:
-    if ask.label is None or ask.label >= len(ask.run.class_names):
-        return NAMES[ask.what]
-    return f"{NAMES[ask.what]}: {esc(ask.run.class_names[ask.label])}"
+def _name(query: ClinicQuery) -> str:
+    if query.label is None or query.label >= len(query.run.class_names):
+        return NAMES[query.what]
+    return f"{NAMES[query.what]}: {esc(query.run.class_names[query.label])}"
 
 
 KIND: steps.StepKind[ClinicQuery, Any] = steps.StepKind(
     name=_name,
-    known=lambda ask: results(ask).get(ask),
-    keep=lambda ask, found: results(ask).put(ask, found),
+    known=lambda query: results(query).get(query),
+    keep=lambda query, result: results(query).put(query, result),
     heavy=heavy,
-    call=lambda ask: MAKERS[ask.what](ask),
+    call=lambda query: MAKERS[query.what](query),
 )
 
 
-def known(ask: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
+def known(query: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
     """Return an answer that is there already, or None."""
-    return KIND.known(ask)
+    return KIND.known(query)
 
 
-def answers(asked: Sequence[ClinicQuery]) -> dict[ClinicQuery, Any]:
+def answers(queries: Sequence[ClinicQuery]) -> dict[ClinicQuery, Any]:
     """Return the answers that are there; the others are computed one after another, and shown."""
-    return steps.computed(asked, KIND)
+    return steps.computed(queries, KIND)
 
 
-def answer(ask: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
+def answer(query: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
     """Return one answer, or None while it is computed or stopped, which the page then says."""
-    return answers([ask]).get(ask)
+    return answers([query]).get(query)

@@ -11,8 +11,8 @@ _SPINNER = "Drawing the same resamples for every run"
 
 def compared(run: cache.Run, split: str) -> Compared:
     """Return one run's audit and its draws on the resamples that all runs share."""
-    found = _draft_compared if run.draft else _library_compared
-    return found(run, split)
+    compute = _draft_compared if run.draft else _library_compared
+    return compute(run, split)
 
 
 def _compared(run: cache.Run, split: str) -> Compared:

@@ -80,8 +80,11 @@ def _keeps(run_id: str, created: str) -> tuple[bool, bool]:
 def kept() -> list[HistorySource]:
     """Return the newest runs and all samples with gammas, then those with logits only."""
     rows = {row.id: row for row in (*cache.rows(limit=LISTED), *cache.rows(kind="sample"))}
-    found = [_source(row) for row in rows.values()]
-    return sorted((one for one in found if one is not None), key=lambda one: one.kind != "gammas")
+    sources = [_source(row) for row in rows.values()]
+    return sorted(
+        (source for source in sources if source is not None),
+        key=lambda source: source.kind != "gammas",
+    )
 
 
 def find(run_id: str) -> HistorySource | None:
@@ -138,8 +141,8 @@ def written(source: HistorySource) -> GammaDynamics | None:
         state = path.stat()
     except FileNotFoundError:
         return None
-    found = _written(source.id, str(path), state.st_size, state.st_mtime_ns)
-    return None if found is None else replace(found, name=source.name)
+    history = _written(source.id, str(path), state.st_size, state.st_mtime_ns)
+    return None if history is None else replace(history, name=source.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -156,8 +159,8 @@ def dynamics(
 ) -> GammaDynamics:
     """Return a history with the rule that it followed, as far as that is known."""
     grid = HistoryGrid.of(bins)
-    found = learned(loss, grid)
-    return GammaDynamics(name, origin(found.rule), grid, found, digest)
+    history_rule = learned(loss, grid)
+    return GammaDynamics(name, origin(history_rule.rule), grid, history_rule, digest)
 
 
 def origin(rule: Rule | None) -> str:
@@ -182,18 +185,18 @@ class Replays:
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
-        self._found: dict[ReplaySettings, BinHistory] = {}
+        self._histories: dict[ReplaySettings, BinHistory] = {}
 
-    def get(self, wanted: ReplaySettings) -> BinHistory | None:
+    def get(self, settings: ReplaySettings) -> BinHistory | None:
         """Return a replay, or None when it must be computed."""
-        return self._found.get(wanted)
+        return self._histories.get(settings)
 
-    def put(self, wanted: ReplaySettings, found: BinHistory) -> None:
+    def put(self, settings: ReplaySettings, bins: BinHistory) -> None:
         """Keep a replay; the oldest goes when there are too many."""
         with self._lock:
-            self._found[wanted] = found
-            while len(self._found) > self._most:
-                del self._found[next(iter(self._found))]
+            self._histories[settings] = bins
+            while len(self._histories) > self._most:
+                del self._histories[next(iter(self._histories))]
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -202,18 +205,20 @@ def replays() -> Replays:
     return Replays(32)
 
 
-def call(wanted: ReplaySettings) -> tuple[str, Rule, int]:
+def call(settings: ReplaySettings) -> tuple[str, Rule, int]:
     """Return the arguments of `core.views.gamma_replay.replay_run`."""
-    return wanted.source.id, wanted.rule, wanted.n_bins
+    return settings.source.id, settings.rule, settings.n_bins
 
 
-def heavy(wanted: ReplaySettings) -> bool:
+def heavy(settings: ReplaySettings) -> bool:
     """Whether a replay would keep the page waiting: then a process of its own does it."""
-    return replay_cells(wanted.source.id) > HEAVY_CELLS
+    return replay_cells(settings.source.id) > HEAVY_CELLS
 
 
-def replayed(wanted: ReplaySettings, bins: BinHistory) -> GammaDynamics:
+def replayed(settings: ReplaySettings, bins: BinHistory) -> GammaDynamics:
     """Return a replay as a history to be shown."""
-    found = HistoryRule(wanted.rule, "as the replay was set")
-    name = f"replay, {origin(wanted.rule)}"
-    return GammaDynamics(wanted.source.name, name, HistoryGrid.of(bins), found, replayed=True)
+    history_rule = HistoryRule(settings.rule, "as the replay was set")
+    name = f"replay, {origin(settings.rule)}"
+    return GammaDynamics(
+        settings.source.name, name, HistoryGrid.of(bins), history_rule, replayed=True
+    )

@@ -44,8 +44,8 @@ class SplitSource:
 
 def dropped() -> dict[str, session.Draft]:
     """Return the files that were dropped on this page, by id."""
-    found: dict[str, session.Draft] = st.session_state.setdefault(DROPPED, {})
-    return found
+    drafts: dict[str, session.Draft] = st.session_state.setdefault(DROPPED, {})
+    return drafts
 
 
 def owner_of(draft: session.Draft) -> cache.Run:
@@ -89,8 +89,13 @@ def _part_key(part: SplitSource) -> tuple[str, ...]:
     return part.owner.id, part.owner.name, part.split, part.owner.digest(part.split)
 
 
-def _question_key(asked: OodQuestion) -> tuple[object, ...]:
-    return *_part_key(asked.inside), *_part_key(asked.outside), asked.score, asked.temperature
+def _question_key(question: OodQuestion) -> tuple[object, ...]:
+    return (
+        *_part_key(question.inside),
+        *_part_key(question.outside),
+        question.score,
+        question.temperature,
+    )
 
 
 # A run of a hundred parts would take longer to hash than most of these to compute.
@@ -100,14 +105,14 @@ KEYS: dict[str | type, Callable[[Any], object]] = {
 }
 
 
-def judged(asked: OodQuestion, *, full: bool) -> ScoreSeparation:
+def judged(question: OodQuestion, *, full: bool) -> ScoreSeparation:
     """Return how far the score tells the two parts apart; `full` has every number."""
-    return (_own_judged if asked.own else _library_judged)(asked, full)
+    return (_own_judged if question.own else _library_judged)(question, full)
 
 
-def _judged(asked: OodQuestion, full: bool) -> ScoreSeparation:
-    found = asked.pair
-    return study.judge(found.inside, found.outside, asked.score, found.temperature, full=full)
+def _judged(question: OodQuestion, full: bool) -> ScoreSeparation:
+    pair = question.pair
+    return study.judge(pair.inside, pair.outside, question.score, pair.temperature, full=full)
 
 
 # Few are kept: each holds every score of both parts, sorted.
@@ -117,13 +122,13 @@ _own_judged = st.cache_resource(
 )(_judged)
 
 
-def auroc(asked: OodQuestion) -> Score:
+def auroc(question: OodQuestion) -> Score:
     """Return how far the score tells the two parts apart, as one number."""
-    return (_own_auroc if asked.own else _library_auroc)(asked)
+    return (_own_auroc if question.own else _library_auroc)(question)
 
 
-def _auroc(asked: OodQuestion) -> Score:
-    return _judged(asked, full=False).numbers["auroc"]
+def _auroc(question: OodQuestion) -> Score:
+    return _judged(question, full=False).numbers["auroc"]
 
 
 _library_auroc = st.cache_resource(max_entries=1024, show_spinner=_SPINNER, hash_funcs=KEYS)(_auroc)
@@ -166,14 +171,14 @@ _own_checked = st.cache_resource(
 )(_checked)
 
 
-def shift(asked: OodQuestion) -> ShiftEffect:
+def shift(question: OodQuestion) -> ShiftEffect:
     """Return what a shift does to answers and alarm."""
-    return (_own_shift if asked.own else _library_shift)(asked)
+    return (_own_shift if question.own else _library_shift)(question)
 
 
-def _shift(asked: OodQuestion) -> ShiftEffect:
-    found = asked.pair
-    return study.shift(found.inside, found.outside, asked.score, found.temperature)
+def _shift(question: OodQuestion) -> ShiftEffect:
+    pair = question.pair
+    return study.shift(pair.inside, pair.outside, question.score, pair.temperature)
 
 
 _library_shift = st.cache_resource(max_entries=2048, show_spinner=False, hash_funcs=KEYS)(_shift)
@@ -182,13 +187,15 @@ _own_shift = st.cache_resource(
 )(_shift)
 
 
-def certain(asked: OodQuestion, most: int) -> ConfidentRows:
+def certain(question: OodQuestion, most: int) -> ConfidentRows:
     """Return the rows of the set that look most like in-distribution ones."""
-    return (_own_certain if asked.own else _library_certain)(asked, most)
+    return (_own_certain if question.own else _library_certain)(question, most)
 
 
-def _certain(asked: OodQuestion, most: int) -> ConfidentRows:
-    return study.most_certain(asked.outside.rows, asked.score, asked.temperature, most=most)
+def _certain(question: OodQuestion, most: int) -> ConfidentRows:
+    return study.most_certain(
+        question.outside.rows, question.score, question.temperature, most=most
+    )
 
 
 _library_certain = st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=KEYS)(_certain)
@@ -197,16 +204,16 @@ _own_certain = st.cache_resource(
 )(_certain)
 
 
-def difference(one: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
+def difference(question: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
     """Return one run's AUROC minus another's on the same rows, or why there is none."""
-    own = one.own or other.own
-    return (_own_difference if own else _library_difference)(one, other)
+    own = question.own or other.own
+    return (_own_difference if own else _library_difference)(question, other)
 
 
-def _difference(one: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
-    names = one.inside.owner.name, other.inside.owner.name
-    why = study.why_unpaired(one.pair, other.pair, names)
-    return (None, why) if why else (study.difference(one.pair, other.pair, one.score), "")
+def _difference(question: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
+    names = question.inside.owner.name, other.inside.owner.name
+    why = study.why_unpaired(question.pair, other.pair, names)
+    return (None, why) if why else (study.difference(question.pair, other.pair, question.score), "")
 
 
 _library_difference = st.cache_resource(max_entries=64, show_spinner=_SPINNER, hash_funcs=KEYS)(
@@ -258,6 +265,6 @@ def in_papers(run: cache.Run) -> PaperSetting | None:
         trained = open_library().get(weights["run"]).config if weights["run"] else None
     except LibraryError:
         return None
-    found = subject(trained)
-    whole = config["limit"] is None and found is not None and found.dataset == config["data"]
-    return found if whole else None
+    setting = subject(trained)
+    whole = config["limit"] is None and setting is not None and setting.dataset == config["data"]
+    return setting if whole else None

@@ -21,7 +21,7 @@ from pages.ui import cache
 MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
 MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
 Key = TypeVar("Key", bound=Hashable)
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
 
 
@@ -49,34 +49,36 @@ class PosthocStep:
     """One thing to compute: a method on a run."""
 
     run: cache.Run
-    where: RowChoice
-    how: MethodChoice
+    row_choice: RowChoice
+    method_choice: MethodChoice
 
 
-def parts(run: cache.Run, where: RowChoice) -> PosthocRows:
+def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
     """Return the rows to fit on and to report."""
-    names = [name for name in run.splits if name in {where.fit_on, where.test}]
+    names = [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
     splits = {name: cache.predictions(run, name) for name in names}
-    return posthoc.parts(splits, where.fit_on, where.test, share=where.share, seed=where.seed)
+    return posthoc.parts(
+        splits, row_choice.fit_on, row_choice.test, share=row_choice.share, seed=row_choice.seed
+    )
 
 
-class Results(Generic[Key, Found]):
+class Results(Generic[Key, Result]):
     """What was computed last, by step; shared by the sessions of a process, or of one session."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
-        self._found: dict[Key, Found] = {}
+        self._results: dict[Key, Result] = {}
 
-    def get(self, step: Key) -> Found | None:
+    def get(self, step: Key) -> Result | None:
         """Return a result, or None when it must be computed."""
-        return self._found.get(step)
+        return self._results.get(step)
 
-    def put(self, step: Key, found: Found) -> None:
+    def put(self, step: Key, result: Result) -> None:
         """Keep a result; the oldest goes when there are too many."""
         with self._lock:
-            self._found[step] = found
-            while len(self._found) > self._most:
-                del self._found[next(iter(self._found))]
+            self._results[step] = result
+            while len(self._results) > self._most:
+                del self._results[next(iter(self._results))]
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -96,13 +98,13 @@ def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
 
 def call(step: PosthocStep) -> tuple[str, Predictions, Predictions, str, str]:
     """Return the arguments of `core.calibrators.posthoc.evaluate`."""
-    rows, how = parts(step.run, step.where), step.how
-    return (how.method, rows.fit, rows.test, how.objective, how.search)
+    rows, choice = parts(step.run, step.row_choice), step.method_choice
+    return (choice.method, rows.fit, rows.test, choice.objective, choice.search)
 
 
 def heavy(step: PosthocStep) -> bool:
     """Whether computing it would keep a page waiting: then a process of its own does it."""
-    rows = parts(step.run, step.where)
+    rows = parts(step.run, step.row_choice)
     cells = (rows.fit.n + rows.test.n) * rows.test.n_classes
     return cells > HEAVY_CELLS
 
@@ -116,17 +118,21 @@ class ComputedLandscape:
     rows: int
 
 
-def landscape(run: cache.Run, where: RowChoice, objective: str, label: int) -> ComputedLandscape:
+def landscape(
+    run: cache.Run, row_choice: RowChoice, objective: str, label: int
+) -> ComputedLandscape:
     """Return the criterion over gamma and temperature, on some rows where there are many."""
-    found = _draft_landscape if run.draft else _library_landscape
-    return found(run, where, objective, label)
+    compute = _draft_landscape if run.draft else _library_landscape
+    return compute(run, row_choice, objective, label)
 
 
-def _landscape(run: cache.Run, where: RowChoice, objective: str, label: int) -> ComputedLandscape:
-    rows = parts(run, where).fit
+def _landscape(
+    run: cache.Run, row_choice: RowChoice, objective: str, label: int
+) -> ComputedLandscape:
+    rows = parts(run, row_choice).fit
     logits, labels, weights = _some(rows, label)
     step = 1 if logits.size <= MAP_CELLS else 2
-    found = maps.landscape(
+    grid = maps.landscape(
         logits,
         labels,
         weights=weights,
@@ -134,7 +140,7 @@ def _landscape(run: cache.Run, where: RowChoice, objective: str, label: int) -> 
         gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
         temperatures=maps.TEMPERATURES[::step],
     )
-    return ComputedLandscape(found, len(labels), rows.n)
+    return ComputedLandscape(grid, len(labels), rows.n)
 
 
 _MAPPING = "Trying every γ and T"
@@ -144,14 +150,14 @@ _draft_landscape = st.cache_resource(scope="session", max_entries=16, show_spinn
 )
 
 
-def curve(run: cache.Run, where: RowChoice, objective: str, label: int) -> Float:
+def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
-    found = _draft_curve if run.draft else _library_curve
-    return found(run, where, objective, label)
+    compute = _draft_curve if run.draft else _library_curve
+    return compute(run, row_choice, objective, label)
 
 
-def _curve(run: cache.Run, where: RowChoice, objective: str, label: int) -> Float:
-    logits, labels, weights = _some(parts(run, where).fit, label)
+def _curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
+    logits, labels, weights = _some(parts(run, row_choice).fit, label)
     return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
 
 
@@ -162,9 +168,9 @@ _draft_curve = st.cache_resource(scope="session", max_entries=16, show_spinner=_
 def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
     """Return logits, labels and weights of some rows, drawn at random where many count."""
     weights = rows.extents.weights
-    there = np.arange(rows.n) if weights is None else np.flatnonzero(weights)
-    n = min(there.size, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
-    at = there[np.sort(np.random.default_rng(0).permutation(there.size)[:n])]
+    row_numbers = np.arange(rows.n) if weights is None else np.flatnonzero(weights)
+    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
+    at = row_numbers[np.sort(np.random.default_rng(0).permutation(row_numbers.size)[:n])]
     own = None if weights is None else weights[at]
     logits = posthoc.logits_of(rows)
     if rows.task is Task.MULTILABEL:
@@ -172,13 +178,13 @@ def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int,
     return logits[at], rows.labels[at], own
 
 
-def innate(run: cache.Run, where: RowChoice) -> InnateCalibration:
+def innate(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
     """Return a run before and after temperature scaling, both computed before."""
-    kept = results(run)
+    computed = results(run)
     before, scaled = (
-        kept.get(PosthocStep(run, where, MethodChoice(method))) for method in (NONE, "ts")
+        computed.get(PosthocStep(run, row_choice, MethodChoice(method))) for method in (NONE, "ts")
     )
     assert before is not None
     assert before.judged is not None
     assert scaled is not None
-    return before_and_after(parts(run, where).test, before.judged, scaled)
+    return before_and_after(parts(run, row_choice).test, before.judged, scaled)

@@ -55,8 +55,8 @@ def _history_of_run(run_id: str) -> History:
 @st.cache_data(max_entries=512, show_spinner=False)
 def parts_of_history(run_id: str) -> tuple[str, ...]:
     """Return the files of the history of a run in the library; none where it has none."""
-    found = open_library().get(run_id).history
-    return tuple(found.files) if found else ()
+    history = open_library().get(run_id).history
+    return tuple(history.files) if history else ()
 
 
 class Speeds:
@@ -64,18 +64,18 @@ class Speeds:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._found: dict[str, Speed] = {}
+        self._speeds: dict[str, Speed] = {}
 
     def get(self, config: TrainConfig) -> Speed | None:
         """Return the speed of a config, or None where it was not measured."""
-        return self._found.get(basis(config).digest)
+        return self._speeds.get(basis(config).digest)
 
     def put(self, config: TrainConfig, speed: Speed) -> None:
         """Keep a speed; the oldest goes when there are too many."""
         with self._lock:
-            self._found[basis(config).digest] = speed
-            while len(self._found) > MOST_SPEEDS:
-                del self._found[next(iter(self._found))]
+            self._speeds[basis(config).digest] = speed
+            while len(self._speeds) > MOST_SPEEDS:
+                del self._speeds[next(iter(self._speeds))]
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

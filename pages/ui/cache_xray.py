@@ -55,7 +55,7 @@ class Model:
     run: str = ""
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """How the process that holds torch is told of it, plain JSON."""
         return self.film_model.to_json()
 
@@ -63,8 +63,8 @@ class Model:
 def samples() -> tuple[Model, ...]:
     """Return the small models that come with Candor, trained on synthetic films."""
     library = open_library()
-    here = [one for one in MODELS if (SAMPLES / one / WEIGHTS).is_file()]
-    return tuple(_sample(library.get(one)) for one in here)
+    model_ids = [model_id for model_id in MODELS if (SAMPLES / model_id / WEIGHTS).is_file()]
+    return tuple(_sample(library.get(model_id)) for model_id in model_ids)
 
 
 def _sample(manifest: Manifest) -> Model:
@@ -72,8 +72,8 @@ def _sample(manifest: Manifest) -> Model:
     assert config is not None
     side, moments = phantom.SIDE, ((phantom.MEAN,), (phantom.STD,))
     weights = str(SAMPLES / manifest.id / WEIGHTS)
-    how = Preprocessing((side, side), *moments)
-    network = FilmModel(config["model"], len(manifest.class_names), 1, how, weights)
+    preprocessing = Preprocessing((side, side), *moments)
+    network = FilmModel(config["model"], len(manifest.class_names), 1, preprocessing, weights)
     name = manifest.name.removeprefix("Phantom films, ")
     names = manifest.class_names
     return Model(manifest.id, name, network, names, synthetic=True, run=manifest.id)
@@ -82,27 +82,27 @@ def _sample(manifest: Manifest) -> Model:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def drawn(seed: int, index: int) -> Phantom:
     """Return a synthetic film; its arrays are shared and read-only."""
-    found = phantom.draw(seed, index)
-    found.pixels.setflags(write=False)
-    found.lungs.setflags(write=False)
-    return found
+    film = phantom.draw(seed, index)
+    film.pixels.setflags(write=False)
+    film.lungs.setflags(write=False)
+    return film
 
 
 @dataclass(frozen=True, eq=False)
 class FilmScene:
-    """A film with its heat and marks, as it is drawn; `key` is equal for equal pictures."""
+    """A film with its saliency and marks, as it is drawn; `key` is equal for equal pictures."""
 
     key: str
     film: Pixels
-    heat: Saliency | None
+    saliency: Saliency | None
     look: SaliencyStyle
     marks: tuple[DrawnBox, ...]
     tag: str
 
     def drawn(self) -> Pixels:
         """Return the picture, (H, W, 3)."""
-        found = picture.painted(self.film, self.heat, self.look)
-        return picture.marked(found, self.marks, self.tag)
+        painted = picture.painted(self.film, self.saliency, self.look)
+        return picture.marked(painted, self.marks, self.tag)
 
 
 @st.cache_resource(scope="session", show_spinner=False)
@@ -110,34 +110,34 @@ def _pictures() -> Results[str, bytes]:
     return Results(128)
 
 
-def _kept(key: str, make: Callable[[], Pixels]) -> bytes:
+def _cached_png(key: str, make: Callable[[], Pixels]) -> bytes:
     """Return a picture of this session as PNG, painting it first where it is not kept."""
-    found = _pictures().get(key)
-    if found is None:
-        found = picture.png(make())
-        _pictures().put(key, found)
-    return found
+    encoded = _pictures().get(key)
+    if encoded is None:
+        encoded = picture.png(make())
+        _pictures().put(key, encoded)
+    return encoded
 
 
 def png(scene: FilmScene) -> bytes:
     """Return a scene as PNG."""
-    return _kept(scene.key, scene.drawn)
+    return _cached_png(scene.key, scene.drawn)
 
 
 def small(scene: FilmScene) -> bytes:
     """Return a scene as a small PNG."""
-    return _kept(f"small {scene.key}", lambda: picture.shrunk(scene.drawn()))
+    return _cached_png(f"small {scene.key}", lambda: picture.shrunk(scene.drawn()))
 
 
 def thumb(digest: str, film: Pixels) -> bytes:
     """Return a film as a small PNG."""
-    return _kept(f"thumb {digest}", lambda: picture.coloured(picture.enlarged(film, THUMB)))
+    return _cached_png(f"thumb {digest}", lambda: picture.coloured(picture.enlarged(film, THUMB)))
 
 
 def reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
     """Return what the labels of a run say of its scores."""
-    found = _draft_reference if run.draft else _library_reference
-    return found(run, split, source)
+    compute = _draft_reference if run.draft else _library_reference
+    return compute(run, split, source)
 
 
 def _reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:

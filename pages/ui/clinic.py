@@ -37,18 +37,20 @@ def source(
     if parts is not None and parts.cut is not None:
         rest = f"the rows not fitted on ({count(parts.test.n)}, seed {parts.cut[1]})"
     names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
-    shown = rows if parts is None else parts.test
-    groups = shown.groups and groups_words(shown.groups.name, shown.groups.count)
+    reported_rows = rows if parts is None else parts.test
+    groups = reported_rows.groups and groups_words(
+        reported_rows.groups.name, reported_rows.groups.count
+    )
     return ClinicSource(
         run.name,
         split,
         run.file_digest,
         names,
-        shown.n,
+        reported_rows.n,
         synthetic=run.data == "phantom",
         rest=rest,
         groups=groups or "",
-        weights="" if shown.weights is None else shown.weights.name,
+        weights="" if reported_rows.weights is None else reported_rows.weights.name,
     )
 
 
@@ -113,7 +115,8 @@ def export(sheet: PageView) -> None:
 
 def care(paragraphs: tuple[str, ...], last: str) -> None:
     """Draw what must be read with the numbers, in ink, the last line strong."""
-    told = "".join(f"<p>{escape(text)}</p>" for text in paragraphs)
+    paragraphs_html = "".join(f"<p>{escape(text)}</p>" for text in paragraphs)
     st.html(
-        f'<div class="c-caveat"><h4>Read with care</h4>{told}<p><b>{escape(last)}</b></p></div>'
+        f'<div class="c-caveat"><h4>Read with care</h4>{paragraphs_html}'
+        f"<p><b>{escape(last)}</b></p></div>"
     )

@@ -47,21 +47,21 @@ def draw(run: cache.Run) -> None:
     parts = cache_clinic.parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
-    ask = ClinicQuery(run, split, "one", index, (method, smoother))
-    found: OneFinding | None = cache_clinic.answer(ask)
-    if found is None:
+    query = ClinicQuery(run, split, "one", index, (method, smoother))
+    statistics: OneFinding | None = cache_clinic.answer(query)
+    if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
-            said = plain_finding(name) if state.plain() else finding(name)
-            widgets.sentence(views.waiting(said))
+            label = plain_finding(name) if state.plain() else finding(name)
+            widgets.sentence(views.waiting(label))
         if not state.plain():
             _range()
         _boxes()
         return
     if state.plain():
-        _plain(run, source, name, found, top)
+        _plain(run, source, name, statistics, top)
     else:
-        _full(ask, source, name, found, top)
+        _full(query, source, name, statistics, top)
 
 
 def _finding(task: Task, names: tuple[str, ...]) -> int:
@@ -69,7 +69,7 @@ def _finding(task: Task, names: tuple[str, ...]) -> int:
     if task is Task.BINARY:
         return 1
     options = [str(k) for k in range(len(names))]
-    of = state.choice(clinic.FINDING, options, "0")
+    chosen = state.choice(clinic.FINDING, options, "0")
     words = plain_finding if state.plain() else finding
     st.selectbox(
         "Finding",
@@ -79,7 +79,7 @@ def _finding(task: Task, names: tuple[str, ...]) -> int:
         on_change=_pick_finding,
         width=280,
     )
-    return int(of)
+    return int(chosen)
 
 
 def _pick_finding() -> None:
@@ -130,34 +130,34 @@ def _recalibrate(method: str) -> None:
     state.next_generation()
 
 
-def _badge(found: Badge | None) -> None:
+def _badge(score_badge: Badge | None) -> None:
     """Say that scores are no probabilities, or that they were recalibrated; with the way out."""
-    if found is None:
+    if score_badge is None:
         return
-    done = found.title.startswith("Recalibrated")
-    with st.container(key=f"clinic_badge_{'alarm' if found.alarm else 'note'}"):
-        widgets.caveat(found.title, found.text, helpful=done)
+    recalibrated = score_badge.title.startswith("Recalibrated")
+    with st.container(key=f"clinic_badge_{'alarm' if score_badge.alarm else 'note'}"):
+        widgets.caveat(score_badge.title, score_badge.text, helpful=recalibrated)
         st.button(
-            "Undo" if done else "Recalibrate",
-            type="secondary" if done else "primary",
+            "Undo" if recalibrated else "Recalibrate",
+            type="secondary" if recalibrated else "primary",
             key="clinic.recalibrate",
             on_click=_recalibrate,
-            args=(AS_READ if done else FIRST,),
+            args=(AS_READ if recalibrated else FIRST,),
         )
 
 
 def _full(
-    ask: ClinicQuery,
+    query: ClinicQuery,
     source: ClinicSource,
     name: str,
-    found: OneFinding,
+    statistics: OneFinding,
     top: DeltaGenerator,
 ) -> None:
-    view = views.finding_view(source, name, found)
+    view = views.finding_view(source, name, statistics)
     with top:
-        widgets.eyebrow(view.eyebrow, audit.chip(ask.run))
+        widgets.eyebrow(view.eyebrow, audit.chip(query.run))
         widgets.sentence(view.sentence)
-        drafts.bar(ask.run)
+        drafts.bar(query.run)
         _badge(view.badge)
         widgets.strip(view.numbers)
     with st.container(horizontal=True, gap="medium", key="clinic_pair"):
@@ -168,13 +168,13 @@ def _full(
         widgets.key(view.key)
         widgets.figure(view.outcomes)
     with right:
-        decision = _decision(source, name, found)
+        decision = _decision(source, name, statistics)
         widgets.title("How far off", "with intervals and what a perfect model would show")
         widgets.scores("How far off", views.HEADS, view.rows)
         widgets.save(view.table, "finding", "All numbers, CSV")
-    use = _threshold(source, found)
-    groups = clinic_groups.draw(ask.run, source, ask)
-    _test(found)
+    use = _threshold(source, statistics)
+    groups = clinic_groups.draw(query.run, source, query)
+    _test(statistics)
     widgets.caption(view.caption)
     clinic.export(_sheet(source, view, decision, use, groups))
 
@@ -191,26 +191,26 @@ def _sheet(
         (BANNER, source.noise),
         view.sentence,
         view.numbers,
-        (*_said(view.badge), use.text),
+        (*_badge_texts(view.badge), use.text),
         (view.curve, decision, view.outcomes),
         (("All numbers", view.table), ("At a threshold", use.table), *groups),
         view.caption,
     )
 
 
-def _said(found: Badge | None) -> tuple[str, ...]:
+def _badge_texts(score_badge: Badge | None) -> tuple[str, ...]:
     """Return the badge for a file."""
-    return (f"{found.title}. {found.text}",) if found else ()
+    return (f"{score_badge.title}. {score_badge.text}",) if score_badge else ()
 
 
-def _decision(source: ClinicSource, name: str, found: OneFinding) -> FigureCard:
+def _decision(source: ClinicSource, name: str, statistics: OneFinding) -> FigureCard:
     """Draw the decision curve with the range of thresholds that matter to the reader."""
     place = st.container()
     ends = _range()
-    card = decision_card(source, name, found, ends)
+    card = decision_card(source, name, statistics, ends)
     with place:
         widgets.figure(card)
-    widgets.second(benefit_words(found, ends))
+    widgets.second(benefit_words(statistics, ends))
     return card
 
 
@@ -230,17 +230,19 @@ def _range() -> tuple[float, float]:
     return RANGE if low == high else (low, high)
 
 
-def _threshold(source: ClinicSource, found: OneFinding) -> ThresholdUse:
+def _threshold(source: ClinicSource, statistics: OneFinding) -> ThresholdUse:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
     at, prevalence = _boxes()
-    here = clinical.classified(found.p, found.y, at / 100, extents=found.extents)
-    there = None
+    at_own_prevalence = clinical.classified(
+        statistics.p, statistics.y, at / 100, extents=statistics.extents
+    )
+    at_other_prevalence = None
     if prevalence is not None:
-        there = clinical.classified(
-            found.p, found.y, at / 100, prevalence=prevalence, extents=found.extents
+        at_other_prevalence = clinical.classified(
+            statistics.p, statistics.y, at / 100, prevalence=prevalence, extents=statistics.extents
         )
-    use = clinic_use.at_threshold(source, here, there)
+    use = clinic_use.at_threshold(source, at_own_prevalence, at_other_prevalence)
     widgets.second(use.text)
     widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
     widgets.save(use.table, "threshold", "Threshold, CSV")
@@ -289,12 +291,16 @@ def _prevalence() -> float | None:
     return None if percent is None else percent / 100
 
 
-def _test(found: OneFinding) -> None:
+def _test(statistics: OneFinding) -> None:
     """Show the Hosmer-Lemeshow test to those who ask for it, with its caution."""
-    asked = st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session")
-    if asked:
+    show_test = st.toggle(
+        "Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session"
+    )
+    if show_test:
         widgets.caveat("Read with caution", clinic_use.CAUTION)
-        words = clinic_use.hosmer_words(clinical.hosmer_lemeshow(found.p, found.y), found.extents)
+        words = clinic_use.hosmer_words(
+            clinical.hosmer_lemeshow(statistics.p, statistics.y), statistics.extents
+        )
         widgets.second(words)
 
 
@@ -302,10 +308,12 @@ def _plain(
     run: cache.Run,
     source: ClinicSource,
     name: str,
-    found: OneFinding,
+    statistics: OneFinding,
     top: DeltaGenerator,
 ) -> None:
-    counted = clinical.bands(found.p, found.y, level=AuditConfig().level, extents=found.extents)
+    counted = clinical.bands(
+        statistics.p, statistics.y, level=AuditConfig().level, extents=statistics.extents
+    )
     options = [str(k) for k in range(len(counted.count))]
     first = str(telling(counted))
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):
@@ -320,7 +328,7 @@ def _plain(
             width=420,
         )
         prevalence = _prevalence()
-    view = plain_view(source, name, found.outcomes, band=band, prevalence=prevalence)
+    view = plain_view(source, name, statistics.outcomes, band=band, prevalence=prevalence)
     with top:
         widgets.eyebrow(view.eyebrow, audit.chip(run))
         widgets.sentence(view.sentence)
@@ -331,8 +339,8 @@ def _plain(
             widgets.title(view.title, view.note)
             st.html(films_html(view.icons))
         clinic.care(view.care, RISK)
-        told = badge(source, found)
-        _badge(told)
+        score_badge = badge(source, statistics)
+        _badge(score_badge)
     with right:
         widgets.figure(view.card)
         widgets.key(view.swatches)
@@ -343,7 +351,7 @@ def _plain(
             (BANNER, source.noise),
             view.sentence,
             (),
-            (*view.care, RISK, *_said(told)),
+            (*view.care, RISK, *_badge_texts(score_badge)),
             (view.card,),
             (),
             view.caption,

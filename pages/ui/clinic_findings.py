@@ -5,7 +5,7 @@ import streamlit as st
 from core import published
 from core.predictions import Task
 from core.reports.html import PageView
-from core.views import clinic_heat as heat
+from core.views import clinic_heat
 from core.views.clinic_findings import (
     KEY,
     TITLE,
@@ -37,31 +37,31 @@ def draw(run: cache.Run) -> None:
     top = st.container()
     clinic.splits(run)
     source = clinic.source(run, rows, split)
-    found = cache_clinic.answer(ClinicQuery(run, split, "findings"))
-    if found is None:
+    statistics = cache_clinic.answer(ClinicQuery(run, split, "findings"))
+    if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
             st.html('<h1 class="c-sentence">Looking at every finding.</h1>')
         return
     view = findings_view(
-        source, found, published.published(dataset="chestxray14"), plain=state.plain()
+        source, statistics, published.published(dataset="chestxray14"), plain=state.plain()
     )
     with top:
         widgets.eyebrow(view.eyebrow, audit.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
         widgets.strip(view.numbers)
-        frame.notices(found.audit.notices)
+        frame.notices(statistics.audit.notices)
     _small(view)
-    how = "choose one here" if state.plain() else "click a name above, or choose one here,"
-    widgets.title("Every finding", f"{how} to see it alone")
+    hint = "choose one here" if state.plain() else "click a name above, or choose one here,"
+    widgets.title("Every finding", f"{hint} to see it alone")
     _chooser(source.findings)
     widgets.scores("Every finding", view.heads, view.rows)
     widgets.save(view.table, "findings", "Findings, CSV")
     for note in view.notes:
         widgets.caption(note)
     widgets.caption(view.caption)
-    more = () if state.plain() else _temperatures(run, split, source, order(found))
+    more = () if state.plain() else _temperatures(run, split, source, order(statistics))
     clinic.export(_sheet(source, view, more))
 
 
@@ -74,7 +74,7 @@ def _sheet(
         view.sentence,
         view.numbers,
         view.notes,
-        tuple(one.card for one in view.small),
+        tuple(diagram.card for diagram in view.small),
         (("Every finding", view.table), *more),
         view.caption,
     )
@@ -88,24 +88,24 @@ def _temperatures(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    asked = [ClinicQuery(run, split, "heated", k) for k in ranked]
-    wanted = state.choice(FITTED, ["no", "yes"], "no") == "yes"
-    if not wanted and not all(map(cache_clinic.known, asked)):
+    queries = [ClinicQuery(run, split, "heated", k) for k in ranked]
+    chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
+    if not chosen and not all(map(cache_clinic.known, queries)):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
         return ()
-    heated = {
-        ask.label: found
-        for ask, found in cache_clinic.answers(asked).items()
-        if ask.label is not None
+    temperatures = {
+        query.label: temperature
+        for query, temperature in cache_clinic.answers(queries).items()
+        if query.label is not None
     }
-    if not heated:
+    if not temperatures:
         return ()
-    widgets.second(heat.summary(heated))
-    widgets.scores("Temperatures", heat.HEADS, heat.rows(source, heated))
-    said = heat.caption(source, cache_clinic.parts(run, split))
-    table = heat.table(source, heated, said)
+    widgets.second(clinic_heat.summary(temperatures))
+    widgets.scores("Temperatures", clinic_heat.HEADS, clinic_heat.rows(source, temperatures))
+    caption = clinic_heat.caption(source, cache_clinic.parts(run, split))
+    table = clinic_heat.table(source, temperatures, caption)
     widgets.save(table, "temperatures", "Temperatures, CSV")
-    widgets.caption(said)
+    widgets.caption(caption)
     return (("Temperatures", table),)
 
 
@@ -118,17 +118,19 @@ def _small(view: FindingsView) -> None:
         return
     widgets.title(TITLE, view.together.explanation)
     with st.container(horizontal=True, gap="small", key="clinic_small"):
-        for one in view.small:
-            with st.container(key=f"clinic_small.{one.index}", width=SMALL_WIDTH, gap="xxsmall"):
+        for diagram in view.small:
+            with st.container(
+                key=f"clinic_small.{diagram.index}", width=SMALL_WIDTH, gap="xxsmall"
+            ):
                 st.button(
-                    f"**{esc(one.name)}** {one.note}",
+                    f"**{esc(diagram.name)}** {diagram.note}",
                     type="tertiary",
-                    key=f"clinic.open.{one.index}",
+                    key=f"clinic.open.{diagram.index}",
                     help="Show this finding alone",
                     on_click=clinic.open_finding,
-                    args=(one.index,),
+                    args=(diagram.index,),
                 )
-                widgets.figure(one.card, titled=False, more=False)
+                widgets.figure(diagram.card, titled=False, more=False)
     widgets.key(KEY)
     widgets.caption(view.legend)
     widgets.downloads(view.together)

@@ -25,11 +25,11 @@ class DroppedTable:
     """A table that was dropped, as it fits the rows of one split."""
 
     table: TextColumns
-    of: tuple[str, str]
+    rows_key: tuple[str, str]
     matched: MatchedTable | None = None
 
 
-def draw(run: cache.Run, source: ClinicSource, one: ClinicQuery) -> tuple[tuple[str, Table], ...]:
+def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tuple[str, Table], ...]:
     """Draw the door for a table and the subgroups by one of its columns; return what is shown.
 
     Parameters
@@ -38,35 +38,35 @@ def draw(run: cache.Run, source: ClinicSource, one: ClinicQuery) -> tuple[tuple[
         The open run.
     source : ClinicSource
         Where the numbers come from.
-    one : ClinicQuery
+    query : ClinicQuery
         What was asked for the finding that is shown.
     """
     widgets.title("Subgroups", "by any column of a table that names the rows of this run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
         _door()
-        matched = _matched(run, one.split)
+        matched = _matched(run, query.split)
         column = _column(matched)
     refused: AuditError | None = st.session_state.get(REFUSED)
     if refused is not None:
         frame.refusal(refused)
     if matched is None or column is None:
         return ()
-    rows = cache_clinic.shown_rows(run, one.split, recalibrated=one.detail[0] != AS_READ)
+    rows = cache_clinic.shown_rows(run, query.split, recalibrated=query.detail[0] != AS_READ)
     values = matched.columns[column]
     groups = grouping([values[row] for row in rows])
-    ask = replace(one, what="groups", detail=(*one.detail, groups))
-    found = cache_clinic.answer(ask)
-    if found is None:
+    groups_query = replace(query, what="groups", detail=(*query.detail, groups))
+    subgroups = cache_clinic.answer(groups_query)
+    if subgroups is None:
         return ()
-    widgets.scores("Subgroups", clinic_use.GROUP_HEADS, clinic_use.group_rows(found))
-    table = clinic_use.group_table(source, f"{column}; {matched.said}", found)
+    widgets.scores("Subgroups", clinic_use.GROUP_HEADS, clinic_use.group_rows(subgroups))
+    table = clinic_use.group_table(source, f"{column}; {matched.description}", subgroups)
     widgets.save(table, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""
     widgets.caption(
-        f"{matched.said[:1].upper()}{matched.said[1:]}.{cut} Strong: the group is off "
-        "beyond chance, corrected for looking at all groups (Holm), and the interval excludes the "
-        "ideal, or ECE exceeds what a perfect model would show. Differences between groups can be "
-        f"chance. {source.caption}"
+        f"{matched.description[:1].upper()}{matched.description[1:]}.{cut} Strong: the group is "
+        "off beyond chance, corrected for looking at all groups (Holm), and the interval excludes "
+        "the ideal, or ECE exceeds what a perfect model would show. Differences between groups can "
+        f"be chance. {source.caption}"
     )
     return ((f"Subgroups by {column}", table),)
 
@@ -115,22 +115,22 @@ def _read(data: memoryview) -> None:
 
 def _matched(run: cache.Run, split: str) -> MatchedTable | None:
     """Return what the table says of each row of the split; matched once."""
-    held: DroppedTable | None = st.session_state.get(TABLE)
-    if held is None:
+    dropped: DroppedTable | None = st.session_state.get(TABLE)
+    if dropped is None:
         return None
     in_order = bool(st.session_state.get(IN_ORDER))
-    of = (run.digest(split), str(in_order))
-    if held.of != of:
+    rows_key = (run.digest(split), str(in_order))
+    if dropped.rows_key != rows_key:
         rows = cache_clinic.rows(run, split)
         matched = None
         st.session_state[REFUSED] = None
         try:
-            matched = match(held.table, rows.row_ids, rows.n, in_order=in_order)
+            matched = match(dropped.table, rows.row_ids, rows.n, in_order=in_order)
         except AuditError as refused:
             st.session_state[REFUSED] = refused
-        held = replace(held, of=of, matched=matched)
-        st.session_state[TABLE] = held
-    return held.matched
+        dropped = replace(dropped, rows_key=rows_key, matched=matched)
+        st.session_state[TABLE] = dropped
+    return dropped.matched
 
 
 def _column(matched: MatchedTable | None) -> str | None:

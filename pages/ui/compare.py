@@ -22,7 +22,7 @@ SPLIT_NAMES = {"val": "Validation", "test": "Test", "train": "Training"}
 def draw() -> None:
     """Draw the page, or what to do where fewer than two runs are picked."""
     try:
-        runs = picked_runs.found()
+        runs = picked_runs.chosen()
     except LibraryError as gone:  # the picker lets one go on without it
         frame.refusal(gone)
         runs = []
@@ -40,15 +40,15 @@ def draw() -> None:
         for run, split in zip(runs, splits, strict=True)
     ]
     metric, reference = "ece", 0
-    if not why_not([one.rows for one in ready], [one.name for one in named]):
+    if not why_not([audited.rows for audited in ready], [run.name for run in named]):
         with controls:
             metric = metric if state.plain() else _metric()
             reference = _reference(runs)
-    found = compare(ready, [run.name for run in runs], reference)
+    comparison = compare(ready, [run.name for run in runs], reference)
     view = (
-        plain_view(named, ready, found)
+        plain_view(named, ready, comparison)
         if state.plain()
-        else compare_view(named, ready, found, metric)
+        else compare_view(named, ready, comparison, metric)
     )
     with top:
         widgets.eyebrow(view.eyebrow, _chip(runs))
@@ -58,15 +58,15 @@ def draw() -> None:
 
 def _computed(runs: list[cache.Run], splits: list[str]) -> list[Compared]:
     """Return what is needed of every run, counting them while any is new to this session."""
-    seen: set[str] = st.session_state.setdefault("compare.seen", set())
-    bar, found = st.empty(), []
+    known_digests: set[str] = st.session_state.setdefault("compare.seen", set())
+    bar, ready = st.empty(), []
     for i, (run, split) in enumerate(zip(runs, splits, strict=True)):
-        if run.digest(split) not in seen:
+        if run.digest(split) not in known_digests:
             bar.progress(i / len(runs), text=f"{i + 1} of {len(runs)}: {esc(run.name)}")
-        found.append(cache_compare.compared(run, split))
-        seen.add(run.digest(split))
+        ready.append(cache_compare.compared(run, split))
+        known_digests.add(run.digest(split))
     bar.empty()
-    return found
+    return ready
 
 
 def _body(view: CompareView) -> None:
@@ -111,7 +111,7 @@ def _sample_pair() -> list[RunRow]:
     """Return the first two samples of one kind and size; they share their test images."""
     rows = cache.rows(kind="sample", sort="name", descending=False)
     for row in rows:
-        alike = [one for one in rows if (one.task, one.n) == (row.task, row.n)]
+        alike = [other for other in rows if (other.task, other.n) == (row.task, row.n)]
         if len(alike) > 1:
             return alike[:2]
     return []
@@ -198,7 +198,7 @@ def _row(line: RunLine, *, differences: bool) -> ScoreRow:
         cells,
         (line.note,),
         line.mark,
-        told=frozenset() if line.tie else last,
+        strong=frozenset() if line.tie else last,
         ties=last if line.tie else frozenset(),
         shaded=line.reference,
     )

@@ -166,7 +166,7 @@ def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
 def _trained(trained: Sequence[Job]) -> None:
     """Offer the finished trainings, the newest at once."""
     widgets.title("A training that has finished")
-    names = state.apart({job.id: job.name for job in trained})
+    names = state.distinct_names({job.id: job.name for job in trained})
     with st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.trained"):
         chosen = st.selectbox(
             "Training",
@@ -202,8 +202,8 @@ def _path() -> None:
             max_chars=4_000,
             help=f"Below the folders that {IMPORT} names.",
         )
-        asked = st.form_submit_button("Read", key="evaluate.read")
-    if asked and text.strip():
+        submitted = st.form_submit_button("Read", key="evaluate.read")
+    if submitted and text.strip():
         evaluate_source.take_path(text.strip())
         st.rerun()
 
@@ -256,18 +256,18 @@ def _list(listed: Sequence[Job]) -> None:
     own = [job for job in listed if job.kind == EVALUATE]
     live = sum(not job.state.ended for job in own)
     widgets.title("Evaluations", f"{live} waiting or running" if live else "")
-    stood = train_queue.stand(own)
-    (_live_rows if live else _rows)(stood)
+    queue_state = train_queue.stand(own)
+    (_live_rows if live else _rows)(queue_state)
 
 
-def _rows(stood: str) -> None:
+def _rows(queue_state: str) -> None:
     """Draw the list; the whole page anew when something stands elsewhere by now."""
     with frame.caught():
         jobs = open_jobs()
         jobs.tick()
         listed = jobs.list()
         own = [job for job in listed if job.kind == EVALUATE]
-        if train_queue.stand(own) != stood:
+        if train_queue.stand(own) != queue_state:
             st.rerun()
         if not own:
             st.markdown("None yet. They stay listed here, also while nobody looks.")

@@ -18,7 +18,7 @@ from core.errors import AuditError, LostWorker
 from core.inference.client import Answer, shared
 from pages.ui import session
 
-ASKED: Final = "evaluate.asked"  # by question
+QUERIES: Final = "evaluate.asked"  # by question
 KEPT: Final = 32  # answers of a session
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
 Json = Mapping[str, Any]  # Any: plain JSON values
@@ -70,48 +70,48 @@ def ask(
     `patient` leaves the one that is being answered alone, for ending it would end the process,
     which then has to load torch anew. `timeout_s` is how long the answer may take once it is at it.
     """
-    asked, wanted = _asked(), key(name, question)
-    if wanted not in asked:
-        for other in [k for k, one in asked.items() if one.name == name and _waits(one)]:
-            if not patient or asked[other].future.cancel():
-                asked.pop(other).stop()
-        asked[wanted] = _put(name, question, timeout_s)
-        while len(asked) > KEPT:
-            asked.pop(next(iter(asked)))
-    return asked[wanted].outcome()
+    queries, query_key = _queries(), key(name, question)
+    if query_key not in queries:
+        for other in [k for k, query in queries.items() if query.name == name and _waits(query)]:
+            if not patient or queries[other].future.cancel():
+                queries.pop(other).stop()
+        queries[query_key] = _put(name, question, timeout_s)
+        while len(queries) > KEPT:
+            queries.pop(next(iter(queries)))
+    return queries[query_key].outcome()
 
 
 def answered(name: str, question: Json) -> Outcome | None:
     """Return the answer to a question if it was put and has come."""
-    found = _asked().get(key(name, question))
-    return None if found is None else found.outcome()
+    query = _queries().get(key(name, question))
+    return None if query is None else query.outcome()
 
 
 def waits(name: str, question: Json) -> bool:
     """Whether a question was put and its answer has not come."""
-    found = _asked().get(key(name, question))
-    return found is not None and _waits(found)
+    query = _queries().get(key(name, question))
+    return query is not None and _waits(query)
 
 
 def forget(name: str, question: Json) -> None:
     """Drop a question, so that it can be put again; what is at it ends."""
-    found = _asked().pop(key(name, question), None)
-    if found is not None and _waits(found):
-        found.stop()
+    query = _queries().pop(key(name, question), None)
+    if query is not None and _waits(query):
+        query.stop()
 
 
 def awaited() -> int:
     """Return how many answers have not come."""
-    return sum(_waits(one) for one in _asked().values())
+    return sum(_waits(query) for query in _queries().values())
 
 
-def _waits(one: EvaluationQuery) -> bool:
-    return not one.future.done()
+def _waits(query: EvaluationQuery) -> bool:
+    return not query.future.done()
 
 
-def _asked() -> dict[str, EvaluationQuery]:
-    found: dict[str, EvaluationQuery] = st.session_state.setdefault(ASKED, {})
-    return found
+def _queries() -> dict[str, EvaluationQuery]:
+    queries: dict[str, EvaluationQuery] = st.session_state.setdefault(QUERIES, {})
+    return queries
 
 
 def _put(name: str, question: Json, timeout_s: float) -> EvaluationQuery:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import CORRUPTIONS, KINDS, OFFICIAL, OWN, SEVERITIES
-from core.datasets.splits import PARTS
+from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.inference.config import DEVICES
 from core.inference.preprocessing import AVERAGES, CROPS, INTERPOLATIONS, MOMENTS
@@ -55,7 +55,7 @@ def images() -> None:
     with right:
         st.multiselect(
             "Parts",
-            list(PARTS),
+            list(SPLIT_NAMES),
             key=key("splits"),
             persist_state=SESSION,
             format_func=lambda part: PART_WORDS[part][0],
@@ -73,9 +73,9 @@ def _sets() -> None:
     data = str(form.value("data"))
     offered = [kind for kind in KINDS if kind != "cifar10c" or data == "cifar10"]
     offered = [kind for kind in offered if kind != data]
-    kept = [kind for kind in form.value("kinds") or [] if kind in offered]
-    if kept != form.value("kinds"):
-        form.put("kinds", kept)
+    kinds = [kind for kind in form.value("kinds") or [] if kind in offered]
+    if kinds != form.value("kinds"):
+        form.put("kinds", kinds)
     st.multiselect(
         "Beside them",
         offered,
@@ -85,12 +85,12 @@ def _sets() -> None:
         placeholder="Nothing: add images it never learned from",
         help="What it says of images that are shifted or belong to none of the classes.",
     )
-    if {"corrupted", "cifar10c"} & set(kept):
-        _corruptions(kept)
-    for kind in kept:
+    if {"corrupted", "cifar10c"} & set(kinds):
+        _corruptions(kinds)
+    for kind in kinds:
         if kind in SET_ROOTS:
-            label, told = SET_ROOTS[kind]
-            _text(label, f"{kind}_root", told)
+            label, help_text = SET_ROOTS[kind]
+            _text(label, f"{kind}_root", help_text)
 
 
 def _corruptions(kinds: list[str]) -> None:
@@ -122,14 +122,15 @@ def _corruptions(kinds: list[str]) -> None:
 def shown() -> None:
     """Draw what is done to an image before the network sees it."""
     try:
-        how = form.preprocessing()
+        preprocessing = form.preprocessing()
     except UsageError:
-        said = "see below"
+        summary = "see below"
     else:
-        crops = f", {how.crops} crops" if how.crops > 1 else ""
+        crops = f", {preprocessing.crops} crops" if preprocessing.crops > 1 else ""
         moments = MOMENT_WORDS[str(form.value("moments"))]
-        said = f"{how.size[0]} x {how.size[1]}{crops}; mean and deviation {moments}"
-    with st.expander(f"What the network is shown: {said}", key="evaluate.shown"):
+        height, width = preprocessing.size
+        summary = f"{height} x {width}{crops}; mean and deviation {moments}"
+    with st.expander(f"What the network is shown: {summary}", key="evaluate.shown"):
         _sizes()
         _moments()
         _crops()
@@ -154,10 +155,12 @@ def _refill() -> None:
 
 def _sizes() -> None:
     fixed = form.model() not in MODELS
-    told = "Only its own size fits this network." if fixed else "Pixels that the network takes."
+    help_text = (
+        "Only its own size fits this network." if fixed else "Pixels that the network takes."
+    )
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.sizes"):
-        _whole("Height", "height", told, disabled=fixed, changed=_edited)
-        _whole("Width", "width", told, disabled=fixed, changed=_edited)
+        _whole("Height", "height", help_text, disabled=fixed, changed=_edited)
+        _whole("Width", "width", help_text, disabled=fixed, changed=_edited)
         st.number_input(
             "Share kept",
             *form.ENDS["crop"],
@@ -188,7 +191,7 @@ def _moments() -> None:
                 _text(label, name, "Of each channel, in 0 to 1.", width=WIDE, changed=_edited)
     if form.value("moments") in MOMENTS:
         mean, std = MOMENTS[str(form.value("moments"))]
-        numbers = (", ".join(f"{one:g}" for one in part) for part in (mean, std))
+        numbers = (", ".join(f"{number:g}" for number in part) for part in (mean, std))
         widgets.caption(" ± ".join(numbers))
 
 
@@ -225,21 +228,23 @@ def more() -> None:
         _whole("Seed of the split", "split_seed", "Of the validation part.")
         _whole("Seed of corruptions", "shift_seed", "Of those that are random.")
         if not DATASETS[str(form.value("data"))].needs_root:
-            told = "On the machine that evaluates. Embedded data need none."
-            _text("Data folder", "data_root", told, width=WIDE)
+            help_text = "On the machine that evaluates. Embedded data need none."
+            _text("Data folder", "data_root", help_text, width=WIDE)
 
 
 def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
     """Draw which network the weights are taken for."""
-    found = opened.looks_like[str(form.value("group"))][: form.OFFERED]
-    if found:
+    candidates = opened.looks_like[str(form.value("group"))][: form.OFFERED]
+    if candidates:
         st.radio(
             "It looks like",
-            [*(one.model for one in found), form.OTHER],
+            [*(candidate.model for candidate in candidates), form.OTHER],
             key=key("pick"),
             persist_state=SESSION,
             format_func=model_name,
-            captions=None if state.plain() else [*(esc(one.why) for one in found), LIBRARIES],
+            captions=None
+            if state.plain()
+            else [*(esc(candidate.why) for candidate in candidates), LIBRARIES],
             on_change=_picked,
             args=(opened,),
         )
@@ -267,10 +272,12 @@ def model_name(model: str) -> str:
 
 
 def _picked(opened: OpenedWeights) -> None:
-    found = {one.model: one for one in opened.looks_like[str(form.value("group"))]}
+    candidates = {
+        candidate.model: candidate for candidate in opened.looks_like[str(form.value("group"))]
+    }
     picked = form.value("pick")
-    if picked in found:
-        form.take_candidate(found[picked])
+    if picked in candidates:
+        form.take_candidate(candidates[picked])
 
 
 def shape() -> None:
@@ -302,7 +309,7 @@ def _select(
 def _whole(
     label: str,
     name: str,
-    told: str,
+    help_text: str,
     *,
     disabled: bool = False,
     changed: Callable[[], None] | None = None,
@@ -316,7 +323,7 @@ def _whole(
         step=1,
         key=key(name),
         persist_state=SESSION,
-        help=told,
+        help=help_text,
         disabled=disabled,
         on_change=changed or "rerun",
         width=NARROW,
@@ -326,7 +333,7 @@ def _whole(
 def _text(
     label: str,
     name: str,
-    told: str,
+    help_text: str,
     *,
     width: int | None = None,
     changed: Callable[[], None] | None = None,
@@ -336,7 +343,7 @@ def _text(
         key=key(name),
         persist_state=SESSION,
         max_chars=form.LENGTHS[name],
-        help=told,
+        help=help_text,
         on_change=changed or "rerun",
         width=width or "stretch",
     )

@@ -28,8 +28,8 @@ def draw(opened: OpenedWeights) -> CheckpointFit | None:
     _file(opened)
     if not state.plain():
         _inside(opened)
-    told = "what the weights belong to" if state.plain() else WHOLE
-    widgets.title("Network", told)
+    explanation = "what the weights belong to" if state.plain() else WHOLE
+    widgets.title("Network", explanation)
     evaluate_form.network(opened, _known())
     if not state.plain():
         evaluate_form.shape()
@@ -62,7 +62,7 @@ def _inside(opened: OpenedWeights) -> None:
             list(groups),
             key=form.key("group"),
             persist_state=evaluate_form.SESSION,
-            format_func=lambda one: esc(views.group_label(groups[one])),
+            format_func=lambda key: esc(views.group_label(groups[key])),
             captions=[views.group_words(group) for group in file.groups],
             on_change=form.take_group,
             args=(opened,),
@@ -78,14 +78,14 @@ def _known() -> tuple[str, ...] | None:
     """Return the networks to search in, which are asked of the libraries once."""
     if form.value("pick") != form.OTHER:
         return None
-    found, failed = names.known(), train_work.failure()
+    networks, failed = names.known(), train_work.failure()
     if failed is not None:
         frame.refusal(failed)
         st.button("Ask again", key="evaluate.ask_again", on_click=train_work.list_again)
-    elif found is None:
+    elif networks is None:
         train_work.list_networks()
         _await("Asking timm and torchvision for their names.")
-    return found
+    return networks
 
 
 def _match(opened: OpenedWeights) -> CheckpointFit | None:
@@ -94,29 +94,29 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
     if question is None:
         st.markdown("Pick a network, and it is compared with the weights.")
         return None
-    found = asking.ask(MATCHING, question)
-    if found is None:
+    answer = asking.ask(MATCHING, question)
+    if answer is None:
         _await(f"Comparing with {views.model_label(question['model'])}.")
         return None
-    if isinstance(found, AuditError):
-        frame.refusal(found)
+    if isinstance(answer, AuditError):
+        frame.refusal(answer)
         again = (MATCHING, question)
         st.button("Compare again", key="evaluate.again", on_click=asking.forget, args=again)
         return None
-    _fill_shown(opened, question, found.found["settings"])
-    fit = CheckpointFit.from_json(found.found["match"])
+    _fill_shown(opened, question, answer.values["settings"])
+    fit = CheckpointFit.from_json(answer.values["match"])
     (_fits if fit.ok else _does_not_fit)(fit)
     return fit
 
 
 def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: object) -> None:
     """Take over what the network wants to be shown, unless that was changed by hand."""
-    wanted = form.size(opened)
-    about = repr([question["model"], question["channels"], wanted])
+    size = form.size(opened)
+    about = repr([question["model"], question["channels"], size])
     if st.session_state.get(form.EDITED) or st.session_state.get(form.SHOWN_FOR) == about:
         return
-    how = preprocessing_from_json(settings)
-    form.fill_shown(how if wanted is None else replace(how, size=wanted))
+    preprocessing = preprocessing_from_json(settings)
+    form.fill_shown(preprocessing if size is None else replace(preprocessing, size=size))
     st.session_state[form.SHOWN_FOR] = about
 
 
@@ -149,22 +149,22 @@ def _does_not_fit(fit: CheckpointFit) -> None:
 
 def _list(fit: CheckpointFit, key: str) -> None:
     """Draw the first names of a list, folded."""
-    found = views.lists(fit)[key]
-    title, told = TITLES[key]
-    with st.expander(f"{title}: {len(found)}, {told}", key=f"evaluate.list.{key}"):
-        st.code(views.shown(found), language=None)
+    tensor_names = views.lists(fit)[key]
+    title, explanation = TITLES[key]
+    with st.expander(f"{title}: {len(tensor_names)}, {explanation}", key=f"evaluate.list.{key}"):
+        st.code(views.shown(tensor_names), language=None)
 
 
-def _await(said: str) -> None:
-    _looking(said, _pending())
+def _await(text: str) -> None:
+    _poll(text, _pending())
 
 
 @st.fragment(run_every=LOOK_S)
-def _looking(said: str, pending: int) -> None:
+def _poll(text: str, pending: int) -> None:
     """Say what is awaited; draw the page anew when it has come."""
     if _pending() < pending:
         st.rerun()
-    st.markdown(f":material/hourglass_empty: {esc(said)}")
+    st.markdown(f":material/hourglass_empty: {esc(text)}")
 
 
 def _pending() -> int:

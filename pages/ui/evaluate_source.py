@@ -102,20 +102,20 @@ class WeightsReading:
 
 def opened(slot: str = EVALUATE_SLOT) -> OpenedWeights | None:
     """Return the weights of this session, or None before any."""
-    found: OpenedWeights | None = st.session_state.get(f"{slot}.source")
-    return found
+    weights: OpenedWeights | None = st.session_state.get(f"{slot}.source")
+    return weights
 
 
 def opening(slot: str = EVALUATE_SLOT) -> WeightsReading | None:
     """Return what is being read."""
-    found: WeightsReading | None = st.session_state.get(f"{slot}.opening")
-    return found
+    reading: WeightsReading | None = st.session_state.get(f"{slot}.opening")
+    return reading
 
 
 def refused(slot: str = EVALUATE_SLOT) -> AuditError | None:
     """Return why the last file was refused, or None."""
-    found: AuditError | None = st.session_state.get(f"{slot}.refused")
-    return found
+    error: AuditError | None = st.session_state.get(f"{slot}.refused")
+    return error
 
 
 def refuse(error: AuditError | None, slot: str = EVALUATE_SLOT) -> None:
@@ -186,18 +186,18 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
     """
     folder = jobs.folder(job.id)
     if job.kind == EVALUATE:
-        kept, name = [folder.path / WEIGHTS], jobs.evaluation(job.id).weights.file or job.name
+        files, name = [folder.path / WEIGHTS], jobs.evaluation(job.id).weights.file or job.name
     else:
-        kept, name = sorted(folder.checkpoints.glob("epoch-*.pt")), job.name
-    if not kept or not kept[-1].is_file():
+        files, name = sorted(folder.checkpoints.glob("epoch-*.pt")), job.name
+    if not files or not files[-1].is_file():
         raise UsageError("JOB", f"job {job.id} keeps no weights", "train again, or give a file")
-    return kept[-1], name
+    return files[-1], name
 
 
 def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     """Return the finished trainings whose weights are still there, the newest first."""
-    found = [job for job in listed if job.kind != EVALUATE and job.run]
-    return [job for job in found if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
+    finished = [job for job in listed if job.kind != EVALUATE and job.run]
+    return [job for job in finished if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
 
 
 def settle(slot: str = EVALUATE_SLOT) -> bool:

@@ -8,7 +8,7 @@ import streamlit as st
 from core.checkpoints.guess import NetworkCandidate
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
-from core.datasets.splits import PARTS
+from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.inference.config import MAX_BATCH, MAX_NAME, MAX_OUTPUTS, EvaluationConfig
 from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing
@@ -99,28 +99,28 @@ def begin(opened: OpenedWeights) -> None:
 def take_group(opened: OpenedWeights) -> None:
     """Set the network, its outputs and its data to what a group looks like."""
     group = opened.file.group(str(value("group")))
-    found = opened.looks_like[group.key]
-    if not found:
+    candidates = opened.looks_like[group.key]
+    if not candidates:
         put("pick", OTHER)
         put("n_outputs", last_outputs(group))
         put("channels", 3)
     else:
-        put("pick", found[0].model)
-        take_candidate(found[0])
+        put("pick", candidates[0].model)
+        take_candidate(candidates[0])
     if value("data") is None or opened.spec is None:
         put("data", likely_data(int(value("n_outputs")), int(value("channels"))))
 
 
-def take_candidate(found: NetworkCandidate) -> None:
+def take_candidate(candidate: NetworkCandidate) -> None:
     """Set outputs and channels to those of a network."""
-    put("n_outputs", found.n_outputs)
-    put("channels", found.channels)
+    put("n_outputs", candidate.n_outputs)
+    put("channels", candidate.channels)
 
 
 def _pick(opened: OpenedWeights, chosen: str) -> None:
     """Pick a network by its name, from those it looks like where it is one of them."""
     looks_like = opened.looks_like[opened.file.groups[0].key]
-    alike = any(one.model == chosen for one in looks_like[:OFFERED])
+    alike = any(candidate.model == chosen for candidate in looks_like[:OFFERED])
     put("pick", chosen if alike else OTHER)
     put("network", None if alike else chosen)
 
@@ -128,7 +128,7 @@ def _pick(opened: OpenedWeights, chosen: str) -> None:
 def _fill_trained(opened: OpenedWeights, config: TrainConfig) -> None:
     """Fill in what a training says of its own weights, with shifted images beside the data."""
     candidates = opened.looks_like[opened.file.groups[0].key]
-    own = next((one for one in candidates if one.model == config.model), None)
+    own = next((candidate for candidate in candidates if candidate.model == config.model), None)
     channels, _, n_outputs = SHAPES[config.data]
     _pick(opened, config.model)
     put("n_outputs", own.n_outputs if own else n_outputs)
@@ -149,48 +149,54 @@ def _fill_again(opened: OpenedWeights, config: EvaluationConfig) -> None:
     put("data_root", config.data_root or "")
     put("splits", list(config.splits))
     put("name", config.name)
-    put("kinds", list(dict.fromkeys(one.kind for one in config.sets)))
-    for one in config.sets:
-        if one.root is not None and one.kind != "corrupted":
-            put(f"{one.kind}_root", one.root)
-    shifted = [one for one in config.sets if one.corruption]
+    put("kinds", list(dict.fromkeys(outside_set.kind for outside_set in config.sets)))
+    for outside_set in config.sets:
+        if outside_set.root is not None and outside_set.kind != "corrupted":
+            put(f"{outside_set.kind}_root", outside_set.root)
+    shifted = [outside_set for outside_set in config.sets if outside_set.corruption]
     if shifted:
-        put("corruptions", list(dict.fromkeys(one.corruption for one in shifted)))
-        put("severities", sorted({one.severity for one in shifted}))
+        put("corruptions", list(dict.fromkeys(outside_set.corruption for outside_set in shifted)))
+        put("severities", sorted({outside_set.severity for outside_set in shifted}))
         put("shift_seed", shifted[0].seed)
     fill_shown(config.preprocessing)
     st.session_state[EDITED] = True
 
 
-def fill_shown(how: Preprocessing) -> None:
+def fill_shown(preprocessing: Preprocessing) -> None:
     """Set the widgets of what is done to an image."""
-    put("height", how.size[0])
-    put("width", how.size[1])
+    put("height", preprocessing.size[0])
+    put("width", preprocessing.size[1])
     for name in ("crop", "cover", "interpolation", "crops", "average"):
-        put(name, getattr(how, name))
-    named = (name for name, moments in MOMENTS.items() if moments == (how.mean, how.std))
-    put("moments", next(named, OWN if how.mean else OF_DATA))
-    put("mean", ", ".join(f"{one:g}" for one in how.mean))
-    put("std", ", ".join(f"{one:g}" for one in how.std))
+        put(name, getattr(preprocessing, name))
+    named = (
+        name
+        for name, moments in MOMENTS.items()
+        if moments == (preprocessing.mean, preprocessing.std)
+    )
+    put("moments", next(named, OWN if preprocessing.mean else OF_DATA))
+    put("mean", ", ".join(f"{number:g}" for number in preprocessing.mean))
+    put("std", ", ".join(f"{number:g}" for number in preprocessing.std))
 
 
 def last_outputs(group: WeightGroup) -> int:
     """Return the size of the last tensor with one axis: of most networks the last bias."""
-    flat = [one.shape[0] for one in group.tensors if len(one.shape) == 1 and one.shape[0]]
+    flat = [
+        tensor.shape[0] for tensor in group.tensors if len(tensor.shape) == 1 and tensor.shape[0]
+    ]
     return min(flat[-1], MAX_OUTPUTS) if flat else 10
 
 
 def likely_data(n_outputs: int, channels: int) -> str:
     """Return data with as many classes and channels, a folder where there are none."""
     shapes = {name: (shape[0], shape[2]) for name, shape in SHAPES.items() if name != "folder"}
-    return next((name for name, one in shapes.items() if one == (channels, n_outputs)), "folder")
+    return next((name for name, pair in shapes.items() if pair == (channels, n_outputs)), "folder")
 
 
 def model() -> str | None:
     """Return the network that is picked; None before one is."""
     picked = value("pick")
-    found = value("network") if picked == OTHER else picked
-    return str(found) if found else None
+    name = value("network") if picked == OTHER else picked
+    return str(name) if name else None
 
 
 def size(opened: OpenedWeights) -> tuple[int, int] | None:
@@ -199,8 +205,12 @@ def size(opened: OpenedWeights) -> tuple[int, int] | None:
     if chosen in MODELS:
         side = SHAPES[str(value("data"))][1]
         return side, side
-    found = (one.size for one in opened.looks_like[str(value("group"))] if one.model == chosen)
-    return next(found, None)
+    sizes = (
+        candidate.size
+        for candidate in opened.looks_like[str(value("group"))]
+        if candidate.model == chosen
+    )
+    return next(sizes, None)
 
 
 def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON values
@@ -211,31 +221,31 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
     chosen = model()
     if chosen is None:
         return None
-    wanted = None if chosen in MODELS else size(opened)
+    image_size = None if chosen in MODELS else size(opened)
     group = opened.file.group(str(value("group")))
     return {
-        "tensors": [[one.name, list(one.shape), one.dtype] for one in group.tensors],
+        "tensors": [[tensor.name, list(tensor.shape), tensor.dtype] for tensor in group.tensors],
         "model": chosen,
         "n_outputs": value("n_outputs"),
         "channels": value("channels"),
-        "size": None if wanted is None else list(wanted),
+        "size": None if image_size is None else list(image_size),
     }
 
 
 def sets() -> tuple[OutsideSet, ...]:
     """Return the sets that are picked beside the data; UsageError FOLDER or SETTING."""
-    found: list[OutsideSet] = []
+    outside_sets: list[OutsideSet] = []
     for kind in value("kinds") or []:
         root = _root(kind)
         if kind in {"corrupted", "cifar10c"}:
-            found += [
+            outside_sets += [
                 OutsideSet(kind, root, name, severity, value("shift_seed") * (kind == "corrupted"))
                 for name in _picked(kind)
                 for severity in value("severities") or []
             ]
         else:
-            found.append(OutsideSet(kind, root))
-    return tuple(found)
+            outside_sets.append(OutsideSet(kind, root))
+    return tuple(outside_sets)
 
 
 def _picked(kind: str) -> list[str]:
@@ -275,7 +285,7 @@ def preprocessing() -> Preprocessing:
 def _numbers(name: str) -> tuple[float, ...]:
     text = value(name) or ""
     try:
-        return tuple(float(one) for one in text.replace(";", ",").split(",") if one.strip())
+        return tuple(float(part) for part in text.replace(";", ",").split(",") if part.strip())
     except ValueError:
         remedy = "give one for each channel, as 0.49, 0.48, 0.45"
         raise UsageError("SETTING", f"{name} is {text[:60]!r}", remedy) from None
@@ -316,4 +326,4 @@ def config(opened: OpenedWeights) -> EvaluationConfig:
 
 
 def _in_order(splits: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part for part in PARTS if part in splits)
+    return tuple(part for part in SPLIT_NAMES if part in splits)

@@ -14,7 +14,6 @@ from pages.ui import frame, widgets
 TRYING: Final = "trying"
 MOST: Final = 64
 LOOK_S: Final = 0.5
-WANTED: Final = "evaluate.trial"  # the question that was put last
 PREFERRED: Final = ("test", "val", "train")
 
 
@@ -52,24 +51,26 @@ def outcome(config: EvaluationConfig, path: Path) -> None:
     """Draw what was found for the settings as they stand; nothing where they were not tried."""
     question = _question(config, path)
     if asking.waits(TRYING, question):
-        _looking(asking.awaited())
+        _poll(asking.awaited())
         return
-    found = asking.answered(TRYING, question)
-    if isinstance(found, AuditError):
-        frame.refusal(found)
-    if found is None or isinstance(found, AuditError):
+    answer = asking.answered(TRYING, question)
+    if isinstance(answer, AuditError):
+        frame.refusal(answer)
+    if answer is None or isinstance(answer, AuditError):
         return
     even = 0.5 if config.preprocessing.gives_probabilities else 0.0
-    names = found.found["class_names"]
-    seen = trial(found.arrays["scores"], found.arrays["labels"], names, even=even)
-    if seen.guessed:
-        widgets.caveat("No better than guessing", f"{seen.text} {seen.advice} {seen.few}".strip())
+    names = answer.values["class_names"]
+    verdict = trial(answer.arrays["scores"], answer.arrays["labels"], names, even=even)
+    if verdict.guessed:
+        widgets.caveat(
+            "No better than guessing", f"{verdict.text} {verdict.advice} {verdict.few}".strip()
+        )
     else:
-        st.markdown(f":material/check_circle: {seen.text} {seen.few}")
+        st.markdown(f":material/check_circle: {verdict.text} {verdict.few}")
 
 
 @st.fragment(run_every=LOOK_S)
-def _looking(pending: int) -> None:
+def _poll(pending: int) -> None:
     """Say that it is being tried; draw the page anew when the answer has come."""
     if asking.awaited() < pending:
         st.rerun()

@@ -50,10 +50,10 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     lines = _lines(job)
     judged = evaluation.judged(config, lines, _trained(config), plain=state.plain())
     before = jobs_words.before(job, listed)
-    where = jobs_words.state_words(job, before, paused=jobs.paused)
+    state_text = jobs_words.state_words(job, before, paused=jobs.paused)
     widgets.eyebrow(_eyebrow(job, config))
-    said = words.sentence(job, where, judged, paused=jobs.paused, plain=state.plain())
-    widgets.sentence(said)
+    sentence = words.sentence(job, state_text, judged, paused=jobs.paused, plain=state.plain())
+    widgets.sentence(sentence)
     with st.container():  # keeps what follows in its place, whatever is in it
         train_queue.refused()
         if job.failure is not None:
@@ -70,7 +70,7 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
         )
     (_body if job.state.ended else _live_body)(job.id, train_queue.stand([job]))
     if lines:
-        _found(config, job, lines)
+        _results(config, job, lines)
     _settings(config)
 
 
@@ -110,14 +110,14 @@ def _eyebrow(job: Job, config: EvaluationConfig) -> str:
 
 def _relatives(job: Job, listed: Sequence[Job]) -> None:
     """Link the job that this one repeats, and those that repeat it."""
-    known = [(one, "Repeats") for one in listed if one.id == job.parent]
-    known += [(one, "Repeated as") for one in listed if one.parent == job.id]
-    for one, said in known:
+    relatives = [(relative, "Repeats") for relative in listed if relative.id == job.parent]
+    relatives += [(relative, "Repeated as") for relative in listed if relative.parent == job.id]
+    for relative, relation in relatives:
         st.page_link(
             site.EVALUATE.script,
-            label=f"{said} job {one.id}, {jobs_words.standing(one)}",
+            label=f"{relation} job {relative.id}, {jobs_words.standing(relative)}",
             icon=":material/link:",
-            query_params={"job": one.id},
+            query_params={"job": relative.id},
         )
 
 
@@ -185,19 +185,19 @@ def _open(job: Job) -> None:
     if run.splits and st.button("Open in Reliability", type="primary", key="job.reliability"):
         state.open_run(run)
         st.switch_page(site.RELIABILITY.script, query_params={"run": run.id})
-    page = next((one for one in site.entries() if one.name == OOD), None)
+    page = next((entry for entry in site.entries() if entry.name == OOD), None)
     if page is not None and st.button(f"Open in {page.title}", key="job.ood"):
         state.open_run(run)
         st.switch_page(page.script, query_params={"run": run.id})
 
 
-def _body(job_id: str, stood: str) -> None:
+def _body(job_id: str, queue_state: str) -> None:
     """Draw progress and log; the whole page anew when the job stands elsewhere by now."""
     with frame.caught():
         jobs = open_jobs()
         jobs.tick()
         job = jobs.get(job_id)
-        if train_queue.stand([job]) != stood:
+        if train_queue.stand([job]) != queue_state:
             st.rerun()
         _progress(jobs, job)
 
@@ -206,15 +206,17 @@ _live_body = st.fragment(_body, run_every=LOOK_S)
 
 
 def _progress(jobs: LocalJobs, job: Job) -> None:
-    found, quiet = jobs.progress(job.id), jobs.silent(job.id)
+    progress, quiet = jobs.progress(job.id), jobs.silent(job.id)
     with st.container():
         if job.state is JobState.RUNNING:
-            said = words.progress_words(found) if found else "Reading the data and the weights."
-            st.progress(jobs_words.share_done(found) if found else 0.0, text=said)
+            text = (
+                words.progress_words(progress) if progress else "Reading the data and the weights."
+            )
+            st.progress(jobs_words.share_done(progress) if progress else 0.0, text=text)
         if quiet is not None:
-            told = f"Nothing was heard from it for {jobs_words.duration(quiet)}; it may be gone."
-            widgets.caveat("No sign of life", told)
-    tiles = words.tiles(job, found, _lines(job))
+            warning = f"Nothing was heard from it for {jobs_words.duration(quiet)}; it may be gone."
+            widgets.caveat("No sign of life", warning)
+    tiles = words.tiles(job, progress, _lines(job))
     if tiles:
         widgets.strip(tiles)
     if job.state is not JobState.SUCCEEDED:
@@ -229,7 +231,7 @@ def _log(jobs: LocalJobs, job: Job) -> None:
             st.code("\n".join(lines), language=None, height=300)
 
 
-def _found(config: EvaluationConfig, job: Job, lines: tuple[SplitResult, ...]) -> None:
+def _results(config: EvaluationConfig, job: Job, lines: tuple[SplitResult, ...]) -> None:
     """Draw the table of splits and sets, and what was noticed."""
     plain = state.plain()
     widgets.title("What it was shown" if plain else "Splits and sets", "the data's own are shaded")

@@ -49,24 +49,24 @@ def resume() -> None:
 
 def refusal(error: AuditError) -> None:
     """Show what was refused, where, why, and what to do."""
-    where = f" ({esc(error.where)})" if error.where else ""
+    location = f" ({esc(error.location)})" if error.location else ""
     try:
         place = st.container(key="refusal")
     except StreamlitDuplicateElementKey:  # the second on this page
         place = st.container()
     with place:
         st.error(
-            f"**{esc(error.what)}**{where}  \n{esc(error.remedy)}  \n`{error.code}`",
+            f"**{esc(error.what)}**{location}  \n{esc(error.remedy)}  \n`{error.code}`",
             icon=":material/block:",
         )
 
 
-def notices(found: tuple[Notice, ...]) -> None:
+def notices(notice_list: tuple[Notice, ...]) -> None:
     """Show what was accepted but must be said, in ink, one line each."""
-    if not found:
+    if not notice_list:
         return
     with st.container(key="notices"):
-        for notice in found:
+        for notice in notice_list:
             st.markdown(f":material/info: {esc(notice.text)} `{notice.code}`")
 
 

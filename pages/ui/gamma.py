@@ -34,40 +34,40 @@ WHAT = (
 def draw() -> None:
     """Draw the page, or what to do where the open run has no gammas."""
     offered = [*live(), *cache_gamma.kept()]
-    wanted, found = _open_one()
-    if found is None:
-        _nothing(wanted, offered)
-    elif found.kind in {"queued", "live"}:
-        _live(found, offered)
+    source_id, source = _open_source()
+    if source is None:
+        _nothing(source_id, offered)
+    elif source.kind in {"queued", "live"}:
+        _live(source, offered)
     else:
-        _still(found, offered)
+        _still(source, offered)
     if not state.plain():
         gamma_import.draw()
 
 
 def live() -> list[HistorySource]:
     """Return the trainings under way whose loss learns gammas by bin."""
-    found = [_job_source(job) for job in open_jobs().list() if job.state in LIVE]
-    return [one for one in found if one is not None]
+    sources = [_job_source(job) for job in open_jobs().list() if job.state in LIVE]
+    return [source for source in sources if source is not None]
 
 
-def _open_one() -> tuple[str | None, HistorySource | None]:
+def _open_source() -> tuple[str | None, HistorySource | None]:
     """Return the id that link or session name, and what can be shown of it.
 
     A job that has succeeded gives way to its run, with what was chosen of it.
     """
-    wanted = st.query_params.get("run") or st.session_state.get("app.run")
-    found = cache_gamma.find(wanted) if wanted else None
-    if found is not None:
+    source_id = st.query_params.get("run") or st.session_state.get("app.run")
+    source = cache_gamma.find(source_id) if source_id else None
+    if source is not None:
         gamma_state.keep("job", None)
-        return wanted, found
-    job = _job_of(wanted or gamma_state.chosen("job"))
+        return source_id, source
+    job = _job_of(source_id or gamma_state.chosen("job"))
     if job is None:
-        return wanted, None
+        return source_id, None
     if job.state is JobState.SUCCEEDED:
         gamma_state.give_way(job.run)
         return job.run, cache_gamma.find(job.run)
-    if wanted:  # a link that calls a job a run
+    if source_id:  # a link that calls a job a run
         gamma_state.open_source(job.id, job=True)
         st.rerun()
     return job.id, _job_source(job)
@@ -100,30 +100,32 @@ def _kind(job: Job) -> Kind:
     return "stopped" if job.state.ended else "queued"
 
 
-def _nothing(wanted: str | None, offered: list[HistorySource]) -> None:
+def _nothing(source_id: str | None, offered: list[HistorySource]) -> None:
     """Say that there are no gammas to show, and offer those that there are."""
-    said = "No run with gammas is open yet."
-    if wanted:
+    text = "No run with gammas is open yet."
+    if source_id:
         try:
-            said = f"“{cache.find(wanted).name}” keeps no gammas by bin."
+            text = f"“{cache.find(source_id).name}” keeps no gammas by bin."
         except LibraryError as gone:
             frame.refusal(gone)
     widgets.eyebrow("Training, round by round" if state.plain() else "Gamma dynamics")
-    widgets.sentence(Sentence((Phrase(said),)))
+    widgets.sentence(Sentence((Phrase(text),)))
     widgets.second(PLAIN if state.plain() else WHAT)
-    shown = [one for one in offered if one.kind != "logits"]
-    users = [one for one in shown if not one.sample]
-    samples = sorted((one for one in shown if one.sample), key=lambda one: one.id != SAMPLE)
+    with_gammas = [source for source in offered if source.kind != "logits"]
+    users = [source for source in with_gammas if not source.sample]
+    samples = sorted(
+        (source for source in with_gammas if source.sample), key=lambda source: source.id != SAMPLE
+    )
     with st.container(horizontal=True, key="samples"):
-        for i, one in enumerate([*users[:OFFERED], *samples]):
+        for i, source in enumerate([*users[:OFFERED], *samples]):
             st.button(
-                esc(one.label),
+                esc(source.label),
                 type="secondary" if i else "primary",
                 icon=":material/play_arrow:",
-                key=f"gamma.open.{one.id}",
+                key=f"gamma.open.{source.id}",
                 on_click=gamma_state.open_source,
-                args=(one.id,),
-                kwargs={"job": one.job},
+                args=(source.id,),
+                kwargs={"job": source.job},
             )
 
 

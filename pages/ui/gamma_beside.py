@@ -47,9 +47,13 @@ def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> 
         names[REPLAY] = "A replay of this run"
     if source.kind == "gammas" and shown == REPLAY:
         names[TRAINED] = "This run, as trained"
-    names |= {one.id: one.name for one in offered if one.kind == "gammas" and one.id != source.id}
-    wanted = gamma_state.chosen("against")
-    value = wanted if wanted in names else NOTHING
+    names |= {
+        other.id: other.name
+        for other in offered
+        if other.kind == "gammas" and other.id != source.id
+    }
+    chosen = gamma_state.chosen("against")
+    value = chosen if chosen in names else NOTHING
     st.session_state["widget.against"] = value
     st.selectbox(
         "Beside it",
@@ -74,95 +78,99 @@ def settings(source: HistorySource, *, plain: bool) -> ReplaySettings:
         return ReplaySettings(source, AdaFocalRule(), N_BINS)
     with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
         name = audit.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
-        known = {one.name: one for one in LOSSES[name].parameters}
-        rate = _number(known["lambda"], 0.1)
+        parameters = {parameter.name: parameter for parameter in LOSSES[name].parameters}
+        rate = _number(parameters["lambda"], 0.1)
         rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)
         if name == "adafocal":
-            bounds = [_number(known[key], 0.1) for key in ("gamma_max", "gamma_min", "s_th")]
+            bounds = [_number(parameters[key], 0.1) for key in ("gamma_max", "gamma_min", "s_th")]
             rule = AdaFocalRule(rate, *bounds)
-        n_bins = _bins(known["n_bins"])
+        n_bins = _bins(parameters["n_bins"])
     return ReplaySettings(source, rule, n_bins)
 
 
-def _number(found: Parameter, step: float) -> float:
+def _number(parameter: Parameter, step: float) -> float:
     """Draw one setting of the rule within its range; it lives in the link."""
-    assert found.low is not None
-    assert found.high is not None
+    assert parameter.low is not None
+    assert parameter.high is not None
     value = st.number_input(
-        found.label,
-        LOWEST if found.open_low else found.low,
-        found.high,
-        float(found.default),
+        parameter.label,
+        LOWEST if parameter.open_low else parameter.low,
+        parameter.high,
+        float(parameter.default),
         step,
-        key=found.name,
+        key=parameter.name,
         bind="query-params",
         persist_state="session",
         width=120,
-        help=found.help,
+        help=parameter.help,
     )
     return float(value)
 
 
-def _bins(found: Parameter) -> int:
+def _bins(parameter: Parameter) -> int:
     value = st.number_input(
-        found.label,
+        parameter.label,
         1,
         MOST_BINS,
         N_BINS,
         1,
-        key=found.name,
+        key=parameter.name,
         bind="query-params",
         persist_state="session",
         width=120,
-        help=found.help,
+        help=parameter.help,
     )
     return int(value)
 
 
-def replay(wanted: ReplaySettings) -> GammaDynamics | None:
+def replay(settings: ReplaySettings) -> GammaDynamics | None:
     """Return a replay; None while it is computed elsewhere, or cannot be."""
-    kept = cache_gamma.replays()
-    found = kept.get(wanted)
-    if found is None:
+    replays = cache_gamma.replays()
+    bins = replays.get(settings)
+    if bins is None:
         try:
-            found = _elsewhere(wanted) if cache_gamma.heavy(wanted) else _here(wanted)
+            bins = (
+                _replay_elsewhere(settings)
+                if cache_gamma.heavy(settings)
+                else _replay_here(settings)
+            )
         except AuditError as error:
             frame.refusal(error)
-    return None if found is None else cache_gamma.replayed(wanted, found)
+    return None if bins is None else cache_gamma.replayed(settings, bins)
 
 
-def _here(wanted: ReplaySettings) -> BinHistory:
-    found = replay_run(*cache_gamma.call(wanted))
-    cache_gamma.replays().put(wanted, found)
-    return found
+def _replay_here(settings: ReplaySettings) -> BinHistory:
+    bins = replay_run(*cache_gamma.call(settings))
+    cache_gamma.replays().put(settings, bins)
+    return bins
 
 
 def _stopped() -> set[ReplaySettings]:
-    found: set[ReplaySettings] = st.session_state.setdefault(STOPPED, set())
-    return found
+    stopped: set[ReplaySettings] = st.session_state.setdefault(STOPPED, set())
+    return stopped
 
 
-def _elsewhere(wanted: ReplaySettings) -> BinHistory | None:
+def _replay_elsewhere(settings: ReplaySettings) -> BinHistory | None:
     """Take in a long replay that is done, else watch it, or say that it was stopped."""
     at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.get(AT_WORK)
-    if at_work is not None and at_work[0] != wanted:  # the choice has changed
+    if at_work is not None and at_work[0] != settings:  # the choice has changed
         at_work[1].stop()
         at_work = None
     if at_work is not None and at_work[1].done:
         del st.session_state[AT_WORK]
-        _stopped().add(wanted)  # so that what fails is not started again and again
-        found: BinHistory = at_work[1].result()
-        _stopped().discard(wanted)
-        cache_gamma.replays().put(wanted, found)
-        return found
-    if at_work is None and wanted in _stopped():
+        _stopped().add(settings)  # so that what fails is not started again and again
+        bins: BinHistory = at_work[1].result()
+        _stopped().discard(settings)
+        cache_gamma.replays().put(settings, bins)
+        return bins
+    if at_work is None and settings in _stopped():
         with st.container(horizontal=True, vertical_alignment="center", key="stopped"):
             st.markdown("The replay was stopped.")
             st.button("Go on", key="gamma.go_on", type="primary", on_click=_stopped().clear)
         return None
     st.session_state[AT_WORK] = at_work or (
-        wanted,
-        BackgroundWork.start(replay_run, *cache_gamma.call(wanted)),
+        settings,
+        BackgroundWork.start(replay_run, *cache_gamma.call(settings)),
     )
     _watch()
     return None
@@ -175,9 +183,9 @@ def _watch() -> None:
     if at_work is None or at_work[1].done:
         st.rerun()
     assert at_work is not None
-    wanted, work = at_work
+    settings, work = at_work
     with st.container(border=True, key="gamma_replay"):
-        st.markdown(f"Replaying the rule on {esc(wanted.source.name)}: {work.seconds:.0f} s")
+        st.markdown(f"Replaying the rule on {esc(settings.source.name)}: {work.seconds:.0f} s")
         if st.button("Stop", key="gamma.stop", on_click=_stop):
             st.rerun()
 

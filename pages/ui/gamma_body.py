@@ -11,7 +11,7 @@ from core.figures.runs import RunMark, marks
 from core.reports.table import csv_text
 from core.views import gamma as views
 from core.views.gamma import GammaDynamics, GammaView
-from core.views.gamma_compare import apart, difference
+from core.views.gamma_compare import bin_mismatch, difference
 from core.views.gamma_rule import HistoryRule, Update
 from core.views.gamma_words import REPLAY as REPLAY_WORDS
 from core.views.records import Phrase, Sentence
@@ -49,29 +49,29 @@ def draw(
         shown = gamma_beside.look(source, plain=plain)
         against = None if plain else gamma_beside.against(source, shown, offered)
         bin_place = st.container(width="content")
-    wanted = None
+    settings = None
     if REPLAY in {shown, against}:
-        wanted = gamma_beside.settings(source, plain=plain)
-    found = written or (cache_gamma.stored(source) if shown == TRAINED else None)
-    replay = gamma_beside.replay(wanted) if wanted else None
-    found = replay if shown == REPLAY else found
-    if found is None:
+        settings = gamma_beside.settings(source, plain=plain)
+    history = written or (cache_gamma.stored(source) if shown == TRAINED else None)
+    replay = gamma_beside.replay(settings) if settings else None
+    history = replay if shown == REPLAY else history
+    if history is None:
         with top:
             widgets.sentence(Sentence((Phrase("The replay is not there yet."),)))
         return
     other = _other(source, offered, against, replay)
-    _history(source, found, other, (top, bin_place))
+    _history(source, history, other, (top, bin_place))
 
 
 def _picker(source: HistorySource, offered: list[HistorySource]) -> None:
-    known = {one.id: one for one in [*offered, source]}
+    sources = {candidate.id: candidate for candidate in [*offered, source]}
     st.session_state["widget.source"] = source.id
     st.selectbox(
         "Run",
-        list(known),
+        list(sources),
         key="widget.source",
-        format_func=lambda key: known[key].label if key in known else key,
-        on_change=lambda: _open(known[st.session_state["widget.source"]]),
+        format_func=lambda key: sources[key].label if key in sources else key,
+        on_change=lambda: _open(sources[st.session_state["widget.source"]]),
         width=260,
     )
 
@@ -90,31 +90,37 @@ def _other(
     if against is None:
         return None
     if against == REPLAY:
-        found = replay
+        second = replay
     elif against == TRAINED:
-        found = cache_gamma.stored(source)
+        second = cache_gamma.stored(source)
     else:
-        found = cache_gamma.stored(next(one for one in offered if one.id == against))
+        second = cache_gamma.stored(
+            next(candidate for candidate in offered if candidate.id == against)
+        )
     mark = marks([source.id, f"{source.id} {against}"])[1]
-    return None if found is None else (found, mark)
+    return None if second is None else (second, mark)
 
 
 def _history(
     source: HistorySource,
-    found: GammaDynamics,
+    history: GammaDynamics,
     other: tuple[GammaDynamics, RunMark] | None,
     places: tuple[DeltaGenerator, DeltaGenerator],
 ) -> None:
-    grid, plain = found.grid, state.plain()
+    grid, plain = history.grid, state.plain()
     gamma_state.take_clicks(grid)
     at = gamma_state.epoch_of(grid)
-    of = gamma_state.bin_of(grid, at)
-    drawn = other if other and not apart(found, other[0]) else None
-    over = SecondHistory(drawn[0].grid, drawn[1].colour, _dash(drawn[1])) if drawn else None
-    view = views.gamma_view(found, at, of, over, plain=plain)
+    bin_index = gamma_state.bin_of(grid, at)
+    comparable = other if other and not bin_mismatch(history, other[0]) else None
+    over = (
+        SecondHistory(comparable[0].grid, comparable[1].colour, _dash(comparable[1]))
+        if comparable
+        else None
+    )
+    view = views.gamma_view(history, at, bin_index, over, plain=plain)
     top, bin_place = places
     with top:
-        widgets.eyebrow(view.eyebrow, _chip(source, found))
+        widgets.eyebrow(view.eyebrow, _chip(source, history))
         widgets.sentence(view.sentence)
         if plain:
             widgets.second(views.PLAIN)
@@ -122,13 +128,13 @@ def _history(
         for text in view.caveats:
             widgets.second(text)
         if other is not None:
-            _beside(found, other, at)
+            _beside(history, other, at)
     with bin_place:
-        _bin(found, of, plain=plain)
-    _figures(view, found, (at, of), live=source.kind == "live")
+        _bin(history, bin_index, plain=plain)
+    _figures(view, history, (at, bin_index), live=source.kind == "live")
     if not plain:
         _panels(view)
-    _foot(view, found)
+    _foot(view, history)
 
 
 def _dash(mark: RunMark) -> str:
@@ -136,26 +142,26 @@ def _dash(mark: RunMark) -> str:
     return "dash" if mark.dash == "solid" else mark.dash
 
 
-def _chip(source: HistorySource, found: GammaDynamics) -> str:
-    if found.replayed:
+def _chip(source: HistorySource, history: GammaDynamics) -> str:
+    if history.replayed:
         return "Replay: not what it was trained with"
     sample = "Sample: a model that comes with Candor" if source.sample else ""
     return CHIPS.get(source.kind, sample)
 
 
-def _beside(found: GammaDynamics, other: tuple[GammaDynamics, RunMark], at: int) -> None:
+def _beside(history: GammaDynamics, other: tuple[GammaDynamics, RunMark], at: int) -> None:
     """Say how the second history differs, with its badge."""
     second, mark = other
-    said = apart(found, second) or difference(found, second, at)
-    more = f" {REPLAY_WORDS}" if second.replayed and not found.replayed else ""
-    st.html(f'<p class="c-second c-beside">{widgets.badge(mark)} {escape(said + more)}</p>')
+    text = bin_mismatch(history, second) or difference(history, second, at)
+    more = f" {REPLAY_WORDS}" if second.replayed and not history.replayed else ""
+    st.html(f'<p class="c-second c-beside">{widgets.badge(mark)} {escape(text + more)}</p>')
 
 
-def _bin(found: GammaDynamics, of: int, *, plain: bool) -> None:
-    st.session_state["widget.bin"] = of
+def _bin(history: GammaDynamics, bin_index: int, *, plain: bool) -> None:
+    st.session_state["widget.bin"] = bin_index
     st.selectbox(
         "Group" if plain else "Bin",
-        range(found.grid.n_bins),
+        range(history.grid.n_bins),
         key="widget.bin",
         format_func=lambda b: str(b + 1),
         on_change=lambda: gamma_state.keep("bin", str(st.session_state["widget.bin"] + 1)),
@@ -164,21 +170,23 @@ def _bin(found: GammaDynamics, of: int, *, plain: bool) -> None:
     )
 
 
-def _figures(view: GammaView, found: GammaDynamics, place: tuple[int, int], *, live: bool) -> None:
+def _figures(
+    view: GammaView, history: GammaDynamics, place: tuple[int, int], *, live: bool
+) -> None:
     """Draw the maps with the slider beside the diagram with the update."""
-    at, of = place
+    at, bin_index = place
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(key="gamma_left")
         right = st.container(key="gamma_right", width=DIAGRAM_WIDTH)
     with left:
-        widgets.title(view.heat.title, view.heat.explanation)
+        widgets.title(view.heatmap.title, view.heatmap.explanation)
         with st.container(key="gamma_maps"):
-            widgets.figure(view.heat, select=True, titled=False)
-            _scrubber(found.grid, at, live=live)
+            widgets.figure(view.heatmap, select=True, titled=False)
+            _scrubber(history.grid, at, live=live)
     with right:
         widgets.figure(view.diagram, select=True)
         if not state.plain():
-            _update(view.update, found.learned, of)
+            _update(view.update, history.learned, bin_index)
     widgets.key(view.key)
 
 
@@ -207,9 +215,9 @@ def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
         )
 
 
-def _update(found: Update, learned: HistoryRule, of: int) -> None:
-    widgets.title(f"The update here, bin {of + 1}")
-    lines = (found.equation, *found.steps) if found.equation else found.steps
+def _update(update: Update, learned: HistoryRule, bin_index: int) -> None:
+    widgets.title(f"The update here, bin {bin_index + 1}")
+    lines = (update.equation, *update.steps) if update.equation else update.steps
     text = "".join(f"<p>{escape(line)}</p>" for line in lines)
     st.html(f'<div class="c-update">{text}</div>')
     if learned.note:
@@ -224,8 +232,8 @@ def _panels(view: GammaView) -> None:
             widgets.figure(view.correspondence)
 
 
-def _foot(view: GammaView, found: GammaDynamics) -> None:
-    grid = found.grid
+def _foot(view: GammaView, history: GammaDynamics) -> None:
+    grid = history.grid
     widgets.caption(view.caption)
     st.download_button(
         "Whole history, CSV",

@@ -53,8 +53,8 @@ def keep(path: Path, name: str) -> None:
     st.session_state[REFUSED] = None
     try:
         with st.spinner("Reading the history"):
-            found = sandbox.read_bin_history(path, name=name, cancel=cancel)
-        manifest = keep_bin_history(open_library(), Path(name).stem or name, name, found)
+            history = sandbox.read_bin_history(path, name=name, cancel=cancel)
+        manifest = keep_bin_history(open_library(), Path(name).stem or name, name, history)
         gamma_state.open_source(manifest.id)
     except AuditError as refused:
         st.session_state[REFUSED] = refused

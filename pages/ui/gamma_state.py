@@ -56,11 +56,11 @@ def keep(name: str, value: str | None) -> None:
 
 def epoch_of(grid: HistoryGrid) -> int:
     """Return the place of the chosen epoch, else the newest."""
-    wanted = chosen("epoch")
-    if wanted is None:
+    chosen_epoch = chosen("epoch")
+    if chosen_epoch is None:
         return grid.n_epochs - 1
     places = {str(epoch): i for i, epoch in enumerate(grid.epoch.tolist())}
-    return places.get(wanted, grid.n_epochs - 1)
+    return places.get(chosen_epoch, grid.n_epochs - 1)
 
 
 def keep_epoch(grid: HistoryGrid, at: int) -> None:
@@ -70,11 +70,11 @@ def keep_epoch(grid: HistoryGrid, at: int) -> None:
 
 def bin_of(grid: HistoryGrid, at: int) -> int:
     """Return the chosen bin, else the one that is held back hardest."""
-    wanted = (chosen("bin") or "")[:5]
-    if wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= grid.n_bins:
-        return int(wanted) - 1
-    held = ~grid.frozen[at]
-    return int(np.where(held | ~held.any(), grid.gamma[at], -np.inf).argmax())
+    chosen_bin = (chosen("bin") or "")[:5]
+    if chosen_bin.isascii() and chosen_bin.isdecimal() and 1 <= int(chosen_bin) <= grid.n_bins:
+        return int(chosen_bin) - 1
+    unfrozen = ~grid.frozen[at]
+    return int(np.where(unfrozen | ~unfrozen.any(), grid.gamma[at], -np.inf).argmax())
 
 
 def take_clicks(grid: HistoryGrid) -> None:
@@ -91,14 +91,14 @@ def take_clicks(grid: HistoryGrid) -> None:
 def _clicked(name: str) -> tuple[float, ...]:
     """Return the customdata of a new click on a figure; a second click on a place counts too."""
     key = f"figure.{name}.{state.generation()}"
-    drawn = st.session_state.get(key)
-    points = drawn["selection"]["points"] if drawn else []
+    figure_state = st.session_state.get(key)
+    points = figure_state["selection"]["points"] if figure_state else []
     now = _numbers(points[0].get("customdata", ())) if points else ()
-    seen: dict[str, tuple[float, ...]] = st.session_state.setdefault("gamma.seen", {})
-    before = seen.get(key, ())
+    clicks: dict[str, tuple[float, ...]] = st.session_state.setdefault("gamma.seen", {})
+    before = clicks.get(key, ())
     if now == before:
         return ()
-    st.session_state["gamma.seen"] = {**seen, key: now}
+    st.session_state["gamma.seen"] = {**clicks, key: now}
     return now or before
 
 
@@ -107,5 +107,5 @@ def _numbers(data: object) -> tuple[float, ...]:
     if isinstance(data, Mapping):
         return _numbers([data[key] for key in sorted(data, key=int)])
     if isinstance(data, list | tuple):
-        return tuple(number for one in data for number in _numbers(one))
+        return tuple(number for entry in data for number in _numbers(entry))
     return (float(str(data)),)

@@ -52,9 +52,9 @@ KINDS = {
 
 def samples() -> None:
     """Offer a few sample runs, one button each; the list below has all of them."""
-    found = {row.id: row for row in cache.rows(kind="sample", sort="name", descending=False)}
+    rows = {row.id: row for row in cache.rows(kind="sample", sort="name", descending=False)}
     with st.container(horizontal=True, key="samples"):
-        for row in (found[name] for name in OFFERED if name in found):
+        for row in (rows[name] for name in OFFERED if name in rows):
             if st.button(esc(row.name), icon=":material/play_arrow:", key=f"sample.{row.id}"):
                 open_in_reliability(row.id)
 
@@ -111,10 +111,10 @@ def table() -> None:
     rows = cache.rows(search=search or "", kind=None if kind == "all" else kind)
     chosen = _table(rows)
     with actions:
-        wanted = _actions(library, chosen)
-    if wanted:
-        _open(wanted)
-    _said()
+        row_to_open = _actions(library, chosen)
+    if row_to_open:
+        _open(row_to_open)
+    _show_message()
     _damaged(library)
     _trash(library)
 
@@ -123,47 +123,47 @@ def _table(rows: list[RunRow]) -> list[RunRow]:
     if not rows:
         st.markdown("No run matches. Clear the search, or drop a file above.")
         return []
-    shown = run_table(rows)
+    listing = run_table(rows)
     with st.container(key="runs"):
-        picked = _frame(shown)
-    widgets.caption(shown.caption)
+        picked = _frame(listing)
+    widgets.caption(listing.caption)
     return [rows[i] for i in picked["selection"]["rows"] if i < len(rows)]
 
 
-def _frame(shown: RunTable) -> DataframeState:
+def _frame(listing: RunTable) -> DataframeState:
     return st.dataframe(
-        _styled(shown),
+        _styled(listing),
         hide_index=True,
         key=f"library.table.{state.generation()}",
         on_select="rerun",
         selection_mode="multi-row",
-        height=min(35 * len(shown.ids) + 38, 520),
+        height=min(35 * len(listing.ids) + 38, 520),
         row_height=35,
         column_config=COLUMNS,
         placeholder="–",
-        alt=f"{len(shown.ids)} runs with accuracy, calibration error and direction",
+        alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
     )
 
 
-def _styled(shown: RunTable) -> Styler:
+def _styled(listing: RunTable) -> Styler:
     """Return the table with the direction in the colour of its tone; the words carry it too."""
     frame_ = pd.DataFrame(
         {
-            "Run": shown.name,
-            "Task": shown.task,
-            "n": shown.n,
-            "Classes": shown.classes,
-            "Accuracy, %": shown.accuracy,
-            "ECE, %": shown.ece,
-            "95 % interval": shown.interval,
-            "Floor": shown.floor,
-            "Direction": shown.direction,
-            "Tags": shown.tags,
-            "Added": shown.added,
+            "Run": listing.name,
+            "Task": listing.task,
+            "n": listing.n,
+            "Classes": listing.classes,
+            "Accuracy, %": listing.accuracy,
+            "ECE, %": listing.ece,
+            "95 % interval": listing.interval,
+            "Floor": listing.floor,
+            "Direction": listing.direction,
+            "Tags": listing.tags,
+            "Added": listing.added,
         }
     )
     theme = THEMES[widgets.side()]
-    colours = [f"color: {theme.word(tone)}" for tone in shown.tones]
+    colours = [f"color: {theme.word(tone)}" for tone in listing.tones]
     return frame_.style.apply(lambda _: colours, subset=["Direction"])
 
 
@@ -177,15 +177,19 @@ def _open(row: RunRow) -> None:
 
 def _actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
     """Draw what can be done with the chosen runs; return the one that is to be opened."""
-    one = chosen[0] if len(chosen) == 1 else None
+    only_row = chosen[0] if len(chosen) == 1 else None
     own = [row for row in chosen if row.kind != "sample"]
     opens = st.button(
-        "Open", type="primary", disabled=one is None, key="library.open", help="Tick one run first"
+        "Open",
+        type="primary",
+        disabled=only_row is None,
+        key="library.open",
+        help="Tick one run first",
     )
     _compare(chosen)
-    with st.popover("Rename", disabled=one is None or not own, key="library.rename"):
-        if one and own:
-            _rename(library, one)
+    with st.popover("Rename", disabled=only_row is None or not own, key="library.rename"):
+        if only_row and own:
+            _rename(library, only_row)
     with st.popover("Tag", disabled=not own or len(own) < len(chosen), key="library.tag"):
         if own:
             _tag(library, own)
@@ -194,7 +198,7 @@ def _actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
             library.delete(row.id)
             _forget(row.id)
         _say(f"Deleted {_names(own)}.", [row.id for row in own])
-    return one if opens else None
+    return only_row if opens else None
 
 
 def _forget(run_id: str) -> None:
@@ -247,7 +251,7 @@ def _say(text: str, undo: Sequence[str] = ()) -> None:
     st.rerun()
 
 
-def _said() -> None:
+def _show_message() -> None:
     """Say what was just done, with the way back."""
     text = st.session_state.get("app.said")
     if not text:

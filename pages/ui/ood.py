@@ -37,7 +37,7 @@ from pages.ui.ood_sets import Offer
 ALARMS = 5.0  # percent of ordinary pictures stopped, at first
 MOST_ALARMS = 50.0
 AS_READ, FITTED = "read", "fitted"
-HEATS = {AS_READ: "As read", FITTED: "After temperature"}
+SCALINGS = {AS_READ: "As read", FITTED: "After temperature"}
 FOREIGN = (
     "belongs to another run: unless both are of the same model, the alarm tells the models apart, "
     "not the inputs"
@@ -54,7 +54,7 @@ class OodChoice:
     temperature: float | None
 
     @property
-    def how(self) -> str:
+    def scaling(self) -> str:
         """How the scores were changed, in words."""
         if self.temperature is None:
             return "scores as read"
@@ -91,12 +91,12 @@ def draw(run: cache.Run) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         choice = _controls(inside, sets)
-    asked = {
-        one: OodQuestion(inside, offers[one], choice.score, choice.temperature or 1.0)
-        for one in sets.shown
+    questions = {
+        reference: OodQuestion(inside, offers[reference], choice.score, choice.temperature or 1.0)
+        for reference in sets.shown
     }
-    view = _threshold(sets, choice, asked)
-    judged = cache_ood.judged(asked[choice.reference], full=True)
+    view = _threshold(sets, choice, questions)
+    judged = cache_ood.judged(questions[choice.reference], full=True)
     notices += study.extent_notices(judged, sets.names[choice.reference].label)
     with top:
         widgets.eyebrow(view.eyebrow, audit.chip(run))
@@ -108,9 +108,9 @@ def draw(run: cache.Run) -> None:
     widgets.caption(view.caption)
     if state.plain():
         return
-    ood_beside.draw(inside, offers, sets.names, sets.shown, asked[choice.reference])
-    ood_below.shifts(inside, _named(run), choice.score, choice.temperature, choice.how)
-    ood_below.certain(asked[choice.reference], sets.names[choice.reference])
+    ood_beside.draw(inside, offers, sets.names, sets.shown, questions[choice.reference])
+    ood_below.shifts(inside, _named(run), choice.score, choice.temperature, choice.scaling)
+    ood_below.certain(questions[choice.reference], sets.names[choice.reference])
     ood_below.meanings(view.numbers)
 
 
@@ -128,22 +128,22 @@ def _sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
     sound: list[str] = []
     notices: list[Notice] = []
     for reference in chosen:
-        found, refusal = cache_ood.checked(inside, offers[reference], names[reference].label)
+        pair_notices, refusal = cache_ood.checked(inside, offers[reference], names[reference].label)
         if refusal is not None:
             frame.refusal(refusal)
             continue
         sound.append(reference)
-        notices += found
+        notices += pair_notices
         if ood_sets.foreign(offers[reference], inside.owner):
             notices.append(Notice("OTHER_MODEL", f"{names[reference].label} {FOREIGN}"))
     return Sets(offers, names, sound), notices
 
 
-def _threshold(sets: Sets, choice: OodChoice, asked: dict[str, OodQuestion]) -> OodView:
+def _threshold(sets: Sets, choice: OodChoice, questions: dict[str, OodQuestion]) -> OodView:
     """Draw the numbers, the figures with the threshold under the densities, and its counts."""
-    question = asked[choice.reference]
+    question = questions[choice.reference]
     name = sets.names[choice.reference]
-    shown = _shown(asked, sets.names, choice.reference)
+    curves = _curves(questions, sets.names, choice.reference)
     strip = st.container()
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=HALF_WIDTH, key="ood.left")
@@ -155,17 +155,17 @@ def _threshold(sets: Sets, choice: OodChoice, asked: dict[str, OodQuestion]) -> 
     view = views.ood_view(
         _named(run),
         name,
-        shown[choice.reference],
-        list(shown.values()),
+        curves[choice.reference],
+        list(curves.values()),
         alarms,
-        choice.how,
+        choice.scaling,
         plain=state.plain(),
     )
     with densities:
         widgets.figure(view.density)
     with right:
         if state.plain():
-            _plain(plain_view(name, shown[choice.reference], alarms))
+            _plain(plain_view(name, curves[choice.reference], alarms))
         widgets.scores("What the threshold does", view.heads, view.counts)
         widgets.caption(view.reading)
         widgets.save(view.counts_table, "threshold", "Counts, CSV")
@@ -177,10 +177,10 @@ def _threshold(sets: Sets, choice: OodChoice, asked: dict[str, OodQuestion]) -> 
     return view
 
 
-def _plain(said: PlainOod) -> None:
+def _plain(view: PlainOod) -> None:
     """Draw the pictures of 100, and the words beside them."""
     widgets.title("For which the alarm rings", "each mark is one of a hundred")
-    for hundred in said.hundreds:
+    for hundred in view.hundreds:
         plain = '<i aria-hidden="true"></i>' * (100 - hundred.crossed)
         crosses = '<i class="found-quiet" aria-hidden="true">×</i>' * hundred.crossed
         text = escape(hundred.text)
@@ -188,8 +188,8 @@ def _plain(said: PlainOod) -> None:
             f'<p class="c-said">{text}</p>'
             f'<div class="c-icons" role="img" aria-label="{text}">{crosses}{plain}</div>'
         )
-    widgets.caveat("What this does not say", said.limits)
-    widgets.caveat("What helps", said.helps, helpful=True)
+    widgets.caveat("What this does not say", view.limits)
+    widgets.caveat("What helps", view.helps, helpful=True)
 
 
 def _alarms() -> float:
@@ -210,18 +210,20 @@ def _alarms() -> float:
     return float(percent) / 100.0
 
 
-def _shown(
-    asked: dict[str, OodQuestion], said: dict[str, SetName], focus: str
+def _curves(
+    questions: dict[str, OodQuestion], names: dict[str, SetName], focus: str
 ) -> dict[str, ShownCurve]:
     """Return every curve, each with a dash of its own; the set in focus with every number."""
-    found = marks(list(asked))
+    set_marks = marks(list(questions))
     return {
         reference: ShownCurve(
-            said[reference].label,
+            names[reference].label,
             replace(mark, dash=dash),
             cache_ood.judged(question, full=reference == focus),
         )
-        for (reference, question), mark, dash in zip(asked.items(), found, DASHES, strict=False)
+        for (reference, question), mark, dash in zip(
+            questions.items(), set_marks, DASHES, strict=False
+        )
     }
 
 
@@ -232,10 +234,10 @@ def _controls(inside: SplitSource, sets: Sets) -> OodChoice:
     return OodChoice(focus, score, _temperature(inside, score))
 
 
-def _focus(offers: Offer, said: dict[str, SetName], sound: list[str]) -> str:
+def _focus(offers: Offer, names: dict[str, SetName], sound: list[str]) -> str:
     """Draw the choice of the set that the page speaks of; a file of this session has no link."""
-    linked, kept = st.query_params.get("set"), st.session_state.get("set.set")
-    focus = next((one for one in (linked, kept) if one in sound), sound[0])
+    linked, remembered = st.query_params.get("set"), st.session_state.get("set.set")
+    focus = next((reference for reference in (linked, remembered) if reference in sound), sound[0])
     assert focus is not None
     _keep_focus(focus, offers, sound)
     if len(sound) > 1:
@@ -244,7 +246,7 @@ def _focus(offers: Offer, said: dict[str, SetName], sound: list[str]) -> str:
             "Set",
             sound,
             required=True,
-            format_func=lambda one: esc(short(said[one].label, 36)),
+            format_func=lambda reference: esc(short(names[reference].label, 36)),
             key="widget.set",
             on_change=lambda: _keep_focus(st.session_state["widget.set"], offers, sound),
         )
@@ -279,17 +281,17 @@ def _score(inside: SplitSource, outside: SplitSource) -> str:
 
 def _temperature(inside: SplitSource, score: str) -> float | None:
     """Draw the choice of the temperature, where one can be fitted."""
-    found, why = cache_ood.temperature(inside.owner)
+    temperature, why = cache_ood.temperature(inside.owner)
     if state.plain() or "entropy" in unavailable(inside.rows):
         return None
-    if found is None:
+    if temperature is None:
         st.caption(f"No temperature: {esc(why)}.", width=200)
         return None
-    help_text = f"T = {found:.3g}, fitted on the labelled validation part alone."
+    help_text = f"T = {temperature:.3g}, fitted on the labelled validation part alone."
     if score == "max_logit":
         help_text += " It divides all largest logits alike, so it changes no rank here."
-    heat = audit.segments("Temperature", "heat", list(HEATS), AS_READ, HEATS, help_text)
-    return found if heat == FITTED else None
+    scaling = audit.segments("Temperature", "heat", list(SCALINGS), AS_READ, SCALINGS, help_text)
+    return temperature if scaling == FITTED else None
 
 
 def _nothing(run: cache.Run) -> None:

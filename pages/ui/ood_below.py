@@ -21,15 +21,17 @@ ROWS_SHOWN = 50
 
 
 def shifts(
-    inside: SplitSource, named: NamedRun, score: str, temperature: float | None, how: str
+    inside: SplitSource, named: NamedRun, score: str, temperature: float | None, scaling: str
 ) -> None:
     """Draw the maps of every kind of corruption that the run was evaluated on."""
-    found = _computed(inside, score, temperature or 1.0)
+    effects = _computed(inside, score, temperature or 1.0)
     for kind in ("cifar10c", "corrupted"):
-        own = {one: shift for one, shift in found.items() if one.kind == kind}
+        own = {
+            outside_set: shift for outside_set, shift in effects.items() if outside_set.kind == kind
+        }
         if not own:
             continue
-        view = shift_view(named, kind, own, f"{SCORES[score].label.lower()}, {how}")
+        view = shift_view(named, kind, own, f"{SCORES[score].label.lower()}, {scaling}")
         widgets.title(view.title, view.explanation)
         with st.container(horizontal=True, gap="small", key=f"maps.{kind}"):
             for card in view.maps:
@@ -41,38 +43,38 @@ def shifts(
 def _computed(inside: SplitSource, score: str, temperature: float) -> dict[OutsideSet, ShiftEffect]:
     """Return what each corruption does, counting them while any is new."""
     splits = ood_sets.shifted(inside.owner)
-    bar, found = st.empty(), {}
+    bar, effects = st.empty(), {}
     for i, split in enumerate(splits):
         named = parse_name(split)
         if named is None:
             continue
         if i % 10 == 0:
             bar.progress(i / len(splits), text=f"{i} of {len(splits)} corruptions")
-        found[named] = cache_ood.shift(
+        effects[named] = cache_ood.shift(
             OodQuestion(inside, SplitSource(inside.owner, split), score, temperature)
         )
     bar.empty()
-    return found
+    return effects
 
 
-def certain(asked: OodQuestion, name: SetName) -> None:
+def certain(question: OodQuestion, name: SetName) -> None:
     """Draw the rows of the set that look most like ordinary ones."""
-    found = cache_ood.certain(asked, ROWS_SHOWN)
+    confident_rows = cache_ood.certain(question, ROWS_SHOWN)
     widgets.title("Most ordinary of the strange", f"rows of {name.label} with the lowest score")
-    ood_pictures.draw(asked, found)
-    table = certain_table(found, asked.outside.rows.row_ids, asked.score)
+    ood_pictures.draw(question, confident_rows)
+    table = certain_table(confident_rows, question.outside.rows.row_ids, question.score)
     widgets.table(table, key="ood.certain")
     widgets.save(table, "most_ordinary")
-    if np.isnan(found.confidence).any():
+    if np.isnan(confident_rows.confidence).any():
         widgets.caption("The file states scores that are no probabilities.")
 
 
 def meanings(numbers: tuple[Tile, ...]) -> None:
     """Say what the scores and the numbers mean."""
     with st.expander("What these scores and numbers mean", key="details.words"):
-        told = "".join(
+        definitions = "".join(
             f"<dt>{escape(score.label)}</dt><dd>{escape(score.plain)} {escape(score.source)}.</dd>"
             for score in SCORES.values()
         )
-        st.html(f'<dl class="c-words">{told}</dl>')
+        st.html(f'<dl class="c-words">{definitions}</dl>')
         widgets.meanings(numbers)

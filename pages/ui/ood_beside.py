@@ -23,26 +23,30 @@ LISTED = 200
 def draw(
     inside: SplitSource,
     offers: Offer,
-    said: Mapping[str, SetName],
+    names: Mapping[str, SetName],
     sound: Sequence[str],
-    asked: OodQuestion,
+    question: OodQuestion,
 ) -> None:
     """Draw the table of the open run and of those beside it, on every chosen set."""
     widgets.title("Runs, sets and scores", "AUROC, out-of-distribution positive")
     place = st.container()
     others = picker(inside.owner)
     badges = dict(
-        zip((inside.owner, *others), marks([inside.owner.id, *(o.id for o in others)]), strict=True)
+        zip(
+            (inside.owner, *others),
+            marks([inside.owner.id, *(other.id for other in others)]),
+            strict=True,
+        )
     )
     lines = []
     for reference in sound:
-        base = OodQuestion(inside, offers[reference], asked.score, asked.temperature)
-        lines.append(_line(inside, offers[reference], said[reference], badges[inside.owner]))
+        base = OodQuestion(inside, offers[reference], question.score, question.temperature)
+        lines.append(_line(inside, offers[reference], names[reference], badges[inside.owner]))
         for other in others:
             part = _same_set(offers[reference], inside.owner, other)
             if part is not None:
-                lines.append(_other(other, part, said[reference], badges[other], base))
-    chosen = asked.score, asked.temperature != 1.0
+                lines.append(_other(other, part, names[reference], badges[other], base))
+    chosen = question.score, question.temperature != 1.0
     with place:
         heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
         widgets.scores("AUROC of runs, sets and scores", heads, rows)
@@ -53,8 +57,8 @@ def draw(
 def _same_set(part: SplitSource, run: cache.Run, other: cache.Run) -> SplitSource | None:
     """Return another run's part of the same name as the open run's own."""
     own = part.owner == run
-    there = part.split in (*other.splits, *other.outside)
-    return SplitSource(other, part.split) if own and there else None
+    has_part = part.split in (*other.splits, *other.outside)
+    return SplitSource(other, part.split) if own and has_part else None
 
 
 def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMark) -> SetRow:
@@ -84,8 +88,8 @@ def _printed(run: cache.Run, name: SetName) -> tuple[PublishedNumber, ...]:
     """Return the papers' numbers for a run on a published set; a set of Candor's has none."""
     if name.shift is None:
         return ()
-    of = cache_ood.in_papers(run)
-    return auroc_rows(of, name.shift.kind, name.shift.corruption, name.shift.severity)
+    setting = cache_ood.in_papers(run)
+    return auroc_rows(setting, name.shift.kind, name.shift.corruption, name.shift.severity)
 
 
 def _other(
@@ -94,9 +98,9 @@ def _other(
     """Return another run's row, with its difference from the open run at the page's setting."""
     inside = SplitSource(other, other.split)
     line = _line(inside, part, name, mark)
-    heat = base.temperature == 1.0 or line.temperature is not None
+    has_temperature = base.temperature == 1.0 or line.temperature is not None
     scores = line.as_read if base.temperature == 1.0 else line.after
-    if not heat or base.score not in scores:
+    if not has_temperature or base.score not in scores:
         return line
     temperature = 1.0 if base.temperature == 1.0 else line.temperature or 1.0
     question = OodQuestion(inside, part, base.score, temperature)
@@ -117,18 +121,24 @@ def _other(
 def picker(run: cache.Run) -> list[cache.Run]:
     """Draw the choice of other runs that hold parts of the same names."""
     own = {*run.outside, *ood_sets.shifted(run)}
-    found = {other.id: other for other in _candidates(run) if own & {*other.splits, *other.outside}}
-    if not found:
+    candidates = {
+        other.id: other for other in _candidates(run) if own & {*other.splits, *other.outside}
+    }
+    if not candidates:
         return []
-    linked = [one for one in st.query_params.get("beside", "").split(",") if one in found]
-    kept = [one for one in st.session_state.get("set.ood_beside", ()) if one in found]
-    chosen = (linked or kept)[:MOST]
+    linked = [
+        run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in candidates
+    ]
+    remembered = [
+        run_id for run_id in st.session_state.get("set.ood_beside", ()) if run_id in candidates
+    ]
+    chosen = (linked or remembered)[:MOST]
     _keep(chosen)
     st.session_state["widget.ood_beside"] = chosen
-    names = state.apart({one: other.name for one, other in found.items()})
+    names = state.distinct_names({run_id: other.name for run_id, other in candidates.items()})
     st.multiselect(
         "Other runs beside it",
-        list(found),
+        list(candidates),
         key="widget.ood_beside",
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
@@ -136,12 +146,12 @@ def picker(run: cache.Run) -> list[cache.Run]:
         on_change=lambda: _keep(st.session_state["widget.ood_beside"]),
         help="Differences are paired, on the same rows of both sets, after DeLong.",
     )
-    return [found[one] for one in chosen]
+    return [candidates[run_id] for run_id in chosen]
 
 
 def _keep(ids: Sequence[str]) -> None:
     st.session_state["set.ood_beside"] = list(ids)
-    linked = [one for one in ids if one not in session.drafts()]
+    linked = [run_id for run_id in ids if run_id not in session.drafts()]
     if linked:
         st.query_params["beside"] = ",".join(linked)
     else:
@@ -150,12 +160,12 @@ def _keep(ids: Sequence[str]) -> None:
 
 def _candidates(run: cache.Run) -> list[cache.Run]:
     """Return other runs with as many classes."""
-    found = []
+    candidates = []
     for row in cache.openable(LISTED):
         if row.id == run.id or row.n_classes != len(run.class_names):
             continue
         try:
-            found.append(cache.look_up(row.id))
+            candidates.append(cache.look_up(row.id))
         except LibraryError:  # deleted meanwhile
             continue
-    return found
+    return candidates

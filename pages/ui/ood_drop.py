@@ -132,8 +132,8 @@ def _take(path: Path, name: str, options: ReadOptions) -> None:
     draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result)
     dropped()[draft.id] = draft
     reference = f"{draft.id}.{result.chosen_split}"
-    kept, run_id = ood_sets.kept_sets(), str(st.session_state[BESIDE])
-    kept[run_id] = (reference, *kept.get(run_id, ()))
+    sets_by_run, run_id = ood_sets.kept_sets(), str(st.session_state[BESIDE])
+    sets_by_run[run_id] = (reference, *sets_by_run.get(run_id, ()))
     st.session_state["set.set"] = reference
 
 
@@ -181,29 +181,29 @@ def _for_page(refused: AuditError) -> AuditError:
     if "--" not in refused.remedy or not isinstance(refused, NeedsChoice):
         return refused
     return AuditError(
-        refused.code, refused.what, "choose below how it is to be read", refused.where
+        refused.code, refused.what, "choose below how it is to be read", refused.location
     )
 
 
 def _choose(refused: NeedsChoice) -> None:
     """Draw the choices that a file leaves open."""
     path, name = st.session_state[WAITING]
-    found = refused.inspection
-    picked = readings.pick(found, f"ood.pick.{_drops()}") if found.candidates else None
+    inspection = refused.inspection
+    picked = readings.pick(inspection, f"ood.pick.{_drops()}") if inspection.candidates else None
     if picked is not None:
         _try(path, name, picked)
         st.rerun()
-    kinds = [str(reading.kind) for reading in found.readings if reading.possible]
+    kinds = [str(reading.kind) for reading in inspection.readings if reading.possible]
     with st.form("ood.choose"):
         kind = st.radio(
             "The scores are",
             kinds,
             index=None,
-            format_func=lambda one: KIND_WORDS[ScoreKind(one)],
+            format_func=lambda option: KIND_WORDS[ScoreKind(option)],
             key="ood.kind",
             horizontal=True,
         )
-        key = st.selectbox("Scores are in", [AUTO, *found.scores_keys], key="ood.key")
+        key = st.selectbox("Scores are in", [AUTO, *inspection.scores_keys], key="ood.key")
         again = st.form_submit_button("Read it this way", type="primary")
     if st.button("Discard", key="ood.discard"):
         path.unlink(missing_ok=True)
@@ -244,12 +244,12 @@ def _form(draft: session.Draft) -> None:
 
 
 def _keep(draft: session.Draft, name: str, result: ReadResult) -> None:
-    kept = keep_result(open_library(), name, draft.file_name, result)
+    manifest = keep_result(open_library(), name, draft.file_name, result)
     dropped().pop(draft.id)
-    old, new = f"{draft.id}.", f"{kept.id}."
-    chosen = ood_sets.kept_sets()
-    for run_id, sets in chosen.items():
-        chosen[run_id] = tuple(one.replace(old, new) for one in sets)
+    old, new = f"{draft.id}.", f"{manifest.id}."
+    sets_by_run = ood_sets.kept_sets()
+    for run_id, sets in sets_by_run.items():
+        sets_by_run[run_id] = tuple(reference.replace(old, new) for reference in sets)
     st.session_state["set.set"] = f"{new}{result.chosen_split}"
     state.say(f"Kept {name}.")
     st.rerun()

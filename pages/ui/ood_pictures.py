@@ -21,26 +21,26 @@ SIDE: Final = 112  # pixels on the screen
 LOOK_S: Final = 1.0
 
 
-def draw(asked: OodQuestion, found: ConfidentRows) -> None:
+def draw(question: OodQuestion, confident_rows: ConfidentRows) -> None:
     """Draw the first rows as pictures; nothing where the run was not evaluated here."""
-    config = _config(asked.outside.owner.id)
+    config = _config(question.outside.owner.id)
     if config is None:
         return
-    rows = found.rows[:SHOWN].tolist()
-    ids = asked.outside.rows.row_ids
-    question = {
+    rows = confident_rows.rows[:SHOWN].tolist()
+    ids = question.outside.rows.row_ids
+    request = {
         "config": config.to_json(),
-        "split": asked.outside.split,
+        "split": question.outside.split,
         "rows": rows,
         "row_ids": [ids[row] for row in rows],
     }
-    outcome = evaluate_ask.ask("pictures", question)
+    outcome = evaluate_ask.ask("pictures", request)
     if outcome is None:
-        _wait(question)
+        _wait(request)
     elif isinstance(outcome, AuditError):
         widgets.caption(f"No pictures: {outcome.what}.")
     else:
-        _pictures(outcome.arrays["images"], found)
+        _pictures(outcome.arrays["images"], confident_rows)
 
 
 def _config(run_id: str) -> EvaluationConfig | None:
@@ -50,7 +50,7 @@ def _config(run_id: str) -> EvaluationConfig | None:
         if manifest.kind != "evaluate":
             return None
         config = from_json(manifest.config)
-        for root in (config.data_root, *(one.root for one in config.sets)):
+        for root in (config.data_root, *(outside_set.root for outside_set in config.sets)):
             check_folder(root)
     except LibraryError:  # a file that was dropped, or a run that is gone
         return None
@@ -61,20 +61,20 @@ def _config(run_id: str) -> EvaluationConfig | None:
 
 
 @st.fragment(run_every=LOOK_S)
-def _wait(question: dict[str, Any]) -> None:
+def _wait(request: dict[str, Any]) -> None:
     """Say that pictures come, and draw the page anew when they are there."""
-    if not evaluate_ask.waits("pictures", question):
+    if not evaluate_ask.waits("pictures", request):
         st.rerun()
     widgets.caption("Opening the pictures.")
 
 
-def _pictures(images: npt.NDArray[np.uint8], found: ConfidentRows) -> None:
-    said = [
+def _pictures(images: npt.NDArray[np.uint8], confident_rows: ConfidentRows) -> None:
+    captions = [
         esc(answer) + ("" if np.isnan(sure) else f", {percent(sure)}")
-        for answer, sure in zip(found.answers, found.confidence, strict=True)
+        for answer, sure in zip(confident_rows.answers, confident_rows.confidence, strict=True)
     ]
     with st.container(horizontal=True, gap="small", key="ood.pictures"):
-        for image, caption in zip(images, said, strict=False):  # the first of the rows
+        for image, caption in zip(images, captions, strict=False):  # the first of the rows
             st.image(_enlarged(image), caption=caption, width=SIDE)
 
 

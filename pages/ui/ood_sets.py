@@ -22,15 +22,15 @@ def offered(run: cache.Run) -> Offer:
 
     Own parts are called by their name, others by run and part. Shifted parts follow the others.
     """
-    found = {split: SplitSource(run, split) for split in run.outside}
+    offers = {split: SplitSource(run, split) for split in run.outside}
     for draft in dropped().values():
         owner = owner_of(draft)
-        found |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in owner.outside}
-    found |= {split: SplitSource(run, split) for split in shifted(run)}
+        offers |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in owner.outside}
+    offers |= {split: SplitSource(run, split) for split in shifted(run)}
     for owner in _others(run):
         parts = owner.outside or _alike(run, owner)
-        found |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in parts}
-    return found
+        offers |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in parts}
+    return offers
 
 
 def foreign(part: SplitSource, run: cache.Run) -> bool:
@@ -58,13 +58,13 @@ def _others(run: cache.Run) -> list[cache.Run]:
         if row.n_classes == classes or row.task == Task.TOP_LABEL
     ]
     ids += [draft_id for draft_id in session.drafts() if draft_id != run.id]
-    found = []
+    others = []
     for run_id in ids[:LISTED]:
         try:
-            found.append(cache.look_up(run_id))
+            others.append(cache.look_up(run_id))
         except LibraryError:  # deleted meanwhile, or damaged: the list of runs says so
             continue
-    return found
+    return others
 
 
 def names(offers: Offer, run: cache.Run) -> dict[str, SetName]:
@@ -92,26 +92,30 @@ def default(offers: Offer, run: cache.Run) -> list[str]:
 
 def chosen(offers: Offer, run: cache.Run) -> list[str]:
     """Return the sets that the link names, with the dropped files of this session beside them."""
-    kept: tuple[str, ...] | None = kept_sets().get(run.id)
-    linked = [one for one in st.query_params.get("sets", "").split(",") if one in offers]
-    if linked and linked != [one for one in kept or () if not _private(offers, one)]:
-        kept = tuple(linked)
-    found = [one for one in kept or () if one in offers][:MOST]
-    found = found or default(offers, run)
-    keep(found, offers, run)
-    return found
+    remembered: tuple[str, ...] | None = kept_sets().get(run.id)
+    linked = [
+        reference for reference in st.query_params.get("sets", "").split(",") if reference in offers
+    ]
+    if linked and linked != [
+        reference for reference in remembered or () if not _private(offers, reference)
+    ]:
+        remembered = tuple(linked)
+    references = [reference for reference in remembered or () if reference in offers][:MOST]
+    references = references or default(offers, run)
+    keep(references, offers, run)
+    return references
 
 
 def kept_sets() -> dict[str, tuple[str, ...]]:
     """Return what was chosen beside each run in this session."""
-    found: dict[str, tuple[str, ...]] = st.session_state.setdefault("app.ood_sets", {})
-    return found
+    sets_by_run: dict[str, tuple[str, ...]] = st.session_state.setdefault("app.ood_sets", {})
+    return sets_by_run
 
 
 def keep(references: Sequence[str], offers: Offer, run: cache.Run) -> None:
     """Choose these sets from now on; those of this session alone stay out of the link."""
     kept_sets()[run.id] = tuple(references)
-    linked = [one for one in references if not _private(offers, one)]
+    linked = [reference for reference in references if not _private(offers, reference)]
     if linked and list(references) != default(offers, run):
         st.query_params["sets"] = ",".join(linked)
     else:
@@ -122,11 +126,11 @@ def _private(offers: Offer, reference: str) -> bool:
     return reference in offers and offers[reference].own
 
 
-def picker(offers: Offer, said: Mapping[str, SetName], run: cache.Run) -> list[str]:
+def picker(offers: Offer, names: Mapping[str, SetName], run: cache.Run) -> list[str]:
     """Draw the choice of sets."""
-    found = chosen(offers, run)
-    st.session_state["widget.sets"] = found
-    labels = state.apart({reference: said[reference].label for reference in offers})
+    references = chosen(offers, run)
+    st.session_state["widget.sets"] = references
+    labels = state.distinct_names({reference: names[reference].label for reference in offers})
     st.multiselect(
         "Sets beside its test images",
         list(offers),
@@ -138,4 +142,4 @@ def picker(offers: Offer, said: Mapping[str, SetName], run: cache.Run) -> list[s
         help="Inputs that the model never saw, scored by the same model. Corrupted images of the "
         "run are listed too.",
     )
-    return found
+    return references

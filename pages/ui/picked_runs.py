@@ -21,7 +21,7 @@ def choose(ids: Sequence[str]) -> None:
         st.query_params.pop("runs", None)
 
 
-def found() -> list[cache.Run]:
+def chosen() -> list[cache.Run]:
     """Return the runs that the link names, with the drafts of this session beside them.
 
     Raises
@@ -31,16 +31,16 @@ def found() -> list[cache.Run]:
     UsageError
         SETTING for more than twelve.
     """
-    kept: tuple[str, ...] = st.session_state.get("set.runs", ())
-    named = st.query_params.get("runs", "").split(",")
-    linked = tuple(dict.fromkeys(i for i in named if i and not i.startswith("draft-")))
-    if linked and linked != tuple(i for i in kept if not i.startswith("draft-")):
-        kept = linked
-    if len(kept) > MOST_RUNS:
+    run_ids: tuple[str, ...] = st.session_state.get("set.runs", ())
+    names = st.query_params.get("runs", "").split(",")
+    linked = tuple(dict.fromkeys(i for i in names if i and not i.startswith("draft-")))
+    if linked and linked != tuple(i for i in run_ids if not i.startswith("draft-")):
+        run_ids = linked
+    if len(run_ids) > MOST_RUNS:
         raise UsageError(
-            "SETTING", f"{len(kept)} runs are too many", f"compare at most {MOST_RUNS}"
+            "SETTING", f"{len(run_ids)} runs are too many", f"compare at most {MOST_RUNS}"
         )
-    runs = [cache.find(i) for i in kept if i in linked or _here(i)]
+    runs = [cache.find(i) for i in run_ids if i in linked or _here(i)]
     choose([run.id for run in runs])
     return runs
 
@@ -59,7 +59,7 @@ def picker(runs: Sequence[cache.Run]) -> None:
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in cache.openable(LISTED)}
     names |= {run.id: run.name for run in runs if run.id not in names}
-    names = state.apart(names)
+    names = state.distinct_names(names)
     st.session_state["widget.runs"] = [run.id for run in runs]
     st.multiselect(
         "Runs",

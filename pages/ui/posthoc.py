@@ -59,13 +59,13 @@ def draw(run: cache.Run) -> None:
         )
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        where = _where(run)
-        objective, search = ("nll", "exact") if state.plain() else _how()
+        row_choice = _choose_rows(run)
+        objective, search = ("nll", "exact") if state.plain() else _choose_fit_settings()
     if not state.plain():
         widgets.caption(PROTOCOLS[search].words)
     place = st.container()
-    known = fitting.computed([PosthocStep(run, where, _as_read(objective))])
-    none = next((one.judged for one in known.values()), None)
+    baseline = fitting.computed([PosthocStep(run, row_choice, _as_read(objective))])
+    none = next((evaluated.judged for evaluated in baseline.values()), None)
     odd = none is not None and _rescaled(none)
     with place:
         methods = _plain_methods(odd=odd) if state.plain() else _methods(rows.task)
@@ -73,16 +73,22 @@ def draw(run: cache.Run) -> None:
         with top:
             widgets.sentence(Sentence((Phrase(f"Looking at “{run.name}”."),)))
         return
-    steps = [PosthocStep(run, where, MethodChoice(method, objective, search)) for method in methods]
-    found = fitting.computed(steps)
-    fits = [one.fit for one in found.values() if one.fit is not None]
+    steps = [
+        PosthocStep(run, row_choice, MethodChoice(method, objective, search)) for method in methods
+    ]
+    results = fitting.computed(steps)
+    fits = [evaluated.fit for evaluated in results.values() if evaluated.fit is not None]
     judged = {NONE: none}
-    judged |= {s.how.method: one.judged for s, one in found.items() if one.judged is not None}
-    parts = cache_posthoc.parts(run, where)
+    judged |= {
+        s.method_choice.method: evaluated.judged
+        for s, evaluated in results.items()
+        if evaluated.judged is not None
+    }
+    parts = cache_posthoc.parts(run, row_choice)
     named = NamedRun(run.id, run.name, parts.test_name, run.file_digest)
     draw_view = views.plain_view if state.plain() else views.posthoc_view
     view = draw_view(named, parts, fits, judged)
-    if not found:
+    if not results:
         view = replace(view, sentence=Sentence((Phrase("Fitting the first method."),)))
     with top:
         _head(run, view, (*parts.notices, *none.compared.audit.notices))
@@ -92,20 +98,20 @@ def draw(run: cache.Run) -> None:
     widgets.scores("Scores of the methods", view.heads, view.rows)
     widgets.save(view.table, "posthoc", "All numbers, CSV")
     widgets.caption(view.caption)
-    if not state.plain() and len(found) == len(steps):
-        _more(run, where, objective, fits, parts)
+    if not state.plain() and len(results) == len(steps):
+        _more(run, row_choice, objective, fits, parts)
 
 
 def _more(
-    run: cache.Run, where: RowChoice, objective: str, fits: Sequence[Fit], parts: PosthocRows
+    run: cache.Run, row_choice: RowChoice, objective: str, fits: Sequence[Fit], parts: PosthocRows
 ) -> None:
     """Draw what follows once every method is there."""
     try:
-        _pictures(run, where, objective, parts.fit.task)
+        _pictures(run, row_choice, objective, parts.fit.task)
     except Refused as refusal:
         widgets.caption(f"No picture of T and γ: {refusal.what}; {refusal.remedy}.")
     _take_away(run, fits, provenance(parts))
-    _meanings([one.method for one in fits])
+    _meanings([fit.method for fit in fits])
 
 
 def _as_read(objective: str) -> MethodChoice:
@@ -139,7 +145,7 @@ def _offer_recalibration() -> None:
     )
 
 
-def _where(run: cache.Run) -> RowChoice:
+def _choose_rows(run: cache.Run) -> RowChoice:
     """Draw the choice of the rows to fit on and to report."""
     test = run.split
     if len(run.splits) > 1:
@@ -182,7 +188,7 @@ def _number(label: str, name: str, ends: tuple[int, int], default: int) -> int:
     return value
 
 
-def _how() -> tuple[str, str]:
+def _choose_fit_settings() -> tuple[str, str]:
     """Draw the choice of what fits minimise, and how they search."""
     objective = audit.segments(
         "Fitted by",
@@ -258,7 +264,7 @@ def _diagrams(view: PosthocView) -> None:
 def _finding(run: cache.Run) -> int:
     """Draw the choice of the label whose landscape is shown."""
     options = [str(k) for k in range(len(run.class_names))]
-    of = state.choice("of", options, "0")
+    label = state.choice("of", options, "0")
     st.selectbox(
         "Finding",
         options,
@@ -268,29 +274,31 @@ def _finding(run: cache.Run) -> int:
         args=("of", "0"),
         width=260,
     )
-    return int(of)
+    return int(label)
 
 
-def _pictures(run: cache.Run, where: RowChoice, objective: str, task: Task) -> None:
+def _pictures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
     """Draw the landscape, the best temperatures, and runs before and after their temperature."""
     many = task is Task.MULTILABEL
     label = _finding(run) if many else 0
     place = st.container()
     others = [] if many else beside.picker(run, task)
-    runs = {run: where} | {one: _own(one) for one in others}
+    runs = {run: row_choice} | {curve_run: _own(curve_run) for curve_run in others}
     with place:
         left, right = st.columns(2, gap="medium")
-    line = cache_posthoc.curve(run, where, objective, label)
+    line = cache_posthoc.curve(run, row_choice, objective, label)
     with left:
-        found = cache_posthoc.landscape(run, where, objective, label)
-        fit_on = f"part of {where.test}" if where.fit_on == CUT else where.fit_on
+        computed = cache_posthoc.landscape(run, row_choice, objective, label)
+        fit_on = f"part of {row_choice.test}" if row_choice.fit_on == CUT else row_choice.fit_on
         named = NamedRun(run.id, run.name, fit_on, run.file_digest)
-        rows = found.used, found.rows
-        widgets.figure(views.landscape_card(found.landscape, line, rows, named))
+        rows = computed.used, computed.rows
+        widgets.figure(views.landscape_card(computed.landscape, line, rows, named))
     with right:
         lines = [
-            (one.name, mark, cache_posthoc.curve(one, its, objective, label))
-            for (one, its), mark in zip(runs.items(), marks([r.id for r in runs]), strict=True)
+            (curve_run.name, mark, cache_posthoc.curve(curve_run, choice, objective, label))
+            for (curve_run, choice), mark in zip(
+                runs.items(), marks([r.id for r in runs]), strict=True
+            )
         ]
         widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))
     if not many:
@@ -304,7 +312,7 @@ def _own(run: cache.Run) -> RowChoice:
 
 def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> None:
     """Offer a fitted method as parameters, as code, and the predictions after it."""
-    fitted = {one.method: one.calibrator for one in fits if one.calibrator is not None}
+    fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
     if not fitted:
         return
     widgets.title("Take it with you", "python -m core apply reads the parameters")
@@ -344,7 +352,7 @@ def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) 
             key="take.npz",
             on_click="ignore",
         )
-    chosen = next(one for one in fits if one.method == method)
+    chosen = next(fit for fit in fits if fit.method == method)
     by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""
     summary = f"{parameters(chosen)}; fitted on {fitted_on['rows']} rows{by}."
     widgets.caption(f"{NAMES[method]}: {summary}")
@@ -352,9 +360,9 @@ def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) 
 
 def _meanings(methods: Sequence[str]) -> None:
     with st.expander("What these methods do", key="details.words"):
-        told = "".join(
+        terms = "".join(
             f"<dt>{escape(NAMES[method])}</dt><dd>{escape(MEANINGS[method])} "
             f"{escape(CALIBRATORS[method].source)}.</dd>"
             for method in methods
         )
-        st.html(f'<dl class="c-words">{told}</dl>')
+        st.html(f'<dl class="c-words">{terms}</dl>')

@@ -13,12 +13,12 @@ ABREAST = 3
 
 def question(refusal: AuditError) -> None:
     """Ask what the file leaves open; nothing is wrong with it."""
-    where = f" ({esc(refusal.where)})" if refusal.where else ""
+    location = f" ({esc(refusal.location)})" if refusal.location else ""
     with st.container(key="question"):
         st.info(
-            f"**This file can be read in more than one way.** {esc(_sentence(refusal.what))}{where}"
-            "  \nPick the reading that is right. Nothing is computed until you do, and files of "
-            f"this form are read that way from then on.  \n`{refusal.code}`",
+            f"**This file can be read in more than one way.** {esc(_sentence(refusal.what))}"
+            f"{location}  \nPick the reading that is right. Nothing is computed until you do, and "
+            f"files of this form are read that way from then on.  \n`{refusal.code}`",
             icon=":material/help:",
         )
 
@@ -27,17 +27,17 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def pick(found: Inspection, key: str) -> ReadOptions | None:
+def pick(inspection: Inspection, key: str) -> ReadOptions | None:
     """Draw the candidates side by side; return the options of the one that was picked now.
 
     Parameters
     ----------
-    found : Inspection
+    inspection : Inspection
         With at least one candidate.
     key : str
         Begins the widgets' keys: another one for another file.
     """
-    candidates = found.candidates
+    candidates = inspection.candidates
     picked = None
     for start in range(0, len(candidates), ABREAST):
         row = candidates[start : start + ABREAST]

@@ -10,7 +10,7 @@ from core import defaults
 from core.errors import AuditError
 from pages.ui import frame
 
-WANTED: dict[str, object] = {
+EXPECTED: dict[str, object] = {
     "server.enableCORS": True,
     "server.enableXsrfProtection": True,
     "server.enableStaticServing": False,
@@ -34,31 +34,31 @@ def problems() -> tuple[str, ...]:
     A public address is accepted only with ``--i-know`` after ``--`` on the command line, for
     servers that stand behind a proxy with its own login.
     """
-    found = []
+    reasons = []
     address = st.get_option("server.address")
     print(f"self-test: server.address = {address}")  # noqa: T201  the operator reads the console
     if address not in LOOPBACK and "--i-know" not in sys.argv:
-        found.append(f"server.address is {address or 'every interface'}, and there is no login")
-    for name, wanted in WANTED.items():
+        reasons.append(f"server.address is {address or 'every interface'}, and there is no login")
+    for name, expected in EXPECTED.items():
         value = st.get_option(name)
         print(f"self-test: {name} = {value}")  # noqa: T201
-        if value != wanted:
-            found.append(f"{name} is {value}, expected {wanted}")
+        if value != expected:
+            reasons.append(f"{name} is {value}, expected {expected}")
     hosts = st.get_option("server.allowedHosts")
     print(f"self-test: server.allowedHosts = {hosts}")  # noqa: T201
     if not hosts or "*" in hosts:
-        found.append("server.allowedHosts lets every host name in")
-    return tuple(found)
+        reasons.append("server.allowedHosts lets every host name in")
+    return tuple(reasons)
 
 
 def guard() -> None:
     """Stop every session of a server whose settings would expose somebody's data."""
-    found = problems()
-    if found:
+    reasons = problems()
+    if reasons:
         frame.refusal(
             AuditError(
                 "PUBLIC_ADDRESS",
-                "This server refuses to run: " + "; ".join(found),
+                "This server refuses to run: " + "; ".join(reasons),
                 "start it from the project folder, so that .streamlit/config.toml holds, "
                 "or add -- --i-know when a proxy with a login stands before it",
             )

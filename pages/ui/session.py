@@ -177,8 +177,8 @@ def sealed() -> bool:
 
 def drafts() -> dict[str, Draft]:
     """Return this session's drafts by id."""
-    found: dict[str, Draft] = st.session_state.setdefault("app.drafts", {})
-    return found
+    by_id: dict[str, Draft] = st.session_state.setdefault("app.drafts", {})
+    return by_id
 
 
 def add_draft(reading: FileReading, result: ReadResult) -> Draft:

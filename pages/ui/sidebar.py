@@ -52,7 +52,7 @@ def _picker() -> None:
     current = _current_id(names)
     if not names:
         return
-    names = state.apart(names)
+    names = state.distinct_names(names)
     st.session_state["app.picked"] = current
     st.selectbox(
         "Run",

@@ -65,13 +65,15 @@ def current_run() -> cache.Run | None:
     return run
 
 
-def apart(names: Mapping[str, str]) -> dict[str, str]:
+def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
     """Return what choices are called, with the id behind names that several have.
 
     A list of choices tells them by what is printed, so equal names would pick each other.
     """
     counts = Counter(names.values())
-    return {one: f"{name} ({one})" if counts[name] > 1 else name for one, name in names.items()}
+    return {
+        option: f"{name} ({option})" if counts[name] > 1 else name for option, name in names.items()
+    }
 
 
 def choice(name: str, options: Sequence[str], default: str) -> str:
@@ -83,7 +85,9 @@ def choice(name: str, options: Sequence[str], default: str) -> str:
     """
     linked = st.query_params.get(name)
     before = st.session_state.get(f"set.{name}") if _just_entered(name) else None
-    value = next((str(one) for one in (linked, before) if one in options), default)
+    value = next(
+        (str(candidate) for candidate in (linked, before) if candidate in options), default
+    )
     _remember(name, value, default)
     st.session_state[f"widget.{name}"] = value
     return value

@@ -13,11 +13,11 @@ from pages.ui.work import BackgroundWork
 AT_WORK = "steps.work"
 STOPPED = "steps.stopped"
 Step = TypeVar("Step", bound=Hashable)
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class StepKind(Generic[Step, Found]):
+class StepKind(Generic[Step, Result]):
     """How steps of one kind are called, kept and computed.
 
     Attributes
@@ -33,10 +33,10 @@ class StepKind(Generic[Step, Found]):
     """
 
     name: Callable[[Step], str]
-    known: Callable[[Step], Found | None]
-    keep: Callable[[Step, Found], None]
+    known: Callable[[Step], Result | None]
+    keep: Callable[[Step, Result], None]
     heavy: Callable[[Step], bool]
-    call: Callable[[Step], tuple[Callable[..., Found], tuple[object, ...]]]
+    call: Callable[[Step], tuple[Callable[..., Result], tuple[object, ...]]]
 
 
 @dataclass(frozen=True)
@@ -48,40 +48,40 @@ class RunningStep:
     kind: StepKind[Any, Any]
 
 
-def computed(steps: Sequence[Step], kind: StepKind[Step, Found]) -> dict[Step, Found]:
+def computed(steps: Sequence[Step], kind: StepKind[Step, Result]) -> dict[Step, Result]:
     """Return what is known of these steps; what is not is under way, or stopped, and said so.
 
     Quick ones are computed at once. The others are computed one after another in a process of
     their own; the page is drawn again when one is done.
     """
     _take_in()
-    bar, found, left = st.empty(), {}, []
+    bar, results, left = st.empty(), {}, []
     for i, step in enumerate(steps):
-        known = kind.known(step)
-        if known is None and kind.heavy(step):
+        result = kind.known(step)
+        if result is None and kind.heavy(step):
             left.append(step)
             continue
-        if known is None:
+        if result is None:
             bar.progress(i / len(steps), text=f"{i + 1} of {len(steps)}: {kind.name(step)}")
             function, arguments = kind.call(step)
-            known = function(*arguments)
-            kind.keep(step, known)
-        found[step] = known
+            result = function(*arguments)
+            kind.keep(step, result)
+        results[step] = result
     bar.empty()
     if left:
         _under_way(left, len(steps), kind)
-    return found
+    return results
 
 
 def _stopped() -> set[Hashable]:
     """Return the steps of this session that were stopped or failed, and wait for a word."""
-    found: set[Hashable] = st.session_state.setdefault(STOPPED, set())
-    return found
+    stopped: set[Hashable] = st.session_state.setdefault(STOPPED, set())
+    return stopped
 
 
 def _at_work() -> RunningStep | None:
-    found: RunningStep | None = st.session_state.get(AT_WORK)
-    return found
+    running: RunningStep | None = st.session_state.get(AT_WORK)
+    return running
 
 
 def _take_in() -> None:
@@ -99,7 +99,7 @@ def _take_in() -> None:
         _stopped().discard(at_work.step)
 
 
-def _under_way(left: Sequence[Step], total: int, kind: StepKind[Step, Found]) -> None:
+def _under_way(left: Sequence[Step], total: int, kind: StepKind[Step, Result]) -> None:
     """Have the first of what is left computed, and show it; or say that it was stopped."""
     at_work = _at_work()
     if at_work is not None and at_work.step not in left:  # the choice has changed
@@ -125,9 +125,9 @@ def _watch(done: int, total: int) -> None:
         st.rerun()
     assert at_work is not None
     with st.container(border=True, key="fitting"):
-        of = f"{done + 1} of {total}: " if total > 1 else ""
+        position = f"{done + 1} of {total}: " if total > 1 else ""
         name = at_work.kind.name(at_work.step)
-        st.markdown(f"{of}{name}, {at_work.work.seconds:.0f} s")
+        st.markdown(f"{position}{name}, {at_work.work.seconds:.0f} s")
         st.progress(done / total)
         if st.button("Stop", key="fitting.stop", on_click=_stop):
             st.rerun()

@@ -98,12 +98,12 @@ def _also() -> tuple[float, ...]:
         ALSO,
         selection_mode="multi",
         default=("-0.5", "0.5", "5"),
-        format_func=lambda one: views.written(float(one)),
+        format_func=lambda gamma: views.written(float(gamma)),
         key="also",
         bind="query-params",
         persist_state="session",
     )
-    return tuple(float(one) for one in ALSO if one in chosen)
+    return tuple(float(gamma) for gamma in ALSO if gamma in chosen)
 
 
 def _cards(cards: tuple[FigureCard, ...]) -> None:
@@ -158,17 +158,17 @@ def _gradient(gamma: float, truth: float) -> None:
 
 def _print(gamma: float, truth: float) -> None:
     weight = _slider("λ of focal calibration loss", "weight", SliderRange(0.0, 10.0, 0.5, 0.1))
-    found = claims(gamma, truth, weight, _sweeps())
+    all_claims = claims(gamma, truth, weight, _sweeps())
     with st.container(horizontal=True, gap="medium", key="figures"):
-        for i, claim in enumerate(found):
+        for i, claim in enumerate(all_claims):
             with st.container(key=f"half.claim{i}", width=CARD_WIDTH):
                 _claim(claim)
-    widgets.save(claims_table(found), "claims", "All statements, CSV")
+    widgets.save(claims_table(all_claims), "claims", "All statements, CSV")
 
 
 def _claim(claim: Claim) -> None:
     widgets.caveat(claim.title, claim.printed)
-    widgets.second(claim.found)
+    widgets.second(claim.computed)
     if claim.card is not None:
         _card(claim.card)
 

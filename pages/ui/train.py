@@ -60,7 +60,7 @@ def draw() -> None:
     jobs.tick()
     train_work.take_in()
     listed = jobs.list()
-    job_id = _named()
+    job_id = _linked_job_id()
     if not job_id:
         _start(jobs, listed)
         return
@@ -76,7 +76,7 @@ def draw() -> None:
     train_watch.draw(jobs, job, listed)
 
 
-def _named() -> str:
+def _linked_job_id() -> str:
     """Return the job in the link, and make sure that the address bar shows it.
 
     A link from this page to itself gives its query to the session, but not to the address bar.
@@ -153,43 +153,43 @@ def _send(
     """Queue trainings and open the first; what is refused is said on the page that follows."""
     limit = None if minutes is None else 60 * minutes
     try:
-        made = jobs.submit(configs, wants=wants, priority=priority, time_limit=limit)
+        submitted = jobs.submit(configs, wants=wants, priority=priority, time_limit=limit)
     except AuditError as error:
         st.session_state[train_queue.REFUSED] = error
         return
-    st.query_params["job"] = made[0].id
+    st.query_params["job"] = submitted[0].id
 
 
 def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw what the form asks for, how long it takes, and the buttons."""
-    wanted: tuple[TrainConfig, ...] = ()
+    configs: tuple[TrainConfig, ...] = ()
     error: AuditError | None = None
     try:
-        wanted = form.submitted()
+        configs = form.submitted()
     except UsageError as refused:
         error = refused
     with st.container():
         if error is not None:
             frame.refusal(error)
-        if wanted:
-            _known(jobs, wanted[0], listed)
-            _time(wanted, listed)
+        if configs:
+            _link_earlier_job(jobs, configs[0], listed)
+            _time(configs, listed)
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
         device = str(form.value("device"))
         st.button(
-            f"Train {len(wanted)}" if len(wanted) > 1 else "Train",
+            f"Train {len(configs)}" if len(configs) > 1 else "Train",
             type="primary" if listed else "secondary",
-            disabled=not wanted,
+            disabled=not configs,
             key="train.submit",
             on_click=_send,
-            args=(jobs, wanted, device if ":" in device else "auto"),
+            args=(jobs, configs, device if ":" in device else "auto"),
             kwargs={
                 "priority": form.value("priority") or 0,
                 "minutes": form.value("minutes"),
             },
         )
-        if wanted:
-            _save(wanted)
+        if configs:
+            _save(configs)
         with st.popover("Load config", key="train.load"):
             not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
             if not_loaded is not None:  # the popover would hide it elsewhere
@@ -203,10 +203,10 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             )
 
 
-def _save(wanted: Sequence[TrainConfig]) -> None:
-    config = wanted[0]
+def _save(configs: Sequence[TrainConfig]) -> None:
+    config = configs[0]
     st.download_button(
-        "Save config" if len(wanted) == 1 else f"Save the first of {len(wanted)} configs",
+        "Save config" if len(configs) == 1 else f"Save the first of {len(configs)} configs",
         lambda: json.dumps(config.to_json(), indent=1, allow_nan=False),
         "candor_train.json",
         "application/json",
@@ -240,10 +240,12 @@ def _parsed(name: str, data: bytes) -> object:
         raise UsageError("SETTING", f"{name} {error}", remedy) from error
 
 
-def _known(jobs: LocalJobs, config: TrainConfig, listed: Sequence[Job]) -> None:
+def _link_earlier_job(jobs: LocalJobs, config: TrainConfig, listed: Sequence[Job]) -> None:
     """Link the job of the same config and data whose run is still there."""
-    same = (one for one in listed if one.digest == config.digest and one.run)
-    job = next((one for one in same if _stands(jobs, one, config)), None)
+    same = (
+        candidate for candidate in listed if candidate.digest == config.digest and candidate.run
+    )
+    job = next((candidate for candidate in same if _stands(jobs, candidate, config)), None)
     if job is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="train.known"):
@@ -266,15 +268,15 @@ def _stands(jobs: LocalJobs, job: Job, config: TrainConfig) -> bool:
     return not DATASETS[config.data].needs_root or before.data_root == config.data_root
 
 
-def _time(wanted: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+def _time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     """Say on which devices it can run and how long it takes, once that was measured."""
     busy = {slot: job.name for job in listed if not job.state.ended for slot in job.slots}
     devices = cache_train.devices()
-    there = "; ".join(words.device_words(one, busy.get(one.slot, "")) for one in devices)
-    config = wanted[0]
+    there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
+    config = configs[0]
     speed, failed = cache_train.speeds().get(config), train_work.failure(config)
     slow = config.model in MODELS and MODELS[config.model].millions > LARGE
-    if speed is None and slow and all(one.slot == CPU for one in devices):
+    if speed is None and slow and all(device.slot == CPU for device in devices):
         widgets.caption("A network of this size is slow on a CPU: see first how long it takes.")
     with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
         if train_work.measuring(config):
@@ -297,17 +299,17 @@ def _time(wanted: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
                 help="Times a few training steps on random images; some seconds.",
             )
         else:
-            st.markdown(f":material/timer: {_estimate(speed, wanted)}")
+            st.markdown(f":material/timer: {_estimate(speed, configs)}")
         widgets.caption(f"Devices here: {there}.")
     if failed is not None:
         frame.refusal(failed)
 
 
-def _estimate(speed: Speed, wanted: Sequence[TrainConfig]) -> str:
-    took = [seconds(speed, one) for one in wanted]
+def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
+    durations = [seconds(speed, config) for config in configs]
     device = "CPU" if speed.device == "cpu" else "GPU"
     rate = f"{count(round(speed.trained))} images a second on this machine's {device}"
-    if took[0] is None:
+    if durations[0] is None:
         return f"{rate}; the number of images is not known before they are read."
-    each = " each" if len(wanted) > 1 else ""
-    return f"**{words.about(took[0]).capitalize()}{each}**, {rate}."
+    per_training = " each" if len(configs) > 1 else ""
+    return f"**{words.about(durations[0]).capitalize()}{per_training}**, {rate}."

@@ -31,9 +31,9 @@ OPTIONAL: Final = ("n_train", "clip_norm", "minutes")  # may be left empty
 
 def draw() -> None:
     """Draw the choices."""
-    for place, drawn in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
+    for place, draw_section in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
         with place:
-            drawn()
+            draw_section()
     _parameters(str(form.value("loss")))
     place = st.container()
     with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
@@ -78,19 +78,19 @@ def _model() -> None:
     if model in MODELS:
         widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
         return
-    known = names.known()
+    network_names = names.known()
     failed = train_work.failure()
     if failed is not None:
         frame.refusal(failed)
         st.button("Ask again", key="train.ask_again", on_click=train_work.list_again)
-    elif known is None:
+    elif network_names is None:
         train_work.list_networks()
         widgets.caption("Asking timm and torchvision for their names.")
     chosen = form.value("network")
-    others = () if chosen is None or (known and chosen in known) else (chosen,)
+    others = () if chosen is None or (network_names and chosen in network_names) else (chosen,)
     st.selectbox(
         "Search",
-        [*others, *(known or ())],
+        [*others, *(network_names or ())],
         index=None,
         key=key("network"),
         persist_state=SESSION,
@@ -112,7 +112,7 @@ def _loss() -> None:
 def _loss_changed() -> None:
     """Give a loss that is picked for the first time its defaults."""
     loss = str(form.value("loss"))
-    if any(form.parameter(loss, one) is None for one in LOSSES[loss].parameters):
+    if any(form.setting(loss, parameter) is None for parameter in LOSSES[loss].parameters):
         form.fill_loss(loss, {})
 
 
@@ -124,25 +124,26 @@ def _parameters(loss: str) -> None:
     with st.container(horizontal=True, vertical_alignment="top", key="train.parameters"):
         if entry.presets:
             _preset(loss)
-        for one in entry.parameters:
-            _parameter(loss, one)
+        for parameter in entry.parameters:
+            _parameter(loss, parameter)
     preset = entry.presets.get(form.preset_of(loss))
     source = f" Values: {preset.source}." if preset else ""
-    ranges = "; ".join(_range(one) for one in entry.parameters)
+    ranges = "; ".join(_range(parameter) for parameter in entry.parameters)
     widgets.caption(f"{ranges}. Loss: {entry.source}.{source}")
 
 
-def _range(one: Parameter) -> str:
+def _range(parameter: Parameter) -> str:
     """Return what a parameter may be, and its default."""
-    if one.low is None or one.high is None:
-        ends = " or ".join(one.words) or "on or off"
+    if parameter.low is None or parameter.high is None:
+        ends = " or ".join(parameter.words) or "on or off"
     else:
         low, high = (
-            count(int(end)) if end == int(end) else three(end) for end in (one.low, one.high)
+            count(int(end)) if end == int(end) else three(end)
+            for end in (parameter.low, parameter.high)
         )
-        ends = f"{'above ' if one.open_low else ''}{low} to {high}".replace("-", MINUS)
-        ends = " or ".join([*one.words, f"every {ends} batches" if one.words else ends])
-    return f"{one.label} {ends}"
+        ends = f"{'above ' if parameter.open_low else ''}{low} to {high}".replace("-", MINUS)
+        ends = " or ".join([*parameter.words, f"every {ends} batches" if parameter.words else ends])
+    return f"{parameter.label} {ends}"
 
 
 def _preset(loss: str) -> None:
@@ -165,51 +166,51 @@ def _take_preset(loss: str) -> None:
         form.fill_loss(loss, preset.settings)
 
 
-def _parameter(loss: str, one: Parameter) -> None:
-    name = form.parameter_key(loss, one)
-    told = f"{one.help} Default: {one.default}."
-    if isinstance(one.default, bool):
-        st.toggle(one.label, key=key(name), persist_state=SESSION, help=told)
+def _parameter(loss: str, parameter: Parameter) -> None:
+    name = form.parameter_key(loss, parameter)
+    help_text = f"{parameter.help} Default: {parameter.default}."
+    if isinstance(parameter.default, bool):
+        st.toggle(parameter.label, key=key(name), persist_state=SESSION, help=help_text)
         return
-    numeric = one.low is not None
-    if one.words:
-        options = [*one.words, NUMBER] if numeric else list(one.words)
+    numeric = parameter.low is not None
+    if parameter.words:
+        options = [*parameter.words, NUMBER] if numeric else list(parameter.words)
         st.selectbox(
-            one.label,
+            parameter.label,
             options,
             key=key(f"{name}.word"),
             persist_state=SESSION,
-            help=told,
+            help=help_text,
             width=NARROW,
             format_func=lambda word: "every so many" if word == NUMBER else word,
         )
         if not numeric or form.value(f"{name}.word") != NUMBER:
             return
         if form.value(name) is None:
-            form.put(name, one.low)
-    assert one.low is not None
-    assert one.high is not None
-    whole = isinstance(one.low, int)
+            form.put(name, parameter.low)
+    assert parameter.low is not None
+    assert parameter.high is not None
+    whole = isinstance(parameter.low, int)
     st.number_input(
-        "Batches" if one.words else one.label,
-        one.low,
-        int(one.high) if whole else float(one.high),
+        "Batches" if parameter.words else parameter.label,
+        parameter.low,
+        int(parameter.high) if whole else float(parameter.high),
         step=1 if whole else 0.1,
         format="%d" if whole else "%g",
         key=key(name),
         persist_state=SESSION,
-        help=told,
+        help=help_text,
         width=96,
     )
 
 
 def _device() -> None:
-    found = cache_train.devices()
-    gpus = [one.slot for one in found if one.slot != CPU]
+    devices = cache_train.devices()
+    gpus = [device.slot for device in devices if device.slot != CPU]
     options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if len(gpus) > 1 else [])]
     now = str(form.value("device"))
     options += [] if now in options else [now]
-    _select("Device", "device", options, lambda one: DEVICES.get(one, one), width=NARROW)
+    _select("Device", "device", options, lambda device: DEVICES.get(device, device), width=NARROW)
 
 
 def _recipe() -> None:
@@ -245,11 +246,11 @@ def _steps() -> None:
         if form.value("schedule") == "step":
             _text("After shares of the epochs", "drops", "Such as 0.43, 0.71.", width=200)
             _number("Times", "factor", 0.1, "What the rate is multiplied by.")
-        told = " ".join(REDUCTIONS.values())
-        _select("Loss over a batch", "reduction", list(REDUCTIONS), COUNTED.__getitem__, told)
+        help_text = " ".join(REDUCTIONS.values())
+        _select("Loss over a batch", "reduction", list(REDUCTIONS), COUNTED.__getitem__, help_text)
         _number("Clip gradients to", "clip_norm", 0.5, "Norm; empty for none.")
-        told = " ".join(f"{BITS[name]}: {words}" for name, words in PRECISIONS.items())
-        _select("Precision", "precision", list(PRECISIONS), BITS.__getitem__, told)
+        help_text = " ".join(f"{BITS[name]}: {words}" for name, words in PRECISIONS.items())
+        _select("Precision", "precision", list(PRECISIONS), BITS.__getitem__, help_text)
         _toggle("Shift and mirror images", "augment", "Where the data allow it.")
 
 
@@ -288,7 +289,7 @@ def _select(  # noqa: PLR0913  as Streamlit's
     name: str,
     options: list[str],
     words: Callable[[str], str],
-    told: str | None = None,
+    help_text: str | None = None,
     *,
     width: int | None = None,
     changed: Callable[[], None] | None = None,
@@ -299,13 +300,13 @@ def _select(  # noqa: PLR0913  as Streamlit's
         key=key(name),
         persist_state=SESSION,
         format_func=words,
-        help=told,
+        help=help_text,
         on_change=changed or "rerun",
         width=width or "stretch",
     )
 
 
-def _whole(label: str, name: str, told: str) -> None:
+def _whole(label: str, name: str, help_text: str) -> None:
     low, high = form.ENDS[name]
     st.number_input(
         label,
@@ -315,12 +316,12 @@ def _whole(label: str, name: str, told: str) -> None:
         step=1,
         key=key(name),
         persist_state=SESSION,
-        help=told,
+        help=help_text,
         width=NARROW,
     )
 
 
-def _number(label: str, name: str, step: float, told: str | None = None) -> None:
+def _number(label: str, name: str, step: float, help_text: str | None = None) -> None:
     st.number_input(
         label,
         *form.ENDS[name],
@@ -329,21 +330,21 @@ def _number(label: str, name: str, step: float, told: str | None = None) -> None
         format="%g",
         key=key(name),
         persist_state=SESSION,
-        help=told,
+        help=help_text,
         width=NARROW,
     )
 
 
-def _text(label: str, name: str, told: str, *, width: int | None = None) -> None:
+def _text(label: str, name: str, help_text: str, *, width: int | None = None) -> None:
     st.text_input(
         label,
         key=key(name),
         persist_state=SESSION,
         max_chars=form.LENGTHS[name],
-        help=told,
+        help=help_text,
         width=width or "stretch",
     )
 
 
-def _toggle(label: str, name: str, told: str) -> None:
-    st.toggle(label, key=key(name), persist_state=SESSION, help=told)
+def _toggle(label: str, name: str, help_text: str) -> None:
+    st.toggle(label, key=key(name), persist_state=SESSION, help=help_text)

@@ -44,9 +44,9 @@ def stand(jobs: Sequence[Job]) -> str:
 def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw the title of the list and the switch of the queue."""
     live = sum(not job.state.ended for job in listed)
-    said = f"{count(live)} waiting or running" if live else "nothing waits or runs"
+    summary = f"{count(live)} waiting or running" if live else "nothing waits or runs"
     both = any(job.kind == words.EVALUATE for job in listed)
-    widgets.title("Trainings and evaluations" if both else "Trainings", said)
+    widgets.title("Trainings and evaluations" if both else "Trainings", summary)
     if jobs.paused:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused: what runs goes on.")
@@ -93,7 +93,7 @@ def page_of(job: Job) -> site.Entry:
 
 
 def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
-    found = jobs.progress(job.id) if job.state is JobState.RUNNING else None
+    progress = jobs.progress(job.id) if job.state is JobState.RUNNING else None
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"queue.row.{job.id}"
     ):
@@ -107,17 +107,17 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
         before = words.before(job, listed) if job.state is JobState.QUEUED else None
         if not job.state.ended and not job.asked:
             _buttons(jobs, job, before)
-    said = words.state_words(job, before, paused=jobs.paused)
-    if found is not None:
-        said = _progress(job, found)
+    status = words.state_words(job, before, paused=jobs.paused)
+    if progress is not None:
+        status = _progress(job, progress)
         if not state.plain():
-            said += f", {count(round(found.images_per_second))} images/s"
-            said += f", {words.memory(found.memory)}"
+            status += f", {count(round(progress.images_per_second))} images/s"
+            status += f", {words.memory(progress.memory)}"
     elif job.state.ended:
-        took = job.started and job.ended and f" after {words.duration(job.ended - job.started)}"
-        said = f"{said}{took or ''}, {_day(job)}"
-    bar = "" if found is None else _bar(words.share_done(found))
-    st.html(f'<p class="c-queued">{escape(said)}</p>{bar}')
+        elapsed = job.started and job.ended and f" after {words.duration(job.ended - job.started)}"
+        status = f"{status}{elapsed or ''}, {_day(job)}"
+    bar = "" if progress is None else _bar(words.share_done(progress))
+    st.html(f'<p class="c-queued">{escape(status)}</p>{bar}')
 
 
 def _icon(job: Job) -> str:
@@ -126,10 +126,10 @@ def _icon(job: Job) -> str:
     return site.EVALUATE.icon if job.kind == words.EVALUATE and not wrong else ICONS[job.state]
 
 
-def _progress(job: Job, found: Progress) -> str:
+def _progress(job: Job, progress: Progress) -> str:
     if job.kind == words.EVALUATE:
-        return evaluation_words.progress_words(found)
-    return words.progress_words(found, plain=state.plain())
+        return evaluation_words.progress_words(progress)
+    return words.progress_words(progress, plain=state.plain())
 
 
 def _bar(share: float) -> str:
@@ -157,10 +157,10 @@ def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
     )
 
 
-def act(what: Act, job_id: str) -> None:
+def act(action: Act, job_id: str) -> None:
     """Do something with a job; what is refused is said on the page that follows."""
     try:
-        done = what(job_id)
+        done = action(job_id)
     except AuditError as error:
         st.session_state[REFUSED] = error
         return

@@ -105,7 +105,7 @@ def fill(config: TrainConfig, job: Job | None = None) -> None:
         "preset": config.preset or OWN,
     } | _of_recipe(config.to_json())
     for name, what in values.items():
-        _check_held(name, what)
+        _check_fits(name, what)
     if config.data_root == "":
         raise UsageError("SETTING", "data_root is empty", "name the folder, or give null")
     for name, what in values.items():
@@ -113,19 +113,21 @@ def fill(config: TrainConfig, job: Job | None = None) -> None:
     fill_loss(str(config.loss["name"]), config.loss)
 
 
-def _check_held(name: str, what: object) -> None:
+def _check_fits(name: str, what: object) -> None:
     """Refuse what a widget would change: a number off its range, text off its one line."""
     if name in ENDS and isinstance(what, int | float):
         low, high = ENDS[name]
         if not low <= what <= high:
-            said = f"{name} is {what!r:.60}, which this form cannot hold"
-            raise UsageError("SETTING", said, f"give {low} to {high}, or use python -m core train")
+            problem = f"{name} is {what!r:.60}, which this form cannot hold"
+            raise UsageError(
+                "SETTING", problem, f"give {low} to {high}, or use python -m core train"
+            )
     if name in LENGTHS and isinstance(what, str):
         line = what.strip() == what and not any(ord(character) < ord(" ") for character in what)
         if not line or len(what) > LENGTHS[name]:
-            said = f"{name} is {what!r:.60}, which this form cannot hold"
+            problem = f"{name} is {what!r:.60}, which this form cannot hold"
             use = f"give one line of at most {LENGTHS[name]} characters, no space at its ends"
-            raise UsageError("SETTING", said, f"{use}, or use python -m core train")
+            raise UsageError("SETTING", problem, f"{use}, or use python -m core train")
 
 
 def fill_recipe(settings: Mapping[str, Any]) -> None:
@@ -156,46 +158,50 @@ def _short(number: float) -> str:
 
 def fill_loss(loss: str, settings: Mapping[str, Setting]) -> None:
     """Set the widgets of a loss's parameters; those not given have their defaults."""
-    for one in LOSSES[loss].parameters:
-        set_parameter(loss, one, settings.get(one.name, one.default))
+    for parameter in LOSSES[loss].parameters:
+        set_parameter(loss, parameter, settings.get(parameter.name, parameter.default))
 
 
-def parameter_key(loss: str, one: Parameter, part: str = "") -> str:
+def parameter_key(loss: str, parameter: Parameter, part: str = "") -> str:
     """Return the name of a parameter's widget; `part` of one that is a word or a number."""
-    return f"loss.{loss}.{one.name}{part}"
+    return f"loss.{loss}.{parameter.name}{part}"
 
 
-def set_parameter(loss: str, one: Parameter, what: Setting) -> None:
+def set_parameter(loss: str, parameter: Parameter, what: Setting) -> None:
     """Set the widgets of one parameter."""
-    name = parameter_key(loss, one)
-    if one.words:
+    name = parameter_key(loss, parameter)
+    if parameter.words:
         put(f"{name}.word", what if isinstance(what, str) else NUMBER)
         if isinstance(what, str):
             return
     if isinstance(what, int | float) and not isinstance(what, bool):
-        what = what if isinstance(one.low, int) else float(what)
+        what = what if isinstance(parameter.low, int) else float(what)
     put(name, what)
 
 
-def parameter(loss: str, one: Parameter) -> Setting:
+def setting(loss: str, parameter: Parameter) -> Setting:
     """Return what a parameter is set to."""
-    name = parameter_key(loss, one)
-    word = value(f"{name}.word") if one.words else None
-    found: Setting = value(name) if word in (None, NUMBER) else word
-    return found
+    name = parameter_key(loss, parameter)
+    word = value(f"{name}.word") if parameter.words else None
+    current: Setting = value(name) if word in (None, NUMBER) else word
+    return current
 
 
 def loss_settings(loss: str) -> dict[str, Setting]:
     """Return the settings of a loss as they stand."""
-    return {one.name: parameter(loss, one) for one in LOSSES[loss].parameters}
+    return {parameter.name: setting(loss, parameter) for parameter in LOSSES[loss].parameters}
 
 
 def preset_of(loss: str) -> str:
     """Return which of a loss's presets its settings are, else OWN."""
-    entry, now = LOSSES[loss], loss_settings(loss)
-    defaults = {one.name: one.default for one in entry.parameters}
-    found = (name for name, one in entry.presets.items() if defaults | dict(one.settings) == now)
-    return next(found, OWN)
+    entry, current = LOSSES[loss], loss_settings(loss)
+    defaults = {parameter.name: parameter.default for parameter in entry.parameters}
+    matching = (
+        name
+        for name, preset in entry.presets.items()
+        if defaults | dict(preset.settings) == current
+    )
+    return next(matching, OWN)
 
 
 def base() -> TrainConfig:
@@ -238,13 +244,13 @@ def base() -> TrainConfig:
 
 def submitted() -> tuple[TrainConfig, ...]:
     """Return every training that the form asks for; errors as of `base`."""
-    named = (value("name") or "").strip()
-    return trainings(base(), named, value("others") or [], seeds(value("seeds") or ""))
+    name = (value("name") or "").strip()
+    return trainings(base(), name, value("others") or [], seeds(value("seeds") or ""))
 
 
 def _drops(text: str) -> list[float]:
     try:
-        return [float(one) for one in text.replace(";", ",").split(",") if one.strip()]
+        return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
     except ValueError:
         raise UsageError(
             "SETTING", f"schedule.drops are {text[:60]!r}", "give ascending numbers between 0 and 1"

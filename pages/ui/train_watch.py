@@ -74,22 +74,26 @@ def _eyebrow(job: Job) -> str:
 
 def _history(job: Job) -> History:
     """Return what is recorded of a job: its run's history once that is in the library."""
-    kept = cache_train.history_of_run(job.run) if job.run else None
-    return cache_train.history_of_job(job.id) if kept is None else kept
+    history = cache_train.history_of_run(job.run) if job.run else None
+    return cache_train.history_of_job(job.id) if history is None else history
 
 
 def _relatives(job: Job, listed: Sequence[Job]) -> None:
     """Link the job that this one goes on from or repeats, and those that do so with it."""
     before = {"resume": "Goes on from", "retry": "Repeats"}
     after = {"resume": "Resumed as", "retry": "Repeated as"}
-    known = [(one, before[job.relation]) for one in listed if one.id == job.parent]
-    known += [(one, after[one.relation]) for one in listed if one.parent == job.id]
-    for one, said in known:
+    relatives = [
+        (relative, before[job.relation]) for relative in listed if relative.id == job.parent
+    ]
+    relatives += [
+        (relative, after[relative.relation]) for relative in listed if relative.parent == job.id
+    ]
+    for relative, relation in relatives:
         st.page_link(
             site.TRAIN.script,
-            label=f"{said} job {one.id}, {words.STATES[one.state]}",
+            label=f"{relation} job {relative.id}, {words.STATES[relative.state]}",
             icon=":material/link:",
-            query_params={"job": one.id},
+            query_params={"job": relative.id},
         )
 
 
@@ -124,7 +128,7 @@ def _threads(jobs: LocalJobs, job: Job, config: TrainConfig) -> None:
 def _button(
     label: str,
     name: str,
-    what: train_queue.Act,
+    action: train_queue.Act,
     job: Job,
     *,
     primary: bool = False,
@@ -136,7 +140,7 @@ def _button(
         type="primary" if primary else "secondary",
         disabled=disabled,
         on_click=train_queue.act,
-        args=(what, job.id),
+        args=(action, job.id),
     )
 
 
@@ -184,21 +188,21 @@ def _take_config(job: Job, config: TrainConfig) -> None:
 
 def _picker(job: Job, listed: Sequence[Job]) -> str | None:
     """Draw the choice of a run or job to compare with; it lives in the link."""
-    names = {one.id: one.name for one in cache.rows(limit=LISTED) if _has_metrics(one.id)}
+    names = {row.id: row.name for row in cache.rows(limit=LISTED) if _has_metrics(row.id)}
     names |= {
-        one.id: f"{one.name} ({words.STATES[one.state]})"
-        for one in listed
-        if not one.run and one.kind != words.EVALUATE
+        other.id: f"{other.name} ({words.STATES[other.state]})"
+        for other in listed
+        if not other.run and other.kind != words.EVALUATE
     }
     for own in (job.id, job.run):
         names.pop(own, None)
-    names = state.apart(names)
+    names = state.distinct_names(names)
     chosen = state.choice("against", ["", *names], "")
     st.selectbox(
         "Compare with",
         ["", *names],
         key="widget.against",
-        format_func=lambda one: names.get(one, "nothing"),
+        format_func=lambda option: names.get(option, "nothing"),
         on_change=state.pick,
         args=("against", ""),
         width=300,
@@ -226,18 +230,18 @@ _live_body = st.fragment(_body, run_every=LOOK_S)
 
 def _numbers(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     config, history = jobs.config(job.id), _history(job)
-    found = jobs.progress(job.id)
+    progress = jobs.progress(job.id)
     quiet = jobs.silent(job.id)
     with st.container():
-        if found is not None and job.state is JobState.RUNNING:
+        if progress is not None and job.state is JobState.RUNNING:
             st.progress(
-                words.share_done(found), text=words.progress_words(found, plain=state.plain())
+                words.share_done(progress), text=words.progress_words(progress, plain=state.plain())
             )
         if quiet is not None:
-            said = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
-            widgets.caveat("No sign of life", said)
+            text = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
+            widgets.caveat("No sign of life", text)
     course = JobProgress.of(history, config.epochs)
-    widgets.strip(words.tiles(job, found, course, plain=state.plain()))
+    widgets.strip(words.tiles(job, progress, course, plain=state.plain()))
     runs = [TrainedRun(job.id, job.name, history, config.epochs)]
     other = _other(beside)
     if other is not None:
@@ -282,11 +286,11 @@ def _curves(runs: Sequence[TrainedRun]) -> None:
 def _key(runs: Sequence[TrainedRun]) -> None:
     """Say which line is whose."""
     lines = zip(runs, views.run_marks(runs), ("solid", "dashed"), strict=True)
-    told = "".join(
+    legend = "".join(
         f"<span>{widgets.badge(mark)} {escape(short(run.name, 40))}, {line}</span>"
         for run, mark, line in lines
     )
-    st.html(f'<p class="c-key">{told}</p>')
+    st.html(f'<p class="c-key">{legend}</p>')
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

@@ -40,9 +40,9 @@ def list_again() -> None:
 
 def stop_measuring(config: TrainConfig) -> None:
     """End what measures the speed of a config."""
-    asked = running().pop(TrainingQuery(config).key, None)
-    if asked is not None:
-        asked[1].stop()
+    measurement = running().pop(TrainingQuery(config).key, None)
+    if measurement is not None:
+        measurement[1].stop()
 
 
 def measure_speed(config: TrainConfig) -> None:
@@ -53,10 +53,10 @@ def measure_speed(config: TrainConfig) -> None:
 
 def running() -> dict[str, tuple[TrainingQuery, BackgroundWork]]:
     """Return what this session has under way."""
-    found: dict[str, tuple[TrainingQuery, BackgroundWork]] = st.session_state.setdefault(
+    by_key: dict[str, tuple[TrainingQuery, BackgroundWork]] = st.session_state.setdefault(
         AT_WORK, {}
     )
-    return found
+    return by_key
 
 
 def measuring(config: TrainConfig) -> bool:
@@ -76,26 +76,26 @@ def any_done() -> bool:
 
 def take_in() -> None:
     """Keep the answers that have come."""
-    for key, (asked, work) in list(running().items()):
+    for key, (query, work) in list(running().items()):
         if not work.done:
             continue
         del running()[key]
         try:
-            found = work.result()
+            answer = work.result()
         except AuditError as error:
             _failed()[key] = error
             continue
-        if asked.config is not None:
-            cache_train.speeds().put(asked.config, found)
+        if query.config is not None:
+            cache_train.speeds().put(query.config, answer)
 
 
 def _failed() -> dict[str, AuditError]:
-    found: dict[str, AuditError] = st.session_state.setdefault(FAILED, {})
-    return found
+    failures: dict[str, AuditError] = st.session_state.setdefault(FAILED, {})
+    return failures
 
 
-def _start(asked: TrainingQuery) -> None:
-    if asked.key in running() or asked.key in _failed():
+def _start(query: TrainingQuery) -> None:
+    if query.key in running() or query.key in _failed():
         return
-    function, arguments = (measure, (asked.config,)) if asked.config else (names.listed, ())
-    running()[asked.key] = (asked, BackgroundWork.start(function, *arguments))
+    function, arguments = (measure, (query.config,)) if query.config else (names.listed, ())
+    running()[query.key] = (query, BackgroundWork.start(function, *arguments))

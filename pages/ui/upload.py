@@ -158,14 +158,14 @@ def _finished(reading: session.FileReading) -> None:
         _check(reading, result)
 
 
-def _recall(reading: session.FileReading, found: Inspection) -> None:
+def _recall(reading: session.FileReading, inspection: Inspection) -> None:
     """Read again by the recipe that was saved for files of this form, once."""
     if reading.form:
         return
-    recipe = load_recipe(home(), found.fingerprint)
+    recipe = load_recipe(home(), inspection.fingerprint)
     if recipe:
         options = ReadOptions.from_json(recipe)
-        _read(reading.upload, options, form=found.fingerprint, recalled=True)
+        _read(reading.upload, options, form=inspection.fingerprint, recalled=True)
 
 
 def _refused(reading: session.FileReading, refusal: AuditError) -> None:
@@ -204,28 +204,28 @@ def _offer_evaluation(reading: session.FileReading) -> None:
 
 def _choose_after_refusal(reading: session.FileReading, refusal: NeedsChoice) -> None:
     _recall(reading, refusal.inspection)
-    found = refusal.inspection
-    form = reading.form or found.fingerprint
+    inspection = refusal.inspection
+    form = reading.form or inspection.fingerprint
     with st.container(border=True, key="import"):
-        widgets.title(reading.upload.scores_name, found.layout)
+        widgets.title(reading.upload.scores_name, inspection.layout)
         if refusal.code == UNDECIDED:
             readings.question(refusal)
         else:
             frame.refusal(_for_page(refusal))
-        picked = readings.pick(found, _this("pick")) if found.candidates else None
+        picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             _read(reading.upload, picked, form=form)
-        _preview(found)
-        by_hand = not found.candidates or (
-            _choosable(found) and st.toggle("None of these: choose by hand", key=_this("hand"))
+        _preview(inspection)
+        by_hand = not inspection.candidates or (
+            _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))
         )
-        options = _choices(reading, found) if by_hand else reading.options
+        options = _choices(reading, inspection) if by_hand else reading.options
         with st.container(horizontal=True):
             if (
                 by_hand
-                and _choosable(found)
+                and _choosable(inspection)
                 and st.button(
-                    "Read it with these choices" if found.candidates else "Read it this way",
+                    "Read it with these choices" if inspection.candidates else "Read it this way",
                     type="primary",
                     key="import.retry",
                     disabled=options == reading.options,
@@ -252,16 +252,16 @@ def _without_tables(reading: session.FileReading) -> None:
     for name, (_, file_name) in reading.upload.tables.items():
         if st.button(f"Go on without {esc(file_name)}", key=f"import.without.{name}"):
             session.forget_table(reading.upload, name)
-            rest = {key: one for key, one in reading.upload.tables.items() if key != name}
+            rest = {key: table for key, table in reading.upload.tables.items() if key != name}
             upload = replace(reading.upload, tables=rest)
             without = replace(reading.options, **{name: None})  # type: ignore[arg-type]
             _read(upload, without, form=reading.form)
 
 
-def _choosable(found: Inspection) -> bool:
+def _choosable(inspection: Inspection) -> bool:
     """Return whether there is anything to choose: a kind of scores, or an array or column."""
-    keys = (found.scores_keys, found.labels_keys, found.id_columns)
-    return any(len(names) > 1 for names in keys) or any(r.possible for r in found.readings)
+    keys = (inspection.scores_keys, inspection.labels_keys, inspection.id_columns)
+    return any(len(names) > 1 for names in keys) or any(r.possible for r in inspection.readings)
 
 
 def _for_page(refusal: NeedsChoice) -> AuditError:
@@ -273,7 +273,7 @@ def _for_page(refusal: NeedsChoice) -> AuditError:
         remedy = "if the reading below is right, pick it; else correct the file and drop it again"
     elif _choosable(refusal.inspection):
         remedy = "choose below how it is to be read, or add a label file"
-    return AuditError(refusal.code, refusal.what, remedy, refusal.where)
+    return AuditError(refusal.code, refusal.what, remedy, refusal.location)
 
 
 def _notice_for_page(notice: Notice) -> Notice:
@@ -287,25 +287,27 @@ def _notice_for_page(notice: Notice) -> Notice:
 
 def _check(reading: session.FileReading, result: ReadResult) -> None:
     """Show how the file was read and what follows; the user agrees or chooses."""
-    found = result.inspection
+    inspection = result.inspection
     with st.container(border=True, key="import"):
-        widgets.title(reading.upload.scores_name, found.layout)
-        if found.kind is not None:
-            st.markdown(f"Read as **{KIND_WORDS[found.kind].lower()}**: {esc(found.reason)}.")
+        widgets.title(reading.upload.scores_name, inspection.layout)
+        if inspection.kind is not None:
+            st.markdown(
+                f"Read as **{KIND_WORDS[inspection.kind].lower()}**: {esc(inspection.reason)}."
+            )
         if reading.recalled:
             _recalled(reading)
         frame.notices(tuple(_notice_for_page(notice) for notice in result.notices))
-        _preview(found)
-        options = _belonging(found, _choices(reading, found))
+        _preview(inspection)
+        options = _belonging(inspection, _choices(reading, inspection))
         for name, (_, file_name) in reading.upload.tables.items():
             widgets.caption(f"{LABELS[name]}: a column of {file_name}")
         with st.container(horizontal=True):
             if options != reading.options:
                 if st.button("Read it this way", type="primary", key="import.retry"):
-                    _read(reading.upload, options, form=reading.form or found.fingerprint)
+                    _read(reading.upload, options, form=reading.form or inspection.fingerprint)
             elif st.button("Audit this file", type="primary", key="import.audit"):
                 _accept(reading, result)
-            _add_tables(reading, options, reading.form or found.fingerprint)
+            _add_tables(reading, options, reading.form or inspection.fingerprint)
             _another_file(reading)
 
 
@@ -319,8 +321,8 @@ def _recalled(reading: session.FileReading) -> None:
             _read(reading.upload, form=reading.form)
 
 
-def _preview(found: Inspection) -> None:
-    rows = [dict(zip(_unique(found.header), row, strict=True)) for row in found.rows]
+def _preview(inspection: Inspection) -> None:
+    rows = [dict(zip(_unique(inspection.header), row, strict=True)) for row in inspection.rows]
     if rows:
         widgets.caption("The first rows, as the file has them")
         st.dataframe(rows, hide_index=True, key="import.preview", width="stretch")
@@ -328,40 +330,42 @@ def _preview(found: Inspection) -> None:
 
 def _unique(names: tuple[str, ...]) -> list[str]:
     """Return the names with a number behind each that was there before."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     out = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        counts[name] = counts.get(name, 0) + 1
+        out.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return out
 
 
-def _choices(reading: session.FileReading, found: Inspection) -> ReadOptions:
+def _choices(reading: session.FileReading, inspection: Inspection) -> ReadOptions:
     """Draw the choices and return what they say."""
-    said = reading.options
-    shown = said.scores or found.kind
-    kind = _kind(found, shown)
-    keys = (found.scores_keys, found.labels_keys, found.id_columns)
+    options = reading.options
+    initial_kind = options.scores or inspection.kind
+    kind = _kind(inspection, initial_kind)
+    keys = (inspection.scores_keys, inspection.labels_keys, inspection.id_columns)
     if not any(len(names) > 1 for names in keys):
-        return replace(said, scores=said.scores if kind == shown else kind)
-    with st.expander("Read other arrays or columns", expanded=not found.kind, key=_this("keys")):
-        scores_key = _key("Scores are in", found.scores_keys, said.scores_key, "scores_key")
-        labels_key = _key("Labels are in", found.labels_keys, said.labels_key, "labels_key")
-        id_column = _key("Rows are named by", found.id_columns, said.id_column, "id_column")
+        return replace(options, scores=options.scores if kind == initial_kind else kind)
+    with st.expander(
+        "Read other arrays or columns", expanded=not inspection.kind, key=_this("keys")
+    ):
+        scores_key = _key("Scores are in", inspection.scores_keys, options.scores_key, "scores_key")
+        labels_key = _key("Labels are in", inspection.labels_keys, options.labels_key, "labels_key")
+        id_column = _key("Rows are named by", inspection.id_columns, options.id_column, "id_column")
     return replace(
-        said,
-        scores=said.scores if kind == shown else kind,
+        options,
+        scores=options.scores if kind == initial_kind else kind,
         scores_key=scores_key,
         labels_key=labels_key,
         id_column=id_column,
     )
 
 
-def _belonging(found: Inspection, options: ReadOptions) -> ReadOptions:
+def _belonging(inspection: Inspection, options: ReadOptions) -> ReadOptions:
     """Draw what rows may belong to and count as, where a file says it; nothing is preselected."""
     with st.container(horizontal=True):
-        group = _offered(GROUP, found.group_columns, options.group, "group", GROUP_HELP)
-        weight = _offered(WEIGHT, found.weight_columns, options.weight, "weight", WEIGHT_HELP)
+        group = _offered(GROUP, inspection.group_columns, options.group, "group", GROUP_HELP)
+        weight = _offered(WEIGHT, inspection.weight_columns, options.weight, "weight", WEIGHT_HELP)
     return replace(options, group=group, weight=weight)
 
 
@@ -396,11 +400,11 @@ def _clear_choices() -> None:
             del st.session_state[key]
 
 
-def _kind(found: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
-    possible = [reading.kind for reading in found.readings if reading.possible]
+def _kind(inspection: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
+    possible = [reading.kind for reading in inspection.readings if reading.possible]
     if not possible:
         return chosen
-    by_kind = {reading.kind: reading for reading in found.readings}
+    by_kind = {reading.kind: reading for reading in inspection.readings}
     picked = st.radio(
         "The scores are",
         [str(kind) for kind in possible],
@@ -410,7 +414,7 @@ def _kind(found: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
         key=_this("kind"),
         horizontal=True,
     )
-    impossible = [r for r in found.readings if not r.possible and r.why_not]
+    impossible = [r for r in inspection.readings if not r.possible and r.why_not]
     for reading in impossible:
         widgets.caption(f"Not {KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
     return ScoreKind(picked) if picked else None

@@ -34,10 +34,10 @@ def eyebrow(text: str, chip: str = "") -> None:
     st.html(f'<p class="c-eyebrow">{escape(text)}{mark}</p>')
 
 
-def sentence(said: Sentence) -> None:
+def sentence(heading: Sentence) -> None:
     """Draw the one sentence of the page as its heading."""
-    words = "".join(_part(part) for part in said.parts)
-    st.html(f'<h1 class="c-sentence">{words}</h1>{_second(said.second)}')
+    words = "".join(_part(part) for part in heading.parts)
+    st.html(f'<h1 class="c-sentence">{words}</h1>{_second(heading.second)}')
 
 
 def second(text: str) -> None:
@@ -77,28 +77,28 @@ def _tile(tile: Tile) -> str:
 
 def meanings(tiles: tuple[Tile, ...]) -> None:
     """Say in plain words what each number of the strip means."""
-    told = "".join(
+    terms = "".join(
         f"<dt>{escape(tile.label)}</dt><dd>{escape(tile.help)}</dd>" for tile in tiles if tile.help
     )
-    st.html(f'<dl class="c-words">{told}</dl>')
+    st.html(f'<dl class="c-words">{terms}</dl>')
 
 
-def _gauge(found: Strip) -> str:
+def _gauge(gauge: Strip) -> str:
     """Return the scale of a value: noise floor as a block, interval as a line, value as a dot."""
 
     def at(value: float) -> str:
-        return f"{100 * min(1.0, max(0.0, value / found.scale)):.1f}%"
+        return f"{100 * min(1.0, max(0.0, value / gauge.scale)):.1f}%"
 
     colour = {"over": "--mark-over", "under": "--mark-under", "sound": "--mark-sound"}.get(
-        found.tone, "--quiet"
+        gauge.tone, "--quiet"
     )
-    floor = f'<i class="floor" style="width:{at(found.floor)}"></i>' if found.floor else ""
+    floor = f'<i class="floor" style="width:{at(gauge.floor)}"></i>' if gauge.floor else ""
     span = ""
-    if found.low is not None and found.high is not None:
-        width = f"calc({at(found.high)} - {at(found.low)})"
-        style = f"left:{at(found.low)};width:{width};background:var({colour})"
+    if gauge.low is not None and gauge.high is not None:
+        width = f"calc({at(gauge.high)} - {at(gauge.low)})"
+        style = f"left:{at(gauge.low)};width:{width};background:var({colour})"
         span = f'<i class="range" style="{style}"></i>'
-    dot = f'<i class="dot" style="left:{at(found.value)};background:var({colour})"></i>'
+    dot = f'<i class="dot" style="left:{at(gauge.value)};background:var({colour})"></i>'
     return f'<div class="c-gauge" aria-hidden="true"><i class="axis"></i>{floor}{span}{dot}</div>'
 
 
@@ -162,7 +162,7 @@ def figure(
     """
     if titled:
         title(card.title, card.explanation)
-    drawn = st.plotly_chart(
+    selection = st.plotly_chart(
         card.figure(side()),
         theme=None,
         width=width,
@@ -174,7 +174,7 @@ def figure(
     )
     if more:
         downloads(card)
-    return drawn
+    return selection
 
 
 def _config(name: str) -> dict[str, object]:
@@ -215,11 +215,11 @@ def _choose_picture(widget: str) -> None:
     st.session_state["app.picture"] = st.session_state[widget]
 
 
-def save(found: Table, name: str, label: str = "CSV") -> None:
+def save(contents: Table, name: str, label: str = "CSV") -> None:
     """Offer a table as a CSV file, in which no cell can act as a spreadsheet formula."""
     st.download_button(
         label,
-        lambda: csv_text(found),
+        lambda: csv_text(contents),
         f"candor_{name}.csv",
         "text/csv",
         key=f"csv.{name}",
@@ -227,11 +227,11 @@ def save(found: Table, name: str, label: str = "CSV") -> None:
     )
 
 
-def table(found: Table, key: str, limit: int | None = None) -> None:
+def table(contents: Table, key: str, limit: int | None = None) -> None:
     """Draw a table; cells are shown as text, never as markup."""
-    columns = [column.label for column in found.columns]
-    shown = replace(found, rows=found.rows[:limit])
-    rows = [dict(zip(columns, row, strict=True)) for row in shown.written()]
+    columns = [column.label for column in contents.columns]
+    visible = replace(contents, rows=contents.rows[:limit])
+    rows = [dict(zip(columns, row, strict=True)) for row in visible.written()]
     st.dataframe(rows, hide_index=True, key=key, width="stretch")
 
 
@@ -259,7 +259,7 @@ def _score_row(row: ScoreRow) -> str:
     quiet = "".join(f"<small>{escape(text)}</small>" for text in row.notes if text)
     mark = badge(row.mark) if row.mark else ""
     cells = "".join(
-        _score_cell(cell, "tie" if i in row.ties else "told" if i in row.told else "")
+        _score_cell(cell, "tie" if i in row.ties else "told" if i in row.strong else "")
         for i, cell in enumerate(row.cells)
     )
     kind = "ref" if row.shaded else "run"
@@ -299,7 +299,7 @@ def _icons(icons: Icons) -> None:
     title(icons.title, icons.note)
     for text, count, kind in (
         (icons.promised_text, icons.promised, "promised"),
-        (icons.found_text, icons.found, f"found-{icons.tone}"),
+        (icons.observed_text, icons.observed, f"found-{icons.tone}"),
     ):
         cells = '<i aria-hidden="true"></i>' * (100 - count)
         crosses = f'<i class="{kind}" aria-hidden="true">×</i>' * count

@@ -79,10 +79,10 @@ class BackgroundWork:
                 f"the computing process ended with code {code}",
                 "memory may have run out: try fewer rows, or another method",
             )
-        found, error = pickle.loads(data)  # noqa: S301  from our own process
+        value, error = pickle.loads(data)  # noqa: S301  from our own process
         if error is not None:
             raise error
-        return found
+        return value
 
     def stop(self) -> None:
         """End the process."""

@@ -54,9 +54,12 @@ def draw() -> None:
 
 def _to_film() -> None:
     """Show the finding that was shown of the open run on the view Film, by its name."""
-    names, of = st.session_state.get(NAMES, ()), st.session_state.get(f"set.{clinic.FINDING}", "")
-    if of.isdecimal() and int(of) < len(names):
-        _set(clinic.NAME, spelled(names[int(of)]))
+    names, finding = (
+        st.session_state.get(NAMES, ()),
+        st.session_state.get(f"set.{clinic.FINDING}", ""),
+    )
+    if finding.isdecimal() and int(finding) < len(names):
+        _set(clinic.NAME, spelled(names[int(finding)]))
 
 
 def _from_film(names: Sequence[str]) -> None:

@@ -34,7 +34,7 @@ def models(offered: Mapping[str, Model]) -> list[str]:
         "Models, side by side",
         list(offered),
         key="widget.xray_models",
-        format_func=lambda one: offered[one].name,
+        format_func=lambda model_id: offered[model_id].name,
         max_selections=xray_models.MOST,
         on_change=_choose,
         args=(offered,),
@@ -67,8 +67,8 @@ def add_model() -> None:
     )
     _jobs(open_jobs())
     offered = xray_models.offered()
-    for one in xray_models.own():
-        _settings(offered[one])
+    for model_id in xray_models.own():
+        _settings(offered[model_id])
 
 
 @st.fragment(run_every=READING_S)
@@ -89,15 +89,15 @@ def _stop() -> None:
 
 def _jobs(jobs: LocalJobs) -> None:
     """Offer finished jobs on data with many labels, whose weights are still there."""
-    found = {job.id: job for job in jobs.list()[:LISTED] if _of_films(jobs, job)}
-    if not found:
+    eligible = {job.id: job for job in jobs.list()[:LISTED] if _of_films(jobs, job)}
+    if not eligible:
         return
-    names = state.apart({one.id: one.name for one in found.values()})
+    names = state.distinct_names({job.id: job.name for job in eligible.values()})
     st.selectbox(
         "Or a model that was trained or evaluated here",
-        list(found),
+        list(eligible),
         index=None,
-        format_func=lambda one: names.get(one, one),
+        format_func=lambda job_id: names.get(job_id, job_id),
         placeholder="Pick one",
         key="xray.job",
         on_change=_take_job,
@@ -156,29 +156,41 @@ def _take_job() -> None:
 
 def _settings(model: Model) -> None:
     """Draw the few settings of a model of this session, and the way to remove it."""
-    how = model.film_model.preprocessing
+    preprocessing = model.film_model.preprocessing
     with st.expander(esc(model.name), key=f"xray.settings.{model.id}"):
         side = st.number_input(
-            "Side of what it is shown, pixels", 32, 1024, how.size[0], 32, key=f"{model.id}.side"
+            "Side of what it is shown, pixels",
+            32,
+            1024,
+            preprocessing.size[0],
+            32,
+            key=f"{model.id}.side",
         )
         ten = st.toggle(
             "Ten crops, as in the paper",
-            how.crops == xray_models.TEN,
+            preprocessing.crops == xray_models.TEN,
             key=f"{model.id}.ten",
             help="Four corners and the middle, each also mirrored; their probabilities are "
             "averaged. Heat is of the middle.",
         )
-        named = next((n for n, found in MOMENTS.items() if found == (how.mean, how.std)), None)
+        current_moments = next(
+            (
+                n
+                for n, mean_std in MOMENTS.items()
+                if mean_std == (preprocessing.mean, preprocessing.std)
+            ),
+            None,
+        )
         moments = st.selectbox(
             "Mean and standard deviation",
             list(MOMENTS),
-            index=None if named is None else list(MOMENTS).index(named),
+            index=None if current_moments is None else list(MOMENTS).index(current_moments),
             placeholder="Its own",
             key=f"{model.id}.moments",
         )
         widgets.caption(CHANGED)
         changed = _changed(model, int(side), ten=ten, moments=moments)
-        if changed != how:
+        if changed != preprocessing:
             xray_models.change(model.id, changed)
             st.rerun()
         st.button(

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.errors import AuditError
 from core.inference.client import Answer, shared
-from core.views import xray_heat as words
+from core.views import xray_saliency as words
 from core.views.xray_film import FilmScores
 from core.xray.heat import Frame, Map
 from core.xray.methods import DEFAULT, METHODS
@@ -18,7 +18,7 @@ from pages.ui.cache_xray import Model
 from pages.ui.escape import esc
 from pages.ui.xray_films import FilmEntry
 
-HEAT: Final = "heat"
+SALIENCY: Final = "heat"
 LOOK_S: Final = 0.4
 COLD: Final = "The first look takes up to a minute: the program that runs models is started."
 MINUTES_S: Final = 400.0  # a ScoreCAM map of DenseNet-121 takes 130 to 260 s
@@ -60,8 +60,8 @@ def question(
 ) -> Json:
     """Return what is asked; all findings at once where the method can."""
     return {
-        "model": model.asked,
-        "film": film.asked,
+        "model": model.payload,
+        "film": film.payload,
         "findings": None if METHODS[method].at_once or finding is None else [finding],
         "method": method,
         "layer": layer or None,
@@ -71,59 +71,59 @@ def question(
 def look(model: Model, film: FilmEntry) -> FilmResult | None:
     """Return the scores of a film and Grad-CAM of its findings; None while that is awaited."""
     answer = _answer(question(model, film))
-    return None if answer is None else _looked(model, answer, None)
+    return None if answer is None else _film_result(model, answer, None)
 
 
 def look_as(
-    seen: FilmResult, film: FilmEntry, method: str, layer: str, finding: int
+    result: FilmResult, film: FilmEntry, method: str, layer: str, finding: int
 ) -> FilmResult | None:
     """Return what a model says with maps of another method or layer; None while it is awaited."""
-    if layer not in seen.layers:
+    if layer not in result.layers:
         layer = ""
-    if method == seen.method and layer in ("", seen.layer):
-        return seen
-    answer = _answer(question(seen.model, film, method, layer, finding))
+    if method == result.method and layer in ("", result.layer):
+        return result
+    answer = _answer(question(result.model, film, method, layer, finding))
     if answer is None:
         return None
-    return _looked(seen.model, answer, None if METHODS[method].at_once else finding)
+    return _film_result(result.model, answer, None if METHODS[method].at_once else finding)
 
 
-def _answer(asked: Json) -> Answer | None:
+def _answer(request: Json) -> Answer | None:
     """Return an answer, asking first; what was refused is said, and can be asked again."""
-    limit = MINUTES_S if asked["method"] in words.MINUTES else asking.TIMEOUT_S
-    found = asking.ask(HEAT, asked, patient=True, timeout_s=limit)
-    if isinstance(found, AuditError):
-        frame.refusal(found)
-        key = f"xray.again.{asking.key(HEAT, asked).__hash__()}"
-        st.button("Look again", key=key, on_click=asking.forget, args=(HEAT, asked))
+    limit = MINUTES_S if request["method"] in words.MINUTES else asking.TIMEOUT_S
+    answer = asking.ask(SALIENCY, request, patient=True, timeout_s=limit)
+    if isinstance(answer, AuditError):
+        frame.refusal(answer)
+        key = f"xray.again.{asking.key(SALIENCY, request).__hash__()}"
+        st.button("Look again", key=key, on_click=asking.forget, args=(SALIENCY, request))
         return None
-    return found
+    return answer
 
 
 def awaits(model: Model, film: FilmEntry) -> bool:
     """Whether the answer of a model has not come."""
-    return asking.waits(HEAT, question(model, film))
+    return asking.waits(SALIENCY, question(model, film))
 
 
-def _looked(model: Model, answer: Answer, finding: int | None) -> FilmResult:
+def _film_result(model: Model, answer: Answer, finding: int | None) -> FilmResult:
     maps = answer.arrays["maps"]
     places = range(len(maps)) if finding is None else [finding]
     scores = tuple(float(p) for p in answer.arrays["probabilities"])
     return FilmResult(
         model,
         FilmScores(model.name, model.findings, scores),
-        tuple(answer.found["layers"]),
+        tuple(answer.values["layers"]),
         dict(zip(places, maps, strict=True)),
-        cast(Frame, tuple(answer.found["frame"])),
-        answer.found["layer"],
-        answer.found["method"],
+        cast(Frame, tuple(answer.values["frame"])),
+        answer.values["layer"],
+        answer.values["method"],
     )
 
 
 @st.fragment(run_every=LOOK_S)
-def wait(said: str, pending: int) -> None:
+def wait(text: str, pending: int) -> None:
     """Say what is awaited; draw the page anew when an answer has come."""
     if asking.awaited() < pending:
         st.rerun()
     more = "" if shared().warm else f" {COLD}"
-    st.markdown(f":material/hourglass_empty: {esc(said)}{more}")
+    st.markdown(f":material/hourglass_empty: {esc(text)}{more}")

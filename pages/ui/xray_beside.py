@@ -36,59 +36,63 @@ def draw(
     """
     for text in filter(None, study.stranges):
         widgets.caveat("Not its kind of film", text)
-    drawn = xray_pictures.draw(study, settings)
-    _models(study, drawn, plain=plain)
+    pictures = xray_pictures.draw(study, settings)
+    _models(study, pictures, plain=plain)
     _findings(study, plain=plain)
-    xray_save.draw(study, drawn)
-    _closer(study, drawn, picked, plain=plain)
+    xray_save.draw(study, pictures)
+    _closer(study, pictures, picked, plain=plain)
 
 
-def _models(study: FilmStudy, drawn: list[PagePicture], *, plain: bool) -> None:
-    found = study.opinions([one.aim for one in drawn])
+def _models(study: FilmStudy, pictures: list[PagePicture], *, plain: bool) -> None:
+    opinions = study.opinions([picture.focus for picture in pictures])
     name = plain_finding(study.name) if plain else finding(study.name)
     title = f"{name[:1].upper()}{name[1:]}, model by model"
     widgets.title(title, views.FOUND)
-    boxes = any(one.aim is not None for one in drawn)
-    rows = views.model_rows(found, study.name, boxes=boxes)
+    boxes = any(picture.focus is not None for picture in pictures)
+    rows = views.model_rows(opinions, study.name, boxes=boxes)
     widgets.scores(title, views.model_heads(boxes=boxes), rows)
-    for text in views.sources(found):
+    for text in views.sources(opinions):
         widgets.caption(text)
     if not study.strange:
         clinic.care(study.care, RISK)
 
 
 def _findings(study: FilmStudy, *, plain: bool) -> None:
-    found = study.opinions()
+    opinions = study.opinions()
     widgets.title(FINDINGS, f"scores of 100, by those of {study.main.model.name}")
-    rows = views.finding_rows(found, study.name, plain=plain)
-    widgets.scores(FINDINGS, views.finding_heads(found), rows, study.marks)
+    rows = views.finding_rows(opinions, study.name, plain=plain)
+    widgets.scores(FINDINGS, views.finding_heads(opinions), rows, study.marks)
 
 
 def _closer(
-    study: FilmStudy, drawn: list[PagePicture], picked: Sequence[Model], *, plain: bool
+    study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Model], *, plain: bool
 ) -> None:
     """Draw one of the models in detail: what its score was worth, and whether to trust its map."""
-    ids = [one.id for one in picked]
+    ids = [model.id for model in picked]
     widgets.title("One model in detail", "what its score was worth, and checks of its map")
-    names = {one.id: esc(one.name) for one in picked}
+    names = {model.id: esc(model.name) for model in picked}
     chosen = picked[ids.index(audit.segments("Model", CLOSER, ids, ids[0], names))]
-    place = next((i for i, one in enumerate(study.seen) if one.model.id == chosen.id), None)
+    place = next(
+        (i for i, result in enumerate(study.results) if result.model.id == chosen.id), None
+    )
     if place is None:
         waits = xray_ask.awaits(chosen, study.film)
         widgets.second(f"{chosen.name} {'looks at the film' if waits else 'says nothing of it'}.")
         return
-    one = study.alone(place)
-    if one is None:
+    model_study = study.alone(place)
+    if model_study is None:
         widgets.second(f"{chosen.name} {views.NO_FINDING}.")
         return
     with st.container(horizontal=True, gap="medium", key="figures"):
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
-            xray_worth.hundred(one)
+            xray_worth.hundred(model_study)
         with st.container(key="beside"):
-            xray_worth.bands(one)
+            xray_worth.bands(model_study)
     if plain:
         return
-    if drawn[place].scene.heat is None:
+    if pictures[place].scene.saliency is None:
         widgets.caption(f"No heat of {chosen.name} is shown, so there is none to check.")
     else:
-        xray_trust.draw(study.film, drawn[place].seen, one.index, of=chosen.name)
+        xray_trust.draw(
+            study.film, pictures[place].result, model_study.index, model_name=chosen.name
+        )

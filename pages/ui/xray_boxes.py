@@ -32,27 +32,27 @@ class BoxListReading:
     cancel: Event
 
 
-def of(named: str) -> Boxes:
+def boxes_of(disguised_name: str) -> Boxes:
     """Return the boxes of a film by its disguised name."""
-    return listed().get(named, {})
+    return listed().get(disguised_name, {})
 
 
 def listed() -> Mapping[str, Boxes]:
     """Return all boxes by the disguised name of their film."""
-    found: dict[str, Boxes] = st.session_state.setdefault(LIST, {})
-    return found
+    by_name: dict[str, Boxes] = st.session_state.setdefault(LIST, {})
+    return by_name
 
 
 def reading() -> BoxListReading | None:
     """Return the list that is being read."""
-    found: BoxListReading | None = st.session_state.get(READING)
-    return found
+    current: BoxListReading | None = st.session_state.get(READING)
+    return current
 
 
 def refused() -> AuditError | None:
     """Return why the last list was refused."""
-    found: AuditError | None = st.session_state.get(REFUSED)
-    return found
+    error: AuditError | None = st.session_state.get(REFUSED)
+    return error
 
 
 def take(data: memoryview) -> None:
@@ -95,11 +95,11 @@ def settle() -> None:
 
 
 def _by_film(boxes: tuple[Box, ...]) -> dict[str, dict[str, tuple[Frame, ...]]]:
-    found: dict[str, dict[str, tuple[Frame, ...]]] = {}
+    by_name: dict[str, dict[str, tuple[Frame, ...]]] = {}
     for box in boxes:
-        of_film = found.setdefault(xray_names.disguised(PurePath(box.image).name), {})
+        of_film = by_name.setdefault(xray_names.disguised(PurePath(box.image).name), {})
         of_film[box.finding] = (*of_film.get(box.finding, ()), _frame(box))
-    return found
+    return by_name
 
 
 def _frame(box: Box) -> Frame:

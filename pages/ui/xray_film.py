@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import LibraryError
 from core.views import xray_film as views
-from core.views import xray_heat as words
+from core.views import xray_saliency as words
 from core.views import xray_tables as tables
 from core.views.clinic_words import finding as finding_label
 from core.views.clinic_words import plain_finding
@@ -60,26 +60,26 @@ def draw(*, plain: bool) -> str:
     if any(notice.code == views.BLANK for notice in film.notices):
         _blank(top, film)
         return views.NO_LABELS
-    said = st.container()
+    answers_place = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         picked = xray_add.models(models)
-        with said:
-            seen = _looked([models[one] for one in picked], film)
-        if seen:
-            study = _study(film, seen, _finding(seen, alone=len(picked) == 1, plain=plain))
+        with answers_place:
+            results = _collect_results([models[model_id] for model_id in picked], film)
+        if results:
+            study = _study(film, results, _finding(results, alone=len(picked) == 1, plain=plain))
             settings = xray_pictures.controls(study, plain=plain)
-    if not seen:
+    if not results:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
-            waits = any(xray_ask.awaits(models[one], film) for one in picked)
+            waits = any(xray_ask.awaits(models[model_id], film) for model_id in picked)
             st.html(TITLE.format(LOOKING if waits else NO_ANSWER))
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
             xray_pictures.film_alone(film)
         return views.NO_LABELS
     with top:
-        _said(study, plain=plain)
+        _draw_heading(study, plain=plain)
     if study.several:
-        xray_beside.draw(study, settings, [models[one] for one in picked], plain=plain)
+        xray_beside.draw(study, settings, [models[model_id] for model_id in picked], plain=plain)
     else:
         _alone(study, settings, plain=plain)
     return study.noise
@@ -105,41 +105,41 @@ def _no_model(top: DeltaGenerator) -> None:
         st.html(TITLE.format("No model is here to look at films: add one."))
 
 
-def _looked(models: list[Model], film: FilmEntry) -> tuple[FilmResult, ...]:
+def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, ...]:
     """Return what the models say, one after another as answers come; refusals are said."""
-    found = []
+    results = []
     for model in models:
-        seen = xray_ask.look(model, film)
-        if seen is not None:
-            found.append(seen)
+        result = xray_ask.look(model, film)
+        if result is not None:
+            results.append(result)
         elif xray_ask.awaits(model, film):
             xray_ask.wait(f"{model.name} looks at the film.", evaluate_ask.awaited())
             break  # one thing is asked at a time
-    return tuple(found)
+    return tuple(results)
 
 
-def _study(film: FilmEntry, seen: tuple[FilmResult, ...], index: int) -> FilmStudy:
-    references = tuple(_reference(one.model, film) for one in seen)
-    names = {name for one in seen for name in one.scored.findings}
-    return FilmStudy(film, seen, index, references, xray_pictures.thresholds(names))
+def _study(film: FilmEntry, results: tuple[FilmResult, ...], index: int) -> FilmStudy:
+    references = tuple(_reference(result.model, film) for result in results)
+    names = {name for result in results for name in result.scored.findings}
+    return FilmStudy(film, results, index, references, xray_pictures.thresholds(names))
 
 
-def _finding(seen: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> int:
+def _finding(results: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> int:
     """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
 
     Of several models it is the first one's order, and no score: the table has all of them. What
     the options are called must not change when another model answers, or the choice is lost.
     """
-    scored = seen[0].scored
+    scored = results[0].scored
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
     chosen = state.choice(clinic.NAME, options, TOP)
-    said = plain_finding if plain else finding_label
+    label_finding = plain_finding if plain else finding_label
 
     def label(option: str) -> str:
         k = scored.order[0] if option == TOP else names.index(option)
         score = f", {views.score_words(scored.scores[k])}" if alone else ""
-        text = f"{said(scored.findings[k])}{score}"
+        text = f"{label_finding(scored.findings[k])}{score}"
         return f"Highest: {text}" if option == TOP else text[:1].upper() + text[1:]
 
     st.selectbox(
@@ -173,19 +173,19 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
     rows = cache.predictions(run, run.split)
     if not views.names_match(model.findings, rows.class_names):
         return None
-    known = cache_xray.reference(run, run.split, clinic.source(run, rows, run.split))
-    return known if model.run else replace(known, named=True)
+    reference = cache_xray.reference(run, run.split, clinic.source(run, rows, run.split))
+    return reference if model.run else replace(reference, named=True)
 
 
-def _said(study: FilmStudy, *, plain: bool) -> None:
+def _draw_heading(study: FilmStudy, *, plain: bool) -> None:
     name = plain_finding(study.name) if plain else finding_label(study.name)
     start = "Chest X-ray, in plain words" if plain else "Chest X-ray"
     parts = (start, study.who, name, study.film.title)
     widgets.eyebrow(" · ".join(parts), _chip(study.film))
-    widgets.sentence(study.said(plain=plain))
+    widgets.sentence(study.opening_sentence(plain=plain))
     frame.notices(study.film.notices)
-    told = any(one.code == "BURNED_IN" for one in study.film.notices)
-    if not study.film.synthetic and not told:
+    has_burnt_in_notice = any(notice.code == "BURNED_IN" for notice in study.film.notices)
+    if not study.film.synthetic and not has_burnt_in_notice:
         widgets.caption(words.BURNT_IN)
     if study.unusual:
         widgets.caveat("Not a film of the usual size", study.unusual)
@@ -197,14 +197,14 @@ def _alone(study: FilmStudy, settings: SaliencySettings, *, plain: bool) -> None
         left = st.container(width=xray_pictures.WIDTH, key="xray_left")
         right = st.container(key="beside")
     with left:
-        (drawn,) = xray_pictures.draw(study, settings)
+        (picture,) = xray_pictures.draw(study, settings)
     with right:
         xray_worth.hundred(study)
         xray_worth.bands(study)
     _findings(study, plain=plain)
-    xray_save.draw(study, [drawn])
-    if not plain and drawn.scene.heat is not None:
-        xray_trust.draw(study.film, drawn.seen, study.index)
+    xray_save.draw(study, [picture])
+    if not plain and picture.scene.saliency is not None:
+        xray_trust.draw(study.film, picture.result, study.index)
 
 
 def _findings(study: FilmStudy, *, plain: bool) -> None:

@@ -41,7 +41,7 @@ class FilmEntry:
         In the link of synthetic films, of this session alone otherwise.
     title : str
     pixels : (H, W) uint8
-    asked : dict
+    payload : dict
         How the process that holds torch is told of it.
     digest : str
         Of what is seen.
@@ -55,7 +55,7 @@ class FilmEntry:
     id: str
     title: str
     pixels: Pixels
-    asked: dict[str, Any]  # plain JSON
+    payload: dict[str, Any]  # plain JSON
     digest: str
     notices: tuple[Notice, ...]
     boxes: Boxes
@@ -64,12 +64,12 @@ class FilmEntry:
 
 @dataclass(frozen=True)
 class FilmReading:
-    """A film that is being read; `where` says which of those dropped it is."""
+    """A film that is being read; `position` says which of those dropped it is."""
 
     number: int
-    where: str
+    position: str
     stored: Path
-    named: str
+    disguised_name: str
     future: "Future[ReadFilm]"
     cancel: Event
 
@@ -80,53 +80,56 @@ class DroppedFilm:
 
     film: FilmEntry
     file: Path
-    named: str
+    disguised_name: str
 
 
 def offered() -> dict[str, FilmEntry]:
     """Return all films by id: the dropped ones first, then the synthetic ones."""
     own = {
-        one: replace(held_films()[one].film, boxes=xray_boxes.of(held_films()[one].named))
-        for one in _in_order()
+        film_id: replace(
+            held_films()[film_id].film,
+            boxes=xray_boxes.boxes_of(held_films()[film_id].disguised_name),
+        )
+        for film_id in _in_order()
     }
     return own | {film.id: film for film in map(_synthetic, range(len(cache_xray.EXAMPLES)))}
 
 
 def _in_order() -> list[str]:
     """Return the ids of the dropped films by number, in whatever order they were read."""
-    return sorted(held_films(), key=lambda one: int(one.removeprefix("f")))
+    return sorted(held_films(), key=lambda film_id: int(film_id.removeprefix("f")))
 
 
 def held_films() -> dict[str, DroppedFilm]:
     """Return the dropped films of this session by id."""
-    found: dict[str, DroppedFilm] = st.session_state.setdefault(FILMS, {})
-    return found
+    by_id: dict[str, DroppedFilm] = st.session_state.setdefault(FILMS, {})
+    return by_id
 
 
 def readings() -> list[FilmReading]:
     """Return the films that are being read."""
-    found: list[FilmReading] = st.session_state.setdefault(READING, [])
-    return found
+    pending: list[FilmReading] = st.session_state.setdefault(READING, [])
+    return pending
 
 
 def refusals() -> list[AuditError]:
     """Return why films of the last drop were refused."""
-    found: list[AuditError] = st.session_state.setdefault(REFUSED, [])
-    return found
+    errors: list[AuditError] = st.session_state.setdefault(REFUSED, [])
+    return errors
 
 
 def _synthetic(place: int) -> FilmEntry:
     index = cache_xray.EXAMPLES[place]
-    drawn = cache_xray.drawn(HELD_OUT, index)
+    phantom_film = cache_xray.drawn(HELD_OUT, index)
     side = phantom.SIDE
     boxes = {
         name: ((box[0] / side, box[1] / side, box[2] / side, box[3] / side),)
-        for name, box in drawn.boxes.items()
+        for name, box in phantom_film.boxes.items()
     }
     return FilmEntry(
         f"s{place + 1}",
         f"Synthetic film {place + 1}",
-        drawn.pixels,
+        phantom_film.pixels,
         {"phantom": [HELD_OUT, index]},
         f"phantom-{HELD_OUT}-{index}",
         (),
@@ -148,18 +151,18 @@ def take(files: list[tuple[str, memoryview]]) -> None:
             refusals().append(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
             return
         number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
-        where = "the film" if dropped == 1 else f"the {nth(before + place)} of those dropped"
+        position = "the film" if dropped == 1 else f"the {nth(before + place)} of those dropped"
         try:
             stored = session.store(data)
         except OSError as error:
-            what = f"{where} could not be stored ({error.strerror})"
+            what = f"{position} could not be stored ({error.strerror})"
             refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
             return
         cancel = Event()
         session.room().works.add(cancel)
-        future = session.in_thread(_read, stored, where, cancel)
-        named = xray_names.disguised(name)
-        readings().append(FilmReading(number, where, stored, named, future, cancel))
+        future = session.in_thread(_read, stored, position, cancel)
+        disguised_name = xray_names.disguised(name)
+        readings().append(FilmReading(number, position, stored, disguised_name, future, cancel))
 
 
 def nth(place: int) -> str:
@@ -178,39 +181,39 @@ def _read(path: Path, name: str, cancel: Event) -> ReadFilm:
 
 def settle() -> bool:
     """Take in films that were read or refused; return whether there were any."""
-    done = [one for one in readings() if one.future.done()]
-    for one in done:
-        readings().remove(one)
-        session.room().works.discard(one.cancel)
+    done = [reading for reading in readings() if reading.future.done()]
+    for reading in done:
+        readings().remove(reading)
+        session.room().works.discard(reading.cancel)
         try:
-            _hold(one, one.future.result())
+            _hold(reading, reading.future.result())
         except AuditError as error:
-            error.where = one.where
+            error.location = reading.position
             if error.code == "FORMAT_UNKNOWN":
                 error.remedy = f"{error.remedy}; {BOXES}"
             if error.code != "CANCELLED":
                 refusals().append(error)
         except OSError as error:
-            what = f"{one.where} could not be kept ({error.strerror})"
+            what = f"{reading.position} could not be kept ({error.strerror})"
             refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
     return bool(done)
 
 
-def _hold(one: FilmReading, read: ReadFilm) -> None:
+def _hold(reading: FilmReading, read: ReadFilm) -> None:
     """Keep a film that was read, and show it."""
     file = session.room().folder / f"film-{secrets.token_hex(8)}.npy"
     file.touch(mode=0o600)
     np.save(file, read.pixels)
     film = FilmEntry(
-        f"f{one.number}",
-        f"Film {one.number}",
+        f"f{reading.number}",
+        f"Film {reading.number}",
         read.pixels,
         {"file": str(file)},
         read.digest,
         read.notices,
         {},
     )
-    held_films()[film.id] = DroppedFilm(film, file, one.named)
+    held_films()[film.id] = DroppedFilm(film, file, reading.disguised_name)
     choose(film.id)
 
 
@@ -222,8 +225,8 @@ def choose(film_id: str) -> None:
 
 def stop() -> None:
     """Stop reading; what was read stays."""
-    for one in readings():
-        one.cancel.set()
+    for reading in readings():
+        reading.cancel.set()
 
 
 def remove(film_id: str) -> None:
@@ -237,22 +240,22 @@ def remove(film_id: str) -> None:
 
 def removed() -> DroppedFilm | None:
     """Return the film that was removed last."""
-    found: DroppedFilm | None = st.session_state.get(REMOVED)
-    return found
+    dropped_film: DroppedFilm | None = st.session_state.get(REMOVED)
+    return dropped_film
 
 
 def bring_back() -> None:
     """Undo the last removal."""
-    held = removed()
-    if held is not None:
-        held_films()[held.film.id] = held
+    dropped_film = removed()
+    if dropped_film is not None:
+        held_films()[dropped_film.film.id] = dropped_film
         st.session_state[REMOVED] = None
-        choose(held.film.id)
+        choose(dropped_film.film.id)
 
 
 def forget_removed() -> None:
     """Remove the bytes of the film that was removed last."""
-    held = removed()
-    if held is not None:
-        held.file.unlink(missing_ok=True)
+    dropped_film = removed()
+    if dropped_film is not None:
+        dropped_film.file.unlink(missing_ok=True)
     st.session_state[REMOVED] = None

@@ -32,39 +32,39 @@ class RemovedModel:
 
     model: Model
     name: str
-    shown: list[str]
-    left: list[str]
+    chosen_before: list[str]
+    chosen_after: list[str]
 
 
 def offered() -> dict[str, Model]:
     """Return all models by id, those of this session first; no two have the same name."""
-    found = own() | {one.id: one for one in cache_xray.samples()}
-    names = state.apart({one.id: one.name for one in found.values()})
-    return {one.id: replace(one, name=names[one.id]) for one in found.values()}
+    models = own() | {model.id: model for model in cache_xray.samples()}
+    names = state.distinct_names({model.id: model.name for model in models.values()})
+    return {model.id: replace(model, name=names[model.id]) for model in models.values()}
 
 
 def own() -> dict[str, Model]:
     """Return the models of this session by id."""
-    found: dict[str, Model] = st.session_state.setdefault(OWN, {})
-    return found
+    by_id: dict[str, Model] = st.session_state.setdefault(OWN, {})
+    return by_id
 
 
 def chosen(models: Mapping[str, Model]) -> list[str]:
     """Return the models that the link names, with those of this session that were picked."""
-    kept: list[str] = st.session_state.get(CHOSEN, [])
+    ids: list[str] = st.session_state.get(CHOSEN, [])
     named = dict.fromkeys(st.query_params.get("models", "").split(","))
-    linked = [one for one in named if one in models]
-    if linked and linked != [one for one in kept if one not in own()]:
-        kept = linked
-    kept = [one for one in kept if one in models][:MOST] or list(models)[:1]
-    choose(kept, models)
-    return kept
+    linked = [model_id for model_id in named if model_id in models]
+    if linked and linked != [model_id for model_id in ids if model_id not in own()]:
+        ids = linked
+    ids = [model_id for model_id in ids if model_id in models][:MOST] or list(models)[:1]
+    choose(ids, models)
+    return ids
 
 
 def choose(ids: list[str], models: Mapping[str, Model]) -> None:
     """Show films to these models from now on; those of this session stay out of the link."""
     st.session_state[CHOSEN] = ids
-    linked = [one for one in ids if one not in own()]
+    linked = [model_id for model_id in ids if model_id not in own()]
     if linked and ids != list(models)[:1]:
         st.query_params["models"] = ",".join(linked)
     else:
@@ -90,13 +90,13 @@ def take_in() -> None:
 
 def of_job(job_id: str) -> str | None:
     """Return the model that came with Candor or was read from a job, or None."""
-    found = _by_job().get(job_id, job_id)
-    return found if found in offered() else None
+    model_id = _by_job().get(job_id, job_id)
+    return model_id if model_id in offered() else None
 
 
 def _by_job() -> dict[str, str]:
-    found: dict[str, str] = st.session_state.setdefault(BY_JOB, {})
-    return found
+    ids: dict[str, str] = st.session_state.setdefault(BY_JOB, {})
+    return ids
 
 
 def remove(model_id: str) -> None:
@@ -104,44 +104,44 @@ def remove(model_id: str) -> None:
     if model_id not in own():
         return
     forget_removed()
-    name, shown = offered()[model_id].name, list(st.session_state.get(CHOSEN, []))
+    name, chosen_before = offered()[model_id].name, list(st.session_state.get(CHOSEN, []))
     model = own().pop(model_id)
-    st.session_state[REMOVED] = RemovedModel(model, name, shown, chosen(offered()))
+    st.session_state[REMOVED] = RemovedModel(model, name, chosen_before, chosen(offered()))
 
 
 def removed() -> RemovedModel | None:
     """Return the model that was removed last."""
-    held: RemovedModel | None = st.session_state.get(REMOVED)
-    return held
+    removed_model: RemovedModel | None = st.session_state.get(REMOVED)
+    return removed_model
 
 
 def bring_back() -> None:
     """Undo the last removal; films are shown to it again, unless others were picked since."""
-    held = removed()
-    if held is None:
+    removed_model = removed()
+    if removed_model is None:
         return
-    own()[held.model.id] = held.model
+    own()[removed_model.model.id] = removed_model.model
     st.session_state[REMOVED] = None
     models = offered()
-    if st.session_state.get(CHOSEN) == held.left:
-        choose([one for one in held.shown if one in models], models)
+    if st.session_state.get(CHOSEN) == removed_model.chosen_after:
+        choose([model_id for model_id in removed_model.chosen_before if model_id in models], models)
 
 
 def forget_removed() -> None:
     """Remove the weights of the model that was removed last."""
-    held = removed()
-    if held is not None:
-        Path(held.model.film_model.weights).unlink(missing_ok=True)
+    removed_model = removed()
+    if removed_model is not None:
+        Path(removed_model.model.film_model.weights).unlink(missing_ok=True)
     st.session_state[REMOVED] = None
 
 
-def change(model_id: str, how: Preprocessing) -> None:
+def change(model_id: str, preprocessing: Preprocessing) -> None:
     """Show films to a model in another way from now on.
 
     What its scores were counted on was scored in the earlier way, so it is dropped.
     """
     model = own()[model_id]
-    changed = replace(model.film_model, preprocessing=how)
+    changed = replace(model.film_model, preprocessing=preprocessing)
     own()[model_id] = replace(model, film_model=changed, run="")
     count_on(model_id, "")
 
@@ -164,15 +164,15 @@ def _model(opened: OpenedWeights) -> Model:
     network = _network(opened)
     spec = opened.spec
     data = spec.data if spec is not None else ""
-    how = shown_to(spec, network.channels, network.size)
-    found = FilmModel(
-        network.model, network.n_outputs, network.channels, how, str(opened.path(group))
+    preprocessing = shown_to(spec, network.channels, network.size)
+    film_model = FilmModel(
+        network.model, network.n_outputs, network.channels, preprocessing, str(opened.path(group))
     )
     number = st.session_state[NEXT] = st.session_state.get(NEXT, 0) + 1
     return Model(
         f"own-{number}-{secrets.token_hex(2)}",
         opened.file.name,
-        found,
+        film_model,
         output_names(network.n_outputs, data),
         data == "phantom" if data else None,
         opened.run,
@@ -181,9 +181,13 @@ def _model(opened: OpenedWeights) -> Model:
 
 def _network(opened: OpenedWeights) -> NetworkCandidate:
     """Return the network that the weights are of: what a job says, else the likeliest that fits."""
-    fitting = [one for one in opened.looks_like[opened.file.groups[0].key] if one.fits]
+    fitting = [
+        candidate for candidate in opened.looks_like[opened.file.groups[0].key] if candidate.fits
+    ]
     if opened.spec is not None:
-        fitting = [one for one in fitting if one.model == opened.spec.model] or fitting
+        fitting = [
+            candidate for candidate in fitting if candidate.model == opened.spec.model
+        ] or fitting
     if not fitting:
         raise UsageError(
             "STATE_DICT",
@@ -206,9 +210,15 @@ def prepared(model: FilmModel, side: int, *, ten: bool, moments: str | None) -> 
     moments : str or None
         A key of MOMENTS; None keeps what there is.
     """
-    how = replace(model.preprocessing, size=(side, side))
-    if ten != (how.crops == TEN):
-        how = replace(how, crops=TEN, average="probabilities") if ten else replace(how, crops=1)
-    if ten and how.crop == 1.0:
-        how = replace(how, crop=SCALED)
-    return how if moments is None else with_moments(how, moments, model.channels)
+    preprocessing = replace(model.preprocessing, size=(side, side))
+    if ten != (preprocessing.crops == TEN):
+        preprocessing = (
+            replace(preprocessing, crops=TEN, average="probabilities")
+            if ten
+            else replace(preprocessing, crops=1)
+        )
+    if ten and preprocessing.crop == 1.0:
+        preprocessing = replace(preprocessing, crop=SCALED)
+    return (
+        preprocessing if moments is None else with_moments(preprocessing, moments, model.channels)
+    )

@@ -9,9 +9,9 @@ import streamlit as st
 
 from core.errors import AuditError
 from core.views import xray_film as views
-from core.views import xray_heat as words
+from core.views import xray_saliency as words
 from core.views.xray_film import Reference
-from core.views.xray_heat import SaliencyFocus
+from core.views.xray_saliency import SaliencyFocus
 from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
@@ -24,7 +24,7 @@ from pages.ui.xray_study import FilmStudy
 OPACITY: Final = 60
 WIDTH: Final = 470  # of the left column, pixels
 TAG: Final = "SYNTHETIC"
-HEATS: Final = "heats"
+SALIENCY_BATCH: Final = "heats"
 OVERLAY: Final = "overlay"
 
 
@@ -45,7 +45,7 @@ class PagePicture:
 
     Attributes
     ----------
-    seen : FilmResult
+    result : FilmResult
         With the maps that are drawn.
     scene : FilmScene
     index : int or None
@@ -56,22 +56,22 @@ class PagePicture:
         Why no heat is drawn, or empty.
     offer : (str, str) or None
         Label of the button that draws it after all, and what it sets in the session.
-    aim : SaliencyFocus or None
+    focus : SaliencyFocus or None
         Where the heat points, where it is drawn and the finding's box is known.
     """
 
-    seen: FilmResult
+    result: FilmResult
     scene: FilmScene
     index: int | None
     scale: str
     why_not: str = ""
     offer: tuple[str, str] | None = None
-    aim: SaliencyFocus | None = None
+    focus: SaliencyFocus | None = None
 
     @property
     def score(self) -> float | None:
         """The finding's score, where the model has the finding."""
-        return None if self.index is None else self.seen.scored.scores[self.index]
+        return None if self.index is None else self.result.scored.scores[self.index]
 
 
 def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
@@ -89,24 +89,24 @@ def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
         disabled=look != OVERLAY,
         width=120,
     )
-    found = SaliencySettings(look, opacity / 100.0)
+    settings = SaliencySettings(look, opacity / 100.0)
     if plain:
-        return found
+        return settings
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
         _threshold_box(study)
-        return _how(study.main, found)
+        return _choose_method(study.main, settings)
 
 
-def _how(seen: FilmResult, found: SaliencySettings) -> SaliencySettings:
-    labels = {key: one.label for key, one in METHODS.items()}
+def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySettings:
+    labels = {key: known_method.label for key, known_method in METHODS.items()}
     method = audit.segments("Method", "method", list(METHODS), DEFAULT, labels)
     about = METHODS[method]
     widgets.caption(f"{about.plain} {about.source}.")
     layer = audit.segments(
         "Layer",
         "layer",
-        list(reversed(seen.layers)),
-        seen.layers[-1],
+        list(reversed(result.layers)),
+        result.layers[-1],
         {},
         "From coarse to fine. The last one with a plane is what most papers take.",
     )
@@ -116,7 +116,7 @@ def _how(seen: FilmResult, found: SaliencySettings) -> SaliencySettings:
     )
     if scale == words.OWN:
         widgets.caveat("Scaled to itself", words.ALONE)
-    return SaliencySettings(found.look, found.opacity, method, layer, scale)
+    return SaliencySettings(settings.look, settings.opacity, method, layer, scale)
 
 
 def film_alone(film: FilmEntry) -> None:
@@ -127,132 +127,147 @@ def film_alone(film: FilmEntry) -> None:
 
 def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     """Draw the film as each model sees it, side by side where there are several."""
-    places = st.columns(len(study.seen), gap="medium") if study.several else [st.container()]
-    found = []
-    for place, one, known, mark in zip(
-        places, study.seen, study.references, study.marks, strict=True
+    places = st.columns(len(study.results), gap="medium") if study.several else [st.container()]
+    pictures = []
+    for place, result, reference, mark in zip(
+        places, study.results, study.references, study.marks, strict=True
     ):
         with place:
-            shown = _picture(study.film, one, study.name, known, settings)
+            picture = _picture(study.film, result, study.name, reference, settings)
             if study.several:
-                widgets.title(words.title(one.model.name, shown.score), mark=mark)
-            _draw(study, shown)
-            found.append(shown)
-    if _drawn_without(study):
+                widgets.title(words.title(result.model.name, picture.score), mark=mark)
+            _draw(study, picture)
+            pictures.append(picture)
+    if _without_lesion(study):
         widgets.caption(words.no_lesion(study.name))
-    beside = words.beside([shown.scale for shown in found if shown.scene.heat is not None])
+    beside = words.beside(
+        [picture.scale for picture in pictures if picture.scene.saliency is not None]
+    )
     if beside:
         widgets.caption(beside)
     widgets.caption(words.CAPTION)
     with st.popover("What heat is, and is not", type="tertiary", key="xray.limits"):
         for head, text in words.MORE:
             st.markdown(f"**{head}.** {text}")
-    return found
+    return pictures
 
 
-def _drawn_without(study: FilmStudy) -> bool:
+def _without_lesion(study: FilmStudy) -> bool:
     """Whether a synthetic film could have the finding, and does not."""
-    could = {views.spelled(one) for one in phantom.FINDINGS}
+    could = {views.spelled(finding) for finding in phantom.FINDINGS}
     name = study.name
     return study.film.synthetic and views.spelled(name) in could and not _marks(study.film, name)
 
 
 def _picture(
     film: FilmEntry,
-    seen: FilmResult,
+    result: FilmResult,
     name: str,
-    known: Reference | None,
+    reference: Reference | None,
     settings: SaliencySettings,
 ) -> PagePicture:
     """Return the picture of one model; where its heat is not shown, why."""
     marks = _marks(film, name)
     bare = _scene(film, None, settings, marks)
-    index = views.place_of(seen.scored.findings, name)
+    index = views.place_of(result.scored.findings, name)
     scale = settings.scale if METHODS[settings.method].at_once else words.OWN
     if index is None:
         return PagePicture(
-            seen, bare, None, scale, f"This model has no finding {name.replace('_', ' ')}."
+            result, bare, None, scale, f"This model has no finding {name.replace('_', ' ')}."
         )
     if settings.look == "film":
-        return PagePicture(seen, bare, index, scale)
-    score = seen.scored.scores[index]
-    threshold = _threshold(known, name)
+        return PagePicture(result, bare, index, scale)
+    score = result.scored.scores[index]
+    threshold = _threshold(reference, name)
     least = views.HALF if threshold is None else threshold
-    place = f"{film.digest}.{seen.model.id}.{views.spelled(name)}"
+    place = f"{film.digest}.{result.model.id}.{views.spelled(name)}"
     anyway = f"xray.anyway.{place}"
     if score < least and not st.session_state.get(anyway):
         why = words.hidden(score, threshold)
-        return PagePicture(seen, bare, index, scale, why, ("Show anyway", anyway))
+        return PagePicture(result, bare, index, scale, why, ("Show anyway", anyway))
     compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
     if not METHODS[settings.method].at_once and not st.session_state.get(compute):
         label = f"Compute {METHODS[settings.method].label}"
-        return PagePicture(seen, bare, index, scale, words.slow(settings.method), (label, compute))
-    mapped = xray_ask.look_as(seen, film, settings.method, settings.layer, index)
+        return PagePicture(
+            result, bare, index, scale, words.slow(settings.method), (label, compute)
+        )
+    mapped = xray_ask.look_as(result, film, settings.method, settings.layer, index)
     if mapped is None:
-        return PagePicture(seen, bare, index, scale)
+        return PagePicture(result, bare, index, scale)
     if heat.blank(mapped.maps[index]):
         return PagePicture(mapped, bare, index, scale, words.BLANK)
     top = _top(film, mapped, index, scale)
     if top is None:
         return PagePicture(mapped, bare, index, scale)
-    drawn = Saliency(mapped.maps[index], mapped.frame, top)
-    aim = words.aim(drawn.coarse, drawn.frame, [mark.box for mark in marks])
-    return PagePicture(mapped, _scene(film, drawn, settings, marks), index, scale, aim=aim)
+    saliency = Saliency(mapped.maps[index], mapped.frame, top)
+    focus = words.focus(saliency.coarse, saliency.frame, [mark.box for mark in marks])
+    return PagePicture(mapped, _scene(film, saliency, settings, marks), index, scale, focus=focus)
 
 
 def _marks(film: FilmEntry, name: str) -> tuple[DrawnBox, ...]:
     who = "where it was drawn" if film.synthetic else "box drawn by a radiologist"
-    found = {views.spelled(key): boxes for key, boxes in film.boxes.items()}
-    return tuple(DrawnBox(box, who) for box in found.get(views.spelled(name), ()))
+    by_name = {views.spelled(key): boxes for key, boxes in film.boxes.items()}
+    return tuple(DrawnBox(box, who) for box in by_name.get(views.spelled(name), ()))
 
 
 def _scene(
-    film: FilmEntry, found: Saliency | None, settings: SaliencySettings, marks: tuple[DrawnBox, ...]
+    film: FilmEntry,
+    saliency: Saliency | None,
+    settings: SaliencySettings,
+    marks: tuple[DrawnBox, ...],
 ) -> FilmScene:
     look = SaliencyStyle(settings.look, settings.opacity)
-    of_map = None if found is None else (found.coarse.tobytes().hex(), found.frame, found.top)
-    key = repr((film.digest, of_map, look if found else None, marks))
-    return FilmScene(key, film.pixels, found, look, marks, TAG if film.synthetic else "")
+    of_map = (
+        None
+        if saliency is None
+        else (saliency.coarse.tobytes().hex(), saliency.frame, saliency.top)
+    )
+    key = repr((film.digest, of_map, look if saliency else None, marks))
+    return FilmScene(key, film.pixels, saliency, look, marks, TAG if film.synthetic else "")
 
 
-def _top(film: FilmEntry, seen: FilmResult, index: int, scale: str) -> float | None:
+def _top(film: FilmEntry, result: FilmResult, index: int, scale: str) -> float | None:
     """Return the end of the scale; None while other films are awaited."""
     if scale == words.OWN:
-        return heat.top_of([seen.maps[index]])
+        return heat.top_of([result.maps[index]])
     if scale == words.FINDINGS:
-        return heat.top_of(seen.maps.values())
-    found = evaluate_ask.ask(HEATS, films_question(film, seen, index), patient=True)
-    if found is None:
+        return heat.top_of(result.maps.values())
+    answer = evaluate_ask.ask(SALIENCY_BATCH, films_question(film, result, index), patient=True)
+    if answer is None:
         xray_ask.wait("The other films are looked at, for one scale.", evaluate_ask.awaited())
         return None
-    if isinstance(found, AuditError):
-        frame.refusal(found)
+    if isinstance(answer, AuditError):
+        frame.refusal(answer)
         return None
-    return heat.top_of(found.arrays["maps"])
+    return heat.top_of(answer.arrays["maps"])
 
 
 def films_question(
-    film: FilmEntry, seen: FilmResult, index: int
+    film: FilmEntry, result: FilmResult, index: int
 ) -> dict[str, Any]:  # plain JSON values
     """Return what is asked for one scale over all films: the finding's map on each.
 
     They are the films of the kind that the model was trained on, and the one that is shown.
     """
-    kind = bool(seen.model.synthetic)
-    films = [one for one in offered().values() if one.synthetic == kind or one.id == film.id]
+    kind = bool(result.model.synthetic)
+    films = [
+        candidate
+        for candidate in offered().values()
+        if candidate.synthetic == kind or candidate.id == film.id
+    ]
     return {
-        "model": seen.model.asked,
-        "films": [film.asked for film in films],
+        "model": result.model.payload,
+        "films": [film.payload for film in films],
         "pairs": [[place, index] for place in range(len(films))],
-        "method": seen.method,
-        "layer": seen.layer,
+        "method": result.method,
+        "layer": result.layer,
         "shuffled": None,
     }
 
 
-def _threshold(known: Reference | None, name: str) -> float | None:
+def _threshold(reference: Reference | None, name: str) -> float | None:
     """Return the threshold of a finding: the one set, else its frequency, else none."""
-    return thresholds([name]).get(views.spelled(name), views.frequency(known, name))
+    return thresholds([name]).get(views.spelled(name), views.frequency(reference, name))
 
 
 def _threshold_key(name: str) -> str:
@@ -261,19 +276,19 @@ def _threshold_key(name: str) -> str:
 
 def thresholds(names: Iterable[str]) -> dict[str, float]:
     """Return the thresholds that were set, in [0, 1], by spelled finding."""
-    found = {}
+    by_finding = {}
     for name in names:
-        kept = st.session_state.get(_threshold_key(name))
-        if kept is not None:
-            found[views.spelled(name)] = float(kept) / 100.0
-    return found
+        percent = st.session_state.get(_threshold_key(name))
+        if percent is not None:
+            by_finding[views.spelled(name)] = float(percent) / 100.0
+    return by_finding
 
 
 def _threshold_box(study: FilmStudy) -> None:
     """Draw the threshold of a finding."""
-    known, name = study.known, study.name
+    reference, name = study.known, study.name
     key, box = _threshold_key(name), "xray.threshold"
-    default = round(100.0 * views.threshold_of(known, name), 1)
+    default = round(100.0 * views.threshold_of(reference, name), 1)
     st.session_state[box] = float(st.session_state.get(key, default))
     st.number_input(
         "Hide heat below a score of, %",
@@ -286,7 +301,7 @@ def _threshold_box(study: FilmStudy) -> None:
         args=(key, box),
         help=words.EACH_ITS_OWN
         if study.several
-        else f"At first {views.threshold_words(known, name)}",
+        else f"At first {views.threshold_words(reference, name)}",
     )
     if key in st.session_state:
         label = "Back to each model’s own" if study.several else "Back to the model’s own"
@@ -301,29 +316,31 @@ def _take_back(key: str) -> None:
     st.session_state.pop(key, None)
 
 
-def _draw(study: FilmStudy, shown: PagePicture) -> None:
-    seen, scene = shown.seen, shown.scene
-    coarse = None if scene.heat is None else scene.heat.coarse
+def _draw(study: FilmStudy, picture: PagePicture) -> None:
+    result, scene = picture.result, picture.scene
+    coarse = None if scene.saliency is None else scene.saliency.coarse
     boxes = [mark.box for mark in scene.marks]
     st.image(
         cache_xray.png(scene),
-        alt=words.alt(study.film.title, study.name, coarse, seen.frame, boxes),
+        alt=words.alt(study.film.title, study.name, coarse, result.frame, boxes),
         width="stretch",
     )
-    if scene.heat is not None:
-        legend(words.LEGENDS[shown.scale])
+    if scene.saliency is not None:
+        legend(words.LEGENDS[picture.scale])
         if not state.plain():
-            widgets.caption(words.provenance(seen.method, seen.layer, scene.heat.top, seen.frame))
-    elif shown.why_not:
-        _why_not(shown)
+            widgets.caption(
+                words.provenance(result.method, result.layer, scene.saliency.top, result.frame)
+            )
+    elif picture.why_not:
+        _why_not(picture)
 
 
-def _why_not(shown: PagePicture) -> None:
+def _why_not(picture: PagePicture) -> None:
     """Say why there is no heat; what is hidden or slow can be asked for."""
-    with st.container(key=f"xray.hidden.{shown.seen.model.id}"):
-        st.html(f'<p class="c-hidden">{escape(shown.why_not)}</p>')
-        if shown.offer is not None:
-            label, key = shown.offer
+    with st.container(key=f"xray.hidden.{picture.result.model.id}"):
+        st.html(f'<p class="c-hidden">{escape(picture.why_not)}</p>')
+        if picture.offer is not None:
+            label, key = picture.offer
             st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
 
 

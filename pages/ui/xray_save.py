@@ -8,7 +8,7 @@ from core.reports.html import PageView as PageSheet
 from core.reports.html import sheet_html
 from core.views import xray_beside as beside
 from core.views import xray_film as views
-from core.views import xray_heat as words
+from core.views import xray_saliency as words
 from core.views import xray_tables as tables
 from core.views.clinic_plain import RISK, HundredFilms
 from core.views.clinic_words import BANNER, finding
@@ -21,29 +21,29 @@ from pages.ui.xray_pictures import PagePicture
 from pages.ui.xray_study import FilmStudy
 
 
-def draw(study: FilmStudy, drawn: list[PagePicture]) -> None:
+def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
     """Draw the downloads; no name of a film’s file is part of any."""
     with st.container(horizontal=True, key="xray.save"):
         st.download_button(
             "Picture, PNG",
-            lambda: picture.sheet(sheet(study, drawn)),
+            lambda: picture.sheet(sheet(study, pictures)),
             "candor_film.png",
             "image/png",
             key="xray.save.png",
             on_click="ignore",
         )
         if study.several:
-            found = _opinions(study, drawn)
-            findings = beside.finding_table(found, study.note)
+            opinions = _opinions(study, pictures)
+            findings = beside.finding_table(opinions, study.note)
             widgets.save(findings, "film_findings", "Findings, CSV")
-            models = beside.model_table(found, study.name, study.note)
+            models = beside.model_table(opinions, study.name, study.note)
             widgets.save(models, "film_models", "Models, CSV")
         else:
             table = tables.table(study.main.scored, study.known, study.note)
             widgets.save(table, "film", "Table, CSV")
         st.download_button(
             "All of it, one HTML file",
-            lambda: sheet_html(page(study, drawn)),
+            lambda: sheet_html(page(study, pictures)),
             "candor_film.html",
             "text/html",
             key="xray.save.html",
@@ -53,11 +53,11 @@ def draw(study: FilmStudy, drawn: list[PagePicture]) -> None:
         widgets.caption(words.BURNT_IN)
 
 
-def _opinions(study: FilmStudy, drawn: list[PagePicture]) -> tuple[Opinion, ...]:
-    return study.opinions([one.aim for one in drawn])
+def _opinions(study: FilmStudy, pictures: list[PagePicture]) -> tuple[Opinion, ...]:
+    return study.opinions([page_picture.focus for page_picture in pictures])
 
 
-def page(study: FilmStudy, drawn: list[PagePicture]) -> PageSheet:
+def page(study: FilmStudy, pictures: list[PagePicture]) -> PageSheet:
     """Return the view as one file: the picture to save, the bands, the findings."""
     alt = f"{study.film.title} as the models see it; the text below says the same."
     return PageSheet(
@@ -67,9 +67,9 @@ def page(study: FilmStudy, drawn: list[PagePicture]) -> PageSheet:
         (),
         (*study.notes, *_care(study)),
         _cards(study),
-        _tables(study, drawn),
+        _tables(study, pictures),
         words.CAPTION,
-        ((alt, picture.sheet(sheet(study, drawn))),),
+        ((alt, picture.sheet(sheet(study, pictures))),),
         _icons(study),
     )
 
@@ -90,72 +90,87 @@ def _care(study: FilmStudy) -> tuple[str, ...]:
 
 def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
     """Return the bands of each model that has a test set, named where there are several."""
-    found = []
-    for place, seen in enumerate(study.seen):
-        one = study.alone(place)
-        if one is None or one.known is None:
+    cards = []
+    for place, result in enumerate(study.results):
+        model_study = study.alone(place)
+        if model_study is None or model_study.known is None:
             continue
-        card = tables.bands_card(seen.scored, one.index, one.known)
+        card = tables.bands_card(result.scored, model_study.index, model_study.known)
         if study.several:
-            title = f"{seen.model.name}: {card.title[:1].lower()}{card.title[1:]}"
+            title = f"{result.model.name}: {card.title[:1].lower()}{card.title[1:]}"
             card = replace(card, key=f"{card.key}_{place + 1}", title=title)
-        found.append(card)
-    return tuple(found)
+        cards.append(card)
+    return tuple(cards)
 
 
-def _tables(study: FilmStudy, drawn: list[PagePicture]) -> tuple[tuple[str, Table], ...]:
+def _tables(study: FilmStudy, pictures: list[PagePicture]) -> tuple[tuple[str, Table], ...]:
     if not study.several:
         table = tables.table(study.main.scored, study.known, "")
         return (("The findings of this film", tables.bare(table)),)
-    found = _opinions(study, drawn)
-    models = beside.brief(beside.model_table(found, study.name, ""))
+    opinions = _opinions(study, pictures)
+    models = beside.brief(beside.model_table(opinions, study.name, ""))
     return (
         (f"{finding(study.name)}, model by model", models),
-        ("The findings of this film", tables.bare(beside.finding_table(found, ""))),
+        ("The findings of this film", tables.bare(beside.finding_table(opinions, ""))),
     )
 
 
-def sheet(study: FilmStudy, drawn: list[PagePicture]) -> PictureSheet:
+def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
     """Return the picture to save: with banner, scores, scale, method and what heat is not."""
     heading = f"{finding(study.name)}. {study.film.title}"
     counted: tuple[str, ...] = ()
-    aims: list[str] = []
+    focus_lines: list[str] = []
     if study.several:
-        found = _opinions(study, drawn)
-        counted = beside.sources(found)
-        aims = [beside.aim_words(one.name, one.aim) for one in found if one.aim is not None]
+        opinions = _opinions(study, pictures)
+        counted = beside.sources(opinions)
+        focus_lines = [
+            beside.focus_words(opinion.name, opinion.focus)
+            for opinion in opinions
+            if opinion.focus is not None
+        ]
     else:
         score = views.score_words(study.main.scored.scores[study.index])
         heading = f"{finding(study.name)}, score {score}. {study.film.title}"
         counted = () if study.known is None else (views.counted(study.known),)
-    shown = [one for one in drawn if one.scene.heat is not None]
-    how = [
-        f"{one.seen.model.name}: "
-        f"{words.provenance(one.seen.method, one.seen.layer, one.scene.heat.top, one.seen.frame)}"
-        for one in shown
-        if one.scene.heat is not None
+    with_saliency = [
+        page_picture for page_picture in pictures if page_picture.scene.saliency is not None
+    ]
+    provenances = [
+        f"{page_picture.result.model.name}: "
+        + words.provenance(
+            page_picture.result.method,
+            page_picture.result.layer,
+            page_picture.scene.saliency.top,
+            page_picture.result.frame,
+        )
+        for page_picture in with_saliency
+        if page_picture.scene.saliency is not None
     ]
     return PictureSheet(
         (BANNER, study.noise),
         heading,
-        tuple(map(_panel, drawn)),
+        tuple(map(_panel, pictures)),
         (
             study.sentence.text,
             *(() if study.strange else (RISK,)),
             *counted,
             *study.notes,
             *filter(None, study.stranges),
-            *aims,
-            *filter(None, [words.beside([one.scale for one in shown])]),
-            *(f"{one.seen.model.name}: {one.why_not}" for one in drawn if one.why_not),
+            *focus_lines,
+            *filter(None, [words.beside([page_picture.scale for page_picture in with_saliency])]),
+            *(
+                f"{page_picture.result.model.name}: {page_picture.why_not}"
+                for page_picture in pictures
+                if page_picture.why_not
+            ),
             words.CAPTION,
-            *how,
+            *provenances,
         ),
     )
 
 
-def _panel(shown: PagePicture) -> FilmPanel:
-    title = words.title(shown.seen.model.name, shown.score)
-    if shown.scene.heat is None:
-        return FilmPanel(shown.scene.drawn(), title)
-    return FilmPanel(shown.scene.drawn(), title, words.LEGENDS[shown.scale])
+def _panel(page_picture: PagePicture) -> FilmPanel:
+    title = words.title(page_picture.result.model.name, page_picture.score)
+    if page_picture.scene.saliency is None:
+        return FilmPanel(page_picture.scene.drawn(), title)
+    return FilmPanel(page_picture.scene.drawn(), title, words.LEGENDS[page_picture.scale])

@@ -60,8 +60,8 @@ def films(offered: Mapping[str, FilmEntry]) -> FilmEntry:
                 )
     st.session_state["widget.film"] = chosen
     if st.session_state.get(xray_films.ELSEWHERE):
-        told = "That film was of another session, or was removed: films are kept for one session."
-        widgets.caption(f"{told} This is {offered[chosen].title}.")
+        notice = "That film was of another session, or was removed: films are kept for one session."
+        widgets.caption(f"{notice} This is {offered[chosen].title}.")
     _reading()
     _refused()
     _undo()
@@ -72,8 +72,8 @@ def _thumb(film: FilmEntry, *, chosen: bool) -> None:
     with st.container(
         width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
     ):
-        shown = base64.b64encode(cache_xray.thumb(film.digest, film.pixels)).decode()
-        st.html(f'<img class="c-thumb" alt="" src="data:image/png;base64,{shown}">')
+        encoded = base64.b64encode(cache_xray.thumb(film.digest, film.pixels)).decode()
+        st.html(f'<img class="c-thumb" alt="" src="data:image/png;base64,{encoded}">')
         label = film.title.replace("Synthetic film", "Synthetic")
         st.button(
             f"{label}, shown" if chosen else label,
@@ -119,7 +119,7 @@ def _boxes() -> None:
         frame.refusal(error)
     if xray_boxes.listed():
         own = xray_films.held_films().values()
-        with_box = sum(one.named in xray_boxes.listed() for one in own)
+        with_box = sum(film.disguised_name in xray_boxes.listed() for film in own)
         rest = len(xray_boxes.listed()) - with_box
         widgets.caption(
             f"The list has boxes for {with_box} of the {len(own)} films of this session, and for "
@@ -148,7 +148,7 @@ def _boxes_progress() -> None:
 @st.fragment(run_every=READING_S)
 def _progress(left: int) -> None:
     """Say how many films are being read; draw the page anew when one is done."""
-    if sum(not one.future.done() for one in xray_films.readings()) < left:
+    if sum(not reading.future.done() for reading in xray_films.readings()) < left:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center", key="xray.reading"):
         noun = "film" if left == 1 else "films"
@@ -160,17 +160,17 @@ def _refused() -> None:
     weights = evaluate_source.refused(xray_models.SLOT)
     if weights is not None:
         frame.refusal(weights)
-    found = xray_films.refusals()
-    if len(found) > 1:
-        n = sum(error.code != "LIMIT_FILMS" for error in found)
+    errors = xray_films.refusals()
+    if len(errors) > 1:
+        n = sum(error.code != "LIMIT_FILMS" for error in errors)
         title = f"{n} of {st.session_state[xray_films.DROPPED]} were refused"
         with st.expander(title, key="xray.refused.list"):
-            for error in found:
+            for error in errors:
                 frame.refusal(error)
-    elif found:
-        frame.refusal(found[0])
-    if found:
-        st.button("Close", key="xray.refused.close", type="tertiary", on_click=found.clear)
+    elif errors:
+        frame.refusal(errors[0])
+    if errors:
+        st.button("Close", key="xray.refused.close", type="tertiary", on_click=errors.clear)
 
 
 def _remove(film_id: str) -> None:
@@ -179,9 +179,9 @@ def _remove(film_id: str) -> None:
 
 def _undo() -> None:
     """Say which film and which model were removed last, and offer to bring them back."""
-    held, model = xray_films.removed(), xray_models.removed()
-    if held is not None:
-        _removed("", held.film.title, xray_films.bring_back, xray_films.forget_removed)
+    dropped_film, model = xray_films.removed(), xray_models.removed()
+    if dropped_film is not None:
+        _removed("", dropped_film.film.title, xray_films.bring_back, xray_films.forget_removed)
     if model is not None:
         _removed("_model", model.name, xray_models.bring_back, xray_models.forget_removed)
 
@@ -197,22 +197,22 @@ def _removed(
 
 def count_on(model: Model) -> None:
     """Draw the choice of a run with scores of the same findings on labelled films."""
-    found = _candidates(model)
+    runs = _candidates(model)
     widgets.title("What is such a score worth?", "counted on films with labels")
-    if not found:
+    if not runs:
         st.markdown(
             "Drop a file of this model’s scores on labelled films on the page Runs. Then this page "
             "counts how many films of a score carried the label."
         )
         st.page_link(site.HOME.script, label="Drop scores on labelled films", icon=site.HOME.icon)
         return
-    names = {"": NO_RUN} | state.apart({run.id: run.name for run in found})
+    names = {"": NO_RUN} | state.distinct_names({run.id: run.name for run in runs})
     key, picked = f"xray.counted.{model.id}", xray_models.counted_on(model.id)
     st.session_state[key] = picked if picked in names else ""
     st.selectbox(
         "Scores of this model on labelled films",
         list(names),
-        format_func=lambda one: names.get(one, one),
+        format_func=lambda option: names.get(option, option),
         key=key,
         on_change=_count_on,
         args=(model.id,),
@@ -227,12 +227,12 @@ def _count_on(model_id: str) -> None:
 def _candidates(model: Model) -> list[cache.Run]:
     """Return runs with the same findings in the same order, drafts first."""
     ids = [*session.drafts(), *(row.id for row in cache.openable(LISTED))]
-    found = []
+    runs = []
     for run_id in ids:
         try:
             run = cache.find(run_id)
         except LibraryError:
             continue
         if names_match(model.findings, run.class_names):
-            found.append(run)
-    return found
+            runs.append(run)
+    return runs

@@ -10,7 +10,7 @@ from core.views.clinic_words import BANNER, listed
 from core.views.records import Sentence
 from core.views.xray_beside import Opinion
 from core.views.xray_film import Reference
-from core.views.xray_heat import SaliencyFocus
+from core.views.xray_saliency import SaliencyFocus
 from pages.ui.xray_ask import FilmResult
 from pages.ui.xray_films import FilmEntry
 
@@ -22,7 +22,7 @@ class FilmStudy:
     Attributes
     ----------
     film : FilmEntry
-    seen : tuple of FilmResult
+    results : tuple of FilmResult
         One a model; the first is the one that findings are named after.
     index : int
         Of the finding, in the first model.
@@ -33,7 +33,7 @@ class FilmStudy:
     """
 
     film: FilmEntry
-    seen: tuple[FilmResult, ...]
+    results: tuple[FilmResult, ...]
     index: int
     references: tuple[Reference | None, ...]
     chosen: Mapping[str, float] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class FilmStudy:
     @property
     def main(self) -> FilmResult:
         """What the first model says."""
-        return self.seen[0]
+        return self.results[0]
 
     @property
     def known(self) -> Reference | None:
@@ -51,36 +51,44 @@ class FilmStudy:
     @property
     def several(self) -> bool:
         """Whether models are compared."""
-        return len(self.seen) > 1
+        return len(self.results) > 1
 
     @property
     def who(self) -> str:
         """The models, within a line."""
-        return listed([one.model.name for one in self.seen])
+        return listed([result.model.name for result in self.results])
 
     @property
     def marks(self) -> tuple[RunMark, ...]:
         """The models' badges: where a model has a run, that of the run."""
-        return marks([one.model.run or one.model.id for one in self.seen])
+        return marks([result.model.run or result.model.id for result in self.results])
 
     def alone(self, place: int) -> "FilmStudy | None":
         """Return the study of one of the models; None where it does not have the finding."""
-        seen = self.seen[place]
-        index = views.place_of(seen.scored.findings, self.name)
+        result = self.results[place]
+        index = views.place_of(result.scored.findings, self.name)
         if index is None:
             return None
-        return FilmStudy(self.film, (seen,), index, (self.references[place],), self.chosen)
+        return FilmStudy(self.film, (result,), index, (self.references[place],), self.chosen)
 
-    def opinions(self, aims: Sequence[SaliencyFocus | None] = ()) -> tuple[Opinion, ...]:
+    def opinions(self, focuses: Sequence[SaliencyFocus | None] = ()) -> tuple[Opinion, ...]:
         """Return what each model says, with where its heat points as far as that is given."""
         return tuple(
-            Opinion(one.scored, mark, known, strange, one.model.synthetic is None, self.chosen, aim)
-            for one, mark, known, strange, aim in zip(
-                self.seen,
+            Opinion(
+                result.scored,
+                mark,
+                reference,
+                strange,
+                result.model.synthetic is None,
+                self.chosen,
+                focus,
+            )
+            for result, mark, reference, strange, focus in zip(
+                self.results,
                 self.marks,
                 self.references,
                 self.stranges,
-                aims or [None] * len(self.seen),
+                focuses or [None] * len(self.results),
                 strict=True,
             )
         )
@@ -90,11 +98,11 @@ class FilmStudy:
         """Of each model, why nothing that it says of this film means anything, or empty."""
         return tuple(
             views.strange(
-                one.model.name,
-                model_synthetic=one.model.synthetic,
+                result.model.name,
+                model_synthetic=result.model.synthetic,
                 film_synthetic=self.film.synthetic,
             )
-            for one in self.seen
+            for result in self.results
         )
 
     @property
@@ -118,16 +126,16 @@ class FilmStudy:
         """What must be read beside scores; nothing where they say nothing."""
         if self.strange:
             return ()
-        if self.several and any(one.place(self.name) for one in self.opinions()):
+        if self.several and any(opinion.place(self.name) for opinion in self.opinions()):
             return (xray_beside.DIFFER,)
         return views.care(self.main.scored, self.index, self.known)
 
     @property
     def sentence(self) -> Sentence:
         """What is said first, in the finding's own name."""
-        return self.said(plain=False)
+        return self.opening_sentence(plain=False)
 
-    def said(self, *, plain: bool) -> Sentence:
+    def opening_sentence(self, *, plain: bool) -> Sentence:
         """Return what is said first."""
         if self.several:
             return xray_beside.sentence(self.opinions(), self.name, plain=plain)
@@ -140,8 +148,8 @@ class FilmStudy:
     @property
     def noise(self) -> str:
         """What is known of the labels, of all sets that scores are counted on."""
-        known = [one.source.noise for one in self.references if one is not None]
-        return " ".join(dict.fromkeys(known)) or views.NO_LABELS
+        noises = [reference.source.noise for reference in self.references if reference is not None]
+        return " ".join(dict.fromkeys(noises)) or views.NO_LABELS
 
     @property
     def note(self) -> str:

@@ -15,7 +15,7 @@ from core.errors import AuditError
 from core.figures.numbers import two
 from core.inference.client import Answer, shared
 from core.views import xray_film
-from core.views import xray_heat as words
+from core.views import xray_saliency as words
 from core.views import xray_trust as views
 from core.xray import heat, phantom
 from core.xray.heat import Frame, Map
@@ -40,67 +40,67 @@ SIDE: Final = phantom.SIDE  # pixels that maps are compared on
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-def draw(film: FilmEntry, seen: FilmResult, index: int, *, of: str = "") -> None:
-    """Draw both checks of the map that is shown, `of` which model where there are several."""
-    whose = f"{of}: does this map" if of else "Does this map"
+def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "") -> None:
+    """Draw both checks of the map that is shown, `model_name` where there are several."""
+    whose = f"{model_name}: does this map" if model_name else "Does this map"
     widgets.title(f"{whose} depend on what was learnt?", views.NEEDED)
-    if seen.method in words.MINUTES:
-        widgets.caption(words.too_slow(seen.method, "to draw it anew layer by layer"))
+    if result.method in words.MINUTES:
+        widgets.caption(words.too_slow(result.method, "to draw it anew layer by layer"))
     else:
-        _sanity(film, seen, index)
-    whose = f"{of}: do such maps" if of else "Do such maps"
+        _sanity(film, result, index)
+    whose = f"{model_name}: do such maps" if model_name else "Do such maps"
     widgets.title(f"{whose} point at lesions?", "more often than maps that know nothing")
-    _pointing(seen, index)
+    _pointing(result, index)
 
 
-def _sanity(film: FilmEntry, seen: FilmResult, index: int) -> None:
+def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
     question = {
-        "model": seen.model.asked,
-        "film": film.asked,
+        "model": result.model.payload,
+        "film": film.payload,
         "finding": index,
-        "method": seen.method,
-        "layer": seen.layer,
+        "method": result.method,
+        "layer": result.layer,
         "seed": SEED,
     }
-    found = evaluate_ask.answered(SANITY, question)
+    answer = evaluate_ask.answered(SANITY, question)
     if evaluate_ask.waits(SANITY, question):
         xray_ask.wait("Weights are drawn anew, layer by layer.", evaluate_ask.awaited())
         _button("Stop", "xray.sanity.stop", evaluate_ask.forget, question)
-    elif found is None:
+    elif answer is None:
         _button("Sanity check of this map", "xray.sanity", evaluate_ask.ask, question)
-    elif isinstance(found, AuditError):
-        frame.refusal(found)
+    elif isinstance(answer, AuditError):
+        frame.refusal(answer)
         _button("Try again", "xray.sanity.again", evaluate_ask.forget, question)
     else:
-        _stages(film, seen, found)
+        _stages(film, result, answer)
 
 
 def _button(label: str, key: str, call: Callable[..., Any], question: Json) -> None:
     st.button(label, key=key, on_click=call, args=(SANITY, question))
 
 
-def _stages(film: FilmEntry, seen: FilmResult, found: Answer) -> None:
-    sanity = views.Sanity(tuple(found.found["stages"]), tuple(found.found["similarity"]))
+def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
+    sanity = views.Sanity(tuple(answer.values["stages"]), tuple(answer.values["similarity"]))
     st.markdown(sanity.text)
     with st.container(horizontal=True, gap="small", key="xray_stages"):
         for i in sanity.shown:
             with st.container(width=SMALL, gap="xxsmall"):
-                coarse = found.arrays["maps"][i]
-                st.image(_small(film, seen.frame, coarse), alt="", width=SMALL)
+                coarse = answer.arrays["maps"][i]
+                st.image(_small(film, result.frame, coarse), alt="", width=SMALL)
                 widgets.caption(f"{sanity.stages[i]}: {two(sanity.similarity[i])}")
     widgets.caption("Each small map has its own scale: their form is compared, not their strength.")
-    how = f"{METHODS[seen.method].label}, layer {found.found['layer']}, seed {SEED}"
-    caption = f"{seen.model.name}: {how}."
+    settings_text = f"{METHODS[result.method].label}, layer {answer.values['layer']}, seed {SEED}"
+    caption = f"{result.model.name}: {settings_text}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):
         widgets.figure(views.similarity_card(sanity, caption))
 
 
 def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
     top = heat.top_of([coarse])
-    drawn = None if heat.blank(coarse) else Saliency(coarse, of_film, top)
+    saliency = None if heat.blank(coarse) else Saliency(coarse, of_film, top)
     key = repr((film.digest, coarse.tobytes().hex(), of_film))
     tag = "SYNTHETIC" if film.synthetic else ""
-    scene = FilmScene(key, film.pixels, drawn, SaliencyStyle("overlay", 0.8), (), tag)
+    scene = FilmScene(key, film.pixels, saliency, SaliencyStyle("overlay", 0.8), (), tag)
     return cache_xray.small(scene)
 
 
@@ -112,7 +112,7 @@ class FindingCase:
     """
 
     film: str
-    asked: Json
+    payload: Json
     index: int
     boxes: tuple[Frame, ...]
     lungs: Bool | None = None
@@ -128,12 +128,12 @@ class PointingRun:
     future: "Future[dict[str, Localisation]] | None" = None
 
 
-def _pointing(seen: FilmResult, index: int) -> None:
+def _pointing(result: FilmResult, index: int) -> None:
     """Compare where maps point with where lesions are: on synthetic films, or on one's own."""
-    name = seen.scored.findings[index]
+    name = result.scored.findings[index]
     cases = None
-    if not seen.model.synthetic:
-        cases = boxed(xray_films.offered().values(), seen.scored.findings)
+    if not result.model.synthetic:
+        cases = boxed(xray_films.offered().values(), result.scored.findings)
     if cases is None and xray_film.place_of(phantom.FINDINGS, name) is None:
         return
     if cases is not None and not cases:
@@ -143,58 +143,63 @@ def _pointing(seen: FilmResult, index: int) -> None:
         )
         return
     if cases is None:
-        of, label = f"{FILMS} synthetic films that no model was trained on", f"{FILMS} films"
+        films_text, label = (
+            f"{FILMS} synthetic films that no model was trained on",
+            f"{FILMS} films",
+        )
     else:
         label = xray_film.films_words(len({case.film for case in cases}))
-        of = f"{label} of this session with boxes, of any finding"
-    widgets.caption(f"On {of}: does the strongest place lie in a box, more often than by chance?")
-    if not METHODS[seen.method].at_once:
-        widgets.caption(words.too_slow(seen.method, "for so many films"))
+        films_text = f"{label} of this session with boxes, of any finding"
+    widgets.caption(
+        f"On {films_text}: does the strongest place lie in a box, more often than by chance?"
+    )
+    if not METHODS[result.method].at_once:
+        widgets.caption(words.too_slow(result.method, "for so many films"))
         return
     now: PointingRun | None = st.session_state.get(POINTING)
-    key = _key(seen, name, cases)
+    key = _key(result, name, cases)
     if now is None or now.key != key or now.future is None:
         st.button(
             f"Compare on {label}",
             key="xray.pointing.start",
             on_click=_start,
-            args=(key, seen, name, index, cases),
+            args=(key, result, name, index, cases),
         )
     elif not now.future.done():
         _watch()
     else:
-        said = xray_film.name_of(name, plain=False) if cases is None else "a box"
-        _pointed(now.future, said, of, seen)
+        target = xray_film.name_of(name, plain=False) if cases is None else "a box"
+        _pointed(now.future, target, films_text, result)
 
 
 def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCase]:
     """Return the findings of a model with boxes on films that are not synthetic."""
-    found: list[FindingCase] = []
-    for held in films:
-        named: dict[int, tuple[Frame, ...]] = {}  # a list may spell one finding in two ways
-        for name, boxes in held.boxes.items() if not held.synthetic else ():
+    cases: list[FindingCase] = []
+    for film in films:
+        by_index: dict[int, tuple[Frame, ...]] = {}  # a list may spell one finding in two ways
+        for name, boxes in film.boxes.items() if not film.synthetic else ():
             k = xray_film.place_of(findings, name)
             if k is not None:
-                named[k] = (*named.get(k, ()), *boxes)
-        found += [FindingCase(held.digest, held.asked, k, boxes) for k, boxes in named.items()]
-    return found[:MOST_CASES]
+                by_index[k] = (*by_index.get(k, ()), *boxes)
+        cases += [FindingCase(film.digest, film.payload, k, boxes) for k, boxes in by_index.items()]
+    return cases[:MOST_CASES]
 
 
-def _key(seen: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
+def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
     """Return what is equal for the same comparison: of model, maps, films and boxes."""
-    of = name if cases is None else [(one.film, one.index, one.boxes) for one in cases]
-    return repr((seen.model.asked, seen.method, seen.layer, of))
+    subject = name if cases is None else [(case.film, case.index, case.boxes) for case in cases]
+    return repr((result.model.payload, result.method, result.layer, subject))
 
 
 def _start(
-    key: str, seen: FilmResult, name: str, index: int, cases: list[FindingCase] | None
+    key: str, result: FilmResult, name: str, index: int, cases: list[FindingCase] | None
 ) -> None:
     _stop()
     cancel, works = Event(), session.room().works
     works.add(cancel)
     now = PointingRun(key, cancel)
-    asked = {"model": seen.model.asked, "method": seen.method, "layer": seen.layer}
-    now.future = session.in_thread(compare, asked, cases, name, index, now.done, cancel)
+    map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
+    now.future = session.in_thread(compare, map_settings, cases, name, index, now.done, cancel)
     now.future.add_done_callback(lambda _: works.discard(cancel))
     st.session_state[POINTING] = now
 
@@ -219,29 +224,29 @@ def _watch() -> None:
 
 
 def _pointed(
-    future: "Future[dict[str, Localisation]]", said: str, of: str, seen: FilmResult
+    future: "Future[dict[str, Localisation]]", target: str, films_text: str, result: FilmResult
 ) -> None:
     try:
-        found = future.result()
+        localisations = future.result()
     except AuditError as error:
         frame.refusal(error)
         st.button("Compare again", key="xray.pointing.again", on_click=_stop)
         return
-    st.markdown(views.pointing_text(found, said))
+    st.markdown(views.pointing_text(localisations, target))
     caption = (
-        f"{seen.model.name}, on {of}. {METHODS[seen.method].label}, layer {seen.layer}. IoU: of "
-        "the box and what reaches half of a map’s largest value."
+        f"{result.model.name}, on {films_text}. {METHODS[result.method].label}, "
+        f"layer {result.layer}. IoU: of the box and what reaches half of a map’s largest value."
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        widgets.figure(views.pointing_card(found, said, caption))
+        widgets.figure(views.pointing_card(localisations, target, caption))
     with right:
-        widgets.scores("Maps and boxes", views.HEADS, views.pointing_rows(found))
+        widgets.scores("Maps and boxes", views.HEADS, views.pointing_rows(localisations))
         widgets.caption(caption)
 
 
 def compare(
-    asked: Json,
+    map_settings: Json,
     cases: list[FindingCase] | None,
     finding: str,
     index: int,
@@ -252,7 +257,7 @@ def compare(
 
     Parameters
     ----------
-    asked : dict
+    map_settings : dict
         Model, method and layer, as `heats` takes them.
     cases : list of FindingCase or None
         None: synthetic films with the finding, drawn here.
@@ -265,29 +270,37 @@ def compare(
         Stops it.
     """
     if cases is None:
-        cases = _drawn_cases(finding, index, cancel)
+        cases = _synthetic_cases(finding, index, cancel)
     done.append(len(cases))
     maps: dict[str, list[Map]] = {views.MODEL: [], views.SHUFFLED: []}
     for key, seed in ((views.MODEL, None), (views.SHUFFLED, SEED)):
         for start in range(0, len(cases), STEP):
             part = cases[start : start + STEP]
             question = {
-                **asked,
-                "films": [case.asked for case in part],
+                **map_settings,
+                "films": [case.payload for case in part],
                 "pairs": [[place, case.index] for place, case in enumerate(part)],
                 "shuffled": seed,
             }
             answer = shared().call("heats", question, cancel=cancel)
             maps[key] += [
-                heat.on_film(one, cast(Frame, tuple(of_film)), (SIDE, SIDE))
-                for one, of_film in zip(answer.arrays["maps"], answer.found["frames"], strict=True)
+                heat.on_film(coarse, cast(Frame, tuple(of_film)), (SIDE, SIDE))
+                for coarse, of_film in zip(
+                    answer.arrays["maps"], answer.values["frames"], strict=True
+                )
             ]
             done.append(start)
     maps[views.CENTRE] = [_centre()] * len(cases)
     boxes = [tuple(map(_pixels, case.boxes)) for case in cases]
     films = [case.film for case in cases]
-    found = {key: localise(drawn, boxes, films=films) for key, drawn in maps.items()}
-    return found if any(case.lungs is None for case in cases) else found | _lungs(cases, boxes)
+    localisations = {
+        key: localise(method_maps, boxes, films=films) for key, method_maps in maps.items()
+    }
+    return (
+        localisations
+        if any(case.lungs is None for case in cases)
+        else localisations | _lungs(cases, boxes)
+    )
 
 
 def _pixels(box: Frame) -> Box:
@@ -295,28 +308,28 @@ def _pixels(box: Frame) -> Box:
     return left, top, right, bottom
 
 
-def _drawn_cases(finding: str, index: int, cancel: Event) -> list[FindingCase]:
+def _synthetic_cases(finding: str, index: int, cancel: Event) -> list[FindingCase]:
     """Return the first synthetic films with a finding."""
-    found: list[FindingCase] = []
+    cases: list[FindingCase] = []
     number = FIRST
-    while len(found) < FILMS and not cancel.is_set():
-        drawn = phantom.draw(HELD_OUT, number)
-        if finding in drawn.boxes:
-            left, top, right, bottom = (end / phantom.SIDE for end in drawn.boxes[finding])
-            asked = {"phantom": [HELD_OUT, number]}
+    while len(cases) < FILMS and not cancel.is_set():
+        phantom_film = phantom.draw(HELD_OUT, number)
+        if finding in phantom_film.boxes:
+            left, top, right, bottom = (end / phantom.SIDE for end in phantom_film.boxes[finding])
+            payload = {"phantom": [HELD_OUT, number]}
             film = f"phantom-{HELD_OUT}-{number}"
-            found.append(
-                FindingCase(film, asked, index, ((left, top, right, bottom),), drawn.lungs)
+            cases.append(
+                FindingCase(film, payload, index, ((left, top, right, bottom),), phantom_film.lungs)
             )
         number += 1
-    return found
+    return cases
 
 
 def _centre() -> Map:
     """Return a map that knows nothing of a film but its centre."""
-    found = np.zeros((SIDE, SIDE), np.float32)
-    found[SIDE // 2, SIDE // 2] = 1.0
-    return cast(Map, ndimage.gaussian_filter(found, SIDE / 8))
+    centre = np.zeros((SIDE, SIDE), np.float32)
+    centre[SIDE // 2, SIDE // 2] = 1.0
+    return cast(Map, ndimage.gaussian_filter(centre, SIDE / 8))
 
 
 def _lungs(
@@ -328,5 +341,5 @@ def _lungs(
     is the energy of a flat map of the lungs.
     """
     flat = [np.asarray(case.lungs, np.float32) for case in cases]
-    found = localise(flat, boxes, films=[case.film for case in cases])
-    return {views.LUNGS: replace(found, pointing=found.energy)}
+    localisation = localise(flat, boxes, films=[case.film for case in cases])
+    return {views.LUNGS: replace(localisation, pointing=localisation.energy)}

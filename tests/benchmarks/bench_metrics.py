@@ -246,7 +246,7 @@ def slowest_move(data: Data, repeats: int) -> float:
     def move(n_bins: int, rule: BinRule) -> None:
         shown = suite.diagram(ready, n_bins=n_bins, rule=rule, level=0.95)
         curve = risk_coverage(ready.resamples.ranked)
-        view = reliability_view(audit, subject, shown=shown, classes=classes, curve=curve)
+        view = reliability_view(audit, subject, chosen=shown, classes=classes, curve=curve)
         for card in view.figures.values():
             card.figure("light").to_plotly_json()
 

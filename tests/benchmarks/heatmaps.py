@@ -79,7 +79,7 @@ def answers(
         {"phantom": [SEED, case.index], **({"without": case.finding} if without else {})}
         for case in found
     ]
-    said, arrays = films.heats(
+    said, arrays = films.saliency_maps(
         {
             "model": model(sample),
             "films": drawn,

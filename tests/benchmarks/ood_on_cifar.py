@@ -109,7 +109,7 @@ def noisy(nets: dict[str, Subject], temperatures: dict[str, float]) -> None:
     print("|" + "---|" * 8)
     wanted = OutsideSet("corrupted", corruption="gaussian_noise", severity=5)
     for name, net in nets.items():
-        test, out = net.test, net.says(open_outside(wanted, net.data, download=False).part)
+        test, out = net.test, net.says(open_outside(wanted, net.data, download=False).split)
         before = judge(test, out, "entropy").numbers
         after = judge(test, out, "entropy", temperatures[name]).numbers
         auroc = before["auroc"]
@@ -132,7 +132,7 @@ def severities(nets: dict[str, Subject]) -> None:
         for corruption in OWN:
             wanted = OutsideSet("corrupted", corruption=corruption, severity=severity)
             for name, net in nets.items():
-                part = open_outside(wanted, net.data, download=False).part
+                part = open_outside(wanted, net.data, download=False).split
                 one = shift(some(net.test, MAP), net.says(part, MAP), "entropy")
                 found[name, severity].append((one.accuracy, one.ece, one.auroc))
     print("\n| loss | " + " | ".join(f"severity {s}" for s in SEVERITIES) + " |")

@@ -56,7 +56,9 @@ def test_maps_lie_on_the_film_with_their_scores(files, capsys, network):
     assert code == 0
     assert [one["finding"] for one in found] == ["Effusion", "Nodule"]
     pairs = [(0, 2), (0, 0)]
-    by_hand = gradcam.heat(network, shown(DRAWN[:1]), pairs, method="gradcam", layer="relu")
+    by_hand = gradcam.film_saliency(
+        network, shown(DRAWN[:1]), pairs, method="gradcam", layer="relu"
+    )
     for place, one in enumerate(found):
         whole = np.load(out / one["map"])
         assert whole.dtype == np.float32

@@ -171,7 +171,7 @@ def test_what_no_reader_may_hand_over(scores, labels, code):
         multiclass(scores, labels)
     assert caught.value.code == code
     if code == "LABEL_RANGE":
-        assert caught.value.where == "row 1"
+        assert caught.value.location == "row 1"
 
 
 def outside(**more):
@@ -253,7 +253,7 @@ def test_groups_and_weights_have_an_entry_a_row(more):
 def test_weights_that_stand_for_more_rows_than_can_be_counted_are_refused(largest):
     with pytest.raises(Refused, match="stand for") as caught:
         Weights.of("w", np.array([1.0, largest, largest]))
-    assert (caught.value.code, caught.value.where) == ("WEIGHTS", "row 1")
+    assert (caught.value.code, caught.value.location) == ("WEIGHTS", "row 1")
 
 
 def test_weights_may_be_as_small_as_numbers_are():

@@ -289,7 +289,7 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     drawn = saved[-1].icons
     assert drawn[0].startswith("100 films like these, by the model’s score: ")
     assert drawn[1].key[0].startswith("labelled with the finding: ")
-    assert any("This score is not a probability" in text for text in saved[-1].said)
+    assert any("This score is not a probability" in text for text in saved[-1].paragraphs)
     test = fine(page(run=run, show=clinic.ALL))
     assert [name for name, _ in saved[-1].tables] == ["Every finding"]
     fine(test.button(key="clinic.heat").click().run())

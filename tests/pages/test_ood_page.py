@@ -16,7 +16,7 @@ from core.ood import detection
 from core.ood.detection import Separation, auroc, counts_at, threshold_at
 from core.ood.scores import ood_scores
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
-from pages.ui.state import apart
+from pages.ui.state import distinct_names
 from tests.pages.seen import html, opened, table
 
 K = 4
@@ -495,6 +495,6 @@ def test_a_dropped_file_stands_beside_the_run_that_it_was_dropped_beside_only(pa
 
 
 def test_runs_of_one_name_are_told_apart_in_lists():
-    assert apart({"a1": "net", "b2": "net", "c3": "other"}) == {
+    assert distinct_names({"a1": "net", "b2": "net", "c3": "other"}) == {
         "a1": "net (a1)", "b2": "net (b2)", "c3": "other",
     }  # fmt: skip

@@ -22,7 +22,7 @@ def answers(monkeypatch):
     """Let the self-test read the shipped settings, changed as the test wants."""
 
     def use(argv=("app.py",), **changed):
-        wanted = {name: shipped(name) for name in selftest.WANTED}
+        wanted = {name: shipped(name) for name in selftest.EXPECTED}
         wanted["server.address"] = CONFIG["server"]["address"]
         wanted["server.allowedHosts"] = CONFIG["server"]["allowedHosts"]
         wanted |= {name.replace("__", "."): value for name, value in changed.items()}
@@ -39,7 +39,7 @@ def test_the_shipped_settings_pass_and_are_printed(answers, capsys):
     assert answers() == ()
     printed = capsys.readouterr().out
     assert all(
-        name in printed for name in [*selftest.WANTED, "server.address", "server.allowedHosts"]
+        name in printed for name in [*selftest.EXPECTED, "server.address", "server.allowedHosts"]
     )
 
 
@@ -49,7 +49,7 @@ def test_a_public_address_is_refused_unless_the_operator_knows(answers, address)
     assert answers(argv=("app.py", "--i-know"), server__address=address) == ()
 
 
-@pytest.mark.parametrize("name", [n for n, v in selftest.WANTED.items() if v is not True])
+@pytest.mark.parametrize("name", [n for n, v in selftest.EXPECTED.items() if v is not True])
 def test_each_loosened_setting_is_found(answers, name):
     found = answers(**{name.replace(".", "__"): "loose"})
     assert len(found) == 1

@@ -17,7 +17,7 @@ from core.reports.html import sheet_html
 from core.views.clinic_plain import RISK
 from core.views.xray_beside import DIFFER
 from core.views.xray_film import FilmScores
-from core.views.xray_heat import ALONE, OWN, SaliencyFocus
+from core.views.xray_saliency import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import xray_save
@@ -83,9 +83,9 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
             FilmScene("k", FILM.pixels, spot if warm else None, SaliencyStyle("overlay"), (), ""),
             0,
             scale,
-            aim=SaliencyFocus(True, 0.625) if warm else None,
+            focus=SaliencyFocus(True, 0.625) if warm else None,
         )
-        for seen, warm in zip(of.seen, hot, strict=True)
+        for seen, warm in zip(of.results, hot, strict=True)
     ]
 
 
@@ -93,8 +93,8 @@ def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     of = study(looked("Theirs", None), looked("Other", None, 0.1), looked("Ours", True))
     pictures = drawn(of, hot=(True, False, True))
     page = xray_save.page(of, pictures)
-    assert [one.startswith(WHY) for one in page.said] == [True, False, False]
-    assert page.said[1:] == (DIFFER, RISK)
+    assert [one.startswith(WHY) for one in page.paragraphs] == [True, False, False]
+    assert page.paragraphs[1:] == (DIFFER, RISK)
     assert [card.title for card in page.cards] == [
         "Theirs: score against what was found",
         "Other: score against what was found",
@@ -118,17 +118,17 @@ def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
 def test_a_file_of_models_that_are_all_strange_says_why_and_warns_of_no_score():
     of = study(looked("Ours", True), looked("Mine", True))
     page = xray_save.page(of, drawn(of, hot=(True, True)))
-    assert [one.split(" was ")[0] for one in page.said] == ["Ours", "Mine"]
-    assert of.strange == " ".join(page.said)
+    assert [one.split(" was ")[0] for one in page.paragraphs] == ["Ours", "Mine"]
+    assert of.strange == " ".join(page.paragraphs)
     assert page.cards == ()
     assert study(looked("Ours", True), looked("Theirs", None)).strange == ""
     alone = study(looked("Ours", True))
-    assert xray_save.page(alone, drawn(alone, hot=(True,))).said == ()  # the sentence says it
+    assert xray_save.page(alone, drawn(alone, hot=(True,))).paragraphs == ()  # the sentence says it
 
 
 def test_what_models_without_a_test_set_score_is_said_to_be_no_frequency():
     of = study(looked("Theirs", None), looked("Other", None), counted=False)
-    (care, risk) = xray_save.page(of, drawn(of, hot=(False, False))).said
+    (care, risk) = xray_save.page(of, drawn(of, hot=(False, False))).paragraphs
     assert care.startswith("A score is the model’s own number, not a frequency")
     assert risk == RISK
     assert study(looked("Theirs", None), looked("Ours", True)).care == (DIFFER,)
@@ -148,7 +148,7 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
     drawn_film = FilmEntry(
         "s1", "Synthetic film 1", FILM.pixels, {}, "e" * 32, (), {}, synthetic=True
     )
-    found = FilmStudy(drawn_film, of.seen, 0, (None, None)).sentence.text
+    found = FilmStudy(drawn_film, of.results, 0, (None, None)).sentence.text
     assert "The score of Other means nothing here. The score of Theirs may mean nothing" in found
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
-from core.views import xray_heat as words
+from core.views import xray_saliency as words
 from core.views import xray_tables as tables
 from core.views.xray_film import FilmScores
 from core.xray import heat

@@ -38,8 +38,8 @@ def glass_blur(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     steps = np.stack([rng.integers(-1, 1, (rounds, 2, *rows.shape)) for rng in draws])
     image = np.arange(n)[:, None, None]
     for turn in range(rounds):
-        taken = moved[image, :, rows + steps[:, turn, 0], columns + steps[:, turn, 1]]
-        moved[:, :, 2:, 2:] = np.moveaxis(taken, -1, 1)
+        neighbours = moved[image, :, rows + steps[:, turn, 0], columns + steps[:, turn, 1]]
+        moved[:, :, 2:, 2:] = np.moveaxis(neighbours, -1, 1)
     return bell(moved / 255, sigma)
 
 

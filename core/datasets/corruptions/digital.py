@@ -49,10 +49,10 @@ def saturate(light: Float, place: int, _draws: Sequence[Generator]) -> Float:
     spread = value - light.min(axis=1, keepdims=True)
     coloured = spread > 0
     saturation = spread / np.where(value > 0, value, 1)
-    wanted = np.clip(saturation * factor + addend, 0, 1)
+    changed = np.clip(saturation * factor + addend, 0, 1)
     below = (value - light) / np.where(coloured, spread, 1)  # 0 for the top channel, 1 for the last
     below = np.where(coloured, below, np.array([0.0, 1.0, 1.0])[:, None, None])
-    return np.asarray(value * (1 - wanted * below))
+    return np.asarray(value * (1 - changed * below))
 
 
 def contrast(light: Float, place: int, _draws: Sequence[Generator]) -> Float:
@@ -110,8 +110,8 @@ def jpeg_compression(images: Pixels, place: int) -> Pixels:
 
 def _picture(image: Pixels) -> Image.Image:
     """Return (C, H, W) pixels as a picture, grey where C is 1."""
-    shown = image[0] if len(image) == 1 else image.transpose(1, 2, 0)
-    return Image.fromarray(np.ascontiguousarray(shown))
+    pixels = image[0] if len(image) == 1 else image.transpose(1, 2, 0)
+    return Image.fromarray(np.ascontiguousarray(pixels))
 
 
 def _array(picture: Image.Image) -> Pixels:

@@ -23,15 +23,15 @@ def gaussian_noise(light: Float, place: int, draws: Sequence[Generator]) -> Floa
 def shot_noise(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     """Count photons, whose expected number is proportional to the light."""
     photons = PHOTONS[place]
-    counts = [rng.poisson(one * photons) for rng, one in zip(draws, light, strict=True)]
+    counts = [rng.poisson(image * photons) for rng, image in zip(draws, light, strict=True)]
     return np.stack(counts) / photons
 
 
 def impulse_noise(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     """Set a share of the values, channels apart, to 0 or 1 with equal chances."""
-    drawn = np.stack([rng.random(light.shape[1:]) for rng in draws])
+    uniform = np.stack([rng.random(light.shape[1:]) for rng in draws])
     half = IMPULSES[place] / 2
-    return np.where(drawn < half, 0.0, np.where(drawn < 2 * half, 1.0, light))
+    return np.where(uniform < half, 0.0, np.where(uniform < 2 * half, 1.0, light))
 
 
 def speckle_noise(light: Float, place: int, draws: Sequence[Generator]) -> Float:

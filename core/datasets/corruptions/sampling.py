@@ -84,16 +84,16 @@ def streaked(light: Float, radius: int, sigma: float, degrees: Float) -> Float:
     steps = np.arange(2 * radius + 1)
     weights = np.exp(-(steps**2) / (2 * sigma**2))
     weights /= weights.sum()
-    seen = steps[weights > NEGLIGIBLE]
-    reach = int(seen[-1])
+    offsets = steps[weights > NEGLIGIBLE]
+    reach = int(offsets[-1])
     height, width = light.shape[-2:]
     around = ((0, 0), (0, 0), (reach, reach), (reach, reach))
     padded = np.pad(light, around, mode="edge")
     out = np.zeros_like(light)
     for row, angle in enumerate(np.deg2rad(degrees)):
         # half a pixel goes down, as in ImageMagick's rounding
-        tops = reach + np.ceil(seen * np.sin(angle) - 0.5).astype(np.int64)
-        lefts = reach + np.ceil(seen * np.cos(angle) - 0.5).astype(np.int64)
+        tops = reach + np.ceil(offsets * np.sin(angle) - 0.5).astype(np.int64)
+        lefts = reach + np.ceil(offsets * np.cos(angle) - 0.5).astype(np.int64)
         for weight, top, left in zip(weights, tops, lefts, strict=False):
             out[row] += weight * padded[row, :, top : top + height, left : left + width]
     return out

@@ -42,8 +42,8 @@ TOUCHING: Final = np.stack([np.zeros((3, 3)), np.ones((3, 3)), np.zeros((3, 3))]
 def spatter(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     """Throw water (severities 1 to 3) or mud (4 and 5) on the image."""
     mean, deviation, sigma, least, strength, mud = SPATTER[place]
-    drawn = np.stack([rng.normal(mean, deviation, light.shape[2:]) for rng in draws])
-    liquid = bell(drawn, sigma)
+    noise = np.stack([rng.normal(mean, deviation, light.shape[2:]) for rng in draws])
+    liquid = bell(noise, sigma)
     channels = light.shape[1]
     if mud:
         cover = bell((liquid > least).astype(np.float64), strength)[:, None]
@@ -68,16 +68,16 @@ def _relief(greys: Float) -> Float:
 def _distances(edges: Bool) -> Float:
     """Return the length of the shortest way to an edge in a few kinds of steps, at most FAR."""
     height, width = edges.shape[1:]
-    found = np.where(edges, 0.0, FAR)
+    distances = np.where(edges, 0.0, FAR)
     while True:
-        padded = np.pad(found, ((0, 0), (2, 2), (2, 2)), constant_values=FAR)
-        nearer = found
+        padded = np.pad(distances, ((0, 0), (2, 2), (2, 2)), constant_values=FAR)
+        nearer = distances
         for (down, across), cost in STEPS.items():
             beside = padded[:, 2 + down : 2 + down + height, 2 + across : 2 + across + width]
             nearer = np.minimum(nearer, beside + cost)
-        if (found - nearer).max(initial=0) < ROUNDING:
-            return found
-        found = nearer
+        if (distances - nearer).max(initial=0) < ROUNDING:
+            return distances
+        distances = nearer
 
 
 def _blurred(values: Float) -> Float:
@@ -106,11 +106,11 @@ def _edges(greys: Float) -> Bool:
     strength = np.abs(down) + np.abs(across)
     ridge = _is_ridge(strength, down, across)
     weak = ridge & (strength > WEAK)
-    parts, n_parts = ndimage.label(weak, structure=TOUCHING)
-    strong = np.zeros(n_parts + 1, bool)
-    strong[parts[ridge & (strength > STRONG)]] = True
+    regions, n_regions = ndimage.label(weak, structure=TOUCHING)
+    strong = np.zeros(n_regions + 1, bool)
+    strong[regions[ridge & (strength > STRONG)]] = True
     strong[0] = False
-    return np.asarray(strong[parts])
+    return np.asarray(strong[regions])
 
 
 def _sobel(greys: Float, axis: int) -> Float:

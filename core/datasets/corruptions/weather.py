@@ -29,7 +29,7 @@ ICE: Final = (0.90, 0.96, 1.0)
 
 def snow(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     """Whiten the image and lay smeared flakes over it, twice: as drawn and upside down."""
-    mean, deviation, zoom, least, radius, sigma, kept = SNOW[place]
+    mean, deviation, zoom, least, radius, sigma, own_share = SNOW[place]
     shape = (1, *light.shape[2:])
     flakes = np.stack([rng.normal(mean, deviation, shape) for rng in draws])
     flakes = zoomed(flakes, zoom)
@@ -39,7 +39,7 @@ def snow(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     greys = np.floor(np.clip(flakes, 0, 1) * 255)
     fallen = np.floor(streaked(greys, radius, sigma, degrees)) / 255
     whitened = np.maximum(light, luma(light) * 1.5 + 0.5)
-    return kept * light + (1 - kept) * whitened + fallen + fallen[:, :, ::-1, ::-1]
+    return own_share * light + (1 - own_share) * whitened + fallen + fallen[:, :, ::-1, ::-1]
 
 
 def fog(light: Float, place: int, draws: Sequence[Generator]) -> Float:
@@ -51,7 +51,7 @@ def fog(light: Float, place: int, draws: Sequence[Generator]) -> Float:
 
 def frost_procedural(light: Float, place: int, draws: Sequence[Generator]) -> Float:
     """Mix in a haze with needles of ice along three directions, 60 degrees apart."""
-    kept, frost = FROST[place]
+    own_share, frost = FROST[place]
     shape = (1, *light.shape[2:])
     haze = _clouds(light, HAZE_DECAY, draws)
     seeds = np.stack([rng.random(shape) < SEEDS for rng in draws]).astype(np.float64)
@@ -63,7 +63,7 @@ def frost_procedural(light: Float, place: int, draws: Sequence[Generator]) -> Fl
     channels = light.shape[1]
     texture = haze * tinted(HAZE, channels)
     texture = texture + ice * (tinted(ICE, channels) - texture)
-    return kept * light + frost * texture
+    return own_share * light + frost * texture
 
 
 def _clouds(light: Float, decay: float, draws: Sequence[Generator]) -> Float:
@@ -110,7 +110,7 @@ def plasma(uniform: Float, decay: float) -> Float:
 
 
 def _displace(
-    field: Float, where: tuple[slice, ...], four: Float, uniform: Float, reach: float
+    field: Float, points: tuple[slice, ...], four: Float, uniform: Float, reach: float
 ) -> None:
     """Set points to the mean of four, displaced by up to reach squared, as the script does."""
-    field[where] = four / 4 + reach**2 * uniform[where]
+    field[points] = four / 4 + reach**2 * uniform[points]

@@ -28,7 +28,7 @@ from core.metrics.ranked import Ranked
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
 from core.views.clinic_heat import summary
 from core.views.clinic_study import groups as subgroups
-from core.views.clinic_study import heated, one_finding
+from core.views.clinic_study import one_finding, temperature_scaled
 from core.views.clinic_use import group_rows
 from core.views.clinic_verdict import badge, sentence
 from core.views.clinic_words import ClinicSource
@@ -143,9 +143,9 @@ def _said(rng: np.random.Generator, n: int, each: int) -> dict[str, bool]:
             words in sentence(source, "Effusion", finding).text for words in OFF_WORDS
         ),
         "“this score is not a probability”": badge(source, finding) is not None,
-        "a cell of the subgroups is strong": any(row.told for row in group_rows(by_group)),
+        "a cell of the subgroups is strong": any(row.strong for row in group_rows(by_group)),
         "a temperature lowers the error of a finding": "in 1 of 1 findings"
-        in summary({0: heated(fit_rows, rows_)}),
+        in summary({0: temperature_scaled(fit_rows, rows_)}),
         **({"Hosmer-Lemeshow, p under 0.05": test.p_value < 0.05} if each == 1 else {}),
     }
 

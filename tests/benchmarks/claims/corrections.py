@@ -20,7 +20,7 @@ from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.comparison import Comparison, compare
 from core.predictions import Predictions, ScoreKind, Task
 from core.views.innate import summary
-from core.views.posthoc_words import TOLD, plain_sentence, sentence
+from core.views.posthoc_words import IN_SENTENCE, plain_sentence, sentence
 from tests.benchmarks.claims.comparisons import MANY_ROWS, compared
 from tests.benchmarks.claims.designs import Classes, Rng, Row, classes, generator, power
 from tests.benchmarks.claims.designs import sentence as claim
@@ -35,7 +35,7 @@ DESIGNS = {
     "K 10, T 1.1": classes(10, 1.1),
     "K 10, T 1.5": classes(10, 1.5),
 }
-METHOD = {words: method for method, words in TOLD.items()}
+METHOD = {words: method for method, words in IN_SENTENCE.items()}
 FIRST = re.compile(r"(.+) takes the calibration error from")
 RANKED = re.compile(r"(.+?) (?:stays?) higher|(.+?) goes lower")
 RAISES = re.compile(r"(.+?) raises? it")

@@ -127,7 +127,7 @@ CLAIMED = (
         "the highest scores of a finding are called off",
     ),
     Claimed(
-        "has the {more} {name(one.metric)}",
+        "has the {more} {name(difference.metric)}",
         "Compare",
         "core.views.compare_words:_two",
         SINGLE,
@@ -225,7 +225,7 @@ CLAIMED = (
     Claimed(
         "points {more} than it should",
         "Training dynamics",
-        "core.views.gamma_words:told",
+        "core.views.gamma_words:gap_words",
         "the binomial band, divided among the bins",
         TRAINING,
         "the bin held back hardest is off",
@@ -241,7 +241,7 @@ CLAIMED = (
     Claimed(
         "self.low <= self.chance",
         "Evaluate, trial",
-        "core.views.evaluation_trial:Trial",
+        "core.views.evaluation_trial:ModelTrial",
         "Wilson's interval lies above guessing",
         TRAINING,
         "better than guessing",
@@ -265,7 +265,7 @@ CLAIMED = (
     Claimed(
         "so better than treating none",
         "Clinic, decision curve, pointer",
-        "core.views.clinic_decision:_at",
+        "core.views.clinic_decision:_hover_text",
         "the same band, against treating none",
         DECISIONS,
         "the band holds the curve at every threshold",

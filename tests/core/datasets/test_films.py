@@ -177,7 +177,7 @@ def test_a_list_that_cannot_be_understood_is_refused(
     error = refusal(root)
     assert error.code == "LABEL_LIST"
     assert what in error.what
-    assert "Data_Entry_2017.csv" in error.where
+    assert "Data_Entry_2017.csv" in error.location
 
 
 def test_a_flag_that_is_neither_0_nor_1_is_refused_with_its_line(root: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_flag_that_is_neither_0_nor_1_is_refused_with_its_line(root: Path) -> 
     for bad in (lines[3].replace(",1", ",2", 1), lines[3].rpartition(",")[0]):
         (root / "labels.csv").write_text("\n".join([*lines[:3], bad, *lines[4:]]))
         error = refusal(root)
-        assert (error.code, error.where) == ("LABEL_LIST", "labels.csv, line 4")
+        assert (error.code, error.location) == ("LABEL_LIST", "labels.csv, line 4")
 
 
 def test_a_film_must_tell_its_patient_and_have_one_picture(root: Path) -> None:

@@ -301,7 +301,7 @@ def test_a_broken_picture_is_named(tmp_path: Path, name: str) -> None:
     write(tmp_path, train=10, test=2)
     (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n")
     error = refusal(tmp_path)
-    assert error.where == name
+    assert error.location == name
     assert name in error.what
 
 

@@ -72,10 +72,10 @@ def test_each_severity_is_its_fifth_of_the_file(tmp_path: Path, severity: int, d
     wanted = write_cifar10c(tmp_path, images, np.tile(LABELS, 5).astype(dtype))
     opened = open_outside(replace(wanted, severity=severity), cifar(), download=False)
     expected = images[N * (severity - 1) :][:N].transpose(0, 3, 1, 2)
-    np.testing.assert_array_equal(all_images(opened.part), expected)
-    np.testing.assert_array_equal(opened.part.targets, LABELS)
+    np.testing.assert_array_equal(all_images(opened.split), expected)
+    np.testing.assert_array_equal(opened.split.targets, LABELS)
     assert (opened.labelled, opened.class_names, opened.notices) == (True, CIFAR10_CLASSES, ())
-    assert opened.part.row_ids == tuple(str(k) for k in range(N))
+    assert opened.split.row_ids == tuple(str(k) for k in range(N))
 
 
 def test_digests_tell_severities_and_labels_apart(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_file_in_columns_first_order_is_read_as_it_is_meant(tmp_path: Path) ->
     wanted = write_cifar10c(tmp_path, np.asfortranarray(images), np.tile(LABELS, 5))
     opened = open_outside(wanted, cifar(), download=False)
     np.testing.assert_array_equal(
-        all_images(opened.part), images[3 * N : 4 * N].transpose(0, 3, 1, 2)
+        all_images(opened.split), images[3 * N : 4 * N].transpose(0, 3, 1, 2)
     )
 
 
@@ -115,7 +115,7 @@ def test_a_file_in_columns_first_order_is_read_as_it_is_meant(tmp_path: Path) ->
 def test_images_of_another_shape_or_type_are_refused(tmp_path: Path, images: np.ndarray) -> None:
     wanted = write_cifar10c(tmp_path, images, np.tile(LABELS, 5))
     error = refusal(wanted, cifar())
-    assert (error.code, error.where) == ("ARRAY_FILE", "fog.npy")
+    assert (error.code, error.location) == ("ARRAY_FILE", "fog.npy")
     assert str(images.dtype) in error.what
 
 
@@ -133,13 +133,13 @@ def test_images_of_another_shape_or_type_are_refused(tmp_path: Path, images: np.
 )
 def test_labels_that_do_not_fit_are_refused(tmp_path: Path, labels: np.ndarray, code: str) -> None:
     error = refusal(write_cifar10c(tmp_path, shifted(), labels), cifar())
-    assert (error.code, error.where) == (code, "labels.npy")
+    assert (error.code, error.location) == (code, "labels.npy")
 
 
 def test_labels_of_a_folder_of_cifar10_may_have_another_order(tmp_path: Path) -> None:
     wanted = write_cifar10c(tmp_path, shifted(), np.tile(LABELS[::-1], 5))
     opened = open_outside(wanted, cifar(n_test=7, name="folder"), download=False)
-    np.testing.assert_array_equal(opened.part.targets, LABELS[::-1])
+    np.testing.assert_array_equal(opened.split.targets, LABELS[::-1])
 
 
 def test_labels_that_are_not_the_same_five_times_are_refused(tmp_path: Path) -> None:
@@ -190,16 +190,16 @@ def test_the_test_part_is_corrupted_as_it_is_read(name: str) -> None:
     data = cifar()
     opened = open_outside(OutsideSet("corrupted", None, name, 3, 9), data, download=False)
     expected = corrupt(all_images(data.test), name, 3, seed=9, rows=np.arange(N))
-    np.testing.assert_array_equal(all_images(opened.part), expected)
+    np.testing.assert_array_equal(all_images(opened.split), expected)
     assert not np.array_equal(expected, all_images(data.test))
-    assert torch.equal(opened.part.targets, data.test.targets)
-    assert opened.part.row_ids == data.test.row_ids
+    assert torch.equal(opened.split.targets, data.test.targets)
+    assert opened.split.row_ids == data.test.row_ids
     assert (opened.labelled, opened.class_names) == (True, CIFAR10_CLASSES)
 
 
 def test_any_order_of_rows_gives_each_the_same_image() -> None:
     wanted = OutsideSet("corrupted", None, "impulse_noise", 5, 1)
-    part = open_outside(wanted, cifar(), download=False).part
+    part = open_outside(wanted, cifar(), download=False).split
     straight = all_images(part)
     mixed = [rows(7, 0, 7), rows(3), rows(11, 2)]
     found = np.concatenate([batch.numpy() for batch in part.images(mixed, CPU)])
@@ -215,7 +215,9 @@ def test_digests_tell_corruption_severity_seed_and_split_apart() -> None:
 
 
 def test_images_too_small_to_be_corrupted_are_refused() -> None:
-    part = open_outside(OutsideSet("corrupted", None, "fog", 1), cifar(side=7), download=False).part
+    part = open_outside(
+        OutsideSet("corrupted", None, "fog", 1), cifar(side=7), download=False
+    ).split
     with pytest.raises(Refused) as error:
         all_images(part)
     assert error.value.code == "IMAGE_SIZE"
@@ -239,8 +241,8 @@ def test_svhn_is_read_from_its_mat(tmp_path: Path, by_folder: bool) -> None:
     if by_folder:
         wanted = OutsideSet("svhn", str(tmp_path))
     opened = open_outside(wanted, cifar(), download=False)
-    np.testing.assert_array_equal(all_images(opened.part), HOUSES)
-    assert opened.part.targets.tolist() == [-1] * 6
+    np.testing.assert_array_equal(all_images(opened.split), HOUSES)
+    assert opened.split.targets.tolist() == [-1] * 6
     assert (opened.labelled, opened.class_names, opened.notices) == (False, (), ())
 
 
@@ -326,7 +328,7 @@ def test_svhn_of_torchvision_lies_in_the_run_store(
     known["test"] = [known["test"][0], "test_32x32.mat", digest]
     monkeypatch.setattr(SVHN, "split_list", known)
     opened = open_outside(OutsideSet("svhn"), cifar(), download=False)
-    np.testing.assert_array_equal(all_images(opened.part), HOUSES)
+    np.testing.assert_array_equal(all_images(opened.split), HOUSES)
     known["test"][2] = "0" * 32
     assert refusal(OutsideSet("svhn"), cifar()).code == "DATA_ROOT"
 
@@ -336,7 +338,7 @@ def test_images_are_fitted_to_a_smaller_grey_model_and_that_is_said(tmp_path: Pa
     flat[:] = np.array([[255, 0, 0], [0, 255, 0], [30, 60, 90]], np.uint8)[:, :, None, None]
     wanted = write_svhn(tmp_path / "t.mat", flat.transpose(2, 3, 1, 0), DIGITS[:3])
     opened = open_outside(wanted, load("digits", root=None, split_seed=0), download=False)
-    images = all_images(opened.part)
+    images = all_images(opened.split)
     assert images.shape == (3, 1, 8, 8)
     # 0.299 and 0.587 of 255, and 8.97 + 35.22 + 10.26
     np.testing.assert_array_equal(
@@ -354,9 +356,9 @@ def test_a_folder_nested_or_not_is_taken_whole_and_unlabelled(tmp_path: Path) ->
         write_png(tmp_path / "set" / name, image)
     (tmp_path / "set" / "notes.txt").write_text("no picture")
     opened = open_outside(OutsideSet("folder", str(tmp_path / "set")), cifar(), download=False)
-    assert opened.part.row_ids == ("a/x.png", "a/y/z.PNG", "b.png")
-    np.testing.assert_array_equal(all_images(opened.part), pixels[[1, 2, 0]])
-    assert opened.part.targets.tolist() == [-1] * 3
+    assert opened.split.row_ids == ("a/x.png", "a/y/z.PNG", "b.png")
+    np.testing.assert_array_equal(all_images(opened.split), pixels[[1, 2, 0]])
+    assert opened.split.targets.tolist() == [-1] * 3
     assert (opened.labelled, opened.class_names) == (False, ())
     assert [notice.code for notice in opened.notices] == ["FILES_SKIPPED"]
 
@@ -367,7 +369,7 @@ def test_pictures_of_a_folder_come_in_the_size_and_channels_of_the_model(tmp_pat
     Image.fromarray(np.full((9, 9), 7, np.uint8)).save(tmp_path / "set" / "two.png")
     wanted = OutsideSet("folder", str(tmp_path / "set"))
     opened = open_outside(wanted, cifar(side=16, channels=1), download=False)
-    images = all_images(opened.part)
+    images = all_images(opened.split)
     assert images.shape == (2, 1, 16, 16)
     assert np.unique(images[0]).tolist() == [100]
     assert np.unique(images[1]).tolist() == [7]
@@ -383,7 +385,7 @@ def test_pictures_are_cut_as_those_of_the_model_are(tmp_path: Path) -> None:
     wanted = OutsideSet("folder", str(tmp_path / "set"))
     for cover in (True, False):
         data = load("folder", root=tmp_path / "inside", split_seed=0, scaling=Scaling(cover=cover))
-        (image,) = all_images(open_outside(wanted, data, download=False).part)
+        (image,) = all_images(open_outside(wanted, data, download=False).split)
         assert image.shape == (3, 70, 70)
         assert (image[:, :, 0].min() > 100) == cover
 
@@ -395,4 +397,4 @@ def test_folders_that_hold_nothing_to_show_are_refused(tmp_path: Path) -> None:
     (tmp_path / "set" / "x.png").write_bytes(b"no picture")
     opened = open_outside(OutsideSet("folder", str(tmp_path / "set")), cifar(), download=False)
     with pytest.raises(Refused, match="FORMAT_UNKNOWN"):
-        all_images(opened.part)
+        all_images(opened.split)

@@ -29,15 +29,15 @@ def test_images_that_the_data_set_holds_are_counted_once_each(tmp_path: Path) ->
     known = np.concatenate([all_images(data.train)[:2], all_images(data.val)[:1]])
     both = np.concatenate([strange, known, all_images(data.test)[3:5], known[:1]])
     wanted = folder_of(tmp_path / "set", both)
-    assert overlap(data, open_outside(wanted, data, download=False).part) == 6
+    assert overlap(data, open_outside(wanted, data, download=False).split) == 6
     assert (
-        overlap(data, open_outside(folder_of(tmp_path / "b", strange), data, download=False).part)
+        overlap(data, open_outside(folder_of(tmp_path / "b", strange), data, download=False).split)
         == 0
     )
     almost = known.copy()
     almost[:, 0, 0, 0] ^= 1
     assert (
-        overlap(data, open_outside(folder_of(tmp_path / "c", almost), data, download=False).part)
+        overlap(data, open_outside(folder_of(tmp_path / "c", almost), data, download=False).split)
         == 0
     )
 
@@ -48,9 +48,9 @@ def test_of_streamed_pictures_copies_of_files_are_found(tmp_path: Path) -> None:
         write_png(tmp_path / "inside" / "ab"[row % 2] / f"{row}.png", image)
     data = load("folder", root=tmp_path / "inside", split_seed=0)
     copies = folder_of(tmp_path / "outside", np.concatenate([large[3:6], 255 - large[:2]]))
-    assert overlap(data, open_outside(copies, data, download=False).part) == 3
+    assert overlap(data, open_outside(copies, data, download=False).split) == 3
     house = write_svhn(tmp_path / "t.mat", HOUSES.transpose(2, 3, 1, 0), DIGITS)
-    assert overlap(data, open_outside(house, data, download=False).part) == 0
+    assert overlap(data, open_outside(house, data, download=False).split) == 0
 
 
 def test_streamed_files_are_compared_by_their_bytes_and_none_is_decoded(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_streamed_files_are_compared_by_their_bytes_and_none_is_decoded(tmp_path
         write_png(tmp_path / "inside" / "ab"[row % 2] / f"{row}.png", image)
     data = load("folder", root=tmp_path / "inside", split_seed=0)
     copies = folder_of(tmp_path / "outside", random_pixels(3, 3, 70, 70))
-    outside = open_outside(copies, data, download=False).part
+    outside = open_outside(copies, data, download=False).split
     for file in tmp_path.glob("inside/*/*.png"):
         file.write_bytes(b"%99d" % int(file.stem))
     for row, number in enumerate((5, 70, 23)):  # there is no 70

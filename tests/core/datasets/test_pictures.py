@@ -100,7 +100,7 @@ def refusal(root: Path, name: str) -> str:
     with pytest.raises(Refused) as excinfo:
         decode(root, name)
     assert name in excinfo.value.what
-    assert excinfo.value.where == name
+    assert excinfo.value.location == name
     assert str(root) not in str(excinfo.value)
     return excinfo.value.code
 

@@ -132,10 +132,10 @@ def test_end_bars_hold_what_lies_beyond_and_say_so():
     found = by_outcome(p, rare)
     assert found.edges[-1] >= 0.9
     assert (found.below, found.above) == (1, 0)
-    assert (found.held[0], found.held[-1]) == (0.0, found.edges[-1])
+    assert (found.full_edges[0], found.full_edges[-1]) == (0.0, found.edges[-1])
     assert distributions(found, "films", DARK).data[0].hovertext[0].startswith("0.0")
     many = by_outcome(np.concatenate([np.full(9000, 0.3), [0.97]]), np.arange(9001) < 4500)
-    assert (many.below, many.above, many.held[-1]) == (0, 1, 1.0)
+    assert (many.below, many.above, many.full_edges[-1]) == (0, 1, 1.0)
 
 
 def test_scores_on_the_steps_of_the_axis_lie_within_it():
@@ -143,7 +143,7 @@ def test_scores_on_the_steps_of_the_axis_lie_within_it():
     found = by_outcome(p, np.arange(p.size) % 2 == 0)
     assert (found.edges[0], found.edges[-1]) == (0.01, 0.5)
     assert (found.below, found.above) == (0, 0)
-    np.testing.assert_array_equal(found.held, found.edges)
+    np.testing.assert_array_equal(found.full_edges, found.edges)
 
 
 def test_axis_ends_at_steps_that_hold_the_data():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.figures.ood import Density, OperatingPoint, RocLine, density, roc
-from core.figures.ood_maps import ValueGrid, heat
+from core.figures.ood_maps import ValueGrid, heatmap
 from core.figures.theme import DARK, LIGHT
 
 LINE = RocLine("a & b", 0.9123, np.array([0, 0.2, 1.0]), np.array([0, 0.7, 1.0]), 3, "dot")
@@ -61,10 +61,10 @@ def test_a_log_axis_names_its_powers():
 
 def test_small_is_bright_where_small_is_good():
     values = np.array([[0.0, 0.5]])
-    figure = heat(ValueGrid(["fog"], [1, 2], values, 0.5, 0.0), LIGHT)
+    figure = heatmap(ValueGrid(["fog"], [1, 2], values, 0.5, 0.0), LIGHT)
     cells, dark, bright = figure.data
     assert cells.reversescale
     assert (cells.zmin, cells.zmax) == (0, 50)
     assert (list(dark.text), list(bright.text)) == (["50"], ["0"])
-    other = heat(ValueGrid(["fog"], [1, 2], values, 0.0, 0.5), LIGHT)
+    other = heatmap(ValueGrid(["fog"], [1, 2], values, 0.0, 0.5), LIGHT)
     assert (list(other.data[1].text), list(other.data[2].text)) == (["0"], ["50"])

@@ -41,19 +41,19 @@ def small(seed):
 
 def test_matching_says_how_tensors_fit_and_what_the_network_is_shown(client):
     asked = {"tensors": tensors(small(0)), "model": "small_cnn", "n_outputs": 10, "channels": 1}
-    found = client.call("matching", asked | {"size": [8, 8]}).found
+    found = client.call("matching", asked | {"size": [8, 8]}).values
     assert found["match"]["matched"] == found["match"]["total"] == len(asked["tensors"])
     assert found["settings"]["size"] == [8, 8]
-    wrong = client.call("matching", asked | {"n_outputs": 3, "size": None}).found
+    wrong = client.call("matching", asked | {"n_outputs": 3, "size": None}).values
     assert wrong["match"]["likely_outputs"] == 10
-    resnet = client.call("matching", asked | {"model": "torchvision:resnet18", "size": None}).found
+    resnet = client.call("matching", asked | {"model": "torchvision:resnet18", "size": None}).values
     assert resnet["settings"] == {
         "size": [224, 224], "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
         "crop": 0.875, "cover": True, "interpolation": "bilinear", "crops": 1, "average": "logits",
     }  # fmt: skip
     timm = client.call("matching", asked | {"model": "timm:vit_tiny_patch16_224", "size": None})
-    assert timm.found["settings"]["interpolation"] == "bicubic"
-    assert from_json(timm.found["settings"]).scaled == (248, 248)  # as timm, which rounds down
+    assert timm.values["settings"]["interpolation"] == "bicubic"
+    assert from_json(timm.values["settings"]).scaled == (248, 248)  # as timm, which rounds down
     with pytest.raises(AuditError, match="unknown"):
         client.call("matching", asked | {"model": "timm:no_such_net", "size": None})
 

@@ -26,13 +26,13 @@ def client():
 
 
 def pid(client: Client) -> int:
-    return client.call("echo", {}).found["pid"]
+    return client.call("echo", {}).values["pid"]
 
 
 def test_one_process_answers_call_after_call(client):
     assert pid(client) == pid(client)
     answer = client.call("echo", {"n": 4, "value": 7})
-    assert answer.found["asked"] == {"n": 4, "value": 7}
+    assert answer.values["asked"] == {"n": 4, "value": 7}
     np.testing.assert_array_equal(answer.arrays["values"], [7, 7, 7, 7])
 
 
@@ -61,7 +61,7 @@ def test_two_users_with_four_threads_never_get_what_another_asked(client):
         asked = {"n": 1 + number, "value": number, "wait": 0.01 * (number % 3)}
         answer = client.call("echo", asked)
         expected = np.full(1 + number, number)
-        return answer.found["asked"] == asked and np.array_equal(answer.arrays["values"], expected)
+        return answer.values["asked"] == asked and np.array_equal(answer.arrays["values"], expected)
 
     with ThreadPoolExecutor(4) as one, ThreadPoolExecutor(4) as other:
         found = [*one.map(ask, range(0, 40, 2)), *other.map(ask, range(1, 40, 2))]
@@ -128,7 +128,7 @@ def test_a_large_request_is_within_the_time_though_nobody_reads(client):
     with pytest.raises(Refused, match="LIMIT_TIME"):
         Client("tests.core.inference.deaf").call("echo", {"text": "x" * 300_000}, timeout_s=2.0)
     assert time.monotonic() - began < 60
-    assert len(client.call("echo", {"text": "x" * 300_000}).found["asked"]["text"]) == 300_000
+    assert len(client.call("echo", {"text": "x" * 300_000}).values["asked"]["text"]) == 300_000
 
 
 def test_a_process_that_cannot_start_is_said_in_words():

@@ -44,14 +44,14 @@ def shown(index):
 
 
 def test_scores_and_maps_are_those_of_the_network_itself(tmp_path):
-    said, arrays = films.heat(question(model(tmp_path, 0), {"phantom": [2, 1]}))
+    said, arrays = films.film_saliency(question(model(tmp_path, 0), {"phantom": [2, 1]}))
     net, film = network(0), shown(1)
     with torch.no_grad():
         logits = net(film)[0].double()
     np.testing.assert_allclose(arrays["logits"], logits, atol=1e-5)
     np.testing.assert_allclose(arrays["probabilities"], logits.sigmoid(), atol=1e-6)
     pairs = [(0, finding) for finding in range(4)]
-    by_hand = gradcam.heat(net, film, pairs, method="gradcam", layer="relu").maps
+    by_hand = gradcam.film_saliency(net, film, pairs, method="gradcam", layer="relu").maps
     np.testing.assert_allclose(arrays["maps"], by_hand, atol=1e-5)
     assert arrays["maps"].shape == (4, 16, 16)
     assert said["layer"] == said["layers"][-1] == "relu"
@@ -61,8 +61,10 @@ def test_scores_and_maps_are_those_of_the_network_itself(tmp_path):
 def test_a_film_in_a_file_is_as_good_as_a_drawn_one(tmp_path):
     np.save(tmp_path / "film.npy", phantom.draw(2, 1).pixels)
     about = model(tmp_path, 0)
-    drawn = films.heat(question(about, {"phantom": [2, 1]}, findings=[2]))[1]
-    read = films.heat(question(about, {"file": str(tmp_path / "film.npy")}, findings=[2]))[1]
+    drawn = films.film_saliency(question(about, {"phantom": [2, 1]}, findings=[2]))[1]
+    read = films.film_saliency(question(about, {"file": str(tmp_path / "film.npy")}, findings=[2]))[
+        1
+    ]
     for name in ("logits", "maps"):
         np.testing.assert_array_equal(drawn[name], read[name])
 
@@ -104,13 +106,13 @@ def test_maps_of_a_wide_film_lie_where_the_network_looked(tmp_path):
     film = {"file": str(tmp_path / "wide.npy")}
     how = Preprocessing((128, 128), HOW.mean, HOW.std, cover=True)
     about = model(tmp_path, 0, how)
-    said, arrays = films.heat(question(about, film))
+    said, arrays = films.film_saliency(question(about, film))
     assert said["frame"] == [0.25, 0.0, 0.75, 1.0]
     asked = {"films": [film], "pairs": [[0, 2]], "method": "gradcam", "layer": None}
-    many = films.heats({"model": about, "shuffled": None, **asked})
+    many = films.saliency_maps({"model": about, "shuffled": None, **asked})
     assert many[0]["frames"] == [said["frame"]]
     np.testing.assert_allclose(many[1]["maps"][0], arrays["maps"][2], atol=1e-5)
-    plain = films.heat(question(about, {"phantom": [2, 1]}))[1]
+    plain = films.film_saliency(question(about, {"phantom": [2, 1]}))[1]
     np.testing.assert_allclose(arrays["maps"], plain["maps"], atol=1e-5)
 
 
@@ -118,7 +120,7 @@ def test_ten_crops_average_sigmoids_and_maps_are_of_the_middle(tmp_path):
     ten = Preprocessing(
         (112, 112), HOW.mean, HOW.std, crop=0.875, crops=10, average="probabilities"
     )
-    said, arrays = films.heat(question(model(tmp_path, 0, ten), {"phantom": [2, 1]}))
+    said, arrays = films.film_saliency(question(model(tmp_path, 0, ten), {"phantom": [2, 1]}))
     net, film = network(0), shown(1)
     corners = [film[..., y : y + 112, x : x + 112] for y in (0, 16) for x in (0, 16)]
     five = [*corners, film[..., 8:120, 8:120]]
@@ -127,7 +129,7 @@ def test_ten_crops_average_sigmoids_and_maps_are_of_the_middle(tmp_path):
     expected = torch.stack(sigmoids).mean(0)[0]
     np.testing.assert_allclose(arrays["probabilities"], expected, atol=1e-6)
     np.testing.assert_allclose(arrays["logits"], torch.logit(expected), atol=1e-4)
-    middle = gradcam.heat(net, five[4], [(0, 0)], method="gradcam", layer="relu").maps[0]
+    middle = gradcam.film_saliency(net, five[4], [(0, 0)], method="gradcam", layer="relu").maps[0]
     np.testing.assert_allclose(arrays["maps"][0], middle, atol=1e-5)
     assert said["frame"] == [1 / 16, 1 / 16, 15 / 16, 15 / 16]
 
@@ -137,26 +139,26 @@ def test_many_films_at_once_are_those_one_by_one(tmp_path):
     drawn = [{"phantom": [2, index]} for index in range(19)]  # more than a batch
     pairs = [[18, 1], [0, 0], [3, 2], [3, 3], [17, 1]]
     asked = {"model": about, "films": drawn, "pairs": pairs, "method": "gradcam", "layer": None}
-    said, arrays = films.heats(asked | {"shuffled": None})
+    said, arrays = films.saliency_maps(asked | {"shuffled": None})
     assert arrays["probabilities"].shape == (19, 4)
     assert said["frames"] == [[0, 0, 1, 1]] * 19
     for place, (film, finding) in enumerate(pairs):
-        one = films.heat(question(about, drawn[film], findings=[finding]))[1]
+        one = films.film_saliency(question(about, drawn[film], findings=[finding]))[1]
         np.testing.assert_allclose(arrays["maps"][place], one["maps"][0], atol=1e-5)
         np.testing.assert_allclose(arrays["probabilities"][film], one["probabilities"], atol=1e-6)
-    other = films.heats(asked | {"shuffled": 1})[1]
+    other = films.saliency_maps(asked | {"shuffled": 1})[1]
     assert not np.allclose(other["maps"], arrays["maps"], atol=1e-3)
-    again = films.heats(asked | {"shuffled": None})[1]
+    again = films.saliency_maps(asked | {"shuffled": None})[1]
     np.testing.assert_array_equal(again["maps"], arrays["maps"])  # the kept model is untouched
     with pytest.raises(Refused, match="EMPTY"):
-        films.heats(asked | {"films": [], "shuffled": None})
+        films.saliency_maps(asked | {"films": [], "shuffled": None})
 
 
 def test_a_lesion_can_be_left_out_of_a_drawn_film(tmp_path):
     index = next(k for k in range(50) if phantom.draw(2, k).present["Nodule"])
     about = model(tmp_path, 0)
-    whole = films.heat(question(about, {"phantom": [2, index]}))[1]
-    without = films.heat(question(about, {"phantom": [2, index], "without": "Nodule"}))[1]
+    whole = films.film_saliency(question(about, {"phantom": [2, index]}))[1]
+    without = films.film_saliency(question(about, {"phantom": [2, index], "without": "Nodule"}))[1]
     assert not np.array_equal(whole["logits"], without["logits"])
 
 
@@ -173,7 +175,7 @@ def test_the_sanity_check_goes_from_trained_to_all_anew(tmp_path):
 def test_what_cannot_be_asked_is_refused(tmp_path):
     about = model(tmp_path, 0)
     with pytest.raises(Refused, match="scorecam is of one finding"):
-        films.heat(question(about, {"phantom": [2, 1]}, method="scorecam"))
+        films.film_saliency(question(about, {"phantom": [2, 1]}, method="scorecam"))
     with pytest.raises(UsageError, match="mean has 0 numbers"):
         FilmModel("densenet_small", 4, 1, Preprocessing((64, 64)), "w")
     assert from_json(about).to_json() == about
@@ -191,7 +193,7 @@ def test_four_threads_get_their_own_maps(tmp_path):
         finding, method = int(rng.integers(4)), str(rng.choice(methods))
         return question(abouts[int(rng.integers(3))], film, findings=[finding], method=method)
 
-    expected = {call: films.heat(asked(call))[1] for call in range(160)}
+    expected = {call: films.film_saliency(asked(call))[1] for call in range(160)}
     client = Client()
     try:
         with ThreadPoolExecutor(4) as threads:

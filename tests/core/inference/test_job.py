@@ -263,9 +263,9 @@ def test_a_process_whose_batch_takes_too_long_is_ended(job):
     folder = job()
     code = (
         "import sys, time; from pathlib import Path; from threading import Thread\n"
-        "from core.inference.__main__ import Watch, end_when_stalled\n"
+        "from core.inference.__main__ import BatchWatch, end_when_stalled\n"
         "from core.training.folder import JobFolder\n"
-        "folder, watch = JobFolder(Path(sys.argv[1])), Watch()\n"
+        "folder, watch = JobFolder(Path(sys.argv[1])), BatchWatch()\n"
         "Thread(target=end_when_stalled, args=(folder, watch, 0.5), daemon=True).start()\n"
         "time.sleep(2)\n"  # between batches anything may take its time
         "for _ in range(5):\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import LibraryError, UsageError
-from core.jobs.devices import _asked as asked
+from core.jobs.devices import _query_driver as asked
 from core.jobs.devices import devices, environment
 from core.jobs.local import LocalJobs
 from core.jobs.records import Failure, Job, JobState
@@ -413,8 +413,8 @@ def test_the_table_is_for_its_owner_alone(jobs):
 def test_many_that_come_first_at_once_are_all_served(tmp_path):
     """Eight processes on a home that is not there yet."""
     text = (
-        "import sys; from pathlib import Path; from core.jobs.store import Store;"
-        "Store(Path(sys.argv[1])).pause(paused=True); Store(Path(sys.argv[1])).add([])"
+        "import sys; from pathlib import Path; from core.jobs.store import JobStore;"
+        "JobStore(Path(sys.argv[1])).pause(paused=True); JobStore(Path(sys.argv[1])).add([])"
     )
     root = Path(__file__).parents[3]
     first = [

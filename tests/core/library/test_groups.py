@@ -9,13 +9,13 @@ from core.calibrators.posthoc import calibrated_splits, cut, fit
 from core.errors import LibraryError, Refused
 from core.library.importing import keep_result
 from core.metrics.suite import label_predictions
-from core.ood.scores import heated
+from core.ood.scores import temperature_scaled
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.readers import sandbox
 from core.readers.contents import FileBytes as FileSource
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
-from core.views.clinic_study import one
+from core.views.clinic_study import binary_rows
 from tests.core.library.builders import SOURCE
 
 RNG = np.random.default_rng(2)
@@ -98,15 +98,15 @@ def test_an_imported_file_keeps_them_on_its_way_to_every_view(library, tmp_path)
     kept = keep_result(library, "a", "x.csv", result)
     found = library.load(kept.id, "test")
     same(found, rows())
-    same(one(found, 1), rows())
-    assert one(found, 1).outcomes(1).groups is not None
+    same(binary_rows(found, 1), rows())
+    assert binary_rows(found, 1).outcomes(1).groups is not None
     assert library.get(kept.id).source.recipe["group"] == "patient"
 
 
 MADE = {
     "a label of many": lambda whole: label_predictions(findings(), 1),
     "calibrated": lambda whole: calibrated_splits(fit("ts", whole).calibrator, {"": whole})[""],
-    "at a temperature": lambda whole: heated(whole, 2.0),
+    "at a temperature": lambda whole: temperature_scaled(whole, 2.0),
     "all of the rows": lambda whole: whole.take(np.arange(whole.n)),
 }
 

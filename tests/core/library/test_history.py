@@ -469,7 +469,7 @@ def test_a_refusal_names_epoch_and_bin():
     row = 4 + int(np.flatnonzero(small_bins().count[4:8])[0])
     with pytest.raises(Refused, match="accuracy lies outside 0 to 1") as excinfo:
         BinHistory(**changed(row, accuracy=2.0))
-    assert excinfo.value.where == f"epoch 1, bin {row - 4}"
+    assert excinfo.value.location == f"epoch 1, bin {row - 4}"
 
 
 def test_the_last_epoch_that_is_kept():

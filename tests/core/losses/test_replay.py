@@ -108,7 +108,7 @@ def test_a_diverged_epoch_is_named():
     broken = np.stack([FIVE, np.full_like(FIVE, np.nan)])
     with pytest.raises(Refused, match="NONFINITE") as excinfo:
         replay(broken, TRUE, task=Task.MULTICLASS, rule=AdaFocalRule(), n_bins=2)
-    assert excinfo.value.where == "epoch 1"
+    assert excinfo.value.location == "epoch 1"
 
 
 @settings(max_examples=20, deadline=None)

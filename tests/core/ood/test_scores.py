@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import entropy as scipy_entropy
 
 from core.errors import Refused, UsageError
-from core.ood.scores import SCORES, heated, ood_scores, unavailable
+from core.ood.scores import SCORES, ood_scores, temperature_scaled, unavailable
 from core.predictions import Predictions, ScoreKind, Task
 from tests.reference import slow_ood
 
@@ -151,9 +151,9 @@ def test_many_labels_have_no_single_answer():
 
 def test_heated_rows_keep_what_they_are():
     rows = outside([[1.0, 4.0], [2.0, 0.0]])
-    assert heated(rows, 1.0) is rows
-    found = heated(rows, 2.0)
+    assert temperature_scaled(rows, 1.0) is rows
+    found = temperature_scaled(rows, 2.0)
     np.testing.assert_allclose(found.scores, rows.scores / 2.0)
     assert not found.labelled
-    shares = heated(outside([[0.2, 0.8]], ScoreKind.PROBABILITIES), 0.5)
+    shares = temperature_scaled(outside([[0.2, 0.8]], ScoreKind.PROBABILITIES), 0.5)
     np.testing.assert_allclose(shares.probabilities(), [[0.04 / 0.68, 0.64 / 0.68]])

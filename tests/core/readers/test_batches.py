@@ -197,7 +197,7 @@ def test_arrays_in_a_list_may_be_batches_without_labels() -> None:
 )
 def test_what_cannot_be_joined_is_refused_by_its_place(value: object, where: str) -> None:
     found = refusal(value)
-    assert (found.code, found.where) == ("PICKLE_SHAPE", where)
+    assert (found.code, found.location) == ("PICKLE_SHAPE", where)
 
 
 def test_an_array_named_many_times_is_no_larger_part(monkeypatch: pytest.MonkeyPatch) -> None:

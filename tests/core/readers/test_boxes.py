@@ -78,7 +78,7 @@ def test_findings_are_spelt_one_way(said: str, name: str) -> None:
 )  # fmt: skip
 def test_what_cannot_be_a_box_is_refused_with_its_row(box: str) -> None:
     found = refusal(PLAIN + f"film_2.png,Mass,{box}\n".encode())
-    assert (found.code, found.where) == ("BOX_RANGE", "row 1")
+    assert (found.code, found.location) == ("BOX_RANGE", "row 1")
     assert "DOE" not in str(found)
 
 

@@ -195,7 +195,7 @@ def test_a_column_with_a_slip_is_a_class_and_names_no_rows(cell: str, row: int) 
     cells[row] = cell
     rows = [f'"{shown}",0.{k + 5},{k}' for k, shown in enumerate(cells)]
     found = refused("\n".join(["a,b,label", *rows]).encode())
-    assert (found.code, found.where) == ("DTYPE", f"row {row} (line {row + 2}), column a")
+    assert (found.code, found.location) == ("DTYPE", f"row {row} (line {row + 2}), column a")
     assert repr(cell) in found.what
 
 
@@ -208,7 +208,7 @@ def test_numbers_that_no_table_holds_are_no_names(cells: list[str]) -> None:
 def test_a_column_named_after_a_label_names_no_rows() -> None:
     rows = [["low", 0.2, "a"], ["high", 0.7, "b"], ["mid", 0.1, "b"]]
     found = refused(made.table(("a", "b", "label"), rows))
-    assert (found.code, found.where) == ("DTYPE", "row 0 (line 2), column a")
+    assert (found.code, found.location) == ("DTYPE", "row 0 (line 2), column a")
     second = made.table(("label",), [[row[2]] for row in rows])
     assert refused(made.table(("a", "b"), [row[:2] for row in rows]), second).code == "DTYPE"
 

@@ -69,8 +69,8 @@ def test_rows_are_found_by_the_column_that_holds_their_names() -> None:
     source = table(number="1 2 3", film="c.png a.png b.png", sex="F M F")
     found = match(source, ["a.png", "b.png"], 2)
     assert (found.columns, found.id_column) == ({"number": ("2", "3"), "sex": ("M", "F")}, "film")
-    assert "all 2 rows" in found.said
-    assert "1 more row" in found.said
+    assert "all 2 rows" in found.description
+    assert "1 more row" in found.description
 
 
 @pytest.mark.parametrize(

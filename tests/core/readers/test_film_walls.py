@@ -15,7 +15,7 @@ from imagecodecs import jpeg8_encode, jpegls_encode
 from PIL import Image, PngImagePlugin
 
 from core.errors import LostWorker, Refused
-from core.readers import film_dicom, sandbox, scratch, walled, wire
+from core.readers import child_process, film_dicom, sandbox, scratch, wire
 from core.readers.contents import FileBytes
 from core.readers.film import Film
 from core.readers.film_chunks import jpeg_skeleton, png_skeleton
@@ -259,7 +259,7 @@ def test_no_module_is_imported_once_privileges_are_dropped(
         Path(str(index)).write_bytes(data)
     done = subprocess.run(
         [sys.executable, "-c", LATE, *(str(index) for index in range(len(films)))],
-        env={**os.environ, "PYTHONPATH": str(walled.ROOT)},
+        env={**os.environ, "PYTHONPATH": str(child_process.ROOT)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == []

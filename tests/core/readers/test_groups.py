@@ -149,7 +149,7 @@ def test_rows_without_an_entry_are_named():
     assert "2 of 60 rows are not in the table: 00000000_000.png, 00000000_001.png" in found.what
     gaps = [*map(str, PATIENT[:-1]), ""]
     found = refused(scores(patient=gaps), group="patient")
-    assert (found.code, found.where) == ("GROUPS", "row 59 (line 61)")
+    assert (found.code, found.location) == ("GROUPS", "row 59 (line 61)")
     assert "1 row of 60 without a patient" in found.what
 
 
@@ -164,7 +164,7 @@ def test_a_table_without_names_is_taken_in_order_and_that_is_said():
 @pytest.mark.parametrize("value", ["x", "-1", "", "inf"])
 def test_what_is_no_weight_is_refused_by_its_row(value):
     found = refused(scores(w=[*WEIGHT[:-1], value]), weight="w")
-    assert (found.code, found.where) == ("WEIGHTS", "row 59 (line 61)")
+    assert (found.code, found.location) == ("WEIGHTS", "row 59 (line 61)")
     assert "without a weight in w" in found.what
 
 
@@ -173,7 +173,7 @@ def test_an_unknown_column_is_refused_with_those_there_are():
     assert found.code == "AMBIGUOUS_KEYS"
     assert found.remedy == "use one of image, probability, label, patient"
     found = refused(scores(), tables={"weight": ("t.csv", csv(film=IDS, w=WEIGHT))}, weight="v")
-    assert (found.remedy, found.where) == ("use one of film, w", "table of weights")
+    assert (found.remedy, found.location) == ("use one of film, w", "table of weights")
 
 
 def test_one_column_cannot_be_two_things():
@@ -229,7 +229,7 @@ def test_rows_for_each_annotator_may_belong_to_their_image():
 )
 def test_a_damaged_gzip_file_is_refused(data):
     found = refused(scores(), tables={"group": ("t.csv.gz", data)}, group="b")
-    assert (found.code, found.where) == ("FORMAT_UNKNOWN", "table of groups")
+    assert (found.code, found.location) == ("FORMAT_UNKNOWN", "table of groups")
 
 
 def test_a_gzip_file_that_grows_too_much_is_refused():

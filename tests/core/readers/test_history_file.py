@@ -227,7 +227,7 @@ def test_what_is_no_history_is_refused_with_its_code_and_place(case):
     with pytest.raises(Refused) as caught:
         read(name, data)
     assert caught.value.code == code
-    assert where in caught.value.where
+    assert where in caught.value.location
     assert caught.value.remedy
 
 
@@ -269,7 +269,7 @@ def test_a_history_crosses_over_from_the_sealed_process(tmp_path: Path):
     path.write_bytes(csv(edited(2, bin=1)))
     with pytest.raises(Refused) as caught:
         sandbox.read_bin_history(path, name="h.csv")
-    assert (caught.value.code, caught.value.where) == ("HISTORY_BINS", "epoch 0, bin 1")
+    assert (caught.value.code, caught.value.location) == ("HISTORY_BINS", "epoch 0, bin 1")
 
 
 def test_the_library_s_own_file_is_read_back():

@@ -127,9 +127,9 @@ def test_an_object_that_begins_where_safetensors_would_is_json() -> None:
 )  # fmt: skip
 def test_a_bad_line_is_refused_by_its_number(text: str, code: str, where: str) -> None:
     found = refusal("a.jsonl", text)
-    assert (found.code, found.where) == (code, where)
+    assert (found.code, found.location) == (code, where)
     if text.startswith('{"p": 1}\n'):
-        assert refusal("a.json", text).where == where
+        assert refusal("a.json", text).location == where
 
 
 def test_text_after_an_object_on_its_line_is_no_json_lines() -> None:

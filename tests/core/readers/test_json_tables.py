@@ -150,7 +150,7 @@ def test_parts_of_arrays_are_no_table() -> None:
 )
 def test_a_table_that_cannot_be_read_is_refused(tree: object, code: str, where: str) -> None:
     found = refusal(tree)
-    assert (found.code, found.where) == (code, where)
+    assert (found.code, found.location) == (code, where)
 
 
 def test_the_depth_of_a_row_is_bounded() -> None:

@@ -119,7 +119,7 @@ def test_places_are_right_beyond_the_first_block_of_rows(monkeypatch: pytest.Mon
         data = made.npz(probs=changed, labels=labels)
         with pytest.raises(Refused) as caught:
             read_source(FileBytes.of_bytes("x.npz", data), None, ReadOptions())
-        return caught.value.code, caught.value.where
+        return caught.value.code, caught.value.location
 
     assert where(many - 1, np.nan) == ("NONFINITE", f"row {many - 1} col 2")
     assert where(many - 1, -0.1) == ("PROB_RANGE", f"row {many - 1} col 2")

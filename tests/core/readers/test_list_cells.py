@@ -119,7 +119,7 @@ def test_the_length_of_a_list_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_number_in_a_list_may_overflow_no_more_than_in_a_cell() -> None:
     with pytest.raises(Refused) as caught:
         read(cells(["[0.1, 0.9]", "[0.5, 1e400]"]))
-    assert (caught.value.code, caught.value.where) == ("NONFINITE", "row 1, column x")
+    assert (caught.value.code, caught.value.location) == ("NONFINITE", "row 1, column x")
 
 
 def test_a_table_that_is_to_stay_text_keeps_its_lists() -> None:
@@ -183,8 +183,8 @@ def test_lists_and_decimals_of_parquet_that_cannot_be_a_matrix_are_refused() -> 
         with pytest.raises(Refused) as caught:
             parquet(p=values)
         assert caught.value.code == code
-        assert "p" in caught.value.where
-        assert code == "DTYPE" or "row 1" in caught.value.where
+        assert "p" in caught.value.location
+        assert code == "DTYPE" or "row 1" in caught.value.location
     for values, kind in (([[0.1], None], pa.list_(pa.float64())), ([[[0.1]]], None)):
         with pytest.raises(Refused) as caught:
             parquet(p=pa.array(values, kind))
@@ -207,7 +207,7 @@ def test_decimals_of_parquet_are_numbers() -> None:
         assert got.entries["p"].dtype == np.float64
     with pytest.raises(Refused) as caught:
         parquet(p=pa.array([values[0], None]))
-    assert (caught.value.code, caught.value.where) == ("NONFINITE", "row 1, p")
+    assert (caught.value.code, caught.value.location) == ("NONFINITE", "row 1, p")
 
 
 # Columns beside matrices ------------------------------------------------------------------------

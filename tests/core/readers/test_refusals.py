@@ -228,7 +228,7 @@ def test_refused_with_code_place_and_remedy(
     monkeypatch.chdir(tmp_path)
     data, code, where = CASES[name]
     found = refusal(name, data)
-    assert (found.code, where in found.where) == (code, True), found.to_json()
+    assert (found.code, where in found.location) == (code, True), found.to_json()
     assert found.what
     assert found.remedy
     for text in found.to_json().values():
@@ -301,7 +301,7 @@ def test_rows_without_a_label_or_with_two_are_named(rows: list[list[object]], sh
 
 def test_a_bad_label_file_is_named_as_the_label_file() -> None:
     found = refusal("x.csv", SCORES, ("y.csv", b""))
-    assert (found.code, found.where) == ("EMPTY_FILE", "label file")
+    assert (found.code, found.location) == ("EMPTY_FILE", "label file")
 
 
 def test_a_refusal_for_want_of_a_choice_carries_what_may_be_chosen() -> None:
@@ -333,8 +333,8 @@ def test_lines_above_the_header_count_in_the_place() -> None:
     rows[4][1] = "nan"
     header = [*(f"logit_{k}" for k in range(made.K)), "label"]
     plain = made.table(header, rows)
-    assert "line 6" in refusal("a.csv", plain).where
-    assert "line 8" in refusal("a.csv", b"# made by hand\n# twice\n" + plain).where
+    assert "line 6" in refusal("a.csv", plain).location
+    assert "line 8" in refusal("a.csv", b"# made by hand\n# twice\n" + plain).location
 
 
 NAMED = ["cat", "dog", "owl", "rat"]
@@ -350,7 +350,7 @@ def test_parts_that_do_not_go_together_are_refused_naming_both(case: str) -> Non
     labels = np.array(NAMED)[y] if case == "names" else y
     data = made.npz(val_logits=z, val_labels=labels, **PARTS[case])
     found = refusal("a.npz", data)
-    assert (found.code, found.where) == ("CLASSES", "test_logits")
+    assert (found.code, found.location) == ("CLASSES", "test_logits")
     assert "val part" in found.what
     assert "test part" in found.what
     shown = {"columns": "2 classes", "names": "ape", "task": "multilabel"}[case]
@@ -363,7 +363,7 @@ def test_class_numbers_of_stated_answers_are_bounded() -> None:
     """Each class gets a name: two billion of them would fill the memory of the app."""
     data = made.npz(confidence=p[:, 0], predicted=y, labels=np.where(hole[:, 0], 2**31 - 1, y))
     found = refusal("a.npz", data)
-    assert (found.code, found.where) == ("LABEL_RANGE", "row 5")
+    assert (found.code, found.location) == ("LABEL_RANGE", "row 5")
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("model.", "saved_"))])

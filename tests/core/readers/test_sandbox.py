@@ -18,7 +18,7 @@ import pytest
 
 from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
-from core.readers import sandbox, walled, wire
+from core.readers import child_process, sandbox, wire
 from core.readers.contents import FileBytes
 from core.readers.interpret import read_source
 from core.readers.options import ReadOptions
@@ -109,7 +109,7 @@ def test_an_evil_pickle_leaves_nothing_behind(scratch: Path, evil: object) -> No
         sandbox.read(path)
     assert caught.value.code == "PICKLE_GLOBAL"
     assert [p.name for p in path.parent.iterdir()] == ["evil.pkl"]
-    assert not (walled.ROOT / "pwned").exists()
+    assert not (child_process.ROOT / "pwned").exists()
     assert leftovers(scratch) == []
 
 
@@ -217,7 +217,7 @@ def test_the_walls_hold_inside_the_child() -> None:
         port = str(server.getsockname()[1])
         done = subprocess.run(
             [sys.executable, "-c", WALLS, port],
-            cwd=walled.ROOT, capture_output=True, text=True, check=True,
+            cwd=child_process.ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip
     alone, reached, memory, user = done.stdout.split()
     assert memory == "refused"
@@ -253,7 +253,7 @@ def test_columns_that_need_arrows_functions_are_read_behind_the_walls(
     if name == "gap.parquet":
         with pytest.raises(Refused) as caught:
             sandbox.read(path)
-        assert (caught.value.code, caught.value.where) == ("NONFINITE", "row 0, label")
+        assert (caught.value.code, caught.value.location) == ("NONFINITE", "row 0, label")
         return
     got = sandbox.read(path).splits["test"]
     assert got.labels.tolist() == [0, 1]
@@ -310,7 +310,7 @@ def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> Non
         write(data, name)
     done = subprocess.run(
         [sys.executable, "-c", LATE, *files],
-        env={**os.environ, "PYTHONPATH": str(walled.ROOT)},
+        env={**os.environ, "PYTHONPATH": str(child_process.ROOT)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == []
@@ -331,14 +331,14 @@ def saved_weights() -> bytes:
 def test_a_full_disk_is_named_as_such(scratch: Path, name: str) -> None:
     """Where the child writes an array or its answer lies a device that is always full."""
     with (
-        walled.private_folder() as folder,
+        child_process.private_folder() as folder,
         write(made.npz(logits=z, labels=y)).open("rb") as file,
     ):
         (folder / name).symlink_to("/dev/full")
-        item = walled.OpenFile(file, "a.npz")  # type: ignore[arg-type]
-        job = walled.job_of("predictions", [item], ReadOptions(), folder, 2**31, 60)
+        item = child_process.OpenFile(file, "a.npz")  # type: ignore[arg-type]
+        job = child_process.job_of("predictions", [item], ReadOptions(), folder, 2**31, 60)
         with pytest.raises(Refused) as caught:
-            walled.run(job, [item], 60, None)
+            child_process.run(job, [item], 60, None)
     assert (caught.value.code, "no room" in caught.value.what) == ("QUOTA", True)
 
 
@@ -377,9 +377,9 @@ def test_what_the_child_left_is_opened_only_where_it_is_a_plain_file(
 @linux
 def test_the_trace_of_a_failure_is_read_from_a_plain_file_only(scratch: Path) -> None:
     write(b'  File "secret", line 1\n', "secret")
-    with walled.private_folder() as folder:
-        (folder / walled.ERRORS).symlink_to(Path("secret").resolve())
-        assert walled.last_line(folder) == "no trace"
-        (folder / walled.ERRORS).unlink()
-        (folder / walled.ERRORS).write_text('x\n  File "a.py", line 2\nValueError\n')
-        assert walled.last_line(folder) == 'File "a.py", line 2'
+    with child_process.private_folder() as folder:
+        (folder / child_process.ERRORS).symlink_to(Path("secret").resolve())
+        assert child_process.last_line(folder) == "no trace"
+        (folder / child_process.ERRORS).unlink()
+        (folder / child_process.ERRORS).write_text('x\n  File "a.py", line 2\nValueError\n')
+        assert child_process.last_line(folder) == 'File "a.py", line 2'

@@ -1040,7 +1040,7 @@ def test_a_bad_cell_among_two_sets_of_scores_is_refused_by_its_row(cell):
     cells[6][9] = cell
     error = refusal(table((*header, "label"), *cells, Y))
     assert error.code in {"DTYPE", "NONFINITE"}
-    assert "row 9" in error.where
+    assert "row 9" in error.location
 
 
 @pytest.mark.parametrize("label", ["+-1", "--1", "1e", "²"])

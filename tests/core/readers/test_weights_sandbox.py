@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from core.errors import LibraryError, LostWorker, Refused
-from core.readers import sandbox, walled, wire
+from core.readers import child_process, sandbox, wire
 from tests import hostile_cases as made
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -94,7 +94,7 @@ def test_an_evil_file_leaves_nothing_behind(torch: ModuleType, scratch: Path) ->
         sandbox.read_weights(path, into=Path("into"))
     assert caught.value.code == "PICKLE_GLOBAL"
     assert [p.name for p in path.parent.iterdir()] == ["evil.pt"]
-    assert not (walled.ROOT / "pwned").exists()
+    assert not (child_process.ROOT / "pwned").exists()
     assert list(scratch.iterdir()) == []
 
 

@@ -70,17 +70,17 @@ def found(rows):
 
 @pytest.fixture(scope="module")
 def stretched(rows):
-    return clinic_study.one_finding(clinic_study.one(rows, 0))
+    return clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
 
 
 @pytest.fixture(scope="module")
 def honest(rows):
-    return clinic_study.one_finding(clinic_study.one(rows, 1))
+    return clinic_study.one_finding(clinic_study.binary_rows(rows, 1))
 
 
 @pytest.fixture(scope="module")
 def rare(rows):
-    return clinic_study.one_finding(clinic_study.one(rows, 2))
+    return clinic_study.one_finding(clinic_study.binary_rows(rows, 2))
 
 
 def view(found, plain=False, **more):
@@ -260,7 +260,7 @@ def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
 
 def test_icons_are_the_interval_and_few_films_have_none():
     icons = hundred(band(400, 68), 2)
-    assert (icons.low, icons.found, icons.high) == (14, 17, 21)
+    assert (icons.low, icons.filled, icons.high) == (14, 17, 21)
     assert hundred(band(19, 3), 2) is None
     none = band_sentence(source(), "Effusion", band(19, 3), 4)
     assert none.text.startswith("None of this test set")
@@ -396,7 +396,7 @@ def test_no_badge_from_a_curve_of_too_few_events(events):
 @pytest.mark.slow
 def test_recalibration_speaks_of_the_other_rows(rows, stretched):
     half = np.arange(N) % 2 == 0
-    one = clinic_study.one(rows, 0)
+    one = clinic_study.binary_rows(rows, 0)
     fit, test = (
         Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
         for side in (half, ~half)
@@ -444,7 +444,7 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     group = clinic_use.group_rows(
         clinic_study.groups(found.p, found.y, clinical.grouping(["PA"] * N))
     )
-    assert not group[0].told & {4, 5}
+    assert not group[0].strong & {4, 5}
     single = clinic_study.one_finding(near_zero(1)[0])
     assert "1 film scored" in finding_view(source(), "Effusion", single).caption
 
@@ -486,7 +486,7 @@ def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
 
 
 def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
-    one = clinic_study.one(made(), 0)
+    one = clinic_study.binary_rows(made(), 0)
     half = np.arange(N) % 2 == 0
     fit, test = (
         Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
@@ -639,10 +639,10 @@ def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched)
         scores = [(getattr(one.fit, name), ideal) for name, ideal in ideals]
         away = {2 + i for i, (s, ideal) in enumerate(scores) if not s.low <= ideal <= s.high}
         assert 4 in away  # log-odds are stretched: the slope is off
-        assert row.told == away | ({6} if one.ece.value > one.floor.q95 else set())
+        assert row.strong == away | ({6} if one.ece.value > one.floor.q95 else set())
         assert row.ties == frozenset()
     chance = [replace(found[0], p_value=0.03), replace(found[1], p_value=0.04)]  # 0.06 by Holm
-    assert [row.told for row in clinic_use.group_rows(chance)] == [frozenset()] * 2
+    assert [row.strong for row in clinic_use.group_rows(chance)] == [frozenset()] * 2
 
 
 def test_subgroups_with_few_events_have_no_verdict(stretched):
@@ -650,9 +650,9 @@ def test_subgroups_with_few_events_have_no_verdict(stretched):
     found = clinic_study.groups(stretched.p, stretched.y, groups)
     rows = {row.name: row for row in clinic_use.group_rows(found)}
     assert rows["PA"].notes == ("too few events: no verdict",)
-    assert not rows["PA"].told
+    assert not rows["PA"].strong
     assert rows["PA"].ties == frozenset(range(7))
-    assert rows["AP"].told
+    assert rows["AP"].strong
     lines = {
         line["group"]: line for line in numbers_of(clinic_use.group_table(source(), "v", found))
     }
@@ -663,18 +663,18 @@ def test_subgroups_with_few_events_have_no_verdict(stretched):
 @pytest.mark.slow
 def test_temperatures_of_a_stretched_finding(rows):
     half = np.arange(N) % 2 == 0
-    one = clinic_study.one(rows, 0)
+    one = clinic_study.binary_rows(rows, 0)
     fit, test = (
         Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
         for side in (half, ~half)
     )
-    heated = clinic_study.heated(fit, test)
+    heated = clinic_study.temperature_scaled(fit, test)
     assert heated.fits[0].calibrator.parameters()["temperature"] == pytest.approx(2.0, abs=0.25)
     assert heated.errors[NONE].score.value == clinic_study.error(test).score.value
     assert heated.differences["ts"].high < 0
     line = clinic_heat.rows(source(), {0: heated})[0]
     assert line.name == "Effusion"
-    assert line.told >= {3}
+    assert line.strong >= {3}
     assert clinic_heat.summary({0: heated}).startswith(
         "A temperature of its own lowers the calibration error beyond chance in 1 of 1 findings."
     )
@@ -695,7 +695,7 @@ def test_one_outcome_only_is_said_and_drawn():
     found = clinic_study.findings(rows)
     shown = findings_view(source(60, rows.class_names), found, ())
     assert {row.name: row.cells[1].value for row in shown.rows}["Effusion"] == "–"
-    one = clinic_study.one_finding(clinic_study.one(rows, 0))
+    one = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
     full = finding_view(source(60, rows.class_names), "Effusion", one)
     assert one.curve is None
     assert full.numbers[1].value == "–"

@@ -15,17 +15,17 @@ from core.views.gamma import (
     panels_of,
     whole_table,
 )
-from core.views.gamma_compare import apart, difference
+from core.views.gamma_compare import bin_mismatch, difference
 from core.views.gamma_rule import HistoryRule
 from core.views.gamma_words import (
     bins_of,
     frozen_words,
+    gap_words,
     listed,
     mean_gap,
     missing_words,
     plain_sentence,
     sentence,
-    told,
 )
 from tests.core.views.gamma_cases import grid
 
@@ -103,13 +103,13 @@ def test_the_worst_of_many_bins_is_judged_as_such():
     gap = [[0.0] * 14 + [0.11]]
     many = sentence(grid([[1.0] * 14 + [1.5]], gap, count=[[100] * 15], accuracy=0.59), 0).text
     assert "could be chance" in many
-    two = told(grid([[1.0, 1.5]], [[0.0, 0.11]], count=[[0, 100]], accuracy=0.59), 0, 1)
+    two = gap_words(grid([[1.0, 1.5]], [[0.0, 0.11]], count=[[0, 100]], accuracy=0.59), 0, 1)
     assert two.text == "there the model says 11.0 points more than it should"
 
 
 def test_bins_that_hold_no_answers_are_not_among_the_many():
     gap, count = [[0.0] * 14 + [0.11]], [[0] * 14 + [100]]
-    alone = told(grid([[1.0] * 14 + [1.5]], gap, count=count, accuracy=0.59), 0, 14)
+    alone = gap_words(grid([[1.0] * 14 + [1.5]], gap, count=count, accuracy=0.59), 0, 14)
     assert alone.text == "there the model says 11.0 points more than it should"
 
 
@@ -138,7 +138,7 @@ def test_a_resting_bin_is_never_the_hardest():
     assert "bin 2" not in text
     empty = grid([[1.0, 1.0]], np.zeros((1, 2)), count=[[0, 0]])
     assert "no bin holds validation answers" in sentence(empty, 0).text
-    assert told(empty, 0, 0).text == "it holds no validation answers"
+    assert gap_words(empty, 0, 0).text == "it holds no validation answers"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_plain_words_say_times_in_100():
     few = grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 10]])
     assert "10 answers are too few to tell" in plain_sentence(few, 0).text
     view = gamma_view(dynamics(table), 0, 1, plain=True)
-    words = " ".join([view.eyebrow, view.caption, view.diagram.title, view.heat.title])
+    words = " ".join([view.eyebrow, view.caption, view.diagram.title, view.heatmap.title])
     words += " ".join(tile.label + tile.note + tile.help for tile in view.numbers)
     for term in ("γ", "λ", "epoch", "bin ", "confidence"):
         assert term not in words
@@ -299,7 +299,7 @@ def test_a_second_history_is_compared_at_the_same_epoch():
 def test_histories_that_do_not_go_together_say_why():
     one = dynamics(grid([[1.0, 2.0]], np.zeros((1, 2))))
     other = replace(one, grid=grid([[1.0]], [[0.0]]))
-    assert "has 1 bins where" not in apart(one, replace(one))
-    assert apart(one, other)
+    assert "has 1 bins where" not in bin_mismatch(one, replace(one))
+    assert bin_mismatch(one, other)
     late = replace(one, name="late", grid=grid([[1.0, 2.0]], np.zeros((1, 2)), epoch=[7]))
     assert difference(one, late, 0) == "late (AdaFocal, λ = 1) has no epoch 1: it runs from 7 to 7."

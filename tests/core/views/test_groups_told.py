@@ -157,7 +157,7 @@ def clinic():
 
 def test_one_finding_says_what_its_films_are_worth(clinic):
     rows, source = clinic
-    found = clinic_study.one_finding(clinic_study.one(rows, 0))
+    found = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
     view, worth = finding_view(source, "Mass", found), round(found.audit.groups.effective_n)
     told = f"3 000 films of 150 groups (patient) are worth about {worth} independent ones here."
     assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ") == told
@@ -169,7 +169,7 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     assert plain.care[-1].endswith(f"tell as much as about {worth} unrelated ones.")
     alone = findings(grouped=False)
     single = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
-    found = clinic_study.one_finding(clinic_study.one(alone, 0))
+    found = clinic_study.one_finding(clinic_study.binary_rows(alone, 0))
     assert finding_view(single, "Mass", found).sentence.second == ""
     words = " ".join(plain_finding(single, "Mass", alone.outcomes(0), band=3).care)
     assert "unrelated" not in words

@@ -197,7 +197,7 @@ def test_the_papers_stand_under_the_run_in_the_same_columns():
     assert ood_table.heads(lines) == ("Set and run", "Entropy", "Entropy, T", "Max logit")
     own, *papers = ood_table.rows(lines, ("entropy", False))
     assert [cell.value for cell in own.cells] == ["0.700", "0.710", "0.600"]
-    assert own.told == {0}
+    assert own.strong == {0}
     assert [(row.name, [cell.value for cell in row.cells]) for row in papers] == [
         ("Focal calibration loss 2024, table 4", ["0.7756", "0.7611", ""]),
         ("Ghosh et al. 2022, table 8", ["0.6171", "0.5966", ""]),
@@ -212,7 +212,7 @@ def test_a_difference_is_a_tie_where_its_interval_holds_zero():
     last = [row.cells[-1] for row in rows]
     assert [cell.value for cell in last] == ["–", "\u22120.050", "tie", "–"]
     assert last[3].reason == "other rows"
-    assert (rows[1].told, rows[2].told, rows[2].ties) == ({2, 3}, {2}, {3})
+    assert (rows[1].strong, rows[2].strong, rows[2].ties) == ({2, 3}, {2}, {3})
 
 
 def test_the_file_has_a_row_for_every_number():

@@ -142,7 +142,7 @@ def test_labels_are_counted_in_the_sentence_and_the_worst_one_is_drawn(films):
 def test_a_chosen_label_brings_its_own_numbers(films, label, name):
     made = audit(films, QUICK)
     quick = diagram(prepare(films, label, n_resamples=50, seed=0), n_bins=10, level=0.95)
-    found = reliability_view(made, SUBJECT, shown=quick)
+    found = reliability_view(made, SUBJECT, chosen=quick)
     tiles = {tile.label: tile.value for tile in found.numbers}
     assert tiles["AUROC"] == f"{made.labels[label].metrics['auroc'].value:.3f}"
     assert tiles["Present in"] == f"{100 * films.labels[:, label].mean():.1f}"

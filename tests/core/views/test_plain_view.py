@@ -24,7 +24,7 @@ def texts(view):
     card = view.dumbbells
     tiles = [part for t in view.numbers for part in (t.label, t.value, t.unit, t.interval, t.note)]
     icons = (
-        [view.icons.title, view.icons.promised_text, view.icons.found_text] if view.icons else []
+        [view.icons.title, view.icons.promised_text, view.icons.observed_text] if view.icons else []
     )
     said = [view.sentence.text, view.sentence.second, view.limits.text, view.helps.text]
     return " ".join([*said, *tiles, *icons, card.title, card.alt, view.caption])
@@ -46,9 +46,9 @@ def test_icons_show_the_group_that_keeps_its_promise_least(make_audit, make_targ
     view = plain_view(make_audit(), make_target(), ranked(sure + certain), name="m", split="test")
     icons = view.icons
     assert icons.title == "100 answers given as “sure” (80 to 95)"
-    assert (icons.promised, icons.found, icons.tone) == (10, 40, "over")
+    assert (icons.promised, icons.observed, icons.tone) == (10, 40, "over")
     assert (icons.low, icons.high) == (35, 45)  # Wilson for 240 of 400: 0.551 to 0.647
-    assert icons.found_text == "In this test 40 of 100 were wrong (35 to 45)."
+    assert icons.observed_text == "In this test 40 of 100 were wrong (35 to 45)."
     assert "most of all where it is “sure”" in view.sentence.second
     assert [(swatch.tone, swatch.shape) for swatch in view.key] == [("ink", "bar"), ("over", "dot")]
 

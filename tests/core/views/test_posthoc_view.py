@@ -155,7 +155,7 @@ def test_table_shows_each_methods_own_audit(found):
     assert cell["Accuracy, %"].value == view.rows[0].cells[0].value
     assert cell["Answers changed"].value == "0"
     assert view.rows[1].shaded
-    assert view.rows[1].told == {7}  # the difference from none; from itself there is none
+    assert view.rows[1].strong == {7}  # the difference from none; from itself there is none
     assert cell["ECE from temperature, points"].value == ""
     assert int(view.rows[3].cells[-1].value) == judged["vector"].changed
 

@@ -189,14 +189,14 @@ def test_the_top_probability_is_shown_to_fall(told):
     claim = told["The map does not always raise the top probability"]
     for row in GOLDEN["prop5_counterexamples"]:
         if (len(row["q"]), row["gamma"]) in {(10, "1"), (4, "0.05"), (34, "5")}:
-            assert f"{100 * float(row['max_after']):.4f}\u202f%" in claim.found
+            assert f"{100 * float(row['max_after']):.4f}\u202f%" in claim.computed
     assert all(min(t.y) < 0 for t in claim.card.figure("light").data if t.name != "unchanged")
 
 
 @pytest.mark.slow
 def test_fcl_is_shown_to_miss_the_truth(told):
     claim = told["Focal calibration loss is not strictly proper"]
-    assert "it is smallest at 67.4\u202f% where the truth is 80.0\u202f%" in claim.found
+    assert "it is smallest at 67.4\u202f% where the truth is 80.0\u202f%" in claim.computed
 
 
 @pytest.mark.slow
@@ -213,20 +213,20 @@ def test_the_map_lies_outside_the_printed_bounds(told):
 def test_the_four_class_line_and_its_residual_are_golden(told):
     claim = told["The line for four classes does not come out"]
     slope, intercept = GOLDEN["linear_fits"]["four"]["gamma_in_[0,5]"]["fit"]
-    assert f"1/T ≈ {slope:.3f} γ + {intercept:.3f}" in claim.found
+    assert f"1/T ≈ {slope:.3f} γ + {intercept:.3f}" in claim.computed
     worst = GOLDEN["linear_fits"]["four"]["gamma_in_[0,9]"]["max_abs_deviation"]
-    assert f"off by {100 * worst:.1f} points" in claim.found
+    assert f"off by {100 * worst:.1f} points" in claim.computed
 
 
 @pytest.mark.slow
 def test_smaller_slips_carry_their_numbers(told):
     points = GOLDEN["linear_fits"]["three"]["points"]
-    captions = told["Temperatures under two figures belong to other gammas"].found
+    captions = told["Temperatures under two figures belong to other gammas"].computed
     for gamma in ("0.5", "1", "2", "3"):
         assert f"{points[gamma]['T']:.3f}" in captions
     tight = GOLDEN["prop3"]["4"]["tight_T_interval"][0]
-    assert f"{tight:.4f}" in told["The tightest bound is not tighter than the proved one"].found
-    assert "0.00121" in told["Two classes: slightly more than one thousandth"].found
+    assert f"{tight:.4f}" in told["The tightest bound is not tighter than the proved one"].computed
+    assert "0.00121" in told["Two classes: slightly more than one thousandth"].computed
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from core.reports.table import csv_text
 from core.views import xray_beside as views
 from core.views.xray_beside import Opinion
 from core.views.xray_film import FilmScores
-from core.views.xray_heat import ALONE, BESIDE, FILMS, FINDINGS, OWN, SaliencyFocus, beside
+from core.views.xray_saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, SaliencyFocus, beside
 from tests.core.views.test_xray_film import NAMES, NOTE, known, reference
 
 A, B, C, D = marks(["a", "b", "c", "d"])
@@ -100,8 +100,8 @@ def test_nothing_is_said_of_whom_nothing_is_known():
 def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_points():
     a, b, c = three()
     found = (
-        replace(a, aim=SaliencyFocus(True, 0.625)),
-        replace(b, aim=SaliencyFocus(False, 0.25)),
+        replace(a, focus=SaliencyFocus(True, 0.625)),
+        replace(b, focus=SaliencyFocus(False, 0.25)),
         c,
     )
     rows = views.model_rows(found, NAME, boxes=True)
@@ -118,7 +118,7 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         ("62.5\u202f%", ""),
     ]
     assert [row.cells[1].interval for row in rows] == ["reached", "silent", "reached"]
-    assert [(row.told, row.ties) for row in rows] == [({0}, set()), (set(), {0}), ({0}, set())]
+    assert [(row.strong, row.ties) for row in rows] == [({0}, set()), (set(), {0}), ({0}, set())]
     assert [one.value for one in rows[1].cells[5:]] == ["outside it", "25.0\u202f%"]
     assert rows[2].cells[5].interval == "no heat is shown"
     assert all(
@@ -127,7 +127,9 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         for boxes in (True, False)
     )
     assert views.sources(found) == (f"A, B and C: counted on {WHERE}.",)
-    assert "A: the strongest place lies in the box, with 62.5" in views.aim_words("A", found[0].aim)
+    assert "A: the strongest place lies in the box, with 62.5" in views.focus_words(
+        "A", found[0].focus
+    )
 
 
 def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
@@ -154,7 +156,7 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
         ["–", "–", "90", "–"],
     ]
     assert [cell.interval for cell in rows[1].cells] == ["silent", "", "", ""]
-    assert (rows[1].told, rows[1].ties) == ({1}, {0})
+    assert (rows[1].strong, rows[1].ties) == ({1}, {0})
     assert [cell.value for cell in rows[0].cells[:3]] == ["90", "1", "30"]
     assert views.finding_rows(found, NAME, plain=True)[1].name == "Fluid around the lung (Effusion)"
 
@@ -182,7 +184,7 @@ def test_the_files_have_names_thresholds_and_what_they_are_not_for():
     )
     assert lines[0] == f'Effusion,0.74,0.29,0.2,0.29,,,"{NOTE}"'
     assert lines[-1] == f'Mass,,,,,0.9,,"{NOTE}"'
-    aimed = (replace(found[0], aim=SaliencyFocus(True, 0.625)), *found[1:])
+    aimed = (replace(found[0], focus=SaliencyFocus(True, 0.625)), *found[1:])
     head, *lines = csv_text(views.model_table(aimed, NAME, NOTE)).splitlines()
     assert head.startswith("model,finding,score,threshold,verdict,peak,energy,band_low,band_high,")
     assert lines[0].startswith("A,Effusion,0.74,0.29,reached,in the box,0.625,0.7")

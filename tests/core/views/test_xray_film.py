@@ -151,7 +151,7 @@ def test_the_file_says_in_every_row_what_it_is_not_for():
 
 def test_the_icons_are_the_numbers_of_the_sentence():
     icons, note = views.icons(film(0.74), 0, known())
-    assert (icons.low, icons.found, icons.high) == (46, 60, 73)
+    assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
     assert note == "48 films scored 70 to 80 in this test set of 100 films"
     assert icons.key == (
         "labelled with the finding: 60",

@@ -10,7 +10,7 @@ from torch import nn
 
 from core.errors import Refused, UsageError
 from core.models.build import build
-from core.xray.gradcam import heat, layers
+from core.xray.gradcam import film_saliency, layers
 from core.xray.methods import METHODS
 
 LIBRARY = {
@@ -55,7 +55,7 @@ def test_maps_are_those_of_the_library_after_its_scaling(method):
     module = dict(model.named_modules())[layer]
     with LIBRARY[method](model=model, target_layers=[module]) as cam:
         theirs = cam(input_tensor=film, targets=[ClassifierOutputTarget(3)])[0]
-    ours = heat(model, film, [(0, 3)], method=method, layer=layer).maps
+    ours = film_saliency(model, film, [(0, 3)], method=method, layer=layer).maps
     scaled = scale_cam_image(scale_cam_image(ours, (64, 64)))  # the library scales twice
     np.testing.assert_allclose(scaled[0], theirs, atol=2e-5)
 
@@ -69,7 +69,7 @@ def test_torchvisions_densenet_is_taken_after_its_last_rectifier(method):
     offered = layers(model, film)
     assert offered[-1] == "features"
     assert len(offered) == 5
-    found = heat(model, film, [(0, 2)], method=method, layer="features")
+    found = film_saliency(model, film, [(0, 2)], method=method, layer="features")
     with torch.no_grad():
         rectified = model.features(film).relu()[0]
         by_hand = torch.einsum("c,chw->hw", model.classifier.weight[2], rectified) / 49
@@ -90,7 +90,7 @@ def test_a_layer_that_is_written_into_afterwards_gives_its_own_maps(small):
     gradient = torch.autograd.grad(logits[0, 1], small.linear.weight)[0]
     assert gradient.abs().sum() > 0
     assert (seen["maps"] < 0).any()
-    found = heat(small, film, [(0, 1)], method="hirescam", layer="bn")
+    found = film_saliency(small, film, [(0, 1)], method="hirescam", layer="bn")
     weights = small.linear.weight[1].detach() / (16 if seen["maps"].shape[-1] == 4 else 64)
     by_hand = torch.einsum("c,chw->hw", weights, seen["maps"][0].relu().detach())
     np.testing.assert_allclose(found.maps[0], by_hand.clamp(min=0).detach(), atol=1e-5)
@@ -100,9 +100,9 @@ def test_several_findings_and_films_at_once_are_those_one_by_one(small):
     both = films(3)
     pairs = [(0, 1), (2, 4), (0, 0), (1, 1), (0, 4), (2, 4)]
     layer = layers(small, both[:1])[-1]
-    together = heat(small, both, pairs, method="gradcam++", layer=layer)
+    together = film_saliency(small, both, pairs, method="gradcam++", layer=layer)
     for place, (film, finding) in enumerate(pairs):
-        alone = heat(small, both[[film]], [(0, finding)], method="gradcam++", layer=layer)
+        alone = film_saliency(small, both[[film]], [(0, finding)], method="gradcam++", layer=layer)
         np.testing.assert_allclose(together.maps[place], alone.maps[0], atol=1e-6)
         np.testing.assert_allclose(together.logits[film], alone.logits[0], atol=1e-5)
     assert not np.allclose(together.maps[0], together.maps[2])
@@ -111,9 +111,9 @@ def test_several_findings_and_films_at_once_are_those_one_by_one(small):
 def test_nothing_stays_on_the_network(small):
     film = films(1)
     before = {name: tensor.clone() for name, tensor in small.state_dict().items()}
-    heat(small, film, [(0, 0)], method="gradcam", layer=layers(small, film)[-1])
+    film_saliency(small, film, [(0, 0)], method="gradcam", layer=layers(small, film)[-1])
     with pytest.raises(RuntimeError, match="expected input"):
-        heat(small, films(1, 3), [(0, 0)], method="gradcam", layer="relu")
+        film_saliency(small, films(1, 3), [(0, 0)], method="gradcam", layer="relu")
     assert not any(module._forward_hooks for module in small.modules())
     assert all(parameter.grad is None for parameter in small.parameters())
     assert torch.is_grad_enabled()
@@ -123,14 +123,14 @@ def test_nothing_stays_on_the_network(small):
 
 def test_maps_are_raw_and_not_negative(small):
     film, layer = films(1), "relu"
-    found = heat(small, film, [(0, k) for k in range(5)], method="gradcam", layer=layer)
+    found = film_saliency(small, film, [(0, k) for k in range(5)], method="gradcam", layer=layer)
     assert found.maps.min() >= 0
     tops = found.maps.max(axis=(1, 2))
     assert tops.std() > 0  # not scaled to 1
     doubled = network("densenet_small", 64, channels=1)
     with torch.no_grad():
         doubled.linear.weight.mul_(2)
-    twice = heat(doubled, film, [(0, k) for k in range(5)], method="gradcam", layer=layer)
+    twice = film_saliency(doubled, film, [(0, k) for k in range(5)], method="gradcam", layer=layer)
     np.testing.assert_allclose(twice.maps, 2 * found.maps, rtol=1e-4, atol=1e-7)
 
 
@@ -171,8 +171,8 @@ def test_channels_that_come_last_are_no_plane():
 
 def test_unknown_names_and_numbers_that_are_none_are_refused(small):
     with pytest.raises(UsageError, match="no method is called 'lime'"):
-        heat(small, films(1), [(0, 0)], method="lime", layer="relu")
+        film_saliency(small, films(1), [(0, 0)], method="lime", layer="relu")
     with pytest.raises(UsageError, match="no layer is called 'nowhere'"):
-        heat(small, films(1), [(0, 0)], method="gradcam", layer="nowhere")
+        film_saliency(small, films(1), [(0, 0)], method="gradcam", layer="nowhere")
     with pytest.raises(Refused, match="NONFINITE"):
-        heat(small, films(1) * float("nan"), [(0, 0)], method="gradcam", layer="relu")
+        film_saliency(small, films(1) * float("nan"), [(0, 0)], method="gradcam", layer="relu")

@@ -1,4 +1,4 @@
-"""A process behind walls, seen from the parent: start it, wait for it, end it, judge its end."""
+"""A confined child process, seen from the parent: start it, wait for it, end it, judge its end."""
 
 import contextlib
 import json
@@ -130,9 +130,9 @@ def job_of(
 def _environment() -> dict[str, str]:
     """Nothing of ours but what a quiet, single-threaded interpreter needs."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    kept = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
+    inherited = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
     return {
-        **kept,
+        **inherited,
         **dict.fromkeys(threads, "1"),
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "PYTHONDONTWRITEBYTECODE": "1",

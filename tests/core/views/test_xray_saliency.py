@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.views import xray_heat as words
+from core.views import xray_saliency as words
 from core.xray import heat
 from core.xray.methods import METHODS
 
@@ -30,13 +30,13 @@ def test_a_blank_map_and_none_are_said():
 def test_where_a_map_points_counts_overlapping_boxes_once():
     flat = np.ones((10, 10), np.float32)
     boxes = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.5, 0.5)]
-    assert words.aim(flat, heat.WHOLE, boxes).energy == pytest.approx(0.25)
+    assert words.focus(flat, heat.WHOLE, boxes).energy == pytest.approx(0.25)
     hot = spot(2, 7)  # its cell is 70 to 80 % from the left and 20 to 30 % from the top
-    assert words.aim(hot, heat.WHOLE, [(0.7, 0.2, 0.8, 0.3)]).hit
-    assert words.aim(hot, heat.WHOLE, [(0.0, 0.0, 0.5, 1.0)]) == words.SaliencyFocus(False, 0.0)
-    assert words.aim(hot, (0.0, 0.0, 0.5, 0.5), [(0.3, 0.0, 0.5, 0.2)]).hit  # of what was seen
-    assert words.aim(np.zeros((9, 9), np.float32), heat.WHOLE, boxes) is None
-    assert words.aim(hot, heat.WHOLE, []) is None
+    assert words.focus(hot, heat.WHOLE, [(0.7, 0.2, 0.8, 0.3)]).hit
+    assert words.focus(hot, heat.WHOLE, [(0.0, 0.0, 0.5, 1.0)]) == words.SaliencyFocus(False, 0.0)
+    assert words.focus(hot, (0.0, 0.0, 0.5, 0.5), [(0.3, 0.0, 0.5, 0.2)]).hit  # of what was seen
+    assert words.focus(np.zeros((9, 9), np.float32), heat.WHOLE, boxes) is None
+    assert words.focus(hot, heat.WHOLE, []) is None
 
 
 def test_every_scale_has_a_legend_and_only_one_warns():

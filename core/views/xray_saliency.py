@@ -13,7 +13,7 @@ from core.xray import heat, localisation
 from core.xray.heat import Frame, Map
 from core.xray.methods import METHODS
 
-GRID: Final = 100  # pixels a side that heat is measured on
+GRID: Final = 100  # pixels a side that saliency is measured on
 LOOKS: Final = {"film": "Film", "overlay": "Overlay", "contour": "Contour"}
 FINDINGS, FILMS, OWN = "findings", "films", "own"
 SCALES: Final = {
@@ -100,8 +100,10 @@ def legend_end(method: str, top: float) -> str:
 def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.WHOLE) -> str:
     """Return how a map came about, and what of the film the network saw."""
     end = "" if top is None else f", {legend_end(method, top)}"
-    seen = "" if frame == heat.WHOLE else " The network was shown the part within the map’s edges."
-    return f"{METHODS[method].label} on the logit, layer {layer}{end}.{seen}"
+    frame_text = (
+        "" if frame == heat.WHOLE else " The network was shown the part within the map’s edges."
+    )
+    return f"{METHODS[method].label} on the logit, layer {layer}{end}.{frame_text}"
 
 
 def no_lesion(name: str) -> str:
@@ -110,7 +112,7 @@ def no_lesion(name: str) -> str:
 
 
 def hidden(score: float, threshold: float | None) -> str:
-    """Say why heat is not shown at first; where no threshold is known, a half stands for it."""
+    """Say why saliency is not shown at first; where no threshold is known, a half stands for it."""
     limit = f"{percent(HALF)}, taken because no threshold of this model for such films is known"
     if threshold is not None:
         limit = f"{percent(threshold)}, the threshold of this finding"
@@ -128,7 +130,7 @@ def beside(scales: Sequence[str]) -> str:
     Parameters
     ----------
     scales : sequence of str
-        What shares the scale of each picture with heat, keys of SCALES.
+        What shares the scale of each picture with saliency, keys of SCALES.
     """
     if OWN in scales:
         return ALONE
@@ -143,17 +145,17 @@ def title(model: str, score: float | None) -> str:
 def alt(
     film: str,
     name: str,
-    found: Map | None,
+    saliency: Map | None,
     frame: Frame,
     boxes: Sequence[Frame],
 ) -> str:
-    """Return a picture of a film in words: where heat is strongest, how much lies in the box.
+    """Return a picture of a film in words: where saliency is strongest, how much lies in the box.
 
     Parameters
     ----------
     film, name : str
         What film and finding are called.
-    found : (h, w) float32 or None
+    saliency : (h, w) float32 or None
         The map that is shown, if any.
     frame : Frame
         What of the film it covers.
@@ -163,15 +165,15 @@ def alt(
     text = f"{film}."
     if boxes:
         text += f" {len(boxes)} box{'' if len(boxes) == 1 else 'es'} where {finding(name)} is."
-    if found is None or heat.blank(found):
+    if saliency is None or heat.blank(saliency):
         return f"{text} No heat is shown."
-    large = _large(found, frame)
+    large = _large(saliency, frame)
     row, column = np.unravel_index(int(large.argmax()), large.shape)
     text += (
         f" Heat for {finding(name)} is strongest {column}{_PERCENT} from the left and {row}"
         f"{_PERCENT} from the top"
     )
-    at = aim(found, frame, boxes)
+    at = focus(saliency, frame, boxes)
     return f"{text}." if at is None else f"{text}; {percent(at.energy)} of it lies in the box."
 
 
@@ -180,7 +182,7 @@ _PERCENT: Final = "\u202f%"
 
 @dataclass(frozen=True)
 class SaliencyFocus:
-    """Where the heat of one map points.
+    """Where the saliency of one map points.
 
     Attributes
     ----------
@@ -194,14 +196,14 @@ class SaliencyFocus:
     energy: float
 
 
-def aim(found: Map, frame: Frame, boxes: Sequence[Frame]) -> SaliencyFocus | None:
+def focus(saliency: Map, frame: Frame, boxes: Sequence[Frame]) -> SaliencyFocus | None:
     """Return where a map points; None where it is blank, or no box of the finding is known."""
-    if not boxes or heat.blank(found):
+    if not boxes or heat.blank(saliency):
         return None
-    large = _large(found, frame)
+    large = _large(saliency, frame)
     at = [(GRID * x0, GRID * y0, GRID * x1, GRID * y1) for x0, y0, x1, y1 in boxes]
     return SaliencyFocus(localisation.hit(large, at), localisation.energy(large, at))
 
 
-def _large(found: Map, frame: Frame) -> Map:
-    return heat.on_film(found, frame, (GRID, GRID))
+def _large(saliency: Map, frame: Frame) -> Map:
+    return heat.on_film(saliency, frame, (GRID, GRID))
