@@ -1,12 +1,10 @@
 """From a checkpoint to a run, to what it says of images it never saw, in a real browser."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from torch.nn import functional
 
@@ -15,6 +13,7 @@ from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 from core.jobs.local import LocalJobs
 from core.models.build import build
+from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, settled, start
 from tests.pages.evaluate_cases import harmful
 
@@ -82,23 +81,6 @@ def pick(page: Page, label: str, *options: str) -> None:
         settled(page)
     page.keyboard.press("Escape")
     settled(page)
-
-
-def serious(page: Page) -> list:
-    for _ in range(5):
-        found = Axe().run(page).response["violations"]
-        bad = [v for v in found if v["impact"] in {"serious", "critical"}]
-        if not bad:
-            break
-        page.wait_for_timeout(1000)
-    return [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in bad]
-
-
-def check_axe(page: Page) -> None:
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        told = serious(page)
-        assert not told, json.dumps(told, indent=1)
 
 
 def matched(page: Page) -> None:

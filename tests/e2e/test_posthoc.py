@@ -64,9 +64,10 @@ def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit,
     metrics = json.loads(capsys.readouterr().out)["metrics"]
     for key in ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece"):
         assert metrics[key]["value"] == pytest.approx(float(told["focal_ts"][key]), abs=1e-12)
-    mine = np.load(saved(page, "Calibrated predictions, NPZ"))
-    theirs = np.load(out)
-    np.testing.assert_allclose(mine["test_probabilities"], theirs["test_probabilities"], atol=1e-12)
+    downloaded = saved(page, "Calibrated predictions, NPZ")
+    with np.load(downloaded) as mine, np.load(out) as theirs:
+        each = [arrays["test_probabilities"] for arrays in (mine, theirs)]
+    np.testing.assert_allclose(*each, atol=1e-12)
     names: dict = {}
     exec(saved(page, "Code, Python").read_text(), names)
     logits, _ = files.classes(3)

@@ -1,16 +1,14 @@
 """What must hold of the server as a whole, and of every page."""
 
-import json
 import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.e2e import files
-from tests.e2e.conftest import settled
+from tests.e2e.accessibility import check_axe
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -46,47 +44,26 @@ FULL = {path.split("?")[0]: path for path in reversed(PAGES.values())}
 ONE_EACH = [*FULL.values(), "/xray", "/evaluate", "/ood"]
 
 
-def serious(page) -> list:
-    """Return what axe calls serious or critical on the page, unless it passes with a redraw."""
-    for _ in range(5):
-        settled(page)
-        found = Axe().run(page).response["violations"]
-        bad = [v for v in found if v["impact"] in {"serious", "critical"}]
-        if not bad:
-            break
-        page.wait_for_timeout(1000)
-    return [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in bad]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious(visit, name, scheme):
-    told = serious(visit(PAGES[name], color_scheme=scheme))
-    assert not told, json.dumps(told, indent=1)
+def test_axe_finds_nothing_serious(visit, name):
+    check_axe(visit(PAGES[name]))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("make", [files.npz_multilabel, files.ambiguous, files.nan_logit])
-def test_axe_finds_nothing_serious_in_the_import_step(visit, tmp_path, make, scheme):
-    page = visit("/", color_scheme=scheme)
+def test_axe_finds_nothing_serious_in_the_import_step(visit, tmp_path, make):
+    page = visit("/")
     drop(page, make(tmp_path))
     expect(page.locator(".st-key-import")).to_be_visible()
-    settled(page)
-    told = serious(page)
-    assert not told, json.dumps(told, indent=1)
+    check_axe(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_what_unfolds(visit, scheme):
-    page = visit(PAGES["reliability"], color_scheme=scheme)
+def test_axe_finds_nothing_serious_in_what_unfolds(visit):
+    page = visit(PAGES["reliability"])
     drawn(page)
     page.get_by_text("Every metric, with interval").click()
-    told = page.locator("h2", has_text="What this file cannot support")
-    expect(told).to_be_visible()
+    expect(page.locator("h2", has_text="What this file cannot support")).to_be_visible()
     page.get_by_role("button", name="As table, downloads").first.click()
-    settled(page)
-    told = serious(page)
-    assert not told, json.dumps(told, indent=1)
+    check_axe(page)
 
 
 def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):

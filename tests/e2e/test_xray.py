@@ -13,8 +13,9 @@ from playwright.sync_api import Page, expect
 
 from core.views.xray_tables import COLUMNS
 from core.xray import phantom
+from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, settled
-from tests.e2e.test_evaluate import check_axe, pick
+from tests.e2e.test_evaluate import pick
 
 pytestmark = pytest.mark.e2e
 SEED = 2  # neither of the data set nor of the page's own films

@@ -18,7 +18,7 @@ CAUGHT_SHARE = 0.95
 KEPT = 153  # bugs that were written; fewer would mean that some were lost
 TIMEOUT_S = 1800
 ALL = "tests/core"
-FAST, SLOW = "not slow and not gpu", "slow and not gpu"
+FAST, SLOW = "not slow and not gpu", "slow and not gpu and not soak"
 
 
 def copy_tree(target: Path) -> None:

@@ -443,7 +443,7 @@ from core.jobs.local import LocalJobs
 from tests.core.jobs.conftest import config
 launch.SUPERVISOR = "tests.core.jobs.supervise"
 jobs = LocalJobs(Path(sys.argv[1]))
-for _ in range(50):
+for _ in range(int(sys.argv[2])):
     jobs.submit([config("sleep:0")])
     jobs.tick()
 while any(not job.state.ended for job in jobs.list()):
@@ -453,14 +453,18 @@ while any(not job.state.ended for job in jobs.list()):
 
 
 @pytest.mark.slow
-def test_four_apps_and_200_submissions_are_200_starts_and_no_slot_is_taken_twice(jobs, monkeypatch):
+@pytest.mark.parametrize("each", [5, pytest.param(50, marks=pytest.mark.soak)])
+def test_four_apps_that_submit_at_once_start_each_job_once(each, jobs, monkeypatch):
     slots = ["cpu", "cuda:0", "cuda:1"]
     monkeypatch.setenv("CANDOR_DEVICES", ",".join(slots))
     root = Path(__file__).parents[3]
-    apps = [subprocess.Popen([sys.executable, "-c", APP, jobs.home], cwd=root) for _ in range(4)]
+    apps = [
+        subprocess.Popen([sys.executable, "-c", APP, jobs.home, str(each)], cwd=root)
+        for _ in range(4)
+    ]
     assert [app.wait(600) for app in apps] == [0] * 4
     found = jobs.list()
-    assert len(found) == 200
+    assert len(found) == 4 * each
     # The trainer locks its slot and fails where another holds it.
     assert {one.state for one in found} == {JobState.SUCCEEDED}
     began = [line[0] for line in truth(jobs) if line[1] == "began"]

@@ -1,0 +1,28 @@
+"""What axe says of a page, in both colour schemes of one visit."""
+
+import json
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.e2e.conftest import settled
+
+
+def check_axe(page: Page) -> None:
+    """Assert that axe calls nothing on the page serious or critical, light or dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        violations = _serious(page)
+        assert not violations, f"{scheme}: {json.dumps(violations, indent=1)}"
+
+
+def _serious(page: Page) -> list:
+    """Return what is serious, unless it passes with a redraw."""
+    for _ in range(5):
+        settled(page)
+        response = Axe().run(page).response["violations"]
+        serious = [v for v in response if v["impact"] in {"serious", "critical"}]
+        if not serious:
+            break
+        page.wait_for_timeout(1000)
+    return [(v["id"], [node["html"][:200] for node in v["nodes"]]) for v in serious]
