@@ -28,7 +28,7 @@ chromium:
 
 # Everything: format, lint, types, layers, then every test including the browser.
 test: .venv/.test chromium check-static
-	$(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "not soak" --durations 25
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations 25
 
 check-static: .venv/.test
 	$(PY) -m ruff format --check .
@@ -52,7 +52,7 @@ bench: .venv/.test build/peers/.done
 	PYTHONPATH=build/peers $(PY) -m tests.benchmarks.bench_ood --size XL
 
 soak: .venv/.test chromium
-	$(PY) -m pytest -n 2 --dist loadgroup -m soak
+	$(PY) -m pytest -n 2 --dist loadfile -m soak
 	$(PY) -m tests.mutants.run
 	$(PY) -m tests.core.jobs.rounds 500 $$$$
 

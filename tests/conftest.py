@@ -4,6 +4,11 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler.protocol import Scheduling
+
+BROWSER = "tests/e2e/"
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch: threads that wait for a core spin
@@ -16,18 +21,19 @@ settings.register_profile(
 settings.load_profile("candor")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the longest first: the browser tests, all in one process, then files of slow tests.
-
-    Every other file is a group of its own, so that what a module makes is made once.
-    """
+    """Start the longest first: the browser tests, then files of slow tests."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (not _in_browser(item), item.path not in slow))
-    for item in items:
-        group = "browser" if _in_browser(item) else str(item.path.name)
-        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: (not item.nodeid.startswith(BROWSER), item.path not in slow))
 
 
-def _in_browser(item: pytest.Item) -> bool:
-    return item.get_closest_marker("e2e") is not None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """Run each file in one process, and all browser tests in one of the processes."""
+    return FilesAndBrowser(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class FilesAndBrowser(LoadScopeScheduling):
+    """Tests of a file share what their module makes; two browsers at once would disturb."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::")[0]

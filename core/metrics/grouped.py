@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 BLOCK = 64  # resamples held at a time
+HELD = 2**23  # groups times resamples held at a time, but for one resample of more groups
 HEAVY_DRAWS = 200_000_000  # rows times resamples from which only a few resamples are drawn
 FEW_GROUPS = 30  # fewer groups make rough intervals
 RULED = 0.1  # of a sum: rows that rule more of it make rough intervals
@@ -140,7 +141,7 @@ class GroupCells:
         total = self.rows.sum()
         of_group = np.bincount(self.group, self.rows, self.n_groups)
         sums = [self._by_group(values) for values in (self.rows, self.confidence, self.hits)]
-        for part in _blocks(n_resamples):
+        for part in _blocks(n_resamples, self.n_groups):
             drawn = np.stack([drawn_groups(self.n_groups, rng) for _ in range(*part)], axis=1)
             scale = total / (of_group @ drawn)
             for k, each in enumerate(sums):
@@ -151,7 +152,7 @@ class GroupCells:
         """Return the gap and the rows of each cell under one random sign a group, (R, C) each."""
         out = np.empty((2, n_resamples, self.n_cells))
         sums = [self._by_group(values) for values in (self.confidence - self.hits, self.rows)]
-        for part in _blocks(n_resamples):
+        for part in _blocks(n_resamples, self.n_groups):
             size = part[1] - part[0], self.n_groups
             sign = 2.0 * rng.integers(0, 2, size).T - 1.0
             for k, each in enumerate(sums):
@@ -172,12 +173,11 @@ class GroupCells:
         out = np.empty((n_resamples, self.n_cells))
         rows, claim = self._by_group(self.rows), (self.confidence / self.rows)[:, None]
         share = claim if shares is None else shares[:, None]
-        for part in _blocks(n_resamples):
+        for part in _blocks(n_resamples, self.n_groups):
             size = self.n_groups, part[1] - part[0]
             drawn = (rng.random(size) < share).astype(np.float64)
-            if shares is not None:
-                sign = 2.0 * rng.integers(0, 2, size) - 1.0
-                drawn += (claim - share) * (1.0 - sign)
+            if shares is not None:  # less or more by what the share is off, on average neither
+                drawn += 2.0 * (claim - share) * rng.integers(0, 2, size, dtype=np.int8)
             out[slice(*part)] = (rows @ drawn).T
         return out
 
@@ -189,9 +189,10 @@ class GroupCells:
         return csr_array((values, (self.cell, self.group)), shape=shape)
 
 
-def _blocks(n_resamples: int) -> list[tuple[int, int]]:
+def _blocks(n_resamples: int, n_groups: int) -> list[tuple[int, int]]:
     """Return the ends of the blocks in which resamples are held."""
-    return [(low, min(low + BLOCK, n_resamples)) for low in range(0, n_resamples, BLOCK)]
+    block = max(1, min(BLOCK, HELD // n_groups))
+    return [(low, min(low + block, n_resamples)) for low in range(0, n_resamples, block)]
 
 
 def drawn_groups(n_groups: int, rng: np.random.Generator) -> Float:

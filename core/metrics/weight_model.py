@@ -8,8 +8,10 @@ from core.arrays import Float, sigmoid
 from core.metrics.ranked import Ranked
 
 CLIP: Final = 1e-9  # exact 0 and 1 have no logit
-BEYOND_CHANCE: Final = 3.84  # 95 % point of chi-squared with one degree of freedom
+BEYOND_CHANCE: Final = 7.81  # 95 % point of chi-squared with three degrees of freedom
 STEPS: Final = 25  # where weights split the outcomes, enough to be certain of them
+HALVINGS: Final = 30  # of a step, until it is taken for none
+SINGULAR: Final = 1e-10  # of the largest singular value: columns that say the same
 CLOSE: Final = 1e-10  # of the log-likelihood: a gain that ends the search
 
 
@@ -27,18 +29,19 @@ def shares_by_weight(ranked: Ranked) -> Float | None:
     Returns
     -------
     (N,) float64, optional
-        From a logistic regression of the rows, each counting once, on logit(p) and the logarithm
-        of the weight. None where a likelihood ratio test at 5 % does not find that weights tell
-        anything, and without weights.
+        From a logistic regression of the rows, each counting once, on logit(p), the logarithm of
+        the weight, its square, and its product with logit(p). None where a likelihood ratio test
+        at 5 % does not find that the last three tell anything, and without weights.
     """
     weights = ranked.weights
     if weights is None:
         return None
     inside = np.clip(ranked.confidence, CLIP, 1.0 - CLIP)
-    columns = [np.ones(ranked.n), _standard(np.log(inside) - np.log1p(-inside))]
-    _, without = _logistic(np.stack(columns, axis=1), ranked.correct.astype(np.float64))
-    columns.append(_standard(np.log(weights)))
-    shares, likelihood = _logistic(np.stack(columns, axis=1), ranked.correct.astype(np.float64))
+    claim, weight = _standard(np.log(inside) - np.log1p(-inside)), _standard(np.log(weights))
+    columns = [np.ones(ranked.n), claim, weight, weight * claim, weight**2]
+    design, y = np.stack(columns, axis=1), ranked.correct.astype(np.float64)
+    _, without = _logistic(design[:, :2], y)
+    shares, likelihood = _logistic(design, y)
     return shares if 2.0 * (likelihood - without) > BEYOND_CHANCE else None
 
 
@@ -65,14 +68,17 @@ def _standard(values: Float) -> Float:
 def _logistic(design: Float, y: Float) -> tuple[Float, float]:
     """Return fitted shares and log-likelihood of a logistic regression, by Newton's method."""
     beta = np.zeros(design.shape[1])
-    likelihood = -float(np.log(2.0) * y.size)
+    likelihood = _log_likelihood(design @ beta, y)
     for _ in range(STEPS):
         share = sigmoid(design @ beta)
         information = (design * (share * (1.0 - share))[:, None]).T @ design
-        step = np.linalg.lstsq(information, design.T @ (y - share), rcond=None)[0]
-        while (moved := _log_likelihood(design @ (beta + step), y)) < likelihood:
-            step /= 2.0  # in the end the step rounds to none
-        beta, before, likelihood = beta + step, likelihood, moved
+        step = np.linalg.lstsq(information, design.T @ (y - share), rcond=SINGULAR)[0]
+        steps = [beta + step / 2.0**halving for halving in range(HALVINGS)]
+        moved = ((other, _log_likelihood(design @ other, y)) for other in steps)
+        better = next((pair for pair in moved if pair[1] > likelihood), None)
+        if better is None:
+            break
+        before, (beta, likelihood) = likelihood, better
         if likelihood <= before + CLOSE * abs(before):
             break
     return sigmoid(design @ beta), likelihood

@@ -8,7 +8,8 @@ design is 0 (1 for the slope), that of others the value on 2,000,000 rows; AUROC
 of their own that count by weight. Log-normal weights, of which the standard deviation of the
 logarithm is given: at 1 films are worth about 37 in 100 of as many equal ones, at 2 about 2 in
 100. And weights that tell of outcomes what claims do not: all events and a tenth of the others,
-which weigh 10; or 2 in 100 films that weigh 20 and carry three times the stated risk.
+which weigh 10; 2 in 100 films that weigh 20 and carry three times the stated risk, or have too
+extreme claims.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ RESAMPLES, BINS, POPULATION = 300, 15, 2_000_000
 FILMS, ALIKE, TEMPERATURES = (2, 20), (0.0, 0.1, 0.3), (1.0, 1.15)
 RULED = "weights of spread 2, T 1"  # a few rows hold most of the weight
 BY_OUTCOME, BY_RISK = "weights by outcome, T 1", "weights by risk, T 1"
+BY_CLAIM = "weights by claim, T 1"
 Weigh = Callable[[np.random.Generator, int], tuple[Float, Bool, Float]]
 HEAVY = "Few rows hold most of the weight: intervals are rough, as the notice FEW_WEIGH says."
 AT_RISK = "Four to 20 films, some of them without an event, hold three tenths of the weight."
@@ -133,11 +135,22 @@ def by_risk(rng: np.random.Generator, n: int) -> tuple[Float, Bool, Float]:
     )
 
 
+def by_claim(rng: np.random.Generator, n: int) -> tuple[Float, Bool, Float]:
+    """Return films of which few weigh much and have too extreme claims, others too timid ones."""
+    p, heavy = sigmoid(rng.normal(0.0, 2.0, n)), rng.random(n) < 0.02
+    share = 0.02 * 20.0 / (0.02 * 20.0 + 0.98)
+    off = np.minimum(np.minimum(p, 1.0 - p) * 0.9 * (1.0 - share) / share, np.abs(p - 0.5))
+    high = p + np.where(p < 0.5, off, -off)
+    low = (p - share * high) / (1.0 - share)
+    return p, rng.random(n) < np.where(heavy, high, low), np.where(heavy, 20.0, 1.0)
+
+
 WEIGHED: dict[str, Weigh] = {
     "weights of spread 1, T 1": log_normal(1.0),
     RULED: log_normal(2.0),
     BY_OUTCOME: by_outcome,
     BY_RISK: by_risk,
+    BY_CLAIM: by_claim,
 }
 
 
@@ -176,7 +189,7 @@ def _reason(design: str, n: int, name: str) -> str:
     """Return why a cell of weighted films may lie outside its limits."""
     if design == BY_OUTCOME and name == "auroc":
         return DEFLATED
-    if design == BY_RISK and n <= 1_000:
+    if design in {BY_RISK, BY_CLAIM} and n <= 1_000:
         return AT_RISK
     return HEAVY if design == RULED and name else ""
 

@@ -264,7 +264,18 @@ def heavy_rows_at_risk(seed, n=4_000):
     return p, rng.random(n) < p * np.where(much, 3.0, others), np.where(much, 20.0, 1.0)
 
 
-@pytest.mark.parametrize("draw", [sampled_by_outcome, heavy_rows_at_risk])
+def heavy_rows_too_extreme(seed, n=2_000):
+    """Claims of few rows that weigh 20 are too extreme; with the others claims are calibrated."""
+    rng = np.random.default_rng(seed)
+    p, much = sigmoid(rng.normal(0.0, 2.0, n)), rng.random(n) < 0.02
+    share = 0.4 / (0.4 + 0.98)
+    off = np.minimum(np.minimum(p, 1.0 - p) * 0.9 * (1.0 - share) / share, np.abs(p - 0.5))
+    high = p + np.where(p < 0.5, off, -off)
+    others = (p - share * high) / (1.0 - share)
+    return p, rng.random(n) < np.where(much, high, others), np.where(much, 20.0, 1.0)
+
+
+@pytest.mark.parametrize("draw", [sampled_by_outcome, heavy_rows_at_risk, heavy_rows_too_extreme])
 def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw):
     alarms, held, widths, slopes = 0, 0, [], []
     for seed in range(60):
@@ -286,9 +297,19 @@ def test_shares_by_weight_are_those_of_a_logistic_regression():
     p, y, weights = heavy_rows_at_risk(1)
     ranked = Ranked.of(Outcomes(p, y, None, weights))
     logit = np.log(ranked.confidence) - np.log1p(-ranked.confidence)
-    design = sm.add_constant(np.stack([logit, np.log(ranked.weights)], axis=1))
+    heavy = np.log(ranked.weights)  # of two weights: its square says the same
+    design = sm.add_constant(np.stack([logit, heavy, heavy * logit], axis=1))
     fit = sm.GLM(ranked.correct * 1.0, design, family=sm.families.Binomial()).fit()
     np.testing.assert_allclose(shares_by_weight(ranked), fit.mu, rtol=1e-5)
+
+
+@pytest.mark.parametrize("claim", [0.3, 0.5, (0.3, 0.7)])
+@pytest.mark.parametrize("n", [52, 1000])
+def test_claims_that_tell_nothing_of_as_many_events_as_others_are_taken_as_they_are(claim, n):
+    """The regression has nothing to climb: a search for a better point must end all the same."""
+    p, y = np.resize(claim, n), np.arange(n) // 2 % 2 == 0
+    assert shares_by_weight(Ranked.of(Outcomes(p, y, None, np.ones(n)))) is None
+    assert shares_by_weight(Ranked.of(Outcomes(p, y, None, np.resize([1.0, 2.0], n)))) is None
 
 
 def test_weights_that_tell_nothing_leave_the_claims():
