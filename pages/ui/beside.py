@@ -11,7 +11,7 @@ from core.figures.runs import marks
 from core.predictions import Task
 from core.views import innate as views
 from core.views.records import ScoreRow
-from pages.ui import cache, cache_posthoc, fitting, session, state, widgets
+from pages.ui import cache, cache_posthoc, session, state, widgets
 from pages.ui.cache_posthoc import MethodChoice, PosthocStep, RowChoice
 
 MOST = 11  # beside the open one
@@ -73,7 +73,7 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
         for run, row_choice in runs.items()
         for method in (NONE, "ts")
     ]
-    known = fitting.computed(steps)
+    known = cache_posthoc.computed(steps)
     calibrations: dict[cache.Run, InnateCalibration] = {}
     for run, row_choice in runs.items():
         scaled = known.get(PosthocStep(run, row_choice, MethodChoice("ts")))

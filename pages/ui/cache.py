@@ -12,12 +12,15 @@ from core.configs import AuditConfig, BinRule
 from core.errors import LibraryError, Notice
 from core.library import open_library
 from core.library.index import RunRow
-from core.metrics import suite
+from core.metrics import comparison, suite
+from core.metrics.comparison import Compared
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Predictions, Task
 from pages.ui import session
+from pages.ui.scoped import cached
 
+INTERVALS = "Computing intervals and the noise floor"
 HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
 
 
@@ -126,23 +129,14 @@ def _library_predictions(run_id: str, split: str, digest: str) -> Predictions:
     return open_library().load(run_id, split)
 
 
+@cached(library=64, draft=16, spinner=INTERVALS)
 def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
     """Return the audit of one split with the product's defaults.
 
     The headlines are what the page shows at once; ``()`` stands for every metric, which takes
     several times as long and is asked for by whoever unfolds the table.
     """
-    compute = _draft_audit if run.draft else _library_audit
-    return compute(run, split, metrics)
-
-
-def _audit(run: Run, split: str, metrics: tuple[str, ...]) -> Audit:
     return suite.audit(predictions(run, split), AuditConfig(metrics=metrics))
-
-
-_SPINNER = "Computing intervals and the noise floor"
-_library_audit = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_audit)
-_draft_audit = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(_audit)
 
 
 def diagram(run: Run, split: str, target: int | None, *, n_bins: int, rule: str) -> TargetAudit:
@@ -152,40 +146,28 @@ def diagram(run: Run, split: str, target: int | None, *, n_bins: int, rule: str)
     )
 
 
+@cached(library=64, draft=16, spinner=INTERVALS)
 def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     """Return the per-class rows; none for a multi-label run, whose labels have audits."""
-    compute = _draft_classes if run.draft else _library_classes
-    return compute(run, split)
-
-
-def _classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     arrays = predictions(run, split)
     if arrays.task is Task.MULTILABEL:
         return ()
     return suite.class_gaps(arrays, AuditConfig().level)
 
 
-_library_classes = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_classes)
-_draft_classes = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(_classes)
-
-
+@cached(library=8, draft=16, spinner=INTERVALS)
 def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     """Return one target sorted and resampled, which every slider move reads."""
-    compute = _draft_prepared if run.draft else _library_prepared
-    return compute(run, split, target)
-
-
-def _prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     config = AuditConfig()
     return suite.prepare(
         predictions(run, split), target, n_resamples=config.n_resamples, seed=config.seed
     )
 
 
-_library_prepared = st.cache_resource(max_entries=8, show_spinner=_SPINNER)(_prepared)
-_draft_prepared = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(
-    _prepared
-)
+@cached(library=64, draft=16, spinner="Drawing the same resamples for every run")
+def compared(run: Run, split: str) -> Compared:
+    """Return one run's audit and its draws on the resamples that all runs share."""
+    return comparison.compared(predictions(run, split))
 
 
 def rows(**query: object) -> list[RunRow]:

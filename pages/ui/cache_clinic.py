@@ -14,8 +14,8 @@ from core.calibrators.posthoc import CUT, SHARE, PosthocRows, fit_default
 from core.predictions import Predictions, ScoreKind, Task
 from core.views import clinic_study
 from pages.ui import cache, steps
-from pages.ui.cache_posthoc import Results
 from pages.ui.escape import esc
+from pages.ui.scoped import Results
 
 HEAVY_CELLS = 20_000  # scores whose resampling would keep a page waiting
 AS_READ = "none"  # for the method of recalibration

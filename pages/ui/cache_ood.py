@@ -16,6 +16,7 @@ from core.ood.study import ConfidentRows, OodPair, ScoreSeparation, ShiftEffect
 from core.predictions import Predictions, Task
 from core.published import PaperSetting, subject
 from pages.ui import cache, session
+from pages.ui.scoped import cached
 
 _SPINNER = "Telling the two sets apart"
 DROPPED = "ood.dropped"
@@ -29,7 +30,7 @@ class SplitSource:
     split: str
 
     @property
-    def own(self) -> bool:
+    def draft(self) -> bool:
         """Whether it belongs to this session only."""
         return self.owner.draft
 
@@ -75,9 +76,9 @@ class OodQuestion:
     temperature: float = 1.0
 
     @property
-    def own(self) -> bool:
+    def draft(self) -> bool:
         """Whether a part of it belongs to this session only."""
-        return self.inside.own or self.outside.own
+        return self.inside.draft or self.outside.draft
 
     @property
     def pair(self) -> OodPair:
@@ -105,49 +106,29 @@ KEYS: dict[str | type, Callable[[Any], object]] = {
 }
 
 
+# Few are kept: each holds every score of both parts, sorted.
+@cached(library=12, draft=8, spinner=_SPINNER, keys=KEYS)
 def judged(question: OodQuestion, *, full: bool) -> ScoreSeparation:
     """Return how far the score tells the two parts apart; `full` has every number."""
-    return (_own_judged if question.own else _library_judged)(question, full)
+    return _judged(question, full=full)
 
 
-def _judged(question: OodQuestion, full: bool) -> ScoreSeparation:
+def _judged(question: OodQuestion, *, full: bool) -> ScoreSeparation:
     pair = question.pair
     return study.judge(pair.inside, pair.outside, question.score, pair.temperature, full=full)
 
 
-# Few are kept: each holds every score of both parts, sorted.
-_library_judged = st.cache_resource(max_entries=12, show_spinner=_SPINNER, hash_funcs=KEYS)(_judged)
-_own_judged = st.cache_resource(
-    scope="session", max_entries=8, show_spinner=_SPINNER, hash_funcs=KEYS
-)(_judged)
-
-
+@cached(library=1024, draft=256, spinner=_SPINNER, keys=KEYS)
 def auroc(question: OodQuestion) -> Score:
     """Return how far the score tells the two parts apart, as one number."""
-    return (_own_auroc if question.own else _library_auroc)(question)
-
-
-def _auroc(question: OodQuestion) -> Score:
     return _judged(question, full=False).numbers["auroc"]
 
 
-_library_auroc = st.cache_resource(max_entries=1024, show_spinner=_SPINNER, hash_funcs=KEYS)(_auroc)
-_own_auroc = st.cache_resource(
-    scope="session", max_entries=256, show_spinner=_SPINNER, hash_funcs=KEYS
-)(_auroc)
-
-
+@cached(library=256, draft=64, spinner=_SPINNER, keys=KEYS)
 def checked(
     inside: SplitSource, outside: SplitSource, name: str
 ) -> tuple[tuple[Notice, ...], Refused | None]:
     """Return what must be said of two parts, and why they cannot be told apart, if so."""
-    own = inside.own or outside.own
-    return (_own_checked if own else _library_checked)(inside, outside, name)
-
-
-def _checked(
-    inside: SplitSource, outside: SplitSource, name: str
-) -> tuple[tuple[Notice, ...], Refused | None]:
     try:
         shifted = role_of(outside.split, labelled=True) == "shifted"
         owner = inside.owner
@@ -163,65 +144,27 @@ def _checked(
         return (), refusal.with_traceback(None)  # which would keep the arrays
 
 
-_library_checked = st.cache_resource(max_entries=256, show_spinner=_SPINNER, hash_funcs=KEYS)(
-    _checked
-)
-_own_checked = st.cache_resource(
-    scope="session", max_entries=64, show_spinner=_SPINNER, hash_funcs=KEYS
-)(_checked)
-
-
+@cached(library=2048, draft=512, keys=KEYS)
 def shift(question: OodQuestion) -> ShiftEffect:
     """Return what a shift does to answers and alarm."""
-    return (_own_shift if question.own else _library_shift)(question)
-
-
-def _shift(question: OodQuestion) -> ShiftEffect:
     pair = question.pair
     return study.shift(pair.inside, pair.outside, question.score, pair.temperature)
 
 
-_library_shift = st.cache_resource(max_entries=2048, show_spinner=False, hash_funcs=KEYS)(_shift)
-_own_shift = st.cache_resource(
-    scope="session", max_entries=512, show_spinner=False, hash_funcs=KEYS
-)(_shift)
-
-
+@cached(library=64, draft=32, keys=KEYS)
 def certain(question: OodQuestion, most: int) -> ConfidentRows:
     """Return the rows of the set that look most like in-distribution ones."""
-    return (_own_certain if question.own else _library_certain)(question, most)
-
-
-def _certain(question: OodQuestion, most: int) -> ConfidentRows:
     return study.most_certain(
         question.outside.rows, question.score, question.temperature, most=most
     )
 
 
-_library_certain = st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=KEYS)(_certain)
-_own_certain = st.cache_resource(
-    scope="session", max_entries=32, show_spinner=False, hash_funcs=KEYS
-)(_certain)
-
-
+@cached(library=64, draft=32, spinner=_SPINNER, keys=KEYS)
 def difference(question: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
     """Return one run's AUROC minus another's on the same rows, or why there is none."""
-    own = question.own or other.own
-    return (_own_difference if own else _library_difference)(question, other)
-
-
-def _difference(question: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
     names = question.inside.owner.name, other.inside.owner.name
     why = study.why_unpaired(question.pair, other.pair, names)
     return (None, why) if why else (study.difference(question.pair, other.pair, question.score), "")
-
-
-_library_difference = st.cache_resource(max_entries=64, show_spinner=_SPINNER, hash_funcs=KEYS)(
-    _difference
-)
-_own_difference = st.cache_resource(
-    scope="session", max_entries=32, show_spinner=_SPINNER, hash_funcs=KEYS
-)(_difference)
 
 
 def temperature(run: cache.Run) -> tuple[float | None, str]:
@@ -230,10 +173,11 @@ def temperature(run: cache.Run) -> tuple[float | None, str]:
         return None, "the validation part is the one that is shown"
     if "val" not in run.splits:
         return None, "the run has no validation part with labels"
-    return (_own_temperature if run.draft else _library_temperature)(run)
+    return _fitted(run)
 
 
-def _temperature(run: cache.Run) -> tuple[float | None, str]:
+@cached(library=64, draft=16, spinner=_SPINNER)
+def _fitted(run: cache.Run) -> tuple[float | None, str]:
     rows = cache.predictions(run, "val")
     if rows.task is Task.MULTILABEL:
         return None, "many labels have no temperature in common"
@@ -241,12 +185,6 @@ def _temperature(run: cache.Run) -> tuple[float | None, str]:
         return fitted_temperature(rows), ""
     except Refused as refusal:
         return None, refusal.what
-
-
-_library_temperature = st.cache_resource(max_entries=64, show_spinner=_SPINNER)(_temperature)
-_own_temperature = st.cache_resource(scope="session", max_entries=16, show_spinner=_SPINNER)(
-    _temperature
-)
 
 
 def in_papers(run: cache.Run) -> PaperSetting | None:

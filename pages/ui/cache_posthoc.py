@@ -1,9 +1,7 @@
 """The cached part of the post-hoc page, method by method; keys and scopes as in `cache`."""
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
-from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +14,14 @@ from core.calibrators.innate import InnateCalibration
 from core.calibrators.innate import innate as before_and_after
 from core.calibrators.posthoc import NONE, EvaluatedMethod, PosthocRows
 from core.predictions import Predictions, Task
-from pages.ui import cache
+from core.views.posthoc_words import NAMES
+from pages.ui import cache, steps
+from pages.ui.escape import esc
+from pages.ui.scoped import Results, cached
 
 MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
 MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
-Key = TypeVar("Key", bound=Hashable)
-Result = TypeVar("Result")
+_MAPPING = "Trying every γ and T"
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
 
 
@@ -62,25 +62,6 @@ def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
     )
 
 
-class Results(Generic[Key, Result]):
-    """What was computed last, by step; shared by the sessions of a process, or of one session."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
-        self._results: dict[Key, Result] = {}
-
-    def get(self, step: Key) -> Result | None:
-        """Return a result, or None when it must be computed."""
-        return self._results.get(step)
-
-    def put(self, step: Key, result: Result) -> None:
-        """Keep a result; the oldest goes when there are too many."""
-        with self._lock:
-            self._results[step] = result
-            while len(self._results) > self._most:
-                del self._results[next(iter(self._results))]
-
-
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _library_results() -> Results[PosthocStep, EvaluatedMethod]:
     return Results(256)
@@ -109,6 +90,20 @@ def heavy(step: PosthocStep) -> bool:
     return cells > HEAVY_CELLS
 
 
+KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
+    name=lambda step: f"{NAMES[step.method_choice.method]}, {esc(step.run.name)}",
+    known=lambda step: results(step.run).get(step),
+    keep=lambda step, result: results(step.run).put(step, result),
+    heavy=heavy,
+    call=lambda step: (posthoc.evaluate, call(step)),
+)
+
+
+def computed(posthoc_steps: Sequence[PosthocStep]) -> dict[PosthocStep, EvaluatedMethod]:
+    """Return what is known of these steps; what is not is under way, or stopped, and said so."""
+    return steps.computed(posthoc_steps, KIND)
+
+
 @dataclass(frozen=True)
 class ComputedLandscape:
     """A landscape, the rows it was computed on, and the rows there are."""
@@ -118,17 +113,11 @@ class ComputedLandscape:
     rows: int
 
 
+@cached(library=64, draft=16, spinner=_MAPPING)
 def landscape(
     run: cache.Run, row_choice: RowChoice, objective: str, label: int
 ) -> ComputedLandscape:
     """Return the criterion over gamma and temperature, on some rows where there are many."""
-    compute = _draft_landscape if run.draft else _library_landscape
-    return compute(run, row_choice, objective, label)
-
-
-def _landscape(
-    run: cache.Run, row_choice: RowChoice, objective: str, label: int
-) -> ComputedLandscape:
     rows = parts(run, row_choice).fit
     logits, labels, weights = _some(rows, label)
     step = 1 if logits.size <= MAP_CELLS else 2
@@ -143,26 +132,11 @@ def _landscape(
     return ComputedLandscape(grid, len(labels), rows.n)
 
 
-_MAPPING = "Trying every γ and T"
-_library_landscape = st.cache_resource(max_entries=64, show_spinner=_MAPPING)(_landscape)
-_draft_landscape = st.cache_resource(scope="session", max_entries=16, show_spinner=_MAPPING)(
-    _landscape
-)
-
-
+@cached(library=64, draft=16, spinner=_MAPPING)
 def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
-    compute = _draft_curve if run.draft else _library_curve
-    return compute(run, row_choice, objective, label)
-
-
-def _curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     logits, labels, weights = _some(parts(run, row_choice).fit, label)
     return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
-
-
-_library_curve = st.cache_resource(max_entries=64, show_spinner=_MAPPING)(_curve)
-_draft_curve = st.cache_resource(scope="session", max_entries=16, show_spinner=_MAPPING)(_curve)
 
 
 def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:

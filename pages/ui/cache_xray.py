@@ -20,7 +20,7 @@ from core.xray.heat import Pixels
 from core.xray.phantom import Phantom
 from core.xray.picture import THUMB, DrawnBox, Saliency, SaliencyStyle
 from pages.ui import cache
-from pages.ui.cache_posthoc import Results
+from pages.ui.scoped import Results, cached
 
 HELD_OUT: Final = 1  # a seed of films that no model was trained on: those of the data set have 0
 # A nodule, a consolidation, an effusion, a large heart, several at once, and none; a test looks.
@@ -134,15 +134,7 @@ def thumb(digest: str, film: Pixels) -> bytes:
     return _cached_png(f"thumb {digest}", lambda: picture.coloured(picture.enlarged(film, THUMB)))
 
 
+@cached(library=32, draft=8)
 def reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
     """Return what the labels of a run say of its scores."""
-    compute = _draft_reference if run.draft else _library_reference
-    return compute(run, split, source)
-
-
-def _reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
     return Reference.of(cache.predictions(run, split), source)
-
-
-_library_reference = st.cache_resource(max_entries=32, show_spinner=False)(_reference)
-_draft_reference = st.cache_resource(scope="session", max_entries=8, show_spinner=False)(_reference)

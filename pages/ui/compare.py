@@ -11,7 +11,7 @@ from core.metrics.comparison import Compared, compare, why_not
 from core.views.compare import CompareView, NamedRun, RunLine, compare_view, plain_view
 from core.views.compare_words import LABELS
 from core.views.records import CellWords, FigureCard, ScoreRow
-from pages.ui import cache, cache_compare, frame, picked_runs, site, state, widgets
+from pages.ui import cache, frame, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
 HALF_WIDTH = 500
@@ -63,7 +63,7 @@ def _computed(runs: list[cache.Run], splits: list[str]) -> list[Compared]:
     for i, (run, split) in enumerate(zip(runs, splits, strict=True)):
         if run.digest(split) not in known_digests:
             bar.progress(i / len(runs), text=f"{i + 1} of {len(runs)}: {esc(run.name)}")
-        ready.append(cache_compare.compared(run, split))
+        ready.append(cache.compared(run, split))
         known_digests.add(run.digest(split))
     bar.empty()
     return ready

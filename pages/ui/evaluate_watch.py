@@ -19,7 +19,6 @@ from core.views import training_words as jobs_words
 from core.views.evaluation import SplitResult
 from pages.ui import (
     cache,
-    cache_evaluate,
     evaluate_source,
     frame,
     site,
@@ -84,9 +83,18 @@ def _lines(job: Job) -> tuple[SplitResult, ...]:
     if not job.run:
         return ()
     try:
-        return cache_evaluate.lines(job.run)
+        splits = open_library().get(job.run).splits
+        return tuple(
+            _line(job.run, split, entry.role, entry.digest) for split, entry in splits.items()
+        )
     except LibraryError:
         return ()
+
+
+@st.cache_data(max_entries=1_024, show_spinner="Computing intervals")
+def _line(run_id: str, split: str, role: str, digest: str) -> SplitResult:
+    del digest  # part of the key only: a run that was replaced is read again
+    return evaluation.line(split, role, open_library().load(run_id, split))
 
 
 def _trained(config: EvaluationConfig) -> dict[str, object] | None:

@@ -255,7 +255,7 @@ def _focus(offers: Offer, names: dict[str, SetName], sound: list[str]) -> str:
 
 def _keep_focus(reference: str, offers: Offer, sound: list[str]) -> None:
     st.session_state["set.set"] = reference
-    if reference == sound[0] or offers[reference].own:
+    if reference == sound[0] or offers[reference].draft:
         st.query_params.pop("set", None)
     else:
         st.query_params["set"] = reference

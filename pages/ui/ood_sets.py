@@ -123,7 +123,7 @@ def keep(references: Sequence[str], offers: Offer, run: cache.Run) -> None:
 
 
 def _private(offers: Offer, reference: str) -> bool:
-    return reference in offers and offers[reference].own
+    return reference in offers and offers[reference].draft
 
 
 def picker(offers: Offer, names: Mapping[str, SetName], run: cache.Run) -> list[str]:

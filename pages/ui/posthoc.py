@@ -38,7 +38,7 @@ from core.views.posthoc import PosthocView
 from core.views.posthoc_words import MEANINGS, NAMES, OBJECTIVES, parameters
 from core.views.records import Phrase, Sentence
 from core.views.reliability import KEY
-from pages.ui import audit, beside, cache, cache_posthoc, drafts, fitting, frame, state, widgets
+from pages.ui import audit, beside, cache, cache_posthoc, drafts, frame, state, widgets
 from pages.ui.cache_posthoc import MethodChoice, PosthocStep, RowChoice
 
 SMALL_WIDTH = 246
@@ -64,7 +64,7 @@ def draw(run: cache.Run) -> None:
     if not state.plain():
         widgets.caption(PROTOCOLS[search].words)
     place = st.container()
-    baseline = fitting.computed([PosthocStep(run, row_choice, _as_read(objective))])
+    baseline = cache_posthoc.computed([PosthocStep(run, row_choice, _as_read(objective))])
     none = next((evaluated.judged for evaluated in baseline.values()), None)
     odd = none is not None and _rescaled(none)
     with place:
@@ -76,7 +76,7 @@ def draw(run: cache.Run) -> None:
     steps = [
         PosthocStep(run, row_choice, MethodChoice(method, objective, search)) for method in methods
     ]
-    results = fitting.computed(steps)
+    results = cache_posthoc.computed(steps)
     fits = [evaluated.fit for evaluated in results.values() if evaluated.fit is not None]
     judged = {NONE: none}
     judged |= {

@@ -1,0 +1,72 @@
+"""One cache for what belongs to the library, and one a session for what belongs to a draft.
+
+So nobody is ever served what was computed from another session's upload.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import wraps
+from inspect import signature
+from threading import Lock
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import streamlit as st
+
+Given = ParamSpec("Given")
+Key = TypeVar("Key", bound=Hashable)
+Result = TypeVar("Result")
+Keys = Mapping[str | type, Callable[[Any], object]]  # Any: what Streamlit hands to its hash_funcs
+
+
+def cached(
+    *, library: int, draft: int, spinner: str = "", keys: Keys | None = None
+) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """Return a decorator that keeps results where what they were computed from belongs.
+
+    An argument whose attribute ``draft`` is true belongs to the session: then so does the result.
+
+    Parameters
+    ----------
+    library, draft : int
+        Most results that are kept for the process, and for each session.
+    spinner : str
+        What the page says while a result is computed; nothing by default.
+    keys : mapping, optional
+        What stands for an argument in the key, by its type.
+    """
+
+    def decorate(compute: Callable[Given, Result]) -> Callable[Given, Result]:
+        settings: dict[str, Any] = {"show_spinner": spinner or False}  # Any: mixed settings
+        settings["hash_funcs"] = None if keys is None else dict(keys)
+        of_library = st.cache_resource(max_entries=library, **settings)(compute)
+        of_session = st.cache_resource(scope="session", max_entries=draft, **settings)(compute)
+        bind = signature(compute).bind
+
+        @wraps(compute)
+        def scoped(*args: Given.args, **named: Given.kwargs) -> Result:
+            call = bind(*args, **named)
+            call.apply_defaults()  # else a default that is spelled out would be another key
+            own = any(getattr(value, "draft", False) for value in call.arguments.values())
+            return (of_session if own else of_library)(*call.args, **call.kwargs)
+
+        return scoped
+
+    return decorate
+
+
+class Results(Generic[Key, Result]):
+    """What was computed last, by step; shared by the sessions of a process, or of one session."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._results: dict[Key, Result] = {}
+
+    def get(self, step: Key) -> Result | None:
+        """Return a result, or None when it must be computed."""
+        return self._results.get(step)
+
+    def put(self, step: Key, result: Result) -> None:
+        """Keep a result; the oldest goes when there are too many."""
+        with self._lock:
+            self._results[step] = result
+            while len(self._results) > self._most:
+                del self._results[next(iter(self._results))]

@@ -1,0 +1,55 @@
+"""Results of a draft stay in their session; those of the library are everybody's."""
+
+from streamlit.testing.v1 import AppTest
+
+
+def script():
+    import random
+    from dataclasses import dataclass
+
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    from pages.ui.scoped import cached
+
+    @dataclass(frozen=True)
+    class Owner:
+        draft: bool
+
+    @cached(library=4, draft=4)
+    def drawn(owner: Owner, most: int = 10, *, other: Owner | None = None) -> float:
+        del owner, most, other
+        return random.random()
+
+    get_script_run_ctx().session_id = st.query_params["session"]  # AppTest gives all the same one
+    draft, library = Owner(draft=True), Owner(draft=False)
+    st.session_state["drawn"] = {
+        "library": drawn(library),
+        "its default spelled out": drawn(library, 10),
+        "by name": drawn(library, most=10),
+        "another argument": drawn(library, 11),
+        "draft": drawn(draft),
+        "draft again": drawn(draft, most=10),
+        "with a draft": drawn(library, other=draft),
+    }
+
+
+def in_session(name: str) -> dict[str, float]:
+    test = AppTest.from_function(script)
+    test.query_params["session"] = name
+    test.run()
+    assert not test.exception
+    return test.session_state["drawn"]
+
+
+def test_a_result_is_kept_where_its_arguments_belong():
+    first, second = in_session("first"), in_session("second")
+    assert in_session("first") == first
+    for each in (first, second):
+        assert each["library"] == each["its default spelled out"] == each["by name"]
+        assert each["another argument"] != each["library"]
+        assert each["draft"] == each["draft again"]
+        assert len({each["library"], each["draft"], each["with a draft"]}) == 3
+    assert first["library"] == second["library"]
+    assert first["draft"] != second["draft"]
+    assert first["with a draft"] != second["with a draft"]
