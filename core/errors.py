@@ -39,6 +39,14 @@ class AuditError(Exception):
         """Come out of another process as what went in."""
         return type(self), (self.code, self.what, self.remedy, self.location)
 
+    def with_location(self, location: str) -> "Refused":
+        """Return a refusal that says the same of another place."""
+        return Refused(self.code, self.what, self.remedy, location)
+
+    def with_remedy(self, remedy: str) -> "Refused":
+        """Return a refusal that says the same with another remedy."""
+        return Refused(self.code, self.what, remedy, self.location)
+
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the four fields as plain JSON."""
         return {"code": self.code, "what": self.what, "where": self.location, "remedy": self.remedy}

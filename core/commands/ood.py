@@ -190,4 +190,4 @@ def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noq
         if not any(option in text for text in texts for option in LACKING):
             raise
         remedy = ALONE if options.unlabelled else LABELLED
-        raise Refused(refused.code, refused.what, remedy, refused.location) from refused
+        raise refused.with_remedy(remedy) from refused

@@ -82,7 +82,7 @@ def read_source(
         others = None if labels is None else read_contents(labels)
     except Refused as refusal:
         location = f"label file {refusal.location}".strip()
-        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
+        raise refusal.with_location(location) from refusal
     lists = {key: _read_table(key, table) for key, table in (tables or {}).items()}
     if labels is None or others is None or not _turned(contents, others, options):
         return interpret(contents, Companions(others, lists), options)
@@ -97,7 +97,7 @@ def _read_table(option: str, source: FileBytes) -> Contents:
         return read_contents(unpacked(source))
     except Refused as refusal:
         location = f"table of {option}s {refusal.location}".strip()
-        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
+        raise refusal.with_location(location) from refusal
 
 
 def _turned(contents: Contents, others: Contents, options: ReadOptions) -> bool:
@@ -412,7 +412,7 @@ def _prepared(part: SplitArrays, options: ReadOptions, several: bool) -> Settled
         if not several:
             raise
         location = f"{part.split} part, {refusal.location}"
-        placed = Refused(refusal.code, refusal.what, refusal.remedy, location)
+        placed = refusal.with_location(location)
         choices = refusal.choices if isinstance(refusal, Question) else ()
         raise Question(placed, choices) from refusal
 

@@ -114,7 +114,7 @@ def _line(line: str, number: int) -> object:
     try:
         value = _value(line)
     except Refused as refusal:
-        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
+        raise refusal.with_location(location) from refusal
     except (ValueError, RecursionError) as error:
         raise _invalid(location) from error
     if not isinstance(value, dict | list):

@@ -129,7 +129,7 @@ def _column(name: str, cells: list[object]) -> Entry | None:
         refuse_ragged(column)
     except Refused as refusal:
         location = f"{refusal.location}, field {name}" if refusal.location else f"field {name}"
-        raise Refused(refusal.code, refusal.what, refusal.remedy, location) from refusal
+        raise refusal.with_location(location) from refusal
     return column if isinstance(column, np.ndarray) and column.size else None
 
 

@@ -121,9 +121,9 @@ def _converted(refusal: Refused) -> Refused:
         )
         return Refused(refusal.code, what, CONVERT, refusal.location)
     if refusal.code in ("TORCHSCRIPT", "PICKLE_SHAPE", "DTYPE", "OBJECT_DTYPE"):
-        return Refused(refusal.code, refusal.what, CONVERT, refusal.location)
+        return refusal.with_remedy(CONVERT)
     if refusal.code == "PICKLE_LIMIT":
-        return Refused(refusal.code, refusal.what, "save the state dict alone", refusal.location)
+        return refusal.with_remedy("save the state dict alone")
     return refusal
 
 

@@ -180,9 +180,7 @@ def _for_page(refused: AuditError) -> AuditError:
     """Return the refusal with a remedy for this page where its own names a command's option."""
     if "--" not in refused.remedy or not isinstance(refused, NeedsChoice):
         return refused
-    return AuditError(
-        refused.code, refused.what, "choose below how it is to be read", refused.location
-    )
+    return refused.with_remedy("choose below how it is to be read")
 
 
 def _choose(refused: NeedsChoice) -> None:

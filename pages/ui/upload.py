@@ -273,7 +273,7 @@ def _for_page(refusal: NeedsChoice) -> AuditError:
         remedy = "if the reading below is right, pick it; else correct the file and drop it again"
     elif _choosable(refusal.inspection):
         remedy = "choose below how it is to be read, or add a label file"
-    return AuditError(refusal.code, refusal.what, remedy, refusal.location)
+    return refusal.with_remedy(remedy)
 
 
 def _notice_for_page(notice: Notice) -> Notice:

@@ -188,11 +188,11 @@ def settle() -> bool:
         try:
             _hold(reading, reading.future.result())
         except AuditError as error:
-            error.location = reading.position
+            refusal = error.with_location(reading.position)
             if error.code == "FORMAT_UNKNOWN":
-                error.remedy = f"{error.remedy}; {BOXES}"
+                refusal = refusal.with_remedy(f"{error.remedy}; {BOXES}")
             if error.code != "CANCELLED":
-                refusals().append(error)
+                refusals().append(refusal)
         except OSError as error:
             what = f"{reading.position} could not be kept ({error.strerror})"
             refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))

@@ -1,0 +1,23 @@
+"""Refusals: what they say elsewhere, and with another remedy."""
+
+import pytest
+
+from core.errors import LostWorker, Refused
+from core.readers.questions import undecided
+
+
+@pytest.mark.parametrize(
+    "error", [Refused("A", "what", "do", "row 1"), LostWorker("A", "what", "do", "row 1")]
+)
+def test_a_refusal_says_the_same_of_another_place_or_with_another_remedy(error):
+    before = error.to_json()
+    assert error.with_location("row 2").to_json() == before | {"where": "row 2"}
+    assert error.with_remedy("do not").to_json() == before | {"remedy": "do not"}
+    assert error.to_json() == before
+
+
+def test_a_question_that_is_moved_asks_nothing_any_more():
+    question = undecided("either", location="column a")
+    moved = question.with_location("column b")
+    assert type(moved) is Refused
+    assert (moved.code, moved.location) == ("UNDECIDED", "column b")
