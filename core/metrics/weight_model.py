@@ -8,8 +8,9 @@ from core.arrays import Float, sigmoid
 from core.metrics.ranked import Ranked
 
 CLIP: Final = 1e-9  # exact 0 and 1 have no logit
-BEYOND_CHANCE: Final = 7.81  # 95 % point of chi-squared with three degrees of freedom
-STEPS: Final = 25  # where weights split the outcomes, enough to be certain of them
+BEYOND_CHANCE: Final = 3.84  # twice the gain in log-likelihood, less the penalty
+PENALTY: Final = np.array([0.0, 0.0, 1.0, 1.0, 1.0])  # a few rows are not taken for certain
+STEPS: Final = 25  # of Newton
 HALVINGS: Final = 30  # of a step, until it is taken for none
 SINGULAR: Final = 1e-10  # of the largest singular value: columns that say the same
 CLOSE: Final = 1e-10  # of the log-likelihood: a gain that ends the search
@@ -30,8 +31,9 @@ def shares_by_weight(ranked: Ranked) -> Float | None:
     -------
     (N,) float64, optional
         From a logistic regression of the rows, each counting once, on logit(p), the logarithm of
-        the weight, its square, and its product with logit(p). None where a likelihood ratio test
-        at 5 % does not find that the last three tell anything, and without weights.
+        the weight, its square, and its product with logit(p); the last three have a normal prior
+        of mean 0 and standard deviation 1 for standardised columns. None without weights, and
+        where these raise the log-likelihood, less that penalty, by no more than 1.92.
     """
     weights = ranked.weights
     if weights is None:
@@ -40,8 +42,8 @@ def shares_by_weight(ranked: Ranked) -> Float | None:
     claim, weight = _standard(np.log(inside) - np.log1p(-inside)), _standard(np.log(weights))
     columns = [np.ones(ranked.n), claim, weight, weight * claim, weight**2]
     design, y = np.stack(columns, axis=1), ranked.correct.astype(np.float64)
-    _, without = _logistic(design[:, :2], y)
-    shares, likelihood = _logistic(design, y)
+    _, without = _logistic(design[:, :2], y, PENALTY[:2])
+    shares, likelihood = _logistic(design, y, PENALTY)
     return shares if 2.0 * (likelihood - without) > BEYOND_CHANCE else None
 
 
@@ -65,24 +67,25 @@ def _standard(values: Float) -> Float:
     return np.asarray((values - values.mean()) / spread if spread > 0.0 else np.zeros(values.size))
 
 
-def _logistic(design: Float, y: Float) -> tuple[Float, float]:
-    """Return fitted shares and log-likelihood of a logistic regression, by Newton's method."""
+def _logistic(design: Float, y: Float, penalty: Float) -> tuple[Float, float]:
+    """Return fitted shares and log-likelihood less the penalty, by Newton's method."""
+
+    def gain(beta: Float) -> float:
+        eta = design @ beta
+        return float(y @ eta - np.logaddexp(0.0, eta).sum() - 0.5 * penalty @ beta**2)
+
     beta = np.zeros(design.shape[1])
-    likelihood = _log_likelihood(design @ beta, y)
+    best = gain(beta)
     for _ in range(STEPS):
         share = sigmoid(design @ beta)
-        information = (design * (share * (1.0 - share))[:, None]).T @ design
-        step = np.linalg.lstsq(information, design.T @ (y - share), rcond=SINGULAR)[0]
-        steps = [beta + step / 2.0**halving for halving in range(HALVINGS)]
-        moved = ((other, _log_likelihood(design @ other, y)) for other in steps)
-        better = next((pair for pair in moved if pair[1] > likelihood), None)
+        information = (design * (share * (1.0 - share))[:, None]).T @ design + np.diag(penalty)
+        slope = design.T @ (y - share) - penalty * beta
+        step = np.linalg.lstsq(information, slope, rcond=SINGULAR)[0]
+        tried = (beta + step / 2.0**halving for halving in range(HALVINGS))
+        better = next((other for other in tried if gain(other) > best), None)
         if better is None:
             break
-        before, (beta, likelihood) = likelihood, better
-        if likelihood <= before + CLOSE * abs(before):
+        beta, before, best = better, best, gain(better)
+        if best <= before + CLOSE * abs(before):
             break
-    return sigmoid(design @ beta), likelihood
-
-
-def _log_likelihood(eta: Float, y: Float) -> float:
-    return float(y @ eta - np.logaddexp(0.0, eta).sum())
+    return sigmoid(design @ beta), best

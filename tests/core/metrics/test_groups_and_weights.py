@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from scipy.stats import t
+from scipy.optimize import minimize
+from scipy.stats import t, zscore
 
 from core.arrays import sigmoid
 from core.configs import AuditConfig
@@ -293,14 +294,21 @@ def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw)
     assert np.median(widths) == pytest.approx(2 * 1.96 * np.std(slopes), rel=0.3)
 
 
-def test_shares_by_weight_are_those_of_a_logistic_regression():
+def test_shares_by_weight_are_those_of_a_penalised_logistic_regression():
+    """By a general optimiser; columns are standardised and the last three have a unit prior."""
     p, y, weights = heavy_rows_at_risk(1)
     ranked = Ranked.of(Outcomes(p, y, None, weights))
-    logit = np.log(ranked.confidence) - np.log1p(-ranked.confidence)
-    heavy = np.log(ranked.weights)  # of two weights: its square says the same
-    design = sm.add_constant(np.stack([logit, heavy, heavy * logit], axis=1))
-    fit = sm.GLM(ranked.correct * 1.0, design, family=sm.families.Binomial()).fit()
-    np.testing.assert_allclose(shares_by_weight(ranked), fit.mu, rtol=1e-5)
+    logit = zscore(np.log(ranked.confidence) - np.log1p(-ranked.confidence))
+    heavy = zscore(np.log(ranked.weights))
+    design = np.stack([np.ones(logit.size), logit, heavy, heavy * logit, heavy**2], axis=1)
+    events = ranked.correct * 1.0
+
+    def loss(beta):
+        eta = design @ beta
+        return np.logaddexp(0.0, eta).sum() - events @ eta + 0.5 * (beta[2:] ** 2).sum()
+
+    fitted = minimize(loss, np.zeros(5), method="BFGS").x
+    np.testing.assert_allclose(shares_by_weight(ranked), sigmoid(design @ fitted), rtol=2e-3)
 
 
 @pytest.mark.parametrize("claim", [0.3, 0.5, (0.3, 0.7)])
@@ -312,16 +320,23 @@ def test_claims_that_tell_nothing_of_as_many_events_as_others_are_taken_as_they_
     assert shares_by_weight(Ranked.of(Outcomes(p, y, None, np.resize([1.0, 2.0], n)))) is None
 
 
-def test_weights_that_tell_nothing_leave_the_claims():
+def test_weights_that_tell_nothing_mostly_leave_the_claims():
     p, y = sample()
-    for weights in (None, np.full(300, 3.0), np.random.default_rng(8).lognormal(0.0, 1.0, 300)):
-        assert shares_by_weight(Ranked.of(Outcomes(p, y, None, weights))) is None
+    for equal in (None, np.full(300, 3.0)):
+        assert shares_by_weight(Ranked.of(Outcomes(p, y, None, equal))) is None
+    rng = np.random.default_rng(8)
+    drawn = [
+        shares_by_weight(Ranked.of(Outcomes(p, y, None, rng.lognormal(0, 1, 300))))
+        for _ in range(40)
+    ]
+    assert sum(shares is None for shares in drawn) >= 20
 
 
-def test_weights_that_split_the_outcomes_tell_all_of_them():
+def test_weights_that_split_the_outcomes_tell_nearly_all_of_them():
     p, y, weights = sampled_by_outcome(2)
     ranked = Ranked.of(Outcomes(p, y, None, weights))
-    np.testing.assert_allclose(shares_by_weight(ranked), ranked.correct, atol=1e-6)
+    shares = shares_by_weight(ranked)
+    assert np.abs(shares - ranked.correct).mean() < 0.02
 
 
 def test_the_floor_varies_as_weights_tell():
