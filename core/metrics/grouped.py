@@ -26,7 +26,7 @@ BLOCK = 64  # resamples held at a time
 HELD = 2**23  # groups times resamples held at a time, but for one resample of more groups
 HEAVY_DRAWS = 200_000_000  # rows times resamples from which only a few resamples are drawn
 FEW_GROUPS = 30  # fewer groups make rough intervals
-RULED = 0.1  # of a sum: rows that rule more of it make rough intervals
+RULED = 1.0 / FEW_GROUPS  # of a sum: rows that rule more of it tell as little as few groups
 
 
 def groups_of(ranked: Ranked) -> Int:

@@ -237,5 +237,5 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         out.append(Notice("WEIGHTED", text))
         if rule_of_few(predictions.weights) > RULED:
             ruled = f"a few rows hold much of the weight by {summary.column}"
-            out.append(Notice("FEW_WEIGH", f"{ruled}: intervals are rough."))
+            out.append(Notice("FEW_WEIGH", f"{ruled}: intervals and verdicts are rough."))
     return tuple(out)
