@@ -49,7 +49,9 @@ class InnateCalibration:
     sure_after: ConfidentAnswers
 
 
-def innate(test: Predictions, before: MethodReport, scaled: EvaluatedMethod) -> InnateCalibration:
+def innate_calibration(
+    test: Predictions, before: MethodReport, scaled: EvaluatedMethod
+) -> InnateCalibration:
     """Return a run before and after temperature scaling by NLL.
 
     Parameters

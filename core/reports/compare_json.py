@@ -6,9 +6,9 @@ from typing import Any
 
 from core.figures.runs import marks
 from core.metrics.comparison import Compared, Comparison
-from core.metrics.paired import Difference
 from core.metrics.records import Audit
 from core.reports.audit_json import score_json
+from core.reports.calibrate_json import difference_json
 
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -55,7 +55,12 @@ def compare_json(
             for name, mark, run in zip(names, marks(names), runs, strict=True)
         ],
         "differences": [
-            {"a": names[i], "b": names[comparison.reference], **_difference(by_metric[metric])}
+            {
+                "a": names[i],
+                "b": names[comparison.reference],
+                "metric": metric,
+                **difference_json(by_metric[metric]),
+            }
             for i, by_metric in enumerate(comparison.differences)
             if metric in by_metric
         ],
@@ -66,20 +71,6 @@ def _groups(audit: Audit) -> Json:
     """Return what the rows are worth, where they belong together or count by weight."""
     both = {"groups": audit.main.groups, "weights": audit.weights}
     return {key: asdict(summary) for key, summary in both.items() if summary is not None}
-
-
-def _difference(difference: Difference) -> Json:
-    out: Json = {
-        "metric": difference.metric,
-        "value": difference.value,
-        "low": difference.low,
-        "high": difference.high,
-        "level": difference.level,
-        "n": difference.n,
-        "tie": difference.tie,
-        "settings": dict(difference.settings),
-    }
-    return out | {"reason": difference.reason} if difference.low is None else out
 
 
 def compare_lines(report: Json) -> list[str]:

@@ -30,17 +30,17 @@ CAPTION = (
 NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
 
 
-def innate_cells(innate: InnateCalibration) -> tuple[CellWords, ...]:
+def innate_cells(calibration: InnateCalibration) -> tuple[CellWords, ...]:
     """Return the cells of one run, in the order of HEADS after its name."""
-    near = abs(innate.temperature - 1.0) <= NEAR
-    note = "at its bound" if innate.at_bound else "near 1" if near else ""
-    value, interval = difference_words(innate.gap)
+    near = abs(calibration.temperature - 1.0) <= NEAR
+    note = "at its bound" if calibration.at_bound else "near 1" if near else ""
+    value, interval = difference_words(calibration.gap)
     return (
-        CellWords(three(innate.temperature), note),
-        *(_ece(judged) for judged in (innate.before, innate.after)),
-        CellWords(TIE if innate.gap.tie else value, interval, innate.gap.reason),
-        _sure(innate.sure_before),
-        _sure(innate.sure_after),
+        CellWords(three(calibration.temperature), note),
+        *(_ece(judged) for judged in (calibration.before, calibration.after)),
+        CellWords(TIE if calibration.gap.tie else value, interval, calibration.gap.reason),
+        _sure(calibration.sure_before),
+        _sure(calibration.sure_after),
     )
 
 
@@ -76,21 +76,22 @@ def innate_table(runs: Sequence[tuple[str, InnateCalibration]]) -> Table:
         ),
     )
     rows = []
-    for name, innate in runs:
+    for name, calibration in runs:
         before, after = (
-            judged.compared.audit.main.metrics["ece"] for judged in (innate.before, innate.after)
+            judged.compared.audit.main.metrics["ece"]
+            for judged in (calibration.before, calibration.after)
         )
-        ends = [end for e in (before, after, innate.gap) for end in (e.value, e.low, e.high)]
+        ends = [end for e in (before, after, calibration.gap) for end in (e.value, e.low, e.high)]
         sure = [
             _known(number)
-            for answers in (innate.sure_before, innate.sure_after)
+            for answers in (calibration.sure_before, calibration.sure_after)
             for number in (answers.share, answers.accuracy)
         ]
         floors = [
             judged.compared.audit.main.noise_floor["ece"].q95
-            for judged in (innate.before, innate.after)
+            for judged in (calibration.before, calibration.after)
         ]
-        rows.append((name, innate.temperature, *ends, *floors, *sure))
+        rows.append((name, calibration.temperature, *ends, *floors, *sure))
     return Table(columns, tuple(rows))
 
 
@@ -104,9 +105,11 @@ def summary(runs: Mapping[str, InnateCalibration]) -> str:
     That none is calibrated is said only where a temperature lowers the error of every run beyond
     chance: a T that is fitted on few rows lies away from 1 by chance.
     """
-    near = [name for name, innate in runs.items() if abs(innate.temperature - 1.0) <= NEAR]
+    near = [
+        name for name, calibration in runs.items() if abs(calibration.temperature - 1.0) <= NEAR
+    ]
     if not near:
-        if all(better(innate.gap) for innate in runs.values()):
+        if all(better(calibration.gap) for calibration in runs.values()):
             return "None of these runs has a T near 1: none is calibrated by its training alone."
         return (
             "None of these runs has a T near 1; where the temperature gap is a tie, that could be "

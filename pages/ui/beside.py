@@ -82,7 +82,7 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
         if scaled.judged is None:
             widgets.caption(f"{run.name}: {scaled.fit.refusal if scaled.fit else ''}.")
         else:
-            calibrations[run] = cache_posthoc.innate(run, row_choice)
+            calibrations[run] = cache_posthoc.innate_calibration(run, row_choice)
     if not calibrations:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))

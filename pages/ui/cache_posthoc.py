@@ -11,7 +11,7 @@ from core.arrays import Float, Int
 from core.calibrators import landscape as maps
 from core.calibrators import posthoc
 from core.calibrators.innate import InnateCalibration
-from core.calibrators.innate import innate as before_and_after
+from core.calibrators.innate import innate_calibration as before_and_after
 from core.calibrators.posthoc import NONE, EvaluatedMethod, PosthocRows
 from core.predictions import Predictions, Task
 from core.views.posthoc_words import NAMES
@@ -152,7 +152,7 @@ def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int,
     return logits[at], rows.labels[at], own
 
 
-def innate(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
+def innate_calibration(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
     """Return a run before and after temperature scaling, both computed before."""
     computed = results(run)
     before, scaled = (

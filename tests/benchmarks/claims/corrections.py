@@ -14,7 +14,7 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.calibrators import posthoc
-from core.calibrators.innate import innate
+from core.calibrators.innate import innate_calibration
 from core.calibrators.posthoc import NONE, EvaluatedMethod, MethodReport
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.comparison import Comparison, compare
@@ -130,7 +130,7 @@ def cell(
         hits["second"] += wrong_second(words.second, words.text, true)
         hits["plain"] += wrong_plain(found, none, true)
         hits["helps"] += FIRST.match(words.text) is not None
-        alone = summary({"A": innate(rows_, found[NONE], fits["ts"])})
+        alone = summary({"A": innate_calibration(rows_, found[NONE], fits["ts"])})
         hits["innate"] += ("none is calibrated" in alone) == ("calibrated" in design)
     share = {name: hit / sets for name, hit in hits.items()}
     yield claim("a correction that does not help is said to", design, n, share["first"], sets)

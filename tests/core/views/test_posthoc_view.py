@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.calibrators.innate import innate
+from core.calibrators.innate import innate_calibration
 from core.calibrators.landscape import landscape
 from core.calibrators.posthoc import NONE, Fit, MethodReport, evaluate, fit, judge, parts
 from core.figures.posthoc import excess
@@ -282,7 +282,7 @@ def test_runs_before_and_after_are_told_with_their_temperature():
     def before_and_after(scale):
         fit_rows, test_rows = rows(scale, slice(0, 800)), rows(scale, slice(800, None))
         none, ts = (evaluate(m, fit_rows, test_rows, "nll", "exact") for m in (NONE, "ts"))
-        return innate(test_rows, none.judged, ts)
+        return innate_calibration(test_rows, none.judged, ts)
 
     sharp, calm = before_and_after(2.5), before_and_after(1.0)
     assert sharp.temperature == pytest.approx(2.5 * calm.temperature, rel=1e-6)
