@@ -88,7 +88,8 @@ def beyond(page: Page, n: int) -> None:
 
 
 def stop(page: Page) -> None:
-    page.get_by_role("button", name="Stop", exact=True).click()
+    # Streamlit has a Stop of its own in the header while a page is being built.
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator(HEADING)).to_contain_text("was stopped after epoch")
     settled(page)
 
