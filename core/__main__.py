@@ -58,7 +58,7 @@ def _give_up_output() -> None:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    from core.readers import scratch
+    from core.readers.sandbox import scratch
 
     argv = list(sys.argv[1:] if argv is None else argv)
     as_json = _json_to_stdout(argv)

@@ -1,6 +1,7 @@
 """Compare: several runs side by side, with paired intervals of their differences."""
 
-from pages.ui import compare, frame
+from pages.ui import frame
+from pages.ui.compare import body as compare
 
 frame.begin("pages/compare.py")
 with frame.caught():

@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from pages.ui import frame, library, upload, widgets
+from pages.ui import frame, widgets
+from pages.ui.runs import table as library
+from pages.ui.runs import upload
 
 frame.begin("pages/library.py")
 with frame.caught():

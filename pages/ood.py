@@ -1,6 +1,8 @@
 """Out of distribution: how sure a model is of what it never saw, and what an alarm catches."""
 
-from pages.ui import frame, library, ood
+from pages.ui import frame
+from pages.ui.ood import body as ood
+from pages.ui.runs import table as library
 
 frame.begin("pages/ood.py")
 with frame.caught():

@@ -1,6 +1,8 @@
 """Post-hoc: what calibrators would do to one run, fitted on one part and judged on another."""
 
-from pages.ui import frame, library, posthoc
+from pages.ui import frame
+from pages.ui.posthoc import body as posthoc
+from pages.ui.runs import table as library
 
 frame.begin("pages/posthoc.py")
 with frame.caught():

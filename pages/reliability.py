@@ -1,6 +1,8 @@
 """Reliability: the audit of one run."""
 
-from pages.ui import audit, frame, library, state
+from pages.ui import frame, state
+from pages.ui.reliability import body as audit
+from pages.ui.runs import table as library
 
 frame.begin("pages/reliability.py")
 with frame.caught():

@@ -18,10 +18,10 @@ from core.datasets.catalogue import DATASETS
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
 from core.models.catalogue import MODELS
-from core.readers.contents import FileBytes
-from core.readers.interpret import InterpretedFile, read_source
-from core.readers.options import ReadOptions
-from core.readers.result import choose_split
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import InterpretedFile, read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import choose_split
 from core.training.config import TrainConfig
 from core.training.recipes import RECIPES
 

@@ -65,7 +65,7 @@ def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -
     calibrator : Calibrator or PerLabel
         Fitted.
     fitted_on : mapping
-        Which rows it was fitted on, for people; as of `core.calibrators.posthoc.provenance`.
+        Which rows it was fitted on, for people; as of `core.studies.posthoc.provenance`.
     """
     task = Task.MULTILABEL if isinstance(calibrator, PerLabel) else Task.MULTICLASS
     return {

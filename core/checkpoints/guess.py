@@ -12,7 +12,7 @@ from typing import Final
 
 from core.checkpoints.index import ExactMatch, LayoutIndex, lookup, shipped
 from core.checkpoints.names import renamings
-from core.readers.weights import Hint, WeightGroup, WeightsFile
+from core.readers.weights.named_tensors import Hint, WeightGroup, WeightsFile
 
 MOST: Final = 20
 SHOWN: Final = 60  # characters of what a file says of itself

@@ -17,7 +17,7 @@ def load(
     Parameters
     ----------
     path : Path
-        A safetensors file, as `core.readers.sandbox.read_weights` leaves them.
+        A safetensors file, as `core.readers.sandbox.read.read_weights` leaves them.
     model, n_outputs, channels, size
         As of `core.models.build.build`.
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from core.checkpoints.names import Renaming, renamings
 from core.errors import Refused
 from core.models.build import last_layer, outline
-from core.readers.weights import TensorInfo
+from core.readers.weights.named_tensors import TensorInfo
 
 SHOWN: Final = 10
 COUNTED: Final = "num_batches_tracked"  # no part of an answer; torch before 0.4.1 had none

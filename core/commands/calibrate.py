@@ -47,15 +47,8 @@ def add_apply(verb: Parser) -> None:
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     from core.calibrators import CALIBRATORS
-    from core.calibrators.posthoc import (
-        NONE,
-        fit,
-        fit_default,
-        judge,
-        parts,
-        provenance,
-    )
     from core.reports.calibrate_json import calibrate_json, calibrate_lines
+    from core.studies.posthoc import NONE, fit, fit_default, judge, parts, provenance
 
     methods = list(dict.fromkeys(name for name in arguments.methods.split(",") if name))
     unknown = [name for name in methods if name not in CALIBRATORS]
@@ -107,9 +100,9 @@ def _save(folder: Path, fitted: list[Any], fitted_on: Json) -> None:  # Any: Cal
 
 
 def _apply(arguments: argparse.Namespace) -> int:
-    from core.calibrators.posthoc import calibrated_splits
     from core.calibrators.stored import from_json
     from core.library.export import write_splits
+    from core.studies.posthoc import calibrated_splits
 
     stored = _stored(arguments.calibrator)
     calibrator = from_json(stored)

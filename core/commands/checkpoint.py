@@ -11,7 +11,7 @@ from core.errors import Refused, UsageError
 if TYPE_CHECKING:
     from core.checkpoints.guess import NetworkCandidate
     from core.inference.preprocessing import Preprocessing
-    from core.readers.weights import WeightGroup, WeightsFile
+    from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 
 MOMENTS_OF_DATA: Final = "data"
 
@@ -64,7 +64,7 @@ def source(named: str) -> tuple[Path, str]:
 
 def read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightGroup]":
     """Read a file of weights in a sealed process; return it and the group that is meant."""
-    from core.readers.sandbox import read_weights
+    from core.readers.sandbox.read import read_weights
 
     file = read_weights(path, into=into, name=path.name)
     keys = [group.key for group in file.groups]

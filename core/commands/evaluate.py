@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from core.inference.config import EvaluationConfig
     from core.inference.preprocessing import Preprocessing
     from core.library.manifest import Manifest
-    from core.readers.weights import WeightGroup, WeightsFile
+    from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 
 ALL: Final = "corrupted"
 
@@ -50,7 +50,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     from core.commands.jobs import waited
     from core.jobs.local import open_jobs
     from core.library import open_library
-    from core.readers import scratch
+    from core.readers.sandbox import scratch
 
     jobs = open_jobs()
     _check(arguments)

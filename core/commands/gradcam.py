@@ -14,7 +14,7 @@ from core.xray.methods import DEFAULT, METHODS
 if TYPE_CHECKING:
     from core.checkpoints.guess import NetworkCandidate
     from core.inference.film_model import FilmModel, Spec
-    from core.readers.film import Film
+    from core.readers.films.film import Film
 
 ALL: Final = "all"
 
@@ -36,8 +36,8 @@ def add_gradcam(verb: Parser) -> None:
 
 def _gradcam(arguments: argparse.Namespace) -> int:
     from core.jobs.local import open_jobs
-    from core.readers import scratch
-    from core.readers.sandbox import read_film
+    from core.readers.sandbox import scratch
+    from core.readers.sandbox.read import read_film
 
     checkpoint.check(arguments)
     for number, image in enumerate(arguments.image, 1):

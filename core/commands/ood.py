@@ -58,8 +58,8 @@ def _ood(arguments: argparse.Namespace) -> int:
     from core.commands.shared import split_of
     from core.library.manifest import role_of
     from core.ood.scores import SCORES
-    from core.ood.study import check, extent_notices, judge
     from core.reports.ood_json import InDistribution, SetReport, ood_json, ood_lines
+    from core.studies.ood import check, extent_notices, judge
 
     if arguments.score not in SCORES:
         what = f"there is no score {arguments.score!r}"
@@ -135,7 +135,7 @@ def _fitted(result: Any, split: str) -> float:  # noqa: ANN401  ReadResult; impo
     UsageError
         SPLIT: there is none, or it is the part that is reported.
     """
-    from core.calibrators.posthoc import fitted_temperature
+    from core.studies.posthoc import fitted_temperature
 
     if split == "val":
         what = "the part val is reported, and a temperature would be fitted on it"
@@ -175,9 +175,9 @@ def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noq
     Refused
         What the readers refuse; it names no option that this verb does not have.
     """
-    from core.readers import sandbox
-    from core.readers.options import ReadOptions
-    from core.readers.result import NeedsChoice
+    from core.readers.predictions.options import ReadOptions
+    from core.readers.predictions.result import NeedsChoice
+    from core.readers.sandbox import read as sandbox
 
     need_file(path)
     options = ReadOptions.from_json(choices)

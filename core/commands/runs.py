@@ -84,7 +84,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _import(arguments: argparse.Namespace) -> int:
     from core.library.importing import keep_bin_history, keep_result
-    from core.readers.sandbox import read_bin_history
+    from core.readers.sandbox.read import read_bin_history
 
     name = arguments.name or arguments.file.stem
     try:

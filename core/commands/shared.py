@@ -133,8 +133,8 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
     UsageError
         FILE: it is not there, or cannot be opened.
     """
-    from core.readers import sandbox
-    from core.readers.options import ReadOptions
+    from core.readers.predictions.options import ReadOptions
+    from core.readers.sandbox import read as sandbox
 
     for path in (arguments.file, arguments.labels):
         if path is not None:

@@ -20,7 +20,7 @@ from core.inference.prepare import BatchPreprocessor
 from core.inference.settings import settings_of
 from core.models.build import input_size
 from core.predictions import Task
-from core.readers.weights import TensorInfo
+from core.readers.weights.named_tensors import TensorInfo
 
 Json = dict[str, Any]  # Any: plain JSON values
 Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types

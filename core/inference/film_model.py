@@ -31,7 +31,7 @@ class FilmModel:
     preprocessing : Preprocessing
         With mean and std: a film brings none of its own.
     weights : str
-        Path of a safetensors file, as `core.readers.sandbox.read_weights` leaves them.
+        Path of a safetensors file, as `core.readers.sandbox.read.read_weights` leaves them.
 
     Raises
     ------

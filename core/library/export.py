@@ -24,7 +24,7 @@ from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
 from core.predictions import Predictions
-from core.readers.roles import GROUP_NAME, SETS, WEIGHT_NAME
+from core.readers.predictions.roles import GROUP_NAME, SETS, WEIGHT_NAME
 
 PARTS = ("train", "val", "test")
 

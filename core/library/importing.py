@@ -7,8 +7,8 @@ from core.library.manifest import Manifest, RunSource, summarise
 from core.library.store import Library
 from core.metrics.records import Audit
 from core.metrics.suite import audit
-from core.readers.history_file import HistoryFile
-from core.readers.result import ReadResult
+from core.readers.predictions.result import ReadResult
+from core.readers.tables.history_file import HistoryFile
 
 
 def keep_result(

@@ -1,9 +1,9 @@
 """The metrics of calibration: pure float64 functions, and the registry that lists them."""
 
 from core.metrics.classwise import classwise_ece
-from core.metrics.clinical_curve import e50, e90, emax, ici
-from core.metrics.clinical_fit import citl, intercept, slope
-from core.metrics.clinical_scores import brier_skill, spiegelhalter_z
+from core.metrics.clinical.curve import e50, e90, emax, ici
+from core.metrics.clinical.fit import citl, intercept, slope
+from core.metrics.clinical.scores import brier_skill, spiegelhalter_z
 from core.metrics.proper import brier, nll
 from core.metrics.ranking import auprc, auroc
 from core.metrics.records import Metric

@@ -15,8 +15,8 @@ from core.defaults import HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S9
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
 from core.metrics.classwise import class_bins
-from core.metrics.clinical_curve import ERRORS
-from core.metrics.clinical_estimates import SCORES, clinical_scores, curve_estimates
+from core.metrics.clinical.curve import ERRORS
+from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import Estimate, PreparedTarget
 from core.metrics.exact import binomial_test

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.posthoc import NONE, Fit, MethodReport, PosthocRows
 from core.calibrators.protocols import PROTOCOLS
 from core.errors import Notice
 from core.metrics.comparison import compare
 from core.metrics.paired import Difference
 from core.reports.audit_json import floor_json, score_json
+from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
 Json = dict[str, Any]  # Any: plain JSON values
 SHOWN = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece", "ada_ece")

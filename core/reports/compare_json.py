@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from core.figures.runs import marks
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.records import Audit
 from core.reports.audit_json import score_json
 from core.reports.calibrate_json import difference_json
+from core.screens.kit.run_marks import marks
 
 Json = dict[str, Any]  # Any: plain JSON values
 

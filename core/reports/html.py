@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from html import escape
 
 from core.errors import Notice
-from core.figures.text import clean
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit
-from core.readers.result import ReadResult
+from core.readers.predictions.result import ReadResult
 from core.reports.page import page
-from core.views.clinic_plain import HundredFilms
-from core.views.plain import PlainView, plain_view
-from core.views.records import FigureCard, Sentence, Table, Tile
-from core.views.reliability import ReliabilityView, Subject, audited_view, pictured
+from core.screens.kit.records import FigureCard, Sentence, Table, Tile
+from core.screens.kit.text import clean
+from core.screens.reliability.plain import PlainView, plain_view
+from core.screens.reliability.view import ReliabilityView, Subject, audited_view, pictured
+from core.screens.xray.plain import HundredFilms
 
 SQUARE = {"reliability", "clinic_curve", "clinic_bands"}
 

@@ -8,7 +8,7 @@ from core.errors import Notice
 from core.metrics.records import GroupSummary, WeightSummary
 from core.ood.detection import POSITIVE
 from core.ood.scores import SCORES
-from core.ood.study import ScoreSeparation
+from core.studies.ood import ScoreSeparation
 
 Json = dict[str, Any]  # Any: plain JSON values
 Summaries = Sequence[GroupSummary | WeightSummary | None]

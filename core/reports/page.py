@@ -4,7 +4,7 @@ import json
 
 from plotly.offline import get_plotlyjs
 
-from core.figures.theme import DARK, LIGHT, Theme
+from core.screens.kit.theme import DARK, LIGHT, Theme
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "

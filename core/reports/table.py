@@ -3,7 +3,7 @@
 import csv
 import io
 
-from core.views.records import Cell, Table
+from core.screens.kit.records import Cell, Table
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 

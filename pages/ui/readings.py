@@ -3,8 +3,8 @@
 import streamlit as st
 
 from core.errors import AuditError
-from core.readers.options import ReadOptions
-from core.readers.result import Inspection, ReadingCandidate
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import Inspection, ReadingCandidate
 from pages.ui import widgets
 from pages.ui.escape import esc
 

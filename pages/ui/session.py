@@ -21,9 +21,10 @@ import streamlit as st
 from streamlit.runtime import Runtime, get_instance
 
 from core.jobs.local import open_jobs
-from core.readers import sandbox, scratch
-from core.readers.options import ReadOptions
-from core.readers.result import ReadResult
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadResult
+from core.readers.sandbox import read as sandbox
+from core.readers.sandbox import scratch
 
 JOBS_S: Final = 5.0  # how often jobs are looked after
 LOG: Final = logging.getLogger("candor")

@@ -7,11 +7,8 @@ from typing import Literal
 
 import streamlit as st
 
-from core.figures.runs import RunMark
-from core.figures.theme import Side
 from core.reports.table import csv_text
-from core.views.plain import Icons, PlainView
-from core.views.records import (
+from core.screens.kit.records import (
     CellWords,
     FigureCard,
     Phrase,
@@ -22,6 +19,9 @@ from core.views.records import (
     Table,
     Tile,
 )
+from core.screens.kit.run_marks import RunMark
+from core.screens.kit.theme import Side
+from core.screens.reliability.plain import Icons, PlainView
 from pages.ui import state
 
 TONES = {"over", "under", "sound", "quiet"}

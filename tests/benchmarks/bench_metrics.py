@@ -23,7 +23,7 @@ from core.metrics.intervals import draw
 from core.metrics.ranked import Ranked
 from core.metrics.selective import risk_coverage
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
-from core.views.reliability import Subject, reliability_view
+from core.screens.reliability.view import Subject, reliability_view
 
 SIZES = {"S": (10_000, 10), "M": (10_000, 100), "L": (50_000, 1_000), "XL": (1_000_000, 10)}
 SLIDER_TARGET_MS = 150

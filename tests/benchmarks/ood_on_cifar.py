@@ -23,9 +23,9 @@ from core.datasets.shifts import OWN, SEVERITIES, OutsideSet
 from core.inference.evaluate import scores, spread
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
-from core.ood.study import judge, shift
 from core.predictions import Predictions, ScoreKind
-from core.readers.sandbox import read_weights
+from core.readers.sandbox.read import read_weights
+from core.studies.ood import judge, shift
 from core.training.folder import JobFolder
 from core.training.job import load_data, trained
 from core.training.samples import config_of

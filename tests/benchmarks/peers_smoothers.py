@@ -10,8 +10,8 @@ import subprocess
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.metrics.loess import SMOOTHERS
-from core.metrics.lowess import ClaimCells
+from core.metrics.clinical.loess import SMOOTHERS
+from core.metrics.clinical.lowess import ClaimCells
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from core.arrays import Bool, Float, Int
 from core.defaults import LEVEL
-from core.metrics.clinical_curve import curve_errors
-from core.metrics.clinical_fit import recalibration
+from core.metrics.clinical.curve import curve_errors
+from core.metrics.clinical.fit import recalibration
 from core.metrics.intervals import quantile, student
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc, auroc_error

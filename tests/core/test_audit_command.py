@@ -13,8 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 from core.__main__ import main
 from core.metrics import METRICS, clinical
-from core.readers import sandbox
-from core.readers.options import ReadOptions
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import read as sandbox
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("CANDOR_SHARED", ROOT.parent / "shared")) / "data" / "predictions"

@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import LostWorker, Refused
-from core.readers.questions import undecided
+from core.readers.predictions.questions import undecided
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.calibrators.posthoc import cut
 from core.errors import UsageError
 from core.jobs import processes
 from core.predictions import Predictions, ScoreKind, Task
+from core.studies.posthoc import cut
 from tests.core.jobs.conftest import until
 
 ROWS = Predictions(

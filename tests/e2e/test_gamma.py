@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from core.histories import COLUMNS
 from core.jobs.local import LocalJobs
 from core.losses.bins import AdaFocalRule, ValidationBins
-from core.readers.sandbox import read_bin_history
+from core.readers.sandbox.read import read_bin_history
 from core.training.config import from_json
 from tests.e2e.conftest import check_no_sideways_scroll, settled
 from tests.e2e.test_audit import DROP

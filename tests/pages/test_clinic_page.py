@@ -10,12 +10,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.calibrators.posthoc import CUT, SHARE, parts
 from core.library import SAMPLES, Library, RunSource
 from core.metrics.clinical import bands, recalibration
 from core.predictions import Predictions, ScoreKind, Task
-from core.views.clinic_words import MINED, SYNTHETIC
-from pages.ui import cache_clinic, clinic
+from core.screens.xray.words import MINED, SYNTHETIC
+from core.studies.posthoc import CUT, SHARE, parts
+from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray import shared as clinic
 from tests.pages import seen
 from tests.pages.seen import fine, opened, until
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.figures.numbers import three
 from core.histories import COLUMNS
 from core.jobs.local import open_jobs
 from core.jobs.processes import identity
@@ -18,9 +17,10 @@ from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from core.screens.kit.numbers import three
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
-from pages.ui import cache_gamma
+from pages.ui.gamma import cache as cache_gamma
 from tests.core.library.builders import small_bins, small_history
 from tests.pages.seen import PATIENCE_S, bodies, html, opened
 
@@ -218,7 +218,7 @@ def test_entering_again_restores_the_link_so_that_a_bin_leaves_the_epoch(library
 def test_a_run_beyond_the_newest_and_the_samples_are_found(library, monkeypatch):
     kept = library.keep_history("oldest", small_bins(), source=RunSource("g.csv", "1"))
     library.keep_history("newest", small_bins(), source=RunSource("h.csv", "2"))
-    monkeypatch.setattr("pages.ui.cache_gamma.LISTED", 1)
+    monkeypatch.setattr("pages.ui.gamma.cache.LISTED", 1)
     test = opened("gamma", run=kept.id)
     assert "keeps no gammas" not in html(test)
     assert "oldest" in html(test)
@@ -322,7 +322,7 @@ def write_epochs(folder, first: int, last: int) -> None:
 
 @pytest.mark.slow
 def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
-    monkeypatch.setattr("pages.ui.cache_gamma.HEAVY_CELLS", 0)
+    monkeypatch.setattr("pages.ui.gamma.cache.HEAVY_CELLS", 0)
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.75"})
     assert not test.exception
     assert "The replay is not there yet" in html(test)
@@ -337,7 +337,7 @@ def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
 
 @pytest.mark.slow
 def test_a_long_replay_is_stopped_and_goes_on(library, monkeypatch):
-    monkeypatch.setattr("pages.ui.cache_gamma.HEAVY_CELLS", 0)
+    monkeypatch.setattr("pages.ui.gamma.cache.HEAVY_CELLS", 0)
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.25"})
     test.button(key="gamma.stop").click().run()
     assert not test.exception

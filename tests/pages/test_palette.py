@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.figures.theme import THEMES
+from core.screens.kit.theme import THEMES
 
 ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())

@@ -10,11 +10,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.calibrators.posthoc import cut, fit
 from core.calibrators.protocols import PROTOCOLS
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
-from pages.ui import cache_posthoc, steps
+from core.studies.posthoc import cut, fit
+from pages.ui import steps
+from pages.ui.posthoc import cache as cache_posthoc
 from tests.pages.seen import html, opened, until
 
 OVER = "digits-overconfident"

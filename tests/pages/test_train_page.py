@@ -128,7 +128,7 @@ def round_trip():  # runs as a script of its own
     import streamlit as st
 
     from core.training.config import from_json
-    from pages.ui import train_state as form
+    from pages.ui.train import state as form
 
     for text in st.session_state["configs"]:
         config = from_json(json.loads(text))
@@ -653,7 +653,7 @@ def test_a_busy_device_names_its_job(page, keep):
 
 
 def test_the_page_imports_no_torch():
-    code = "import sys, pages.ui.train; sys.exit('torch' in sys.modules)"
+    code = "import sys, pages.ui.train.page; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

@@ -10,23 +10,23 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from core.figures.runs import marks
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.reports.html import sheet_html
-from core.views.clinic_plain import RISK
-from core.views.xray_beside import DIFFER
-from core.views.xray_film import FilmScores
-from core.views.xray_saliency import ALONE, OWN, SaliencyFocus
+from core.screens.kit.run_marks import marks
+from core.screens.xray.beside import DIFFER
+from core.screens.xray.film import FilmScores
+from core.screens.xray.plain import RISK
+from core.screens.xray.saliency import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture
 from core.xray.picture import Saliency, SaliencyStyle
-from pages.ui import xray_save
-from pages.ui.cache_xray import FilmScene, Model
-from pages.ui.xray_ask import FilmResult
-from pages.ui.xray_films import FilmEntry
-from pages.ui.xray_pictures import PagePicture
-from pages.ui.xray_study import FilmStudy
-from tests.core.views.test_xray_film import NAMES, known
+from pages.ui.xray import save as xray_save
+from pages.ui.xray.ask import FilmResult
+from pages.ui.xray.film_cache import FilmScene, Model
+from pages.ui.xray.films import FilmEntry
+from pages.ui.xray.pictures import PagePicture
+from pages.ui.xray.study import FilmStudy
+from tests.core.screens.xray.test_xray_film import NAMES, known
 from tests.pages import seen
 from tests.pages.seen import fine, said, until
 from tests.pages.test_xray_page import (  # noqa: F401  fixtures

@@ -21,7 +21,7 @@ from core.jobs.records import JobState
 from core.models.build import build
 from core.xray import phantom
 from pages.ui import session
-from pages.ui.cache_xray import EXAMPLES, HELD_OUT
+from pages.ui.xray.film_cache import EXAMPLES, HELD_OUT
 from tests.pages.evaluate_cases import keep_job
 from tests.pages.seen import fine, opened, said, until
 

@@ -7,19 +7,20 @@ import pytest
 
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
-from core.views import xray_saliency as words
-from core.views import xray_tables as tables
-from core.views.xray_film import FilmScores
+from core.screens.xray import film_tables as tables
+from core.screens.xray import saliency as words
+from core.screens.xray.film import FilmScores
 from core.xray import heat
 from core.xray.phantom import SIDE
 from core.xray.picture import Saliency, SaliencyStyle
-from pages.ui import xray_save, xray_trust
-from pages.ui.cache_xray import FilmScene, Model
-from pages.ui.xray_ask import FilmResult
-from pages.ui.xray_films import FilmEntry
-from pages.ui.xray_pictures import PagePicture
-from pages.ui.xray_study import FilmStudy
-from pages.ui.xray_trust import FindingCase, boxed
+from pages.ui.xray import save as xray_save
+from pages.ui.xray import trust as xray_trust
+from pages.ui.xray.ask import FilmResult
+from pages.ui.xray.film_cache import FilmScene, Model
+from pages.ui.xray.films import FilmEntry
+from pages.ui.xray.pictures import PagePicture
+from pages.ui.xray.study import FilmStudy
+from pages.ui.xray.trust import FindingCase, boxed
 
 LEFT, RIGHT = (0.0, 0.0, 0.5, 0.5), (0.5, 0.5, 1.0, 1.0)
 FINDINGS = ("Effusion", "Pleural_Thickening")

@@ -20,19 +20,19 @@ import numpy as np
 
 from core.arrays import Bool, Float, sigmoid
 from core.metrics import METRICS, suite
-from core.metrics.clinical_curve import ERRORS, curve_errors, flexible
-from core.metrics.clinical_estimates import clinical_scores, curve_estimates
-from core.metrics.clinical_groups import grouping
-from core.metrics.clinical_scores import hosmer_lemeshow
+from core.metrics.clinical.curve import ERRORS, curve_errors, flexible
+from core.metrics.clinical.estimates import clinical_scores, curve_estimates
+from core.metrics.clinical.groups import grouping
+from core.metrics.clinical.scores import hosmer_lemeshow
 from core.metrics.ranked import Ranked
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
-from core.views.clinic_heat import summary
-from core.views.clinic_study import groups as subgroups
-from core.views.clinic_study import one_finding, temperature_scaled
-from core.views.clinic_use import group_rows
-from core.views.clinic_verdict import badge, sentence
-from core.views.clinic_words import ClinicSource
-from core.views.xray_trust import KINDS, pointing_text
+from core.screens.xray.temperature_scaled import summary
+from core.screens.xray.trust import KINDS, pointing_text
+from core.screens.xray.use import group_rows
+from core.screens.xray.verdict import badge, sentence
+from core.screens.xray.words import ClinicSource
+from core.studies.clinic import groups as subgroups
+from core.studies.clinic import one_finding, temperature_scaled
 from core.xray.localisation import Localisation, pointed
 from tests.benchmarks.claims import groups
 from tests.benchmarks.claims.designs import COVERAGE, Row, generator

@@ -22,7 +22,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.resampled import ResampledRows
 from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task
-from core.views.compare_words import plain_sentence, sentence
+from core.screens.kit.differences import plain_sentence, sentence
 from tests.benchmarks.claims import groups
 from tests.benchmarks.claims.designs import COVERAGE, SIZES, Rng, Row, generator, power, softmax
 from tests.benchmarks.claims.designs import sentence as claim

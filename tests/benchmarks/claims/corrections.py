@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from core.arrays import Float, Int
-from core.calibrators import posthoc
-from core.calibrators.innate import innate_calibration
-from core.calibrators.posthoc import NONE, EvaluatedMethod, MethodReport
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.comparison import Comparison, compare
 from core.predictions import Predictions, ScoreKind, Task
-from core.views.innate import summary
-from core.views.posthoc_words import IN_SENTENCE, plain_sentence, sentence
+from core.screens.posthoc.innate import summary
+from core.screens.posthoc.words import IN_SENTENCE, plain_sentence, sentence
+from core.studies import posthoc
+from core.studies.innate import innate_calibration
+from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport
 from tests.benchmarks.claims.comparisons import MANY_ROWS, compared
 from tests.benchmarks.claims.designs import Classes, Rng, Row, classes, generator, power
 from tests.benchmarks.claims.designs import sentence as claim

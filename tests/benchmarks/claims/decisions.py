@@ -16,9 +16,9 @@ import numpy as np
 from core.arrays import Bool, Float, Int, sigmoid
 from core.metrics import clinical
 from core.metrics.clinical import NetBenefit
-from core.metrics.clinical_groups import too_few
+from core.metrics.clinical.groups import too_few
 from core.predictions import Extents
-from core.views.clinic_study import THRESHOLDS
+from core.studies.clinic import THRESHOLDS
 from tests.benchmarks.claims.designs import Row, power, sentence
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", "../shared")) / "data" / "predictions"

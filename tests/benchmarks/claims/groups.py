@@ -20,7 +20,7 @@ import numpy as np
 from core.arrays import Bool, Float, Int, sigmoid
 from core.defaults import FALSE_ALARMS, LEVEL
 from core.metrics import estimates, suite
-from core.metrics.clinical_fit import recalibrated
+from core.metrics.clinical.fit import recalibrated
 from core.metrics.estimates import PreparedTarget
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc

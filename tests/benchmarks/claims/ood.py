@@ -14,13 +14,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from core.arrays import Float
-from core.figures.runs import marks
 from core.ood.detection import NUMBERS, Separation
-from core.ood.study import OodPair, difference, judge
 from core.predictions import Groups, Predictions, ScoreKind, Task
-from core.views.ood_table import SetRow
-from core.views.ood_table import rows as table_rows
-from core.views.ood_words import SetName
+from core.screens.kit.run_marks import marks
+from core.screens.ood.table import SetRow
+from core.screens.ood.table import rows as table_rows
+from core.screens.ood.words import SetName
+from core.studies.ood import OodPair, difference, judge
 from tests.benchmarks.claims.designs import COVERAGE, Rng, Row, generator, power, sentence
 
 RESAMPLES, SCORE = 300, "msp"

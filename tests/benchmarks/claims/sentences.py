@@ -49,7 +49,7 @@ CLAIMED = (
     Claimed(
         "Over-confident",
         "Reliability",
-        "core.views.sentences:_direction_parts",
+        "core.screens.kit.sentences:_direction_parts",
         JOINT,
         VERDICTS,
         "a verdict that something is off",
@@ -65,7 +65,7 @@ CLAIMED = (
     Claimed(
         "too_extreme",
         "Reliability",
-        "core.views.sentences:PLAIN_ANSWERS",
+        "core.screens.kit.sentences:PLAIN_ANSWERS",
         f"{JOINT}, by its slope",
         VERDICTS,
         "a verdict that something is off",
@@ -81,7 +81,7 @@ CLAIMED = (
     Claimed(
         "leaves 0 out; with a perfect model that happens",
         "Reliability",
-        "core.views.sentences:_alone",
+        "core.screens.kit.sentences:_alone",
         "the interval of the gap, which the sentence says errs 5 times in 100",
         VERDICTS,
         "an interval of the gap that leaves 0 out",
@@ -89,7 +89,7 @@ CLAIMED = (
     Claimed(
         "What cannot be taken at face value",
         "Reliability, plain words",
-        "core.views.plain:_second",
+        "core.screens.reliability.plain:_second",
         "the verdict detects, and an exact interval divided among the groups",
         VERDICTS,
         "plain words name a group of answers",
@@ -97,7 +97,7 @@ CLAIMED = (
     Claimed(
         "coloured beyond chance among",
         "Reliability, classes",
-        "core.views.parts:_looks",
+        "core.screens.reliability.classes:_looks",
         "an exact test of each class, Holm",
         VERDICTS,
         "a class is coloured",
@@ -113,7 +113,7 @@ CLAIMED = (
     Claimed(
         "it overstates here.",
         "Clinic, plain words; X-ray",
-        "core.views.clinic_plain:verdict_words",
+        "core.screens.xray.plain:verdict_words",
         "an exact interval divided among the bands",
         VERDICTS,
         "plain words name a band of scores",
@@ -121,7 +121,7 @@ CLAIMED = (
     Claimed(
         "<= FALSE_ALARMS",
         "Clinic, findings, the highest scores",
-        "core.views.clinic_table:_top_tone",
+        "core.screens.xray.findings_table:_top_tone",
         "draws of the top bin, Holm over the findings",
         VERDICTS,
         "the highest scores of a finding are called off",
@@ -129,7 +129,7 @@ CLAIMED = (
     Claimed(
         "has the {more} {name(difference.metric)}",
         "Compare",
-        "core.views.compare_words:_two",
+        "core.screens.kit.differences:_two",
         SINGLE,
         DIFFERENCES,
         "two runs are ranked by ece",
@@ -137,7 +137,7 @@ CLAIMED = (
     Claimed(
         "does best: its",
         "Compare",
-        "core.views.compare_words:_many",
+        "core.screens.kit.differences:_many",
         PAIRED,
         DIFFERENCES,
         "three runs are ranked by ece",
@@ -145,7 +145,7 @@ CLAIMED = (
     Claimed(
         "beyond chance",
         "Compare, table",
-        "core.views.compare:_difference_table",
+        "core.screens.compare.view:_difference_table",
         PAIRED,
         DIFFERENCES,
         "a difference of ece",
@@ -153,7 +153,7 @@ CLAIMED = (
     Claimed(
         "of the differences could be chance.",
         "Compare, plain words",
-        "core.views.compare_words:plain_sentence",
+        "core.screens.kit.differences:plain_sentence",
         PAIRED,
         DIFFERENCES,
         "in plain words a difference is no chance",
@@ -161,7 +161,7 @@ CLAIMED = (
     Claimed(
         "takes the calibration error from",
         "Post-hoc",
-        "core.views.posthoc_words:sentence",
+        "core.screens.posthoc.words:sentence",
         PAIRED,
         CORRECTIONS,
         "a correction that does not help is said to",
@@ -169,7 +169,7 @@ CLAIMED = (
     Claimed(
         "goes lower, but",
         "Post-hoc",
-        "core.views.posthoc_words:_others",
+        "core.screens.posthoc.words:_others",
         "the paired interval to the best correction, divided among them, leaves 0 out",
         CORRECTIONS,
         "corrections ranked the wrong way round",
@@ -177,7 +177,7 @@ CLAIMED = (
     Claimed(
         "'raises', 'raise'",
         "Post-hoc",
-        "core.views.posthoc_words:_none_helps",
+        "core.screens.posthoc.words:_none_helps",
         PAIRED,
         CORRECTIONS,
         "corrections ranked the wrong way round",
@@ -185,7 +185,7 @@ CLAIMED = (
     Claimed(
         "not chance.",
         "Post-hoc, plain words",
-        "core.views.posthoc_words:plain_sentence",
+        "core.screens.posthoc.words:plain_sentence",
         PAIRED,
         CORRECTIONS,
         "… in plain words",
@@ -193,7 +193,7 @@ CLAIMED = (
     Claimed(
         "none is calibrated by its training alone",
         "Post-hoc, several runs",
-        "core.views.innate:summary",
+        "core.screens.posthoc.innate:summary",
         "every T is off 1 by a tenth, and every temperature lowers the ECE beyond chance",
         CORRECTIONS,
         "“none is calibrated by its training”",
@@ -201,7 +201,7 @@ CLAIMED = (
     Claimed(
         "{alike} ordinary pictures",
         "Out of distribution",
-        "core.views.ood_words:sentence",
+        "core.screens.ood.words:sentence",
         "the share itself; its interval stands beside it",
         OOD,
         "interval of fpr95_in",
@@ -209,7 +209,7 @@ CLAIMED = (
     Claimed(
         "it is more alarmed by the strange one",
         "Out of distribution",
-        "core.views.ood_words:plainly",
+        "core.screens.ood.words:plainly",
         "the AUROC, rounded as its interval allows",
         OOD,
         "interval of auroc",
@@ -217,7 +217,7 @@ CLAIMED = (
     Claimed(
         '"tie" if tie',
         "Out of distribution, runs",
-        "core.views.ood_table:_difference",
+        "core.screens.ood.table:_difference",
         "DeLong's paired interval leaves 0 out",
         OOD,
         "a difference of auroc that is no tie",
@@ -225,7 +225,7 @@ CLAIMED = (
     Claimed(
         "points {more} than it should",
         "Training dynamics",
-        "core.views.gamma_words:gap_words",
+        "core.screens.gamma.words:gap_words",
         "the binomial band, divided among the bins",
         TRAINING,
         "the bin held back hardest is off",
@@ -233,7 +233,7 @@ CLAIMED = (
     Claimed(
         "there it was right ",
         "Training dynamics, plain words",
-        "core.views.gamma_words:plain_sentence",
+        "core.screens.gamma.words:plain_sentence",
         "the binomial band, divided among the bins",
         TRAINING,
         "… in plain words",
@@ -241,7 +241,7 @@ CLAIMED = (
     Claimed(
         "self.low <= self.chance",
         "Evaluate, trial",
-        "core.views.evaluation_trial:ModelTrial",
+        "core.screens.evaluate.trial:ModelTrial",
         "Wilson's interval lies above guessing",
         TRAINING,
         "better than guessing",
@@ -249,7 +249,7 @@ CLAIMED = (
     Claimed(
         "That is no better than guessing",
         "Evaluate",
-        "core.views.evaluation:judged",
+        "core.screens.evaluate.results:judged",
         "the interval of the accuracy or AUROC holds guessing",
         TRAINING,
         "better than guessing",
@@ -257,7 +257,7 @@ CLAIMED = (
     Claimed(
         "Following the model is better, beyond chance",
         "Clinic, decision curve",
-        "core.views.clinic_decision:benefit_words",
+        "core.screens.xray.decision:benefit_words",
         "a band simultaneous over the thresholds, and 200 events",
         DECISIONS,
         "“better, beyond chance”, of a useless score",
@@ -265,7 +265,7 @@ CLAIMED = (
     Claimed(
         "so better than treating none",
         "Clinic, decision curve, pointer",
-        "core.views.clinic_decision:_hover_text",
+        "core.screens.xray.decision:_hover_text",
         "the same band, against treating none",
         DECISIONS,
         "the band holds the curve at every threshold",
@@ -273,7 +273,7 @@ CLAIMED = (
     Claimed(
         "its scores are too extreme",
         "Clinic, finding",
-        "core.views.clinic_verdict:sentence",
+        "core.screens.xray.verdict:sentence",
         f"{JOINT}, and the interval of the slope",
         CLINICAL,
         "a finding's scores or curve are off",
@@ -281,7 +281,7 @@ CLAIMED = (
     Claimed(
         "This score is not a probability",
         "Clinic, finding",
-        "core.views.clinic_verdict:badge",
+        "core.screens.xray.verdict:badge",
         "in the large, slope or curve off by its interval, and ECE above its noise floor",
         CLINICAL,
         "“this score is not a probability”",
@@ -289,7 +289,7 @@ CLAIMED = (
     Claimed(
         "a difference within chance",
         "Clinic, recalibrated",
-        "core.views.clinic_verdict:_recalibrated",
+        "core.screens.xray.verdict:_recalibrated",
         SINGLE,
         CLINICAL,
         "a temperature lowers the error of a finding",
@@ -297,7 +297,7 @@ CLAIMED = (
     Claimed(
         "lowers the calibration error beyond chance in",
         "Clinic, temperatures",
-        "core.views.clinic_heat:summary",
+        "core.screens.xray.temperature_scaled:summary",
         "the paired interval of each finding leaves 0 out",
         CLINICAL,
         "a temperature lowers the error of a finding",
@@ -305,7 +305,7 @@ CLAIMED = (
     Claimed(
         "detected=i in detected",
         "Clinic, subgroups",
-        "core.views.clinic_use:group_rows",
+        "core.screens.xray.use:group_rows",
         "the joint test of each group, Holm, and the cell's interval",
         CLINICAL,
         "a cell of the subgroups is strong",
@@ -313,7 +313,7 @@ CLAIMED = (
     Claimed(
         "degrees of freedom (rows not fitted on), p",
         "Clinic, on request",
-        "core.views.clinic_use:hosmer_words",
+        "core.screens.xray.use:hosmer_words",
         "chi-square; not for rows that belong together",
         CLINICAL,
         "Hosmer-Lemeshow, p under 0.05",
@@ -321,7 +321,7 @@ CLAIMED = (
     Claimed(
         "beyond what every map beside it reaches",
         "X-ray, trust",
-        "core.views.xray_trust:pointing_text",
+        "core.screens.xray.trust:pointing_text",
         "Wilson's interval lies above that of every other map",
         CLINICAL,
         "a map points beyond chance",
@@ -329,31 +329,31 @@ CLAIMED = (
     Claimed(
         "of a perfect model about",
         "Reliability, dots",
-        "core.views.reliability:_by_chance",
+        "core.screens.reliability.view:_by_chance",
         "each dot by its own band; how many would be coloured by chance stands beside them",
     ),
     Claimed(
         "outside the band of a perfect model",
         "Reliability, in words",
-        "core.views.cards:diagram_alt",
+        "core.screens.kit.cards:diagram_alt",
         "as the dots: a count of bins, each by its own band",
     ),
     Claimed(
         "would be coloured by chance",
         "Clinic, small diagrams",
-        "core.views.clinic_findings:explanation",
+        "core.screens.xray.findings:explanation",
         "each dot by its own interval; how many would be coloured by chance stands beside them",
     ),
     Claimed(
         "calibrated by training, as far as one knob can tell",
         "Post-hoc, several runs",
-        "core.views.innate:summary",
+        "core.screens.posthoc.innate:summary",
         "T is within a tenth of 1: a tolerance, not a test",
     ),
     Claimed(
         "rises",
         "Post-hoc",
-        "core.views.posthoc_words:_cost",
+        "core.screens.posthoc.words:_cost",
         f"{PAIRED}; rows of log-loss and Brier score under {DIFFERENCES}",
     ),
     Claimed(

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, row_chunks
-from core.figures.classes import gap_tone
 from core.metrics import suite
 from core.metrics.clinical import bands
 from core.metrics.estimates import PreparedTarget
@@ -20,9 +19,10 @@ from core.metrics.null_test import holm
 from core.metrics.ranked import Ranked
 from core.metrics.records import TargetAudit
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
-from core.views.clinic_plain import band_tone
-from core.views.clinic_study import top_p_value
-from core.views.plain import certainty_groups
+from core.screens.reliability.class_figure import gap_tone
+from core.screens.reliability.plain import certainty_groups
+from core.screens.xray.plain import band_tone
+from core.studies.clinic import top_p_value
 from tests.benchmarks.claims.designs import SIZES, Row, sentence, softmax
 
 N_RESAMPLES = 1_000

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.calibrators.posthoc import (
+from core.errors import Refused, UsageError
+from core.predictions import Predictions, ScoreKind, Task, Weights
+from core.studies.posthoc import (
     PosthocRows,
     calibrated,
     cut,
@@ -20,8 +22,6 @@ from core.calibrators.posthoc import (
     parts,
     provenance,
 )
-from core.errors import Refused, UsageError
-from core.predictions import Predictions, ScoreKind, Task, Weights
 
 RNG = np.random.default_rng(0)
 

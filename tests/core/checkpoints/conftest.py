@@ -22,9 +22,9 @@ def unsealed(torch, tmp_path):
     """
     import numpy as np
 
-    from core.readers.contents import FileBytes
-    from core.readers.weights_file import read_weights_file
-    from core.readers.wire import read_left_weights, write_weights
+    from core.readers.formats.contents import FileBytes
+    from core.readers.sandbox.wire import read_left_weights, write_weights
+    from core.readers.weights.weights_file import read_weights_file
 
     def read(value, name="net.pt"):
         path = tmp_path / "saved"

@@ -8,7 +8,7 @@ import pytest
 
 from core.checkpoints.guess import guess
 from core.checkpoints.index import PATH, LayoutIndex, NetworkLayout, lookup, shipped, signature
-from core.readers.weights import TensorInfo, WeightGroup, WeightsFile
+from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
 
 SAMPLE = [
     *("small_cnn", "resnet110_cifar", "timm:test_vit", "timm:test_efficientnet"),

@@ -264,7 +264,7 @@ def test_rules_that_change_numbers_are_not_applied(torch, filled):
     import timm
 
     from core.checkpoints.match import match
-    from core.readers.weights import TensorInfo
+    from core.readers.weights.named_tensors import TensorInfo
 
     net = timm.create_model("test_vit", num_classes=4, img_size=128)
     tensors = [TensorInfo(n, tuple(t.shape), "F32") for n, t in net.state_dict().items()]
@@ -277,7 +277,7 @@ def test_rules_that_go_by_the_order_of_tensors_are_not_applied(torch):
     """Next-ViT's rule pairs tensors by their places: of means and variances it sees no names."""
     from core.checkpoints.match import match
     from core.models.build import outline
-    from core.readers.weights import TensorInfo
+    from core.readers.weights.named_tensors import TensorInfo
 
     wanted = {"n_outputs": 4, "channels": 3, "size": (224, 224)}
     state = outline("timm:nextvit_small", **wanted).state_dict()

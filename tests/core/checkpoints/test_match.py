@@ -10,7 +10,7 @@ SMALL = {"n_outputs": 5, "channels": 1, "size": (8, 8)}
 
 
 def infos(state):
-    from core.readers.weights import TensorInfo
+    from core.readers.weights.named_tensors import TensorInfo
 
     short = {"float32": "F32", "float64": "F64", "bfloat16": "BF16", "int64": "I64", "int8": "I8"}
     return [

@@ -7,10 +7,10 @@ import pytest
 
 from core.errors import LibraryError
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.contents import FileBytes as FileSource
-from core.readers.history_file import read_history
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
+from core.readers.formats.contents import FileBytes as FileSource
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.tables.history_file import read_history
 from tests.core.library.builders import SOURCE, same_columns, small, small_bins, unlabelled
 
 

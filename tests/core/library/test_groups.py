@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from core.calibrators.posthoc import calibrated_splits, cut, fit
 from core.errors import LibraryError, Refused
 from core.library.importing import keep_result
 from core.metrics.suite import label_predictions
 from core.ood.scores import temperature_scaled
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
-from core.readers import sandbox
-from core.readers.contents import FileBytes as FileSource
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
-from core.views.clinic_study import binary_rows
+from core.readers.formats.contents import FileBytes as FileSource
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import read as sandbox
+from core.studies.clinic import binary_rows
+from core.studies.posthoc import calibrated_splits, cut, fit
 from tests.core.library.builders import SOURCE
 
 RNG = np.random.default_rng(2)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from core.arrays import sigmoid
 from core.metrics import clinical
-from core.metrics.clinical_fit import citl, intercept, slope
+from core.metrics.clinical.fit import citl, intercept, slope
 from core.metrics.intervals import wilson
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
-from core.readers import sandbox
+from core.readers.sandbox import read as sandbox
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 

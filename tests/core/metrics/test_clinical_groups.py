@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.metrics import clinical, suite
-from core.metrics.clinical_groups import MISSING, MOST, REST, too_few
+from core.metrics.clinical.groups import MISSING, MOST, REST, too_few
 from core.predictions import Predictions, ScoreKind, Task
 
 

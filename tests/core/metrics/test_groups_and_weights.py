@@ -10,12 +10,11 @@ from scipy.stats import t, zscore
 
 from core.arrays import sigmoid
 from core.configs import AuditConfig
-from core.figures.marks import shares
 from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import sums
 from core.metrics.classwise import class_bins, redrawn_ece
-from core.metrics.clinical_fit import recalibration
-from core.metrics.clinical_scores import spiegelhalter_z
+from core.metrics.clinical.fit import recalibration
+from core.metrics.clinical.scores import spiegelhalter_z
 from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
 from core.metrics.grouped import GroupCells, effective_mean, effective_rarer, row_draws, summary_of
@@ -27,6 +26,7 @@ from core.metrics.suite import audit, prepare
 from core.metrics.weight_model import shares_by_weight, variance_around
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task, Weights
 from core.reports.audit_json import audit_json
+from core.screens.kit.bin_marks import shares
 
 
 def sample(n=300, seed=0, decimals=3):

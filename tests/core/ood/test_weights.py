@@ -14,7 +14,7 @@ from core.__main__ import main
 from core.errors import Refused, UsageError
 from core.metrics import ranking
 from core.metrics.ranked import Ranked
-from core.ood import detection, study
+from core.ood import detection
 from core.ood.detection import (
     NUMBERS,
     Separation,
@@ -26,8 +26,9 @@ from core.ood.detection import (
     threshold_at,
 )
 from core.ood.scores import ood_scores
-from core.ood.study import OodPair
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
+from core.studies import ood as study
+from core.studies.ood import OodPair
 
 NO_GROUPS = (None, None)
 SIDES = st.lists(

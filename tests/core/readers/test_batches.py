@@ -12,8 +12,8 @@ import pytest
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, FileBytes
-from core.readers.parse import read_contents
+from core.readers.formats.contents import Contents, FileBytes
+from core.readers.formats.parse import read_contents
 from tests import hostile_cases as made
 
 z, y = made.LOGITS, made.LABELS

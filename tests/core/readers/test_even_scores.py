@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from core.metrics.suite import audit
-from core.readers.contents import FileBytes
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "logits"])

@@ -12,10 +12,10 @@ from pydicom.pixels.decoders.base import get_decoder
 from pydicom.pixels.processing import convert_color_space
 
 from core.errors import Refused
-from core.readers import film_codestream
-from core.readers.contents import FileBytes
-from core.readers.film import Film
-from core.readers.film_file import read_film_file
+from core.readers.films import film_codestream
+from core.readers.films.film import Film
+from core.readers.films.film_file import read_film_file
+from core.readers.formats.contents import FileBytes
 from tests.codestreams import flat_blocks, holding, lossless, segment
 from tests.film_files import dataset, written
 

@@ -13,9 +13,9 @@ from pydicom.encaps import encapsulate
 from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut, convert_color_space
 
 from core.errors import Refused
-from core.readers.contents import FileBytes
-from core.readers.film import Film
-from core.readers.film_file import read_film_file
+from core.readers.films.film import Film
+from core.readers.films.film_file import read_film_file
+from core.readers.formats.contents import FileBytes
 from tests.film_files import dataset, written
 
 IMPLICIT, EXPLICIT, BIG = "1.2.840.10008.1.2", "1.2.840.10008.1.2.1", "1.2.840.10008.1.2.2"

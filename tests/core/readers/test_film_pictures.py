@@ -11,10 +11,10 @@ import pytest
 from PIL import Image, ImageCms, ImageOps, PngImagePlugin
 
 from core.errors import Refused
-from core.readers import sandbox
-from core.readers.contents import FileBytes
-from core.readers.film import Film
-from core.readers.film_file import read_film_file
+from core.readers.films.film import Film
+from core.readers.films.film_file import read_film_file
+from core.readers.formats.contents import FileBytes
+from core.readers.sandbox import read as sandbox
 
 RNG = np.random.default_rng(7)
 GREYS = RNG.integers(0, 256, (24, 32), np.uint8)
@@ -264,7 +264,7 @@ def test_no_picture_is_decoded_in_this_process() -> None:
     """What the app's own process imports to have films read."""
     import subprocess
 
-    code = "import sys; import core.readers.sandbox; print([m for m in sys.modules if m in M])"
+    code = "import sys; import core.readers.sandbox.read; print([m for m in sys.modules if m in M])"
     done = subprocess.run(
         [sys.executable, "-c", f"M = ('PIL', 'pydicom'); {code}"],
         cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True,

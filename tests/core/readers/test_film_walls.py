@@ -15,11 +15,13 @@ from imagecodecs import jpeg8_encode, jpegls_encode
 from PIL import Image, PngImagePlugin
 
 from core.errors import LostWorker, Refused
-from core.readers import child_process, film_dicom, sandbox, scratch, wire
-from core.readers.contents import FileBytes
-from core.readers.film import Film
-from core.readers.film_chunks import jpeg_skeleton, png_skeleton
-from core.readers.film_file import read_film_file
+from core.readers.films import film_dicom
+from core.readers.films.film import Film
+from core.readers.films.film_chunks import jpeg_skeleton, png_skeleton
+from core.readers.films.film_file import read_film_file
+from core.readers.formats.contents import FileBytes
+from core.readers.sandbox import child_process, scratch, wire
+from core.readers.sandbox import read as sandbox
 from tests.codestreams import flat_blocks, holding, lossless, segment
 from tests.core.readers.test_mutations import changed
 from tests.film_files import CANARIES, dataset, written

@@ -10,10 +10,10 @@ import pytest
 
 from core.errors import Refused, UsageError
 from core.predictions import Predictions
-from core.readers import sandbox
-from core.readers.contents import FileBytes
-from core.readers.interpret import InterpretedFile, read_source
-from core.readers.options import ReadOptions
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import InterpretedFile, read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import read as sandbox
 
 RNG = np.random.default_rng(5)
 N = 60

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from core.errors import Refused
 from core.histories import COLUMNS
-from core.readers import history_file, sandbox
-from core.readers.contents import FileBytes
-from core.readers.history_file import read_history
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import read as sandbox
+from core.readers.tables import history_file
+from core.readers.tables.history_file import read_history
 from tests import hostile_cases as made
 from tests.core.library.builders import same_columns, small_bins
 

@@ -8,10 +8,10 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import ScoreKind, Task
-from core.readers.contents import FileBytes
-from core.readers.interpret import InterpretedFile, read_source
-from core.readers.options import ReadOptions
-from core.readers.result import Inspection, NeedsChoice
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import InterpretedFile, read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import Inspection, NeedsChoice
 from tests import hostile_cases as made
 
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Contents, FileBytes
-from core.readers.parse import read_contents
+from core.readers.formats.contents import Contents, FileBytes
+from core.readers.formats.parse import read_contents
 
 ROWS = [
     {"id": "a", "probs": [0.1, 0.9], "y": 1, "by": {"cat": 0.1, "dog": 0.9}},

@@ -7,8 +7,8 @@ import pytest
 
 from core import defaults
 from core.errors import Refused
-from core.readers.contents import Contents, FileBytes
-from core.readers.parse import read_contents
+from core.readers.formats.contents import Contents, FileBytes
+from core.readers.formats.parse import read_contents
 
 NAMES = ["cat", "dog", "label"]
 ROWS = [[0.1, 0.9, "dog"], [0.7, 0.3, "cat"], [0.4, 0.6, "cat"], [0.2, 0.8, "dog"]]

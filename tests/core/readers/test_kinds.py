@@ -7,10 +7,10 @@ import pytest
 
 from core.errors import Refused, UsageError
 from core.predictions import ScoreKind
-from core.readers.contents import FileBytes
-from core.readers.interpret import InterpretedFile, read_source
-from core.readers.options import ReadOptions, Units
-from core.readers.result import Inspection
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import InterpretedFile, read_source
+from core.readers.predictions.options import ReadOptions, Units
+from core.readers.predictions.result import Inspection
 from tests import hostile_cases as made
 
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS

@@ -11,10 +11,10 @@ import pytest
 from core.errors import Refused
 from core.metrics.notices import notices
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers import sandbox
-from core.readers.contents import FileBytes
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import read as sandbox
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 MANIFEST = SHARED / "hostile" / "manifest.json"

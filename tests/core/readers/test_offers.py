@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.readers.options import ReadOptions
-from core.readers.result import Inspection
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import Inspection
 from tests.core.readers.test_groups import IDS, LABELS, PATIENT, WEIGHT, N, P, csv, npz, part, read
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.child_process import _environment
-from core.readers.contents import FileBytes
-from core.readers.opcodes import scan
-from core.readers.parse import read_contents
+from core.readers.formats.contents import FileBytes
+from core.readers.formats.parse import read_contents
+from core.readers.pickles.opcodes import scan
+from core.readers.sandbox.child_process import _environment
 from tests import hostile_cases as made
 
 PRIME = sys.hash_info.modulus

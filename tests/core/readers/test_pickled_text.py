@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Contents, Entry, FileBytes, is_text
-from core.readers.numpy_file import array_of
-from core.readers.parse import read_contents
+from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
+from core.readers.formats.numpy_file import array_of
+from core.readers.formats.parse import read_contents
 from tests import hostile_cases as made
 
 z, y = made.LOGITS, made.LABELS

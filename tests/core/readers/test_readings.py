@@ -12,10 +12,10 @@ from core.errors import Notice, Refused
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.predictions import Predictions, Task
-from core.readers.contents import FileBytes
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
-from core.readers.result import NeedsChoice, choose_split
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import NeedsChoice, choose_split
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 MANIFEST = SHARED / "hostile" / "readings" / "manifest.json"

@@ -12,10 +12,10 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import ScoreKind
-from core.readers.contents import FileBytes
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
-from core.readers.result import NeedsChoice
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import NeedsChoice
 from tests import hostile_cases as made
 
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS

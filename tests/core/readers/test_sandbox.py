@@ -18,11 +18,12 @@ import pytest
 
 from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
-from core.readers import child_process, sandbox, wire
-from core.readers.contents import FileBytes
-from core.readers.interpret import read_source
-from core.readers.options import ReadOptions
-from core.readers.result import NeedsChoice
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import NeedsChoice
+from core.readers.sandbox import child_process, wire
+from core.readers.sandbox import read as sandbox
 from tests import hostile_cases as made
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")

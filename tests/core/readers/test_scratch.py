@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.__main__ import main
-from core.readers import scratch
+from core.readers.sandbox import scratch
 
 ROOT = Path(__file__).parents[3]
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looked up in /proc")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import FileBytes
-from core.readers.interpret import InterpretedFile, read_source
-from core.readers.options import ReadOptions
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import InterpretedFile, read_source
+from core.readers.predictions.options import ReadOptions
 from tests import hostile_cases as made
 
 

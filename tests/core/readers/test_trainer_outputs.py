@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import Contents, FileBytes
-from core.readers.parse import read_contents
+from core.readers.formats.contents import Contents, FileBytes
+from core.readers.formats.parse import read_contents
 from tests import hostile_cases as made
 
 z, y = made.LOGITS.astype(np.float32), made.LABELS

@@ -10,10 +10,10 @@ import pytest
 
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.contents import FileBytes
-from core.readers.interpret import InterpretedFile, read_source
-from core.readers.options import AnswersPerRow, ReadOptions, Units, classes_text
-from core.readers.result import Inspection, NeedsChoice, choose_split
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import InterpretedFile, read_source
+from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
+from core.readers.predictions.result import Inspection, NeedsChoice, choose_split
 from tests import hostile_cases as made
 
 N, K = 240, 4

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import FileBytes
-from core.readers.weights import WeightsFile
-from core.readers.weights_file import StoredWeights, read_weights_file
+from core.readers.formats.contents import FileBytes
+from core.readers.weights.named_tensors import WeightsFile
+from core.readers.weights.weights_file import StoredWeights, read_weights_file
 from tests import hostile_cases as made
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.readers.contents import FileBytes
-from core.readers.numpy_file import array_of
-from core.readers.torch_names import NAMES, Storage, StorageType, Tensor
-from core.readers.weights_file import read_weights_file
+from core.readers.formats.contents import FileBytes
+from core.readers.formats.numpy_file import array_of
+from core.readers.pickles.torch_names import NAMES, Storage, StorageType, Tensor
+from core.readers.weights.weights_file import read_weights_file
 from tests import hostile_cases as made
 
 VIEW = (0, (4,), (1,))  # offset, shape and stride of a tensor over all of its four numbers

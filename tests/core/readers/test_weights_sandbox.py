@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 from core.errors import LibraryError, LostWorker, Refused
-from core.readers import child_process, sandbox, wire
+from core.readers.sandbox import child_process, wire
+from core.readers.sandbox import read as sandbox
 from tests import hostile_cases as made
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))

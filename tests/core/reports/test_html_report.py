@@ -9,8 +9,8 @@ from core.configs import AuditConfig
 from core.errors import Notice
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.options import ReadOptions
-from core.readers.result import Inspection, ReadResult
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import Inspection, ReadResult
 from core.reports.html import audit_html
 from core.reports.page import page
 

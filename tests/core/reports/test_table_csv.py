@@ -4,7 +4,7 @@ import io
 import pytest
 
 from core.reports.table import csv_text, guarded
-from core.views.records import Column, Table
+from core.screens.kit.records import Column, Table
 
 
 @pytest.mark.parametrize(

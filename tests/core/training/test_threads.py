@@ -8,13 +8,13 @@ import torch
 
 from core.library import open_library
 from core.library.history import from_events
+from core.screens.train.words import threads_words
 from core.training import job as job_module
 from core.training import threads
 from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.job import run
 from core.training.threads import by_epoch, expected, notices, usual
-from core.views.training_words import threads_words
 from tests.core.training.conftest import SMALL
 
 CHANGED = "until then with 1: from here on the numbers may differ in the last bits"

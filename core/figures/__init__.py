@@ -1,1 +1,0 @@
-"""Figures: records and plain arrays to plotly figures; nothing is computed here."""

@@ -1,0 +1,184 @@
+"""Calibration in subgroups: rows by the values of any column of a table; numpy only."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from core.arrays import Bool, Float
+from core.defaults import FEW_EVENTS, LEVEL, N_BINS, N_RESAMPLES, SEED
+from core.metrics import estimates
+from core.metrics.binning import equal_width_cuts
+from core.metrics.clinical.fit import Recalibration, recalibration
+from core.metrics.design_effect import of_rows
+from core.metrics.estimates import PreparedTarget
+from core.metrics.group_resamples import resamples_of
+from core.metrics.ranked import Ranked
+from core.metrics.records import Floor, Score
+from core.predictions import INDEPENDENT, Extents, Outcomes
+
+MOST: Final = 12  # groups that are shown
+REST: Final = "all others"
+MISSING: Final = "missing"
+ABSENT: Final = frozenset({"", "?", "na", "n/a", "nan", "none", "null"})  # in any case
+AGE: Final = re.compile(r"(\d{1,3})([DWMY])")  # DICOM PS3.5, 6.2, age string
+IN_YEAR: Final = {"D": 365.25, "W": 365.25 / 7, "M": 12.0, "Y": 1.0}
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The group of each row, and how it was made.
+
+    Attributes
+    ----------
+    groups : (N,) tuple of str
+        Name of each row's group.
+    order : tuple of str
+        The groups in the order in which they are shown.
+    edges : (3,) tuple of float
+        Where numbers were cut into quartiles; empty for values taken as they are.
+    """
+
+    groups: tuple[str, ...]
+    order: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """Calibration of the rows of one group.
+
+    Attributes
+    ----------
+    name : str
+        The group.
+    fit : Recalibration
+        n, events, O:E, slope, both intercepts, with intervals.
+    ece, floor : Score, Floor
+        ECE over equal-width bins with interval, and what a calibrated score would show.
+    too_few : bool
+        Fewer than FEW_EVENTS events or non-events: too few to judge a curve by.
+    p_value : float
+        Of the joint test of "calibrated", of this group by itself.
+    """
+
+    name: str
+    fit: Recalibration
+    ece: Score
+    floor: Floor
+    too_few: bool
+    p_value: float
+
+
+def too_few(rarer: float) -> bool:
+    """Whether the rarer of events and non-events is worth under 200 (Van Calster et al. 2016)."""
+    return rarer < FEW_EVENTS
+
+
+def grouping(values: Sequence[str]) -> Grouping:
+    """Return the groups of a column.
+
+    Parameters
+    ----------
+    values : (N,) sequence of str
+        A column of a table as it was read. Cells that are empty or hold NA, NaN, null, none or ?
+        are a group of their own, "missing".
+
+    Returns
+    -------
+    Grouping
+        More than 12 different numbers, or ages such as 058Y (in years, 006M is half of one), are
+        cut into quartiles, whose edges are in their names.
+        Otherwise values are groups, the most frequent ones first; beyond 12 groups the rest
+        becomes one.
+    """
+    stripped = [value.strip() for value in values]
+    cells = [MISSING if cell.lower() in ABSENT else cell for cell in stripped]
+    distinct = {cell for cell in cells if cell != MISSING}
+    numbers = {cell: _number(cell) for cell in distinct}
+    if len(distinct) > MOST and all(number is not None for number in numbers.values()):
+        return _quartiles(cells, {cell: n for cell, n in numbers.items() if n is not None})
+    counts = Counter(cells)
+    ranked = sorted(counts, key=lambda cell: (cell == MISSING, -counts[cell], cell))
+    if len(ranked) > MOST:
+        frequent = ranked[: MOST - 1]
+        cells = [cell if cell in frequent else REST for cell in cells]
+        ranked = [*(cell for cell in frequent if cell != REST), REST]
+    return Grouping(tuple(cells), tuple(ranked))
+
+
+def _number(cell: str) -> float | None:
+    age = AGE.fullmatch(cell)
+    if age is not None:
+        return int(age[1]) / IN_YEAR[age[2]]
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _quartiles(cells: list[str], numbers: dict[str, float]) -> Grouping:
+    known = np.array([numbers[cell] for cell in cells if cell != MISSING])
+    edges = np.quantile(known, [0.25, 0.5, 0.75], method="inverted_cdf")
+    cuts = [f"{edge:.15g}" for edge in np.unique(edges)]
+    names = [f"up to {cuts[0]}"]
+    names += [f"over {low} to {high}" for low, high in pairwise(cuts)]
+    names.append(f"over {cuts[-1]}")
+    unique = np.unique(edges)
+    group = {cell: names[int(np.searchsorted(unique, n))] for cell, n in numbers.items()}
+    groups = [group.get(cell, MISSING) for cell in cells]
+    order = [name for name in (*names, MISSING) if name in set(groups)]
+    return Grouping(tuple(groups), tuple(order), tuple(map(float, unique)))
+
+
+def subgroups(
+    p: Float,
+    y: Bool,
+    groups: Grouping,
+    level: float = LEVEL,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    extents: Extents = INDEPENDENT,
+) -> tuple[Subgroup, ...]:
+    """Return the calibration of each group.
+
+    Parameters
+    ----------
+    p : (N,) float64 in [0, 1]
+        Stated risks.
+    y : (N,) bool
+        Events.
+    groups : Grouping
+        From `grouping`.
+    level, n_resamples :
+        Of the intervals, and of the draws behind those of ECE.
+    extents : Extents
+        Groups and weights of the rows: which films are of one patient, not the subgroups.
+
+    Returns
+    -------
+    tuple of Subgroup
+        In the order of the grouping, without those of which no row has any weight.
+    """
+    names = np.array(groups.groups)
+    by_group = []
+    for name in groups.order:
+        rows = names == name
+        own = of_rows(extents, rows)
+        if own.weights is not None and not own.weights.any():
+            continue
+        fit = recalibration(p[rows], y[rows], level, extents=own)
+        ranked = Ranked.of(Outcomes(p[rows], y[rows], *own))
+        resamples = resamples_of(ranked, n_resamples, SEED)
+        prepared = PreparedTarget(name, 1, "subgroup", resamples, n_resamples, SEED)
+        ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
+        test = prepared.null.test(equal_width_cuts(prepared.ranked, N_BINS))
+        few = too_few(fit.rarer)
+        by_group.append(Subgroup(name, fit, ece, floor, few, test.p_value))
+    return tuple(by_group)

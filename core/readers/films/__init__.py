@@ -1,0 +1,1 @@
+"""Films: DICOM, PNG and JPEG to greys."""

@@ -1,0 +1,125 @@
+"""PNG and JPEG to greys; imports Pillow, so only the sealed process imports this."""
+
+import io
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from core.errors import Notice, Refused
+from core.readers.films.film import Film, Pixels
+from core.readers.films.film_chunks import PNG, Skeleton, jpeg_skeleton, png_skeleton
+from core.readers.films.film_window import Display, show
+
+BLOCK: Final = 2**22  # pixels looked at together
+COLOUR: Final = 8  # of 255: channels that differ by less are a grey that was rounded
+FINE: Final = 127  # steps that the upper 8 of 16 bits must at least span
+
+
+def read_picture(data: memoryview) -> Film:
+    """Return the film in the bytes of a PNG or JPEG.
+
+    Raises
+    ------
+    Refused
+        As `core.readers.films.film_chunks`; IMAGE_KIND: 16 bits a colour, of which few are used.
+    Exception
+        Whatever Pillow throws at damaged files.
+    """
+    form = "PNG" if bytes(data[:8]) == PNG else "JPEG"
+    bones = png_skeleton(data) if form == "PNG" else jpeg_skeleton(bytes(data))
+    with Image.open(io.BytesIO(bones.data), formats=(form,)) as picture:
+        picture.load()
+        if picture.mode.startswith("I"):
+            greys, notices = _windowed(np.asarray(picture, np.uint16), bones.key)
+        else:
+            greys, notices = _greys(picture, bones)
+    turned = upright(greys, bones.orientation)
+    if turned is not greys:
+        text = "the file says how the film was held; it was turned or mirrored accordingly"
+        notices.append(Notice("EXIF_APPLIED", text))
+    return Film(turned, tuple(notices))
+
+
+def upright(greys: Pixels, orientation: int) -> Pixels:
+    """Return greys as they are looked at, by Exif's number for how they were held."""
+    if orientation in (5, 6, 7, 8):
+        greys = greys.T
+    if orientation in (2, 3, 6, 7):  # after the transposition 6 is a quarter turn to the right
+        greys = greys[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        greys = greys[::-1]
+    return greys
+
+
+def _windowed(values: npt.NDArray[np.uint16], key: int | None) -> tuple[Pixels, list[Notice]]:
+    """Return 16-bit greys spread over black to white, with nothing cut off at either end."""
+    hidden = None if key is None or not np.any(values == key) else (key, key)
+    greys, window = show(values, Display(16, padding=hidden))
+    notices = [] if window is None else [window]
+    return greys, notices if hidden is None else [*notices, _transparent()]
+
+
+def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]:
+    notices: list[Notice] = []
+    if picture.mode == "CMYK":
+        text = "printing colours (CMYK) were turned into greys"
+        return np.asarray(picture.convert("RGB").convert("L")), [Notice("COLOUR_CONVERTED", text)]
+    if picture.mode in ("P", "PA") or "transparency" in picture.info:
+        picture = picture.convert("RGBA")
+    if picture.mode in ("LA", "RGBA"):
+        picture = _opaque(picture, notices)
+    greys = grey_of_colours(picture, notices)
+    if bones.depth == 16:
+        notices.append(_upper_bits(greys))
+    return greys, notices
+
+
+def grey_of_colours(picture: Image.Image, notices: list[Notice]) -> Pixels:
+    """Return the greys of a picture (ITU-R BT.601), and say so where it has true colours."""
+    if picture.mode == "RGB" and _differ(picture):
+        notices.append(
+            Notice("COLOUR_CONVERTED", "the picture has colours, which were turned grey")
+        )
+    return np.asarray(picture.convert("L"))
+
+
+def _opaque(picture: Image.Image, notices: list[Notice]) -> Image.Image:
+    """Return a picture without its alpha channel, drawn on black where that is not opaque."""
+    plain = "L" if picture.mode == "LA" else "RGB"
+    alpha = picture.getchannel("A")
+    if alpha.getextrema()[0] == 255:
+        return picture.convert(plain)
+    notices.append(_transparent())
+    return Image.composite(picture.convert(plain), Image.new(plain, picture.size), alpha)
+
+
+def _transparent() -> Notice:
+    return Notice("TRANSPARENCY", "parts of the picture are transparent and were drawn on black")
+
+
+def _differ(picture: Image.Image) -> bool:
+    """Whether channels differ by more than rounding anywhere."""
+    return any(
+        int(np.ptp(part.astype(np.int16), axis=-1).max()) > COLOUR for part in _rows(picture)
+    )
+
+
+def _rows(picture: Image.Image) -> Iterator[Pixels]:
+    """Yield bands of rows, so that a large picture is never copied whole."""
+    step = max(1, BLOCK // picture.width)
+    for top in range(0, picture.height, step):
+        bottom = min(top + step, picture.height)
+        yield np.asarray(picture.crop((0, top, picture.width, bottom)))
+
+
+def _upper_bits(greys: Pixels) -> Notice:
+    """Return the notice of colours of 16 bits, of which a decoder keeps the upper 8."""
+    if int(np.ptp(greys)) < FINE:
+        what = "a PNG of 16 bits a colour whose upper 8 bits hold too few steps of grey"
+        raise Refused(
+            "IMAGE_KIND", what, "save it as grey PNG of 16 bits, or stretch its greys first"
+        )
+    return Notice("WINDOW", "16 bits a colour: the upper 8 of them were taken")

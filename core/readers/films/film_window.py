@@ -1,0 +1,172 @@
+"""Stored values to what is seen: rescaling, tables and windows of DICOM, on whole numbers.
+
+At most 65,536 different values are stored, so each is worked out once and looked up for all
+pixels. DICOM PS3.3: C.11.1 (modality), C.11.2 (values of interest), C.11.6 (presentation).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float
+from core.errors import Notice
+from core.readers.films.film import Pixels, damaged
+
+Stored = npt.NDArray[np.integer]
+LINEAR, EXACT, SIGMOID = "LINEAR", "LINEAR_EXACT", "SIGMOID"
+FLAT: Final = 1e-12  # a span below this has no steps
+
+
+@dataclass(frozen=True)
+class Lut:
+    """A table: the value for `first`, for the next whole number, and so on; both ends go on.
+
+    Attributes
+    ----------
+    first : int
+    values : (N,) float64
+    top : float
+        The largest value that its bits can hold.
+    """
+
+    first: int
+    values: Float
+    top: float
+
+    def apply(self, x: Float) -> Float:
+        """Return the table's values at (N,) inputs, of which fractions are cut off."""
+        at = np.clip(np.floor(x) - self.first, 0, len(self.values) - 1)
+        outputs: Float = self.values[at.astype(np.int64)]
+        return outputs
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which values become black and white: centre and width, by one of DICOM's three functions."""
+
+    centre: float
+    width: float
+    function: str = LINEAR
+
+    @property
+    def usable(self) -> bool:
+        """Whether the width is one that the function allows."""
+        if not math.isfinite(self.centre) or not math.isfinite(self.width):
+            return False
+        return self.width >= 1 if self.function == LINEAR else self.width > 0
+
+    def apply(self, x: Float) -> Float:
+        """Return shares of white, 0 to 1, of (N,) values."""
+        if self.function == SIGMOID:
+            return 1 / (1 + np.exp(np.clip(-4 * (x - self.centre) / self.width, -700, 700)))
+        if self.function == EXACT:
+            return np.clip((x - self.centre) / self.width + 0.5, 0, 1)
+        if self.width == 1:  # C.11.2.1.2.1: the slope is infinite
+            return (x > self.centre - 0.5).astype(np.float64)
+        return np.clip((x - (self.centre - 0.5)) / (self.width - 1) + 0.5, 0, 1)
+
+
+@dataclass(frozen=True)
+class Display:
+    """How the stored values of a film are shown.
+
+    Attributes
+    ----------
+    bits : int
+        Bits of a pixel that are used, for the notice.
+    slope, intercept : float
+        Rescaling; not used where there is a table `modality`.
+    modality : Lut or None
+    voi : Lut, Window or None
+        None spreads the values that are there over black to white.
+    inverted : bool
+        Whether the lowest value is white.
+    padding : (int, int) or None
+        Stored values, first and last, that are no part of the film; they become black.
+    whole : (int, int) or None
+        Stored values to spread in place of those that are there.
+    """
+
+    bits: int
+    slope: float = 1.0
+    intercept: float = 0.0
+    modality: Lut | None = None
+    voi: Lut | Window | None = None
+    inverted: bool = False
+    padding: tuple[int, int] | None = None
+    whole: tuple[int, int] | None = None
+
+    def rescaled(self, stored: Float) -> Float:
+        """Return the values that windows speak of."""
+        if self.modality is not None:
+            return self.modality.apply(stored)
+        return stored * self.slope + self.intercept
+
+
+def show(stored: Stored, display: Display) -> tuple[Pixels, Notice | None]:
+    """Return a film as it is seen.
+
+    Parameters
+    ----------
+    stored : (H, W) of at most 16 bits
+    display : Display
+
+    Returns
+    -------
+    (H, W) uint8, Notice
+        Greys, white = dense; and which values became black and white, None where all 8 bits are
+        kept as they are.
+
+    Raises
+    ------
+    Refused
+        IMAGE_TRUNCATED: tags that make no finite values.
+    """
+    low = int(stored.min())
+    steps = np.arange(low, int(stored.max()) + 1)
+    values = display.rescaled(steps.astype(np.float64))
+    if not np.isfinite(values).all():
+        raise damaged()
+    first, last = display.padding or (1, 0)
+    outside = (steps >= first) & (steps <= last)
+    shares, notice = _shares(values, stored, outside, display)
+    if display.inverted:
+        shares = 1 - shares
+    shares[outside] = 0
+    table = np.rint(shares * 255).astype(np.uint8)
+    return table[stored.astype(np.int32) - low], notice
+
+
+def _shares(
+    values: Float, stored: Stored, outside: npt.NDArray[np.bool_], display: Display
+) -> tuple[Float, Notice | None]:
+    """Return the share of white of each step, and what to say."""
+    voi = display.voi
+    if isinstance(voi, Lut):
+        text = "the film's own table decides which values are black and white"
+        return voi.apply(values) / voi.top, Notice("WINDOW", text)
+    if voi is not None:
+        text = f"the film's own window was used: centre {voi.centre:g}, width {voi.width:g}"
+        return voi.apply(values), Notice("WINDOW", text)
+    if display.whole is not None:
+        there, with_notice = display.rescaled(np.array(display.whole, np.float64)), False
+    else:
+        there, with_notice = _there(values, stored, outside), True
+    low, high = float(there.min()), float(there.max())
+    shares = np.clip((values - low) / max(high - low, FLAT), 0, 1)
+    text = f"{display.bits} bits a pixel: its values, {low:g} to {high:g}, "
+    return shares, Notice(
+        "WINDOW", text + "were spread over black to white"
+    ) if with_notice else None
+
+
+def _there(values: Float, stored: Stored, outside: npt.NDArray[np.bool_]) -> Float:
+    """Return the values that occur and are part of the film; all, where none is."""
+    low = int(stored.min())
+    occurs = np.zeros(len(values), np.bool_)
+    occurs[stored.astype(np.int32).ravel() - low] = True
+    film_values = values[occurs & ~outside]
+    return film_values if film_values.size else values

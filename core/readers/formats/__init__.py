@@ -1,0 +1,1 @@
+"""Bytes to named arrays and tables: one module a format."""

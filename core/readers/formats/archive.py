@@ -1,0 +1,148 @@
+"""Zip archives: the directory is judged before a byte is inflated, and inflation is counted."""
+
+import re
+import stat
+import struct
+import zipfile
+import zlib
+
+from core import defaults
+from core.errors import Refused
+from core.readers.formats.contents import FileBytes
+
+LOCAL_HEADER = 30  # bytes of a local file header without its name
+END_RECORD = 22  # bytes of the record that ends an archive, without its comment
+RATIO_FLOOR = 16 * 2**20  # below this size a high ratio is harmless: zeros compress 1000 times
+BLOCK = 2**20
+UNREADABLE = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, OSError, ValueError,
+    OverflowError, EOFError, IndexError, struct.error, zlib.error, RuntimeError,
+)  # fmt: skip
+
+
+class Archive:
+    """A zip whose directory passed every check; members are read by name.
+
+    Parameters
+    ----------
+    source : FileBytes
+        The archive.
+    most : int
+        Members it may have.
+
+    Raises
+    ------
+    Refused
+        An ARCHIVE_ code, TRAILING when bytes follow its end, or FORMAT_UNKNOWN when it is damaged,
+        encrypted or packed otherwise.
+    """
+
+    def __init__(self, source: FileBytes, most: int = defaults.MAX_MEMBERS) -> None:
+        try:
+            source.file.seek(0)
+            self._zip = zipfile.ZipFile(source.file)
+        except UNREADABLE as error:
+            raise _damaged("the directory cannot be read") from error
+        _check_end(source, len(self._zip.comment))
+        members = self._zip.infolist()
+        _check_names(members, most)
+        for member in members:
+            _check_member(member)
+        _check_sizes(members)
+        _check_overlap(members, self._zip.start_dir)
+        self._members = {m.filename: m for m in members if not m.is_dir()}
+        self._size = source.size
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the files inside, in the order of the directory."""
+        return list(self._members)
+
+    def is_stored(self, name: str) -> bool:
+        """Whether a member lies in the archive uncompressed."""
+        return self._members[name].compress_type == zipfile.ZIP_STORED
+
+    def read(self, name: str) -> memoryview:
+        """Return the bytes of a member, stopping as soon as it is longer than it claims."""
+        claimed = self._members[name].file_size
+        out = bytearray()
+        try:
+            with self._zip.open(self._members[name]) as member:
+                while block := member.read(BLOCK):
+                    out += block
+                    if len(out) > claimed:
+                        break
+        except UNREADABLE as error:
+            what = "the member does not hold what it claims (length or checksum is wrong)"
+            raise Refused("ARCHIVE_SIZE", what, "save or pack the file again", name) from error
+        if len(out) != claimed:
+            raise Refused(
+                "ARCHIVE_SIZE", f"{claimed} bytes claimed, {len(out)} found", "pack it again", name
+            )
+        return memoryview(out).toreadonly()
+
+
+def _damaged(what: str, location: str = "") -> Refused:
+    return Refused(
+        "FORMAT_UNKNOWN", f"zip archive: {what}", "save or pack the file again", location
+    )
+
+
+def _check_end(source: FileBytes, comment: int) -> None:
+    """Refuse what follows the last record, which ends with its comment and the comment's length."""
+    last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
+    if not (last.startswith(b"PK\5\6") and last[20:22] == comment.to_bytes(2, "little")):
+        raise Refused("TRAILING", "bytes follow the end of the zip archive", "pack the file again")
+
+
+def _check_names(members: list[zipfile.ZipInfo], most: int) -> None:
+    if not members:
+        raise Refused("EMPTY", "the archive holds no files", "pack the prediction file again")
+    if len(members) > most:
+        what = f"{len(members)} members, at most {most} are read"
+        raise Refused("ARCHIVE_COUNT", what, "pack only the prediction file")
+    seen: set[str] = set()
+    for member in members:
+        name = member.filename
+        if name in seen:
+            what = "two members have the same name, so it is not said which one counts"
+            raise Refused("ARCHIVE_DUPLICATE", what, "write the archive again", name)
+        seen.add(name)
+
+
+def _check_member(member: zipfile.ZipInfo) -> None:
+    name = member.filename
+    escapes = name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name)
+    if escapes or ".." in name.split("/") or member.orig_filename != name:
+        what = "the member's name leaves the archive"
+        raise Refused("ARCHIVE_PATH", what, "pack the file under a plain name", name)
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise Refused("ARCHIVE_LINK", "the member is a link", "pack the file itself", name)
+    if member.flag_bits & 0x1:
+        raise _damaged("the member is encrypted", name)
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise _damaged(f"compression method {member.compress_type} is not read", name)
+
+
+def _check_sizes(members: list[zipfile.ZipInfo]) -> None:
+    inflated = sum(m.file_size for m in members)
+    stored = sum(m.compress_size for m in members)
+    if inflated > RATIO_FLOOR and inflated > defaults.MAX_RATIO * max(1, stored):
+        what = (
+            f"{stored} bytes would become {inflated}, more than {defaults.MAX_RATIO} times as many"
+        )
+        raise Refused("ARCHIVE_RATIO", what, "save it uncompressed")
+    if inflated > defaults.MAX_BYTES:
+        what = f"{inflated} bytes when unpacked, at most {defaults.MAX_BYTES} are read"
+        raise Refused("ARCHIVE_SIZE", what, "save fewer rows or a smaller dtype")
+
+
+def _check_overlap(members: list[zipfile.ZipInfo], directory: int) -> None:
+    """Refuse entries that share stored bytes; zipfile checks this only from 3.11.8 on."""
+    ordered = sorted(members, key=lambda m: m.header_offset)
+    ends = [m.header_offset for m in ordered[1:]] + [directory]
+    for member, limit in zip(ordered, ends, strict=True):
+        least = LOCAL_HEADER + len(member.filename)
+        if member.header_offset < 0 or member.header_offset + least + member.compress_size > limit:
+            what = "two entries share the same stored bytes"
+            raise Refused("ARCHIVE_OVERLAP", what, "write the archive again", member.filename)

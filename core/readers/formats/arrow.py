@@ -1,0 +1,138 @@
+"""Arrow columns and Parquet files as plain arrays; lists of one length are matrices.
+
+Nulls and other nested types are refused.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core import defaults
+from core.errors import Refused
+from core.readers.formats.contents import Contents, Entry, FileBytes, text_array
+from core.readers.predictions.parts import counted
+from core.readers.predictions.roles import refuse_bin_history
+
+MAX_FOOTER = 16 * 2**20
+
+
+def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -> Entry:
+    """Return a column as numbers, or as text where it holds anything else.
+
+    `gaps` lets missing numbers pass as NaN.
+
+    Raises
+    ------
+    Refused
+        NONFINITE: a missing value. CSV_RAGGED: lists of several lengths. DTYPE: structs, binary
+        values, or lists of anything but numbers.
+    """
+    kind = column.type
+    numeric = _is_number(kind)
+    if column.null_count and not pa.types.is_null(kind) and not (gaps and numeric):
+        row = int(np.flatnonzero(pc.is_null(column).to_numpy())[0])
+        raise Refused(
+            "NONFINITE", "a missing value", "fill or remove the row", f"row {row}, {name}"
+        )
+    if pa.types.is_dictionary(kind):
+        return array_of_column(pc.cast(column, kind.value_type), name)
+    if pa.types.is_decimal(kind):
+        return np.asarray(pc.cast(column, pa.float64()).to_numpy())
+    if numeric or pa.types.is_boolean(kind):
+        return np.asarray(column.to_numpy())
+    if _is_list(kind):
+        return _matrix(column, name)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return text_array(column.to_pylist())
+    if pa.types.is_null(kind):
+        return text_array([""] * len(column))
+    if pa.types.is_temporal(kind):
+        return text_array(pc.cast(column, pa.string()).to_pylist())
+    raise Refused(
+        "DTYPE", f"values of type {kind}", "save plain numbers and text", f"column {name}"
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    """Whether cells are lists of numbers or truth values."""
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    inner = kind.value_type if any(test(kind) for test in tests) else pa.null()
+    return _is_number(inner) or bool(pa.types.is_boolean(inner))
+
+
+def _matrix(column: pa.ChunkedArray, name: str) -> Entry:
+    """Return a column of lists as a matrix with a row for each list."""
+    lengths = pc.list_value_length(column).to_numpy()
+    width = int(lengths[0]) if len(lengths) else 0
+    if np.any(lengths != width):
+        row = int(np.flatnonzero(lengths != width)[0])
+        what = f"a list of {counted(int(lengths[row]), 'value')} where row 0 has {width}"
+        raise Refused(
+            "CSV_RAGGED",
+            what,
+            "give lists of one length, or leave the column out",
+            f"row {row}, {name}",
+        )
+    values = pc.list_flatten(column)
+    if values.null_count:
+        row = int(np.flatnonzero(pc.is_null(values).to_numpy())[0]) // max(1, width)
+        raise Refused(
+            "NONFINITE", "a missing value", "fill or remove the row", f"row {row}, {name}"
+        )
+    return np.asarray(values.to_numpy()).reshape(len(lengths), width)
+
+
+def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
+    """Return the columns of a Parquet file, judged by its footer before anything is read.
+
+    `history` says that a table of bins by epoch is wanted, where a null is a number not known.
+
+    Raises
+    ------
+    Refused
+        HEADER_LEN, TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE,
+        FORMAT_UNKNOWN or BIN_HISTORY.
+    """
+    if source.size < 12 or bytes(source.data[-4:]) != b"PAR1":
+        raise Refused("FORMAT_UNKNOWN", "a Parquet file without its end", "write it again")
+    footer = int.from_bytes(source.data[-8:-4], "little")
+    if footer > min(MAX_FOOTER, source.size - 12):
+        raise Refused("HEADER_LEN", f"the footer claims {footer} bytes", "write it again")
+    try:
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
+        _check_footer(file)
+        if not history:
+            refuse_bin_history(file.schema_arrow.names)
+        table = file.read(use_threads=False)
+    except MemoryError:  # Arrow's own is also an ArrowException
+        raise
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        raise Refused("FORMAT_UNKNOWN", "the Parquet file is damaged", "write it again") from error
+    names = table.column_names
+    columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
+    return Contents("parquet", columns, table=True)
+
+
+def _check_footer(file: pq.ParquetFile) -> None:
+    meta, schema = file.metadata, file.schema_arrow
+    if meta.num_columns > defaults.MAX_COLUMNS:
+        what = f"{meta.num_columns} columns, at most {defaults.MAX_COLUMNS} are read"
+        raise Refused("CSV_COLUMNS", what, "save one row for each sample")
+    if len(set(schema.names)) < len(schema.names):
+        raise Refused("CSV_HEADER", "two columns have the same name", "give each its own name")
+    for field in schema:
+        if pa.types.is_nested(field.type) and not _is_list(field.type):
+            what = f"values of type {field.type}"
+            raise Refused("DTYPE", what, "save one column for each class", f"column {field.name}")
+    # Encodings may make gigabytes of a few bytes, so cells count and not the sizes it states.
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    values = sum(g.column(j).num_values for g in groups for j in range(meta.num_columns))
+    claimed = max(values, max(0, meta.num_rows) * max(1, meta.num_columns)) * 8
+    stated = sum(group.total_byte_size for group in groups)
+    if claimed > min(defaults.MAX_BYTES, 2**30 + 100 * file.metadata.serialized_size + 64 * stated):
+        raise Refused("TABLE_SIZE", f"{meta.num_rows} rows need {claimed} bytes", "save as .npz")

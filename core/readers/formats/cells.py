@@ -1,0 +1,60 @@
+"""Cells of columns of text: names, or numbers with a gap or a slip among them."""
+
+import re
+
+import numpy as np
+
+from core.errors import Refused
+from core.readers.formats.contents import Contents, Entry, is_text
+from core.readers.formats.encoding import is_number
+from core.readers.predictions.roles import Role, name_entry
+
+SAMPLE = 1_000
+NUMBERS = np.full(1, np.nan)  # stands for a column that holds numbers
+MISSING = {"na", "n/a", "nan", "null", "none", "-", "."}
+
+
+def is_broken(name: str, entry: Entry, classes: set[str]) -> bool:
+    """Whether a column of text is one of numbers with a gap or a slip: a class, not names."""
+    role = name_entry(name, entry).role
+    if role is not Role.UNUSED and name_entry(name, NUMBERS).role is Role.UNUSED:
+        return False  # its name asks for text
+    if role is Role.UNUSED and name.strip().casefold() in classes:
+        return True
+    cells = entry.tolist()
+    numbers = sum(_like_number(cell) for cell in cells[:SAMPLE])
+    enough = 0 if role is Role.UNUSED else len(cells[:SAMPLE]) / 2
+    return numbers > enough and not all(_is_plain(cell) for cell in cells)
+
+
+def _like_number(cell: str) -> bool:
+    """Whether somebody meant a number: also 1,200.5, or digits of another script."""
+    number = r"[+-]?(\d[\d,]*(\.\d*)?|\.\d+)(e[+-]?\d+)?"
+    return re.fullmatch(number, cell.strip().lower()) is not None
+
+
+def _is_plain(cell: str) -> bool:
+    return cell.isascii() and is_number(cell)
+
+
+def words_in(entry: Entry) -> set[str]:
+    """Return the cells of a column as names that columns may have, in folded case."""
+    return {str(cell).strip().casefold() for cell in entry.reshape(-1).tolist()}
+
+
+def refuse_text(name: str, entry: Entry, contents: Contents) -> None:
+    """Refuse a column of scores whose cells are not all numbers.
+
+    Raises
+    ------
+    Refused
+        NONFINITE: an empty cell. DTYPE: anything else.
+    """
+    if not is_text(entry):
+        return
+    row = next((i for i, cell in enumerate(entry.tolist()) if not _is_plain(cell)), 0)
+    location = f"{contents.row(row)}, column {name}"
+    cell = str(entry[row])
+    code = "NONFINITE" if not cell.strip() or cell.strip().lower() in MISSING else "DTYPE"
+    what = f"{cell[:40]!r} where a number was expected"
+    raise Refused(code, what, "fill in or remove the row, or name the columns of scores", location)

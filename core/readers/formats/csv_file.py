@@ -1,0 +1,211 @@
+"""Text tables: pyarrow's parser on the whole file, our own judgement of header and columns."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from core import defaults
+from core.errors import Notice, Refused
+from core.readers.formats.arrow import array_of_column
+from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
+from core.readers.formats.encoding import Dialect, decode, dialect_notices, is_number, sniff_dialect
+from core.readers.formats.list_cells import with_matrices
+from core.readers.predictions.parts import counted
+from core.readers.predictions.roles import refuse_bin_history
+
+BLOCK = 16 * 2**20
+MAX_BLOCK = 2**31 - 1
+
+
+def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) -> Contents:
+    """Return the columns of a text table.
+
+    `history` says that one of bins by epoch may come, `text` that every column stays text.
+
+    Raises
+    ------
+    Refused
+        CSV_ENCODING, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, TABLE_SIZE, EMPTY or BIN_HISTORY.
+    """
+    data, notices = decode(source.data)
+    _check_first_line(data)
+    dialect = replace(sniff_dialect(data), text=text)
+    notices += dialect_notices(dialect, data)
+    if dialect.delimiter == " ":
+        data = memoryview(re.sub(rb"[ \t]+", b" ", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)))
+    names, headed, name_notices = _names(dialect)
+    if not history:
+        refuse_bin_history(names)
+    notices += name_notices
+    table = _parse(data, dialect, names, skip=dialect.skip + headed)
+    if table.num_rows == 0:
+        raise Refused("EMPTY", "a header and no rows", "give at least one row of scores")
+    columns = {name: array_of_column(table.column(i), name) for i, name in enumerate(names)}
+    columns, dropped = _without_trailing(columns)
+    contents = Contents(
+        "csv",
+        columns,
+        table=True,
+        headed=headed,
+        printed=True,
+        first_line=dialect.skip + headed + 1,
+        notices=(*notices, *dropped),
+    )
+    contents = contents if text else _with_matrices(contents)
+    _refuse_overflow(contents.entries, data)
+    return contents
+
+
+def _check_first_line(data: memoryview) -> None:
+    """Refuse absurd widths before any parser sees them."""
+    limit = 64 * defaults.MAX_COLUMNS
+    line = re.split(rb"[\r\n]", bytes(data[:limit]), maxsplit=1)[0]
+    count = max(line.count(mark) for mark in (b",", b"\t", b";", b"|")) + 1
+    if count > defaults.MAX_COLUMNS or (len(line) == limit and limit < data.nbytes):
+        at_least = f"{count} columns" if len(line) < limit else f"a line of more than {limit} bytes"
+        what = f"{at_least}, at most {defaults.MAX_COLUMNS} columns are read"
+        raise Refused("CSV_COLUMNS", what, "save one row for each sample", "line 1")
+
+
+def _names(dialect: Dialect) -> tuple[list[str], bool, list[Notice]]:
+    """Return column names and whether the first line holds them."""
+    first = [cell.strip() for cell in dialect.sample[0]]
+    rest = dialect.sample[1:]
+    if _is_header(first, rest, dialect.decimal):
+        _check_header(first, dialect.skip + 1)
+        counted = all(is_number(cell) for cell in first if cell)
+        text = "the first line counts the columns from 0 and was taken as their names"
+        return first, True, [Notice("HEADER_GUESSED", text)] if counted else []
+    text = "no header line: the first line holds numbers and was read as a row"
+    return [f"column {i + 1}" for i in range(len(first))], False, [Notice("HEADER_GUESSED", text)]
+
+
+def _is_header(first: list[str], rest: tuple[tuple[str, ...], ...], decimal: str) -> bool:
+    numbers = [is_number(cell, decimal) for cell in first]
+    if not any(numbers):
+        return True
+    plain = [cell for cell in first if cell]
+    counts_up = plain == [str(i) for i in range(len(plain))] and len(plain) > 1
+    if counts_up and rest and not all(c.strip().isdigit() for c in rest[0] if c):
+        return True
+    # A name above a column of numbers: some cell is text here and a number in the next line.
+    return any(
+        not number and cell and column < len(row) and is_number(row[column], decimal)
+        for row in rest[:1]
+        for column, (cell, number) in enumerate(zip(first, numbers, strict=True))
+    )
+
+
+def _check_header(names: list[str], line: int) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        what = f"column name {twice[0]!r} occurs {names.count(twice[0])} times"
+        raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
+    empty = [i for i, name in enumerate(names) if not name]
+    if empty and empty[0] not in (0, len(names) - 1):
+        what = f"column {empty[0] + 1} has no name"
+        raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
+
+
+def _parse(data: memoryview, dialect: Dialect, names: list[str], *, skip: int) -> pa.Table:
+    if data.nbytes > min(MAX_BLOCK, defaults.MAX_BYTES):
+        what = f"{data.nbytes} bytes of text, at most {MAX_BLOCK} are read"
+        raise Refused("TABLE_SIZE", what, "save the arrays as .npz, .npy or .safetensors")
+    for block_size in (BLOCK, max(1, data.nbytes)):
+        ragged: list[tuple[int, int]] = []
+        try:
+            return _parse_blocks(data, dialect, len(names), skip, block_size, ragged)
+        except pa.ArrowInvalid as error:
+            # A type is judged from the first block; one block that holds all rows judges all.
+            if ragged or block_size >= data.nbytes:
+                raise _refusal(ragged, names) from error
+    raise AssertionError("the second block size holds the whole file")
+
+
+def _parse_blocks(
+    data: memoryview,
+    dialect: Dialect,
+    width: int,
+    skip: int,
+    block_size: int,
+    ragged: list[tuple[int, int]],
+) -> pa.Table:
+    """Parse with a given block size; rows of another width are noted in `ragged`."""
+
+    def note(row: pacsv.InvalidRow) -> str:
+        ragged.append((row.number or 0, row.actual_columns))
+        return "error"
+
+    return pacsv.read_csv(
+        pa.BufferReader(pa.py_buffer(data)),
+        read_options=pacsv.ReadOptions(
+            use_threads=False,
+            block_size=block_size,
+            skip_rows=skip,
+            column_names=[str(i) for i in range(width)],
+        ),
+        parse_options=pacsv.ParseOptions(
+            delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
+        ),
+        convert_options=pacsv.ConvertOptions(
+            null_values=[],
+            true_values=[],
+            false_values=[],
+            strings_can_be_null=False,
+            decimal_point=dialect.decimal,
+            column_types=_text_columns(dialect),
+        ),
+    )
+
+
+def _text_columns(dialect: Dialect) -> dict[str, pa.DataType]:
+    """Columns that must stay text: no date, no lost leading zero is to be guessed."""
+    row = dialect.sample[0 if dialect.text else -1]
+    text = {}
+    for column, cell in enumerate(row):
+        padded = re.fullmatch(r"-?0\d+", cell.strip()) is not None
+        if dialect.text or padded or not is_number(cell, dialect.decimal):
+            text[str(column)] = pa.string()
+    return text
+
+
+def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
+    if ragged:
+        line, n_columns = ragged[0]
+        what = f"{counted(n_columns, 'column')} where the first line has {len(names)}"
+        location = f"line {line}" if line else ""
+        return Refused("CSV_RAGGED", what, "give every row the same number of columns", location)
+    return Refused("CSV_RAGGED", "the rows cannot be told apart", "check quotes and line ends")
+
+
+def _with_matrices(contents: Contents) -> Contents:
+    entries, notices = with_matrices(contents.entries, contents.row)
+    return replace(contents, entries=entries, notices=(*contents.notices, *notices))
+
+
+def _refuse_overflow(columns: Mapping[str, Entry], data: memoryview) -> None:
+    """Refuse a number too large for float64, which a parser turns into infinity."""
+    infinite = {n: np.isinf(c) for n, c in columns.items() if c.dtype.kind == "f"}
+    n_infinite = sum(int(flags.sum()) for flags in infinite.values())
+    if n_infinite == 0 or len(re.findall(rb"(?i)inf", data)) >= n_infinite:
+        return
+    name = next(n for n, flags in infinite.items() if flags.any())
+    row = int(np.argwhere(infinite[name])[0, 0])
+    what = "a number overflows to infinity (more than 1.8e308)"
+    raise Refused("NONFINITE", what, "write it smaller, or as -inf", f"row {row}, column {name}")
+
+
+def _without_trailing(columns: dict[str, Entry]) -> tuple[dict[str, Entry], list[Notice]]:
+    """Drop the empty last column that a separator at the end of each line makes."""
+    last = list(columns)[-1]
+    cells = columns[last]
+    if len(columns) > 1 and is_text(cells) and not np.any(cells != ""):
+        del columns[last]
+        text = "a separator ends each line; the empty last column was left out"
+        return columns, [Notice("DIALECT", text)]
+    return columns, []

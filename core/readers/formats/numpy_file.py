@@ -1,0 +1,129 @@
+"""NumPy's .npy format, read by our own header parser: sizes are checked before anything is made."""
+
+import ast
+import math
+import re
+
+import numpy as np
+
+from core import defaults
+from core.errors import Refused
+from core.readers.formats.contents import Contents, Entry, FileBytes, check_dtype, is_text, native
+from core.readers.pickles.pickled import load, settle
+
+MAGIC = b"\x93NUMPY"
+MAX_HEADER = 10_000  # the limit np.load itself sets
+MAX_DIMENSIONS = 8
+
+
+def read_npy(source: FileBytes) -> Contents:
+    """Return the one array of an .npy file under the key ``array``."""
+    return Contents("npy", {"array": array_of(source.data, source.name, text=True)}, named=False)
+
+
+def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
+    """Return the array in the bytes of an .npy file, without a copy where none is needed.
+
+    `text` lets an array of objects pass if each is a text: NumPy pickles those, and the pickle is
+    read by our own unpickler.
+
+    Raises
+    ------
+    Refused
+        HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING, DTYPE or OBJECT_DTYPE.
+    """
+    start, header = _header(data, location)
+    dtype, fortran, shape = _fields(header, location)
+    if text and dtype == np.dtype(object):
+        return _text(data[start:], shape, location)
+    check_dtype(dtype, location)
+    expected = math.prod(shape) * dtype.itemsize  # Python integers: the product cannot overflow
+    _check_size(expected, data.nbytes - start, location, shape)
+    flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start)
+    return native(flat.reshape(shape, order="F" if fortran else "C"))
+
+
+def _text(data: memoryview, shape: tuple[int, ...], location: str) -> Entry:
+    """Return an array of texts from its pickle; whatever else lies there is refused alike."""
+    try:
+        node, end = load(data)
+    except Refused:
+        node, end = None, 0
+    array = settle(node)
+    plain = isinstance(array, np.ndarray) and is_text(array) and array.shape == shape
+    if not plain or end < data.nbytes:
+        check_dtype(np.dtype(object), location)
+    return array  # type: ignore[return-value]
+
+
+def _header(data: memoryview, location: str) -> tuple[int, str]:
+    if data.nbytes < 10 or bytes(data[:6]) != MAGIC:
+        raise Refused(
+            "HEADER_PARSE", "no .npy header", "save the array again with np.save", location
+        )
+    major = data[6]
+    if major not in (1, 2, 3):
+        raise Refused(
+            "HEADER_PARSE", f".npy version {major}", "save it again with np.save", location
+        )
+    width = 2 if major == 1 else 4
+    length = int.from_bytes(data[8 : 8 + width], "little")
+    start = 8 + width
+    if length > MAX_HEADER or start + length > data.nbytes:
+        raise Refused(
+            "HEADER_LEN",
+            f"the header claims {length} bytes; at most {MAX_HEADER} and the file's own are read",
+            "save the array again with np.save",
+            location,
+        )
+    return start + length, bytes(data[start : start + length]).decode("latin-1")
+
+
+def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple[int, ...]]:
+    """Return dtype, order and shape; the header is a Python literal and is never evaluated."""
+    try:
+        header = ast.literal_eval(text.strip())
+        descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
+        dtype = _dtype(descr, location)
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
+        raise Refused(
+            "HEADER_PARSE", "the header is not valid", "save it again with np.save", location
+        ) from error
+    return dtype, bool(fortran), _shape(shape, location)
+
+
+def _dtype(descr: object, location: str) -> np.dtype[np.generic]:
+    if isinstance(descr, list):
+        raise Refused(
+            "DTYPE", "a structured array", "save scores and labels as two plain arrays", location
+        )
+    if not isinstance(descr, str) or not re.fullmatch(
+        r"[<>|=]?[a-zA-Z]\d{0,6}(\[\w{1,6}\])?", descr
+    ):
+        raise ValueError(descr)
+    return np.dtype(descr)
+
+
+def _shape(shape: object, location: str) -> tuple[int, ...]:
+    sizes = shape if isinstance(shape, tuple) else (None,)
+    if len(sizes) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in sizes):
+        raise Refused(
+            "HEADER_SHAPE",
+            f"shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative",
+            "save the array again with np.save",
+            location,
+        )
+    if math.prod(max(n, 1) for n in sizes) > defaults.MAX_BYTES:  # also (0, 2**62)
+        what = "a shape that no memory holds"
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
+    return sizes
+
+
+def _check_size(expected: int, present: int, location: str, shape: tuple[int, ...]) -> None:
+    what = f"shape {shape} needs {expected} bytes, the file holds {present}"
+    if expected > min(present, defaults.MAX_BYTES):
+        raise Refused(
+            "HEADER_SHAPE", what, "the file is cut short or altered: save it again", location
+        )
+    if expected < present:
+        raise Refused("TRAILING", what, "remove what follows the array: save it again", location)

@@ -1,0 +1,146 @@
+"""Bytes of one file as its contents: the format picks the reader, archives are opened once."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from core.errors import Notice, Refused
+from core.readers.formats.archive import Archive
+from core.readers.formats.arrow import read_parquet
+from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
+from core.readers.formats.csv_file import read_csv
+from core.readers.formats.foreign import RUN_IT, packed_model
+from core.readers.formats.json_file import read_json
+from core.readers.formats.numpy_file import array_of, read_npy
+from core.readers.formats.safetensors_file import read_safetensors
+from core.readers.formats.sniff import FileFormat, sniff
+from core.readers.pickles.pickled import read_pickle
+from core.readers.pickles.torch_file import (
+    PARAMETERS,
+    is_legacy,
+    is_torch,
+    read_legacy,
+    read_torch,
+    weights_refusal,
+)
+from core.readers.predictions.parts import listed
+
+MAX_NAME = 1_000
+# Controls but tabs and line ends, and marks that turn the direction of what follows.
+HARMFUL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def read_contents(source: FileBytes) -> Contents:
+    """Return what a file holds.
+
+    Raises
+    ------
+    Refused
+        Any code of a format; nothing else leaves a reader.
+    """
+    contents = _harmless(READERS[sniff(source)](source))
+    names = list(contents.entries)
+    _check_names(names)
+    if any("." in n and n.rpartition(".")[2] in PARAMETERS for n in names):
+        raise weights_refusal(names)
+    return contents
+
+
+def _check_names(names: list[str]) -> None:
+    """Names are shown and hashed later: they must be writable and of a sane length."""
+    remedy = f"use names of at most {MAX_NAME} letters"
+    for name in names:
+        if len(name) > MAX_NAME:
+            raise Refused("CSV_HEADER", f"a name of {len(name)} letters", remedy)
+        if HARMFUL.search(name) or any("\ud800" <= letter <= "\udfff" for letter in name):
+            what = f"the name {ascii(name)[:60]} holds characters that control a screen"
+            raise Refused("CSV_HEADER", what, remedy)
+
+
+def _harmless(contents: Contents) -> Contents:
+    """Return the contents with a question mark for each character that controls a screen."""
+    entries, changed = _cleaned(contents.entries)
+    if not changed:
+        return contents
+    text = f"control characters became question marks in {listed(changed)}"
+    notices = (*contents.notices, Notice("DIALECT", text))
+    batches = None if contents.batches is None else _cleaned(contents.batches)[0]
+    return replace(contents, entries=entries, notices=notices, batches=batches)
+
+
+def _cleaned(entries: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]:
+    """Return entries with question marks, and the names of those that have some now."""
+    out, changed = dict(entries), []
+    for name, entry in entries.items():
+        if is_text(entry) and any(HARMFUL.search(cell) for cell in _unprintable(entry)):
+            cells = [HARMFUL.sub("?", cell) for cell in entry.reshape(-1).tolist()]
+            out[name] = text_array(cells).reshape(entry.shape)
+            changed.append(name)
+    return out, changed
+
+
+def _unprintable(entry: Entry) -> Iterator[str]:
+    """Cells that could hold such a character: a cheap test, as most tables hold none."""
+    return (cell for cell in entry.reshape(-1).tolist() if not cell.isprintable())
+
+
+def _read_pickle(source: FileBytes) -> Contents:
+    return read_legacy(source) if is_legacy(source) else read_pickle(source)
+
+
+def _read_zip(source: FileBytes) -> Contents:
+    archive = Archive(source)
+    contents = _archived(archive)
+    return contents if contents is not None else _read_member(archive)
+
+
+def _archived(archive: Archive) -> Contents | None:
+    """Return the contents of an archive that is itself a format, else None."""
+    names = archive.names
+    if is_torch(names):
+        return read_torch(archive)
+    if "[Content_Types].xml" in names:
+        what = "a spreadsheet or Office document, which is not read"
+        raise Refused("FORMAT_UNKNOWN", what, "save the sheet as CSV")
+    model = packed_model(names)
+    if model:
+        raise Refused("FORMAT_UNKNOWN", f"{model}, which is not read", RUN_IT)
+    if names and all(name.endswith(".npy") for name in names):
+        arrays = {n: array_of(archive.read(n), n, text=True) for n in names}
+        return Contents("npz", {n.removesuffix(".npy"): array for n, array in arrays.items()})
+    foreign = [name for name in names if not name.endswith(".npy")]
+    if len(foreign) < len(names):
+        what = "a member beside the arrays that is no array"
+        raise Refused("FORMAT_UNKNOWN", what, "save the arrays alone, with np.savez", foreign[0])
+    return None
+
+
+def _read_member(archive: Archive) -> Contents:
+    """Return the contents of the one file that an archive packs."""
+    names = [
+        n for n in archive.names if not n.startswith("__MACOSX/") and not n.endswith(".DS_Store")
+    ]
+    if len(names) != 1:
+        what = f"the archive holds {len(names)} files, expected one"
+        shown = ", ".join(names[:4])
+        raise Refused("AMBIGUOUS_KEYS", what, "give one file, and labels with --labels", shown)
+    name = names[0]
+    inner = FileBytes.of_bytes(name.rpartition("/")[2], bytes(archive.read(name)))
+    if bytes(inner.data[:2]) == b"PK":
+        contents = _archived(Archive(inner))
+        if contents is None:
+            what = "an archive inside an archive"
+            raise Refused("ARCHIVE_NESTED", what, "pack the prediction file only once", name)
+        return contents
+    return read_contents(inner)
+
+
+READERS: Mapping[FileFormat, Callable[[FileBytes], Contents]] = {
+    FileFormat.NPY: read_npy,
+    FileFormat.ZIP: _read_zip,
+    FileFormat.PARQUET: read_parquet,
+    FileFormat.SAFETENSORS: read_safetensors,
+    FileFormat.PICKLE: _read_pickle,
+    FileFormat.JSON: read_json,
+    FileFormat.CSV: read_csv,
+}

@@ -1,0 +1,185 @@
+"""Which format bytes are, by their content; a suffix is only a claim that must agree."""
+
+import codecs
+import re
+import struct
+from enum import StrEnum
+
+from core.errors import Refused
+from core.readers.formats.contents import FileBytes
+from core.readers.formats.foreign import RUN_IT, model_of
+
+FILMS = (
+    "open a film on the page Chest X-ray; here give a file of predictions: the logits or "
+    "probabilities of a model, with the labels"
+)
+SAVE_AS = "save predictions as .npz, .csv, .parquet or .safetensors"
+
+
+class FileFormat(StrEnum):
+    """Formats that are read."""
+
+    NPY = "npy"
+    ZIP = "zip"
+    PARQUET = "parquet"
+    SAFETENSORS = "safetensors"
+    PICKLE = "pickle"
+    JSON = "json"
+    CSV = "csv"
+
+
+TEXT_SUFFIXES = {"csv", "tsv", "txt"}
+PICKLE_SUFFIXES = ("pt", "pth", "ckpt", "bin", "pkl", "p", "pickle")
+SUFFIXES: dict[str, set[FileFormat]] = {
+    "npz": {FileFormat.ZIP},
+    "npy": {FileFormat.NPY},
+    "csv": {FileFormat.CSV},
+    "tsv": {FileFormat.CSV},
+    "txt": {FileFormat.CSV},
+    "parquet": {FileFormat.PARQUET},
+    "safetensors": {FileFormat.SAFETENSORS},
+    **{key: {FileFormat.JSON} for key in ("json", "jsonl", "ndjson")},
+    "zip": {FileFormat.ZIP},
+    **{key: {FileFormat.ZIP, FileFormat.PICKLE} for key in PICKLE_SUFFIXES},
+    "dat": {FileFormat.ZIP, FileFormat.PICKLE, FileFormat.CSV, FileFormat.NPY},
+}
+DICOM = b"DICM"  # after 128 bytes that anybody may use
+PICTURES = {
+    b"\x89PNG\r\n\x1a\n": "a PNG picture", b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture", b"BM": "a BMP picture", b"II*\0": "a TIFF picture",
+    b"MM\0*": "a TIFF picture",
+}  # fmt: skip
+PICTURE_SUFFIXES = {"png", "jpg", "jpeg", "gif", "bmp", "tif", "tiff", "webp", "dcm", "dicom", ""}
+OTHERS = {
+    b"\x1f\x8b": ("a gzip file", "unpack it first"),
+    b"BZh": ("a bzip2 file", "unpack it first"),
+    b"\xfd7zXZ": ("an xz file", "unpack it first"),
+    b"7z\xbc\xaf": ("a 7-Zip archive", "unpack it first"),
+    b"\x28\xb5\x2f\xfd": ("a Zstandard file", "unpack it first"),
+    b"Rar!": ("a RAR archive", "unpack it first"),
+    b"\x89HDF": ("an HDF5 file", SAVE_AS),
+    b"MATLAB": ("a MATLAB file", SAVE_AS),
+    b"%PDF": ("a PDF document", SAVE_AS),
+    b"\x7fELF": ("a program", SAVE_AS),
+    b"MZ\x90": ("a program", SAVE_AS),
+    b"SQLite": ("an SQLite database", SAVE_AS),
+    b"ARROW1": ("an Arrow file", "save it as Parquet"),
+    b"\xd0\xcf\x11\xe0": ("an old Office document", "save the sheet as CSV"),
+}
+PICKLE_STARTS = re.compile(
+    rb"\x80[\x02-\x05]|\((?:dp|lp|[\(ct])|c(?:numpy|__|copy|_co|collections\n)|[\(\]\}]"
+)
+
+
+def sniff(source: FileBytes) -> FileFormat:
+    """Return the format of a file, judged by its bytes.
+
+    Raises
+    ------
+    Refused
+        EMPTY_FILE, PHI, IMAGE, FORMAT_MISMATCH or FORMAT_UNKNOWN.
+    """
+    if source.size == 0:
+        raise Refused("EMPTY_FILE", "the file is empty (0 bytes)", "save or download it again")
+    head = bytes(source.data[:512])
+    if is_dicom(head):
+        what = "a DICOM file, which may name a patient, where scores were expected"
+        raise Refused("PHI", what, FILMS)
+    _refuse_pictures(source, head)
+    _refuse_others(head)
+    form = _form(source, head)
+    claimed = SUFFIXES.get(source.suffix)
+    if form is None:
+        what = "the content is none of the formats that are read"
+        if claimed:
+            what = f"the content is not what the suffix .{source.suffix} says"
+            raise Refused("FORMAT_MISMATCH", what, SAVE_AS)
+        raise Refused("FORMAT_UNKNOWN", what, SAVE_AS)
+    if claimed is not None and form not in claimed:
+        what = f"the suffix .{source.suffix} says otherwise: the content is {form}"
+        raise Refused("FORMAT_MISMATCH", what, "give the file its right suffix")
+    return form
+
+
+def is_dicom(head: bytes) -> bool:
+    """Whether a file begins as DICOM does: by its mark, or without one by its first tag."""
+    if head[128:132] == DICOM:
+        return True
+    for order in ("<", ">"):
+        group, element, length = struct.unpack(f"{order}HHI", head[:8].ljust(8, b"\0"))
+        explicit = re.match(rb"[A-Z]{2}", head[4:6]) is not None
+        if group in (2, 8) and element < 256 and (explicit or 0 < length < 256):
+            return True
+    return False
+
+
+def _refuse_pictures(source: FileBytes, head: bytes) -> None:
+    picture = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        picture = "a WebP picture"
+    if picture == "a BMP picture" and head[6:10] != b"\0\0\0\0":
+        picture = None  # text may begin with BM too
+    if picture is None:
+        return
+    if source.suffix not in PICTURE_SUFFIXES:
+        what = f"the suffix .{source.suffix} says otherwise: the content is {picture}"
+        raise Refused("FORMAT_MISMATCH", what, FILMS)
+    raise Refused("IMAGE", f"{picture} where scores were expected", FILMS)
+
+
+def _refuse_others(head: bytes) -> None:
+    if head.startswith(b"version https://git-lfs"):
+        what = "a Git LFS pointer: the file's content was never downloaded"
+        raise Refused("FORMAT_MISMATCH", what, "run git lfs pull and give the file itself")
+    start = head.lstrip().lower()
+    if start.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
+        what = "a web page, not a table: probably a download that asked for a login"
+        raise Refused("FORMAT_MISMATCH", what, "download the file itself")
+    model = model_of(head)
+    if model:
+        raise Refused("FORMAT_UNKNOWN", f"{model}, which is not read", RUN_IT)
+    for magic, (name, remedy) in OTHERS.items():
+        if head.startswith(magic):
+            raise Refused("FORMAT_UNKNOWN", f"{name}, which is not read", remedy)
+
+
+def _form(source: FileBytes, head: bytes) -> FileFormat | None:
+    for magic, form in (
+        (b"PK", FileFormat.ZIP),
+        (b"\x93NUMPY", FileFormat.NPY),
+        (b"PAR1", FileFormat.PARQUET),
+    ):
+        if head.startswith(magic):
+            return form
+    if source.suffix == "safetensors" or _is_safetensors(head):
+        return FileFormat.SAFETENSORS
+    if source.suffix in PICKLE_SUFFIXES:
+        return FileFormat.PICKLE if PICKLE_STARTS.match(head) else _textual(head, source.suffix)
+    if re.match(rb"\x80[\x02-\x05]", head):
+        return FileFormat.PICKLE
+    if _is_json(head):
+        return FileFormat.JSON
+    if source.suffix == "dat" and re.match(rb"\((dp|lp|c|\()|cnumpy", head):
+        return FileFormat.PICKLE
+    return _textual(head, source.suffix)
+
+
+def _is_safetensors(head: bytes) -> bool:
+    """Whether a length of eight bytes and an object follow; no text holds NUL bytes there."""
+    return 0 in head[:8] and head[8:10] in (b'{"', b"{ ", b"{}")
+
+
+def _is_json(head: bytes) -> bool:
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        head = head.decode("utf-16", "ignore").encode("utf-8", "ignore")
+    return re.match(rb"(\xef\xbb\xbf)?\s*[\[{]", head) is not None
+
+
+def _textual(head: bytes, suffix: str) -> FileFormat | None:
+    """Text has few control characters; UTF-16 is known by its mark."""
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return FileFormat.CSV
+    if suffix in TEXT_SUFFIXES and 0 in head:
+        return FileFormat.CSV  # to be refused there, with what to do about NUL bytes
+    control = sum(byte < 9 or 13 < byte < 32 for byte in head)
+    return FileFormat.CSV if control == 0 else None

@@ -1,0 +1,1 @@
+"""Named arrays and columns to predictions; every assumption is said."""

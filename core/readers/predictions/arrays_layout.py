@@ -1,0 +1,371 @@
+"""Named arrays (npz, safetensors, pickles, JSON) as parts: which is which, split by split."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import Notice
+from core.predictions import ScoreKind
+from core.readers.formats.contents import Contents, Entry, id_text, is_text
+from core.readers.predictions.groups import chosen_roles
+from core.readers.predictions.names import stated_word
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.parts import (
+    DEFAULT_SPLIT,
+    FileLayout,
+    SplitArrays,
+    ambiguous,
+    label_like,
+    listed,
+)
+from core.readers.predictions.questions import Guess, ReadChoice
+from core.readers.predictions.roles import (
+    MARGINS,
+    NamedEntry,
+    Role,
+    correctness,
+    name_entry,
+    words_of,
+)
+from core.readers.predictions.several import is_summary, logits_of_two, same_softmax
+from core.readers.predictions.stated import (
+    check_agreement,
+    is_unit_list,
+    judged_part,
+    kind_beside_answer,
+    margin_question,
+)
+
+EntriesByRole = dict[Role, list[NamedEntry]]
+
+
+@dataclass(frozen=True)
+class _LayoutGuesses:
+    """What no name settled: sentences for a notice, and what the answers must bear out."""
+
+    texts: list[str]
+    guesses: list[Guess]
+
+    def add(self, what: str, key: str, option: str) -> None:
+        """Note that an array was taken for want of another."""
+        self.texts.append(f"{what} from {key}")
+        choice = ReadChoice(f"{what} in {key}", {option: key})
+        self.guesses.append(Guess(f"no name says that {key} holds {what}", (choice,)))
+
+
+LOGITS = ScoreKind.LOGITS
+ORDER = ("train", "val", "test")
+NO_LABEL = {
+    Role.IDS, Role.CLASS_NAMES, Role.PREDICTED, Role.CORRECT, Role.ASIDE, Role.GROUP, Role.WEIGHT,
+}  # fmt: skip
+NO_LABELS = "give a second file with --labels, or name the key with --labels-key"
+
+
+def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: bool) -> FileLayout:
+    """Return the parts of a set of named arrays.
+
+    Raises
+    ------
+    Refused
+        AMBIGUOUS_KEYS: several arrays could be the scores or the labels, or none.
+    """
+    named = [name_entry(name, entry) for name, entry in contents.entries.items()]
+    aside = chosen_roles(contents, options)
+    named = [
+        replace(item, role=aside[item.name]) if item.name in aside else _chosen(item, options)
+        for item in named
+    ]
+    _check_choice(named, options)
+    by_split: dict[str | None, EntriesByRole] = {}
+    for item in named:
+        by_split.setdefault(item.split, {}).setdefault(item.role, []).append(item)
+    guessed = _LayoutGuesses([], [])
+    scored = [s for s in by_split if _score_names(by_split[s])]
+    if not scored:
+        by_split, scored = {None: _guess_scores(contents, named, guessed, need_labels)}, [None]
+    parts = [_part(contents, by_split, split, guessed, options, need_labels) for split in scored]
+    roles = _roles(named, parts)
+    ignored = {item.name for item in named if options.unlabelled and item.role is Role.LABELS}
+    spare = (Role.UNUSED, Role.ASIDE)
+    unused = [name for name, role in roles.items() if role in spare and name not in ignored]
+    parts = [replace(part, guesses=tuple(guessed.guesses)) for part in parts]
+    return FileLayout(_ordered(parts), roles, _notices(contents, unused, guessed.texts))
+
+
+def _chosen(item: NamedEntry, options: ReadOptions) -> NamedEntry:
+    if item.name == options.scores_key:
+        role = item.role if item.role is Role.CONFIDENCE else Role.SCORES
+        return NamedEntry(item.name, role, item.kind, item.split)
+    if item.name == options.correct_key:
+        return NamedEntry(item.name, Role.CORRECT, None, item.split)
+    if item.name == options.labels_key:
+        return NamedEntry(item.name, Role.LABELS, None, item.split)
+    if item.name == options.id_column:
+        return NamedEntry(item.name, Role.IDS, None, item.split)
+    dropped = (item.role is Role.SCORES and options.scores_key) or (
+        item.role is Role.LABELS and options.labels_key
+    )
+    return NamedEntry(item.name, Role.UNUSED, None, item.split) if dropped else item
+
+
+def _check_choice(named: list[NamedEntry], options: ReadOptions) -> None:
+    names = [item.name for item in named]
+    choices = {
+        "--scores-key": options.scores_key,
+        "--labels-key": options.labels_key,
+        "--correct-key": options.correct_key,
+        "--id-column": options.id_column,
+    }
+    for option, key in choices.items():
+        if key is not None and key not in names:
+            raise ambiguous(
+                f"{option} names {key!r}, which is not there", f"use one of {listed(names)}"
+            )
+
+
+def _score_names(by_role: EntriesByRole) -> list[NamedEntry]:
+    answered = Role.PREDICTED in by_role or Role.CORRECT in by_role
+    if Role.CONFIDENCE in by_role and answered and Role.SCORES not in by_role:
+        return by_role[Role.CONFIDENCE]
+    return by_role.get(Role.SCORES, []) or (by_role.get(Role.CONFIDENCE, []) if answered else [])
+
+
+def _guess_scores(
+    contents: Contents, named: list[NamedEntry], guessed: _LayoutGuesses, need_labels: bool
+) -> EntriesByRole:
+    """No key names scores: one matrix of numbers beside one list of labels speaks for itself."""
+    entries = contents.entries
+    known = {item.name: item for item in named}
+    barred = (Role.LABELS, Role.ASIDE, Role.GROUP, Role.WEIGHT)
+    matrices = [n for n, e in entries.items() if _is_matrix(e) and known[n].role not in barred]
+    if not matrices and len(entries) == 1 and not need_labels:
+        matrices = [n for n, e in entries.items() if _is_column(e)]
+    if len(matrices) == 2:
+        matrices = [m for m in matrices if not _zero_one(entries[m])] or matrices
+    if len(matrices) != 1:
+        what = (
+            "no array of scores was found" if not matrices else f"scores may be {listed(matrices)}"
+        )
+        keys = listed(list(entries))
+        raise ambiguous(f"{what}; keys: {keys}", "name the scores with --scores-key")
+    by_role: EntriesByRole = {}
+    for item in named:
+        by_role.setdefault(item.role, []).append(item)
+    by_role[Role.SCORES] = [NamedEntry(matrices[0], Role.SCORES)]
+    if contents.named:
+        guessed.add("scores", matrices[0], "scores_key")
+    return by_role
+
+
+def _is_matrix(entry: Entry) -> bool:
+    return entry.ndim == 2 and not is_text(entry) and entry.dtype.kind != "b" and entry.shape[1] > 1
+
+
+def _is_column(entry: Entry) -> bool:
+    """Whether an entry is a single column of fractions, as a network with one output gives it."""
+    flat = entry.ndim == 1 or (entry.ndim == 2 and entry.shape[1] == 1)
+    return flat and entry.dtype.kind == "f"
+
+
+def _zero_one(entry: Entry) -> bool:
+    return bool(((entry == 0) | (entry == 1)).all())
+
+
+def _part(
+    contents: Contents,
+    by_split: dict[str | None, EntriesByRole],
+    split: str | None,
+    guessed: _LayoutGuesses,
+    options: ReadOptions,
+    need_labels: bool,
+) -> SplitArrays:
+    by_role, shared = by_split[split], by_split.get(None, {})
+    chosen = _scores_of(contents, _score_names(by_role), guessed)
+    scores = contents.entries[chosen.name]
+    if options.scores is None and set(words_of(chosen.name)) & MARGINS:
+        raise margin_question(chosen.name)
+    right = _first(contents, by_role, Role.CORRECT)
+    judged = right is not None and (Role.LABELS not in by_role or options.correct_key is not None)
+    labels = None
+    if need_labels and not judged:
+        labels = _labels_name(contents, by_split, split, chosen.name, guessed)
+    classes = _first(contents, shared, Role.CLASS_NAMES)
+    ids = _first(contents, by_role, Role.IDS)
+    part = SplitArrays(
+        split or DEFAULT_SPLIT,
+        scores,
+        chosen.name,
+        contents,
+        labels=None if labels is None else contents.entries[labels],
+        labels_name=labels or "",
+        kind=chosen.kind,
+        ids=None if ids is None else id_text(ids),
+        class_names=() if classes is None else tuple(classes.tolist()),
+        stated=stated_word(chosen.name) if scores.ndim == 1 and contents.named else "",
+    )
+    answers = _first(contents, by_role, Role.PREDICTED)
+    if right is not None and answers is not None and labels and options.labels_key is None:
+        name = by_role[Role.CORRECT][0].name
+        says = correctness(name, right)
+        check_agreement(answers.reshape(-1), (labels, contents.entries[labels]), (name, says))
+    if judged and need_labels:
+        part = replace(part, labels_name=by_role[Role.CORRECT][0].name)
+        return judged_part(part, _truths(right, part.labels_name), answers)
+    return _answered(part, answers, chosen, options)
+
+
+def _truths(right: Entry | None, name: str) -> npt.NDArray[np.bool_]:
+    values = None if right is None else correctness(name, right)
+    if values is None:
+        what = f"{name} holds more than two values, or others than 0/1, True/False"
+        raise ambiguous(what, "give an array of 0 and 1 with --correct-key")
+    return values
+
+
+def _answered(
+    part: SplitArrays, answers: Entry | None, chosen: NamedEntry, options: ReadOptions
+) -> SplitArrays:
+    """Return the part as one of stated confidences where its scores are that."""
+    top = chosen.role is Role.CONFIDENCE
+    if not top and answers is not None and is_unit_list(part.scores):
+        declared = options.scores
+        kind = declared or kind_beside_answer(chosen.name, part.scores, answers, part.labels)
+        top = kind is ScoreKind.CONFIDENCE
+    if not top:
+        return part
+    return replace(part, kind=ScoreKind.CONFIDENCE, predicted=answers)
+
+
+def _scores_of(
+    contents: Contents, candidates: list[NamedEntry], guessed: _LayoutGuesses
+) -> NamedEntry:
+    """Return the one array of scores, or the logits where probabilities beside them agree."""
+    names = [c.name for c in candidates]
+    if len(candidates) == 1:
+        return candidates[0]
+    matrices = [c for c in candidates if contents.entries[c.name].ndim == 2]
+    rest = [contents.entries[c.name] for c in candidates if c not in matrices]
+    if len(matrices) == 1 and all(
+        is_summary(entry, contents.entries[matrices[0].name]) for entry in rest
+    ):
+        return matrices[0]
+    logits = [c for c in candidates if c.kind is LOGITS]
+    if len(logits) == len(candidates) == len(matrices) and all(
+        same_softmax(contents.entries[names[0]], contents.entries[name]) for name in names
+    ):
+        return candidates[0]
+    kinds = {c.name: c.kind for c in candidates if c.kind is not None}
+    pair = set(kinds.values()) in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
+    if len(candidates) != 2 or not pair:
+        raise ambiguous(f"scores may be {listed(names)}", "name one with --scores-key")
+    values = {name: contents.entries[name] for name in names}
+    chosen = logits_of_two(kinds, values, {name: name for name in names})
+    other = next(name for name in names if name != chosen)
+    guessed.texts.append(f"{other} say the same as {chosen}, which were read")
+    return next(c for c in candidates if c.name == chosen)
+
+
+def _first(contents: Contents, by_role: EntriesByRole, role: Role) -> Entry | None:
+    items = by_role.get(role, [])
+    return contents.entries[items[0].name] if len(items) == 1 else None
+
+
+def _labels_name(
+    contents: Contents,
+    by_split: dict[str | None, EntriesByRole],
+    split: str | None,
+    scores: str,
+    guessed: _LayoutGuesses,
+) -> str:
+    own = by_split[split].get(Role.LABELS, [])
+    scored = [s for s, by_role in by_split.items() if _score_names(by_role)]
+    if not own and len(scored) == 1:  # a lone part may take labels where one names no split
+        others = [s for s, by_role in by_split.items() if by_role.get(Role.LABELS)]
+        if split is not None and others and None not in others:
+            named = by_split[others[0]][Role.LABELS][0].name
+            what = f"{scores} belongs to the {split} part, {named} to the {others[0]} part"
+            raise ambiguous(what, "give the labels of the same part, or name both keys")
+        own = [item for s in others for item in by_split[s][Role.LABELS]]
+    elif split is None and len(scored) > 1:
+        raise ambiguous(
+            f"several arrays of scores and no split named for {scores}",
+            "name one with --scores-key, and its labels with --labels-key",
+        )
+    own = _fitting(contents, own, scores)
+    if len(own) == 1:
+        return own[0].name
+    if len(own) > 1:
+        raise ambiguous(
+            f"labels may be {listed([o.name for o in own])}", "name one with --labels-key"
+        )
+    if len(scored) > 1:
+        what = f"no labels for the {split} part ({scores})"
+        raise ambiguous(what, "name one part with --scores-key and --labels-key")
+    return _guess_labels(contents, by_split, scores, guessed)
+
+
+def _fitting(contents: Contents, labels: list[NamedEntry], scores: str) -> list[NamedEntry]:
+    """Return the labels that are as many as the rows; of several that are equal, the first."""
+    lengths = set(contents.entries[scores].shape[:2])
+    entries = contents.entries
+    if len(labels) > 1:
+        rows = contents.entries[scores].shape[0]
+        labels = [item for item in labels if len(entries[item.name]) == rows] or [
+            item for item in labels if len(entries[item.name]) in lengths
+        ]
+    first = labels[:1]
+    same = all(np.array_equal(entries[i.name], entries[first[0].name]) for i in labels)
+    return first if labels and same else labels
+
+
+def _guess_labels(
+    contents: Contents,
+    by_split: dict[str | None, EntriesByRole],
+    scores: str,
+    guessed: _LayoutGuesses,
+) -> str:
+    lengths = set(contents.entries[scores].shape[:2])
+    taken = {
+        item.name
+        for by_role in by_split.values()
+        for role, items in by_role.items()
+        for item in items
+        if role in NO_LABEL
+    }
+    free = {n: e for n, e in contents.entries.items() if n != scores and n not in taken}
+    like = [n for n, e in free.items() if label_like(e, lengths)]
+    like = like or [n for n, e in free.items() if e.shape == contents.entries[scores].shape]
+    if len(like) == 1:
+        if contents.named:
+            guessed.add("labels", like[0], "labels_key")
+        else:
+            guessed.texts.append(f"labels from {like[0]}")
+        return like[0]
+    what = "no labels were found" if not like else f"labels may be {listed(like)}"
+    raise ambiguous(f"{what}; keys: {listed(list(contents.entries))}", NO_LABELS)
+
+
+def _ordered(parts: list[SplitArrays]) -> tuple[SplitArrays, ...]:
+    return tuple(sorted(parts, key=lambda p: ORDER.index(p.split)))
+
+
+def _roles(named: list[NamedEntry], parts: list[SplitArrays]) -> dict[str, str]:
+    roles = {item.name: str(item.role) for item in named}
+    used = {p.scores_name for p in parts} | {p.labels_name for p in parts}
+    for name, role in roles.items():
+        if role in (Role.SCORES, Role.LABELS) and name not in used:
+            roles[name] = str(Role.UNUSED)
+    for part in parts:
+        if part.kind is not ScoreKind.CONFIDENCE:
+            roles[part.scores_name] = str(Role.SCORES)
+        if part.labels_name:
+            roles[part.labels_name] = str(Role.LABELS)
+    return roles
+
+
+def _notices(contents: Contents, unused: list[str], guessed: list[str]) -> tuple[Notice, ...]:
+    texts = list(guessed)
+    if unused and contents.named:
+        texts.append(f"not used: {listed(unused)}")
+    return (Notice("KEYS_GUESSED", "; ".join(texts)),) if texts else ()

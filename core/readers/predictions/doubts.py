@@ -1,0 +1,418 @@
+"""Whether a reading bears its assumptions out: better than chance, and no rival far better."""
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int, row_chunks, sigmoid
+from core.errors import Refused
+from core.metrics.ranked import Ranked
+from core.metrics.ranking import auroc
+from core.metrics.top_label import ece
+from core.predictions import Outcomes, ScoreKind, Task
+from core.readers.predictions.judge import JudgedSplit, answers
+from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
+from core.readers.predictions.parts import listed
+from core.readers.predictions.questions import Question, ReadChoice, undecided
+from core.readers.predictions.roles import words_of
+from core.readers.predictions.stated import ANOTHER, RIGHT, WRONG
+from core.readers.predictions.units import could_be_twice
+
+ENOUGH = 20  # rows below which nothing is concluded from how often answers are right
+FAR = 0.1  # by which another reading is better, at least
+UNSURE = 0.2  # by which a softmax of a softmax says less than it is right, at least
+MOST_CLASSES = 1_000  # of stated answers, for which another numbering is looked for
+MOST_LABELS = 40  # for which every pair of columns is looked at
+MOST_ROWS = 20_000  # of which the columns of many labels are compared
+RARE = 10  # rows with a label below which its AUROC says little
+CLEAR = 0.65  # mean AUROC from which columns are in their order
+MOSTLY = 0.5  # accuracy from which another reading is no accident
+ABOUT_ONE = 0.25  # how far from one thing a row logits of findings that happen alone may be
+HEAD = 1_000  # rows looked at to tell such logits
+SHOWN = 3  # labels named in the example of a row
+
+
+@dataclass(frozen=True)
+class AnswerSkill:
+    """How well answers agree with labels, and what blind answers would reach.
+
+    Attributes
+    ----------
+    value : float
+        Accuracy; of one class or many labels, the (mean) AUROC.
+    chance : float
+        What the same answers would reach on rows in a random order.
+    error : float
+        Standard error of `value` under chance.
+    n : int
+        Rows.
+    """
+
+    value: float
+    chance: float
+    error: float
+    n: int
+
+    @property
+    def plausible(self) -> bool:
+        """Whether answers are better than blind ones; few rows are given the benefit."""
+        return self.n < ENOUGH or self.beats_chance
+
+    @property
+    def beats_chance(self) -> bool:
+        """Whether answers are better than blind ones, however few the rows."""
+        return self.value > self.chance + 3.0 * self.error
+
+    @property
+    def reversed(self) -> bool:
+        """Whether answers are worse than blind ones."""
+        return self.n >= ENOUGH and self.value < self.chance - 3.0 * self.error
+
+    def far_below(self, other: "AnswerSkill") -> bool:
+        """Whether another reading of the same rows is better by more than noise explains."""
+        return bool(other.value - self.value > max(FAR, 2.0 / sqrt(self.n)))
+
+
+def skill(ready: JudgedSplit) -> AnswerSkill | None:
+    """Return how well a part's answers agree with its labels; None where that says nothing."""
+    if not ready.labelled or ready.task is Task.TOP_LABEL:
+        return None
+    if ready.task is Task.MULTICLASS:
+        return _accuracy(ready)
+    columns = _columns(ready)
+    ranked = [_auroc(scores, truth) for scores, truth in columns]
+    known = [estimate for estimate in ranked if estimate is not None]
+    if not known:
+        return None
+    values, errors = zip(*known, strict=True)
+    error = float(np.sqrt(np.mean(np.square(errors)) / len(errors)))
+    return AnswerSkill(float(np.mean(values)), 0.5, error, len(ready.prepared.scores))
+
+
+def _agreement(table: Int) -> AnswerSkill:
+    """Return the accuracy of a table of labels and answers beside that of shuffled rows."""
+    n = table.sum()
+    chance = float((table.sum(axis=1) * table.sum(axis=0)).sum()) / float(n) ** 2
+    error = float(np.sqrt(chance * (1.0 - chance) / n))
+    return AnswerSkill(float(np.trace(table)) / float(n), chance, error, int(n))
+
+
+def _accuracy(ready: JudgedSplit) -> AnswerSkill:
+    """Return the accuracy beside that of shuffled rows, without a table of all pairs of classes."""
+    scores, k = ready.prepared.scores, len(ready.class_names)
+    best = np.concatenate([scores[rows].argmax(axis=1) for rows in row_chunks(*scores.shape)])
+    n = len(best)
+    shares = np.bincount(best, minlength=k) / n, np.bincount(ready.labels, minlength=k) / n
+    chance = float((shares[0] * shares[1]).sum())
+    right = float((best == ready.labels).mean())
+    return AnswerSkill(right, chance, sqrt(chance * (1.0 - chance) / n), n)
+
+
+def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
+    """Return what ranks the rows, and the truth, for one class or for each label."""
+    scores, labels = ready.prepared.scores, ready.labels
+    if ready.task is Task.MULTILABEL:
+        return [
+            (scores[:, k].astype(np.float64), labels[:, k] == 1) for k in range(scores.shape[1])
+        ]
+    if scores.ndim == 1:
+        return [(scores.astype(np.float64), labels == 1)]
+    wide = scores.astype(np.float64)
+    return [(wide[:, 1] - wide[:, 0], labels == 1)]
+
+
+def _auroc(scores: Float, truth: Bool) -> tuple[float, float] | None:
+    present = int(truth.sum())
+    absent = truth.size - present
+    if present == 0 or absent == 0:
+        return None
+    error = np.sqrt((present + absent + 1) / (12.0 * present * absent))
+    ranks = np.unique(scores, return_inverse=True)[1] / truth.size  # `Ranked` takes 0 to 1
+    return auroc(Ranked.of(Outcomes(ranks, truth))), float(error)
+
+
+def ask_one_hot(ready: JudgedSplit, options: ReadOptions) -> None:
+    """Ask whether logits beside rows of one 1 each are of one answer, or of one finding a row.
+
+    Columns of labels in a table are findings as often as classes; an array is called one-hot
+    unless its logits, each by itself, say about one thing a row.
+    """
+    labels = ready.prepared.labels
+    open_kind = ready.verdict.kind is ScoreKind.LOGITS and labels.one_hot
+    if not open_kind or options.answers is not None or ready.prepared.units is not None:
+        return
+    scores = ready.prepared.scores
+    named = "onehot" in words_of(ready.prepared.part.labels_name.replace("_", ""))
+    separately = float(sigmoid(scores[:HEAD].astype(np.float64)).sum(axis=1).mean())
+    if named or not (ready.prepared.part.contents.table or abs(separately - 1.0) < ABOUT_ONE):
+        return
+    raise undecided(
+        "each row of labels holds one 1: one class out of several, or findings that happen alone",
+        ReadChoice("one class is true in each row (softmax)", {"answers": AnswersPerRow.ONE}),
+        ReadChoice("any number of findings may be true (sigmoid)", {"answers": AnswersPerRow.MANY}),
+    )
+
+
+def mapping_question(ready: JudgedSplit) -> Question | None:
+    """Return the question which column means which label, where their order reads badly.
+
+    Only where nothing but the order of columns pairs them with labels.
+    """
+    labels = ready.prepared.labels
+    if ready.labelled and ready.task is Task.TOP_LABEL:
+        return _renumbered(ready)
+    if not labels.texts or not ready.labelled:
+        return None
+    if ready.task is Task.MULTICLASS and not labels.by_name:
+        return _permuted(ready)
+    single = ready.prepared.scores.ndim == 1  # its name may say something else than its class
+    if ready.task is not Task.BINARY or (labels.by_name and not single):
+        return None
+    reached = skill(ready)
+    if reached is None or not reached.reversed or reached.value > 0.5 - 0.5 * FAR:
+        return None
+    if answers(ready).correct.mean() >= 0.5:  # the other way round, more answers were wrong
+        return None
+    first, second = labels.texts
+    return undecided(
+        f"scores of {second} are lower where rows are labelled {second}",
+        ReadChoice(
+            f"{first}, then {second}: mostly wrong", {"classes": classes_text((first, second))}
+        ),
+        ReadChoice(f"{second}, then {first}", {"classes": classes_text((second, first))}),
+    )
+
+
+def _permuted(ready: JudgedSplit) -> Question | None:
+    texts = ready.prepared.labels.texts
+    if len(ready.prepared.scores) < ENOUGH or len(texts) > MOST_CLASSES:
+        return None
+    scores = ready.prepared.scores
+    best = np.concatenate([scores[rows].argmax(axis=1) for rows in row_chunks(*scores.shape)])
+    rival = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
+    if rival is None:
+        return None
+    own, other, columns, table = rival
+    names = _names_for(table, columns, texts)
+    taken, better = classes_text(texts), classes_text(names)
+    what = (
+        f"labels in the order of the columns are right in {100 * own.value:.0f} % of rows,"
+        f" in another order in {100 * other.value:.0f} %"
+    )
+    return undecided(
+        what,
+        ReadChoice(f"columns stand for {listed(texts)}", {"classes": taken}),
+        ReadChoice(f"columns stand for {listed(names)}", {"classes": better}),
+    )
+
+
+def _shifted(
+    answers: Int, labels: Int, texts: tuple[str, ...]
+) -> tuple[AnswerSkill, AnswerSkill, Int, Int] | None:
+    """Return what `_rival` does where labels count from 1 and no row has the last class.
+
+    One order alone is tried, so all rows may judge it.
+    """
+    k = len(texts)
+    if labels.min() < 1 or texts != tuple(str(n) for n in range(k)):
+        return None
+    table = np.bincount(labels * k + answers, minlength=k * k).reshape(k, k)
+    columns = np.roll(np.arange(k), 1)
+    own, other = _agreement(table), _agreement(table[:, columns])
+    return (own, other, columns, table) if own.far_below(other) and other.beats_chance else None
+
+
+def _rival(answers: Int, labels: Int, k: int) -> tuple[AnswerSkill, AnswerSkill, Int, Int] | None:
+    """Return the skill of answers as they are and in the order that suits them, if far better.
+
+    Half of the rows choose that order and the others judge it, as the best of K! orders agrees
+    with the rows that chose it by luck.
+    """
+    half = np.arange(len(answers)) % 2 == 0
+    whole, first, second = (
+        np.bincount(labels[rows] * k + answers[rows], minlength=k * k).reshape(k, k)
+        for rows in (slice(None), half, ~half)
+    )
+    present = whole.sum(axis=1) > 0
+    if np.all(whole.argmax(axis=1)[present] == np.flatnonzero(present)):
+        return None
+    own, other = _agreement(second), _agreement(second[:, _partners(first)])
+    if not own.far_below(other) or not other.beats_chance:
+        return None
+    columns = _partners(whole)
+    return _agreement(whole), _agreement(whole[:, columns]), columns, whole
+
+
+def _renumbered(ready: JudgedSplit) -> Question | None:
+    """Refuse answers and labels that number or name the same classes in different ways."""
+    answers, labels = ready.prepared.predicted, ready.labels
+    judged = {ANOTHER, WRONG} & set(ready.class_names)  # labels that say right or wrong only
+    assert answers is not None
+    if judged:
+        return None
+    k = int(max(answers.max(), labels.max())) + 1
+    if len(answers) < ENOUGH or k > MOST_CLASSES:
+        return None
+    rival = _rival(answers, labels, k)
+    if rival is None or rival[0].plausible:
+        return None
+    own, other, _, _ = rival
+    what = (
+        f"answers and labels are the same in {100 * own.value:.0f} % of rows, and would be in"
+        f" {100 * other.value:.0f} % if classes were numbered or named alike"
+    )
+    location = ready.prepared.part.labels_name
+    return Question(Refused("CLASSES", what, "write both alike", location), ())
+
+
+def _partners(table: Int) -> Int:
+    """Return for each label the column that answers it most often, each column once.
+
+    The largest counts choose first; labels and columns that are left over pair in their order.
+    """
+    partners = np.full(len(table), -1, dtype=np.int64)
+    taken = np.zeros(len(table), dtype=np.bool_)
+    cells = np.flatnonzero(table)
+    for cell in cells[np.argsort(-table.ravel()[cells], kind="stable")].tolist():
+        label, column = divmod(cell, len(table))
+        if partners[label] < 0 and not taken[column]:
+            partners[label], taken[column] = column, True
+    partners[partners < 0] = np.flatnonzero(~taken)
+    return partners
+
+
+def _names_for(table: Int, columns: Int, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the label that each column stands for when they are assigned as they agree best.
+
+    Labels that count from 1 where no row has the first are told as such.
+    """
+    shifted = tuple(str(k + 1) for k in range(len(texts)))
+    present = np.flatnonzero(table.sum(axis=1) > 0)
+    if texts == tuple(str(k) for k in range(len(texts))) and np.all(
+        columns[present] == present - 1
+    ):
+        return shifted
+    names = [""] * len(texts)
+    for label, column in enumerate(columns.tolist()):
+        names[column] = texts[label]
+    return tuple(names)
+
+
+def turned_question(ready: JudgedSplit) -> Question | None:
+    """Return the refusal of scores that read far better turned, or with the other sign."""
+    scores, labels = ready.prepared.scores, ready.labels
+    if (
+        not ready.labelled
+        or ready.task is not Task.MULTICLASS
+        or ready.prepared.part.contents.table
+    ):
+        return None
+    own, name = _accuracy(ready), ready.prepared.part.scores_name
+    if own.value >= MOSTLY:
+        return None
+    if scores.shape[0] == scores.shape[1]:
+        turned = replace(own, value=float((scores.argmax(axis=0) == labels).mean()))
+        if turned.value > MOSTLY and own.far_below(turned):
+            what = f"{name} is square, and right far more often with columns as samples"
+            remedy = "transpose it, so that each row is a sample"
+            return Question(Refused("CLASSES", what, remedy, name), ())
+    negated = replace(own, value=float((scores.argmin(axis=1) == labels).mean()))
+    if negated.value > MOSTLY and own.far_below(negated):
+        what = f"{name} is smallest, not largest, for the true class"
+        remedy = "negate it: energies, distances and losses are no logits"
+        return Question(Refused("CLASSES", what, remedy, name), ())
+    return None
+
+
+def crossed_question(ready: JudgedSplit) -> Question | None:
+    """Return the refusal of many labels whose columns agree far better in another order."""
+    scores, labels = ready.prepared.scores, ready.labels
+    unnamed = not ready.prepared.part.contents.table
+    if not (unnamed and ready.labelled and ready.task is Task.MULTILABEL):
+        return None
+    frequent = (labels.sum(axis=0) >= RARE) & ((1 - labels).sum(axis=0) >= RARE)
+    at = np.flatnonzero(frequent)[:MOST_LABELS]
+    rows = slice(None, None, max(1, len(scores) // MOST_ROWS))
+    ranks: Float = scores[rows][:, at].astype(np.float64)
+    truth: Bool = labels[rows][:, at] == 1
+    if len(at) < 2 or _mean_auroc(ranks, truth) > CLEAR:
+        return None
+    half = np.arange(len(ranks)) % 2 == 0  # one half chooses partners, the other judges them
+    first = [
+        [_rank(ranks[half, j], truth[half, i]) for j in range(len(at))] for i in range(len(at))
+    ]
+    partners = _partners(np.round(1e6 * np.array(first)).astype(np.int64))
+    own = _mean_auroc(ranks[~half], truth[~half])
+    best = _mean_auroc(ranks[~half][:, partners], truth[~half])
+    if best - own <= FAR + FAR:
+        return None
+    what = (
+        f"scores agree with other columns of labels (AUROC {best:.2f}) than their own ({own:.2f})"
+    )
+    remedy = "bring the columns of labels into the order of the scores"
+    return Question(Refused("CLASSES", what, remedy, ready.prepared.part.labels_name), ())
+
+
+def _mean_auroc(scores: Float, labels: Bool) -> float:
+    return float(np.mean([_rank(scores[:, k], labels[:, k]) for k in range(scores.shape[1])]))
+
+
+def _rank(scores: Float, truth: Bool) -> float:
+    ranked = _auroc(scores, truth)
+    return 0.5 if ranked is None else ranked[0]
+
+
+def twice_question(ready: JudgedSplit) -> Question | None:
+    """Return the question whether softmax was taken twice, where no row is sure of anything."""
+    prepared, verdict = ready.prepared, ready.verdict
+    plain = verdict.kind is ScoreKind.PROBABILITIES and prepared.units is None
+    if not plain or prepared.scores.ndim != 2 or ready.task is Task.MULTILABEL:
+        return None
+    if len(prepared.scores) < ENOUGH or not could_be_twice(prepared.scores):
+        return None
+    stated = answers(ready)
+    if stated.correct.mean() - stated.confidence.mean() < UNSURE:
+        return None
+    name = prepared.part.scores_name
+    surest = f"{100 * float(stated.confidence.max()):.0f} %"
+    return undecided(
+        f"no row of {name} is surer than {surest}, as where softmax was taken twice",
+        ReadChoice("softmax taken twice", {"units": Units.SOFTMAX_TWICE}),
+        ReadChoice("probabilities as given", {"scores": ScoreKind.PROBABILITIES}),
+    )
+
+
+def consequences(ready: JudgedSplit) -> tuple[float, float]:
+    """Return accuracy and ECE of a reading, both fractions; labels are pooled."""
+    stated = answers(ready)
+    return float(stated.correct.mean()), ece(Ranked.of(stated))
+
+
+def example(ready: JudgedSplit) -> str:
+    """Return what the first row says, in words."""
+    names, scores = [_called(name) for name in ready.class_names], ready.prepared.scores
+    if ready.task is Task.TOP_LABEL:
+        predicted, own = ready.prepared.predicted, ready.prepared.class_names
+        assert predicted is not None
+        answer = int(predicted[0])
+        answer_name = _called(own[answer] if own else str(answer))
+        verdict = ", correct" if answer == int(ready.labels[0]) else ", wrong"
+        name = "" if answer_name == RIGHT else f" {answer_name}"
+        sure = f"{100.0 * float(scores[0]):.0f} %"
+        return f"first row: answers{name} at {sure}{verdict if ready.labelled else ''}"
+    probabilities = ready.probabilities(slice(0, 1))[0]
+    if ready.task is Task.MULTILABEL:
+        percents = [
+            f"{names[k]} {100 * probabilities[k]:.0f} %" for k in range(min(SHOWN, len(names)))
+        ]
+        true = [names[k] for k in np.flatnonzero(ready.labels[0]).tolist()]
+        return f"first row: says {', '.join(percents)}; labelled {listed(true) or 'with none'}"
+    best = 1 if scores.ndim == 1 else int(probabilities.argmax())
+    text = f"first row: says {names[best]} with {100 * probabilities[best]:.0f} %"
+    return f"{text}, labelled {names[int(ready.labels[0])]}" if ready.labelled else text
+
+
+def _called(name: str) -> str:
+    """Return a class's name for a sentence, where a bare number would read as a count."""
+    return f"class {name}" if name.isdecimal() else name[:60]

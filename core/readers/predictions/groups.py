@@ -1,0 +1,316 @@
+"""Rows that belong together, and rows that count several times: which column says so.
+
+A column of the scores or of the labels, a column of a table of its own, which is joined by the
+names of the rows, or these names themselves.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from core.arrays import Float
+from core.errors import Notice, Refused
+from core.predictions import Groups, Weights
+from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
+from core.readers.predictions.join import cut_alike, row_names
+from core.readers.predictions.options import ID_STEM, ReadOptions, split_names
+from core.readers.predictions.parts import SplitArrays, ambiguous, counted, listed
+from core.readers.predictions.roles import GROUP_NAME, SETS, SPLITS, WEIGHT_NAME, Role, words_of
+
+GROUP, WEIGHT = "group", "weight"
+ROLES: Final = {GROUP: Role.GROUP, WEIGHT: Role.WEIGHT}
+EXPORTED: Final = {GROUP: ("groups", GROUP_NAME), WEIGHT: ("weights", WEIGHT_NAME)}
+EMPTY: Final = {"", "nan", "na", "n/a", "<na>", "null", "none"}
+STEM: Final = re.compile(r"(.+)[_-]\d+")
+
+
+@dataclass(frozen=True)
+class Companions:
+    """What comes with a file of scores.
+
+    Attributes
+    ----------
+    labels : Contents or None
+        A file of labels.
+    tables : mapping of str to Contents
+        By ``group`` and ``weight``: tables of their own.
+    """
+
+    labels: Contents | None = None
+    tables: Mapping[str, Contents] = field(default_factory=dict)
+
+    def options(self, options: ReadOptions) -> ReadOptions:
+        """Return the choices that concern the scores and the labels, not the tables."""
+        return replace(options, **dict.fromkeys(self.tables))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _ColumnCells:
+    """What a column says of each row."""
+
+    name: str
+    values: Entry
+    notices: tuple[Notice, ...] = ()
+
+
+def chosen_roles(contents: Contents, options: ReadOptions) -> dict[str, Role]:
+    """Return the entries that hold groups or weights: nothing else is read from them.
+
+    Raises
+    ------
+    Refused
+        AMBIGUOUS_KEYS: one is chosen for something else, too.
+    """
+    roles: dict[str, Role] = {}
+    for option, role in ROLES.items():
+        key = _key(contents, option, options)
+        if key is not None:
+            _refuse_twice(key, option, options)
+            roles |= dict.fromkeys(_named(contents, key), role)
+            if getattr(options, option) is None:
+                roles[EXPORTED[option][1]] = role
+    return roles
+
+
+def without_chosen(contents: Contents, options: ReadOptions) -> Contents:
+    """Return contents without the entries that hold groups or weights."""
+    chosen = chosen_roles(contents, options)
+    remaining = {name: entry for name, entry in contents.entries.items() if name not in chosen}
+    return replace(contents, entries=remaining)
+
+
+def _key(contents: Contents, option: str, options: ReadOptions) -> str | None:
+    """Return what names the column: the user's choice, or what an exported run is said to hold."""
+    chosen: str | None = getattr(options, option)
+    key, name = EXPORTED[option]
+    return key if chosen is None and name in contents.entries and not contents.table else chosen
+
+
+def _refuse_twice(key: str, option: str, options: ReadOptions) -> None:
+    for other in ("scores_key", "labels_key", "correct_key"):
+        names = getattr(options, other)
+        if names is not None and key in (names, *split_names(names)):
+            other_option = other.replace("_", "-")
+            what = f"{key!r} is named with --{option} and with --{other_option}"
+            raise ambiguous(what, "choose two columns")
+
+
+def _named(contents: Contents, key: str) -> list[str]:
+    """Return the entries that a key names: of arrays one for each part, as test_patient."""
+    if contents.table:
+        return [key] if key in contents.entries else []
+    rest = _without_split(key)
+    names = [name for name in contents.entries if not name.startswith(SETS)]
+    return [n for n in names if n == key or (rest and _without_split(n) == rest)]
+
+
+def _without_split(name: str) -> list[str]:
+    return [word for word in words_of(name) if word not in SPLITS]
+
+
+def _split_in(name: str) -> str | None:
+    return next((SPLITS[word] for word in words_of(name) if word in SPLITS), None)
+
+
+def attach_groups(
+    part: SplitArrays, beside: Companions, options: ReadOptions
+) -> tuple[SplitArrays, tuple[Notice, ...]]:
+    """Return the part with its groups and weights, where they were chosen.
+
+    Raises
+    ------
+    Refused
+        AMBIGUOUS_KEYS: there is no such column. GROUPS, WEIGHTS: rows without an entry, names with
+        several, or values that will not do. LENGTH_MISMATCH.
+    """
+    notices: tuple[Notice, ...] = ()
+    cells = _cells(GROUP, part, beside, options)
+    if cells is not None:
+        part = replace(part, groups=_groups(cells, part))
+        notices += cells.notices
+    cells = _cells(WEIGHT, part, beside, options)
+    if cells is not None:
+        part = replace(part, weights=Weights.of(cells.name, _numbers(cells, part)))
+        notices += cells.notices
+    if part.groups is not None and part.weights is not None:
+        _refuse_single(part.groups, part.weights)
+    return part, notices
+
+
+def _refuse_single(groups: Groups, weights: Weights) -> None:
+    """Refuse rows of which only one group counts: nothing tells how far it may be off."""
+    counted_rows = weights.of_row > 0.0
+    if np.unique(groups.of_row[counted_rows]).size < 2:
+        what = f"every row with a {weights.name} above 0 is of one {groups.name}"
+        raise Refused("GROUPS", what, "weigh rows of at least two groups, or choose no groups")
+
+
+def _groups(cells: _ColumnCells, part: SplitArrays) -> Groups:
+    values = [str(value).strip() for value in id_text(cells.values).tolist()]
+    missing = [row for row, value in enumerate(values) if value.casefold() in EMPTY]
+    if missing:
+        what = f"{counted(len(missing), 'row')} of {len(values)} without a {cells.name}"
+        raise Refused("GROUPS", what, "give every row a group", part.row(missing[0]))
+    return Groups.of(cells.name, values)
+
+
+def _numbers(cells: _ColumnCells, part: SplitArrays) -> Float:
+    numbers = np.array([_number(value) for value in cells.values.tolist()], dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0.0)))
+    if bad.size:
+        row = int(bad[0])
+        cell = str(cells.values[row])[:60]
+        what = f"{counted(bad.size, 'row')} without a weight in {cells.name}: {cell!r}"
+        remedy = "give every row a number that is not negative"
+        raise Refused("WEIGHTS", what, remedy, part.row(row))
+    return numbers
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is no number is refused by its row
+    except ValueError:
+        return float("nan")
+
+
+def _cells(
+    option: str, part: SplitArrays, beside: Companions, options: ReadOptions
+) -> _ColumnCells | None:
+    """Return what the chosen column says of each row; None where none was chosen."""
+    table = beside.tables.get(option)
+    key = getattr(options, option) if table else _key(part.contents, option, options)
+    if key is None:
+        return None
+    if table is not None:
+        return _of_table(option, key, table, part, options)
+    values = _own(part, key)
+    if values is None:
+        values = _of_labels(part, beside.labels, key)
+    if values is None and option == GROUP and key == ID_STEM:
+        return _ColumnCells(ID_STEM, _stems(part))
+    if values is None:
+        raise _unknown(option, key, part, beside)
+    return _ColumnCells(
+        _column_name(part.contents, option, key, options), _flat(option, key, values)
+    )
+
+
+def _column_name(contents: Contents, option: str, key: str, options: ReadOptions) -> str:
+    """Return what a column is called: of an exported run, what it was called there."""
+    if getattr(options, option) is not None:
+        return key or "unnamed"
+    return str(contents.entries[EXPORTED[option][1]].reshape(-1)[0])
+
+
+def _own(part: SplitArrays, key: str) -> Entry | None:
+    contents = part.contents
+    if not contents.table:
+        fitting = [n for n in _named(contents, key) if _split_in(n) in (part.split, None)]
+        fitting.sort(key=lambda name: _split_in(name) is None)
+        return contents.entries[fitting[0]] if fitting else None
+    entry = contents.entries.get(key)
+    return entry if entry is None or part.rows is None else entry[part.rows]
+
+
+def _of_labels(part: SplitArrays, labels: Contents | None, key: str) -> Entry | None:
+    if labels is None or key not in labels.entries:
+        return None
+    entry = labels.entries[key]
+    return entry if part.label_rows is None else entry[part.label_rows]
+
+
+def _refusal(option: str, what: str, remedy: str, location: str = "") -> Refused:
+    code = "GROUPS" if option == GROUP else "WEIGHTS"
+    return Refused(code, what, remedy, location)
+
+
+def _flat(option: str, key: str, values: Entry) -> Entry:
+    if values.size != (len(values) if values.ndim else 1):
+        what = f"{key} has several values a row: shape {values.shape}"
+        raise _refusal(option, what, "give one value for each row")
+    return values.reshape(-1)
+
+
+def _unknown(option: str, key: str, part: SplitArrays, beside: Companions) -> Refused:
+    labels = {} if beside.labels is None else beside.labels.entries
+    names = [*part.contents.entries, *labels]
+    what = f"--{option} names {key!r}, which is not there"
+    return ambiguous(what, f"use one of {listed(list(dict.fromkeys(names)))}")
+
+
+def _stems(part: SplitArrays) -> Entry:
+    """Return the names of the rows without their last number."""
+    if part.ids is None:
+        what = f"--group {ID_STEM} needs names of rows, and nothing names them"
+        raise Refused("GROUPS", what, "name the column with --id-column")
+    return stems(part.ids)
+
+
+def stems(ids: Entry) -> Entry:
+    """Return names without a suffix and without the number after the last _ or -."""
+    return text_array([_stem(str(name)) for name in ids.tolist()])
+
+
+def _stem(name: str) -> str:
+    bare = re.sub(r"\.\w{1,5}$", "", name.strip())
+    match = STEM.fullmatch(bare)
+    return match[1] if match else bare
+
+
+def _of_table(
+    option: str, key: str, table: Contents, part: SplitArrays, options: ReadOptions
+) -> _ColumnCells:
+    """Return a column of a table of its own, joined to the rows by their names."""
+    location = f"table of {option}s"
+    if not table.table:
+        what = f"{table.format}, where a table was expected"
+        raise _refusal(option, what, "give a CSV, TSV or Parquet file", location)
+    if key not in table.entries:
+        what = f"--{option} names {key!r}, which is not in the table"
+        raise ambiguous(what, f"use one of {listed(list(table.entries))}", location)
+    column, column_name = _flat(option, key, table.entries[key]), key or "unnamed"
+    others = {name: entry for name, entry in table.entries.items() if name != key}
+    own, ids = row_names(part, replace(table, entries=others), options)
+    if options.in_order:
+        return _ColumnCells(column_name, _in_order(part, column))
+    if own is None or ids is None:
+        text = f"{column_name} was matched by row order: nothing names the rows in both files"
+        return _ColumnCells(column_name, _in_order(part, column), (Notice("KEYS_GUESSED", text),))
+    return _ColumnCells(column_name, column[_partners(option, own, ids, column)])
+
+
+def _in_order(part: SplitArrays, column: Entry) -> Entry:
+    n = len(part.scores) if part.labels is None else len(part.labels)
+    if len(column) == n:
+        return column
+    if part.rows is not None and len(column) == len(next(iter(part.contents.entries.values()))):
+        taken: Entry = column[part.rows]
+        return taken
+    what = f"{counted(n, 'row')} of scores and {len(column)} in the table"
+    remedy = "name the rows in both files, or give one line for each row in the same order"
+    raise Refused("LENGTH_MISMATCH", what, remedy)
+
+
+def _partners(option: str, own: Entry, ids: Entry, column: Entry) -> Entry:
+    """Return for each row its line in the table; a name may come again with the same value."""
+    row_ids, known = cut_alike(own.tolist(), ids.tolist())
+    needed, cells = set(row_ids), id_text(column) if is_text(column) else column
+    at: dict[object, int] = {}
+    clashes = []
+    for line, name in enumerate(known):
+        first = at.setdefault(name, line)
+        if name in needed and cells[first] != cells[line]:
+            clashes.append(str(name))
+    if clashes:
+        names = list(dict.fromkeys(clashes))
+        what = f"{counted(len(names), 'name')} with different values in the table: {listed(names)}"
+        raise _refusal(option, what, "give every name one value")
+    missing = [str(name) for name in row_ids if name not in at]
+    if missing:
+        what = f"{len(missing)} of {len(row_ids)} rows are not in the table: {listed(missing)}"
+        raise _refusal(option, what, "add them, or check the columns that name the rows")
+    rows: Entry = np.array([at[name] for name in row_ids])
+    return rows

@@ -1,0 +1,199 @@
+"""The inspection of a file: roles, a preview of raw rows, and what each reading would mean."""
+
+from itertools import islice
+
+import numpy as np
+
+from core.errors import Refused
+from core.predictions import ScoreKind
+from core.readers.formats.contents import Contents, Entry, is_text, stacked
+from core.readers.predictions.judge import JudgedSplit, SettledSplit, answers
+from core.readers.predictions.kinds import KindVerdict
+from core.readers.predictions.parts import counted
+from core.readers.predictions.result import ArrayUse, Inspection, Reading
+from core.readers.predictions.roles import Role, name_entry
+from core.readers.predictions.survey import survey
+
+PREVIEW_ROWS = 5
+PREVIEW_COLUMNS = 30
+PREVIEW_OF_ONE = 12  # columns shown of one matrix
+MAX_CELL = 120
+HEAD = 1_000  # rows looked at to tell what an entry could be
+MAX_COLUMNS = 300  # entries listed; a table of a thousand classes is described by its first
+EVIDENCE = 2**20  # values of an entry, or a table, that are looked at for a fingerprint
+KINDS = (ScoreKind.LOGITS, ScoreKind.PROBABILITIES, ScoreKind.SIGMOID)
+
+
+def inspect(
+    contents: Contents,
+    roles: dict[str, str] | None = None,
+    prepared: SettledSplit | None = None,
+    verdict: KindVerdict | None = None,
+    layout: str = "",
+) -> Inspection:
+    """Return what is known of a file so far; the later arguments may still be missing."""
+    roles = roles or {n: str(name_entry(n, e).role) for n, e in contents.entries.items()}
+    header, rows = _preview(contents)
+    scores_keys, labels_keys, id_columns = _choices(contents)
+    return Inspection(
+        layout=layout or _counted(contents),
+        kind=None if verdict is None else verdict.kind,
+        reason="" if verdict is None else verdict.reason,
+        columns=tuple(
+            ArrayUse(name, roles.get(name, str(Role.UNUSED)), entry.shape, _dtype(entry))
+            for name, entry in islice(contents.entries.items(), MAX_COLUMNS)
+        ),
+        header=header,
+        rows=rows,
+        readings=() if prepared is None else _readings(prepared),
+        fingerprint=contents.fingerprint(_evidence(contents)),
+        scores_keys=scores_keys,
+        labels_keys=labels_keys,
+        id_columns=id_columns,
+    )
+
+
+def describe(prepared: list[SettledSplit], verdict: KindVerdict) -> str:
+    """Return one sentence on rows, columns, labels and parts."""
+    first = prepared[-1]
+    rows, columns = counted(len(first.scores), "row"), counted(first.shape.columns, "column")
+    kind = {ScoreKind.SIGMOID: "sigmoid scores", ScoreKind.CONFIDENCE: "confidences"}.get(
+        verdict.kind, str(verdict.kind)
+    )
+    values = first.labels.values
+    labels = f"labels {values.min()}..{values.max()}"
+    if values.ndim == 2:
+        labels = f"0/1 labels in {counted(values.shape[1], 'column')}"
+    text = f"{rows}, {columns} of {kind}, {labels}"
+    if first.part.groups is not None:
+        groups = first.part.groups
+        text += f", {counted(groups.count, 'group')} by {groups.name}"
+    if len(prepared) > 1:
+        sizes = ", ".join(f"{p.part.split} {len(p.scores)}" for p in prepared)
+        text += f"; parts: {sizes}"
+    return text
+
+
+def _counted(contents: Contents) -> str:
+    if contents.table:
+        rows = counted(len(next(iter(contents.entries.values()))), "row")
+        return f"a table of {rows} and {counted(len(contents.entries), 'column')}"
+    return f"{len(contents.entries)} arrays" if len(contents.entries) > 1 else "one array"
+
+
+def _dtype(entry: Entry) -> str:
+    return "text" if is_text(entry) else str(entry.dtype)
+
+
+def _preview(contents: Contents) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    names: list[str] = []
+    columns: list[list[str]] = []
+    for name, entry in contents.entries.items():
+        for title, cells in _columns(name, entry):
+            if len(names) < PREVIEW_COLUMNS:
+                names.append(title[:MAX_CELL])
+                columns.append(cells)
+    height = max((len(c) for c in columns), default=0)
+    padded = [c + [""] * (height - len(c)) for c in columns]
+    return tuple(names), tuple(zip(*padded, strict=True))
+
+
+def _columns(name: str, entry: Entry) -> list[tuple[str, list[str]]]:
+    if entry.ndim == 1:
+        return [(name, _cells(entry[:PREVIEW_ROWS]))]
+    if entry.ndim != 2:
+        return []
+    width = min(entry.shape[1], PREVIEW_OF_ONE)
+    return [(f"{name}[{j}]", _cells(entry[:PREVIEW_ROWS, j])) for j in range(width)]
+
+
+def _cells(values: Entry) -> list[str]:
+    if is_text(values):
+        return [str(v)[:MAX_CELL] for v in values.tolist()]
+    return [f"{v:.6g}" if isinstance(v, float) else str(v) for v in values.tolist()]
+
+
+def _evidence(contents: Contents) -> str:
+    """Return what the fractions of each entry say of their kind.
+
+    A choice made where values are unclear does not hold where they speak for themselves. The first
+    values tell, whatever has been chosen.
+    """
+    words = {n: _word(e, contents, n) for n, e in contents.entries.items() if e.dtype.kind == "f"}
+    unit = [contents.entries[n] for n, word in words.items() if word == "unit"]
+    if contents.table and len(unit) > 1:
+        together = stacked([column[: EVIDENCE // len(unit)] for column in unit])
+        words[""] = _word(together, contents, "")
+    return " ".join(sorted(set(words.values())) if contents.table else words.values())
+
+
+def _word(entry: Entry, contents: Contents, name: str) -> str:
+    if entry.ndim not in (1, 2) or entry.size == 0:
+        return "none"
+    values = entry.size * (len(contents.entries) if contents.table else 1)
+    head = entry[: max(1, EVIDENCE * len(entry) // values)]
+    try:
+        column_survey = survey(
+            head,  # type: ignore[arg-type]
+            row_name=str,
+            printed=contents.printed,
+            coarse=contents.coarse.get(name, 0.0),
+        )
+    except Refused:
+        return "none"
+    if not column_survey.in_unit:
+        return "whole" if _could_label(head) else "outside"
+    if head.ndim == 2 and head.shape[1] > 1 and column_survey.sums_to_one:
+        return "sums"
+    return "whole" if _could_label(head) else "unit"
+
+
+def _choices(contents: Contents) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Keys that could be scores, labels or ids, judged by shape and type alone."""
+    entries = contents.entries
+    shapes = (1,) if contents.table else (1, 2)
+    numbers = [n for n, e in entries.items() if not is_text(e) and e.ndim in shapes]
+    floats = [
+        n for n in numbers if entries[n].dtype.kind in "fiu" and _could_score(entries[n], contents)
+    ]
+    labels = [n for n, e in entries.items() if e.ndim in shapes and _could_label(e)]
+    ids = [n for n, e in entries.items() if e.ndim == 1 and e.dtype.kind in "Oiu"]
+    first = MAX_COLUMNS
+    together = _together(contents, labels) if contents.table else []
+    return tuple(floats[:first]), (*labels[:first], *together), tuple(ids[:first])
+
+
+def _together(contents: Contents, labels: list[str]) -> list[str]:
+    """All columns of 0 and 1 as one choice, in the form that --labels-key takes."""
+    numbers = {n: contents.entries[n] for n in labels if not is_text(contents.entries[n])}
+    names = [n for n, e in numbers.items() if np.isin(e[:HEAD], (0, 1)).all() and "," not in n]
+    return [",".join(names)] if 1 < len(names) <= MAX_COLUMNS else []
+
+
+def _could_score(entry: Entry, contents: Contents) -> bool:
+    return entry.dtype.kind == "f" or (entry.ndim == 2 and not contents.table)
+
+
+def _could_label(entry: Entry) -> bool:
+    if entry.dtype.kind in "biuO":
+        return True
+    head = entry[:HEAD].astype(np.float64)
+    return bool(np.all(head == np.floor(head)))
+
+
+def _readings(prepared: SettledSplit) -> tuple[Reading, ...]:
+    kinds = (ScoreKind.CONFIDENCE,) if prepared.shape.top_label else KINDS
+    return tuple(_reading(prepared, kind) for kind in kinds)
+
+
+def _reading(prepared: SettledSplit, kind: ScoreKind) -> Reading:
+    try:
+        verdict = prepared.decide(kind)
+    except Refused as refusal:
+        return Reading(kind, False, refusal.what)
+    if verdict.kind is not kind:
+        return Reading(kind, False, f"with these labels it is read as {verdict.kind}")
+    ready = JudgedSplit(prepared, verdict)
+    stated = answers(ready)
+    right = float(stated.correct.mean()) if ready.labelled else None
+    return Reading(kind, True, "", right, float(stated.confidence.mean()))

@@ -1,0 +1,498 @@
+"""Contents as predictions: layout, join, judgement and inspection, in that order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import numpy as np
+
+from core.errors import Notice, Refused
+from core.predictions import ScoreKind, Task
+from core.readers.formats.cells import words_in
+from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, is_whole
+from core.readers.formats.encoding import is_number
+from core.readers.formats.gunzip import unpacked
+from core.readers.formats.parse import read_contents
+from core.readers.predictions.arrays_layout import lay_out_arrays
+from core.readers.predictions.doubts import (
+    AnswerSkill,
+    ask_one_hot,
+    consequences,
+    crossed_question,
+    example,
+    mapping_question,
+    skill,
+    turned_question,
+    twice_question,
+)
+from core.readers.predictions.groups import Companions, attach_groups, without_chosen
+from core.readers.predictions.inspect import HEAD, describe, inspect
+from core.readers.predictions.join import attach_labels
+from core.readers.predictions.judge import JudgedSplit, SettledSplit, prepare, renamed, united
+from core.readers.predictions.kinds import KindVerdict
+from core.readers.predictions.offers import (
+    GroupOffer,
+    offered,
+    repeating,
+    unfit,
+    weighing,
+    weight_columns,
+)
+from core.readers.predictions.offers import offers as find_offers
+from core.readers.predictions.options import PairMeaning, ReadOptions
+from core.readers.predictions.parts import FileLayout, SplitArrays, listed
+from core.readers.predictions.questions import UNDECIDED, Guess, Question, ReadChoice, undecided
+from core.readers.predictions.repeats import repeated
+from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
+from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
+from core.readers.tables.table_layout import lay_out_table
+
+RULED_OUT = {"PROB_RANGE", "PROB_SUM", "CLASSES", "LABEL_RANGE"}
+
+
+@dataclass(frozen=True)
+class InterpretedFile:
+    """Splits ready to become predictions, with what was assumed."""
+
+    splits: dict[str, JudgedSplit]
+    notices: tuple[Notice, ...]
+    inspection: Inspection
+    recipe: ReadOptions
+
+
+def read_source(
+    source: FileBytes,
+    labels: FileBytes | None,
+    options: ReadOptions,
+    tables: Mapping[str, FileBytes] | None = None,
+) -> InterpretedFile:
+    """Read a file, with its label file and tables of groups and weights, in this process.
+
+    Parameters
+    ----------
+    source : FileBytes
+        The scores.
+    labels : FileBytes or None
+        A file of labels.
+    options : ReadOptions
+        The user's choices.
+    tables : mapping of str to FileBytes, optional
+        By ``group`` and ``weight``: a table, of which the option of that name names a column.
+
+    Raises
+    ------
+    Refused
+        Any refusal; NeedsChoice, with an inspection, once the file could be opened.
+    """
+    contents = read_contents(source)
+    try:
+        others = None if labels is None else read_contents(labels)
+    except Refused as refusal:
+        location = f"label file {refusal.location}".strip()
+        raise refusal.with_location(location) from refusal
+    lists = {key: _read_table(key, table) for key, table in (tables or {}).items()}
+    if labels is None or others is None or not _turned(contents, others, options):
+        return interpret(contents, Companions(others, lists), options)
+    reading = interpret(others, Companions(contents, lists), options)
+    text = f"{source.name} was taken for the labels, {labels.name} for the scores"
+    return replace(reading, notices=(Notice("KEYS_GUESSED", text), *reading.notices))
+
+
+def _read_table(option: str, source: FileBytes) -> Contents:
+    """Return a table of groups or weights, which may be packed with gzip."""
+    try:
+        return read_contents(unpacked(source))
+    except Refused as refusal:
+        location = f"table of {option}s {refusal.location}".strip()
+        raise refusal.with_location(location) from refusal
+
+
+def _turned(contents: Contents, others: Contents, options: ReadOptions) -> bool:
+    """Whether two files came in the wrong order: fractions are only where labels should be."""
+    if options.scores_key in contents.entries or options.labels_key in others.entries:
+        return False
+    named = [name_entry(name, entry) for name, entry in others.entries.items()]
+    numbers = [e for e in others.entries.values() if not is_text(e)]
+    return (
+        all(_like_labels(name, entry) for name, entry in contents.entries.items())
+        and not any(item.role is Role.LABELS for item in named)
+        and not all(is_whole(entry) for entry in numbers)
+    )
+
+
+def _like_labels(name: str, entry: Entry) -> bool:
+    """Whether an entry is no scores: names, whole numbers in one column, or 0 and 1."""
+    role = name_entry(name, entry).role
+    if is_text(entry) or role in (Role.IDS, Role.LABELS):
+        return True
+    flat = entry.ndim == 1 or 1 in entry.shape
+    answers = is_whole(entry) if flat else np.all((entry == 0) | (entry == 1))
+    return bool(answers) and role is Role.UNUSED
+
+
+@np.errstate(invalid="ignore")  # a cast warns of a signalling NaN, which is refused by its place
+def interpret(contents: Contents, beside: Companions, options: ReadOptions) -> InterpretedFile:
+    """Return the predictions that contents hold.
+
+    Raises
+    ------
+    NeedsChoice
+        Whatever is wrong, with what was seen until then; UNDECIDED where the file bears several
+        readings, with what each would mean.
+    """
+    try:
+        reading = _interpret(contents, beside, options)
+        question = _doubt(reading, contents, beside, options)
+    except NeedsChoice as refusal:
+        if not isinstance(refusal.__cause__, Question):
+            raise
+        return _try_choices(refusal.__cause__, refusal.inspection, (contents, beside), options)
+    if question is None:
+        return reading
+    return _try_choices(question, reading.inspection, (contents, beside), options)
+
+
+def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> InterpretedFile:
+    """Read once, by names and values alone."""
+    others, own = beside.labels, beside.options(options)
+    try:
+        contents = _of_pairs(contents, options)
+        layout = _lay_out(contents, others, own)
+        joined = [_joined(part, others, own) for part in layout.parts]
+        joined = [_grouped(part, notices, beside, options) for part, notices in joined]
+    except Refused as refusal:
+        raise NeedsChoice(_percentages(contents) or refusal, inspect(contents)) from refusal
+    try:
+        prepared = united([_prepared(part, options, len(joined) > 1) for part, _ in joined])
+    except Refused as refusal:
+        inspection = inspect(contents, layout.roles)
+        raise NeedsChoice(_percentages(contents) or refusal, inspection) from refusal
+    chosen = next(
+        p for p in prepared if p.part.split == choose_split({p.part.split: 0 for p in prepared})
+    )
+    try:
+        verdicts = [p.decide(options.scores) for p in prepared]
+        splits = {p.part.split: JudgedSplit(p, v) for p, v in zip(prepared, verdicts, strict=True)}
+        _refuse_mixed(splits)
+        ask_one_hot(splits[chosen.part.split], options)
+    except Refused as refusal:
+        raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
+    verdict = splits[chosen.part.split].verdict
+    inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
+    offers = _offers(splits[chosen.part.split], beside, layout)
+    inspection = replace(
+        inspection,
+        group_columns=repeating(beside.tables["group"])
+        if "group" in beside.tables
+        else tuple(offer.key for offer in offers),
+        weight_columns=weighing(beside.tables["weight"])
+        if "weight" in beside.tables
+        else weight_columns(contents, others),
+    )
+    notices = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
+    notices += [*repeated(splits, offers), *offered(offers, chosen.part)]
+    notices += [
+        *unfit("group", inspection.group_columns, beside),
+        *unfit("weight", inspection.weight_columns, beside),
+    ]
+    several = len(splits) > 1
+    recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
+    return InterpretedFile(splits, tuple(dict.fromkeys(notices)), inspection, recipe)
+
+
+def _offers(ready: JudgedSplit, beside: Companions, layout: FileLayout) -> tuple[GroupOffer, ...]:
+    n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
+    return find_offers(ready.prepared.part, beside, layout.roles, n_classes)
+
+
+def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
+    """Return the parts of a list of pairs, or its batches as one part, as the user says."""
+    records = contents.table and contents.printed  # of JSON: each is a row, whatever it holds
+    if contents.batches is None and options.pairs is not None:
+        what = "the file holds no list that could be batches as well as parts"
+        raise Refused("AMBIGUOUS_KEYS", what, "drop --pairs")
+    if contents.batches is None or options.pairs is PairMeaning.PARTS or records:
+        return contents
+    if options.pairs is None:
+        raise undecided(
+            f"a list of {_list_of(contents)}: batches of one part, or {_as_it_stands(contents)}",
+            ReadChoice("batches, joined one after the other", {"pairs": PairMeaning.BATCHES}),
+            ReadChoice(_as_it_stands(contents), {"pairs": PairMeaning.PARTS}),
+        )
+    return replace(contents, entries=contents.batches, batches=None, table=False)
+
+
+def _list_of(contents: Contents) -> str:
+    return "scores and labels" if _in_parts(contents) else "arrays"
+
+
+def _as_it_stands(contents: Contents) -> str:
+    in_parts = _in_parts(contents)
+    return "parts, the last of them the test part" if in_parts else "one row for each array"
+
+
+def _in_parts(contents: Contents) -> bool:
+    return any(name.startswith(("val.", "test.")) for name in contents.entries)
+
+
+def _doubt(
+    reading: InterpretedFile, contents: Contents, beside: Companions, options: ReadOptions
+) -> Question | None:
+    """Return what must be asked of a reading that its answers do not bear out."""
+    ready = reading.splits[choose_split(reading.splits)]
+    if not ready.labelled:
+        return None
+    guesses = [*ready.prepared.part.guesses, *ready.verdict.guesses]
+    if ready.prepared.labels.by_name:  # labels that name the columns show them to be scores
+        guesses = [g for g in guesses if "scores_key" not in g.choices[0].changes]
+    guesses = [g for g in guesses if not _settled(g.question(), options)]
+    question = (
+        turned_question(ready)
+        or mapping_question(ready)
+        or crossed_question(ready)
+        or twice_question(ready)
+    )
+    if question is not None and not _settled(question, options):
+        return _with_guesses(question, guesses)
+    reached = skill(ready) if guesses else None
+    if reached is None:
+        return None
+    for guess in guesses:
+        rivals = [_skill_of(c, contents, beside, options) for c in guess.choices[1:]]
+        better = any(rival is not None and reached.far_below(rival) for rival in rivals)
+        if better or not reached.plausible:
+            return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
+    return None
+
+
+def _with_guesses(question: Question, guesses: list[Guess]) -> Question:
+    """Let every choice also settle what else was assumed, so that no further question follows."""
+    assumed = {name: value for g in guesses for name, value in g.choices[0].changes.items()}
+    choices = [ReadChoice(c.title, {**assumed, **c.changes}) for c in question.choices]
+    return undecided(question.what, *choices) if guesses and choices else question
+
+
+def _settled(question: Question, options: ReadOptions) -> bool:
+    """Whether the user has answered a question: by any of its options, or where none would."""
+    if not question.choices:
+        return options.scores is not None or options.classes is not None
+    return any(
+        all(getattr(options, name) not in (None, False) for name in choice.changes)
+        for choice in question.choices
+    )
+
+
+def _skill_of(
+    choice: ReadChoice, contents: Contents, beside: Companions, options: ReadOptions
+) -> AnswerSkill | None:
+    try:
+        reading = _interpret(contents, beside, choice.options(options))
+    except Refused:
+        return None
+    return skill(reading.splits[choose_split(reading.splits)])
+
+
+def _try_choices(
+    question: Question,
+    inspection: Inspection,
+    files: tuple[Contents, Companions],
+    options: ReadOptions,
+) -> InterpretedFile:
+    """Read in the one way that is possible, or refuse with what each way would mean."""
+    possible: list[ReadingCandidate] = []
+    last: InterpretedFile | None = None
+    ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
+    for choice in question.choices:
+        chosen = choice.options(options)
+        try:
+            reading = _interpret(*files, chosen)
+        except Refused as refusal:
+            cause = refusal.__cause__
+            if isinstance(cause, Question) and cause.choices:  # another question follows
+                possible.append(ReadingCandidate(chosen, choice.command, choice.title))
+            ruled_out &= refusal.code in RULED_OUT and "scores_key" not in choice.changes
+            continue
+        last = reading
+        possible.append(_candidate(choice, chosen, reading))
+    alone = question.code == UNDECIDED and len(possible) == 1 < len(question.choices)
+    if alone and ruled_out and last is not None and _doubt(last, *files, options) is None:
+        text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
+        return replace(last, notices=(Notice("KEYS_GUESSED", text), *last.notices))
+    raise NeedsChoice(question, _open(inspection, possible))
+
+
+def _open(inspection: Inspection, possible: list[ReadingCandidate]) -> Inspection:
+    """Add what may be chosen; a recipe for such files holds only where the same is asked again."""
+    if not possible:
+        return inspection
+    options = "|".join(candidate.option for candidate in possible)
+    state = blake2b(f"{inspection.fingerprint}|{options}".encode(), digest_size=8)
+    return replace(inspection, candidates=tuple(possible), fingerprint=state.hexdigest())
+
+
+def _candidate(
+    choice: ReadChoice, chosen: ReadOptions, reading: InterpretedFile
+) -> ReadingCandidate:
+    ready = reading.splits[choose_split(reading.splits)]
+    accuracy, error = consequences(ready) if ready.labelled else (None, None)
+    return ReadingCandidate(chosen, choice.command, choice.title, example(ready), accuracy, error)
+
+
+def _percentages(contents: Contents) -> Refused | None:
+    """Return what explains a refusal better, where cells are numbers with a percent sign."""
+    for name, entry in contents.entries.items():
+        cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
+        marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
+        if marked and all(_is_percentage(cell) for cell in cells):
+            what = f"{cells[marked[0]][:40]!r} is a percentage, where a number was expected"
+            remedy = "remove the percent signs, divide by 100 and read the file again"
+            row = marked[0] // max(1, entry.size // len(entry))
+            return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")
+    return None
+
+
+def _is_percentage(cell: str) -> bool:
+    number = cell.replace("%", "")
+    return is_number(number) or is_number(number, ",")
+
+
+def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> FileLayout:
+    own = options if others is None else _without_foreign(contents, options)
+    need_labels = others is None and not options.unlabelled
+    if _is_table(contents):
+        contents = replace(contents, table=True)
+    if not contents.table:
+        return lay_out_arrays(contents, own, need_labels=need_labels)
+    classes = set() if others is None else _classes(without_chosen(others, options))
+    return lay_out_table(contents, own, need_labels=need_labels, classes=classes)
+
+
+def _is_table(contents: Contents) -> bool:
+    """Whether named arrays are columns: one for each class, as a mapping of lists may hold them."""
+    shapes = {entry.shape for entry in contents.entries.values()}
+    columns = len(contents.entries) > 2 and len(shapes) == 1 and len(next(iter(shapes))) == 1
+    return contents.named and columns and not contents.table
+
+
+def _classes(others: Contents) -> set[str]:
+    """Names of classes that a file of labels may give: its words, and its columns of 0 and 1."""
+    names: set[str] = set()
+    for name, entry in others.entries.items():
+        if is_text(entry):
+            names |= words_in(entry)
+        elif np.all((entry == 0) | (entry == 1)):
+            names.add(name.strip().casefold())
+    return names
+
+
+def _without_foreign(contents: Contents, options: ReadOptions) -> ReadOptions:
+    """With a label file, its columns may be named too: keep here only what is found here."""
+    here = set(contents.entries)
+    id_column = options.id_column if options.id_column in here else None
+    return replace(options, labels_key=None, id_column=id_column)
+
+
+def _joined(
+    part: SplitArrays, others: Contents | None, options: ReadOptions
+) -> tuple[SplitArrays, tuple[Notice, ...]]:
+    if others is None:
+        return part, ()
+    notices: tuple[Notice, ...] = ()
+    if part.labels is not None:
+        text = f"{part.labels_name} was not used: the label file counts"
+        notices = (Notice("KEYS_GUESSED", text),)
+    joined, more = attach_labels(part, without_chosen(others, options), options)
+    return joined, (*notices, *more)
+
+
+def _grouped(
+    part: SplitArrays, notices: tuple[Notice, ...], beside: Companions, options: ReadOptions
+) -> tuple[SplitArrays, tuple[Notice, ...]]:
+    grouped, more = attach_groups(part, beside, options)
+    return grouped, (*notices, *more)
+
+
+def _prepared(part: SplitArrays, options: ReadOptions, several: bool) -> SettledSplit:
+    try:
+        return prepare(part, options)
+    except Refused as refusal:
+        if not several:
+            raise
+        location = f"{part.split} part, {refusal.location}"
+        placed = refusal.with_location(location)
+        choices = refusal.choices if isinstance(refusal, Question) else ()
+        raise Question(placed, choices) from refusal
+
+
+def _refuse_mixed(splits: dict[str, JudgedSplit]) -> None:
+    """Parts of one file have one kind of scores, one task and the same classes."""
+    kinds = sorted({str(ready.verdict.kind) for ready in splits.values()})
+    if len(kinds) > 1:
+        what = f"the parts look like different kinds of scores: {', '.join(kinds)}"
+        raise Refused("AMBIGUOUS_KEYS", what, "say what they are with --scores")
+    first, *others = splits
+    for other in others:
+        reference, compared = splits[first], splits[other]
+        structure = reference.task, reference.class_names
+        if structure != (compared.task, compared.class_names):
+            own, theirs = _described(reference), _described(compared)
+            what = f"the {first} part is {own}, the {other} part {theirs}"
+            remedy = "give all parts the same classes, or name one with --scores-key, --labels-key"
+            raise Refused("CLASSES", what, remedy, compared.prepared.part.scores_name)
+
+
+def _described(ready: JudgedSplit) -> str:
+    names = ready.class_names
+    return f"{ready.task} with {len(names)} classes ({listed(names)})"
+
+
+def _all_notices(
+    contents: Contents,
+    others: Contents | None,
+    layout: FileLayout,
+    joined: list[tuple[Notice, ...]],
+    prepared: list[SettledSplit],
+    verdicts: list[KindVerdict],
+) -> list[Notice]:
+    several = len(prepared) > 1
+    notices = [*contents.notices, *layout.notices]
+    if others is not None:
+        notices += [Notice(n.code, f"label file: {n.text}") for n in others.notices]
+    for part_notices, item, verdict in zip(joined, prepared, verdicts, strict=True):
+        new_notices = (*part_notices, *renamed(item, several), *verdict.notices)
+        notices += new_notices
+    if several:
+        names = ", ".join(f"{p.part.split} ({len(p.scores)})" for p in prepared)
+        chosen = choose_split({p.part.split: 0 for p in prepared})
+        notices.append(
+            Notice(
+                "SPLIT_CHOSEN",
+                f"the file holds {names}; {chosen} is audited unless another is named",
+            )
+        )
+    return notices
+
+
+def _recipe(
+    options: ReadOptions,
+    kind: ScoreKind,
+    part: SplitArrays,
+    contents: Contents,
+    others: Contents | None,
+    *,
+    several: bool,
+) -> ReadOptions:
+    """Return the choices that give the same again; keys only where one key says it all."""
+    names = contents.entries
+    keys_suffice = part.scores_name in names and part.labels_name in names and others is None
+    if not keys_suffice or contents.table or several:
+        return replace(options, scores=kind)
+    labels = part.labels_name
+    judged = says_correct(set(words_of(labels)), names[labels]) or options.correct_key == labels
+    return replace(
+        options,
+        scores=kind,
+        scores_key=options.scores_key or part.scores_name,
+        labels_key=options.labels_key or (None if judged else labels),
+        correct_key=options.correct_key or (labels if judged else None),
+    )

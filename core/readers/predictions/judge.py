@@ -1,0 +1,509 @@
+"""A part of a file as predictions: shapes, labels, kind of scores; every assumption is said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float, Int, log_sigmoid, log_softmax, row_chunks
+from core.errors import Notice, Refused
+from core.predictions import Outcomes, Predictions, ScoreKind, Task
+from core.readers.formats.contents import Entry, id_text, is_text
+from core.readers.predictions.kinds import KindEvidence, KindVerdict, decide
+from core.readers.predictions.labels import ANY_CLASS, Classes, Labels, read_labels
+from core.readers.predictions.names import aligned, folded
+from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units
+from core.readers.predictions.parts import SplitArrays, counted, listed
+from core.readers.predictions.questions import Question, ReadChoice
+from core.readers.predictions.roles import polarity, words_of
+from core.readers.predictions.survey import Survey, survey
+from core.readers.predictions.units import WORDS as UNIT_WORDS
+from core.readers.predictions.units import converted, could_be_bytes, kinds_in, log_units
+
+WIDE = 4  # times as many labels as rows: more likely the other way round
+MANY_ROWS = 20  # from which a pattern in every row is no accident
+
+
+@dataclass(frozen=True)
+class SettledSplit:
+    """A part whose shapes and labels are settled; only the kind of scores is open.
+
+    Attributes
+    ----------
+    part : SplitArrays
+        Where it comes from.
+    scores : (N, K), (N, L) or (N,) float
+        Oriented so that rows are samples.
+    labels : Labels
+        As numbers.
+    predicted : (N,) int64 or None
+        Stated answers of a top-label file.
+    class_names : tuple of str
+        Names of the classes; empty when nothing names them.
+    survey : Survey
+        Range and sums of the scores.
+    shape : KindEvidence
+        What the rule about kinds needs.
+    notices : tuple of Notice
+        What was assumed so far.
+    """
+
+    part: SplitArrays
+    scores: npt.NDArray[np.floating]
+    labels: Labels
+    predicted: Int | None
+    class_names: tuple[str, ...]
+    survey: Survey
+    shape: KindEvidence
+    notices: tuple[Notice, ...]
+    units: Units | None = None
+
+    def decide(self, declared: ScoreKind | None) -> KindVerdict:
+        """Return what the scores are; see `core.readers.predictions.kinds.decide`."""
+        hint = self.part.kind
+        if self.units is not None:
+            separate = self.shape.multilabel or self.shape.columns == 1
+            possible = kinds_in(self.units, separate=separate)
+            if declared is not None and declared not in possible:
+                what = f"scores in these units ({self.units}) are no {declared}"
+                remedy = "drop --units or --scores"
+                raise Refused("PROB_RANGE", what, remedy, self.part.scores_name)
+            # A name that says logits speaks of something else, where these are none.
+            hint = possible[0] if len(possible) == 1 or hint not in possible else hint
+        verdict = decide(declared, hint, self.survey, self.shape, self.part.scores_name)
+        if self.units is None:
+            return verdict
+        notice = Notice("UNITS", f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}")
+        return replace(verdict, notices=(notice, *verdict.notices))
+
+    def task(self, kind: ScoreKind) -> Task:
+        """Return what kind of answer a row holds, once the kind of scores is known."""
+        if self.shape.top_label:
+            return Task.TOP_LABEL
+        if self.shape.multilabel or (self.labels.one_hot and kind is ScoreKind.SIGMOID):
+            return Task.MULTILABEL
+        return Task.BINARY if self.shape.columns in (1, 2) else Task.MULTICLASS
+
+
+def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
+    """Settle orientation and labels of a part and survey its scores.
+
+    Raises
+    ------
+    Refused
+        DTYPE, EMPTY, CLASSES, LENGTH_MISMATCH, LABEL_..., NONFINITE, AMBIGUOUS_KEYS.
+    """
+    if options.unlabelled:
+        part = _without_labels(part)
+    assert part.labels is not None
+    scores, labels, notices = _oriented(part, part.labels)
+    _refuse_lying(scores, labels, part, options)
+    _check_shape(scores, options, part)
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    columns = 1 if scores.ndim == 1 else scores.shape[1]
+    if part.predicted is not None:
+        _refuse_classes(options, part)
+        predicted, settled, names = _top_label(part, labels)
+    else:
+        predicted = None
+        classes = _classes(part, columns, options)
+        settled = _answers_chosen(read_labels(labels, classes, part.row), labels, options)
+        names = _shown_names(part, classes, settled)
+    _check_lengths(scores, settled.values, part)
+    _check_groups(len(scores), part)
+    numbers = _floats(scores)
+    units = options.units or _units(numbers, settled)
+    if units is not None:
+        separate = settled.values.ndim == 2 or columns == 1
+        numbers = converted(numbers, units, part.scores_name, separate=separate)
+    coarse = part.contents.coarse.get(part.scores_name, 0.0)
+    score_survey = survey(numbers, row_name=part.row, printed=part.contents.printed, coarse=coarse)
+    multilabel = settled.values.ndim == 2
+    ranged = units is None and score_survey.low >= 0.0 and 1.0 < score_survey.high <= 255.0
+    as_bytes = ranged and could_be_bytes(numbers)
+    shape = KindEvidence(
+        columns,
+        multilabel,
+        settled.one_hot,
+        predicted is not None,
+        options.unlabelled,
+        as_bytes,
+        log_of_one=(columns == 1 or multilabel) and "log" in words_of(part.scores_name),
+    )
+    if options.scores is None and predicted is None and not multilabel:
+        _refuse_undeclared(numbers, part)
+    all_notices = () if options.unlabelled else (*notices, *settled.notices)
+    return SettledSplit(
+        part, numbers, settled, predicted, names, score_survey, shape, all_notices, units
+    )
+
+
+def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
+    """Return what is known of the columns, after checking that names are as many as these."""
+    declared = options.class_list()
+    names, most = declared or part.class_names, max(2, columns)
+    if options.unlabelled and not declared and len(names) not in {most, columns}:
+        return Classes(columns)
+    if names and len(names) not in {most, columns}:
+        origin = "--classes names" if declared else "the file names"
+        what = f"{origin} {len(names)} classes ({listed(names)})"
+        what += f", and there are {counted(columns, 'column')} of scores"
+        raise Refused("CLASSES", what, "give every column its class, and no others")
+    return Classes(
+        columns, names if len(names) > 1 else (), bool(declared), part.contents.table, part.stated
+    )
+
+
+def _refuse_classes(options: ReadOptions, part: SplitArrays) -> None:
+    if options.classes is not None:
+        what = "classes were named for columns, and the file holds one confidence a row"
+        remedy = "drop --classes, or give the scores of all classes"
+        raise Refused("CLASSES", what, remedy, part.scores_name)
+
+
+def _shown_names(part: SplitArrays, classes: Classes, labels: Labels) -> tuple[str, ...]:
+    """Return the file's own names of classes, else those that were given or stand in labels."""
+    own = part.class_names if len(part.class_names) > 1 else ()
+    if classes.declared and all(polarity(n) is None and n.isdecimal() for n in classes.names):
+        return own or classes.names
+    if labels.names:
+        return labels.names
+    return classes.names
+
+
+def _answers_chosen(labels: Labels, entry: Entry, options: ReadOptions) -> Labels:
+    """Return rows of 0/1 as the user says: one class each, or any number of them."""
+    if options.answers is AnswersPerRow.MANY and labels.one_hot:
+        return Labels(np.asarray(entry, dtype=np.int64))
+    if options.answers is AnswersPerRow.ONE and labels.values.ndim == 2:
+        what = "rows of labels hold none or several classes, and one was said to be true"
+        raise Refused("CLASSES", what, "say --answers many, or give one class for each row")
+    if options.answers is AnswersPerRow.ONE:
+        return replace(labels, one_hot=False)
+    if options.answers is AnswersPerRow.MANY and labels.values.ndim == 1:
+        what = "any number of classes was said to be true, and each row has one label"
+        raise Refused("CLASSES", what, "give 0/1 labels for each column")
+    return labels
+
+
+def _units(scores: npt.NDArray[np.floating], labels: Labels) -> Units | None:
+    """Return what the values alone show: logarithms to another base than e."""
+    if scores.ndim != 2 or labels.values.ndim == 2:
+        return None
+    return log_units(scores)
+
+
+def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> None:
+    """Refuse what only looks like scores: decisions, and the sorted first of a longer row."""
+    if len(scores) < MANY_ROWS:
+        return
+    chunks = list(row_chunks(len(scores), max(1, scores[0].size)))
+    if all(_decided(scores[rows]) for rows in chunks) and scores.min() < scores.max():
+        what = f"every score is {scores.min():g} or 1: decisions, which state no confidence"
+        choice = ReadChoice(
+            "probabilities, all of them 0 or 1", {"scores": ScoreKind.PROBABILITIES}
+        )
+        remedy = "give the scores behind the decisions, or say --scores probabilities"
+        choices = (choice,) if scores.min() == 0 else ()
+        raise Question(Refused("DTYPE", what, remedy, part.scores_name), choices)
+    if scores.ndim != 2 or scores.shape[1] < 3:
+        return
+    falls = all(bool(np.all(np.diff(scores[rows], axis=1) <= 0)) for rows in chunks)
+    rises = all(bool(np.all(np.diff(scores[rows], axis=1) >= 0)) for rows in chunks)
+    if falls != rises:  # both where every column has the same score, which is told elsewhere
+        what = "the scores of every row are sorted, so columns are ranks and not classes"
+        remedy = "give all classes in one order that is the same for every row"
+        kind = ScoreKind.LOGITS if scores.min() < 0 else ScoreKind.PROBABILITIES
+        choice = ReadChoice(
+            "classes in one order, which every row happens to follow", {"scores": kind}
+        )
+        raise Question(Refused("CLASSES", what, remedy, part.scores_name), (choice,))
+
+
+def _decided(block: npt.NDArray[np.floating]) -> bool:
+    return bool(np.all((block == 0) | (block == 1)) or np.all(np.abs(block) == 1))
+
+
+def _without_labels(part: SplitArrays) -> SplitArrays:
+    """Return a part whose labels are of no interest: any that would do stand in their place."""
+    stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
+    return replace(part, labels=stand_in if part.predicted is None else part.predicted)
+
+
+def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
+    """Make rows samples: an array with one column for each label was stored the other way."""
+    scores = part.scores
+    if labels.ndim == 2 and labels.shape[0] == 1 and labels.size == scores.shape[0] > 1:
+        labels = labels.reshape(-1)
+    if part.contents.table or scores.ndim != 2 or labels.ndim == 0:
+        return scores, labels, ()
+    rows, columns = scores.shape
+    if labels.shape == (columns, rows) and rows != columns:
+        return _turned(part, scores, labels)
+    if labels.shape == (rows, columns) and rows < columns and _one_hot_columns(labels):
+        text = (
+            f"{part.scores_name} and {part.labels_name} are {rows} x {columns}: columns are samples"
+        )
+        return scores.T, labels.T, (Notice("ORIENTATION", f"{text}; both were transposed"),)
+    if rows != len(labels) == columns:
+        text = (
+            f"{part.scores_name} is {rows} x {columns} with {columns} labels: columns are samples"
+        )
+        return scores.T, labels, (Notice("ORIENTATION", f"{text}; it was transposed"),)
+    if rows == columns:
+        text = f"{part.scores_name} is {rows} x {columns}: rows were taken as samples"
+        return scores, labels, (Notice("ORIENTATION", text),)
+    return scores, labels, ()
+
+
+def _turned(
+    part: SplitArrays, scores: Entry, labels: Entry
+) -> tuple[Entry, Entry, tuple[Notice, ...]]:
+    """Turn scores or labels, whose shapes mirror each other, so that samples are many."""
+    rows, columns = scores.shape
+    name = part.labels_name if rows > columns else part.scores_name
+    text = (
+        f"{part.scores_name} is {rows} x {columns} beside {part.labels_name} of {columns} x {rows}"
+    )
+    notices = (Notice("ORIENTATION", f"{text}; {name} was transposed"),)
+    return (scores, labels.T, notices) if rows > columns else (scores.T, labels, notices)
+
+
+def _refuse_lying(scores: Entry, labels: Entry, part: SplitArrays, options: ReadOptions) -> None:
+    """Refuse arrays of many labels whose columns look like the samples."""
+    if part.contents.table or scores.shape != labels.shape or scores.ndim != 2:
+        return
+    rows, columns = scores.shape
+    what = f"{part.scores_name} and {part.labels_name} are {rows} x {columns}"
+    remedy = "transpose them, so that each row is a sample"
+    if rows == columns and _one_hot_columns(labels):
+        what += ", with one 1 in each column of labels and not in each row"
+        raise Refused("CLASSES", what, remedy, part.labels_name)
+    if WIDE * rows < columns and options.answers is None and not np.all(labels.sum(axis=1) == 1):
+        choice = ReadChoice(f"{rows} samples of {columns} labels", {"answers": AnswersPerRow.MANY})
+        what += ": few samples of very many labels, or the other way round"
+        refusal = Refused("CLASSES", what, f"{remedy}, or say --answers many", part.labels_name)
+        raise Question(refusal, (choice,))
+
+
+def _one_hot_columns(labels: Entry) -> bool:
+    """Whether 0/1 labels hold one 1 in each column, and not in each row."""
+    if is_text(labels) or not np.all((labels == 0) | (labels == 1)):
+        return False
+    numbers = labels.astype(np.int64)
+    return bool(np.all(numbers.sum(axis=0) == 1) and not np.all(numbers.sum(axis=1) == 1))
+
+
+def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None:
+    location = part.scores_name
+    if is_text(scores) or scores.dtype.kind == "b":
+        what = f"{'text' if is_text(scores) else 'truth values'} where scores were expected"
+        raise Refused("DTYPE", what, "give logits or probabilities, not decisions", location)
+    if scores.ndim not in (1, 2):
+        what = f"scores of shape {scores.shape}, expected (rows, classes)"
+        raise Refused("CLASSES", what, "give one row of scores for each sample", location)
+    if scores.size == 0:
+        what = f"no scores: shape {scores.shape}"
+        raise Refused("EMPTY", what, "give at least one row of scores", location)
+    undeclared = options.scores is None and options.units is None
+    if scores.ndim == 2 and scores.shape[1] == 1 and undeclared:
+        if part.kind is not ScoreKind.LOGITS and scores.min() >= 0 and scores.max() <= 1:
+            return  # what a network with one output and a sigmoid gives
+        what = f"one column of scores (shape {scores.shape}), expected at least 2"
+        remedy = "give all classes, or declare a binary score with --scores"
+        choices = [ReadChoice("log-odds of class 1", {"scores": ScoreKind.LOGITS})]
+        if scores.max() <= 0:
+            choices.insert(
+                0, ReadChoice("natural logarithms of a probability", {"units": Units.LN})
+            )
+        raise Question(Refused("CLASSES", what, remedy, location), tuple(choices))
+
+
+def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
+    if len(scores) != len(labels):
+        what = f"{counted(len(scores), 'row')} of scores and {counted(len(labels), 'label')}"
+        location = f"{part.scores_name} and {part.labels_name}"
+        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", location)
+    if labels.ndim == 2 and labels.shape != scores.shape:
+        what = f"scores are {scores.shape} and labels {labels.shape}"
+        location = f"{part.scores_name} and {part.labels_name}"
+        raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", location)
+
+
+def _check_groups(n: int, part: SplitArrays) -> None:
+    for column in (part.groups, part.weights):
+        if column is not None and column.of_row.size != n:
+            what = f"{counted(n, 'row')} of scores and {column.of_row.size} of {column.name}"
+            raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
+
+
+def _floats(scores: Entry) -> npt.NDArray[np.floating]:
+    """Whole numbers become floats that hold them exactly; floats stay as they are."""
+    if scores.dtype.kind == "f":
+        return scores  # type: ignore[return-value]
+    return scores.astype(np.float32 if scores.dtype.itemsize <= 2 else np.float64)
+
+
+def _top_label(part: SplitArrays, labels: Entry) -> tuple[Int, Labels, tuple[str, ...]]:
+    """Answers and labels share one set of classes: numbers, or names in alphabetical order."""
+    assert part.predicted is not None
+    if part.predicted.size != labels.size:
+        what = f"{counted(part.predicted.size, 'answer')} and {counted(labels.size, 'label')}"
+        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", part.labels_name)
+    both = [part.predicted.reshape(-1), labels.reshape(-1)]
+    if any(is_text(column) for column in both):
+        return _named_answers([id_text(column).tolist() for column in both], part)
+    values = [read_labels(column, Classes(ANY_CLASS), part.row).values for column in both]
+    return values[0], Labels(values[1]), ()
+
+
+def _named_answers(
+    columns: list[list[object]], part: SplitArrays
+) -> tuple[Int, Labels, tuple[str, ...]]:
+    """Return answers and labels as numbers; case, signs and the spelling of yes and no aside."""
+    cells = [[str(value).strip() for value in column] for column in columns]
+    for column in cells:
+        blank = next((i for i, cell in enumerate(column) if not cell), None)
+        if blank is not None:
+            what = "an empty answer or label"
+            raise Refused("LABEL_NOT_INTEGER", what, "fill in or remove the row", part.row(blank))
+    spelled = {folded(cell): cell for column in cells[::-1] for cell in dict.fromkeys(column)}
+    keys = aligned(*cells)
+    _refuse_strangers(keys, part)
+    order = sorted({*keys[0], *keys[1]}, key=lambda key: spelled[key])
+    place = {key: index for index, key in enumerate(order)}
+    predicted, truth = (np.array([place[k] for k in column], dtype=np.int64) for column in keys)
+    return predicted, Labels(truth), tuple(spelled[key] for key in order)
+
+
+def _refuse_strangers(cells: Sequence[list[str]], part: SplitArrays) -> None:
+    """Refuse answers and labels that share no name: they would all count as wrong."""
+    answers, labels = (set(column) for column in cells)
+    if len(cells[0]) >= MANY_ROWS and not answers & labels:
+        what = f"answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
+        remedy = "write both alike"
+        raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)
+
+
+def united(parts: list[SettledSplit]) -> list[SettledSplit]:
+    """Give parts that state answers one set of classes, as each alone may lack some."""
+    if not all(part.shape.top_label for part in parts):
+        return parts
+    all_names = sorted({name for part in parts for name in part.class_names})
+    if all_names:  # a single class cannot be told from another one
+        names = tuple(all_names) if len(all_names) > 1 else (*all_names, "other")
+        return [_renumbered(part, names) if part.class_names else part for part in parts]
+    highest = max(int(column.max()) for part in parts for column in _stated(part))
+    names = tuple(str(k) for k in range(max(2, highest + 1)))
+    return [replace(part, class_names=names) for part in parts]
+
+
+def _stated(part: SettledSplit) -> tuple[Int, Int]:
+    """Answers and labels of a top-label part."""
+    assert part.predicted is not None
+    return part.predicted, part.labels.values
+
+
+def _renumbered(part: SettledSplit, names: tuple[str, ...]) -> SettledSplit:
+    """Return a top-label part with its classes in the order of `names`."""
+    at = {name: index for index, name in enumerate(names)}
+    place = np.array([at[name] for name in part.class_names], dtype=np.int64)
+    predicted, labels = (place[column] for column in _stated(part))
+    moved = replace(part.labels, values=labels)
+    return replace(part, predicted=predicted, labels=moved, class_names=names)
+
+
+@dataclass(frozen=True)
+class JudgedSplit:
+    """A part with the verdict about its scores: all that predictions need."""
+
+    prepared: SettledSplit
+    verdict: KindVerdict
+
+    @property
+    def task(self) -> Task:
+        """What kind of answer a row holds."""
+        return self.prepared.task(self.verdict.kind)
+
+    @property
+    def labels(self) -> Int:
+        """(N,) classes, or (N, L) 0/1 for multilabel; -1 where there are none."""
+        values = self.prepared.labels.values
+        if not self.labelled:
+            return np.full_like(values, -1)
+        if self.task is Task.MULTILABEL and self.prepared.labels.one_hot:
+            return np.eye(self.prepared.scores.shape[1], dtype=np.int64)[values]
+        return values
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the rows belong to classes."""
+        return not self.prepared.shape.unlabelled
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes: those of the file, else their numbers."""
+        count = max(2, self.prepared.shape.columns)
+        return self.prepared.class_names or tuple(str(k) for k in range(count))
+
+    @property
+    def row_ids(self) -> tuple[str, ...]:
+        """Names of the rows; empty when there are none."""
+        ids = self.prepared.part.ids
+        return () if ids is None else tuple(str(i) for i in ids.tolist())
+
+    def probabilities(self, rows: slice) -> Float:
+        """Return what some rows say: of each class, or of each label; (n, K) float64."""
+        block = self.prepared.scores[rows].astype(np.float64)
+        kind, single = self.verdict.kind, block.ndim == 1
+        if kind is ScoreKind.LOGITS:
+            separate = single or self.task is Task.MULTILABEL
+            block = np.exp(log_sigmoid(block) if separate else log_softmax(block))
+        if single:
+            return np.column_stack([1.0 - block, block])
+        return block / block.sum(axis=1, keepdims=True) if self.verdict.renormalise else block
+
+    def predictions(self) -> Predictions:
+        """Return the predictions, checked and copied."""
+        return Predictions(
+            self.task,
+            self.verdict.kind,
+            self.prepared.scores,
+            self.labels,
+            class_names=self.prepared.class_names,
+            predicted=self.prepared.predicted,
+            row_ids=self.row_ids,
+            renormalise=self.verdict.renormalise,
+            labelled=self.labelled,
+            groups=self.prepared.part.groups,
+            weights=self.prepared.part.weights,
+        )
+
+
+def answers(ready: JudgedSplit) -> Outcomes:
+    """Return how sure each answer is and whether it is right; (N,), or (N x L,) for many labels."""
+    prepared, labels = ready.prepared, ready.labels
+    scores = prepared.scores
+    if prepared.predicted is not None:
+        return Outcomes(scores.astype(np.float64), prepared.predicted == labels)
+    shape = scores.shape if labels.ndim == 2 else (len(scores),)
+    correct, confidence = np.empty(shape, np.bool_), np.empty(shape)
+    for rows in row_chunks(len(scores), prepared.shape.columns):
+        probabilities = ready.probabilities(rows)
+        if labels.ndim == 1 and scores.ndim == 2:  # exact ties, before any exponential
+            correct[rows] = scores[rows].argmax(axis=1) == labels[rows]
+            confidence[rows] = probabilities.max(axis=1)
+        else:
+            positive = probabilities if labels.ndim == 2 else probabilities[:, 1]
+            correct[rows] = (positive > 0.5) == (labels[rows] == 1)
+            confidence[rows] = np.maximum(positive, 1.0 - positive)
+    return Outcomes(confidence.reshape(-1), correct.reshape(-1))
+
+
+def renamed(prepared: SettledSplit, several: bool) -> tuple[Notice, ...]:
+    """Return the notices of a part, with its name in front when there are several."""
+    if not several:
+        return prepared.notices
+    return tuple(replace(n, text=f"{prepared.part.split}: {n.text}") for n in prepared.notices)

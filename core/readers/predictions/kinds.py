@@ -1,0 +1,257 @@
+"""What the scores are when nobody says: one written rule, and the checks of what is declared."""
+
+from dataclasses import dataclass
+
+from core.errors import Notice, Refused
+from core.predictions import ScoreKind
+from core.readers.predictions.options import Units
+from core.readers.predictions.questions import Guess, Question, ReadChoice, undecided
+from core.readers.predictions.survey import Survey
+
+LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
+SIGMOID, CONFIDENCE = ScoreKind.SIGMOID, ScoreKind.CONFIDENCE
+SAID = "you said so"
+GRADES = 10.0  # up to which numbers may be grades
+TOLD = "say what they are with --scores logits, --scores probabilities or --scores sigmoid"
+
+
+@dataclass(frozen=True)
+class KindEvidence:
+    """What besides the numbers decides: columns, labels, and what values or names hint at."""
+
+    columns: int
+    multilabel: bool
+    one_hot: bool = False
+    top_label: bool = False
+    unlabelled: bool = False
+    bytes: bool = False
+    log_of_one: bool = False
+
+
+@dataclass(frozen=True)
+class KindVerdict:
+    """The kind, why, whether rows must be renormalised, what must be said, what was guessed."""
+
+    kind: ScoreKind
+    reason: str
+    renormalise: bool = False
+    notices: tuple[Notice, ...] = ()
+    guesses: tuple[Guess, ...] = ()
+
+
+def decide(
+    declared: ScoreKind | None,
+    hint: ScoreKind | None,
+    survey: Survey,
+    shape: KindEvidence,
+    name: str,
+) -> KindVerdict:
+    """Return what the scores are.
+
+    Parameters
+    ----------
+    declared : ScoreKind or None
+        What the user said; checked against the values, never overruled.
+    hint : ScoreKind or None
+        What the key or header says.
+    survey : Survey
+        The values.
+    shape : KindEvidence
+        Columns and form of the labels.
+    name : str
+        The key or columns, for messages.
+
+    Raises
+    ------
+    Refused
+        PROB_SUM or PROB_RANGE, naming the option that decides.
+    """
+    if shape.top_label or CONFIDENCE in (declared, hint):
+        return _confidence(declared, survey, shape, name)
+    if declared is not None:
+        return _checked(declared, SAID, survey, shape, name)
+    if hint is PROBABILITIES and (shape.multilabel or _only_sigmoid(survey, shape)):
+        hint = SIGMOID
+    exclusive = shape.columns > 1 and not shape.multilabel
+    if hint is LOGITS and exclusive and survey.in_unit and survey.sums_to_one:
+        reason = f"the name {name!r} says logits, but every row sums to one"
+        return _checked_guess(PROBABILITIES, reason, survey, shape, name)
+    if hint in (None, LOGITS) and exclusive and survey.same_sums and not survey.in_unit:
+        raise _percent(survey) if survey.percent and hint is None else _shares(survey, shape, name)
+    if hint is LOGITS and shape.columns == 1 and survey.in_unit:
+        raise undecided(
+            f"{name} run from {survey.low:.4g} to {survey.high:.4g}: the name says logits, the"
+            " values look like probabilities",
+            ReadChoice("probabilities", {"scores": PROBABILITIES}),
+            ReadChoice("logits", {"scores": LOGITS}),
+        )
+    if hint is LOGITS and shape.log_of_one and survey.high <= 0.0:
+        raise undecided(
+            f"no value of {name} is above 0: logarithms of one probability, or log-odds",
+            ReadChoice("natural logarithms of the probability", {"units": Units.LN}),
+            ReadChoice("log-odds", {"scores": LOGITS}),
+        )
+    if hint is not None:
+        return _checked(hint, f"the name {name!r} says so", survey, shape, name)
+    return _guessed(survey, shape, name)
+
+
+def _only_sigmoid(survey: Survey, shape: KindEvidence) -> bool:
+    """One-hot rows beside values in [0, 1] that do not sum to one: a score for each label."""
+    return shape.one_hot and survey.in_unit and not survey.sums_to_one
+
+
+def _guessed(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
+    """Apply the rule of last resort, in its written order."""
+    near = -1e-3 < survey.low < 0 and shape.columns > 1 and survey.sums_to_one
+    if near:
+        raise _range(
+            survey.low, survey.low_at, "; every row sums to one, so they look like probabilities"
+        )
+    if not survey.in_unit:
+        return _outside(survey, shape, name)
+    if shape.columns == 1 and not shape.multilabel:
+        reason = "one column of values from 0 to 1"
+        return _checked_guess(PROBABILITIES, reason, survey, shape, name)
+    if not shape.multilabel and survey.sums_to_one:
+        return _checked_guess(
+            PROBABILITIES, "values lie in 0 to 1 and every row sums to one", survey, shape, name
+        )
+    if shape.multilabel or shape.one_hot:
+        return _checked_guess(
+            SIGMOID, "values lie in 0 to 1 beside a 0/1 label for each", survey, shape, name
+        )
+    raise _sum(survey, "so they are neither plainly probabilities nor logits")
+
+
+def _shares(survey: Survey, shape: KindEvidence, name: str) -> Question:
+    """Return the question what counts, or shares, of one sum in every row are."""
+    choices = []
+    if shape.bytes:
+        choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
+    if survey.percent:
+        choices.append(ReadChoice("percent", {"units": Units.PERCENT}))
+    choices.append(ReadChoice("shares of their sum", {"units": Units.SUM}))
+    what = f"every row of {name} sums to about {survey.high_sum:.5g}, none below 0"
+    logits = ReadChoice("logits", {"scores": LOGITS})
+    return undecided(f"{what}: counts or shares rather than logits", *choices, logits)
+
+
+def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
+    """Logits by their range, which features and counts have too: answers must bear it out."""
+    reason = f"values lie outside 0 to 1 ({survey.low:.4g} to {survey.high:.4g})"
+    as_logits = ReadChoice("logits", {"scores": LOGITS})
+    if survey.low < 0:
+        what = f"nothing but their range says that {name} are logits"
+        return KindVerdict(LOGITS, reason, guesses=(Guess(what, (as_logits,)),))
+    others = []
+    if shape.bytes:
+        others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
+    separate = shape.multilabel or shape.columns == 1
+    summed = survey.low_sum >= 95.0 and survey.high_sum <= 105.0 and shape.columns > 1
+    if (separate or summed) and GRADES < survey.high <= 100.0 + 100.0 * survey.tolerance:
+        others.append(ReadChoice("percent", {"units": Units.PERCENT}))
+    if others or shape.columns == 1:
+        what = f"values of {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
+        raise undecided(f"{what}: nothing says what they count", *others, as_logits)
+    text = f"read as logits: {reason}, none below 0"
+    guess = Guess(f"nothing says that {name} are logits", (as_logits,))
+    return KindVerdict(LOGITS, reason, False, (Notice("SCORES_GUESSED", text),), (guess,))
+
+
+def _checked_guess(
+    kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence, name: str
+) -> KindVerdict:
+    verdict = _checked(kind, reason, survey, shape, name)
+    notice = Notice("SCORES_GUESSED", f"read as {kind}: {reason}")
+    return KindVerdict(kind, reason, verdict.renormalise, (notice, *verdict.notices))
+
+
+def _checked(
+    kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence, name: str
+) -> KindVerdict:
+    """Return the verdict when the values allow the kind; refuse otherwise."""
+    if kind is LOGITS:
+        return KindVerdict(LOGITS, reason)
+    if not survey.in_unit:
+        if survey.percent or _like_percent(survey):
+            raise _percent(survey)
+        below = survey.low < 0
+        refusal = _range(
+            survey.low if below else survey.high, survey.low_at if below else survey.high_at, ""
+        )
+        choices = []
+        if survey.high <= 0.0:
+            choices.append(ReadChoice("natural logarithms of probabilities", {"units": Units.LN}))
+        if shape.bytes:
+            choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
+        raise Question(refusal, tuple(choices))
+    if kind is SIGMOID or shape.multilabel or shape.columns == 1:
+        return _per_label(kind, reason, survey, shape)
+    if not survey.sums_to_one:
+        exclusive = "so they are no probabilities of one class out of several"
+        raise _sum(survey, exclusive if reason == SAID else f"although {reason}")
+    return _rows(reason, survey, name)
+
+
+def _per_label(kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence) -> KindVerdict:
+    if survey.high > 1.0:
+        raise _range(survey.high, survey.high_at, "")
+    if kind is SIGMOID and shape.columns > 1 and not (shape.multilabel or shape.one_hot):
+        what = "sigmoid scores need a 0/1 label for each column, and each row has one label"
+        raise Refused("CLASSES", what, "give 0/1 labels for each column, or choose another kind")
+    return KindVerdict(SIGMOID if shape.multilabel or shape.one_hot else kind, reason)
+
+
+def _rows(reason: str, survey: Survey, name: str) -> KindVerdict:
+    if survey.deviation <= survey.quiet and survey.high <= 1.0:
+        return KindVerdict(PROBABILITIES, reason)
+    text = (
+        f"rows of {name} do not sum to exactly one (largest deviation {survey.deviation:.2g},"
+        f" {survey.worst_row}); each row was divided by its sum"
+    )
+    return KindVerdict(PROBABILITIES, reason, True, (Notice("RENORMALISED", text),))
+
+
+def _confidence(
+    declared: ScoreKind | None, survey: Survey, shape: KindEvidence, name: str
+) -> KindVerdict:
+    if not shape.top_label:
+        what = "confidences need the answer given beside them"
+        raise Refused("AMBIGUOUS_KEYS", what, "add a column with the predicted class", name)
+    if declared not in (None, CONFIDENCE):
+        what = f"a list of confidences was declared as {declared}"
+        raise Refused("CLASSES", what, "give scores for every class, or --scores confidence", name)
+    if not shape.unlabelled and not (survey.low >= 0 and survey.high <= 1):
+        if _like_percent(survey):
+            raise _percent(survey)
+        below = survey.low < 0
+        raise _range(
+            survey.low if below else survey.high, survey.low_at if below else survey.high_at, ""
+        )
+    return KindVerdict(CONFIDENCE, "a confidence beside the answer given")
+
+
+def _like_percent(survey: Survey) -> bool:
+    """Whether values could be percent; a scale of grades, such as 1 to 5, ends far below 100."""
+    return survey.low >= 0 and GRADES < survey.high <= 100
+
+
+def _percent(survey: Survey) -> Refused:
+    sums = f"; rows sum to about {survey.high_sum:.5g}" if survey.percent else ""
+    what = f"values up to {survey.high:.5g} look like percent{sums}, expected 0 to 1"
+    remedy = "divide by 100, or say --units percent"
+    refusal = Refused("PROB_RANGE", what, remedy, survey.high_at)
+    return Question(refusal, (ReadChoice("percent", {"units": Units.PERCENT}),))
+
+
+def _range(value: float, location: str, more: str) -> Refused:
+    what = f"probability {value:.9g} outside 0 to 1{more}"
+    remedy = "find out how it arose, or say --scores logits if that is what they are"
+    return Refused("PROB_RANGE", what, remedy, location)
+
+
+def _sum(survey: Survey, why: str) -> Refused:
+    low, high = survey.low_sum, survey.high_sum
+    what = f"values lie in 0 to 1 but rows sum to {low:.6g} .. {high:.6g}, {why}"
+    return Refused("PROB_SUM", what, TOLD, survey.worst_row)

@@ -1,0 +1,355 @@
+"""Labels in all their forms, as whole numbers: columns, one-hot rows, names; never guessed away."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Int
+from core.errors import Notice, Refused
+from core.readers.formats.contents import Entry, is_text
+from core.readers.predictions.names import (
+    by_initial,
+    by_meaning,
+    class_at,
+    counts_up,
+    folded,
+    meanings,
+)
+from core.readers.predictions.options import classes_text
+from core.readers.predictions.parts import listed
+from core.readers.predictions.questions import Question, ReadChoice, undecided
+from core.readers.predictions.roles import polarity
+
+RowName = Callable[[int], str]
+TRUTHS = {"true", "false", "yes", "no"}  # decisions: class 1 is what they affirm
+ANY_CLASS = 100_000  # most classes of a file that states answers only: each gets a name
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels as numbers.
+
+    Attributes
+    ----------
+    values : (N,) or (N, L) int64
+        Class indices, or 0/1 for each label.
+    one_hot : bool
+        Whether they were rows with exactly one 1.
+    names : tuple of str
+        Class names found among the labels themselves.
+    by_name : bool
+        Whether names say which column each label means; otherwise their order does.
+    texts : tuple of str
+        How the file writes the label of each column, where that is not its name.
+    notices : tuple of Notice
+        What was assumed.
+    """
+
+    values: Int
+    one_hot: bool = False
+    names: tuple[str, ...] = ()
+    by_name: bool = False
+    texts: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What is known of the columns before the labels are read.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of the scores; 1 for a binary score.
+    names : tuple of str
+        Names of the columns, or those that the user gave; empty when there are none.
+    declared : bool
+        Whether the user gave the names: then no label may be outside them.
+    by_column : bool
+        Whether each name stands over its column; a list of names says which number is which.
+    stated : str
+        Of a single column: the word in its name that may say which class it states.
+    """
+
+    columns: int
+    names: tuple[str, ...] = ()
+    declared: bool = False
+    by_column: bool = False
+    stated: str = ""
+
+
+def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
+    """Return labels as numbers.
+
+    Parameters
+    ----------
+    entry : array
+        (N,), (N, 1), (N, L) numbers, truth values or text, as they lie in the file.
+    classes : Classes
+        What is known of the columns.
+    row_name : function of int to str
+        How a message names a row.
+
+    Raises
+    ------
+    Refused
+        LABEL_NOT_INTEGER, LABEL_SOFT, LABEL_RANGE, CLASSES or UNDECIDED.
+    """
+    flat = entry.reshape(-1) if entry.ndim == 2 and entry.shape[1] == 1 else entry
+    if flat.ndim == 1:
+        if is_text(flat):
+            return _named(flat, classes, row_name)
+        return _numbered(_whole(flat, row_name), classes, row_name)
+    if flat.ndim != 2 or is_text(flat):
+        what = f"labels of shape {entry.shape}"
+        raise Refused("LABEL_NOT_INTEGER", what, "give one label, or one row of 0/1, for each row")
+    return _matrix(flat, classes.columns, row_name)
+
+
+def _whole(flat: Entry, row_name: RowName) -> Int:
+    if flat.dtype.kind == "f":
+        numbers = flat.astype(np.float64)
+        bad = ~(np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            shown = "NaN" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
+            what = f"label {shown} is not a whole number"
+            raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(row))
+    if flat.dtype == np.uint64 and flat.size and int(flat.max()) >= 2**63:
+        row = int(np.flatnonzero(flat >= np.uint64(2**63))[0])  # as int64 it would turn negative
+        what = f"label {flat[row]} is beyond every number of classes"
+        raise Refused("LABEL_RANGE", what, "number the classes from 0", row_name(row))
+    return flat.astype(np.int64)
+
+
+def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
+    """Take numbers as the names of columns where these are numbers too, else as positions."""
+    numbers = _numbers(classes.names)
+    distinct, places = np.unique(values, return_inverse=True)
+    if numbers and distinct.size and set(distinct.tolist()) <= set(numbers):
+        if numbers == list(range(len(numbers))):
+            texts = tuple(str(k) for k in numbers)
+            return Labels(values, by_name=classes.declared, texts=texts)
+        if counts_up(classes.names) and not classes.declared:  # from 1: or positions from 0
+            texts = tuple(str(k) for k in numbers)
+            text = "label numbers were matched to the numbers in the column names"
+            matched = (Notice("KEYS_GUESSED", text),)
+            return Labels(np.asarray(values - 1, np.int64), texts=texts, notices=matched)
+        text = "label numbers were matched to the numbers in the column names"
+        notices = () if classes.declared else (Notice("KEYS_GUESSED", text),)
+        at = np.array([numbers.index(v) for v in distinct.tolist()], dtype=np.int64)
+        return Labels(at[places.reshape(-1)], by_name=True, notices=notices)
+    meant = meanings(classes.names) if classes.by_column and not classes.declared else None
+    if meant is not None and set(distinct.tolist()) <= {0, 1}:
+        at = np.array([meant.index(0), meant.index(1)], dtype=np.int64)
+        return Labels(at[values], texts=tuple(map(str, meant)))
+    if classes.declared and numbers:
+        raise _outside(values, numbers, classes.names, row_name)
+    _check_range(values, max(2, classes.columns), row_name)
+    if classes.columns == 1 and _says_class(classes.stated, ("0", "1")):
+        return _stated(values, ("0", "1"), classes.stated)
+    texts = tuple(str(k) for k in range(max(2, classes.columns)))
+    if not numbers:
+        return Labels(values, texts=texts)
+    text = "labels are not the numbers in the column names; they were taken as positions from 0"
+    return Labels(values, texts=texts, notices=(Notice("KEYS_GUESSED", text),))
+
+
+def _outside(values: Int, numbers: list[int], names: tuple[str, ...], row_name: RowName) -> Refused:
+    row = int(np.flatnonzero(~np.isin(values, numbers))[0])
+    what = f"label {values[row]} is none of the classes that were given ({listed(names)})"
+    return Refused("LABEL_RANGE", what, "give every class its name", row_name(row))
+
+
+def _says_class(word: str, names: Sequence[str]) -> bool:
+    """Whether the word in a column's name is that of a class, and no abbreviation of a score."""
+    return (len(word) > 1 or word.isdigit()) and class_at(word, names) is not None
+
+
+def _stated(values: Int, names: tuple[str, ...], word: str) -> Labels:
+    """Order two classes so that the one which the single column states comes second."""
+    if class_at(word, names) == 1:
+        own = () if names == ("0", "1") else names
+        return Labels(values, names=own, by_name=True, texts=names)
+    text = f"the scores are of class {names[0]}, as their name says; it is audited as the second"
+    turned = np.asarray(1 - values, dtype=np.int64)
+    notices = (Notice("KEYS_GUESSED", text),)
+    return Labels(turned, False, names[::-1], True, texts=names[::-1], notices=notices)
+
+
+def _numbers(names: tuple[str, ...]) -> list[int]:
+    """Return the numbers that names are, or end in after one shared beginning; else nothing."""
+    for pattern in (r"()([+-]?\d{1,17})", r"(.*?)(\d{1,17})"):
+        matches = [re.fullmatch(pattern, name.strip()) for name in names]
+        parts = [match.groups() for match in matches if match]
+        numbers = [int(number) for _, number in parts]
+        if len(set(numbers)) == len(names) and len({shared for shared, _ in parts}) == 1:
+            return numbers
+    return []
+
+
+def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
+    if values.size == 0:
+        return
+    low, high = int(values.min()), int(values.max())
+    if low >= 0 and high < n_classes:
+        return
+    row = int(np.flatnonzero((values < 0) | (values >= n_classes))[0])
+    expected = f"0..{n_classes - 1}"
+    what = f"label {values[row]} where {expected} was expected (found {low}..{high})"
+    remedy = "number the classes from 0, in the order of the columns"
+    distinct = tuple(str(value) for value in np.unique(values).tolist())
+    names = classes_text(distinct)
+    choices: tuple[ReadChoice, ...] = ()
+    if len(distinct) == n_classes:
+        choices = (ReadChoice(f"columns stand for {listed(distinct)}", {"classes": names}),)
+    if low == 1 and high == n_classes:
+        what += "; labels look 1-based"
+        names = classes_text(tuple(str(k + 1) for k in range(n_classes)))
+        remedy = f"subtract 1 from every label, or say --classes {names}"
+        choices = (
+            ReadChoice(f"labels count from 1: 1 is the first of {n_classes}", {"classes": names}),
+        )
+    elif low == -1 and high == 1 and n_classes == 2 and not (values == 0).any():
+        what += "; labels look like -1 and +1"
+        remedy = "write 0 for -1, or say --classes=-1,1"
+    elif low < 0:
+        what += "; -1 often marks rows that belong to no class"
+        remedy = "remove rows without a class; out-of-distribution sets belong to their own page"
+    elif choices:
+        remedy += f", or say {choices[0].command}"
+    raise Question(Refused("LABEL_RANGE", what, remedy, row_name(row)), choices)
+
+
+def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
+    """0/1 rows: one-hot when each holds exactly one 1, else one answer for each label."""
+    numbers = entry.astype(np.float64)
+    odd = ~((numbers == 0) | (numbers == 1))
+    if not odd.any():
+        n_ones = numbers.sum(axis=1)
+        if n_columns == entry.shape[1] > 1 and np.all(n_ones == 1):
+            return Labels(np.asarray(numbers.argmax(axis=1), dtype=np.int64), one_hot=True)
+        return Labels(numbers.astype(np.int64))
+    row, column = (int(i) for i in np.argwhere(odd)[0])
+    value, location = numbers[row, column], f"{row_name(row)} col {column}"
+    soft = np.isfinite(numbers).all() and np.allclose(numbers.sum(axis=1), 1.0, atol=1e-3)
+    if (soft and numbers.min() >= 0) or (0 < value < 1):
+        remedy = "give the class each row belongs to, for example the largest"
+        raise Refused("LABEL_SOFT", f"soft labels ({value:g}) are not supported", remedy, location)
+    if not np.isfinite(value) or value != np.floor(value):
+        what = f"label {value:g} is not 0 or 1"
+        raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
+    what = f"label {value:g} where 0 or 1 was expected"
+    raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", location)
+
+
+def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
+    """Labels that are text: names of columns, numbers in text, or names in alphabetical order."""
+    cells = [str(cell).strip() for cell in flat.tolist()]
+    blank = next((i for i, cell in enumerate(cells) if not cell), None)
+    if blank is not None:
+        raise Refused(
+            "LABEL_NOT_INTEGER", "an empty label", "fill in or remove the row", row_name(blank)
+        )
+    names, distinct = classes.names, sorted(set(cells))
+    for key in (str, str.casefold, folded):
+        at = {key(name.strip()): index for index, name in enumerate(names)}
+        if len(at) == len(names) > 0 and all(key(cell) in at for cell in distinct):
+            return Labels(np.array([at[key(c)] for c in cells], dtype=np.int64), by_name=True)
+    if names and (places := by_initial(distinct, names)) is not None:
+        return Labels(_places(cells, distinct, places), by_name=True)
+    if names and (places := by_meaning(distinct, names)) is not None:
+        texts = tuple(distinct[places.index(column)] for column in (0, 1))
+        return Labels(_places(cells, distinct, places), texts=texts)
+    if all(_is_whole(cell) for cell in distinct):
+        return _numbered(np.array([int(c) for c in cells], dtype=np.int64), classes, row_name)
+    numeric = next((i for i, cell in enumerate(cells) if _is_float(cell)), None)
+    if numeric is not None and all(_is_float(c) for c in distinct):
+        what = f"label {cells[numeric]!r} is not a whole number"
+        raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(numeric))
+    if names and (classes.declared or not counts_up(names)):
+        raise _unknown(cells, names, row_name)
+    return (
+        _two_named(cells, distinct, classes)
+        if classes.columns == 1
+        else _alphabetical(cells, distinct, max(2, classes.columns))
+    )
+
+
+def _unknown(cells: list[str], names: tuple[str, ...], row_name: RowName) -> Refused:
+    """Return the refusal of a label that is the name of no column."""
+    at = {folded(name) for name in names}
+    row = next((i for i, cell in enumerate(cells) if folded(cell) not in at), 0)
+    if any(folded(cell) in at for cell in cells):
+        what = f"label {cells[row][:60]!r} is none of the columns ({listed(names)})"
+    else:
+        what = f"labels ({listed(sorted(set(cells)))}) are none of the columns ({listed(names)})"
+    return Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(row))
+
+
+def _places(cells: list[str], distinct: list[str], places: list[int]) -> Int:
+    at = dict(zip(distinct, places, strict=True))
+    return np.array([at[cell] for cell in cells], dtype=np.int64)
+
+
+def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Labels:
+    """Two names beside a single column: its own name, or their meaning, says which it states."""
+    only = polarity(distinct[0])
+    if len(distinct) == 1 and only is not None:  # one class only: the meaning tells which
+        return Labels(np.full(len(cells), only, dtype=np.int64), by_name=True)
+    if len(distinct) != 2:
+        what = f"{len(distinct)} different names among the labels ({listed(distinct)})"
+        remedy = "give a column of scores for each class, or labels of two classes"
+        raise Refused("CLASSES", f"{what} for one column of scores", remedy)
+    values = _places(cells, distinct, [0, 1])
+    if _says_class(classes.stated, distinct):
+        return _stated(values, tuple(distinct), classes.stated)
+    meant = meanings(distinct)
+    if meant is not None:
+        ordered = tuple(distinct) if meant == [0, 1] else (distinct[1], distinct[0])
+        text = f"the scores were taken to be of class {ordered[1]}, by its meaning"
+        names = () if {n.casefold() for n in ordered} <= TRUTHS else ordered
+        notices = (Notice("KEYS_GUESSED", text),) if names else ()
+        turned = values if meant == [0, 1] else 1 - values
+        return Labels(np.asarray(turned, np.int64), False, names, texts=ordered, notices=notices)
+    first, second = distinct
+    raise undecided(
+        f"the scores are of one class, and nothing says whether of {first} or {second}",
+        ReadChoice(f"scores of {second}", {"classes": classes_text((first, second))}),
+        ReadChoice(f"scores of {first}", {"classes": classes_text((second, first))}),
+    )
+
+
+def _alphabetical(cells: list[str], distinct: list[str], n_classes: int) -> Labels:
+    if n_classes == 2 and {cell.casefold() for cell in distinct} <= TRUTHS:
+        return Labels(
+            np.array([polarity(cell) for cell in cells], dtype=np.int64), texts=("0", "1")
+        )
+    if len(distinct) != n_classes:
+        what = (
+            f"{len(distinct)} different names among the labels ({listed(distinct)}) for"
+            f" {n_classes} columns that are not named after them"
+        )
+        raise Refused("CLASSES", what, "name the columns after the classes, or give class numbers")
+    order = distinct
+    rule = "in alphabetical order"
+    if meanings(distinct) == [1, 0]:
+        order, rule = distinct[::-1], "by their meaning"
+    text = f"labels are names; columns were taken {rule}: {listed(order)}"
+    values = _places(cells, order, list(range(n_classes)))
+    names = tuple(order)
+    return Labels(values, names=names, texts=names, notices=(Notice("KEYS_GUESSED", text),))
+
+
+def _is_whole(cell: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]{1,17}", cell) is not None
+
+
+def _is_float(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

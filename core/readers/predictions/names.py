@@ -1,0 +1,184 @@
+"""Names of classes, compared: case, separators, order, and words of affirmation aside."""
+
+import re
+from collections.abc import Sequence
+from unicodedata import normalize
+
+from core.readers.predictions.roles import KINDS, LABELS, PREDICTED, SCORES, polarity, words_of
+
+NUMBER = re.compile(r"[+-]?\d{1,17}")
+CLOSING = ")]% "
+SCORE_WORDS = {*KINDS, *SCORES}
+ENDS = {*KINDS, *SCORES, *PREDICTED, *LABELS, "p", "pr", "class", "of", "is", "mean"} - {"z"}
+
+
+def folded(name: str) -> str:
+    """Return a name without case, spaces and separators; a number keeps its sign."""
+    text = normalize("NFKC", name).strip().casefold()
+    number = re.sub(r"\.0+$", "", text)
+    if NUMBER.fullmatch(number):
+        return str(int(number))
+    return re.sub(r"[^\w<>=+]|_", "", text) or text
+
+
+def paired(names: Sequence[str], others: Sequence[str]) -> list[int] | None:
+    """Return for each name the place of its partner; None where names do not pair one to one."""
+    at = {folded(other): place for place, other in enumerate(others)}
+    keys = [folded(name) for name in names]
+    if len(at) < len(others) or len(set(keys)) < len(names) or set(at) != set(keys):
+        return None
+    return [at[name] for name in keys]
+
+
+def paired_columns(names: Sequence[str], others: Sequence[str]) -> list[int] | None:
+    """Pair columns by their names, with and without the words that say what they hold."""
+    for first in (names, [bare_name(name) for name in names]):
+        for second in (others, [bare_name(name) for name in others]):
+            places = paired(first, second)
+            if places is not None:
+                return places
+    return None
+
+
+def bare_name(name: str) -> str:
+    """Return a column's name without leading and trailing words that say scores or labels."""
+    cut = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)", "_", name)
+    words = re.findall(r"[^\W_]+", cut)
+    while words and words[0].casefold() in ENDS:
+        words = words[1:]
+    while words and words[-1].casefold() in ENDS:
+        words = words[:-1]
+    return " ".join(words)
+
+
+def stated_word(name: str) -> str:
+    """Return the word in a single column's name that may say which class it states.
+
+    A number counts only beside a word for probabilities: pred_0 is the first output, not class 0.
+    """
+    word = bare_name(name)
+    says_probability = set(words_of(name)) & {*KINDS, "p", "pr"}
+    return "" if word.isdigit() and not says_probability else word
+
+
+def class_at(word: str, classes: Sequence[str]) -> int | None:
+    """Return which of the classes a word names: by its letters, else by its meaning for two."""
+    places = [k for k, name in enumerate(classes) if folded(name) == folded(word)]
+    if len(places) == 1:
+        return places[0]
+    meant, meaning = meanings(classes), polarity(word)
+    return None if meant is None or meaning is None or not word else meant.index(meaning)
+
+
+def meanings(names: Sequence[str]) -> list[int] | None:
+    """Return which of two names affirms (1) and which denies (0); None where that is not said.
+
+    One side is enough: beside normal, whatever else there is affirms; beside no tumour, tumour.
+    """
+    if len(names) != 2:
+        return None
+    polarities = [polarity(name) for name in names]
+    denied = [_denied(name) for name in names]
+    for k in (0, 1):
+        if denied[k] and denied[k] == folded(names[1 - k]):
+            return [0, 1] if k == 0 else [1, 0]
+    if sorted(map(str, polarities)) == ["0", "1"]:
+        return [int(str(meaning)) for meaning in polarities]
+    for k in (0, 1):  # a single letter says too little by itself
+        meaning = polarities[k]
+        if meaning is not None and polarities[1 - k] is None and len(names[k].strip()) > 1:
+            return [meaning, 1 - meaning] if k == 0 else [1 - meaning, meaning]
+    return None
+
+
+def _denied(name: str) -> str:
+    """Return what a name denies, as tumour of no tumour; else nothing."""
+    cut = re.fullmatch(r"(?i)(?:no|non|not|without|kein|keine|sans)[\W_]+(.+)", name.strip())
+    return folded(cut[1]) if cut else ""
+
+
+def by_meaning(names: Sequence[str], others: Sequence[str]) -> list[int] | None:
+    """Return for each of two names its partner, where each pair affirms and denies."""
+    first, second = meanings(names), meanings(others)
+    if first is None or second is None:
+        return None
+    return [second.index(meaning) for meaning in first]
+
+
+def aligned(answers: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return two columns of words so that those which mean the same are the same."""
+    first, second = [folded(word) for word in answers], [folded(word) for word in labels]
+    mine, theirs = sorted(set(first)), sorted(set(second))
+    places = None if set(mine) & set(theirs) else by_meaning(mine, theirs)
+    if places is not None:
+        partner = {word: theirs[place] for word, place in zip(mine, places, strict=True)}
+        first = [partner[word] for word in first]
+    return first, second
+
+
+def by_initial(letters: Sequence[str], names: Sequence[str]) -> list[int] | None:
+    """Return for each single letter the one name that begins with it; None where one is unsure."""
+    if not all(len(letter.strip()) == 1 and letter.strip().isalpha() for letter in letters):
+        return None
+    starts = [folded(name)[:1] for name in names]
+    keys = [folded(letter) for letter in letters]
+    if any(starts.count(key) != 1 for key in keys):
+        return None
+    return [starts.index(key) for key in keys]
+
+
+def counts_up(names: Sequence[str]) -> bool:
+    """Whether names only count columns, from 0 or 1, perhaps after one shared beginning."""
+    ends = [re.fullmatch(r"(.*?)(\d{1,9})", name.strip()) for name in names]
+    parts = [end.groups() for end in ends if end]
+    numbers = [int(number) for _, number in parts]
+    one_start = len({start for start, _ in parts}) == 1
+    ups = (list(range(len(names))), list(range(1, len(names) + 1)))
+    return len(parts) == len(names) and one_start and numbers in ups
+
+
+def class_names(columns: list[str]) -> tuple[str, ...]:
+    """Return what is left of column names without what they share up to a separator.
+
+    That is a common beginning; or a word at the end of each that says scores, as in A_prob.
+    """
+    bare = [_without_end(name) for name in columns]
+    if len(columns) > 1 and all(
+        len(cut) < len(name) for cut, name in zip(bare, columns, strict=True)
+    ):
+        columns = bare
+    shared = _common_prefix(columns)
+    prefix = re.match(r".*[_\-. :=(\[]", shared)
+    cut = len(prefix.group()) if prefix and len(columns) > 1 else 0
+    names = [name[cut:] for name in columns]
+    ends = {name[len(name.rstrip(CLOSING)) :] for name in names}
+    if len(columns) > 1 and len(ends) == 1:  # prob(cat), prob(dog)
+        names = [name.rstrip(CLOSING) for name in names]
+    return tuple(names) if all(names) else tuple(columns)
+
+
+def _common_prefix(names: list[str]) -> str:
+    if not names:
+        return ""
+    first, last = min(names), max(names)  # in sorted order these two differ earliest
+    shorter = min(len(first), len(last))
+    return first[: next((i for i in range(shorter) if first[i] != last[i]), shorter)]
+
+
+def without_score_word(name: str) -> str:
+    """Return a name without a word for scores at its beginning or end, as cat of prob_cat."""
+    cut = re.fullmatch(r"([A-Za-z]+)[_\-. ](.+)", name)
+    return cut[2] if cut and cut[1].lower() in SCORE_WORDS else _without_end(name)
+
+
+def _without_end(name: str) -> str:
+    cut = re.fullmatch(r"(.+)[_\-. ]([A-Za-z]+)", name)
+    return cut[1] if cut and cut[2].lower() in SCORE_WORDS else name
+
+
+def without_shared_end(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names without the word that all end in, as cat and dog of cat_a and dog_a."""
+    ends = {name[max(name.rfind(mark) for mark in "_-. ") :] for name in names}
+    end = ends.pop() if len(ends) == 1 else ""
+    cut = tuple(name[: len(name) - len(end)] for name in names)
+    return cut if end[:1] in tuple("_-. ") and all(cut) else tuple(names)

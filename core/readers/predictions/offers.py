@@ -1,0 +1,229 @@
+"""What a file seems to say about rows that belong together: offered, never chosen."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from core.errors import Notice, Refused
+from core.predictions import Groups
+from core.readers.formats.contents import Contents, Entry, is_text
+from core.readers.predictions.groups import GROUP, WEIGHT, Companions, attach_groups, stems
+from core.readers.predictions.options import ID_STEM, ReadOptions
+from core.readers.predictions.parts import SplitArrays
+from core.readers.predictions.questions import ReadChoice
+from core.readers.predictions.roles import SETS, SPLITS, Role, words_of
+
+# What rows may belong to, with its plural; what comes first is offered first.
+BELONG: Final = {
+    "patient": "patients", "subject": "subjects", "participant": "participants",
+    "person": "persons", "user": "users", "speaker": "speakers", "author": "authors",
+    "case": "cases", "study": "studies", "series": "series", "image": "images", "film": "films",
+    "document": "documents", "site": "sites", "hospital": "hospitals", "centre": "centres",
+    "center": "centers", "clinic": "clinics", "scanner": "scanners", "annotator": "annotators",
+    "rater": "raters", "reader": "readers",
+}  # fmt: skip
+NAMING: Final = {"id", "ids", "no", "nr", "num", "number", "uid", "key", "code", "name", "index"}
+WEIGHTS: Final = (
+    {"weight"}, {"weights"}, {"sample", "weight"}, {"sample", "weights"}, {"sampling", "weight"},
+    {"freq"}, {"frequency"}, {"count", "weight"},
+)  # fmt: skip
+FREE: Final = {str(role) for role in (Role.UNUSED, Role.ASIDE, Role.IDS, Role.GROUP, Role.INDEX)}
+HEAD: Final = 10_000  # names looked at to tell whether their beginnings repeat
+FEWEST: Final = 10  # beginnings of names: fewer are kinds of rows
+ROWS: Final = {"names", "cases", "studies", "series", "images", "films", "documents"}
+
+
+@dataclass(frozen=True)
+class GroupOffer:
+    """A column that may be chosen as that of the groups.
+
+    Attributes
+    ----------
+    key : str
+        What `--group` takes.
+    groups : Groups
+        Those of the part that is audited.
+    noun : str
+        What they are, in the plural.
+    names_rows : bool
+        Whether it is the column that names the rows.
+    """
+
+    key: str
+    groups: Groups
+    noun: str
+    names_rows: bool = False
+
+    @property
+    def meant(self) -> bool:
+        """Whether rows repeat on purpose; names of rows may also have been copied by mistake."""
+        return not self.names_rows or self.noun not in ROWS
+
+    @property
+    def command(self) -> str:
+        """What picks it on the command line."""
+        return ReadChoice("", {"group": self.key}).command
+
+
+def offers(
+    part: SplitArrays, beside: Companions, roles: dict[str, str], n_classes: int
+) -> tuple[GroupOffer, ...]:
+    """Return the columns that may say which rows of a part belong together.
+
+    Parameters
+    ----------
+    part : SplitArrays
+        The rows that are audited, with their labels.
+    beside : Companions
+        The file of labels.
+    roles : dict of str
+        What each entry of the scores is used for.
+    n_classes : int
+        Classes of which a row has one; so many beginnings of names may be the classes. 0 where
+        a row may have any number of labels.
+    """
+    alone = Companions(beside.labels)
+    columns = [*_columns(part, alone, roles), *_others(part, alone, roles)]
+    if part.ids is not None and _stems_repeat(part.ids):
+        offer = _offer(ID_STEM, "groups", part, alone)
+        if offer is not None and offer.groups.count > max(FEWEST - 1, 2 * n_classes):
+            columns.append(offer)
+    return tuple({offer.key: offer for offer in columns}.values())
+
+
+def _columns(part: SplitArrays, beside: Companions, roles: dict[str, str]) -> list[GroupOffer]:
+    """Return columns with a telling name, those of patients before those of sites."""
+    free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
+    names = [*free] if beside.labels is None else [*free, *beside.labels.entries]
+    order = list(BELONG)
+    named = [(order.index(word), name, word) for name in names if (word := _word(name))]
+    offers_made = []
+    for _, name, word in sorted(named):
+        key = name if part.contents.table else _without_split(name, part)
+        offer = _offer(key, BELONG[word], part, beside)
+        if offer is not None:
+            offers_made.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
+    return offers_made
+
+
+def _others(part: SplitArrays, beside: Companions, roles: dict[str, str]) -> list[GroupOffer]:
+    """Return the column that names the rows, whatever it is called."""
+    ids = [name for name, role in roles.items() if role == str(Role.IDS)]
+    if part.ids is None or not part.contents.table or len(ids) != 1 or _word(ids[0]):
+        return []
+    offer = _offer(ids[0], "names", part, beside)
+    return [] if offer is None else [replace(offer, names_rows=True)]
+
+
+def _offer(key: str, noun: str, part: SplitArrays, beside: Companions) -> GroupOffer | None:
+    """Return the offer of a column whose values repeat, each row having one."""
+    try:
+        grouped, _ = attach_groups(part, beside, ReadOptions(group=key))
+    except Refused:
+        return None
+    groups = grouped.groups
+    if groups is None or groups.of_row.size != len(part.scores):
+        return None
+    return GroupOffer(key, groups, noun) if groups.count < groups.of_row.size else None
+
+
+def _word(name: str) -> str:
+    """Return what a column's name says that rows belong to; nothing where it says anything else."""
+    words = [word for word in words_of(name) if word not in NAMING and word not in SPLITS]
+    word = words[0].removesuffix("id") if len(words) == 1 and not name.startswith(SETS) else ""
+    singular = word.removesuffix("s")
+    return word if word in BELONG else singular if singular in BELONG else ""
+
+
+def _without_split(name: str, part: SplitArrays) -> str:
+    """Return a key that names an array in every part; test_patient is patient there."""
+    words = words_of(name)
+    inside = [word for word in words if word not in SPLITS]
+    several = any(word in SPLITS for word in words) and part.split in SPLITS.values()
+    return "_".join(inside) if several else name
+
+
+def _stems_repeat(ids: Entry) -> bool:
+    head = ids[:HEAD]
+    cut = stems(head)
+    numbered = sum(stem != name for stem, name in zip(cut.tolist(), _bare(head), strict=True))
+    return numbered * 2 >= len(head) and len(set(cut.tolist())) < len(head)
+
+
+def _bare(ids: Entry) -> list[str]:
+    return [str(name).strip().rpartition(".")[0] or str(name).strip() for name in ids.tolist()]
+
+
+def repeating(table: Contents) -> tuple[str, ...]:
+    """Return the columns of a table whose values come again, as those of groups do."""
+    sizes = {n: (len(set(e.tolist())), e.size) for n, e in table.entries.items() if e.ndim == 1}
+    return tuple(name for name, (distinct, rows) in sizes.items() if 1 < distinct < rows)
+
+
+def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ...]:
+    """Return the columns that may say how many rows each row stands for."""
+    entries = {**contents.entries, **({} if labels is None else labels.entries)}
+    return tuple(name for name, entry in entries.items() if _could_weigh(name, entry))
+
+
+def weighing(table: Contents) -> tuple[str, ...]:
+    """Return the columns of a table that hold numbers, but those that number its lines.
+
+    What cannot be a weight is offered, too: choosing it says in which row and why.
+    """
+    columns = {name: entry for name, entry in table.entries.items() if entry.ndim == 1}
+    return tuple(
+        name
+        for name, entry in columns.items()
+        if (_holds_numbers(entry) if is_text(entry) else not _numbers_lines(entry))
+    )
+
+
+def _holds_numbers(entry: Entry) -> bool:
+    """Whether most of a column of text is numbers, as where a cell is empty."""
+    head = [str(cell).strip() for cell in entry[:HEAD].tolist()]
+    return 2 * sum(cell.replace(".", "", 1).isdecimal() for cell in head) > len(head)
+
+
+def _numbers_lines(entry: Entry) -> bool:
+    first = float(entry[0]) if entry.size else 0.0
+    lines = np.arange(entry.size) + first
+    return first in {0.0, 1.0} and entry.size > 1 and bool(np.all(entry == lines))
+
+
+def unfit(option: str, columns: tuple[str, ...], beside: Companions) -> list[Notice]:
+    """Say that nothing in an added table can be chosen."""
+    if option not in beside.tables or columns:
+        return []
+    why = {
+        GROUP: "each column has one value throughout, or another in every row",
+        WEIGHT: "no column holds numbers other than those of its lines",
+    }
+    return [
+        Notice("TABLE_UNFIT", f"nothing of the table of {option}s can be chosen: {why[option]}")
+    ]
+
+
+def _could_weigh(name: str, entry: Entry) -> bool:
+    return set(words_of(name)) in WEIGHTS and _not_negative(entry)
+
+
+def _not_negative(entry: Entry) -> bool:
+    if is_text(entry) or entry.ndim != 1:
+        return False
+    numbers = entry.astype(np.float64)
+    return bool(np.all(np.isfinite(numbers) & (numbers >= 0.0)) and numbers.any())
+
+
+def offered(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
+    """Say of rows that seem to belong together, where nobody has said whether they do."""
+    meant = [offer for offer in columns if offer.meant]
+    if part.groups is not None or not meant:
+        return []
+    first, *others = meant
+    place = "their names before the last number" if first.key == ID_STEM else f"column {first.key}"
+    command = first.command
+    text = f"rows seem to belong to {first.groups.count:,} {first.noun} ({place}); say {command}"
+    more = "".join(f" or {offer.command}" for offer in others[:2])
+    return [Notice("GROUPS_OFFERED", f"{text}{more} so that intervals honour it")]

@@ -1,0 +1,70 @@
+"""Readings between which a file does not decide: what is open, and what each choice would mean."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from core.errors import Refused
+from core.readers.predictions.options import ReadOptions
+
+UNDECIDED = "UNDECIDED"
+LONG = 200  # letters of an option that a sentence holds; the reading itself has it whole
+
+
+@dataclass(frozen=True)
+class ReadChoice:
+    """One way to read a file: its name in a few words, and the options that pick it."""
+
+    title: str
+    changes: Mapping[str, object]
+
+    def options(self, current: ReadOptions) -> ReadOptions:
+        """Return all choices: those already made, and this one."""
+        return replace(current, **self.changes)  # type: ignore[arg-type]  # made by our own code
+
+    @property
+    def command(self) -> str:
+        """What picks it on the command line."""
+        parts = []
+        for name, value in self.changes.items():
+            option = f"--{name.replace('_', '-')}"
+            text = _quoted(str(value))
+            joint = "=" if text.startswith("-") else " "
+            parts.append(option if value is True else f"{option}{joint}{text}")
+        return " ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    plain = all(letter.isalnum() or letter in "._,:/@%+=-" for letter in text)
+    return text if plain and text else "'" + text.replace("'", "'\\''") + "'"
+
+
+class Question(Refused):
+    """A refusal that a choice may lift: what the file leaves open, and the ways to read it."""
+
+    def __init__(self, refusal: Refused, choices: tuple[ReadChoice, ...]) -> None:
+        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.location)
+        self.choices = choices
+
+
+def undecided(what: str, *choices: ReadChoice, location: str = "") -> Question:
+    """Return the question between readings that no name and no value settles."""
+    commands = [choice.command for choice in choices]
+    options = " or ".join(c if len(c) <= LONG else f"{c[:LONG]}..." for c in commands)
+    remedy = f"say which it is: {options}" if len(choices) > 1 else f"if so, say {options}"
+    return Question(Refused("UNDECIDED", what, remedy, location), choices)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An assumption that neither names nor values settle; the first choice is what was assumed.
+
+    It stands only where the answers turn out better than chance, and no other choice reads far
+    better.
+    """
+
+    what: str
+    choices: tuple[ReadChoice, ...]
+
+    def question(self) -> Question:
+        """Return the question to ask when the assumption does not stand."""
+        return undecided(self.what, *self.choices)

@@ -1,0 +1,224 @@
+"""What reading hands over: predictions by split, what was assumed, and what was seen."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from core.errors import Notice, Refused
+from core.predictions import Predictions, ScoreKind
+from core.readers.predictions.options import ReadOptions
+
+SPLITS = ("train", "val", "test")
+NUMBERS = ("accuracy", "ece")
+SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ArrayUse:
+    """One array or column: its key, what it is used for, shape and dtype."""
+
+    name: str
+    role: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What would follow if the scores were of one kind.
+
+    Attributes
+    ----------
+    kind : ScoreKind
+        The kind.
+    possible : bool
+        Whether the values allow it.
+    why_not : str
+        Why they do not; empty otherwise.
+    accuracy, mean_confidence : float or None
+        Fractions of the split that is audited; None where impossible.
+    """
+
+    kind: ScoreKind
+    possible: bool
+    why_not: str = ""
+    accuracy: float | None = None
+    mean_confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class ReadingCandidate:
+    """One of several readings between which a file does not decide.
+
+    Attributes
+    ----------
+    options : ReadOptions
+        All choices with which the file is read that way.
+    option : str
+        What picks it on the command line, for example ``--scores probabilities``.
+    title : str
+        The reading in a few words.
+    example : str
+        What the first row would say, in words; empty where it cannot be told.
+    accuracy, ece : float or None
+        Fractions of the part that is audited; None where they cannot be told.
+    """
+
+    options: ReadOptions
+    option: str
+    title: str
+    example: str = ""
+    accuracy: float | None = None
+    ece: float | None = None
+
+    @property
+    def means(self) -> str:
+        """What follows from this reading, in one line."""
+        numbers = []
+        if self.accuracy is not None:
+            numbers.append(f"accuracy {self.accuracy:.3f}")
+        if self.ece is not None:
+            numbers.append(f"ECE {self.ece:.3f}")
+        return "; ".join(part for part in (self.title, ", ".join(numbers), self.example) if part)
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the candidate as plain JSON."""
+        return asdict(self) | {"options": self.options.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "ReadingCandidate":  # Any: plain JSON
+        """Return the candidate that `to_json` wrote."""
+        accuracy, ece = (None if data[key] is None else float(data[key]) for key in NUMBERS)
+        options = ReadOptions.from_json(data["options"])
+        option, title, example = (str(data[key]) for key in ("option", "title", "example"))
+        return cls(options, option, title, example, accuracy, ece)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a file looks like, for the step in which a user checks or chooses.
+
+    Attributes
+    ----------
+    layout : str
+        One sentence: rows, columns, labels, parts.
+    kind : ScoreKind or None
+        The kind that was read or guessed.
+    reason : str
+        Why, in plain words.
+    columns : tuple of ArrayUse
+        Everything found, with its role.
+    header : tuple of str
+        Names above the preview.
+    rows : tuple of tuple of str
+        The first rows, raw text: whoever shows them escapes them.
+    readings : tuple of Reading
+        What each kind would mean.
+    fingerprint : str
+        Equal for files of the same form, under which a recipe may be reused.
+    scores_keys, labels_keys, id_columns : tuple of str
+        What may be chosen.
+    group_columns, weight_columns : tuple of str
+        What may say which rows belong together, and what they count as; `ID_STEM` stands for the
+        names of the rows before their last number.
+    candidates : tuple of ReadingCandidate
+        The readings between which the user must choose; empty where the file decides.
+    """
+
+    layout: str
+    kind: ScoreKind | None
+    reason: str
+    columns: tuple[ArrayUse, ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    readings: tuple[Reading, ...]
+    fingerprint: str
+    scores_keys: tuple[str, ...] = ()
+    labels_keys: tuple[str, ...] = ()
+    id_columns: tuple[str, ...] = ()
+    group_columns: tuple[str, ...] = ()
+    weight_columns: tuple[str, ...] = ()
+    candidates: tuple[ReadingCandidate, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the inspection as plain JSON."""
+        return asdict(self) | {"candidates": [candidate.to_json() for candidate in self.candidates]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Inspection":  # Any: plain JSON
+        """Return the inspection that `to_json` wrote."""
+        return cls(
+            layout=str(data["layout"]),
+            reason=str(data["reason"]),
+            fingerprint=str(data["fingerprint"]),
+            header=_texts(data["header"]),
+            scores_keys=_texts(data["scores_keys"]),
+            labels_keys=_texts(data["labels_keys"]),
+            id_columns=_texts(data["id_columns"]),
+            group_columns=_texts(data["group_columns"]),
+            weight_columns=_texts(data["weight_columns"]),
+            kind=None if data["kind"] is None else ScoreKind(data["kind"]),
+            columns=tuple(
+                ArrayUse(c["name"], c["role"], tuple(c["shape"]), c["dtype"])
+                for c in data["columns"]
+            ),
+            rows=tuple(_texts(row) for row in data["rows"]),
+            readings=tuple(
+                Reading(**{**r, "kind": ScoreKind(r["kind"])}) for r in data["readings"]
+            ),
+            candidates=tuple(ReadingCandidate.from_json(c) for c in data["candidates"]),
+        )
+
+
+def _texts(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(str(value) for value in values)
+
+
+class NeedsChoice(Refused):
+    """A refusal after the file was opened: `inspection` shows what may be chosen instead."""
+
+    def __init__(self, refusal: Refused, inspection: Inspection) -> None:
+        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.location)
+        self.inspection = inspection
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the refusal as plain JSON, with the readings to choose from if there are any."""
+        candidates = [{"option": c.option, "means": c.means} for c in self.inspection.candidates]
+        return super().to_json() | ({"candidates": candidates} if candidates else {})
+
+
+@dataclass(frozen=True)
+class ReadResult:
+    """The outcome of reading one file, with its label file if there was one.
+
+    Attributes
+    ----------
+    splits : mapping of str to Predictions
+        By train, val, test or the file's own words; a lone part is called test.
+    notices : tuple of Notice
+        What was assumed; they travel into every export.
+    digest : str
+        blake2b-128 of the bytes of the file, and of the label file and tables after it.
+    inspection : Inspection
+        What was seen.
+    recipe : ReadOptions
+        The choices with which reading again gives the same.
+    """
+
+    splits: Mapping[str, Predictions]
+    notices: tuple[Notice, ...]
+    inspection: Inspection
+    recipe: ReadOptions
+    digest: str = field(default="")
+
+    @property
+    def chosen_split(self) -> str:
+        """The split that is audited when nobody says; see `choose_split`."""
+        return choose_split(self.splits)
+
+
+def choose_split(splits: Mapping[str, object]) -> str:
+    """Return test when present, else the first with a name of its own, else val, else train."""
+    own = [name for name in splits if name not in SPLITS]
+    return next(name for name in ("test", *own, "val", "train") if name in splits)

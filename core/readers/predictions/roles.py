@@ -1,0 +1,261 @@
+"""What the name of a key or column says about it: scores, labels, ids, and which split."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import Refused
+from core.predictions import ScoreKind
+from core.readers.formats.contents import Entry, is_text, is_whole
+
+SPLITS = {
+    **dict.fromkeys(("val", "valid", "validation", "dev", "cal", "calib", "calibration"), "val"),
+    **dict.fromkeys(("test", "testing", "tst", "holdout", "heldout"), "test"),
+    **dict.fromkeys(("train", "training", "trn"), "train"),
+}
+KINDS = {
+    **dict.fromkeys(("logit", "logits"), ScoreKind.LOGITS),
+    **dict.fromkeys(("prob", "probs", "proba", "probas"), ScoreKind.PROBABILITIES),
+    **dict.fromkeys(("probability", "probabilities", "softmax", "smx"), ScoreKind.PROBABILITIES),
+    **dict.fromkeys(("sigmoid", "sigmoids"), ScoreKind.SIGMOID),
+}
+PREDICTED = {
+    "pred",
+    "preds",
+    "predict",
+    "predicted",
+    "scored",
+    "prediction",
+    "predictions",
+    "yhat",
+    "answer",
+}
+LABELS = {
+    "label",
+    "labels",
+    "target",
+    "targets",
+    "y",
+    "truth",
+    "true",
+    "gt",
+    "groundtruth",
+    "onehot",
+    "gold",
+    "golds",
+    "reference",
+    "references",
+    "actual",
+    "actuals",
+    "outcome",
+    "outcomes",
+    "observed",
+    "obs",
+    "diagnosis",
+    "dx",
+    "finding",
+    "findings",
+}
+# Whether the answer was right; such a name may hold nothing else, as in is_correct or hit_1.
+CORRECT = {
+    "correct", "correctness", "iscorrect", "right", "hit", "hits", "acc", "accuracy", "richtig",
+}  # fmt: skip
+WRONG = {"incorrect", "wrong", "iswrong", "error", "misclassified"}
+CORRECT_BESIDE = {"is", "was", "top", "1", "answer", "pred", "prediction"}
+# What a table or a file of arrays holds beside scores: none of it is a class.
+ASIDE = {
+    "loss", "losses", "time", "times", "ms", "seconds", "latency", "duration", "margin", "margins",
+    "feature", "features", "feat", "feats", "embedding", "embeddings", "emb", "pixel", "pixels",
+    "hidden", "latent", "entropy", "variance", "var", "std", "sd", "stderr", "uncertainty", "x",
+    "epoch", "step", "age", "sex", "gender", "year", "weight", "weights", "timestamp", "rank",
+    "tokens", "length",
+}  # fmt: skip
+SPREAD = {"std", "sd", "var", "variance", "stderr", "lower", "upper", "ci"}  # beside a mean
+MARGINS = {"decision"}  # a classifier's decision function: ordered, but on no scale of its own
+SCORES = {"score", "scores", "output", "outputs", "z", "p", "yhat", *MARGINS, *PREDICTED}
+CONFIDENCE = {"confidence", "confidences", "conf", "confs", "msp"}
+IDS = {
+    "id", "ids", "image", "images", "filename", "filenames", "file", "path", "paths", "uid", "key",
+    "case", "study", "patient", "sample", "name", "index", "img", "row",
+}  # fmt: skip
+POSITIVE = {
+    "true", "yes", "y", "t", "pos", "positive", "1", "abnormal", "disease", "diseased", "malignant",
+    "present", "sick", "case", "event", "positiv", "ja", "oui", "si", "sí", "krank", "malade",
+}  # fmt: skip
+NEGATIVE = {
+    "false", "no", "n", "f", "neg", "negative", "0", "normal", "healthy", "benign", "absent",
+    "well", "control", "none", "negativ", "nein", "non", "gesund", "sain",
+}  # fmt: skip
+RIGHTLY = POSITIVE | {"correct", "right", "richtig", "juste"}
+WRONGLY = NEGATIVE | {"incorrect", "wrong", "falsch", "faux"}
+CLASS_WORDS = {"class", "classes", "category", "categories"}
+CLASS_NAMES = {
+    "class_names",
+    "classes",
+    "classes_",
+    "target_names",
+    "classnames",
+    "label_names",
+    "categories",
+    "names",
+}
+ROW_FOR_EACH = {"class", "category", "model", "method", "seed", "run", "annotator"}
+SPLIT_COLUMNS = {"split", "fold", "set", "subset", "partition", "phase"}
+INDEX_NAMES = {"", "unnamed: 0", "index", "level_0", "__index_level_0__"}  # of pandas
+GROUP_NAME, WEIGHT_NAME = "group_name", "weight_name"  # where they came from, in an exported run
+SETS = "sets/"  # what an exported run holds beside its train, val and test parts
+JOINED = {
+    "ytest": ("y", "test"), "yval": ("y", "val"), "ytrain": ("y", "train"), "ytrue": ("y", "true"),
+    "xtest": ("x", "test"), "xval": ("x", "val"), "xtrain": ("x", "train"),
+    "ypred": ("y", "pred"), "yprob": ("y", "prob"), "yscore": ("y", "score"),
+}  # fmt: skip
+
+
+def refuse_bin_history(names: Iterable[str]) -> None:
+    """Refuse a table of bins and gammas by epoch: its confidences are no predictions.
+
+    Raises
+    ------
+    Refused
+        BIN_HISTORY.
+    """
+    if {"epoch", "bin", "gamma"} <= {name.strip().casefold() for name in names}:
+        what = "a history of bins (columns epoch, bin, gamma), not predictions"
+        raise Refused("BIN_HISTORY", what, "keep it with python -m core runs import FILE")
+
+
+class Role(StrEnum):
+    """What an entry is for."""
+
+    SCORES = "scores"
+    LABELS = "labels"
+    CORRECT = "whether it was right"
+    PREDICTED = "predicted class"
+    CONFIDENCE = "confidence"
+    IDS = "row names"
+    CLASS_NAMES = "class names"
+    GROUP = "rows that belong together"
+    WEIGHT = "what rows count as"
+    SPLIT = "split"
+    INDEX = "row number"
+    ASIDE = "no score"
+    UNUSED = "not used"
+
+
+@dataclass(frozen=True)
+class NamedEntry:
+    """One entry with what its name says."""
+
+    name: str
+    role: Role
+    kind: ScoreKind | None = None
+    split: str | None = None
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in lower case: camelCase, snake_case and digits are cut."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name[:300])
+    out: list[str] = []
+    for word in (w.lower() for w in parts):
+        out.extend(JOINED.get(word, (word,)))
+    return out
+
+
+def name_entry(name: str, entry: Entry) -> NamedEntry:
+    """Return the role that a name and the shape of its values suggest."""
+    if name.startswith(SETS):
+        return NamedEntry(name, Role.UNUSED)
+    words = words_of(name)
+    split = next((SPLITS[w] for w in words if w in SPLITS), None)
+    rest = {w for w in words if w not in SPLITS}
+    role, kind = _text_role(name, rest, entry) if is_text(entry) else _number_role(rest, entry)
+    return NamedEntry(name, role, kind, split)
+
+
+def kind_of(words: set[str]) -> ScoreKind | None:
+    """Return the kind of scores that words name; a log of probabilities serves as logits."""
+    kinds = {KINDS[w] for w in words if w in KINDS}
+    if "log" in words and kinds == {ScoreKind.PROBABILITIES}:
+        return ScoreKind.LOGITS
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def says_correct(words: set[str], entry: Entry) -> bool:
+    """Whether a name and values of two kinds say of each row whether its answer was right."""
+    named = words & (CORRECT | WRONG) and words <= CORRECT | WRONG | CORRECT_BESIDE
+    return bool(named) and entry.ndim == 1 and truths(entry) is not None
+
+
+def correctness(name: str, entry: Entry) -> npt.NDArray[np.bool_] | None:
+    """Return whether each answer was right; a column of errors says the opposite."""
+    values = truths(entry)
+    return values if values is None or not set(words_of(name)) & WRONG else ~values
+
+
+def truths(entry: Entry) -> npt.NDArray[np.bool_] | None:
+    """Return 0/1, True/False, yes/no as truth values; None where a value is anything else."""
+    if not is_text(entry):
+        plain = bool(np.all((entry == 0) | (entry == 1)))
+        return np.asarray(entry == 1) if plain and entry.ndim == 1 else None
+    cells = [str(cell).strip().casefold() for cell in entry.reshape(-1).tolist()]
+    if not all(cell in RIGHTLY or cell in WRONGLY for cell in set(cells)):
+        return None
+    return np.array([cell in RIGHTLY for cell in cells], dtype=np.bool_)
+
+
+def polarity(word: str) -> int | None:
+    """Return 1 for a word that affirms, 0 for one that denies, None for any other."""
+    folded = word.strip().casefold()
+    return 1 if folded in POSITIVE else 0 if folded in NEGATIVE else None
+
+
+def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]:
+    if name.lower() in SPLIT_COLUMNS:
+        return Role.SPLIT, None
+    if name.lower() in CLASS_NAMES:
+        return Role.CLASS_NAMES, None
+    if says_correct(words, entry):
+        return Role.CORRECT, None
+    answers = words & CORRECT and words <= CORRECT | CORRECT_BESIDE  # "correct": "B" is the truth
+    if answers or (words & {"correct"} and words & PREDICTED):
+        return Role.LABELS, None
+    for role, vocabulary in ((Role.PREDICTED, PREDICTED), (Role.LABELS, LABELS | CLASS_WORDS)):
+        if words & vocabulary:
+            return role, None
+    return (Role.IDS if words & IDS else Role.UNUSED), None
+
+
+def _graded(words: set[str], entry: Entry) -> bool:
+    """Whether whole numbers under the name of scores are that: more than two, as percent has."""
+    return bool(words & {"score", "scores"}) and np.unique(entry[:1_000]).size > 2
+
+
+def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]:
+    flat = entry.ndim == 1 or (entry.ndim == 2 and entry.shape[1] == 1)
+    whole = entry.dtype.kind in "biu"
+    numbered = any(w.isdigit() for w in words)
+    kind = kind_of(words)
+    if says_correct(words, entry):
+        return Role.CORRECT, None
+    if words & SPREAD and not words & LABELS:
+        return Role.ASIDE, None
+    if words & CONFIDENCE and flat:
+        return Role.CONFIDENCE, None
+    if kind is not None:
+        return Role.SCORES, kind
+    if words & ASIDE and not words & (LABELS | PREDICTED):
+        return Role.ASIDE, None
+    if words & PREDICTED:
+        answer = flat and (whole or is_whole(entry))
+        return (Role.PREDICTED if answer else Role.SCORES), None
+    if words & SCORES and (not flat or not whole or _graded(words, entry)):
+        return Role.SCORES, None
+    if words & LABELS or (words & CLASS_WORDS and flat and whole and not numbered):
+        return Role.LABELS, None
+    if words & IDS and flat and not numbered and is_whole(entry):
+        return Role.IDS, None
+    return Role.UNUSED, None

@@ -1,0 +1,170 @@
+"""Stated confidences: one score a row beside the answer, or beside whether it was right."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from core.predictions import ScoreKind
+from core.readers.formats.contents import Entry, id_text, is_text, text_array
+from core.readers.predictions.names import aligned, class_at, folded, meanings, stated_word
+from core.readers.predictions.parts import SplitArrays, counted
+from core.readers.predictions.questions import Question, ReadChoice, undecided
+
+RIGHT, WRONG, ANOTHER = "right", "wrong", "(another answer)"
+ROUNDING = 5e-3  # of scores that were printed to two digits
+AS_CONFIDENCE = ReadChoice("confidence of the answer given", {"scores": ScoreKind.CONFIDENCE})
+AS_PROBABILITY = ReadChoice("probability of one class", {"scores": ScoreKind.PROBABILITIES})
+
+
+def judged_part(
+    part: SplitArrays, correct: npt.NDArray[np.bool_], answers: Entry | None
+) -> SplitArrays:
+    """Return a part of stated confidences whose answers are known to be right or wrong.
+
+    Parameters
+    ----------
+    part : SplitArrays
+        Confidences; labels are of no interest.
+    correct : (N,) bool
+        Whether each answer was right.
+    answers : (N,) array or None
+        The answers themselves, for tables by answer; a wrong one stands for some other class.
+    """
+    if answers is None:
+        predicted = text_array([RIGHT] * len(correct))
+        truth = text_array([RIGHT if right else WRONG for right in correct.tolist()])
+    else:
+        predicted = id_text(answers)
+        pairs = zip(predicted.tolist(), correct.tolist(), strict=True)
+        truth = text_array([str(answer) if right else ANOTHER for answer, right in pairs])
+    return replace(part, kind=ScoreKind.CONFIDENCE, predicted=predicted, labels=truth)
+
+
+def check_agreement(
+    answers: Entry,
+    labels: tuple[str, Entry],
+    correct: tuple[str, npt.NDArray[np.bool_] | None],
+) -> None:
+    """Ask where a column of correctness disagrees with answers and labels.
+
+    Parameters
+    ----------
+    answers : (N,) array
+        The answers given.
+    labels, correct : tuple of str and (N,) array
+        Name and values of the labels, and of whether each answer was right.
+
+    Raises
+    ------
+    Question
+        UNDECIDED: the two disagree in some row.
+    """
+    name, truth = labels
+    column, right = correct
+    if right is None or truth.ndim != 1 or len(truth) != len(answers):
+        return
+    mine, theirs = aligned(id_text(answers).tolist(), id_text(truth).tolist())
+    same = np.array([answer == other for answer, other in zip(mine, theirs, strict=True)])
+    rows = int(np.count_nonzero(same != right))
+    if rows:
+        raise undecided(
+            f"{column} disagrees with {name} in {counted(rows, 'row')}",
+            ReadChoice(f"correct where {column} says so", {"correct_key": column}),
+            ReadChoice(f"correct where the answer equals {name}", {"labels_key": name}),
+        )
+
+
+def kind_beside_answer(
+    name: str, scores: Entry, answers: Entry, labels: Entry | None, *, named: bool = False
+) -> ScoreKind:
+    """Return what one score beside the answer states: confidence in it, or in one class.
+
+    A confidence is at least 1/K, as another class would have been the answer otherwise. The
+    probability of a class divides the answers: above some value all are one, below it the other.
+
+    `named` says that the column is called a confidence.
+
+    Raises
+    ------
+    Question
+        UNDECIDED: both could be, or neither, or the name says one and the values the other.
+    """
+    answer_texts = id_text(answers).tolist()
+    classes = _classes(answer_texts, [] if labels is None else id_text(labels).tolist())
+    if class_at(stated_word(name), classes) is not None and len(classes) == 2:
+        return ScoreKind.PROBABILITIES
+    confident = float(scores.min()) >= 1.0 / max(2, len(classes)) - ROUNDING
+    divided = len(classes) == 2 and _divides(scores, answer_texts, classes)
+    if named and (confident or len(classes) > 2):  # called a confidence, and may be one
+        return ScoreKind.CONFIDENCE
+    if confident != divided and not named:
+        return ScoreKind.CONFIDENCE if confident else ScoreKind.PROBABILITIES
+    both = "could be the confidence of the answer or the probability of a class"
+    what = f"{name} beside the answers {both}" if confident else f"{name} fits neither: it {both}"
+    choices = (AS_CONFIDENCE, AS_PROBABILITY) if len(classes) == 2 else (AS_CONFIDENCE,)
+    if len(classes) > 2:
+        least = f"a confidence below 1/{len(classes)} would not have been the answer"
+        what = (
+            f"{name} goes down to {float(scores.min()):.3g} beside {len(classes)} classes: {least}"
+        )
+    raise undecided(what, *choices)
+
+
+def _classes(answers: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the classes of a file, each spelled in one way; two by meaning count as two."""
+    spelled = {folded(name): name for name in (*labels, *answers)}
+    mine = sorted({folded(name) for name in answers})
+    theirs = sorted({folded(name) for name in labels})
+    if not set(mine) & set(theirs) and meanings(mine) and meanings(theirs):
+        return [spelled[key] for key in mine]
+    return [spelled[key] for key in sorted(spelled)]
+
+
+def _divides(scores: Entry, answer_texts: Sequence[str], classes: Sequence[str]) -> bool:
+    """Whether all answers of one class lie above those of the other, the affirming one on top."""
+    if len(set(answer_texts)) < 2:
+        return True
+    upper, meant = upper_answer(scores, text_array(list(answer_texts))), meanings(classes)
+    return bool(upper) and (meant is None or meant[_place(upper, classes)] == 1)
+
+
+def _place(answer: str, classes: Sequence[str]) -> int:
+    return next(k for k, name in enumerate(classes) if folded(name) == folded(answer))
+
+
+def upper_answer(scores: Entry, answers: Entry) -> str:
+    """Return the answer that rows with the higher scores have; "" where scores do not divide."""
+    answer_texts = id_text(answers).tolist()
+    classes = sorted(set(answer_texts))
+    numbers = scores.astype(np.float64)
+    if len(classes) != 2:
+        return ""
+    first = np.array([answer == classes[0] for answer in answer_texts])
+    if numbers[first].max() <= numbers[~first].min():
+        return str(classes[1])
+    return str(classes[0]) if numbers[~first].max() <= numbers[first].min() else ""
+
+
+def below_half(scores: Entry) -> bool:
+    """Whether some score is below one half, by more than rounding."""
+    return bool(scores.min() < 0.5 - ROUNDING)
+
+
+def is_unit_list(entry: Entry) -> bool:
+    """Whether an entry is one column of numbers from 0 to 1."""
+    return (
+        not is_text(entry)
+        and entry.ndim == 1
+        and entry.dtype.kind == "f"
+        and bool(entry.size and entry.min() >= 0 and entry.max() <= 1)
+    )
+
+
+def margin_question(name: str) -> Question:
+    """Return the question whether a decision function is to be read as log-odds."""
+    what = f"{name} is a margin: it ranks rows, but states no probability until it is calibrated"
+    return undecided(
+        what, ReadChoice("log-odds, as if it were calibrated", {"scores": ScoreKind.LOGITS})
+    )

@@ -1,0 +1,1 @@
+"""Reading in a confined child process: its limits, and how its answer crosses."""

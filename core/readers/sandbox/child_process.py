@@ -1,0 +1,233 @@
+"""A confined child process, seen from the parent: start it, wait for it, end it, judge its end."""
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import BufferedWriter, FileIO
+from pathlib import Path
+
+from core.errors import LostWorker, Refused
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import scratch
+from core.readers.sandbox.limits import NOBODY
+from core.readers.sandbox.wire import NEW, RESULT, open_left
+
+log = logging.getLogger(__name__)
+
+ROOT = Path(__file__).resolve().parents[3]
+GIB = 2**30
+WINDOWS = sys.platform == "win32"
+POLL_S = 0.02
+DIGEST_BLOCK = 2**20
+PACKED = (
+    b"PK",
+    b"PA",
+    b"\x1f\x8b",
+)  # zip, Parquet and gzip: their bytes may become many more in memory
+OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.sandbox.child
+ERRORS = "stderr.txt"
+AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors"
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """One open file with the name a user knows it by."""
+
+    file: FileIO
+    name: str
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return os.fstat(self.file.fileno()).st_size
+
+    @property
+    def memory_bytes(self) -> int:
+        """What reading it may take beyond the interpreter."""
+        self.file.seek(0)
+        packed = self.file.read(2) in PACKED
+        return GIB + 8 * self.size if packed else 3 * self.size
+
+    @property
+    def handle(self) -> int | str:
+        """What the child opens: the descriptor, or the path on Windows."""
+        return str(Path(self.file.name).resolve()) if WINDOWS else self.file.fileno()
+
+    def digest_into(self, state: blake2b) -> None:
+        """Add the bytes to a digest, block by block."""
+        self.file.seek(0)
+        while block := self.file.read(DIGEST_BLOCK):
+            state.update(block)
+
+
+def digest_of(inputs: list[OpenFile]) -> str:
+    """Return the digest of all bytes, 32 hexadecimal digits."""
+    state = blake2b(digest_size=16)
+    for item in inputs:
+        item.digest_into(state)
+    return state.hexdigest()
+
+
+def opened(stack: ExitStack, path: Path, name: str | None) -> OpenFile:
+    """Open a file until the stack ends; FORMAT_UNKNOWN where it cannot be."""
+    try:
+        # Unbuffered: the child shares the position, which a buffer of ours would not notice.
+        file = stack.enter_context(path.open("rb", buffering=0))
+    except OSError as error:
+        what = f"{name or path.name} cannot be opened ({error.strerror})"
+        raise Refused("FORMAT_UNKNOWN", what, "check the path and the permissions") from error
+    return OpenFile(file, name or path.name)
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Make a folder that only the child and we can enter, gone afterwards whatever happens."""
+    try:
+        folder = scratch.make("read")
+    except OSError as error:
+        raise _no_room(f"it cannot be written ({error.strerror})") from error
+    try:
+        if not WINDOWS and os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+        yield folder
+    finally:
+        scratch.remove(folder)
+
+
+def job_of(
+    reader: str,
+    inputs: list[OpenFile],
+    options: ReadOptions,
+    folder: Path,
+    memory_bytes: int | None,
+    timeout_s: float,
+) -> dict[str, object]:
+    """Return what the child is told, as plain JSON."""
+    return {
+        "reader": reader,
+        "input": inputs[0].handle,
+        "name": inputs[0].name,
+        "labels": inputs[1].handle if len(inputs) > 1 else None,
+        "labels_name": inputs[1].name if len(inputs) > 1 else None,
+        "tables": {},
+        "options": options.to_json(),
+        "folder": str(folder),
+        "memory_bytes": memory_bytes or GIB + sum(item.memory_bytes for item in inputs),
+        "seconds": int(timeout_s) + 1,
+    }
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of ours but what a quiet, single-threaded interpreter needs."""
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    inherited = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
+    return {
+        **inherited,
+        **dict.fromkeys(threads, "1"),
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "random",
+    }
+
+
+def run(
+    job: dict[str, object], inputs: list[OpenFile], timeout_s: float, cancel: threading.Event | None
+) -> None:
+    """Start the child and wait for its result, the clock, or the user."""
+    folder = Path(str(job["folder"]))
+    with os.fdopen(os.open(folder / ERRORS, NEW, 0o600), "wb") as errors:
+        child = _start(job, inputs, errors)
+    try:
+        _wait(child, time.monotonic() + timeout_s, cancel, timeout_s)
+    finally:
+        _end(child)
+    _judge_exit(child.returncode, folder)
+
+
+def _start(
+    job: dict[str, object], inputs: list[OpenFile], errors: BufferedWriter
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "core.readers.sandbox.child", json.dumps(job)],
+        cwd=ROOT,
+        env=_environment(),
+        pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        start_new_session=True,
+    )
+
+
+def _wait(
+    child: subprocess.Popen[bytes],
+    deadline: float,
+    cancel: threading.Event | None,
+    timeout_s: float,
+) -> None:
+    while not _exited(child):
+        if cancel is not None and cancel.is_set():
+            raise Refused("CANCELLED", "reading was cancelled", "start it again when you like")
+        if time.monotonic() > deadline:
+            what = f"reading took longer than {timeout_s:g} seconds"
+            raise Refused("LIMIT_TIME", what, AGAIN)
+        time.sleep(POLL_S)
+
+
+def _exited(child: subprocess.Popen[bytes]) -> bool:
+    """Whether the child ended; it is not reaped yet, so that its group's number stays taken."""
+    if WINDOWS:
+        return child.poll() is not None
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child and whatever it started, and reap it."""
+    if WINDOWS:
+        child.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _judge_exit(code: int, folder: Path) -> None:
+    if code == 0 and (folder / RESULT).exists():
+        return
+    if code == -getattr(signal, "SIGXCPU", 0):
+        raise Refused("LIMIT_TIME", "reading took too much processor time", AGAIN)
+    if code == OUT_OF_MEMORY:
+        raise Refused(
+            "LIMIT_MEMORY", "reading needs more memory than the file's size allows", AGAIN
+        )
+    if code == NO_ROOM:
+        raise _no_room("there is no room in it")
+    log.error("reading child ended with %d: %s", code, last_line(folder))
+    died = f"signal {-code}" if code < 0 else f"code {code}"
+    raise LostWorker("LOST_WORKER", f"the reading process ended with {died}", "read the file again")
+
+
+def _no_room(why: str) -> Refused:
+    what = f"the result of reading goes through the temporary folder, and {why}"
+    return Refused("QUOTA", what, "free space there, or set TMPDIR to another folder")
+
+
+def last_line(folder: Path) -> str:
+    """Where the child failed, for the server's log: the place, not the values it met."""
+    try:
+        with open_left(folder / ERRORS) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 4_000))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return "no trace"
+    return next((line.strip() for line in reversed(lines) if line.startswith("  File")), "no trace")

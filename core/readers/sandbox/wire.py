@@ -1,0 +1,325 @@
+"""How a reading crosses from the child to the parent: .npy buffers and JSON, checked on arrival."""
+
+import errno
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Float, Int
+from core.disk import writing
+from core.errors import LostWorker, Notice, Refused
+from core.histories import COLUMNS, BinHistory
+from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
+from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
+from core.readers.formats.contents import Entry, FileBytes
+from core.readers.formats.numpy_file import array_of
+from core.readers.formats.safetensors_file import open_safetensors, write_safetensors
+from core.readers.predictions.interpret import InterpretedFile
+from core.readers.predictions.judge import JudgedSplit
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import SPLIT_NAME, Inspection, NeedsChoice, ReadResult
+from core.readers.tables.boxes import Box, BoxList
+from core.readers.tables.columns import TextColumns
+from core.readers.tables.history_file import HistoryFile
+from core.readers.weights.named_tensors import WeightsFile
+from core.readers.weights.weights_file import StoredWeights
+
+RESULT = "result.json"
+FILM = "film.npy"
+MAX_JSON = 2**30
+COPIED = 2**20  # bytes at a time
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+FLOATS = {"float16", "float32", "float64"}
+Json = dict[str, Any]  # Any: plain JSON values of several types
+
+
+def write_result(folder: Path, result: InterpretedFile) -> None:
+    """Write arrays first and the JSON last: a result that can be read is complete."""
+    splits = {name: _write_split(folder, name, p) for name, p in result.splits.items()}
+    _write_json(
+        folder,
+        {
+            "splits": splits,
+            "notices": [notice.to_json() for notice in result.notices],
+            "inspection": result.inspection.to_json(),
+            "recipe": result.recipe.to_json(),
+        },
+    )
+
+
+def write_history(folder: Path, history: HistoryFile) -> None:
+    """Write the columns of a history, and the JSON last."""
+    for name in COLUMNS:
+        _save(folder / f"{name}.npy", getattr(history.bins, name))
+    _write_json(folder, {"notices": [notice.to_json() for notice in history.notices]})
+
+
+def write_film(folder: Path, film: Film) -> None:
+    """Write the pixels of a film, and the JSON last."""
+    _save(folder / FILM, film.pixels)
+    _write_json(folder, {"notices": [notice.to_json() for notice in film.notices]})
+
+
+def write_columns(folder: Path, table: TextColumns) -> None:
+    """Write a table of text."""
+    notices = [notice.to_json() for notice in table.notices]
+    _write_json(folder, {"columns": {**table.columns}, "notices": notices})
+
+
+def write_boxes(folder: Path, box_list: BoxList) -> None:
+    """Write a list of boxes."""
+    notices = [notice.to_json() for notice in box_list.notices]
+    _write_json(folder, {"boxes": [astuple(box) for box in box_list.boxes], "notices": notices})
+
+
+def write_weights(folder: Path, name: str, weights: StoredWeights) -> None:
+    """Write each group as a safetensors file, tensor by tensor, and the JSON last."""
+    for stored in weights.groups:
+        try:
+            write_safetensors(folder / stored.group.file, stored.group.tensors, stored.numbers)
+        except OSError as error:
+            raise OSError(error.errno or errno.ENOSPC, "no room for tensors") from error
+    groups = tuple(stored.group for stored in weights.groups)
+    file = WeightsFile(name, "", weights.format, groups, weights.hints, weights.notices)
+    _write_json(folder, file.to_json())
+
+
+def write_refusal(folder: Path, refusal: Refused) -> None:
+    """Write a refusal, with the inspection if there is one."""
+    inspection = refusal.inspection.to_json() if isinstance(refusal, NeedsChoice) else None
+    _write_json(folder, {"refused": refusal.to_json(), "inspection": inspection})
+
+
+def _write_json(folder: Path, data: Json) -> None:
+    partial = folder / f"{RESULT}.partial"
+    partial.write_text(json.dumps(data), encoding="ascii")
+    partial.rename(folder / RESULT)
+
+
+def _write_split(folder: Path, name: str, ready: JudgedSplit) -> Json:
+    prepared = ready.prepared
+    arrays = {"scores": prepared.scores, "labels": ready.labels}
+    if prepared.predicted is not None:
+        arrays["predicted"] = prepared.predicted
+    columns = {"groups": prepared.part.groups, "weights": prepared.part.weights}
+    arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
+    for key, array in arrays.items():
+        _save(folder / f"{name}.{key}.npy", array)
+    return {
+        "task": str(ready.task),
+        "kind": str(ready.verdict.kind),
+        "class_names": list(prepared.class_names),
+        "row_ids": list(ready.row_ids),
+        "renormalise": ready.verdict.renormalise,
+        "predicted": prepared.predicted is not None,
+        "labelled": ready.labelled,
+        **{key: None if column is None else column.name for key, column in columns.items()},
+    }
+
+
+def _save(path: Path, array: Entry) -> None:
+    try:
+        np.save(path, array, allow_pickle=False)
+    except OSError as error:  # NumPy tells of a write cut short, but not why
+        raise OSError(error.errno or errno.ENOSPC, "no room for an array") from error
+
+
+def read_result(folder: Path) -> ReadResult:
+    """Return what the child wrote, after checking every type and shape.
+
+    Raises
+    ------
+    Refused
+        The child's own refusal.
+    LostWorker
+        The child wrote something that no reader writes.
+    """
+    with _arriving():
+        data = _left(folder)
+        return ReadResult(
+            {name: _split(folder, name, item) for name, item in data["splits"].items()},
+            _notices(data),
+            Inspection.from_json(data["inspection"]),
+            ReadOptions.from_json(data["recipe"]),
+        )
+
+
+def read_left_history(folder: Path) -> HistoryFile:
+    """Return the history that the child wrote; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        columns: dict[str, Any] = {  # Any: int64 and float64, which the record turns as it needs
+            name: _array(folder / f"{name}.npy", {"int64", "float64"}) for name in COLUMNS
+        }
+        return HistoryFile(BinHistory(**columns), _notices(data))
+
+
+def read_left_film(folder: Path) -> Film:
+    """Return the film that the child read, copied to memory; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        stored_pixels = cast("Pixels", _array(folder / FILM, {"uint8"}))
+        height, width = stored_pixels.shape  # a ValueError where there are not two sides
+        if stored_pixels.size > MAX_PIXELS or min(height, width) < MIN_SIDE:
+            raise ValueError(stored_pixels.shape)
+        pixels = np.array(stored_pixels, order="C")
+        pixels.flags.writeable = False
+        return Film(pixels, _notices(data))
+
+
+def read_left_columns(folder: Path) -> TextColumns:
+    """Return the table that the child wrote; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        columns = {str(k): tuple(map(str, cells)) for k, cells in data["columns"].items()}
+        if len({len(cells) for cells in columns.values()}) != 1:
+            raise ValueError("columns")
+        return TextColumns(columns, _notices(data))
+
+
+def read_left_boxes(folder: Path) -> BoxList:
+    """Return the boxes that the child wrote; raises as `read_result` does."""
+    with _arriving():
+        data = _left(folder)
+        boxes = tuple(
+            Box(str(image), str(finding), *(float(number) for number in sides))
+            for image, finding, *sides in data["boxes"]
+        )
+        return BoxList(boxes, _notices(data))
+
+
+def read_left_weights(folder: Path, into: Path) -> WeightsFile:
+    """Return what the child found, and copy its tensors, unseen, to a folder of this user alone.
+
+    Raises
+    ------
+    Refused, LostWorker
+        As by `read_result`.
+    LibraryError
+        LIBRARY_WRITE; nothing is left in `into`.
+    """
+    with _arriving():
+        weights = WeightsFile.from_json(_left(folder))
+        for group in weights.groups:
+            with open_left(folder / group.file) as file:
+                if open_safetensors(FileBytes.of_file(group.file, file))[0] != group.tensors:
+                    raise ValueError(group.file)
+    with writing(), ExitStack() as undo:
+        into.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for group in weights.groups:
+            target = os.fdopen(os.open(into / group.file, NEW, 0o600), "wb")
+            undo.callback((into / group.file).unlink)
+            with target, open_left(folder / group.file) as file:
+                shutil.copyfileobj(file, target, COPIED)
+        undo.pop_all()
+    return weights
+
+
+@contextmanager
+def _arriving() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise LostWorker(
+            "LOST_WORKER", "the reading process left no valid result", "read the file again"
+        ) from error
+
+
+def _left(folder: Path) -> Json:
+    """Return the JSON that the child wrote, or raise its refusal."""
+    with open_left(folder / RESULT) as file:
+        data: Json = json.loads(file.read(MAX_JSON))
+    if "refused" in data:
+        raise _refusal(data)
+    return data
+
+
+def _notices(data: Json) -> tuple[Notice, ...]:
+    return tuple(Notice(str(n["code"]), str(n["text"])) for n in data["notices"])
+
+
+def open_left(path: Path) -> BinaryIO:
+    """Open what the child left: a plain file, never a link to another one or a pipe.
+
+    Raises
+    ------
+    OSError
+        There is none, or it is something else.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb")
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        file.close()
+        raise OSError(f"{path.name} is no plain file")
+    return file
+
+
+def _refusal(data: Json) -> Refused:
+    refused = data["refused"]
+    refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
+    if data.get("inspection") is None:
+        return refusal
+    return NeedsChoice(refusal, Inspection.from_json(data["inspection"]))
+
+
+def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:
+    if not SPLIT_NAME.fullmatch(name):
+        raise ValueError(name)
+    scores = cast("npt.NDArray[np.floating]", _array(folder / f"{name}.scores.npy", FLOATS))
+    labels = cast("Int", _array(folder / f"{name}.labels.npy", {"int64"}))
+    predicted = None
+    if item["predicted"]:
+        predicted = cast("Int", _array(folder / f"{name}.predicted.npy", {"int64"}))
+    rows = len(scores)
+    if scores.ndim not in (1, 2) or len(labels) != rows or len(item["row_ids"]) not in (0, rows):
+        raise ValueError(name)
+    return Predictions(
+        Task(item["task"]),
+        ScoreKind(item["kind"]),
+        scores,
+        labels,
+        class_names=tuple(str(n) for n in item["class_names"]),
+        predicted=predicted,
+        row_ids=tuple(str(n) for n in item["row_ids"]),
+        renormalise=bool(item["renormalise"]),
+        labelled=bool(item["labelled"]),
+        groups=_groups(folder / f"{name}.groups.npy", item["groups"]),
+        weights=_row_weights(folder / f"{name}.weights.npy", item["weights"]),
+    )
+
+
+def _groups(path: Path, name: object) -> Groups | None:
+    if name is None:
+        return None
+    of_row = cast("Int", _array(path, {"int64"}))
+    if not np.array_equal(np.unique(of_row), np.arange(int(of_row.max(initial=-1)) + 1)):
+        raise ValueError(path.name)
+    return Groups(str(name), of_row)
+
+
+def _row_weights(path: Path, name: object) -> Weights | None:
+    if name is None:
+        return None
+    of_row = cast("Float", _array(path, {"float64"}))
+    if not np.all(np.isfinite(of_row) & (of_row >= 0.0)):
+        raise ValueError(path.name)
+    return Weights(str(name), of_row)
+
+
+def _array(path: Path, dtypes: set[str]) -> Entry:
+    """Return an array of a file, mapped; our own parser judges its header as any other's."""
+    with open_left(path) as file:
+        array = array_of(FileBytes.of_file(path.name, file).data, path.name)
+    if str(array.dtype) not in dtypes:
+        raise ValueError(path.name)
+    return array

@@ -1,0 +1,1 @@
+"""Tables: which columns are what, and tables beside the predictions."""

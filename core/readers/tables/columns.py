@@ -1,0 +1,190 @@
+"""Columns that describe the rows of a run, for subgroups: read as text, and matched by name."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.errors import Notice, Refused
+from core.readers.formats.contents import FileBytes, is_text
+from core.readers.formats.csv_file import read_csv
+from core.readers.formats.sniff import FileFormat, sniff
+from core.readers.predictions.parts import counted, listed
+
+MAX_CELLS: Final = 5_000_000
+GIVE: Final = "give a CSV or TSV file with a header line: names of rows, and what is known of them"
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """A table of text.
+
+    Attributes
+    ----------
+    columns : mapping of str to tuple of N str
+        All columns by name, in the order of the file.
+    notices : tuple of Notice
+        What was assumed in reading.
+    digest : str
+        Of the file's bytes.
+    """
+
+    columns: Mapping[str, tuple[str, ...]]
+    notices: tuple[Notice, ...] = ()
+    digest: str = ""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The first column, which usually names the rows."""
+        return next(iter(self.columns.values()))
+
+
+@dataclass(frozen=True)
+class MatchedTable:
+    """What a table says of each row of a run.
+
+    Attributes
+    ----------
+    columns : mapping of str to tuple of N str
+        One value for each row of the run, without the column that names the rows.
+    id_column : str or None
+        The column that names the rows; None where they were taken in order.
+    description : str
+        How many rows found a partner, and by what.
+    """
+
+    columns: Mapping[str, tuple[str, ...]]
+    id_column: str | None
+    description: str
+
+
+def read_columns_file(source: FileBytes) -> TextColumns:
+    """Return the columns of a text table as text.
+
+    Raises
+    ------
+    Refused
+        FORMAT_UNKNOWN: no text table. CSV_HEADER: no header line. TABLE_SIZE: more than
+        5,000,000 cells. Any other code of `core.readers.formats.csv_file`.
+    """
+    form = sniff(source)
+    if form is not FileFormat.CSV:
+        raise Refused("FORMAT_UNKNOWN", f"{form}, where a text table was expected", GIVE)
+    contents = read_csv(source, history=True, text=True)
+    if not contents.headed:
+        raise Refused("CSV_HEADER", "no header line: the first line holds numbers", GIVE)
+    cells = sum(column.size for column in contents.entries.values())
+    if cells > MAX_CELLS:
+        what = f"{cells:,} cells, at most {MAX_CELLS:,} are read"
+        raise Refused("TABLE_SIZE", what, "keep the columns that matter, and the rows of the run")
+    assert all(is_text(column) for column in contents.entries.values())
+    columns = {
+        name: tuple(str(cell).strip() for cell in column.tolist())
+        for name, column in contents.entries.items()
+    }
+    return TextColumns(columns, contents.notices)
+
+
+def match(
+    table: TextColumns, row_ids: Sequence[str], n_rows: int, *, in_order: bool = False
+) -> MatchedTable:
+    """Return what a table says of each row of a run.
+
+    Names count as the same when they are equal; else without folders; else without folders and
+    suffix. The column is taken in which most rows of the run are found.
+
+    Parameters
+    ----------
+    table : TextColumns
+    row_ids : sequence of str
+        Names of the run's rows; empty where they have none.
+    n_rows : int
+        Rows of the run.
+    in_order : bool
+        The user says that the rows of both come in the same order. Without names there is no
+        other way.
+
+    Raises
+    ------
+    Refused
+        LENGTH_MISMATCH: a row without a partner or with several; by order, another number of
+        rows.
+    """
+    if in_order or not row_ids:
+        return _by_order(table, n_rows)
+    best = max(_trials(table, row_ids), key=lambda trial: trial.n_matched)
+    if best.n_matched < len(set(best.cut_ids)):
+        known = set(best.known)
+        missing = [
+            name for name, key in zip(row_ids, best.cut_ids, strict=True) if key not in known
+        ]
+        what = f"{len(missing):,} of {n_rows:,} rows are not in column {best.name!r}"
+        what = what if best.n_matched else f"none of {n_rows:,} rows is named in any column"
+        remedy = "add these rows, or say that both files have the same order"
+        raise Refused("LENGTH_MISMATCH", f"{what}: {listed(missing)}", remedy)
+    return _by_name(table, best)
+
+
+@dataclass(frozen=True)
+class _NameTrial:
+    """One column, with names cut in one way."""
+
+    name: str
+    cut_ids: Sequence[str]
+    known: Sequence[str]
+    n_matched: int
+
+
+def _trials(table: TextColumns, row_ids: Sequence[str]) -> list[_NameTrial]:
+    """Return all columns by the first way of cutting names in which some column has all rows."""
+    tried: list[_NameTrial] = []
+    for cut in CUTS:
+        cut_ids = [cut(name) for name in row_ids]
+        if len(set(cut_ids)) < len(set(row_ids)):
+            continue  # cut that short, two rows would have one name
+        for name, column in table.columns.items():
+            known = [cut(cell) for cell in column]
+            tried.append(_NameTrial(name, cut_ids, known, len(set(cut_ids) & set(known))))
+        if max(trial.n_matched for trial in tried) == len(set(cut_ids)):
+            break
+    return tried
+
+
+def _base(name: str) -> str:
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def _stem(name: str) -> str:
+    base = _base(name)
+    return base.rpartition(".")[0] or base
+
+
+CUTS: Final[tuple[Callable[[str], str], ...]] = (str.strip, _base, _stem)
+
+
+def _by_name(table: TextColumns, trial: _NameTrial) -> MatchedTable:
+    ids = set(trial.cut_ids)
+    counts = Counter(name for name in trial.known if name in ids)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        what = f"{counted(len(twice), 'row')} of the run occur more than once in {trial.name!r}"
+        raise Refused("LENGTH_MISMATCH", f"{what}: {listed(twice)}", "keep one line for each row")
+    at = {name: row for row, name in enumerate(trial.known)}
+    rows = [at[name] for name in trial.cut_ids]
+    columns = {
+        name: tuple(column[row] for row in rows)
+        for name, column in table.columns.items()
+        if name != trial.name
+    }
+    description = f"all {len(rows):,} rows were found by column {trial.name}"
+    extra = len(trial.known) - len(ids)
+    description += f"; {extra:,} more rows of the table were left out" if extra else ""
+    return MatchedTable(columns, trial.name, description)
+
+
+def _by_order(table: TextColumns, n_rows: int) -> MatchedTable:
+    if len(table.ids) != n_rows:
+        what = f"{len(table.ids):,} rows in the table and {n_rows:,} in the run"
+        remedy = "name the rows in both, or give one line for each row in the same order"
+        raise Refused("LENGTH_MISMATCH", what, remedy)
+    return MatchedTable(table.columns, None, f"all {n_rows:,} rows were taken in the table's order")

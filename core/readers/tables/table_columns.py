@@ -1,0 +1,114 @@
+"""Columns of a table with their roles, settled step by step from names, choices and values."""
+
+import re
+from dataclasses import replace
+
+from core.errors import Notice
+from core.readers.formats.cells import NUMBERS, is_broken, words_in
+from core.readers.formats.contents import Contents, is_text, is_whole
+from core.readers.predictions.groups import chosen_roles
+from core.readers.predictions.options import ReadOptions, split_names
+from core.readers.predictions.parts import ambiguous, listed
+from core.readers.predictions.questions import Guess
+from core.readers.predictions.roles import (
+    CLASS_WORDS,
+    IDS,
+    LABELS,
+    SPLITS,
+    NamedEntry,
+    Role,
+    name_entry,
+    words_of,
+)
+
+
+class TableColumns:
+    """Columns with their roles, which begin as names, choices and values suggest."""
+
+    def __init__(self, contents: Contents, options: ReadOptions, classes: set[str]) -> None:
+        self.contents = contents
+        self.entries = contents.entries
+        self.notices: list[Notice] = []
+        self.aside = chosen_roles(contents, options)
+        text = {n: e for n, e in self.entries.items() if is_text(e) and n not in self.aside}
+        self.classes = classes.union(*(words_in(e) for e in text.values()))
+        self.broken = {n for n, e in text.items() if is_broken(n, e, self.classes)}
+        self.named = [self._by_classes(_by_values(contents, self._name(n))) for n in self.entries]
+        self.options = options
+        self.guesses: list[Guess] = []
+        self.listed: dict[Role, list[str]] = {}
+        self._choose(options)
+
+    def _name(self, name: str) -> NamedEntry:
+        """Name a column; one of numbers with a bad cell among them counts as numbers."""
+        entry = self.entries[name]
+        return name_entry(name, NUMBERS if name in self.broken else entry)
+
+    def _by_classes(self, item: NamedEntry) -> NamedEntry:
+        """Let a class be called like what is usually no score."""
+        called = item.name.strip().casefold() in self.classes
+        return NamedEntry(item.name, Role.UNUSED) if item.role is Role.ASIDE and called else item
+
+    def of(self, role: Role) -> list[str]:
+        """Names of the columns with a role, in the order of the file or of the user's list."""
+        names = [item.name for item in self.named if item.role is role]
+        order = self.listed.get(role, [])
+        return [n for n in order if n in names] + [n for n in names if n not in order]
+
+    def set_role(self, names: list[str], role: Role) -> None:
+        """Give columns another role."""
+        self.named = [replace(i, role=role) if i.name in names else i for i in self.named]
+
+    def numbers(self) -> list[str]:
+        """Names of the unused columns of numbers."""
+        unused = self.of(Role.UNUSED)
+        flat = [n for n in unused if self.entries[n].ndim == 1]
+        return [n for n in flat if n in self.broken or not is_text(self.entries[n])]
+
+    def _choose(self, options: ReadOptions) -> None:
+        for name, aside in self.aside.items():
+            self.set_role([name], aside)
+        choices = (
+            (options.scores_key, Role.SCORES, "--scores-key"),
+            (options.labels_key, Role.LABELS, "--labels-key"),
+            (options.correct_key, Role.CORRECT, "--correct-key"),
+            (options.id_column, Role.IDS, "--id-column"),
+        )
+        for key, role, option in choices:
+            if key is not None:
+                several = role in (Role.SCORES, Role.LABELS)
+                chosen = self._match(key, option, several=several)
+                if role is Role.SCORES and len(chosen) == 1:  # a confidence stays one
+                    role = self._confidence_or_scores(chosen[0])
+                self.set_role(self.of(role), Role.UNUSED)
+                self.set_role(chosen, role)
+                self.listed[role] = chosen
+
+    def _confidence_or_scores(self, name: str) -> Role:
+        role = next(item.role for item in self.named if item.name == name)
+        return role if role is Role.CONFIDENCE else Role.SCORES
+
+    def _match(self, key: str, option: str, *, several: bool) -> list[str]:
+        names = list(self.entries)
+        if key in names:
+            return [key]
+        keys = split_names(key)
+        if several and all(part in names for part in keys):
+            return keys
+        begins = [name for name in names if name.startswith(key)]
+        if several and begins and key:
+            return begins
+        raise ambiguous(
+            f"{option} names {key!r}, which is not there", f"use one of {listed(names)}"
+        )
+
+
+def _by_values(contents: Contents, item: NamedEntry) -> NamedEntry:
+    """Columns may be called like anything: a role needs a plain name, and labels whole values."""
+    entry = contents.entries[item.name]
+    if not contents.headed or not re.fullmatch(r"[\w .\-/:@()=%<>+]*", item.name):
+        return NamedEntry(item.name, Role.UNUSED, None, item.split)
+    plain = set(words_of(item.name)) <= LABELS | CLASS_WORDS | IDS | set(SPLITS)
+    if item.role is Role.LABELS and not plain and not is_text(entry) and not is_whole(entry):
+        return NamedEntry(item.name, Role.UNUSED, None, item.split)
+    return item

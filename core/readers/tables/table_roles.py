@@ -1,0 +1,267 @@
+"""Which columns of a table name rows and parts, and which hold labels."""
+
+from itertools import product
+
+import numpy as np
+
+from core.errors import Notice, Refused
+from core.readers.formats.contents import Entry, id_text, is_text, is_whole
+from core.readers.predictions.names import class_names, folded, without_score_word
+from core.readers.predictions.options import join_names
+from core.readers.predictions.parts import ambiguous, listed
+from core.readers.predictions.questions import Guess, ReadChoice, undecided
+from core.readers.predictions.roles import INDEX_NAMES, LABELS, ROW_FOR_EACH, SPLITS, Role, words_of
+from core.readers.predictions.stated import is_unit_list
+from core.readers.tables.table_columns import TableColumns
+
+TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
+MANY_ROWS = 20  # from which a column without a repeated value holds no labels
+NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
+
+
+def find_index(columns: TableColumns) -> None:
+    """Set aside a column that counts the rows; one of other numbers, each once, names them."""
+    for place, (name, entry) in enumerate(columns.entries.items()):
+        item = columns.named[place]
+        taken = item.role in TAKEN or entry.ndim != 1
+        called = columns.contents.headed and name.strip().lower() in INDEX_NAMES
+        first = place == 0 and not columns.contents.headed
+        if taken or is_text(entry) or entry.dtype.kind not in "iu" or not (called or first):
+            continue
+        if called or entry.size > 2:
+            _settle_index(columns, name, entry, called=called)
+
+
+def _settle_index(columns: TableColumns, name: str, entry: Entry, *, called: bool) -> None:
+    steps = entry.astype(np.int64) - np.arange(entry.size)
+    counts = entry.size > 0 and steps.min() == steps.max() and int(steps[0]) in (0, 1)
+    if counts:
+        columns.set_role([name], Role.INDEX)
+        place = "first column" if name == next(iter(columns.entries)) else "column"
+        text = f"the {place} ({name or 'without a name'}) numbers the rows and was left out"
+        columns.notices.append(Notice("INDEX_COLUMN", text))
+    elif called:
+        unique = np.unique(entry).size == entry.size
+        columns.set_role([name], Role.IDS if unique else Role.UNUSED)
+
+
+def find_ids(columns: TableColumns) -> None:
+    """Settle which column names the rows: one that is called so, or text that never repeats."""
+    ids = columns.of(Role.IDS)
+    if len(ids) > 1:
+        columns.set_role(ids[1:], Role.UNUSED)
+    if ids:
+        return
+    text = [n for n in columns.of(Role.UNUSED) if is_text(columns.entries[n])]
+    for name in (n for n in text if n not in columns.broken):
+        values = columns.entries[name].tolist()
+        if columns.entries[name].ndim == 1 and len(set(values)) == len(values) > 1:
+            columns.set_role([name], Role.IDS)
+            shown = name or "the column without a name"
+            columns.notices.append(Notice("KEYS_GUESSED", f"rows named by {shown}"))
+            return
+
+
+def refuse_long(columns: TableColumns) -> None:
+    """Refuse a table with several rows for each name: one for each class, or for each model."""
+    text = [n for n in columns.of(Role.UNUSED) if is_text(columns.entries[n])]
+    rest = [n for n in columns.entries if n not in columns.aside]
+    by_columns = [n for n in rest if words_of(n) and set(words_of(n)) <= ROW_FOR_EACH]
+    names = [n for n in (*columns.of(Role.IDS)[:1], *text) if n not in by_columns]
+    for name, by in product(names, by_columns):
+        rows, values = (id_text(columns.entries[n]).tolist() for n in (name, by))
+        counts = len(set(rows)), len(set(values))
+        if min(counts) < 2 or counts[0] * counts[1] != len(rows):
+            continue
+        if len(set(zip(rows, values, strict=True))) == len(rows):
+            what = f"{counts[1]} rows for each {name}, one for each {by}"
+            remedy = f"keep the rows of one {by}, or give each a column of its own"
+            raise Refused("AMBIGUOUS_KEYS", what, remedy)
+
+
+def find_split(columns: TableColumns) -> None:
+    """Take a column that holds nothing but train, val, test and the like for that of the parts."""
+    if columns.of(Role.SPLIT):
+        return
+    for item in columns.named:
+        entry = columns.entries[item.name]
+        if item.role is Role.UNUSED and is_text(entry) and entry.ndim == 1:
+            words = {str(cell).strip().lower() for cell in entry.tolist()}
+            if len(words) > 1 and words <= set(SPLITS):
+                columns.set_role([item.name], Role.SPLIT)
+                return
+
+
+def settle_timm(columns: TableColumns) -> None:
+    """Timm's inference lists filename, label or index, and score: that label is the answer."""
+    names = {name.lower() for name in columns.entries}
+    if "filename" not in names or not names <= {"filename", "index", "label", "prob", "logit"}:
+        return
+    answers = [n for n in columns.entries if n.lower() in ("index", "label")]
+    if answers and len(names & {"prob", "logit"}) == 1:
+        columns.set_role(answers[:1], Role.PREDICTED)
+        columns.set_role(answers[1:], Role.UNUSED)
+        columns.set_role([n for n in columns.entries if n.lower() in ("prob",)], Role.CONFIDENCE)
+
+
+def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
+    """Take several confidences, or fractions that are called labels, for scores of classes."""
+    confidence = columns.of(Role.CONFIDENCE)
+    if len(confidence) > 1 and not columns.of(Role.SCORES):
+        columns.set_role(confidence, Role.SCORES)
+    labels = columns.of(Role.LABELS)
+    fractions = [n for n in labels if is_unit_list(columns.entries[n])]
+    fractions = [n for n in fractions if not is_whole(columns.entries[n])]
+    if not need_labels and not columns.of(Role.SCORES) and fractions == labels:
+        columns.set_role(fractions, Role.SCORES)
+    plain = [name for name in labels if set(words_of(name)) & LABELS]
+    if 0 < len(plain) < len(labels):  # gold beside category
+        columns.set_role([name for name in labels if name not in plain], Role.UNUSED)
+    _settle_doubles(columns)
+    answers = columns.of(Role.PREDICTED)
+    sole = [n for n in answers if words_of(n) in (["answer"], ["response"])]
+    if need_labels and not labels and len(answers) == 2 and len(sole) == 1:
+        columns.set_role(sole, Role.LABELS)  # the answer beside a prediction is the true one
+    for name in labels:  # the positive class, said in every row
+        entry = columns.entries[name]
+        constant = is_text(entry) and entry.size >= MANY_ROWS and len(set(entry.tolist())) == 1
+        if constant and not set(words_of(name)) & LABELS:
+            columns.set_role([name], Role.UNUSED)
+
+
+def _settle_doubles(columns: TableColumns) -> None:
+    """Leave one of several columns of labels that say the same: numbers and names of classes."""
+    labels = columns.of(Role.LABELS)
+    if len(labels) < 2 or any(columns.entries[n].ndim != 1 for n in labels):
+        return
+    cells = [id_text(columns.entries[n]).tolist() for n in labels]
+    counts = {len(set(column)) for column in cells}
+    if len(counts) > 1 or len(set(zip(*cells, strict=True))) != counts.pop():
+        return
+    scores = columns.of(Role.SCORES)
+    classes = {folded(name) for name in class_names(scores)}
+    named = [
+        n for n, column in zip(labels, cells, strict=True) if {folded(c) for c in column} <= classes
+    ]
+    remaining = (named or [n for n in labels if not is_text(columns.entries[n])] or labels)[0]
+    if len(labels) != len(scores):
+        columns.set_role([n for n in labels if n != remaining], Role.UNUSED)
+
+
+def ask_parts(columns: TableColumns) -> None:
+    """Ask which part is meant where columns of scores name several."""
+    scored: dict[str, list[str]] = {}
+    labels: dict[str, list[str]] = {}
+    for item in columns.named:
+        if item.split and item.role is Role.LABELS:
+            labels.setdefault(item.split, []).append(item.name)
+        elif item.split and item.role in (Role.SCORES, Role.UNUSED):
+            scored.setdefault(item.split, []).append(item.name)
+    parts = [split for split in scored if split in labels]
+    if len(parts) > 1 and columns.options.scores_key is None:
+        raise undecided(
+            f"columns hold several parts: {listed(parts)}",
+            *(
+                ReadChoice(
+                    f"the {split} part",
+                    {
+                        "scores_key": join_names(scored[split]),
+                        "labels_key": join_names(labels[split]),
+                    },
+                )
+                for split in parts
+            ),
+        )
+
+
+def says_correctness(columns: TableColumns) -> bool:
+    """Whether a column says if the answer was right, and none says what the truth was."""
+    return bool(columns.of(Role.CORRECT)) and not columns.of(Role.LABELS)
+
+
+def find_labels(columns: TableColumns) -> None:
+    """Settle which columns hold labels: by name, by their partners among the scores, by values.
+
+    Raises
+    ------
+    Refused
+        AMBIGUOUS_KEYS: none, or several.
+    """
+    if columns.of(Role.LABELS) or _find_paired(columns):
+        return
+    scores_named = columns.of(Role.SCORES) + columns.of(Role.CONFIDENCE)
+    numbers = columns.numbers()
+    whole = [n for n in numbers if _repeats(columns.entries[n])]
+    if not whole:  # np.savetxt writes labels as 0.0, 1.0, after or before the scores
+        ends = dict.fromkeys([*numbers[-1:], *numbers[:1]])
+        floats = [n for n in ends if columns.entries[n].dtype.kind == "f"]
+        whole = [name for name in floats if _holds_whole(columns.entries[name])]
+    others = [n for n in numbers if n not in whole]
+    text = [n for n in columns.of(Role.UNUSED) if n not in numbers]
+    candidates = whole if others or scores_named else []
+    agreeing = _agreeing(columns, text)
+    if len(agreeing) == 1:
+        columns.set_role(agreeing, Role.LABELS)
+        return
+    if not candidates and len(text) == 1:
+        candidates = text
+    if len(candidates) != 1 and not scores_named and numbers and others:
+        edges = [n for n in (numbers[-1], numbers[0]) if n in whole]
+        candidates = edges[:1] if len(whole) == 1 or numbers[-1] in whole else candidates
+    if len(candidates) != 1:
+        what = "no column of labels was found"
+        if columns.of(Role.PREDICTED):
+            what += f" ({columns.of(Role.PREDICTED)[0]} is the model's answer, not the truth)"
+        if candidates:
+            what = f"labels may be {listed(candidates)}"
+        raise ambiguous(f"{what}; columns: {listed(list(columns.entries))}", NO_LABELS)
+    columns.set_role(candidates, Role.LABELS)
+    columns.notices.append(Notice("KEYS_GUESSED", f"labels from {candidates[0]}"))
+    if columns.contents.headed:
+        choice = ReadChoice(f"labels in {candidates[0]}", {"labels_key": candidates[0]})
+        columns.guesses.append(Guess(f"no name says that {candidates[0]} holds labels", (choice,)))
+
+
+def _agreeing(columns: TableColumns, text: list[str]) -> list[str]:
+    """Return columns of text that hold the words of the answers, or the names of the scores."""
+    entries = columns.entries
+    answers = [n for n in columns.of(Role.PREDICTED) if is_text(entries[n])]
+    words = {folded(cell) for cell in entries[answers[0]].tolist()} if len(answers) == 1 else set()
+    scores = columns.of(Role.SCORES) or [n for n in columns.numbers() if is_unit_list(entries[n])]
+    names = {folded(name) for name in class_names(scores)} if len(scores) > 1 else set()
+    cells = {name: {folded(cell) for cell in entries[name].tolist()} for name in text}
+    return [n for n, h in cells.items() if len(h) > 1 and (h == words or (names and h <= names))]
+
+
+def _repeats(entry: Entry) -> bool:
+    """Whether a column of whole numbers could hold labels: some value occurs in several rows."""
+    few = entry.size < MANY_ROWS
+    return entry.dtype.kind in "biu" and (few or np.unique(entry).size <= entry.size / 2)
+
+
+def _holds_whole(entry: Entry) -> bool:
+    return not is_text(entry) and is_whole(entry)
+
+
+def _find_paired(columns: TableColumns) -> bool:
+    """Take columns named like those of scores, but for the word that says scores: A_prob and A."""
+    scores = columns.of(Role.SCORES)
+    keys = [folded(without_score_word(name)) for name in scores]
+    free = {folded(n): n for n in columns.numbers() if _holds_whole(columns.entries[n])}
+    if not scores or len(set(keys)) < len(keys) or not set(keys) <= set(free):
+        return False
+    bare = [free[key] for key in keys]
+    columns.set_role(bare, Role.LABELS)
+    columns.notices.append(Notice("KEYS_GUESSED", f"labels from {listed(bare)}"))
+    return True
+
+
+def find_named_scores(columns: TableColumns) -> None:
+    """Take columns of fractions that are called like the labels for the scores of these."""
+    labels = columns.of(Role.LABELS)
+    if columns.of(Role.SCORES) or len(labels) != 1 or not is_text(columns.entries[labels[0]]):
+        return
+    words = {folded(cell) for cell in set(columns.entries[labels[0]].tolist())}
+    free = [n for n in columns.numbers() if is_unit_list(columns.entries[n])]
+    if len(free) > 1 and {folded(name) for name in class_names(free)} == words:
+        columns.set_role(free, Role.SCORES)

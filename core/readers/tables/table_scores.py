@@ -1,0 +1,381 @@
+"""Which columns of a table are scores, of what, and how columns of labels go with them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from core.errors import Notice, Refused
+from core.predictions import ScoreKind
+from core.readers.formats.cells import refuse_text, words_in
+from core.readers.formats.contents import Entry, id_text, is_text, stacked
+from core.readers.predictions.names import (
+    bare_name,
+    class_at,
+    class_names,
+    counts_up,
+    folded,
+    paired,
+    paired_columns,
+    stated_word,
+    without_shared_end,
+)
+from core.readers.predictions.options import join_names
+from core.readers.predictions.parts import SplitArrays, ambiguous, listed
+from core.readers.predictions.questions import Guess, ReadChoice, undecided
+from core.readers.predictions.roles import MARGINS, Role, correctness, polarity, truths, words_of
+from core.readers.predictions.several import is_summary, key_of, logits_of_two, model_groups
+from core.readers.predictions.stated import (
+    AS_CONFIDENCE,
+    below_half,
+    check_agreement,
+    is_unit_list,
+    judged_part,
+    kind_beside_answer,
+    margin_question,
+    upper_answer,
+)
+from core.readers.tables.score_columns import pick_scores, sum_to_one
+from core.readers.tables.table_columns import TableColumns
+
+LOGITS = ScoreKind.LOGITS
+MOST_CANDIDATES = 8
+SUMMARY = {"max", "top", "pred", "predicted", "true", "answer", "confidence"}
+
+
+def stated_column(columns: TableColumns) -> str | None:
+    """Return the column of confidences in the answer given; None where scores are of classes."""
+    answers, correct = columns.of(Role.PREDICTED), columns.of(Role.CORRECT)
+    confidence, scores = columns.of(Role.CONFIDENCE), columns.of(Role.SCORES)
+    flat = [n for n in scores if columns.entries[n].ndim == 1]
+    if not answers and not correct:
+        return None
+    if columns.options.scores in (LOGITS, ScoreKind.PROBABILITIES, ScoreKind.SIGMOID):
+        return None
+    sure = bool(confidence) and len(scores) == len(flat) < 2
+    single = confidence[:1] if sure else flat
+    single = single or [n for n in columns.numbers() if is_unit_list(columns.entries[n])]
+    if len(single) != 1 or (len(scores) > 1 and not sure):
+        return None
+    entry = columns.entries[single[0]]
+    if columns.options.scores is ScoreKind.CONFIDENCE or (sure and not is_unit_list(entry)):
+        return single[0]
+    if not is_unit_list(entry):
+        return None
+    labels = columns.of(Role.LABELS)
+    if not answers:
+        return _beside_correct(single[0], entry, sure=sure, labelled=bool(labels))
+    truth = columns.entries[labels[0]] if len(labels) == 1 else None
+    if sure and not below_half(entry):
+        return single[0]
+    kind = kind_beside_answer(single[0], entry, columns.entries[answers[0]], truth, named=sure)
+    return single[0] if kind is ScoreKind.CONFIDENCE else None
+
+
+def _beside_correct(name: str, entry: Entry, *, sure: bool, labelled: bool) -> str | None:
+    """Return a column beside one of correctness if it states confidence in the answer."""
+    if sure:
+        return name
+    if labelled:  # scores of a class, and whether its sign was right
+        return None
+    if below_half(entry):
+        what = f"{name} goes below one half, as no confidence in one of two answers does"
+        raise undecided(what, AS_CONFIDENCE)
+    return name
+
+
+def stated_part(columns: TableColumns, part: SplitArrays, labels: list[str]) -> SplitArrays:
+    """Return a part of stated confidences, with labels or with whether each answer was right."""
+    answers, correct = columns.of(Role.PREDICTED), columns.of(Role.CORRECT)
+    columns.set_role([part.scores_name], Role.CONFIDENCE)
+    predicted = columns.entries[answers[0]] if answers else None
+    if correct and (not labels or predicted is None or columns.options.correct_key is not None):
+        columns.set_role(labels, Role.UNUSED)
+        right = correctness(correct[0], columns.entries[correct[0]])
+        if right is None:
+            what = f"{correct[0]} holds more than two values, or others than 0/1, True/False"
+            raise ambiguous(what, "give a column of 0 and 1 with --correct-key")
+        return replace(judged_part(part, right, predicted), labels_name=correct[0])
+    if (
+        len(labels) == 1
+        and correct
+        and predicted is not None
+        and columns.options.labels_key is None
+    ):
+        right = correctness(correct[0], columns.entries[correct[0]])
+        check_agreement(predicted, (labels[0], columns.entries[labels[0]]), (correct[0], right))
+    return replace(
+        part,
+        kind=ScoreKind.CONFIDENCE,
+        predicted=predicted,
+        labels=labels_of(columns, labels, [], ()) if labels else None,
+        labels_name=listed(labels),
+    )
+
+
+def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> SplitArrays:
+    """Return the part with its scores of classes, or of one class, and their labels.
+
+    Raises
+    ------
+    Refused
+        AMBIGUOUS_KEYS, UNDECIDED, DTYPE, NONFINITE: no scores, several sets of them, or text.
+    """
+    scores = columns.of(Role.SCORES) or columns.of(Role.CONFIDENCE) or _unnamed(columns, labels)
+    if not scores:
+        names = listed(list(columns.entries))
+        raise ambiguous(
+            f"no column of scores was found; columns: {names}", "name them with --scores-key"
+        )
+    for name in scores:
+        refuse_text(name, columns.entries[name], columns.contents)
+    scores = _of_one_model(columns, _of_one_form(columns, scores), labels)
+    columns.set_role(scores, Role.SCORES)
+    matrix = columns.entries[scores[0]] if len(scores) == 1 else _stack(columns, scores)
+    classes = _classes_of(columns, scores, labels)
+    kinds = {item.kind for item in columns.named if item.name in scores}
+    single = len(scores) == 1 and matrix.ndim == 1
+    _refuse_margin(columns, scores[0])
+    return replace(
+        base,
+        scores=matrix,
+        scores_name=scores[0] if len(scores) == 1 else f"{scores[0]} .. {scores[-1]}",
+        kind=kinds.pop(),
+        class_names=classes,
+        stated=_stated_class(columns, scores[0], labels) if single else "",
+        labels=labels_of(columns, labels, scores, classes) if labels else None,
+        labels_name=listed(labels),
+    )
+
+
+def _stated_class(columns: TableColumns, name: str, labels: list[str]) -> str:
+    """Return the word for the class that a single column states: in its name, or by the answers."""
+    if not columns.contents.headed:
+        return ""
+    answers = columns.of(Role.PREDICTED)
+    word = stated_word(name)
+    if not answers or len(labels) != 1:
+        return word
+    truth = sorted(set(id_text(columns.entries[labels[0]]).tolist()))
+    if class_at(word, truth) is not None:
+        return word
+    return upper_answer(columns.entries[name], columns.entries[answers[0]]) or word
+
+
+def _classes_of(columns: TableColumns, scores: list[str], labels: list[str]) -> tuple[str, ...]:
+    """Return names of classes; without a shared end, as of one model, where labels say so."""
+    if len(scores) < 2 or not columns.contents.headed:
+        return ()
+    names = class_names(scores)
+    if len(labels) != 1 or not is_text(columns.entries[labels[0]]):
+        return names
+    words = {folded(cell) for cell in columns.entries[labels[0]].tolist()}
+    short = without_shared_end(names)
+    known = words <= {folded(name) for name in names}
+    return short if not known and words <= {folded(name) for name in short} else names
+
+
+def _refuse_margin(columns: TableColumns, name: str) -> None:
+    if columns.options.scores is None and set(words_of(name)) & MARGINS:
+        raise margin_question(name)
+
+
+def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
+    """Return one set of scores where columns say the same twice: as logits, lists, or a summary."""
+    lists = [n for n in scores if columns.entries[n].ndim == 2]
+    if len(lists) == 1 and len(scores) > 1:
+        rest = [n for n in scores if n not in lists]
+        if all(is_summary(columns.entries[n], columns.entries[lists[0]]) for n in rest):
+            columns.set_role(rest, Role.UNUSED)
+            return lists
+    scores = _without_summaries(columns, scores)
+    by_kind: dict[ScoreKind | None, list[str]] = {}
+    for item in columns.named:
+        if item.name in scores:
+            by_kind.setdefault(item.kind, []).append(item.name)
+    if len(by_kind) == 1 and (len(scores) == 1 or not lists):
+        return scores
+    pair = by_kind.keys() in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
+    if not pair:
+        remedy = "name a prefix with --scores-key"
+        raise ambiguous(f"columns of several kinds: {listed(scores)}", remedy)
+    groups = {listed(group): (kind, group) for kind, group in by_kind.items() if kind is not None}
+    chosen = logits_of_two(
+        {name: kind for name, (kind, _) in groups.items()},
+        {name: _matrix(columns, group) for name, (_, group) in groups.items()},
+        {name: key_of(group, list(columns.entries)) for name, (_, group) in groups.items()},
+    )
+    used = groups[chosen][1]
+    rest = [n for n in scores if n not in used]
+    columns.set_role(rest, Role.UNUSED)
+    text = f"{listed(rest)} say the same as {listed(used)}, which were read"
+    columns.notices.append(Notice("KEYS_GUESSED", text))
+    return used
+
+
+def _without_summaries(columns: TableColumns, scores: list[str]) -> list[str]:
+    """Leave out columns that say again how large the largest score is, or that of one class."""
+    rest = [n for n in scores if not set(words_of(n)) & SUMMARY]
+    numbers = {n: columns.entries[n] for n in rest}
+    if len(rest) == len(scores) or not sum_to_one(numbers, rest):
+        return scores
+    columns.set_role([n for n in scores if n not in rest], Role.UNUSED)
+    return rest
+
+
+def _matrix(columns: TableColumns, names: list[str]) -> Entry:
+    return columns.entries[names[0]] if len(names) == 1 else _stack(columns, names)
+
+
+def _of_one_model(columns: TableColumns, scores: list[str], labels: list[str]) -> list[str]:
+    """Ask which model is meant where names are those of several models, each with all classes."""
+    if columns.options.scores_key is not None or len(scores) < 2:
+        return scores
+    numbers = {n: columns.entries[n] for n in scores}
+    classes = {folded(name) for name in class_names(scores)}
+    words = {folded(word) for word in columns.classes}
+    named = len(labels) > 1 and paired_columns(scores, labels) is not None
+    if named or classes <= words or sum_to_one(numbers, scores):
+        return scores
+    _ask_models(columns, scores)
+    _ask_binary_models(columns, scores, labels)
+    return scores
+
+
+def _ask_models(columns: TableColumns, scores: list[str]) -> None:
+    """Ask which model is meant where names are made of a model and a class."""
+    numbers = {n: columns.entries[n] for n in scores}
+    if any(not is_unit_list(entry) for entry in numbers.values()) and not columns.of(Role.SCORES):
+        return  # of columns without a name for scores, only what is like probabilities
+    splits = list(model_groups(scores))
+    exclusive = [
+        groups for groups in splits if all(sum_to_one(numbers, g) for g in groups.values())
+    ]
+    labels = columns.of(Role.LABELS)
+    count = len(set(id_text(columns.entries[labels[0]]).tolist())) if len(labels) == 1 else 0
+    named = splits if columns.of(Role.SCORES) else []
+    fitting = [g for g in named if {len(group) for group in g.values()} == {count}]
+    groups = next(iter((*exclusive, *fitting)), None)
+    if groups is None:
+        return
+    keys = {name: key_of(group, list(columns.entries)) for name, group in groups.items()}
+    _refuse_many(list(groups))
+    raise undecided(
+        f"the columns look like those of {len(groups)} models: {listed(list(groups))}",
+        *(ReadChoice(f"scores of {name}", {"scores_key": keys[name]}) for name in groups),
+    )
+
+
+def _refuse_many(models: list[str]) -> None:
+    """Refuse to show more readings than anybody compares."""
+    if len(models) > MOST_CANDIDATES:
+        what = f"the columns look like those of {len(models)} models: {listed(models)}"
+        raise ambiguous(what, "name the columns of one with --scores-key")
+
+
+def _ask_binary_models(columns: TableColumns, scores: list[str], labels: list[str]) -> None:
+    """Ask which column is meant where each could be one model's score of the same two classes."""
+    if len(labels) != 1 or columns.entries[labels[0]].ndim != 1:
+        return
+    truth = sorted(set(id_text(columns.entries[labels[0]]).tolist()))
+    named = all(class_at(name, class_names(scores)) is not None for name in truth)
+    separate = all(is_unit_list(columns.entries[n]) for n in scores)
+    if len(truth) != 2 or named or counts_up(scores) or not separate:
+        return
+    _refuse_many(scores)
+    raise undecided(
+        f"labels have two classes, and {listed(scores)} do not sum to one: one model each",
+        *(ReadChoice(f"scores of {name}", {"scores_key": name}) for name in scores),
+    )
+
+
+def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:
+    """Columns of numbers that no name calls scores."""
+    numbers = {name: columns.entries[name] for name in columns.numbers()}
+    if not numbers or not columns.contents.headed:
+        return list(numbers)
+    words = {name.casefold() for name in class_names(labels)} if len(labels) > 1 else set()
+    for name in labels if len(labels) == 1 else []:
+        words |= words_in(np.unique(columns.entries[name]))
+    if columns.options.scores_key is None:
+        _ask_models(columns, list(numbers))
+    scores, named = pick_scores(numbers, columns.classes | words)
+    if not named:
+        columns.notices.append(Notice("KEYS_GUESSED", f"scores from {listed(scores)}"))
+        choice = ReadChoice(f"scores in {listed(scores)}", {"scores_key": join_names(scores)})
+        columns.guesses.append(Guess(f"no name says that {listed(scores)} hold scores", (choice,)))
+    return scores
+
+
+def _stack(columns: TableColumns, names: list[str]) -> Entry:
+    return stacked([columns.entries[n] for n in names])
+
+
+def labels_of(
+    columns: TableColumns, labels: list[str], scores: list[str], classes: tuple[str, ...]
+) -> Entry:
+    """One column as it is; several as a matrix, in the order of the scores they are named after."""
+    if len(labels) == 1:
+        return columns.entries[labels[0]]
+    chosen = match_labels(labels, scores, classes, listed_by_user=bool(columns.options.labels_key))
+    columns.set_role([name for name in labels if name not in chosen], Role.UNUSED)
+    return label_matrix({name: columns.entries[name] for name in chosen})
+
+
+def label_matrix(columns: Mapping[str, Entry]) -> Entry:
+    """Return columns of labels as a matrix; those that say yes and no, or true and false, as 1, 0.
+
+    Raises
+    ------
+    Refused
+        LABEL_NOT_INTEGER: other words, or an empty cell.
+    """
+    numbers = []
+    for name, entry in columns.items():
+        values = truths(entry) if is_text(entry) else entry
+        if values is None:
+            odd = next(i for i, cell in enumerate(entry.tolist()) if polarity(str(cell)) is None)
+            what = f"{str(entry[odd])[:40]!r} in {name} is neither 0 nor 1"
+            remedy = "write 0 or 1, and decide what is missing or uncertain"
+            raise Refused("LABEL_NOT_INTEGER", what, remedy, f"row {odd}")
+        numbers.append(values.astype(np.int64) if values.dtype.kind == "b" else values)
+    return stacked(numbers)
+
+
+def match_labels(
+    labels: list[str], scores: list[str], classes: tuple[str, ...], *, listed_by_user: bool = False
+) -> list[str]:
+    """Return columns of labels in the order of the scores.
+
+    They pair by name. Positions count only where one side has no names but numbers, or where
+    the user listed the columns.
+
+    Raises
+    ------
+    Refused
+        AMBIGUOUS_KEYS, CLASSES: another number of them, or names that do not pair.
+    """
+    places = paired_columns(scores, labels)
+    if places is None and classes:
+        places = paired(classes, class_names(labels))
+    if places is not None:
+        return [labels[place] for place in places]
+    by_name = {folded(bare_name(name)): name for name in labels}
+    keys = [folded(bare_name(name)) for name in scores]
+    if len(by_name) == len(labels) > len(scores) > 0 and set(keys) <= set(by_name):
+        return [by_name[name] for name in keys]
+    if len(labels) != len(scores):
+        raise ambiguous(
+            f"{len(labels)} columns of labels ({listed(labels)}) for {len(scores)} of scores",
+            "name one with --labels-key",
+        )
+    strange = [name for name in labels if folded(bare_name(name)) not in keys]
+    if not classes or counts_up(scores) or (listed_by_user and strange == labels):
+        return labels  # a list of names of which some pair and some do not is no order
+    if counts_up(labels):
+        choice = ReadChoice("labels in the order of the scores", {"labels_key": join_names(labels)})
+        what = f"{listed(labels)} only count, and scores are named {listed(classes)}"
+        raise undecided(what, choice)
+    what = f"columns of labels do not pair with those of scores by name: {listed(strange)}"
+    remedy = "name them alike, or list them in the order of the scores with --labels-key"
+    raise Refused("CLASSES", f"{what}; scores are {listed(scores)}", remedy)

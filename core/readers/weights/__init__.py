@@ -1,0 +1,1 @@
+"""Files of weights: named tensors, without torch."""

@@ -1,0 +1,296 @@
+"""Files of weights: the named tensors of torch.save and safetensors, and what lies beside them.
+
+Stricter than torch with weights only, and without torch: names outside a fixed table, sizes that
+the bytes do not bear out, compressed storages and programs are refused.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from core.errors import Notice, Refused
+from core.readers.formats.archive import Archive
+from core.readers.formats.contents import Entry, FileBytes
+from core.readers.formats.foreign import EXPORT, model_of, packed_model
+from core.readers.formats.parse import HARMFUL, MAX_NAME
+from core.readers.formats.safetensors_file import named, open_safetensors
+from core.readers.formats.sniff import FileFormat, sniff
+from core.readers.pickles.torch_file import (
+    MAX_TENSORS,
+    PARAMETERS,
+    SavedTensors,
+    is_legacy,
+    is_torch,
+    open_legacy,
+    open_torch,
+)
+from core.readers.pickles.torch_names import Arguments, Storage, Tensor
+from core.readers.weights.named_tensors import Hint, TensorInfo, WeightGroup
+
+MAX_DEPTH: Final = 4
+MAX_GROUPS: Final = 16
+MAX_NAMES: Final = 20_000  # of tensors, in all groups together
+MAX_LETTERS: Final = 2_000_000  # of these names
+MAX_HINTS: Final = 200
+MAX_TEXT: Final = 200
+SHARED: Final = 2  # times the file's size that all groups may take: tensors may share storages
+SLACK: Final = 2**20
+HEAD: Final = 16  # bytes that tell what other programs write
+TAR = slice(257, 262)  # where a tar archive has its mark
+EMA: Final = re.compile(r"(^|[._])(ema|swa|averaged?)([._]|$)")
+AVERAGED: Final = "n_averaged"  # counts the states of torch.optim.swa_utils.AveragedModel
+BESIDE: Final = frozenset(
+    {"optimizer", "optimizers", "optimizer_states", "lr_schedulers", "scheduler", "lr_scheduler"}
+    | {"loops", "callbacks", "amp_scaler", "scaler"}
+)
+CONVERT: Final = (
+    "where you trust the file, run `python assets/convert_checkpoint.py FILE` "
+    "and give the .safetensors that it writes"
+)
+PREDICTIONS: Final = "give a file of weights here, and predictions under Runs"
+
+
+@dataclass(frozen=True)
+class StoredGroup:
+    """A group, and what returns the numbers of its tensors by their names."""
+
+    group: WeightGroup
+    numbers: Callable[[str], Entry]
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """What a file of weights holds, before its numbers are read."""
+
+    format: str
+    groups: tuple[StoredGroup, ...]
+    hints: Mapping[str, Hint] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+
+
+def read_weights_file(source: FileBytes) -> StoredWeights:
+    """Return the groups of a file of weights, the best first.
+
+    Raises
+    ------
+    Refused
+        STATE_DICT: no weights in it. FORMAT_UNKNOWN: a model of another program, with how to
+        export it. TORCHSCRIPT, PICKLE_GLOBAL: a program or a pickled network, with how to convert
+        it. Any other code of torch files, archives and safetensors.
+    """
+    if bytes(source.data[TAR]) == b"ustar":
+        raise Refused("FORMAT_UNKNOWN", "a tar archive, as torch 0.1 wrote", CONVERT)
+    model = model_of(bytes(source.data[:HEAD]))
+    if model:
+        raise _foreign(model)
+    form = sniff(source)
+    if form is FileFormat.SAFETENSORS:
+        return _of_safetensors(source)
+    try:
+        if form is FileFormat.ZIP:
+            return _of_torch("torch", _opened(source), source.size)
+        if form is FileFormat.PICKLE and is_legacy(source):
+            return _of_torch("torch-legacy", open_legacy(source), source.size)
+    except Refused as refusal:
+        raise _converted(refusal) from refusal
+    raise Refused("STATE_DICT", f"no weights of a network, but a {form} file", PREDICTIONS)
+
+
+def _opened(source: FileBytes) -> SavedTensors:
+    archive = Archive(source, most=MAX_TENSORS)
+    model = packed_model(archive.names)
+    if model:
+        raise _foreign(model)
+    if not is_torch(archive.names):
+        raise Refused("STATE_DICT", "an archive that torch.save did not write", PREDICTIONS)
+    return open_torch(archive)
+
+
+def _foreign(model: str) -> Refused:
+    return Refused("FORMAT_UNKNOWN", f"{model}, where weights of PyTorch were expected", EXPORT)
+
+
+def _converted(refusal: Refused) -> Refused:
+    """Return a refusal of a pickle or program with what helps a file of weights."""
+    if refusal.code == "PICKLE_GLOBAL":
+        what = (
+            f"the file asks for {refusal.location}: a whole network or another object of Python, "
+            "which is code, beside or instead of plain weights"
+        )
+        return Refused(refusal.code, what, CONVERT, refusal.location)
+    if refusal.code in ("TORCHSCRIPT", "PICKLE_SHAPE", "DTYPE", "OBJECT_DTYPE"):
+        return refusal.with_remedy(CONVERT)
+    if refusal.code == "PICKLE_LIMIT":
+        return refusal.with_remedy("save the state dict alone")
+    return refusal
+
+
+def _of_safetensors(source: FileBytes) -> StoredWeights:
+    infos, numbers = open_safetensors(source)
+    _check_names([info.name for info in infos])
+    _check_count([info.name for info in infos])
+    if not any(_is_parameter(info.name) for info in infos):
+        raise _no_weights([info.name for info in infos])
+    group = WeightGroup("", ema=False, tensors=infos, file="")
+    return StoredWeights("safetensors", _filed([StoredGroup(group, numbers)]))
+
+
+def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
+    states = [(key, tensors) for key, tensors in _states("", saved.tree, 0) if _is_state(tensors)]
+    if not states:
+        raise _no_weights([name for _, state in _states("", saved.tree, 0) for name in state])
+    if len(states) > MAX_GROUPS:
+        raise Refused("PICKLE_LIMIT", f"{len(states)} states of networks", "save fewer in one file")
+    _check_count([name for _, tensors in states for name in tensors])
+    _check_size([tensor for _, tensors in states for tensor in tensors.values()], size)
+    numbers = _Numbers(saved)
+    groups = [_group(key, tensors, numbers) for key, tensors in states]
+    hints = _hints(saved.tree)
+    return StoredWeights(form, _filed(_sorted(groups)), hints, _notices(saved.tree))
+
+
+class _Numbers:
+    """Reads storages when their numbers are asked for, and keeps the last one only."""
+
+    def __init__(self, saved: SavedTensors) -> None:
+        self._saved = saved
+        self._last: Storage | None = None
+
+    def of(self, tensor: Tensor) -> Entry:
+        if tensor.storage is not self._last:
+            if self._last is not None:
+                self._last.array = None
+            self._saved.fill(tensor.storage)
+            self._last = tensor.storage
+        return tensor.raw
+
+
+def _states(key: str, node: object, depth: int) -> Iterator[tuple[str, dict[str, Tensor]]]:
+    """Yield the mappings with named tensors and their keys."""
+    if not isinstance(node, dict) or depth > MAX_DEPTH:
+        return
+    tensors = {n: t for n, t in node.items() if isinstance(n, str) and isinstance(t, Tensor)}
+    if tensors:
+        yield key, tensors
+    for name, child in node.items():
+        if isinstance(name, str):
+            yield from _states(f"{key}.{name}" if key else name, child, depth + 1)
+
+
+def _is_state(tensors: Mapping[str, Tensor]) -> bool:
+    return any(_is_parameter(name) for name in tensors)
+
+
+def _is_parameter(name: str) -> bool:
+    return name.rpartition(".")[2] in PARAMETERS
+
+
+def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers) -> StoredGroup:
+    _check_names([key, *tensors])
+    infos = tuple(
+        TensorInfo(name, tensor.shape, named(tensor.storage.dtype, bfloat=tensor.storage.bfloat))
+        for name, tensor in tensors.items()
+    )
+    ema = EMA.search(key) is not None or AVERAGED in tensors
+    return StoredGroup(WeightGroup(key, ema, infos, ""), lambda name: numbers.of(tensors[name]))
+
+
+def _sorted(groups: list[StoredGroup]) -> list[StoredGroup]:
+    """Put averages first where they are whole, as timm does; then the larger states."""
+    counts = [len(stored.group.tensors) for stored in groups if not stored.group.ema]
+    whole = max(counts, default=0)
+
+    def order(stored: StoredGroup) -> tuple[bool, int]:
+        count = len(stored.group.tensors)
+        return not (stored.group.ema and count >= whole), -count
+
+    return sorted(groups, key=order)
+
+
+def _filed(groups: list[StoredGroup]) -> tuple[StoredGroup, ...]:
+    """Name the files that groups will be written to."""
+    return tuple(
+        StoredGroup(
+            WeightGroup(g.group.key, g.group.ema, g.group.tensors, f"group-{i}.safetensors"),
+            g.numbers,
+        )
+        for i, g in enumerate(groups)
+    )
+
+
+def _no_weights(names: list[str]) -> Refused:
+    detail = f" ({len(names)} tensors, first {names[0][:60]!a})" if names else ""
+    return Refused("STATE_DICT", f"no weights of a network were found{detail}", PREDICTIONS)
+
+
+def _check_names(names: list[str]) -> None:
+    for name in names:
+        surrogates = any("\ud800" <= letter <= "\udfff" for letter in name)
+        if len(name) > MAX_NAME or HARMFUL.search(name) or surrogates:
+            what = f"the name {ascii(name)[:60]} of a tensor cannot be shown"
+            raise Refused("PICKLE_SHAPE", what, CONVERT)
+
+
+def _check_count(names: list[str]) -> None:
+    """Refuse more names than any network has: each of them is kept, sent and compared."""
+    letters = sum(map(len, names))
+    if len(names) > MAX_NAMES or letters > MAX_LETTERS:
+        what = (
+            f"{len(names)} tensors with names of {letters} letters together: more than "
+            f"{MAX_NAMES} tensors or {MAX_LETTERS} letters are not read"
+        )
+        raise Refused("TENSOR_COUNT", what, "save the weights of one network alone")
+
+
+def _check_size(tensors: list[Tensor], size: int) -> None:
+    n_bytes = sum(math.prod(tensor.shape) * tensor.storage.dtype.itemsize for tensor in tensors)
+    if n_bytes > SHARED * size + SLACK:
+        what = f"tensors of {n_bytes} bytes together in a file of {size}"
+        remedy = "save one state alone, with .clone() of each tensor"
+        raise Refused("TENSOR_SIZE", what, remedy)
+
+
+def _hints(tree: object) -> dict[str, Hint]:
+    hints: dict[str, Hint] = {}
+    for key, value in _plain("", tree, 0):
+        if len(hints) == MAX_HINTS:
+            break
+        hints[HARMFUL.sub("?", key)] = value
+    return hints
+
+
+def _plain(key: str, node: object, depth: int) -> Iterator[tuple[str, Hint]]:
+    """Yield short plain values, outside what only the training needs, with their keys."""
+    node = node.values if isinstance(node, Arguments) else node
+    if not isinstance(node, dict) or depth > MAX_DEPTH:
+        return
+    for name, value in node.items():
+        if not isinstance(name, str) or len(name) > MAX_TEXT or name in BESIDE:
+            continue
+        path = f"{key}.{name}" if key else name
+        if _is_hint(value):
+            yield path, HARMFUL.sub("?", value) if isinstance(value, str) else value
+        else:
+            yield from _plain(path, value, depth + 1)
+
+
+def _is_hint(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= MAX_TEXT and value.isprintable()
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**63)
+
+
+def _notices(tree: object) -> tuple[Notice, ...]:
+    keys = (
+        [str(k) for k, v in tree.items() if isinstance(v, Arguments)]
+        if isinstance(tree, dict)
+        else []
+    )
+    if not keys:
+        return ()
+    text = f"an argparse.Namespace lies beside the weights ({', '.join(keys[:8])[:200]}): its plain"
+    return (Notice("NAMESPACE", f"{text} values are shown, and nothing else is made of it"),)

@@ -1,0 +1,238 @@
+"""Runs side by side: the forest of differences from a reference, and small reliability diagrams."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float, Int
+from core.metrics.records import BinTable
+from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, hover, speech
+from core.screens.kit.run_marks import RunMark
+from core.screens.kit.text import clean, safe, short
+from core.screens.kit.theme import Theme, axis, layout
+
+ROW_PX = 30
+CURVES_PX = 250
+PLOT_PX = 190  # of it, between the margins
+LETTER_PX = 20
+NAME_CHARACTERS = 19  # of a line
+DARK_LETTERS = {"light": {1, 2}, "dark": set(range(6))}  # badges light enough for dark letters
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """One difference, in the unit of the axis; `words` and `interval` stand at its right."""
+
+    name: str
+    mark: RunMark
+    value: float
+    low: float
+    high: float
+    tie: bool
+    words: str
+    interval: str
+
+
+def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str) -> go.Figure:
+    """Draw differences from a reference with their intervals, in the order given.
+
+    Parameters
+    ----------
+    rows : sequence of ForestRow
+        One a run; a tie is hollow and grey, the others wear their run's colour.
+    theme : Theme
+        Light or dark.
+    smaller, larger : str
+        What lies left and right of zero, for example ``smaller error``.
+    """
+    settings = layout(theme, max(CURVES_PX, ROW_PX * len(rows) + 74))
+    settings["margin"] = {"l": 152, "r": 150, "t": 26, "b": 34}
+    settings["xaxis"] = axis(theme, range=_reach(rows), nticks=4, tickangle=0, tickformat="~g")
+    settings["yaxis"] = axis(
+        theme,
+        range=[len(rows) - 0.5, -0.5],
+        tickvals=list(range(len(rows))),
+        ticktext=[_two_lines(row.name) for row in rows],
+        ticklabelstandoff=28,
+        tickfont={"size": 12.5, "color": theme.ink},
+        showgrid=False,
+    )
+    settings["annotations"] = [
+        *(badge(row.mark, i, theme) | {"x": 0, "xshift": -8} for i, row in enumerate(rows)),
+        *(_printed(row, i, theme) for i, row in enumerate(rows)),
+        *_sides(theme, smaller, larger),
+    ]
+    figure = go.Figure(layout=settings)
+    figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
+    for i, row in enumerate(rows):
+        figure.add_traces(_row_traces(row, i, theme))
+    return figure
+
+
+def gap_curves(
+    runs: Sequence[tuple[RunMark, BinTable]], theme: Theme, *, target: int | None = None
+) -> go.Figure:
+    """Draw each run's gap over the common bins, in points, a line a run with its own dash.
+
+    Bins with fewer than BAND_MIN rows are left out; letters stand right of the plot.
+    """
+    settings = layout(theme, CURVES_PX)
+    settings["margin"] = {"l": 40, "r": 40, "t": 26, "b": 34}
+    settings["xaxis"] = axis(
+        theme,
+        range=[0, 1],
+        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        ticktext=["0", "20", "40", "60", "80", "100 %"],
+    )
+    curves = [(mark, bins, np.flatnonzero(bins.count >= BAND_MIN)) for mark, bins in runs]
+    curves = [curve for curve in curves if curve[2].size]
+    heights = [_gaps(bins, at) for _, bins, at in curves]
+    low, high = _room(heights)
+    settings["yaxis"] = axis(theme, range=[low, high], nticks=6, tickformat="~g")
+    figure = go.Figure(layout=settings)
+    figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
+    for mark, bins, at in curves:
+        figure.add_trace(_curve(mark, bins, at, theme, speech(target)))
+    ends = _spread_heights([float(y[-1]) for y in heights], LETTER_PX / PLOT_PX * (high - low))
+    for (mark, _, _), y in zip(curves, ends, strict=True):
+        figure.add_annotation(**badge(mark, y, theme), x=1, xshift=24)
+    for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):
+        figure.add_annotation(
+            text=text,
+            x=0,
+            y=y,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor=anchor,
+            showarrow=False,
+            font={"size": 12, "color": theme.quiet},
+        )
+    return figure
+
+
+def _gaps(bins: BinTable, at: Int) -> Float:
+    return np.asarray(100.0 * (bins.confidence[at] - bins.accuracy[at]))
+
+
+def _room(heights: Sequence[Float]) -> tuple[float, float]:
+    low = min([0.0, *(float(y.min()) for y in heights)])
+    high = max([0.0, *(float(y.max()) for y in heights)])
+    pad = 0.08 * (high - low or 1.0)
+    return low - pad, high + pad
+
+
+def _spread_heights(heights: Sequence[float], room: float) -> list[float]:
+    """Return heights at least `room` apart, in the same order from below."""
+    placed = list(heights)
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    for below, above in pairwise(order):
+        placed[above] = max(placed[above], placed[below] + room)
+    return placed
+
+
+def _curve(mark: RunMark, bins: BinTable, at: Int, theme: Theme, words: ClaimWords) -> go.Scatter:
+    return go.Scatter(
+        x=bins.confidence[at],
+        y=_gaps(bins, at),
+        name=mark.letter,
+        mode="lines",
+        line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
+        hovertext=[f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def letter_colour(mark: RunMark, theme: Theme) -> str:
+    """Return the colour of a badge's letter, at least 4.5:1 on the run's colour."""
+    dark = theme.ink if theme.name == "light" else theme.paper
+    return dark if mark.colour in DARK_LETTERS[theme.name] else theme.paper
+
+
+def badge(mark: RunMark, at: float, theme: Theme) -> dict[str, Any]:  # Any: plotly's settings
+    """Return the letter of a run on its colour at that height, as an annotation without x."""
+    return {
+        "text": f"<b>{mark.letter}</b>",
+        "xref": "paper",
+        "y": at,
+        "xanchor": "right",
+        "showarrow": False,
+        "width": 14,
+        "borderpad": 2,
+        "bgcolor": theme.runs[mark.colour],
+        "font": {"size": 11.5, "color": letter_colour(mark, theme)},
+    }
+
+
+def _two_lines(name: str) -> str:
+    """Return a name in at most two lines, cut where it is longer."""
+    lines = wrap(" ".join(clean(name).split()), NAME_CHARACTERS) or [""]
+    if len(lines) > 2:
+        lines = [lines[0], short(f"{lines[1]} {lines[2]}", NAME_CHARACTERS)]
+    return "<br>".join(safe(line) for line in lines)
+
+
+def _reach(rows: Sequence[ForestRow]) -> list[float]:
+    low = min([0.0, *(row.low for row in rows)])
+    high = max([0.0, *(row.high for row in rows)])
+    pad = 0.06 * (high - low or 1.0)
+    return [low - pad, high + pad]
+
+
+def _row_traces(row: ForestRow, at: int, theme: Theme) -> list[go.Scatter]:
+    colour = theme.quiet if row.tie else theme.runs[row.mark.colour]
+    line = go.Scatter(
+        x=[row.low, row.high],
+        y=[at, at],
+        name=f"{row.mark.letter} interval",
+        mode="lines",
+        line={"color": colour, "width": 2},
+        hoverinfo="skip",
+    )
+    dot = go.Scatter(
+        x=[row.value],
+        y=[at],
+        name=row.mark.letter,
+        mode="markers",
+        marker={
+            "size": 11,
+            "color": theme.paper if row.tie else colour,
+            "line": {"color": colour, "width": 2 if row.tie else 0},
+        },
+        hovertext=[f"<b>{safe(row.name)}</b><br>{row.words} ({row.interval})"],
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+    )
+    return [line, dot]
+
+
+def _printed(row: ForestRow, at: int, theme: Theme) -> dict[str, Any]:
+    return {
+        "text": f"<b>{row.words}</b> ({row.interval})",
+        "xref": "paper",
+        "x": 1.02,
+        "y": at,
+        "xanchor": "left",
+        "showarrow": False,
+        "font": {"size": 12.5, "color": theme.quiet if row.tie else theme.ink},
+    }
+
+
+def _sides(theme: Theme, smaller: str, larger: str) -> list[dict[str, Any]]:
+    common = {
+        "x": 0,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 12, "color": theme.quiet},
+    }
+    return [
+        common | {"text": f"◂ {smaller}", "xanchor": "right", "xshift": -6},
+        common | {"text": f"{larger} ▸", "xanchor": "left", "xshift": 6},
+    ]

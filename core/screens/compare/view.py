@@ -1,0 +1,452 @@
+"""What the Compare page says about several runs: sentence, table, differences, small diagrams."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from core.defaults import SEED
+from core.metrics.comparison import Compared, Comparison
+from core.metrics.paired import Difference
+from core.metrics.records import Score
+from core.screens.compare import figures
+from core.screens.kit import cards
+from core.screens.kit.diagram import small_diagram
+from core.screens.kit.differences import (
+    HIGHER,
+    IN_POINTS,
+    LABELS,
+    difference_words,
+    name,
+    number,
+    plain_sentence,
+    sentence,
+    value_words,
+)
+from core.screens.kit.numbers import THIN, count, points
+from core.screens.kit.records import Cell, CellWords, Column, FigureCard, Kind, Sentence, Table
+from core.screens.kit.run_marks import RunMark, marks
+from core.screens.kit.sentences import groups_words
+
+COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
+HEADS = {
+    "accuracy": "Accuracy, %",
+    "nll": "Log-loss",
+    "brier": "Brier",
+    "ece": "ECE, %",
+    "ece_em": "ECE equal mass, %",
+    "classwise_ece": "Classwise, %",
+    "smece": "Smooth ECE, %",
+}
+PLAIN_COLUMNS = ("accuracy", "ece")
+PLAIN_HEADS = ("Model", "Images", "Right, in 100", "Off by, points on average")
+PLAIN_CAPTION = (
+    "In brackets and small type: where the number would lie on other images of the same kind, 95 "
+    "times in 100. A tie: too few images to tell the two apart."
+)
+TIE = "tie"
+CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
+ERROR_SIDES = ("smaller error", "larger error")
+ANSWER_SIDES = ("less often right", "more often right")
+PLAIN_SIDES = ("closer", "further off")
+
+
+@dataclass(frozen=True)
+class NamedRun:
+    """A run on the page: id, name, split and digest of its file."""
+
+    id: str
+    name: str
+    split: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One run's row of the table; `difference` is empty for the reference."""
+
+    name: str
+    mark: RunMark
+    note: str
+    n: str
+    scores: tuple[CellWords, ...]
+    difference: CellWords
+    tie: bool
+    reference: bool
+
+
+@dataclass(frozen=True)
+class CompareView:
+    """Everything the page draws, in its order; the figures only where ranked."""
+
+    eyebrow: str
+    sentence: Sentence
+    heads: tuple[str, ...]
+    lines: tuple[RunLine, ...]
+    forest: FigureCard | None
+    curves: FigureCard | None
+    diagrams: tuple[tuple[RunMark, FigureCard], ...]
+    table: Table
+    caption: str
+
+
+def plain_view(
+    names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison
+) -> CompareView:
+    """Return the view in plain words: how often right, how far off, and what could be chance."""
+    full = compare_view(names, runs, comparison, "ece")
+    order = _order(runs, comparison, "ece")
+    badges = marks([named.id for named in names])
+    lines = tuple(
+        _line(names[i], badges[i], runs[i], comparison, (i, "ece"), PLAIN_COLUMNS) for i in order
+    )
+    run_names = [named.name for named in names]
+    forest = _forest(
+        run_names, badges, comparison, "ece", (order, PLAIN_CAPTION), sides=PLAIN_SIDES
+    )
+    if forest is not None:
+        forest = replace(
+            forest,
+            title=f"How much further off than “{run_names[comparison.reference]}”",
+            explanation="points; hollow: could be chance",
+            alt=forest.alt.replace("Difference in ECE from", "How much further off than"),
+        )
+    scores = [run.audit.main.metrics.get("ece") for run in runs]
+    errors = [None if score is None else score.value for score in scores]
+    return replace(
+        full,
+        sentence=plain_sentence(run_names, errors, comparison),
+        heads=PLAIN_HEADS if comparison.reason else (*PLAIN_HEADS, "Further off by, points"),
+        lines=lines,
+        forest=forest,
+        curves=None,
+        diagrams=(),
+        caption=PLAIN_CAPTION,
+    )
+
+
+def compare_view(
+    names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison, metric: str
+) -> CompareView:
+    """Return the view of a comparison.
+
+    Parameters
+    ----------
+    names : sequence of NamedRun
+        What the runs are called, in the comparison's order.
+    runs : sequence of Compared
+        Their audits.
+    comparison : Comparison
+        Their differences from a reference.
+    metric : str
+        The one that ranks them and whose differences are drawn.
+    """
+    badges = marks([named.id for named in names])
+    order = _order(runs, comparison, metric)
+    run_names = [named.name for named in names]
+    caption = _caption(runs, comparison, metric)
+    sides = ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES
+    table = _table(names, runs, comparison, order)
+    return CompareView(
+        eyebrow=_eyebrow(names, runs, comparison),
+        sentence=sentence(run_names, comparison, metric),
+        heads=_heads(comparison, metric),
+        lines=tuple(_line(names[i], badges[i], runs[i], comparison, (i, metric)) for i in order),
+        forest=_forest(run_names, badges, comparison, metric, (order, caption), sides=sides),
+        curves=None if comparison.reason else _curves(run_names, badges, runs, (order, caption)),
+        diagrams=() if comparison.reason else _diagrams(names, badges, runs, order),
+        table=table,
+        caption=caption,
+    )
+
+
+def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> list[int]:
+    """Return the runs best first; as they were picked where nothing is ranked."""
+    if comparison.reason:
+        return list(range(len(runs)))
+    sign = -1.0 if metric in HIGHER else 1.0
+
+    def rank(i: int) -> tuple[bool, float]:
+        score = runs[i].audit.main.metrics.get(metric)
+        value = None if score is None else score.value
+        return value is None, 0.0 if value is None else sign * value
+
+    return sorted(range(len(runs)), key=rank)
+
+
+def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison) -> str:
+    splits = sorted({named.split for named in names})
+    parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
+    if not comparison.reason:
+        groups = runs[0].audit.main.groups
+        belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
+        parts.append(f"the same {count(runs[0].rows.n)} images{belonging}")
+    return " · ".join(parts)
+
+
+def _heads(comparison: Comparison, metric: str) -> tuple[str, ...]:
+    unit = ", points" if metric in IN_POINTS else ""
+    last = () if comparison.reason else (f"{LABELS[metric]} from reference{unit}",)
+    return ("Run", "n", *(HEADS[column] for column in COLUMNS), *last)
+
+
+def _line(
+    named: NamedRun,
+    mark: RunMark,
+    run: Compared,
+    comparison: Comparison,
+    index_and_metric: tuple[int, str],
+    columns: Sequence[str] = COLUMNS,
+) -> RunLine:
+    i, metric = index_and_metric
+    difference = comparison.differences[i].get(metric)
+    reference = not comparison.reason and i == comparison.reference
+    return RunLine(
+        name=named.name,
+        mark=mark,
+        note="reference" if reference else "",
+        n=count(run.rows.n),
+        scores=tuple(_cell(run, column) for column in columns),
+        difference=_difference_cell(difference),
+        tie=difference is not None and difference.tie,
+        reference=reference,
+    )
+
+
+def _cell(run: Compared, metric: str) -> CellWords:
+    score = run.audit.main.metrics.get(metric)
+    if score is None:
+        return CellWords("–", reason=run.audit.unavailable.get(metric, ""))
+    return CellWords(*value_words(score), score.reason)
+
+
+def _difference_cell(difference: Difference | None) -> CellWords:
+    if difference is None:
+        return CellWords("")
+    value, interval = difference_words(difference)
+    return CellWords(TIE if difference.tie else value, interval, difference.reason)
+
+
+def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> str:
+    if comparison.reason:
+        return "Each run by itself, with its own 95 % intervals; nothing is ranked."
+    differences = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
+    parts = ["Intervals in the table are each run's own, at 95 %."]
+    resamples = next(
+        (difference.settings.get("resamples") for difference in differences if difference.settings),
+        None,
+    )
+    if resamples is not None:
+        parts.append(
+            f"Differences are taken on the same {count(int(str(resamples)))} resamples of the same "
+            f"{drawn_words(differences)} (seed {SEED})."
+        )
+    level = level_words(comparison.level)
+    joint_level = f"so that {number(len(runs) - 1)} comparisons together keep 95{THIN}%"
+    parts.append(
+        f"Their intervals are at {level}"
+        + (f" {joint_level}." if len(runs) > 2 else ".")
+        + " Tie: the "
+        "interval holds zero."
+    )
+    floors = [run.audit.main.noise_floor.get(metric) for run in runs]
+    upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
+    if any(floors):
+        parts.append(f"Noise floor of {name(metric)} at n = {count(runs[0].rows.n)}: up to {upto}.")
+    return " ".join([*parts, *_worth(runs)])
+
+
+def _worth(runs: Sequence[Compared]) -> list[str]:
+    """Return what grouped or weighted images are worth; nothing where each counts as one."""
+    groups, weights = runs[0].audit.main.groups, runs[0].audit.weights
+    words = []
+    if weights is not None:
+        equal = count(round(weights.effective_n))
+        words.append(f"Images count by {weights.column}, worth about {equal} of equal weight.")
+    if groups is not None:
+        summaries = [run.audit.main.groups or groups for run in runs]
+        worth = sorted(round(summary.effective_n) for summary in summaries)
+        least, most = count(worth[0]), count(worth[-1])
+        about = least if least == most else f"{least} to {most}"
+        by_run = "" if least == most else ", depending on the run"
+        words.append(f"The images are worth about {about} independent ones{by_run}.")
+    return words
+
+
+def drawn_words(differences: Sequence[Difference]) -> str:
+    """Return what resamples draw: rows, or groups of rows that belong together."""
+    grouped = any(difference.settings.get("resampled_by") == "group" for difference in differences)
+    return "groups of rows" if grouped else "rows"
+
+
+def level_words(level: float) -> str:
+    """Return a level in percent with at most three digits: 97.5 %."""
+    return f"{100 * level:.3g}{THIN}%"
+
+
+def _forest(
+    names: Sequence[str],
+    badges: Sequence[RunMark],
+    comparison: Comparison,
+    metric: str,
+    order_and_caption: tuple[list[int], str],
+    *,
+    sides: tuple[str, str],
+) -> FigureCard | None:
+    order, caption = order_and_caption
+    pairs = [
+        (i, comparison.differences[i][metric]) for i in order if metric in comparison.differences[i]
+    ]
+    pairs = [(i, difference) for i, difference in pairs if difference.low is not None]
+    if not pairs:
+        return None
+    base = names[comparison.reference]
+    unit = "points; " if metric in IN_POINTS else ""
+    rows = tuple(_forest_row(names[i], badges[i], difference) for i, difference in pairs)
+    return FigureCard(
+        "differences",
+        f"Difference in {name(metric)} from “{base}”",
+        f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie",
+        partial(figures.forest, rows, smaller=sides[0], larger=sides[1]),
+        f"Difference in {name(metric)} from {base}: "
+        + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows)
+        + ".",
+        _difference_table([(names[i], difference) for i, difference in pairs]),
+        caption,
+    )
+
+
+def _forest_row(run_name: str, mark: RunMark, difference: Difference) -> figures.ForestRow:
+    assert difference.value is not None
+    assert difference.low is not None
+    assert difference.high is not None
+    scale = 100.0 if difference.metric in IN_POINTS else 1.0
+    value, interval = difference_words(difference)
+    return figures.ForestRow(
+        name=run_name,
+        mark=mark,
+        value=scale * difference.value,
+        low=scale * difference.low,
+        high=scale * difference.high,
+        tie=difference.tie,
+        words=TIE if difference.tie else value,
+        interval=interval,
+    )
+
+
+def _difference_table(pairs: Sequence[tuple[str, Difference]]) -> Table:
+    kind: Kind = "points" if pairs[0][1].metric in IN_POINTS else "number"
+    columns = (
+        Column("run", "run"),
+        Column("difference", "difference", kind),
+        Column("low", "low", kind),
+        Column("high", "high", kind),
+        Column("level", "level", "share"),
+        Column("reading", "reading"),
+    )
+    rows = tuple(
+        (
+            run_name,
+            difference.value,
+            difference.low,
+            difference.high,
+            difference.level,
+            TIE if difference.tie else "beyond chance",
+        )
+        for run_name, difference in pairs
+    )
+    return Table(columns, rows)
+
+
+def _curves(
+    names: Sequence[str],
+    badges: Sequence[RunMark],
+    runs: Sequence[Compared],
+    order_and_caption: tuple[list[int], str],
+) -> FigureCard | None:
+    """Return every run's gap over the common bins; None for many labels, which have none."""
+    order, caption = order_and_caption
+    bins = [run.audit.main.bins for run in runs]
+    if not all(len(bin_table.count) for bin_table in bins):
+        return None
+    columns = (
+        Column("run", "run"),
+        *(column for column in cards.BIN_COLUMNS if column.key in CURVE_COLUMNS),
+    )
+    keep = [i for i, column in enumerate(cards.BIN_COLUMNS) if column.key in CURVE_COLUMNS]
+    rows = tuple(
+        (names[i], *(row[k] for k in keep)) for i in order for row in cards.bin_table(bins[i]).rows
+    )
+    gaps = [(names[i], runs[i].audit.main.direction) for i in order]
+    listed = "; ".join(
+        f"{run_name} {points(gap.gap, gap.low, gap.high, signed=True)}" for run_name, gap in gaps
+    )
+    claim = "confidence" if runs[0].audit.main.target is None else "probability"
+    return FigureCard(
+        "curves",
+        f"Gap by {claim}",
+        "says minus what came true, points; bins of 20 images or more",
+        partial(
+            figures.gap_curves,
+            tuple((badges[i], bins[i]) for i in order),
+            target=runs[0].audit.main.target,
+        ),
+        f"Gap over {len(bins[0].count)} common bins of {claim}, one line a run. "
+        f"Mean gap in points: {listed}.",
+        Table(columns, rows),
+        caption,
+    )
+
+
+def _diagrams(
+    names: Sequence[NamedRun],
+    badges: Sequence[RunMark],
+    runs: Sequence[Compared],
+    order: Sequence[int],
+) -> tuple[tuple[RunMark, FigureCard], ...]:
+    """Return one small diagram a run; none for many labels, whose bins are not pooled."""
+    diagrams = []
+    for i in order:
+        main, named = runs[i].audit.main, names[i]
+        if not len(main.bins.count):
+            return ()
+        card = FigureCard(
+            f"diagram_{badges[i].letter}",
+            named.name,
+            "",
+            partial(small_diagram, main.bins, target=main.target),
+            f"{named.name}: {cards.diagram_alt(main)}",
+            cards.bin_table(main.bins),
+            cards.caption(runs[i].audit, main, named.split, named.digest),
+        )
+        diagrams.append((badges[i], card))
+    return tuple(diagrams)
+
+
+def _table(
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    order: Sequence[int],
+) -> Table:
+    """Return every score and difference as raw numbers, for the file."""
+    columns = [Column("run", "run"), Column("n", "n", "count")]
+    for metric in COLUMNS:
+        kind: Kind = "share" if metric in IN_POINTS else "number"
+        columns += [Column(f"{metric}{end}", metric, kind) for end in ("", "_low", "_high")]
+        if not comparison.reason:
+            columns += [
+                Column(f"{metric}_difference{end}", metric, kind) for end in ("", "_low", "_high")
+            ]
+    rows = []
+    for i in order:
+        row: list[Cell] = [names[i].name, runs[i].rows.n]
+        for metric in COLUMNS:
+            row += _ends(runs[i].audit.main.metrics.get(metric))
+            if not comparison.reason:
+                row += _ends(comparison.differences[i].get(metric))
+        rows.append(tuple(row))
+    return Table(tuple(columns), tuple(rows))
+
+
+def _ends(estimate: Score | Difference | None) -> list[Cell]:
+    return [None, None, None] if estimate is None else [estimate.value, estimate.low, estimate.high]

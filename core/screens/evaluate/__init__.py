@@ -1,0 +1,1 @@
+"""The Evaluate page: weights, a quick look, and what an evaluation found."""

@@ -1,0 +1,128 @@
+"""What a file of weights holds, and whether it fits a network, as a page says it; no torch."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.models.catalogue import MODELS
+from core.readers.weights.named_tensors import WeightGroup, WeightsFile
+from core.screens.kit.numbers import count, three
+from core.screens.kit.records import Column, Table
+
+SHOWN: Final = 10
+FORMATS: Final = {
+    "torch": "PyTorch",
+    "torch-legacy": "PyTorch before 1.6",
+    "safetensors": "safetensors",
+}
+LIBRARIES: Final = {"timm": "timm", "torchvision": "torchvision"}
+TITLES: Final = {
+    "missing": ("Missing", "the network has them, the file does not"),
+    "unexpected": ("Unexpected", "the file has them, the network does not"),
+    "mismatched": ("Of another shape", "both have them, and they differ"),
+    "left": ("Left aside", "in the file, and no part of the network"),
+}
+
+
+@dataclass(frozen=True)
+class CheckpointFit:
+    """How the tensors of a file fit a network; fields as of `core.checkpoints.match.Match`."""
+
+    model: str
+    n_outputs: int
+    matched: int
+    total: int
+    renamed: str
+    left: tuple[str, ...]
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    mismatched: tuple[str, ...]
+    likely_outputs: int | None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "CheckpointFit":  # Any: plain JSON values
+        """Return it as the process that holds torch sent it."""
+        return cls(**{**data, **{key: tuple(data[key]) for key in TITLES}})
+
+    @property
+    def ok(self) -> bool:
+        """Whether every tensor of the network and of the file found its own."""
+        return not (self.missing or self.unexpected or self.mismatched)
+
+    @property
+    def other_outputs(self) -> int | None:
+        """The number of outputs that the file's last layer has, where another was asked for."""
+        return None if self.likely_outputs == self.n_outputs else self.likely_outputs
+
+
+def model_label(model: str) -> str:
+    """Return the printed name of a network."""
+    if model in MODELS:
+        return MODELS[model].label
+    library, _, name = model.partition(":")
+    return f"{name} of {LIBRARIES.get(library, library)}"
+
+
+def fit_words(fit: CheckpointFit, *, plain: bool = False) -> str:
+    """Return in a sentence whether the weights fit."""
+    if plain and fit.ok:
+        return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
+    network = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
+    renamed = f"; renamed: {fit.renamed}" if fit.renamed else ""
+    if fit.ok:
+        all_ = "The one tensor fits" if fit.total == 1 else f"All {count(fit.total)} tensors fit"
+        return f"{all_} {network}{renamed}."
+    fitting = f"{count(fit.matched)} of {count(fit.total)} tensors fit {network}{renamed}"
+    return f"{fitting}. Weights are loaded whole or not at all."
+
+
+def lists(fit: CheckpointFit) -> dict[str, tuple[str, ...]]:
+    """Return the names of tensors that found no place, by a key of TITLES; only what there is."""
+    return {key: names for key in TITLES if (names := getattr(fit, key))}
+
+
+def shown(names: tuple[str, ...]) -> str:
+    """Return the first names, one a line, and how many more there are."""
+    more = len(names) - SHOWN
+    return "\n".join([*names[:SHOWN], *([f"and {count(more)} more"] if more > 0 else [])])
+
+
+def all_names(fit: CheckpointFit) -> Table:
+    """Return every tensor that found no place, for a file."""
+    columns = (Column("list", "list"), Column("tensor", "tensor"))
+    return Table(columns, tuple((key, name) for key in lists(fit) for name in lists(fit)[key]))
+
+
+def n_numbers(group: WeightGroup) -> int:
+    """Return how many numbers the tensors of a group hold."""
+    return sum(math.prod(tensor.shape) for tensor in group.tensors)
+
+
+def group_label(group: WeightGroup) -> str:
+    """Return the name of a group, and that it is an average where it is."""
+    name = group.key or "all of it"
+    return f"{name}, averaged (EMA)" if group.ema else name
+
+
+def group_words(group: WeightGroup) -> str:
+    """Return what a group holds."""
+    tensors = f"{count(len(group.tensors))} tensors"
+    return f"{tensors}, {millions(n_numbers(group))} numbers"
+
+
+def millions(n: int) -> str:
+    """Return a large count in millions."""
+    return f"{three(n / 1e6)} million" if n >= 1e5 else count(n)
+
+
+def file_words(file: WeightsFile) -> str:
+    """Return what a file is."""
+    groups = "1 group of tensors" if len(file.groups) == 1 else f"{len(file.groups)} groups"
+    return f"{FORMATS[file.format]}, {groups}, digest {file.digest[:8]}"
+
+
+def hints(file: WeightsFile) -> Table:
+    """Return what was saved beside the weights."""
+    columns = (Column("key", "saved beside"), Column("value", "value"))
+    return Table(columns, tuple((key, str(value)) for key, value in file.hints.items()))

@@ -1,0 +1,313 @@
+"""What an evaluation found, split by split, and whether it can be right at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from core.arrays import row_chunks
+from core.configs import AuditConfig
+from core.datasets.catalogue import DATASETS
+from core.datasets.shifts import parse_name
+from core.defaults import LEVEL
+from core.inference.config import EvaluationConfig
+from core.metrics import METRICS
+from core.metrics.intervals import wilson
+from core.metrics.ranked import Ranked
+from core.metrics.records import Score
+from core.metrics.suite import audit
+from core.predictions import Predictions, Task
+from core.published import MODELS as PRINTED
+from core.published import PAPERS, PublishedNumber, published, subject
+from core.screens.kit.numbers import MISSING, count, in_hundred, percent, span, three, three_span
+from core.screens.kit.records import CellWords, Column, ScoreRow, Table
+
+PART_WORDS: Final = {
+    "train": ("Training part", "training images"),
+    "val": ("Validation part", "validation images"),
+    "test": ("Test part", "test images"),
+}
+ORDER: Final = ("test", "val", "train")  # which part a sanity line speaks of
+HALF: Final = 0.5  # AUROC of guessing
+FAR: Final = 0.1  # above guessing: an interval that reaches so far leaves all open
+NO_ROOM: Final = "its rows have no labels"
+COLUMNS: Final = (
+    Column("split", "split"),
+    Column("role", "role"),
+    Column("n", "images", "count"),
+    Column("accuracy", "accuracy", "share"),
+    Column("auroc", "AUROC", "number"),
+    Column("ece", "ECE", "share"),
+    Column("confidence", "mean confidence", "share"),
+)
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """What was found on one split or set.
+
+    Attributes
+    ----------
+    split, role : str
+        As in the manifest of the run.
+    n : int
+    score : Score
+        Accuracy, or of many labels the mean AUROC; no value without labels.
+    ece : Score
+    confidence : float or None
+        Mean of what it states; None for many labels.
+    """
+
+    split: str
+    role: str
+    n: int
+    score: Score
+    ece: Score
+    confidence: float | None
+
+    @property
+    def label(self) -> str:
+        """Printed name."""
+        return label(self.split)
+
+    @property
+    def images(self) -> str:
+        """What its rows are called."""
+        return PART_WORDS.get(self.split, ("", "images"))[1]
+
+
+def label(split: str) -> str:
+    """Return the printed name of a split or set."""
+    if split in PART_WORDS:
+        return PART_WORDS[split][0]
+    outside_set = parse_name(split)
+    return split if outside_set is None else outside_set.label
+
+
+def line(split: str, role: str, predictions: Predictions) -> SplitResult:
+    """Return what was found on one split.
+
+    The parts of the data get intervals by the audit, as on every page; of a shifted set, of which
+    there may be a hundred, the accuracy gets one and the rest stands alone.
+    """
+    if not predictions.labelled:
+        none = Score("accuracy", None, None, None, LEVEL, predictions.n, reason=NO_ROOM)
+        sure = None if predictions.task is Task.MULTILABEL else _certainty(predictions)
+        return SplitResult(split, role, predictions.n, none, none, sure)
+    multilabel = predictions.task is Task.MULTILABEL
+    if role == "shifted" and not multilabel:
+        return _shifted(split, role, predictions)
+    name = "auroc" if multilabel else "accuracy"
+    main = audit(predictions, AuditConfig(metrics=(name, "ece"))).main
+    sure = None if multilabel else float(predictions.outcomes(None).confidence.mean())
+    return SplitResult(split, role, predictions.n, main.metrics[name], main.metrics["ece"], sure)
+
+
+def _certainty(predictions: Predictions) -> float:
+    chunks = row_chunks(predictions.n, predictions.n_classes)
+    return sum(float(predictions.probabilities(r).max(axis=1).sum()) for r in chunks) / (
+        predictions.n
+    )
+
+
+def _shifted(split: str, role: str, predictions: Predictions) -> SplitResult:
+    ranked = Ranked.of(predictions.outcomes(None))
+    low, high = (float(end) for end in wilson(np.array(ranked.hits), np.array(ranked.n), LEVEL))
+    return SplitResult(
+        split,
+        role,
+        ranked.n,
+        Score("accuracy", ranked.hits / ranked.n, low, high, LEVEL, ranked.n),
+        Score("ece", METRICS["ece"].function(ranked), None, None, LEVEL, ranked.n),
+        float(ranked.sum_confidence[-1] / ranked.n),
+    )
+
+
+@dataclass(frozen=True)
+class Plausibility:
+    """Whether an evaluation can be right: one part of the data, against chance and the papers.
+
+    Attributes
+    ----------
+    line : SplitResult
+    guessed : bool
+        Its score is within chance of guessing.
+    against, worst, papers : str
+        A sentence each; `worst` is of the shifted set with the fewest right answers, `papers` is
+        empty where none prints a number for this.
+    """
+
+    line: SplitResult
+    guessed: bool
+    against: str
+    worst: str
+    papers: str
+
+    @property
+    def text(self) -> str:
+        """All of them."""
+        return " ".join(
+            sentence for sentence in (self.against, self.worst, self.papers) if sentence
+        )
+
+
+def judged(
+    config: EvaluationConfig,
+    results: Sequence[SplitResult],
+    trained: Mapping[str, Any] | None = None,
+    *,
+    plain: bool = False,
+) -> Plausibility | None:
+    """Return the sanity line of an evaluation.
+
+    Parameters
+    ----------
+    config : EvaluationConfig
+    results : sequence of SplitResult
+    trained : mapping, optional
+        Config of the training that made the weights: then the papers' numbers are those of its
+        loss.
+    plain : bool
+        Speak of times in 100, and not of papers.
+    """
+    named = {result.split: result for result in results if result.score.value is not None}
+    judged_split = next((named[split] for split in ORDER if split in named), None)
+    if judged_split is None:
+        return None
+    chance = HALF if judged_split.score.metric == "auroc" else 1 / config.n_outputs
+    chance_text = (
+        f"{chance:g}" if judged_split.score.metric == "auroc" else _right(chance, plain=plain)
+    )
+    value, low, high = judged_split.score.value, judged_split.score.low, judged_split.score.high
+    assert value is not None
+    guessed = (value if low is None else low) <= chance
+    if guessed and (value if high is None else high) > chance + FAR:
+        against = (
+            f"So few images do not tell that from guessing ({chance_text.removeprefix('for ')})."
+        )
+    elif guessed:
+        against = (
+            f"That is no better than guessing ({chance_text.removeprefix('for ')}). Mean and "
+            "standard deviation, the size of the images, the order of the classes or the network "
+            "may be wrong."
+        )
+    else:
+        verb = "has" if judged_split.score.metric == "auroc" else "would be right"
+        against = f"Guessing {verb} {chance_text}."
+    papers = "" if plain else _papers(config, judged_split, trained)
+    return Plausibility(judged_split, guessed, against, _worst(results, plain=plain), papers)
+
+
+def _right(share: float, *, plain: bool) -> str:
+    return f"{in_hundred(share)} times in 100" if plain else f"for {percent(share)}"
+
+
+def _worst(results: Sequence[SplitResult], *, plain: bool) -> str:
+    """Say which shifted set has the fewest right answers, and what the model says there."""
+    shifted = [
+        (result.score.value, result.confidence, result.label)
+        for result in results
+        if result.role == "shifted"
+        and result.score.value is not None
+        and result.confidence is not None
+    ]
+    if not shifted:
+        return ""
+    right, says, name = min(shifted)
+    sure = f"{in_hundred(says)} in 100" if plain else percent(says)
+    return f"Least on {name}: right {_right(right, plain=plain)}, while it says {sure} on average."
+
+
+def _papers(
+    config: EvaluationConfig, result: SplitResult, trained: Mapping[str, Any] | None
+) -> str:
+    """Return what papers print for the network and data; nothing for part of the test images."""
+    whole = result.split == "test" and config.limit is None and result.score.value is not None
+    if not whole or config.model not in PRINTED:
+        return ""
+    rows = published(metric="error", dataset=config.data, model=PRINTED[config.model])
+    setting = subject(trained)
+    if setting is not None and setting.dataset == config.data:
+        rows = tuple(row for row in rows if row.method in setting.methods)
+    if not rows:
+        return ""
+    assert result.score.value is not None
+    loss = ", data and loss" if setting is not None else " and data, over all losses"
+    return (
+        f"Its error is {percent(1 - result.score.value)}; papers print {_ends(rows)} for this "
+        f"network{loss} ({'; '.join(dict.fromkeys(PAPERS[row.paper] for row in rows))})."
+    )
+
+
+def _ends(rows: Sequence[PublishedNumber]) -> str:
+    low, high = min(row.value for row in rows), max(row.value for row in rows)
+    return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
+
+
+def heads(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[str, ...]:
+    """Return the heads of the table of splits and sets."""
+    multilabel = any(result.score.metric == "auroc" for result in results)
+    if plain and not multilabel:
+        return ("Images of", "Images", "Right", "Off by, on average", "Says, on average")
+    score = "AUROC, mean of labels" if multilabel else "Right"
+    return ("Split or set", "Images", score, "ECE", "Mean confidence")
+
+
+def rows(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[ScoreRow, ...]:
+    """Return the table of splits and sets; those of the data are shaded."""
+    return tuple(
+        ScoreRow(
+            result.label,
+            (CellWords(count(result.n)), *_cells(result)),
+            notes=() if plain or result.split in PART_WORDS else (result.split,),
+            shaded=result.split in PART_WORDS,
+        )
+        for result in results
+    )
+
+
+def _cells(result: SplitResult) -> tuple[CellWords, CellWords, CellWords]:
+    score, ece = result.score, result.ece
+    if score.metric == "auroc":
+        first = CellWords(three(score.value), three_span(score.value, score.low, score.high))
+    else:
+        first = _share(score)
+    sure = MISSING if result.confidence is None else percent(result.confidence)
+    return first, _share(ece), CellWords(sure)
+
+
+def _share(score: Score) -> CellWords:
+    return CellWords(percent(score.value), span(score.low, score.high), score.reason)
+
+
+def table(results: Sequence[SplitResult]) -> Table:
+    """Return the same as a table of plain numbers, for a file."""
+    return Table(
+        COLUMNS,
+        tuple(
+            (
+                result.split,
+                result.role,
+                result.n,
+                result.score.value if result.score.metric == "accuracy" else None,
+                result.score.value if result.score.metric == "auroc" else None,
+                result.ece.value,
+                result.confidence,
+            )
+            for result in results
+        ),
+    )
+
+
+def caption(config: EvaluationConfig, results: Sequence[SplitResult], digest: str) -> str:
+    """Return what the numbers rest on."""
+    preprocessing = config.preprocessing
+    crops = f", {preprocessing.crops} crops" if preprocessing.crops > 1 else ""
+    first = f", {count(config.limit)} of each at most" if config.limit else ""
+    return (
+        f"{DATASETS[config.data].label}, seed of the split {config.split_seed}{first}; images of "
+        f"{preprocessing.size[0]} x {preprocessing.size[1]}{crops}. {len(results)} splits and "
+        "sets; ECE of 15 bins of equal width; intervals at 95 %. Config "
+        f"{digest[:8]}, weights {config.weights.digest[:8]}."
+    )

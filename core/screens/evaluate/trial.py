@@ -1,0 +1,115 @@
+"""A quick look at a model: is it better than guessing, and if not, what looks wrong."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Int
+from core.defaults import LEVEL
+from core.metrics.intervals import wilson
+from core.screens.kit.numbers import count, percent, span
+
+SAME: Final = 0.9  # share of one answer from which a model looks stuck
+PURE: Final = 0.6  # share of images whose answer goes with their class, whatever its name
+ENOUGH: Final = 4  # images for each answer before that says something
+STUCK: Final = "The mean and standard deviation or the size of the images may be wrong."
+ORDER: Final = (
+    "Images of one class mostly get one answer, but that of another class: the order of the "
+    "classes may be another than that of the data."
+)
+UNKNOWN: Final = (
+    "Mean and standard deviation, the size of the images, the order of the classes, the data or "
+    "the network may be wrong."
+)
+
+
+@dataclass(frozen=True)
+class ModelTrial:
+    """How a model did on a few images.
+
+    Attributes
+    ----------
+    n : int
+        Images; of many labels, answers.
+    right, low, high : float
+        Share right and its interval.
+    chance : float
+        Of guessing; of many labels, of always giving each label's commoner answer.
+    advice : str
+        What to look at where it is no better than that.
+    few : str
+        What of the images does not show.
+    """
+
+    n: int
+    right: float
+    low: float
+    high: float
+    chance: float
+    advice: str
+    few: str
+
+    @property
+    def guessed(self) -> bool:
+        """Whether so few images do not tell it from guessing."""
+        return self.low <= self.chance
+
+    @property
+    def text(self) -> str:
+        """The outcome in a line."""
+        ends = span(self.low, self.high)
+        return (
+            f"Right for {percent(self.right)} ({ends}) of {count(self.n)}; guessing would be right "
+            f"for {percent(self.chance)}."
+        )
+
+
+def trial(
+    scores: npt.NDArray[Any],  # Any: float32 as they come
+    labels: npt.NDArray[Any],
+    names: Sequence[str],
+    *,
+    even: float = 0.0,
+) -> ModelTrial:
+    """Return how scores go with labels.
+
+    Parameters
+    ----------
+    scores : (n, K) array
+    labels : (n,) array of classes, or (n, K) array of 0 and 1
+    names : sequence of str
+        Of the classes.
+    even : float
+        Score at which a label is as likely as not: 0 for logits, one half for probabilities.
+    """
+    if labels.ndim == 2:
+        right = (scores > even) == (labels > 0)
+        chance = float(np.maximum(labels.mean(axis=0), 1 - labels.mean(axis=0)).mean())
+        return _trial(right.ravel(), chance, UNKNOWN, "")
+    answers = scores.argmax(axis=1)
+    n_seen = len(set(labels.tolist()))
+    few = "" if n_seen > len(names) / 2 else f"The images are of {n_seen} of {len(names)} classes."
+    return _trial(answers == labels, 1 / len(names), _advice(answers, labels, names), few)
+
+
+def _trial(right: npt.NDArray[np.bool_], chance: float, advice: str, few: str) -> ModelTrial:
+    hits = int(right.sum())
+    low, high = (float(end) for end in wilson(np.array(hits), np.array(right.size), LEVEL))
+    return ModelTrial(right.size, hits / right.size, low, high, chance, advice, few)
+
+
+def _advice(answers: Int, labels: Int, names: Sequence[str]) -> str:
+    (often, times), *_ = Counter(answers.tolist()).most_common(1)
+    if times >= SAME * answers.size and len(set(labels.tolist())) > 1:
+        return f"It answers “{names[often]}” for {times} of {answers.size}. {STUCK}"
+    distinct = set(answers.tolist())
+    together = [
+        Counter(labels[answers == answer].tolist()).most_common(1)[0][1] for answer in distinct
+    ]
+    if answers.size >= ENOUGH * len(distinct) and sum(together) >= PURE * answers.size:
+        return ORDER
+    return UNKNOWN

@@ -1,0 +1,116 @@
+"""What is said of evaluations: how far a job is, how it ended, and its numbers."""
+
+from core.jobs.records import Job, JobState
+from core.screens.evaluate.results import Plausibility, SplitResult
+from core.screens.kit.numbers import MISSING, count, percent, points, span
+from core.screens.kit.records import Phrase, Sentence, Tile
+from core.screens.kit.words import GLOSSARY
+from core.screens.train.words import about, duration, memory
+from core.training.progress import Progress
+
+SMALLER = frozenset({"MEMORY", "HOST_MEMORY", "DEVICE_MEMORY", "LIMIT_MEMORY", "SIGNAL", "HANG"})
+HELP = {
+    "parts": "Splits of the data and sets beside them.",
+    "left": "From the speed so far.",
+    "rate": "Images a second so far, reading them included.",
+    "memory": "Most that the process held; beside it a GPU has memory of its own.",
+    "took": "From start to end, reading data included.",
+}
+
+
+def progress_words(progress: Progress) -> str:
+    """Return how far an evaluation is, in one line."""
+    now = count(min(progress.epoch + 1, progress.n_epochs))
+    words = f"Part {now} of {count(progress.n_epochs)}"
+    words += f", {count(progress.batch)} of {count(progress.n_batches)} images"
+    return words + (f", {about(progress.left)} left" if progress.left is not None else "")
+
+
+def sentence(
+    job: Job, queue_state: str, judged: Plausibility | None, *, paused: bool, plain: bool
+) -> Sentence:
+    """Return the sentence of a job's page.
+
+    Parameters
+    ----------
+    job : Job
+    queue_state : str
+        Where it stands while it waits.
+    judged : Plausibility or None
+        Its sanity line, once it has succeeded and its run is there.
+    paused, plain : bool
+    """
+    name = f"“{job.name}”"
+    if judged is not None:
+        return _result(name, judged, plain=plain)
+    if job.state is JobState.SUCCEEDED:
+        return Sentence((Phrase(f"Evaluated {name}{_took(job)}."),))
+    if job.state is JobState.QUEUED:
+        starts = "It starts when the queue goes on." if paused else "It starts by itself."
+        return Sentence((Phrase(f"{name} is {queue_state}."),), starts * (not job.asked))
+    if not job.state.ended:
+        verb = "Stopping" if job.asked else "Evaluating"
+        return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
+    verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
+    return Sentence((Phrase(f"{name} {verb}{_after(job)}."),), "Nothing of it was kept.")
+
+
+def _took(job: Job) -> str:
+    return f" in {duration((job.ended or 0) - job.started)}" if job.started else ""
+
+
+def _after(job: Job) -> str:
+    if job.started is None or job.ended is None:
+        return " before it began"
+    return f" after {duration(job.ended - job.started)}"
+
+
+def _what(*, plain: bool) -> str:
+    if not plain:
+        return ""
+    return "The model is shown images and says of each what it is and how sure it is."
+
+
+def _result(name: str, judged: Plausibility, *, plain: bool) -> Sentence:
+    line = judged.line
+    if line.score.metric == "auroc":
+        value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
+        return Sentence(
+            (Phrase(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
+        )
+    ends = span(line.score.low, line.score.high)
+    images = f"{count(line.n)} {line.images}"
+    right = f"for {percent(line.score.value)}", f" of the {images}."
+    if plain:
+        right = f"{points(line.score.value)} times in 100", f" on the {images}."
+    parts = (Phrase(f"{name} is right {right[0]}"), Phrase(f" ({ends})", "quiet"), Phrase(right[1]))
+    return Sentence(parts, judged.text)
+
+
+def tiles(
+    job: Job, progress: Progress | None, results: tuple[SplitResult, ...]
+) -> tuple[Tile, ...]:
+    """Return the numbers of a job: how far and how fast, or what was looked at."""
+    if job.state is JobState.SUCCEEDED:
+        images = sum(result.n for result in results)
+        took = duration((job.ended or 0) - job.started) if job.started else MISSING
+        return (
+            Tile("Images", count(images), help=GLOSSARY["images"]),
+            Tile("Splits and sets", count(len(results)), help=HELP["parts"]),
+            Tile("Took", took, help=HELP["took"]),
+        )
+    if progress is None or job.state.ended:
+        return ()
+    left = MISSING if progress.left is None else about(progress.left)
+    done = Tile(
+        "Splits and sets done",
+        count(progress.epoch),
+        f"of {count(progress.n_epochs)}",
+        help=HELP["parts"],
+    )
+    return (
+        done,
+        Tile("Time left", left, help=HELP["left"]),
+        Tile("Images a second", count(round(progress.images_per_second)), help=HELP["rate"]),
+        Tile("Memory", memory(progress.memory), help=HELP["memory"]),
+    )

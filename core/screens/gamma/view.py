@@ -1,0 +1,383 @@
+"""What the Gamma page says of one history at one epoch: words, numbers, figures, their tables."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from core.screens.gamma import words
+from core.screens.gamma.epoch_diagram import epoch_diagram
+from core.screens.gamma.heatmaps import (
+    MOST_BINS,
+    MOST_EPOCHS,
+    PLAIN_TERMS,
+    TERMS,
+    HistoryGrid,
+    heatmaps,
+    ring_step,
+    some,
+)
+from core.screens.gamma.panels import (
+    MOST_POINTS,
+    PanelChoice,
+    SecondHistory,
+    correspondence,
+    small_multiples,
+)
+from core.screens.gamma.rule import HistoryRule, Update, amount, update
+from core.screens.kit.bin_marks import ANSWERS, ClaimWords
+from core.screens.kit.numbers import count, in_hundred, percent, points
+from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+
+MOST_PANELS = 15
+PAPER = "Ghosh et al. 2022"
+KEY = (
+    Swatch("held back (γ above 0), or says more than it should", "over", "dot"),
+    Swatch("pushed on (γ below 0), or says less", "under", "dot"),
+    Swatch("γ changed sign", "few", "ring"),
+    Swatch("no validation answers", "quiet", "block"),
+)
+PLAIN_KEY = (
+    Swatch("kept modest, or says more than it should", "over", "dot"),
+    Swatch("pushed to be surer, or says less", "under", "dot"),
+    Swatch("the push changed its direction", "few", "ring"),
+    Swatch("nothing to learn from", "quiet", "block"),
+)
+PLAIN_SPEECH = ClaimWords("says", "right", "Right, times in 100", "Model says, times in 100")
+PLAIN = (
+    "While it learns, the model is checked after every round on pictures it does not train on. Its "
+    "answers are put into groups of similar certainty. Where it says more than it should, the next "
+    "round pushes it to stay modest; where it says less, to be surer."
+)
+BIN_COLUMNS = (
+    Column("epoch", "epoch", "count"),
+    Column("bin", "bin", "count"),
+    Column("lower", "from", "number"),
+    Column("upper", "to", "number"),
+    Column("count", "n", "count"),
+    Column("confidence", "says", "share"),
+    Column("accuracy", "right", "share"),
+    Column("gap", "gap, points", "points"),
+    Column("gamma", "γ", "number"),
+    Column("train_confidence", "C_train", "share"),
+)
+
+
+PLAIN_LABELS = {"epoch": "round", "bin": "group", "gap": "off by, in 100", "gamma": "push"}
+
+
+@dataclass(frozen=True, eq=False)
+class GammaDynamics:
+    """A gamma history with what is known about it.
+
+    Attributes
+    ----------
+    name : str
+        Of the run, as the user wrote it.
+    origin : str
+        How its gammas came about: trained, from a file, replayed.
+    grid : HistoryGrid
+    learned : HistoryRule
+    digest : str
+        Of the file or the training's settings; captions print its first eight digits.
+    replayed : bool
+        Whether nothing was trained with these gammas.
+    """
+
+    name: str
+    origin: str
+    grid: HistoryGrid
+    learned: HistoryRule
+    digest: str = ""
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class GammaView:
+    """One epoch and bin of a history, ready to be drawn.
+
+    Attributes
+    ----------
+    caveats : tuple of str
+        What must be known: missing epochs, empty bins, what was left out of the figures.
+    update : Update
+        Of the chosen bin.
+    """
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    heatmap: FigureCard
+    diagram: FigureCard
+    update: Update
+    panels: FigureCard
+    correspondence: FigureCard | None
+    key: tuple[Swatch, ...]
+    caveats: tuple[str, ...]
+    caption: str
+
+
+def gamma_view(
+    dynamics: GammaDynamics,
+    at: int,
+    bin_index: int,
+    other: SecondHistory | None = None,
+    *,
+    plain: bool = False,
+) -> GammaView:
+    """Return what is shown of one epoch.
+
+    Parameters
+    ----------
+    dynamics : GammaDynamics
+    at, bin_index : int
+        Places of the chosen epoch and bin.
+    other : SecondHistory or None
+        A second history of as many bins.
+    plain : bool
+        Say it without terms.
+    """
+    grid = dynamics.grid
+    place = PanelChoice(panels_of(grid.n_bins, bin_index), at, bin_index)
+    sentence = words.plain_sentence if plain else words.sentence
+    return GammaView(
+        eyebrow=f"{'Training, round by round' if plain else 'Gamma dynamics'} · {dynamics.name}"
+        + ("" if plain else f" · {dynamics.origin}"),
+        sentence=sentence(grid, at, replayed=dynamics.replayed),
+        numbers=words.plain_tiles(grid, at) if plain else words.tiles(grid, dynamics.learned, at),
+        heatmap=heatmap_card(dynamics, at, plain=plain),
+        diagram=diagram_card(dynamics, at, bin_index, plain=plain),
+        update=update(grid, dynamics.learned, at, bin_index),
+        panels=panels_card(dynamics, place, other),
+        correspondence=correspondence_card(dynamics, place),
+        key=PLAIN_KEY if plain else KEY,
+        caveats=_caveats(dynamics, at, plain=plain),
+        caption=caption(dynamics, at, plain=plain),
+    )
+
+
+def panels_of(n_bins: int, bin_index: int) -> tuple[int, ...]:
+    """Return the bins that get a panel: all, or an even choice with the chosen one."""
+    return tuple(sorted({*some(n_bins, MOST_PANELS).tolist(), bin_index}))
+
+
+def _caveats(dynamics: GammaDynamics, at: int, *, plain: bool) -> tuple[str, ...]:
+    grid, thinned = dynamics.grid, []
+    if grid.n_epochs > MOST_EPOCHS:
+        step = -(-grid.n_epochs // MOST_EPOCHS)
+        thinned.append(f"one epoch in {step} of {count(grid.n_epochs)}")
+    if grid.n_bins > MOST_BINS:
+        step = -(-grid.n_bins // MOST_BINS)
+        thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
+    thinned += _thinned_rings(int(grid.turned.sum()))
+    thinning = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
+    frozen = "" if plain else words.frozen_words(grid, dynamics.learned.rule, at)
+    replay = words.REPLAY if dynamics.replayed else ""
+    return tuple(text for text in (replay, words.missing_words(grid), thinning, frozen) if text)
+
+
+def _thinned_rings(n_turns: int) -> list[str]:
+    step = ring_step(n_turns)
+    return [f"one change of sign in {step} of {count(n_turns)}"] if step > 1 else []
+
+
+def caption(dynamics: GammaDynamics, at: int, *, plain: bool = False) -> str:
+    """Return what stands under every figure."""
+    grid = dynamics.grid
+    n = count(int(grid.count[at].sum()))
+    parts = [
+        f"n = {n} validation answers",
+        f"{grid.n_bins} bins, edges cut anew after every epoch",
+        "γ is that after the epoch's update"
+        + ("" if dynamics.replayed else "; the next epoch trains with it"),
+    ]
+    if plain:
+        parts = [
+            f"checked on {n} answers to pictures it does not train on",
+            f"{grid.n_bins} groups of equal size, from unsure to sure, formed anew every round",
+        ]
+    if dynamics.digest and not plain:
+        parts.append(f"digest {dynamics.digest[:8]}")
+    return ", ".join(parts)
+
+
+def epoch_table(grid: HistoryGrid, at: int, *, plain: bool = False) -> Table:
+    """Return the bins of one epoch; epoch and bin counted as on the page."""
+    table = Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
+    if not plain:
+        return table
+    columns = tuple(replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in BIN_COLUMNS[:-1])
+    return Table(columns, tuple(row[:-1] for row in table.rows))
+
+
+def whole_table(grid: HistoryGrid) -> Table:
+    """Return the whole history, numbered as it is kept: what reading a file of it expects."""
+    return Table(BIN_COLUMNS, _rows(grid, range(grid.n_epochs), (-grid.offset, 0)))
+
+
+def _rows(
+    grid: HistoryGrid, epochs: range, first: tuple[int, int]
+) -> tuple[tuple[float | None, ...], ...]:
+    columns = [getattr(grid, column.key) for column in BIN_COLUMNS[2:]]
+    return tuple(
+        (int(grid.epoch[e]) + first[0], b + first[1], *(_cell(column[e, b]) for column in columns))
+        for e in epochs
+        for b in range(grid.n_bins)
+    )
+
+
+def _cell(value: np.generic) -> float | None:
+    """Return a whole number or a fraction, None for what is not known."""
+    return None if np.isnan(value) else value.item()
+
+
+def heatmap_card(dynamics: GammaDynamics, at: int, *, plain: bool = False) -> FigureCard:
+    """Return both maps; only the table and the description follow the chosen epoch."""
+    grid = dynamics.grid
+    last = grid.gamma[-1]
+    low, high = int(last.argmin()), int(last.argmax())
+    turns = int(grid.turned.sum())
+    size = f"{count(grid.n_epochs)} {'rounds' if plain else 'epochs'} by {grid.n_bins}"
+    alt = (
+        f"Two heat maps of {size} bins: gamma and the gap between confidence and accuracy. After "
+        f"the last epoch gamma runs from {amount(float(last[low]))} in bin {low + 1} to "
+        f"{amount(float(last[high]))} in bin {high + 1}. Gamma changed its sign {count(turns)} "
+        f"{'time' if turns == 1 else 'times'}."
+    )
+    if plain:
+        was = "would be" if dynamics.replayed else "was"
+        alt = (
+            f"Two coloured maps of {size} groups: how hard training {was} pushed, and how far what "
+            f"the model says is from how often it was right. In the last round group {high + 1} "
+            f"{was} kept most modest, group {low + 1} least."
+        )
+    return FigureCard(
+        "gamma",
+        "How hard it is pushed (top), and how far off it is (below)"
+        if plain
+        else "γ in each bin (top) and the gap that drives it (below)",
+        "groups from unsure to sure, round by round"
+        if plain
+        else f"bin {grid.n_bins} is the most certain",
+        partial(heatmaps, grid, PLAIN_TERMS if plain else TERMS),
+        alt,
+        epoch_table(grid, at, plain=plain),
+        caption(dynamics, at, plain=plain),
+    )
+
+
+def diagram_card(
+    dynamics: GammaDynamics, at: int, bin_index: int, *, plain: bool = False
+) -> FigureCard:
+    """Return the reliability diagram of one epoch's validation bins."""
+    grid = dynamics.grid
+    off = points(words.mean_gap(grid, at))
+    if grid.frozen[at, bin_index]:
+        bin_text = f"{'Group' if plain else 'Bin'} {bin_index + 1} is empty."
+    elif plain:
+        says, right = grid.confidence[at, bin_index], grid.accuracy[at, bin_index]
+        bin_text = (
+            f"The ringed group: says {in_hundred(float(says))} in 100, right "
+            f"{in_hundred(float(right))} times in 100."
+        )
+    else:
+        says, right = float(grid.confidence[at, bin_index]), float(grid.accuracy[at, bin_index])
+        bin_text = f"Bin {bin_index + 1}, ringed: says {percent(says)}, right {percent(right)}."
+    round_ = "round" if plain else "epoch"
+    return FigureCard(
+        "gamma_epoch",
+        f"Validation after {round_} {grid.epoch[at]}",
+        "dots on the dashed line: it says how often it is right" if plain else "equal-mass bins",
+        partial(
+            epoch_diagram,
+            words.bins_of(grid, at),
+            bin_index,
+            words=PLAIN_SPEECH if plain else ANSWERS,
+        ),
+        f"Reliability diagram of {grid.n_bins} {'groups' if plain else 'bins'} after {round_} "
+        f"{grid.epoch[at]}. {bin_text} "
+        f"Mean distance from the diagonal {off} points.",
+        epoch_table(grid, at, plain=plain),
+        caption(dynamics, at, plain=plain),
+    )
+
+
+def panels_card(
+    dynamics: GammaDynamics, place: PanelChoice, other: SecondHistory | None
+) -> FigureCard:
+    """Return gap, gamma and edges of each bin over the epochs."""
+    grid = dynamics.grid
+    subset = "" if len(place.bins) == grid.n_bins else f"; {len(place.bins)} of {grid.n_bins} bins"
+    ends = ", ".join(
+        f"bin {b + 1} {amount(float(grid.gamma[place.at, b]))}" for b in place.bins[:MOST_PANELS]
+    )
+    thinned = _thinned_rings(int(grid.turned[:, place.bins].sum()))
+    if grid.n_epochs > MOST_POINTS:
+        step = -(-grid.n_epochs // MOST_POINTS)
+        thinned.insert(0, f"one epoch in {step} of {count(grid.n_epochs)}")
+    thinning = f" The panels draw {' and '.join(thinned)}." if thinned else ""
+    beside = "" if other is None else " The coloured dashes are the history beside it."
+    return FigureCard(
+        "gamma_bins",
+        "Each bin by itself",
+        f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
+        f"{grid.epoch[place.at]}{subset}",
+        partial(small_multiples, grid, place, other),
+        f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.epoch[place.at]}: "
+        f"{ends}.{beside}",
+        bins_table(grid, place.at),
+        f"After {PAPER}, figure 5. γ on a signed square-root scale, ringed where its sign changed."
+        f"{thinning} {caption(dynamics, place.at)}",
+    )
+
+
+def bins_table(grid: HistoryGrid, at: int) -> Table:
+    """Return one row a bin: its gamma now, its range over the epochs, turns and empty epochs."""
+    columns = (
+        Column("bin", "bin", "count"),
+        Column("gamma", f"γ, epoch {grid.epoch[at]}", "number"),
+        Column("smallest", "smallest γ", "number"),
+        Column("largest", "largest γ", "number"),
+        Column("turns", "changes of sign", "count"),
+        Column("empty", "epochs without answers", "count"),
+        Column("gap", f"gap, epoch {grid.epoch[at]}, points", "points"),
+    )
+    turns, empty = grid.turned.sum(axis=0), grid.frozen.sum(axis=0)
+    low, high = grid.gamma.min(axis=0), grid.gamma.max(axis=0)
+    rows = tuple(
+        (
+            b + 1,
+            float(grid.gamma[at, b]),
+            float(low[b]),
+            float(high[b]),
+            int(turns[b]),
+            int(empty[b]),
+            None if grid.frozen[at, b] else float(grid.gap[at, b]),
+        )
+        for b in range(grid.n_bins)
+    )
+    return Table(columns, rows)
+
+
+def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCard | None:
+    """Return C_train beside C_val of each bin, if any C_train is known."""
+    grid = dynamics.grid
+    known = np.isfinite(grid.train_confidence)
+    if not known.any():
+        return None
+    both = known & ~grid.frozen
+    differences = np.abs(grid.train_confidence - grid.confidence)[both]
+    middling = points(float(np.median(differences))) if differences.size else "–"
+    none = int((~known).sum())
+    lost = f" In {count(none)} cells no training row fell into the bin: a gap in the line."
+    return FigureCard(
+        "gamma_train",
+        "Does training certainty carry over to validation?",
+        "solid: C_train, the true class of training rows in the bin; stars: C_val",
+        partial(correspondence, grid, place),
+        f"Training and validation confidence of each bin over the epochs; half of the pairs lie "
+        f"within {middling} points.{lost if none else ''}",
+        epoch_table(grid, place.at),
+        f"After {PAPER}, figure 2. Half of the pairs lie within {middling} points."
+        f"{lost if none else ''}",
+    )

@@ -1,0 +1,333 @@
+"""What is said of one epoch of a gamma history: the sentence, the numbers, what must be known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from core.defaults import LEVEL
+from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.metrics.intervals import wilson
+from core.metrics.records import BinTable
+from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.rule import HistoryRule, Rule, amount, before_each, known_before, positional
+from core.screens.kit.numbers import MINUS, count, in_hundred, percent, points
+from core.screens.kit.records import Phrase, Sentence, Tile
+from core.screens.kit.theme import Tone
+
+ALIKE = 0.005  # gammas nearer to one another than this are told as one
+MOST_NAMED = 15  # more bins are counted instead
+TIED = 1e-9  # width of a bin whose edges coincide
+DOES = {"hold": "holds", "push": "pushes"}
+REPLAY = (
+    "A replay is what the rule would have asked for, given these answers; the training itself "
+    "would have gone otherwise."
+)
+
+
+@dataclass(frozen=True)
+class BinWords:
+    """How the gap of one bin reads."""
+
+    text: str
+    tone: Tone
+
+
+def brief(value: float) -> str:
+    """Return a gamma in two significant digits, as a sentence has it."""
+    return positional(value, 2).replace("-", MINUS)
+
+
+def listed(places: Sequence[int]) -> str:
+    """Return bins as people count them: bin 3, bins 3 to 5 and 9."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    texts = []
+    for run in runs:
+        ends = (run[0], run[-1]) if len(run) > 2 else ()
+        texts += [f"{ends[0] + 1} to {ends[1] + 1}"] if ends else [str(p + 1) for p in run]
+    joined = ", ".join(texts[:-1]) + f" and {texts[-1]}" if len(texts) > 1 else texts[0]
+    return f"{'bin' if len(places) == 1 else 'bins'} {joined}"
+
+
+def bins_of(grid: HistoryGrid, at: int, level: float = LEVEL) -> BinTable:
+    """Return the validation bins of one epoch with Wilson's interval and the consistency band.
+
+    The band is that of as many answers that are right with the bin's mean confidence, at a level.
+    """
+    n, says = grid.count[at], grid.confidence[at]
+    low, high = wilson(n * grid.accuracy[at], n, LEVEL)
+    filled = n > 0
+    trials, share = np.where(filled, n, 1), np.where(filled, says, 0.5)
+    tail = (1 - level) / 2
+    band = [
+        np.where(filled, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)
+    ]
+    return BinTable(
+        grid.lower[at], grid.upper[at], n, says, grid.accuracy[at], low, high, band[0], band[1]
+    )
+
+
+def gap_words(grid: HistoryGrid, at: int, bin_index: int) -> BinWords:
+    """Return whether a bin says more or less than it should, as far as its answers can show.
+
+    The bar is whether the share that was right leaves the consistency band. Rules set gamma by
+    the gap, so the bin that a sentence names is the worst of all that hold answers: the band is at
+    a level at which 95 % of perfect models have no bin beyond theirs (Bonferroni).
+    """
+    n, gap = int(grid.count[at, bin_index]), float(grid.gap[at, bin_index])
+    if n == 0:
+        return BinWords("it holds no validation answers", "ink")
+    bins = bins_of(grid, at, 1 - (1 - LEVEL) / np.count_nonzero(grid.count[at]))
+    if bins.band_low[bin_index] <= bins.accuracy[bin_index] <= bins.band_high[bin_index]:
+        noun = "answer" if n == 1 else "answers"
+        return BinWords(
+            f"its gap there ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
+            "quiet",
+        )
+    more = "more" if gap > 0 else "less"
+    text = f"there the model says {points(abs(gap))} points {more} than it should"
+    return BinWords(text, "over" if gap > 0 else "under")
+
+
+def _does(verb: str, *, replayed: bool) -> str:
+    """Return what a training does, or what a rule would do that is only replayed."""
+    return f"the rule would {verb}" if replayed else f"training {DOES[verb]}"
+
+
+def _is(number: int, *, replayed: bool, still: bool = False) -> str:
+    """Return the verb of what is done to so many bins."""
+    more = " still" if still else ""
+    return f"would{more} be" if replayed else f"{'is' if number == 1 else 'are'}{more}"
+
+
+def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
+    """Return which bin training holds back hardest after an epoch, and which it pushes on.
+
+    Of a replay it says what the rule would do: nothing was trained with it.
+    """
+    gamma, filled = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
+    head = f"At epoch {grid.epoch[at]} "
+    if filled.size == 0:
+        consequence = f"so nothing {_is(1, replayed=replayed)} learned."
+        return Sentence((Phrase(f"{head}no bin holds validation answers, {consequence}"),))
+    live = gamma[filled]
+    if live.max() - live.min() < ALIKE:
+        return Sentence(
+            (Phrase(f"{head}{_alike(float(live[0]), replayed=replayed)} {_off(grid, at)}"),)
+        )
+    pushed = filled[live < 0]
+    if pushed.size == filled.size:
+        most = int(filled[live.argmin()])
+        does = _does("push", replayed=replayed)
+        parts = (Phrase(f"{head}{does} every bin on, {_named(most, gamma)} hardest: "),)
+        return Sentence((*parts, *_gap_parts(grid, at, most)))
+    most = int(filled[live.argmax()])
+    does = _does("hold", replayed=replayed)
+    begin = f"{head}{does} {_named(most, gamma, between=' back hardest')}: "
+    second = _second(grid, at, filled, pushed, replayed=replayed)
+    return Sentence((Phrase(begin), *_gap_parts(grid, at, most), Phrase(f" {second}")))
+
+
+def _alike(gamma: float, *, replayed: bool) -> str:
+    verb, way = ("hold", "back") if gamma > 0 else ("push", "on")
+    return f"{_does(verb, replayed=replayed)} every bin {way} alike (γ\u202f{brief(gamma)})."
+
+
+def _off(grid: HistoryGrid, at: int) -> str:
+    return f"On average what the model says is off by {points(mean_gap(grid, at))} points."
+
+
+def _named(bin_index: int, gamma: np.ndarray, between: str = "") -> str:
+    return f"bin {bin_index + 1}{between} (γ\u202f{brief(float(gamma[bin_index]))})"
+
+
+def _gap_parts(grid: HistoryGrid, at: int, bin_index: int) -> tuple[Phrase, ...]:
+    words = gap_words(grid, at, bin_index)
+    tone: Tone = "ink" if words.tone == "quiet" else words.tone
+    return Phrase(words.text, tone), Phrase(".")
+
+
+def _second(
+    grid: HistoryGrid, at: int, filled: np.ndarray, pushed: np.ndarray, *, replayed: bool
+) -> str:
+    """Return the sentence on the other end: bins that are pushed on, else the least held back."""
+    gamma = grid.gamma[at]
+    if pushed.size == 0:
+        least = int(filled[gamma[filled].argmin()])
+        verb = _is(1, replayed=replayed)
+        return f"No bin {verb} pushed on; {_named(least, gamma)} {verb} held back least."
+    most = int(pushed[gamma[pushed].argmin()])
+    before = at > 0 and bool((grid.gamma[at - 1, pushed] < 0).all())
+    verb = _is(pushed.size, replayed=replayed, still=before)
+    if pushed.size == 1:
+        return f"{_named(most, gamma).capitalize()} {verb} pushed on."
+    names = f"{pushed.size} bins" if pushed.size > MOST_NAMED else listed(pushed.tolist())
+    names = names.capitalize()
+    return f"{names} {verb} pushed on, {_named(most, gamma)} hardest."
+
+
+def mean_gap(grid: HistoryGrid, at: int) -> float:
+    """Return the mean absolute gap of the bins, weighted by their answers; NaN without any."""
+    n = grid.count[at]
+    return float(n @ np.abs(grid.gap[at]) / n.sum()) if n.sum() else float("nan")
+
+
+def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, ...]:
+    """Return the number strip of one epoch."""
+    gamma = grid.gamma[at]
+    high, low = int(gamma.argmax()), int(gamma.argmin())
+    n_frozen = int(grid.frozen[at].sum())
+    return (
+        Tile(
+            "Epoch",
+            str(grid.epoch[at]),
+            note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
+            help="One pass over the training images; counted from 1.",
+        ),
+        _rate_tile(history_rule),
+        Tile(
+            "Largest γ",
+            amount(float(gamma[high])),
+            note=f"bin {high + 1}",
+            help="How hard training is pushed to stay modest among answers of one certainty.",
+        ),
+        Tile(
+            "Smallest γ",
+            amount(float(gamma[low])),
+            note=f"bin {low + 1}" + (", pushed on" if gamma[low] < 0 else ""),
+            help="Below 0 the loss is inverse focal loss: training pushes towards more certainty.",
+        ),
+        Tile(
+            "Mean gap, either way",
+            points(mean_gap(grid, at)),
+            "points",
+            note="of these bins, by answers",
+            help="How far what the model says is from how often it is right, over the bins.",
+        ),
+        Tile(
+            "Bins without answers",
+            str(n_frozen),
+            note=f"of {grid.n_bins}",
+            help="Ties between confidences leave bins empty; then there is no gap to learn from.",
+        ),
+    )
+
+
+def _rate_tile(history_rule: HistoryRule) -> Tile:
+    text = "How strongly a gap moves γ: the larger, the faster."
+    if history_rule.rule is None:
+        return Tile("λ", "–", note="not known", help=text)
+    name = "AdaFocal" if isinstance(history_rule.rule, AdaFocalRule) else "CalFocal"
+    inferred = ", found from the numbers" if history_rule.inferred else ""
+    return Tile("λ", f"{history_rule.rule.rate:g}", note=f"{name}{inferred}", help=text)
+
+
+def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
+    """Return why bins are empty in an epoch and what follows; "" where none is."""
+    empty = np.flatnonzero(grid.frozen[at])
+    if empty.size == 0:
+        return ""
+    width = grid.upper[at] - grid.lower[at]
+    tied = empty[width[empty] <= TIED]
+    texts = []
+    if tied.size:
+        values = sorted({percent(float(v)) for v in grid.upper[at, tied]})
+        single = tied.size == 1
+        texts.append(
+            f"{listed(tied.tolist()).capitalize()} {'is' if single else 'are'} empty: so many "
+            f"validation answers state exactly {' or '.join(values)} that both edges of "
+            f"{'this bin' if single else 'these bins'} fall on the same value."
+        )
+    rest = np.setdiff1d(empty, tied)
+    if rest.size:
+        verb = "holds" if rest.size == 1 else "hold"
+        texts.append(f"{listed(rest.tolist()).capitalize()} {verb} no validation answer.")
+    texts.append(f"Without a gap there is nothing to learn from, so {_rests(grid, rule, at)}.")
+    if empty[-1] == grid.n_bins - 1 and tied.size and tied[-1] == empty[-1]:
+        last = amount(float(grid.gamma[at, -1]))
+        texts.append(
+            f"Training rows with a probability of {percent(float(grid.upper[at, -1]))} belong to "
+            f"the last bin all the same; its γ of {last} holds for them."
+        )
+    return " ".join(texts)
+
+
+def _rests(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
+    """Return what became of the gammas of empty bins: a switch or a bound can move them still."""
+    if isinstance(rule, CalFocalRule):
+        return "γ is 1 there"
+    stays = (grid.gamma == before_each(grid))[at, grid.frozen[at]].all()
+    if stays and known_before(grid)[at]:
+        return "γ stays what it was there"
+    return "the gap counts as 0 there"
+
+
+def missing_words(grid: HistoryGrid) -> str:
+    """Return which epochs a history lacks; "" where it has them all."""
+    steps = np.diff(grid.epoch)
+    if grid.n_epochs < 2 or (steps == 1).all():
+        return ""
+    lost = int(steps.sum()) - len(steps)
+    return (
+        f"This history has {count(grid.n_epochs)} epochs from {grid.epoch[0]} to "
+        f"{grid.epoch[-1]}; {count(lost)} between them are missing. The maps show what there is, "
+        "column by column."
+    )
+
+
+def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
+    """Return the same in times out of 100, for people who train no models."""
+    filled = np.flatnonzero(~grid.frozen[at])
+    head = f"In round {grid.epoch[at]} of training, "
+    if filled.size == 0:
+        return Sentence((Phrase(f"{head}there was nothing to learn from."),))
+    gamma = grid.gamma[at, filled]
+    was, were = ("would be", "would be") if replayed else ("was", "were")
+    if gamma.max() - gamma.min() < ALIKE:
+        return Sentence((Phrase(f"{head}answers of every certainty {were} treated alike."),))
+    bin_index = int(filled[np.abs(gamma).argmax()] if gamma.max() < 0 else filled[gamma.argmax()])
+    says = in_hundred(float(grid.confidence[at, bin_index]))
+    right = in_hundred(float(grid.accuracy[at, bin_index]))
+    pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to stay modest"
+    words = gap_words(grid, at, bin_index)
+    parts = [Phrase(f"{head}the model {was} {pushed} where it says {says} in 100")]
+    if words.tone == "quiet":
+        n = count(int(grid.count[at, bin_index]))
+        parts.append(Phrase(f"; there it was right {right} times in 100, but {n} answers are too "))
+        parts.append(Phrase("few to tell the two apart."))
+    else:
+        parts.append(Phrase("; there it was right "))
+        parts.append(Phrase(f"{right} times in 100", words.tone))
+        parts.append(Phrase("."))
+    return Sentence(tuple(parts))
+
+
+def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
+    """Return three numbers without terms."""
+    low = int((grid.gamma[at] < 0).sum())
+    return (
+        Tile(
+            "Round of training",
+            str(grid.epoch[at]),
+            note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
+            help="In one round the model sees every training picture once.",
+        ),
+        Tile(
+            "Off on average",
+            points(mean_gap(grid, at)),
+            "in 100",
+            help="How far what it says is from how often it was right.",
+        ),
+        Tile(
+            "Groups pushed to be surer",
+            str(low),
+            note=f"of {grid.n_bins} groups of similar certainty",
+            help="In all others training is pushed to stay modest.",
+        ),
+    )

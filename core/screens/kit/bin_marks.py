@@ -1,0 +1,96 @@
+"""What a bin is drawn as and what is said about it; reads records, computes no metric."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.metrics.records import BinTable
+from core.screens.kit.numbers import count, edges, percent, span
+from core.screens.kit.theme import Tone
+
+NARROW = 0.10  # an interval at most this wide, inside the band, is within chance; else too few
+BAND_MIN = 20  # below this many images the band would span the axis
+
+
+@dataclass(frozen=True)
+class ClaimWords:
+    """The words of one kind of claim: the answers given, or one class or label.
+
+    `right` fills "right 96.1 %" or "present in 3.2 %", `actual` the title of the upright axis.
+    """
+
+    says: str
+    right: str
+    actual: str
+    claim: str
+
+
+ANSWERS = ClaimWords("says", "right", "Actually right (share)", "Model says (confidence)")
+PRESENCE = ClaimWords("says", "present in", "Actually present (share)", "Model says (probability)")
+
+
+def speech(target: int | None) -> ClaimWords:
+    """Return the words for the answers given (None) or for one class or label."""
+    return ANSWERS if target is None else PRESENCE
+
+
+def filled(bins: BinTable) -> list[int]:
+    """Return the indices of bins that hold rows."""
+    return [int(i) for i in np.flatnonzero(bins.count > 0)]
+
+
+def tone(bins: BinTable, index: int) -> Tone:
+    """Return over or under outside the band; sound inside it when narrow, else few."""
+    if bins.accuracy[index] < bins.band_low[index]:
+        return "over"
+    if bins.accuracy[index] > bins.band_high[index]:
+        return "under"
+    narrow = bins.ci_high[index] - bins.ci_low[index] <= NARROW
+    return "sound" if narrow and np.isfinite(bins.band_low[index]) else "few"
+
+
+def bin_name(bins: BinTable, index: int) -> str:
+    """Return "Bin 0.87 to 0.93"."""
+    low, high = edges(float(bins.low[index]), float(bins.high[index]))
+    return f"Bin {low} to {high}"
+
+
+def bin_words(bins: BinTable, index: int, words: ClaimWords) -> str:
+    """Return the sentence of one bin: n, what it says, what came true and its interval."""
+    n = int(bins.count[index])
+    noun = "image" if n == 1 else "images"
+    right = percent(float(bins.accuracy[index]))
+    interval = span(float(bins.ci_low[index]), float(bins.ci_high[index]))
+    says = percent(float(bins.confidence[index]))
+    return (
+        f"{bin_name(bins, index)}: {count(n)} {noun}, "
+        f"{words.says} {says}, {words.right} {right} ({interval})"
+    )
+
+
+def hover(bins: BinTable, index: int, words: ClaimWords) -> str:
+    """Return the same sentence in two lines with the bin in bold, in plotly's markup."""
+    name = bin_name(bins, index)
+    rest = bin_words(bins, index, words).removeprefix(name)
+    head, says, tail = rest.partition(f", {words.says} ")
+    return f"<b>{name}</b>{head},<br>{says.removeprefix(', ')}{tail}"
+
+
+def shares(bins: BinTable) -> tuple[float, float]:
+    """Return mean confidence and share that came true over all bins; NaN without rows."""
+    if not bins.count.any():
+        return float("nan"), float("nan")
+    nonempty = bins.count > 0
+    weight = bins.share[nonempty]
+    return float(weight @ bins.confidence[nonempty]), float(weight @ bins.accuracy[nonempty])
+
+
+def dominated(bins: BinTable) -> bool:
+    """Whether the fullest bin would flatten the others on a linear axis of counts.
+
+    It does when it holds more than half of the rows, or twenty times what a middling bin holds.
+    """
+    counts = bins.count[bins.count > 0]
+    if counts.size < 2:
+        return False
+    return bool(counts.max() > min(0.5 * counts.sum(), 20 * np.median(counts)))

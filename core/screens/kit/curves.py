@@ -1,0 +1,141 @@
+"""Curves of the theory page: plain arrays with names to a plotly figure."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float
+from core.screens.kit.theme import Theme, axis, faded, layout
+
+Dash = Literal["solid", "dash", "dot", "dashdot", "longdash"]
+Colour = Literal["ink", "quiet", "accent"] | int
+DASHES: tuple[Dash, ...] = ("dash", "dot", "dashdot", "longdash")
+SHARES: dict[str, Any] = {
+    "range": [0, 1],
+    "tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1],
+    "ticktext": ["0", "20", "40", "60", "80", "100 %"],
+}
+
+
+@dataclass(frozen=True)
+class TheoryCurve:
+    """One line of a figure.
+
+    `colour` is a tone or the place in the palette of runs; `dots` marks the points of the line.
+    """
+
+    name: str
+    x: Float
+    y: Float
+    colour: Colour = "ink"
+    dash: str = "solid"
+    width: float = 2.0
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """A point that is pointed out; its words stand above the figure, clear of every curve."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What is drawn: curves, an area between two of them, spots, and both axes.
+
+    `x` and `y` are plotly's settings of the axes; their titles are `across` and `up`. `hover` is
+    how a point is read, with %{x} and %{y}.
+    """
+
+    curves: tuple[TheoryCurve, ...]
+    across: str
+    up: str
+    x: dict[str, Any] = field(default_factory=dict)
+    y: dict[str, Any] = field(default_factory=dict)
+    spots: tuple[Highlight, ...] = ()
+    between: tuple[TheoryCurve, TheoryCurve] | None = None
+    square: bool = False
+    hover: str = "%{x:.3~g}: %{y:.4~g}"
+
+
+def chart(plot: Plot, theme: Theme) -> go.Figure:
+    """Draw the curves with their names above the figure; a square one keeps its sides equal."""
+    settings = layout(theme, 470 if plot.square else 360)
+    settings["margin"] = {"l": 62, "r": 30, "t": 40, "b": 46}
+    settings["xaxis"] = axis(theme, plot.across, **plot.x)
+    settings["yaxis"] = axis(theme, plot.up, **plot.y)
+    if plot.square:
+        settings["xaxis"] |= {"constrain": "domain"}
+        settings["yaxis"] |= {"scaleanchor": "x", "constrain": "domain"}
+    settings["showlegend"] = True
+    settings["legend"] = legend(theme)
+    figure = go.Figure(layout=settings)
+    if plot.between is not None:
+        figure.add_trace(_area(*plot.between, theme))
+    figure.add_traces([_line(curve, plot.hover, theme) for curve in plot.curves])
+    figure.add_traces([_spot(spot, theme) for spot in plot.spots])
+    return figure
+
+
+def legend(theme: Theme) -> dict[str, Any]:
+    """Return a legend in a row above the figure; a click hides nothing."""
+    return {
+        "orientation": "h",
+        "x": 0,
+        "y": 1.01,
+        "yanchor": "bottom",
+        "font": {"size": 12.5, "color": theme.ink},
+        "itemclick": False,
+        "itemdoubleclick": False,
+    }
+
+
+def tint(colour: Colour, theme: Theme) -> str:
+    """Return the colour that a tone or a place in the palette stands for."""
+    if isinstance(colour, int):
+        return theme.runs[colour % len(theme.runs)]
+    return {"ink": theme.ink, "quiet": theme.quiet, "accent": theme.accent}[colour]
+
+
+def _line(curve: TheoryCurve, hover: str, theme: Theme) -> go.Scatter:
+    colour = tint(curve.colour, theme)
+    return go.Scatter(
+        x=curve.x,
+        y=curve.y,
+        name=curve.name,
+        mode="lines+markers" if curve.dots else "lines",
+        line={"color": colour, "width": curve.width, "dash": curve.dash, "simplify": False},
+        marker={"size": 6, "color": colour},
+        hovertemplate=f"<b>{curve.name}</b><br>{hover}<extra></extra>",
+    )
+
+
+def _area(curve: TheoryCurve, other: TheoryCurve, theme: Theme) -> go.Scatter:
+    return go.Scatter(
+        x=np.concatenate([curve.x, other.x[::-1]]),
+        y=np.concatenate([curve.y, other.y[::-1]]),
+        name="between",
+        mode="lines",
+        fill="toself",
+        fillcolor=faded(theme.quiet, 0.18),
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _spot(spot: Highlight, theme: Theme) -> go.Scatter:
+    return go.Scatter(
+        x=[spot.x],
+        y=[spot.y],
+        name=spot.text,
+        mode="markers",
+        marker={"size": 10, "color": theme.paper, "line": {"color": theme.ink, "width": 2}},
+        hovertemplate=f"{spot.text}<extra></extra>",
+        cliponaxis=False,
+    )

@@ -1,0 +1,358 @@
+"""The reliability diagram above its histogram, and the gap view: bins to plotly figures."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float
+from core.metrics.records import BinTable
+from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
+from core.screens.kit.numbers import percent, points
+from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+
+TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")  # drawn last is on top
+TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+TICK_TEXT = ["0", "20", "40", "60", "80", "100 %"]
+SMALLEST, GROWTH = 7.0, 19.0  # dot diameter in px: pure area loses every small bin
+SMALL_PX, SMALL_DOTS = 176, 0.6
+THINNEST = 0.004  # a bin of tied confidences has no width but is still a bar
+
+
+def diagram(
+    bins: BinTable, theme: Theme, *, target: int | None = None, log_counts: bool = False
+) -> go.Figure:
+    """Draw the reliability diagram with the histogram of the same bins under it.
+
+    Parameters
+    ----------
+    bins : BinTable
+        Bins as audited; every point of the figure is one of its numbers.
+    theme : Theme
+        Light or dark.
+    target : int or None
+        None: top-label words; a class or label: words of presence.
+    log_counts : bool
+        Logarithmic counts in the histogram.
+
+    Returns
+    -------
+    go.Figure
+        customdata of every dot and bar is the index of its bin.
+    """
+    words = speech(target)
+    figure = go.Figure(layout=_frame(theme, words, bins, log_counts=log_counts))
+    figure.add_trace(_band(bins, theme))
+    figure.add_trace(_diagonal(theme))
+    figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
+    figure.add_trace(_histogram(bins, theme, words))
+    top = figure.layout.yaxis2.range[1]
+    _mark_means(figure, bins, theme, words, 10.0**top if log_counts else top)
+    return figure
+
+
+def small_diagram(
+    bins: BinTable, theme: Theme, *, target: int | None = None, height: int = SMALL_PX
+) -> go.Figure:
+    """Draw the diagram alone, small enough for several in a row; axes from 0 to 100 %."""
+    words = speech(target)
+    settings = layout(theme, height)
+    settings["margin"] = {"l": 28, "r": 20, "t": 12, "b": 22}
+    few: dict[str, object] = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
+    settings["xaxis"] = _share_axis(theme, "", constrain="domain", **few)
+    settings["yaxis"] = _share_axis(
+        theme, "", scaleanchor="x", constrain="domain", **(few | {"ticktext": ["0", "50", "100"]})
+    )
+    figure = go.Figure(layout=settings)
+    figure.add_trace(_band(bins, theme))
+    figure.add_trace(_diagonal(theme))
+    for t in TONES:
+        if _bins_of_tone(bins, t):
+            dots = _dots(bins, t, theme, words)
+            dots.marker.size = SMALL_DOTS * np.asarray(dots.marker.size)
+            figure.add_trace(dots)
+    return figure
+
+
+def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.Figure:
+    """Draw mean confidence minus accuracy of every bin, in points, with the band around zero.
+
+    Bars are 60 % of their bin; over-confident ones are hatched. The axis is fixed at 50 points
+    either way, at 100 where a bin is further off. customdata is the index of the bin.
+    """
+    words = speech(target)
+    reach = 50.0 if not filled(bins) or np.nanmax(np.abs(_gaps(bins))) <= 50.0 else 100.0
+    settings = layout(theme, 270)
+    settings["xaxis"] = _share_axis(theme, words.claim)
+    settings["yaxis"] = axis(
+        theme,
+        f"Says minus {'right' if target is None else 'present'}, points",
+        range=[-reach, reach],
+        tickvals=[reach * k / 5 for k in (-4, -2, 0, 2, 4)],
+        ticktext=[_signed(reach * k / 5) for k in (-4, -2, 0, 2, 4)],
+    )
+    figure = go.Figure(layout=settings)
+    figure.add_trace(_gap_band(bins, theme))
+    figure.add_traces([_gap_bars(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
+    figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
+    _name_directions(figure, theme, reach)
+    return figure
+
+
+def _bins_of_tone(bins: BinTable, chosen: Tone) -> list[int]:
+    return [i for i in filled(bins) if tone(bins, i) == chosen]
+
+
+def _gaps(bins: BinTable) -> Float:
+    return np.asarray(100.0 * (bins.confidence - bins.accuracy))
+
+
+def _share_axis(theme: Theme, title: str, **settings: object) -> dict[str, Any]:
+    base: dict[str, object] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
+    return axis(theme, title, **(base | settings))
+
+
+def _frame(
+    theme: Theme, words: ClaimWords, bins: BinTable, *, log_counts: bool
+) -> dict[str, Any]:  # Any: plotly's nested settings
+    settings = layout(theme, 576)
+    # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
+    settings["margin"] = {"l": 58, "r": 58, "t": 14, "b": 46}
+    settings["xaxis"] = _share_axis(theme, words.claim, anchor="y2", constrain="domain")
+    settings["yaxis"] = _share_axis(
+        theme,
+        words.actual,
+        domain=[0.28, 1.0],
+        scaleanchor="x",
+        scaleratio=1,
+        constrain="domain",
+        constraintoward="bottom",
+    )
+    settings["yaxis2"] = _count_axis(theme, bins, log_counts=log_counts) | {"domain": [0.0, 0.2]}
+    return settings
+
+
+def _count_axis(theme: Theme, bins: BinTable, *, log_counts: bool) -> dict[str, Any]:
+    most = max(1, int(bins.count.max(initial=0)))
+    if not log_counts:
+        return axis(theme, "Images", range=[0, 1.08 * most], nticks=4, tickformat="~s")
+    powers = range(int(np.floor(np.log10(most))) + 1)
+    names = [f"{10 ** (p % 3)}{'kMG'[p // 3 - 1] if p >= 3 else ''}" for p in powers]
+    top = float(np.log10(most)) + 0.1
+    return axis(
+        theme,
+        "Images (log)",
+        type="log",
+        range=[-0.35, top],
+        tickvals=[10**p for p in powers],
+        ticktext=names,
+    )
+
+
+def _band(bins: BinTable, theme: Theme) -> go.Scatter:
+    """One block a bin, its long sides parallel to the diagonal."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for i in filled(bins):
+        below = float(bins.band_low[i] - bins.confidence[i])
+        above = float(bins.band_high[i] - bins.confidence[i])
+        if bins.count[i] < BAND_MIN or not np.isfinite(below + above):
+            continue
+        low, high = float(bins.low[i]), float(bins.high[i])
+        x += [low, high, high, low, low, None]
+        y += [low + below, high + below, high + above, low + above, low + below, None]
+    return go.Scatter(
+        x=x,
+        y=y,
+        name="where a perfect model would land",
+        mode="lines",
+        fill="toself",
+        fillcolor=theme.band,
+        line={"width": 0, "color": theme.band},
+        hoverinfo="skip",
+    )
+
+
+def _diagonal(theme: Theme) -> go.Scatter:
+    return go.Scatter(
+        x=[0, 1],
+        y=[0, 1],
+        name="says what it should",
+        mode="lines",
+        line={"color": theme.quiet, "width": 1.4, "dash": "dash"},
+        hoverinfo="skip",
+    )
+
+
+def _dots(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Scatter:
+    at = _bins_of_tone(bins, of_tone)
+    right = bins.accuracy[at]
+    ring = of_tone in {"few", "sound"}
+    colour = theme.mark(of_tone)
+    marker = {
+        "size": SMALLEST + GROWTH * np.sqrt(bins.count[at] / bins.count.max()),
+        "color": theme.paper if ring else colour,
+        "line": {"color": colour if ring else theme.paper, "width": 2 if ring else 1},
+        "opacity": 1,
+    }
+    return go.Scatter(
+        x=bins.confidence[at],
+        y=right,
+        name=of_tone,
+        mode="markers",
+        marker=marker,
+        error_y=_whiskers(bins.ci_high[at] - right, right - bins.ci_low[at], colour),
+        customdata=at,
+        hovertext=[hover(bins, i, words) for i in at],
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0.5}},
+    )
+
+
+def _whiskers(up: Float, down: Float, colour: str) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": np.maximum(up, 0.0),
+        "arrayminus": np.maximum(down, 0.0),
+        "thickness": 1.6,
+        "width": 0,
+        "color": colour,
+    }
+
+
+def _histogram(bins: BinTable, theme: Theme, words: ClaimWords) -> go.Bar:
+    at = filled(bins)
+    width = np.maximum(bins.high[at] - bins.low[at], THINNEST)
+    return go.Bar(
+        x=(bins.low[at] + bins.high[at]) / 2,
+        y=bins.count[at],
+        width=width,
+        yaxis="y2",
+        name="images",
+        marker={"color": theme.bars, "line": {"color": theme.paper, "width": 1}},
+        customdata=at,
+        hovertext=[hover(bins, i, words) for i in at],
+        hovertemplate="%{hovertext}<extra></extra>",
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0.5}},
+    )
+
+
+def _mark_means(
+    figure: go.Figure, bins: BinTable, theme: Theme, words: ClaimWords, top: float
+) -> None:
+    says, right = shares(bins)
+    if not np.isfinite(says):
+        return
+    for at, dash in ((right, "dot"), (says, "solid")):
+        figure.add_shape(
+            type="line",
+            xref="x",
+            yref="paper",
+            x0=at,
+            x1=at,
+            y0=0,
+            y1=0.2,
+            line={"color": theme.ink, "width": 1.6, "dash": dash},
+        )
+    # A text trace, not an annotation: annotations are placed before the square is adjusted.
+    on_right = (says + right) / 2 > 0.5
+    figure.add_trace(
+        go.Scatter(
+            x=[1 if on_right else 0],
+            y=[top],
+            yaxis="y2",
+            name="means",
+            mode="text",
+            text=[_means_text(says, right, words)],
+            textposition="top left" if on_right else "top right",
+            textfont={"size": 12.5, "color": theme.ink},
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+    )
+
+
+def _means_text(says: float, right: float, words: ClaimWords) -> str:
+    return (
+        f"{words.right} <b>{percent(right)}</b> (dotted), {words.says} "
+        f"<b>{percent(says)}</b> (solid): <b>{points(abs(says - right))} points</b> apart"
+    )
+
+
+def _gap_band(bins: BinTable, theme: Theme) -> go.Bar:
+    """Where the gap of a perfectly calibrated model would lie, one block a bin."""
+    at = [i for i in filled(bins) if bins.count[i] >= BAND_MIN and np.isfinite(bins.band_low[i])]
+    low = 100.0 * (bins.confidence[at] - bins.band_high[at])
+    high = 100.0 * (bins.confidence[at] - bins.band_low[at])
+    return go.Bar(
+        x=(bins.low[at] + bins.high[at]) / 2,
+        y=high - low,
+        base=low,
+        width=np.maximum(0.9 * (bins.high[at] - bins.low[at]), THINNEST),
+        name="where a perfect model would land",
+        marker={"color": theme.band, "line": {"width": 0}},
+        hoverinfo="skip",
+    )
+
+
+def _gap_bars(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Bar:
+    at = _bins_of_tone(bins, of_tone)
+    colour = theme.mark(of_tone)
+    chance = of_tone in {"few", "sound"}
+    marker: dict[str, Any] = {
+        "color": faded(colour, 0.22) if chance else colour,
+        "line": {"color": colour, "width": 1.2},
+        "opacity": 1,
+    }
+    if of_tone == "over":  # orange bars carry a hatch, so colour is not the only sign
+        marker["pattern"] = {
+            "shape": "/",
+            "size": 6,
+            "solidity": 0.35,
+            "fgcolor": theme.paper,
+            "bgcolor": colour,
+        }
+    return go.Bar(
+        x=(bins.low[at] + bins.high[at]) / 2,
+        y=_gaps(bins)[at],
+        width=np.maximum(0.6 * (bins.high[at] - bins.low[at]), THINNEST),
+        name=of_tone,
+        marker=marker,
+        error_y=_whiskers(
+            100.0 * (bins.accuracy[at] - bins.ci_low[at]),
+            100.0 * (bins.ci_high[at] - bins.accuracy[at]),
+            theme.quiet if chance else theme.ink,
+        ),
+        customdata=at,
+        hovertext=[hover(bins, i, words) for i in at],
+        hovertemplate="%{hovertext}<extra></extra>",
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0.5}},
+    )
+
+
+def _name_directions(figure: go.Figure, theme: Theme, reach: float) -> None:
+    signs: tuple[tuple[str, float, Tone], ...] = (
+        ("▲ says more than it should", 0.97 * reach, "over"),
+        ("▼ says less than it should", -0.97 * reach, "under"),
+    )
+    figure.update_layout(barmode="overlay")
+    for text, y, of_tone in signs:
+        figure.add_annotation(
+            text=text,
+            x=0.02,
+            y=y,
+            xanchor="left",
+            yanchor="top" if y > 0 else "bottom",
+            showarrow=False,
+            font={"size": 12.5, "color": theme.word(of_tone)},
+            bgcolor=faded(theme.paper, 0.8),  # whiskers may run behind the words
+        )
+
+
+def _signed(value: float) -> str:
+    return "0" if value == 0 else f"{value:+.0f}".replace("-", "−")

@@ -1,0 +1,1 @@
+"""The page Out of distribution: one run beside inputs it never saw."""

@@ -1,0 +1,203 @@
+"""ROC curves, and the scores of two sets on one axis with a threshold: to plotly figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Counts, Float
+from core.screens.kit.curves import legend
+from core.screens.kit.numbers import percent, three, weight
+from core.screens.kit.text import safe
+from core.screens.kit.theme import Theme, axis, faded, layout
+
+ROC_PX, DENSITY_PX = 470, 270
+TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+TICK_TEXT = ["0", "20", "40", "60", "80", "100 %"]
+
+
+@dataclass(frozen=True)
+class RocLine:
+    """One curve: its name with the area beside it, its points, colour in `runs` and dash."""
+
+    name: str
+    area: float
+    alarms: Float
+    flagged: Float
+    colour: int
+    dash: str
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """Where the threshold stands on a curve: shares of both sets that are flagged."""
+
+    alarms: float
+    flagged: float
+
+
+def roc(lines: Sequence[RocLine], spot: OperatingPoint, theme: Theme) -> go.Figure:
+    """Draw the curves, the line of a guess, and where the threshold stands."""
+    settings = layout(theme, ROC_PX)
+    settings["margin"] = {"l": 62, "r": 26, "t": 40, "b": 46}
+    shares: dict[str, Any] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
+    settings["xaxis"] = axis(
+        theme, "In-distribution flagged (false alarms)", constrain="domain", **shares
+    )
+    settings["yaxis"] = axis(
+        theme,
+        "Out-of-distribution flagged (positive)",
+        scaleanchor="x",
+        constrain="domain",
+        **shares,
+    )
+    settings["showlegend"] = True
+    settings["legend"] = legend(theme)
+    figure = go.Figure(layout=settings)
+    figure.add_trace(_guess(theme))
+    figure.add_traces([_line(line, theme) for line in lines])
+    figure.add_trace(_spot(spot, theme))
+    return figure
+
+
+def _guess(theme: Theme) -> go.Scatter:
+    return go.Scatter(
+        x=[0, 1],
+        y=[0, 1],
+        name="a guess",
+        mode="lines",
+        line={"color": theme.quiet, "width": 1.2, "dash": "dash"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _line(line: RocLine, theme: Theme) -> go.Scatter:
+    name = safe(line.name)
+    return go.Scatter(
+        x=line.alarms,
+        y=line.flagged,
+        name=f"{name} <b>{line.area:.3f}</b>",
+        mode="lines",
+        line={
+            "color": theme.runs[line.colour % len(theme.runs)],
+            "width": 2.2,
+            "dash": line.dash,
+            "simplify": False,
+        },
+        hovertemplate=f"<b>{name}</b><br>%{{y:.1%}} flagged, %{{x:.1%}} false alarms"
+        "<extra></extra>",
+    )
+
+
+def _spot(spot: OperatingPoint, theme: Theme) -> go.Scatter:
+    words = f"threshold: {percent(spot.flagged)} flagged, {percent(spot.alarms)} false alarms"
+    return go.Scatter(
+        x=[spot.alarms],
+        y=[spot.flagged],
+        name="threshold",
+        mode="markers",
+        marker={"size": 12, "color": theme.paper, "line": {"color": theme.ink, "width": 2.4}},
+        hovertemplate=f"{words}<extra></extra>",
+        showlegend=False,
+        cliponaxis=False,
+    )
+
+
+@dataclass(frozen=True)
+class Density:
+    """Scores of both sets in common bins.
+
+    Attributes
+    ----------
+    edges : (B + 1,) float64
+        Ascending; the first and the last bin also hold what lies beyond them.
+    inside, outside : (B,) int64
+        Rows of each set in each bin; with weights float64, how many these stand for.
+    names : two str
+        What the sets are called.
+    axis : str
+        What the score is.
+    threshold : float
+        Above it rows are flagged.
+    log : bool
+        The axis is logarithmic.
+    colour : int
+        Of the set, in a theme's `runs`.
+    """
+
+    edges: Float
+    inside: Counts
+    outside: Counts
+    names: tuple[str, str]
+    axis: str
+    threshold: float
+    log: bool
+    colour: int
+
+
+def density(shown: Density, theme: Theme) -> go.Figure:
+    """Draw both sets as outlines in percent of each, and tint what is flagged."""
+    settings = layout(theme, DENSITY_PX)
+    settings["margin"] = {"l": 44, "r": 26, "t": 52, "b": 46}
+    low, high = float(shown.edges[0]), float(shown.edges[-1])
+    at = float(np.clip(shown.threshold, low, high))
+    place = float(np.log10(at)) if shown.log else at
+    ends = [float(np.log10(low)), float(np.log10(high))] if shown.log else [low, high]
+    across: dict[str, Any] = {"range": ends, "showgrid": False}
+    if shown.log:
+        powers = np.arange(np.ceil(ends[0] - 1e-9), np.floor(ends[1]) + 1)
+        texts = [np.format_float_positional(10.0**k, trim="-") for k in powers.tolist()]
+        texts[0] = f"≤ {texts[0]}"
+        across |= {"type": "log", "tickvals": (10.0**powers).tolist(), "ticktext": texts}
+    settings["xaxis"] = axis(theme, shown.axis, **across)
+    settings["yaxis"] = axis(theme, "% of the set", rangemode="tozero")
+    right = (place - ends[0]) > 0.5 * (ends[1] - ends[0])
+    settings["showlegend"] = True
+    settings["legend"] = legend(theme) | {"y": 1.1}
+    settings["annotations"] = [
+        {
+            "text": f"<b>flagged above {three(shown.threshold)}</b>",
+            "x": place,
+            "y": 1.0,
+            "yref": "paper",
+            "yanchor": "bottom",
+            "xanchor": "right" if right else "left",
+            "showarrow": False,
+            "font": {"size": 12.5, "color": theme.ink},
+        }
+    ]
+    figure = go.Figure(layout=settings)
+    figure.add_vrect(
+        x0=at, x1=high, fillcolor=faded(theme.quiet, 0.12), line_width=0, layer="below"
+    )
+    for values, name, colour in (
+        (shown.inside, shown.names[0], theme.quiet),
+        (shown.outside, shown.names[1], theme.runs[shown.colour % len(theme.runs)]),
+    ):
+        figure.add_trace(_outline(shown, values, name, colour))
+    figure.add_vline(x=at, line={"color": theme.ink, "width": 2})
+    return figure
+
+
+def _outline(shown: Density, rows: Counts, name: str, colour: str) -> go.Scatter:
+    """Return one set as steps; every step says its bin, its share and its rows."""
+    share = 100.0 * rows / rows.sum()
+    unit = "rows" if rows.dtype == np.int64 else "rows by weight"
+    words = [
+        f"{three(float(a))} to {three(float(b))}: {percent(s / 100)}, {weight(n)} {unit}"
+        for a, b, s, n in zip(shown.edges[:-1], shown.edges[1:], share, rows.tolist(), strict=True)
+    ]
+    return go.Scatter(
+        x=shown.edges,
+        y=np.append(share, share[-1]),
+        name=safe(name),
+        mode="lines",
+        line={"color": colour, "width": 1.8, "shape": "hv"},
+        fill="tozeroy",
+        fillcolor=faded(colour, 0.18),
+        customdata=[*words, words[-1]],
+        hovertemplate=f"<b>{safe(name)}</b><br>%{{customdata}}<extra></extra>",
+    )

@@ -1,0 +1,49 @@
+"""The page Out of distribution in plain words: pictures of 100, and what they do not say."""
+
+from dataclasses import dataclass
+
+from core.ood.detection import counts_at, threshold_at
+from core.screens.kit.numbers import count, in_hundred
+from core.screens.ood.view import ShownCurve
+from core.screens.ood.words import SetName, alike_words
+
+
+@dataclass(frozen=True)
+class HundredRows:
+    """A picture of 100: the sentence, and how many of them are crossed."""
+
+    text: str
+    crossed: int
+
+
+@dataclass(frozen=True)
+class PlainOod:
+    """Two pictures of 100, and the words beside them."""
+
+    hundreds: tuple[HundredRows, HundredRows]
+    limits: str
+    helps: str
+
+
+def plain_view(name: SetName, curve: ShownCurve, alarms: float) -> PlainOod:
+    """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
+    separation = curve.judged.separation
+    counts = counts_at(separation, threshold_at(separation, alarms))
+    flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
+    return PlainOod(
+        (
+            HundredRows(
+                f"Of 100 {name.things} the alarm rings for {flagged}",
+                round(100 * (1.0 - counts.missed)),
+            ),
+            HundredRows(
+                f"Of 100 ordinary pictures it rings for {false}, by mistake",
+                round(100 * counts.false_alarms),
+            ),
+        ),
+        f"That it knows what it sees: it answers with one of its own classes, whatever the "
+        f"picture. Other strange pictures than {name.things} may pass more often. "
+        f"Counted on {count(separation.n_out)} of them and {count(separation.n_in)} ordinary ones. "
+        f"{alike_words(curve.judged)}".strip(),
+        "An alarm that rings when it is unsure. Move the line to trade missed ones for mistakes.",
+    )

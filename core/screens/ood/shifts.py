@@ -1,0 +1,153 @@
+"""What corruptions do, by kind and severity: four heat maps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.datasets.shifts import CORRUPTIONS, KINDS, SEVERITIES, OutsideSet
+from core.screens.compare.view import NamedRun
+from core.screens.kit.numbers import count
+from core.screens.kit.records import Cell, Column, FigureCard, Table
+from core.screens.ood.shift_maps import ValueGrid, heatmap
+from core.screens.ood.words import POSITIVE
+from core.studies.ood import ShiftEffect
+
+COLUMNS = (
+    Column("corruption", "corruption"),
+    Column("severity", "severity", "count"),
+    Column("n", "images", "count"),
+    Column("accuracy", "right", "share"),
+    Column("confidence", "says, on average", "share"),
+    Column("ece", "ECE", "share"),
+    Column("auroc_ood_positive", "AUROC, out-of-distribution positive", "share"),
+)
+
+
+@dataclass(frozen=True)
+class ShiftMap:
+    """One quantity of the maps: title, explanation, what it reads, and the ends of its colours."""
+
+    key: str
+    title: str
+    explanation: str
+    value: Callable[[ShiftEffect], float]
+    low: float
+    high: float
+
+
+MAPS = (
+    ShiftMap(
+        "accuracy", "Accuracy", "%, as images get worse", lambda effect: effect.accuracy, 0.0, 1.0
+    ),
+    ShiftMap(
+        "confidence", "Confidence", "%, what it says", lambda effect: effect.confidence, 0.0, 1.0
+    ),
+    ShiftMap("ece", "ECE", "%, how far off that is", lambda effect: effect.ece, 0.5, 0.0),
+    ShiftMap(
+        "auroc", "AUROC of the alarm", "%, OOD positive", lambda effect: effect.auroc, 0.5, 1.0
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ShiftView:
+    """The maps of one kind of set, and what is said under them."""
+
+    title: str
+    explanation: str
+    maps: tuple[FigureCard, ...]
+    table: Table
+    caption: str
+
+
+def shift_view(
+    named: NamedRun, kind: str, effects: Mapping[OutsideSet, ShiftEffect], scoring: str
+) -> ShiftView:
+    """Return the maps of one kind.
+
+    Parameters
+    ----------
+    named : NamedRun
+        The run; its split holds the intact images.
+    kind : str
+        ``cifar10c`` or ``corrupted``.
+    effects : mapping of OutsideSet to ShiftEffect
+        Every corruption and severity that was evaluated.
+    scoring : str
+        Score and temperature in words.
+    """
+    order = sorted(
+        {outside_set.corruption for outside_set in effects},
+        key=lambda name: (_harm(effects, name), name),
+    )
+    rows = [CORRUPTIONS[name].label for name in order]
+    table = Table(
+        COLUMNS,
+        tuple(
+            _line(outside_set, effects[outside_set])
+            for outside_set in sorted(effects, key=_place(order))
+        ),
+    )
+    ns = {effect.n for effect in effects.values()}
+    images = f"{count(min(ns))} images each" if len(ns) == 1 else f"{count(min(ns))} or more images"
+    columns = ", ".join(sorted({effect.weight for effect in effects.values()} - {""}))
+    by_weight = f"images count by {columns}; " if columns else ""
+    caption = (
+        f"{named.name}: {images}, rows from most to least harmful; {by_weight}{scoring}; AUROC "
+        f"tells corrupted from intact images of {named.split}, {POSITIVE}."
+    )
+    cards = tuple(
+        _card(shift_map, kind, order, rows, effects, table, caption) for shift_map in MAPS
+    )
+    origin = "made by Candor" if kind == "corrupted" else "the published files"
+    return ShiftView(KINDS[kind], f"{origin}; corruption by severity", cards, table, caption)
+
+
+def _harm(effects: Mapping[OutsideSet, ShiftEffect], name: str) -> float:
+    """Return the mean accuracy under one corruption."""
+    return float(
+        np.mean(
+            [s.accuracy for outside_set, s in effects.items() if outside_set.corruption == name]
+        )
+    )
+
+
+def _place(order: list[str]) -> Callable[[OutsideSet], tuple[int, int]]:
+    return lambda outside_set: (order.index(outside_set.corruption), outside_set.severity)
+
+
+def _line(outside_set: OutsideSet, effect: ShiftEffect) -> tuple[Cell, ...]:
+    label = CORRUPTIONS[outside_set.corruption].label
+    numbers = (effect.accuracy, effect.confidence, effect.ece, effect.auroc)
+    return (label, outside_set.severity, effect.n, *numbers)
+
+
+def _card(  # noqa: PLR0913  each is a separate part of a figure
+    which: ShiftMap,
+    kind: str,
+    order: list[str],
+    rows: list[str],
+    effects: Mapping[OutsideSet, ShiftEffect],
+    table: Table,
+    caption: str,
+) -> FigureCard:
+    values = np.full((len(order), len(SEVERITIES)), np.nan)
+    for outside_set, effect in effects.items():
+        values[order.index(outside_set.corruption), SEVERITIES.index(outside_set.severity)] = (
+            which.value(effect)
+        )
+    grid = ValueGrid(rows, SEVERITIES, values, which.low, which.high)
+    worst = rows[0]
+    ends = f"{100 * np.nanmin(values):.0f} to {100 * np.nanmax(values):.0f} %"
+    return FigureCard(
+        f"{kind}_{which.key}",
+        which.title,
+        which.explanation,
+        partial(heatmap, grid),
+        f"{which.title} for {len(order)} corruptions at severities 1 to 5: {ends}. "
+        f"Most harmful on average: {worst}.",
+        table,
+        caption,
+    )

@@ -1,0 +1,201 @@
+"""The table of runs, sets and scores, before and after temperature, beside the papers' numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.metrics.records import Score
+from core.ood.scores import SCORES
+from core.published import PublishedNumber
+from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
+from core.screens.kit.run_marks import RunMark
+from core.screens.ood.words import SetName, share_span
+
+UNCHANGED = ("max_logit",)  # by a temperature: it divides all of them alike
+PRINTED = "as printed: same data, network and loss"
+EFFECTIVE = {  # where rows belong together or count by weight
+    "effective_in": "in-distribution rows are worth",
+    "effective_out": "rows of the set are worth",
+}
+DIFFERENCE = "Difference from the open run"
+CAPTION = (
+    "AUROC, out-of-distribution positive; quiet: 95 % interval. T: after the "
+    "temperature that fits the run's own labelled validation part best; it is never fitted on "
+    "the sets. Tinted: what papers print for the same data, network and loss, by entropy."
+)
+
+
+@dataclass(frozen=True)
+class SetRow:
+    """One run beside one set.
+
+    Attributes
+    ----------
+    run, mark : str, RunMark
+        Its name and badge.
+    name : SetName
+        The set.
+    temperature : float or None
+        Of the run; None where none could be fitted.
+    as_read, after : mapping of str to Score
+        AUROC by score; those that cannot be had are missing.
+    printed : sequence of PublishedNumber
+        The papers' numbers for a corresponding run.
+    difference : Score or None
+        Paired difference from the open run on the same set, by the chosen score.
+    why : str
+        Why there is no difference.
+    """
+
+    run: str
+    mark: RunMark
+    name: SetName
+    temperature: float | None
+    as_read: Mapping[str, Score]
+    after: Mapping[str, Score]
+    printed: Sequence[PublishedNumber] = ()
+    difference: Score | None = None
+    why: str = ""
+
+
+def heads(lines: Sequence[SetRow]) -> tuple[str, ...]:
+    """Return the heads of the table; columns that would be empty are left out."""
+    last = (DIFFERENCE,) if _compared(lines) else ()
+    return ("Set and run", *(head for _, _, head in _columns(lines)), *last)
+
+
+def _columns(lines: Sequence[SetRow]) -> list[tuple[str, bool, str]]:
+    """Return score, whether after the temperature, and head of every column that holds a number."""
+    columns = []
+    for key, score in SCORES.items():
+        if any(key in line.as_read for line in lines):
+            columns.append((key, False, score.label))
+        if key not in UNCHANGED and any(key in line.after for line in lines):
+            columns.append((key, True, f"{score.label}, T"))
+    return columns
+
+
+def _compared(lines: Sequence[SetRow]) -> bool:
+    return any(line.difference or line.why for line in lines)
+
+
+def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, ...]:
+    """Return the rows, those of the papers under the run that they correspond to.
+
+    `chosen` is the score that the page shows, and whether after the temperature.
+    """
+    columns, compared = _columns(lines), _compared(lines)
+    score_rows: list[ScoreRow] = []
+    for line in lines:
+        score_rows += [_row(line, columns, chosen, compared=compared)]
+        score_rows += _paper_rows(line, columns, compared=compared)
+    return tuple(score_rows)
+
+
+def _row(
+    line: SetRow,
+    columns: Sequence[tuple[str, bool, str]],
+    chosen: tuple[str, bool],
+    *,
+    compared: bool,
+) -> ScoreRow:
+    cells = [_cell((line.after if after else line.as_read).get(key)) for key, after, _ in columns]
+    strong = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
+    ties: set[int] = set()
+    if compared:
+        cells.append(_difference(line))
+        difference = line.difference
+        if difference and difference.low is not None and difference.high is not None:
+            (ties if difference.low <= 0.0 <= difference.high else strong).add(len(cells) - 1)
+    fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
+    return ScoreRow(
+        line.name.label,
+        tuple(cells),
+        (line.run, fitted),
+        line.mark,
+        frozenset(strong),
+        frozenset(ties),
+    )
+
+
+def _paper_rows(
+    line: SetRow, columns: Sequence[tuple[str, bool, str]], *, compared: bool
+) -> list[ScoreRow]:
+    """Return a row for each paper and loss that corresponds to the run; entropy alone."""
+    by_source: dict[tuple[str, str], dict[bool, PublishedNumber]] = {}
+    for row in line.printed:
+        by_source.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
+    rows = []
+    for (source, _), by_temperature in by_source.items():
+        cells = [
+            CellWords("")
+            if key != "entropy" or after not in by_temperature
+            else _printed(by_temperature[after])
+            for key, after, _ in columns
+        ]
+        rows.append(
+            ScoreRow(
+                source, (*cells, *([CellWords("")] if compared else [])), (PRINTED,), shaded=True
+            )
+        )
+    return rows
+
+
+def _cell(score: Score | None) -> CellWords:
+    if score is None or score.value is None:
+        return CellWords("–")
+    return CellWords(f"{score.value:.3f}", share_span(score))
+
+
+def _printed(row: PublishedNumber) -> CellWords:
+    """Return a paper's number with the digits that it prints."""
+    return CellWords(f"{row.value:.{row.digits + 2}f}", reason=row.note)
+
+
+def _difference(line: SetRow) -> CellWords:
+    difference = line.difference
+    if (
+        difference is None
+        or difference.value is None
+        or difference.low is None
+        or difference.high is None
+    ):
+        return CellWords("–", reason=line.why)
+    tie = difference.low <= 0.0 <= difference.high
+    span = f"{difference.low:+.3f} to {difference.high:+.3f}".replace("-", "\u2212")
+    return CellWords("tie" if tie else f"{difference.value:+.3f}".replace("-", "\u2212"), span)
+
+
+def table(lines: Sequence[SetRow]) -> Table:
+    """Return every number in full, for the file; one row a run, set, score and temperature."""
+    columns = (
+        Column("run", "run"),
+        Column("set", "set"),
+        Column("positive", "positive class"),
+        Column("score", "score"),
+        Column("temperature", "temperature", "number"),
+        Column("auroc", "AUROC", "number"),
+        Column("low", "low", "number"),
+        Column("high", "high", "number"),
+        Column("source", "source"),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    worth: list[tuple[Cell, ...]] = []
+    for line in lines:
+        start = (line.run, line.name.label, "out-of-distribution")
+        for scores, t in ((line.as_read, 1.0), (line.after, line.temperature)):
+            rows += [
+                (*start, key, t, score.value, score.low, score.high, "measured")
+                for key, score in scores.items()
+            ]
+            worth += [tuple(map(score.settings.get, EFFECTIVE)) for score in scores.values()]
+        rows += [
+            (*start, "entropy", 1.0 if p.posthoc == "none" else None, p.value, None, None, p.source)
+            for p in line.printed
+        ]
+        worth += [(None, None)] * len(line.printed)
+    if not any(cell is not None for cells in worth for cell in cells):
+        return Table(columns, tuple(rows))
+    more = tuple(Column(key, label, "number") for key, label in EFFECTIVE.items())
+    return Table(
+        (*columns, *more), tuple((*row, *cells) for row, cells in zip(rows, worth, strict=True))
+    )

@@ -1,0 +1,334 @@
+"""What the page Out of distribution says of one run and one set: sentence, numbers, figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Float
+from core.metrics.records import Score
+from core.ood.detection import Counts, Separation, counts_at, roc_points, threshold_at, worth
+from core.ood.scores import SCORES
+from core.screens.compare.view import NamedRun
+from core.screens.kit.numbers import count, percent, three, weight
+from core.screens.kit.records import (
+    Cell,
+    CellWords,
+    Column,
+    FigureCard,
+    ScoreRow,
+    Sentence,
+    Table,
+    Tile,
+)
+from core.screens.kit.run_marks import RunMark
+from core.screens.kit.text import short
+from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
+from core.screens.ood.words import (
+    HELP,
+    LABELS,
+    POSITIVE,
+    SetName,
+    plainly,
+    rows_words,
+    sentence,
+    share_span,
+    weight_words,
+)
+from core.studies.ood import ScoreSeparation
+
+BINS = 50
+LOWEST = 1e-9  # where a logarithmic axis may begin; what lies below stands in its first bin
+LOG_SCORES = ("entropy", "msp")
+TAIL = 0.001  # of either set, beyond the ends of a linear axis
+COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
+PLAIN_HEADS = ("Of these pictures", "Alarm", "No alarm", "All")
+SUMS = " Counts are sums of weights, not of rows."
+PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Left: certain; right: no idea"
+ROC_COLUMNS = (
+    Column("curve", "curve"),
+    Column("positive", "positive class"),
+    Column("false_alarms", "in-distribution flagged", "share"),
+    Column("flagged", "out-of-distribution flagged", "share"),
+)
+
+
+@dataclass(frozen=True)
+class ShownCurve:
+    """One curve: which set, as judged by which run.
+
+    Attributes
+    ----------
+    label : str
+        What tells it from the other curves.
+    mark : RunMark
+        Its colour and dash.
+    judged : ScoreSeparation
+        Its numbers.
+    """
+
+    label: str
+    mark: RunMark
+    judged: ScoreSeparation
+
+
+@dataclass(frozen=True)
+class OodView:
+    """Everything that the upper part of the page draws."""
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    roc: FigureCard
+    density: FigureCard
+    heads: tuple[str, ...]
+    counts: tuple[ScoreRow, ...]
+    counts_table: Table
+    reading: str
+    caption: str
+
+
+def ood_view(  # noqa: PLR0913  each is a separate part of the page
+    named: NamedRun,
+    name: SetName,
+    curve: ShownCurve,
+    curves: Sequence[ShownCurve],
+    alarms: float,
+    temperature: str,
+    *,
+    plain: bool = False,
+) -> OodView:
+    """Return the view of one run beside one set.
+
+    Parameters
+    ----------
+    named : NamedRun
+        The run; its split holds the in-distribution rows.
+    name : SetName
+        The set.
+    curve : ShownCurve
+        The set as judged, with every number.
+    curves : sequence of ShownCurve
+        All curves of the figure, `curve` among them.
+    alarms : float
+        Share of in-distribution rows that may be flagged.
+    temperature : str
+        In words: how the scores were changed, or not.
+    plain : bool
+        In plain words.
+    """
+    separation = curve.judged.separation
+    counts = counts_at(separation, threshold_at(separation, alarms))
+    auroc = curve.judged.numbers["auroc"]
+    scoring = f"{SCORES[curve.judged.score].label.lower()}, {temperature}"
+    by_weight = weight_words(curve.judged)
+    caption = (
+        f"{named.name}, {named.split} part, n = {rows_words(curve.judged, 0)}, against "
+        f"{name.label}, n = {rows_words(curve.judged, 1)}; {f'{by_weight}; ' if by_weight else ''}"
+        f"{scoring}; {POSITIVE}; file digest {named.digest[:8]}."
+    )
+    return OodView(
+        eyebrow=f"Out of distribution · {named.name} · {count(separation.n_in)} images of "
+        f"{named.split} against {count(separation.n_out)} of {name.label} · {POSITIVE}",
+        sentence=sentence(name, curve.judged, counts, None if plain else auroc),
+        numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
+        roc=_roc_card(curves, counts, scoring, caption),
+        density=_density_card(named, name, curve, counts, caption, plain=plain),
+        heads=PLAIN_HEADS if plain else COUNT_HEADS,
+        counts=_count_rows(named, name, counts),
+        counts_table=counts_table(named, name, counts, curve.judged),
+        reading=f"{plainly(auroc)}{SUMS if by_weight else ''}",
+        caption=caption,
+    )
+
+
+def _tile(score: Score) -> Tile:
+    label, _, positive = LABELS[score.metric].partition(", ")
+    return Tile(
+        label,
+        f"{score.value:.3f}" if score.value is not None else "–",
+        interval=share_span(score),
+        note=positive or ("" if score.metric == "detection_error" else "OOD positive"),
+        help=HELP[score.metric],
+    )
+
+
+def _roc_card(
+    curves: Sequence[ShownCurve], counts: Counts, scoring: str, caption: str
+) -> FigureCard:
+    lines = []
+    rows: list[tuple[str, str, float, float]] = []
+    for curve in curves:
+        alarms, flagged = roc_points(curve.judged.separation)
+        area = curve.judged.numbers["auroc"].value or 0.0
+        lines.append(
+            RocLine(
+                short(curve.label, 34), area, alarms, flagged, curve.mark.colour, curve.mark.dash
+            )
+        )
+        rows += [
+            (curve.label, "out-of-distribution", float(a), float(f))
+            for a, f in zip(alarms, flagged, strict=True)
+        ]
+    areas = "; ".join(f"{line.name} {line.area:.3f}" for line in lines)
+    spot = OperatingPoint(counts.false_alarms, 1.0 - counts.missed)
+    return FigureCard(
+        "roc",
+        "ROC",
+        "share flagged of the strange against the ordinary; the ring is the threshold",
+        partial(roc, lines, spot),
+        f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
+        f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
+        "rows are flagged.",
+        Table(ROC_COLUMNS, tuple(rows)),
+        caption,
+    )
+
+
+def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
+    """Return the bins that both sets are counted in, and whether their axis is logarithmic."""
+    passed = [np.cumsum(side) / side.sum() for side in (separation.inside, separation.outside)]
+    low = min(float(separation.values[np.searchsorted(side, TAIL)]) for side in passed)
+    top = float(separation.values[-1])
+    if score in LOG_SCORES and separation.values[0] >= 0.0 and top > LOWEST:
+        start = 10.0 ** np.floor(np.log10(max(low, LOWEST)))
+        return np.geomspace(start, max(top, 10.0 * start), BINS + 1), True
+    at = [min(int(np.searchsorted(side, 1.0 - TAIL)), side.size - 1) for side in passed]
+    high = max(float(separation.values[i]) for i in at)
+    wide = max(high - low, 1e-9 * max(1.0, abs(low)))
+    return np.linspace(low, low + wide, BINS + 1), False
+
+
+def _density_card(
+    named: NamedRun, name: SetName, curve: ShownCurve, counts: Counts, caption: str, *, plain: bool
+) -> FigureCard:
+    separation = curve.judged.separation
+    score = SCORES[curve.judged.score]
+    title, across = (PLAIN_TITLE, PLAIN_AXIS) if plain else (score.label, score.axis)
+    edges, log = edges_of(separation, curve.judged.score)
+    place = np.clip(np.searchsorted(edges, separation.values, side="left") - 1, 0, BINS - 1)
+    inside, outside = (
+        np.bincount(place, side, BINS).astype(side.dtype)
+        for side in (separation.inside, separation.outside)
+    )
+    histogram = Density(
+        edges,
+        inside,
+        outside,
+        (f"{named.split} (in-distribution)", f"{short(name.label, 30)} (positive)"),
+        across,
+        counts.threshold,
+        log,
+        curve.mark.colour,
+    )
+    table = Table(
+        (
+            Column("low", "from", "number"),
+            Column("high", "to", "number"),
+            Column("in_distribution", f"{named.split} (in-distribution)", "weight"),
+            Column("out_of_distribution_positive", f"{name.label} (positive)", "weight"),
+        ),
+        tuple(
+            zip(
+                edges[:-1].tolist(),
+                edges[1:].tolist(),
+                inside.tolist(),
+                outside.tolist(),
+                strict=True,
+            )
+        ),
+    )
+    return FigureCard(
+        "density",
+        title,
+        "share of each set" + (", log scale" if log else "") + "; flagged is tinted",
+        partial(density, histogram),
+        f"{score.axis} of {count(separation.n_in)} in-distribution rows and "
+        f"{count(separation.n_out)} rows of {name.label}. Above {three(counts.threshold)} are "
+        f"flagged: {weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
+        f"{' by weight' if separation.weighted else ''}.",
+        table,
+        caption,
+    )
+
+
+def _count_rows(named: NamedRun, name: SetName, counts: Counts) -> tuple[ScoreRow, ...]:
+    sides = (
+        (f"{named.split} (ordinary)", counts.flagged_in, counts.passed_in, False),
+        (f"{name.label} (strange)", counts.flagged_out, counts.passed_out, True),
+    )
+    return tuple(
+        ScoreRow(
+            label,
+            (
+                _share(flagged, flagged + passed),
+                _share(passed, flagged + passed),
+                _all(flagged + passed),
+            ),
+            shaded=shaded,
+        )
+        for label, flagged, passed, shaded in sides
+    )
+
+
+def _share(rows: float, total: float) -> CellWords:
+    return CellWords(weight(rows), percent(rows / total))
+
+
+def _all(rows: float) -> CellWords:
+    return CellWords(weight(rows))
+
+
+def counts_table(named: NamedRun, name: SetName, counts: Counts, judged: ScoreSeparation) -> Table:
+    """Return what the threshold does as raw numbers, with the positive class, for the file."""
+    columns = (
+        Column("set", "set"),
+        Column("side", "side"),
+        Column("positive", "positive class"),
+        Column("score", "score"),
+        Column("temperature", "temperature", "number"),
+        Column("threshold", "threshold", "number"),
+        Column("flagged", "flagged", "weight"),
+        Column("passed", "passed", "weight"),
+    )
+    same = ("out-of-distribution", judged.score, judged.temperature, counts.threshold)
+    rows = (
+        (named.split, "in-distribution", *same, counts.flagged_in, counts.passed_in),
+        (name.label, "out-of-distribution", *same, counts.flagged_out, counts.passed_out),
+    )
+    more, ends = _extents(judged)
+    return Table(
+        (*columns, *more), tuple((*row, *end) for row, end in zip(rows, ends, strict=True))
+    )
+
+
+def _extents(judged: ScoreSeparation) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
+    """Return columns and cells of what rows of either set are worth; none where each is one."""
+    separation = judged.separation
+    if separation.members is None:
+        return (), ((), ())
+    columns = (
+        Column("rows", "rows", "count"),
+        Column("group_column", "groups by"),
+        Column("groups", "groups", "count"),
+        Column("effective_n", "independent rows, for the AUROC", "number"),
+        Column("weight_column", "rows count by"),
+    )
+    sides = zip(
+        (separation.n_in, separation.n_out),
+        judged.groups,
+        judged.weights,
+        worth(separation),
+        strict=True,
+    )
+    return columns, tuple(
+        (
+            n,
+            groups.column if groups else "",
+            groups.n if groups else None,
+            effective,
+            weights.column if weights else "",
+        )
+        for n, groups, weights, effective in sides
+    )

@@ -1,0 +1,148 @@
+"""The landscape of focal temperature scaling: the fitting criterion over gamma and temperature."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float
+from core.calibrators.landscape import GAMMAS, Landscape
+from core.screens.kit.numbers import MINUS
+from core.screens.kit.theme import Theme, axis, layout
+
+HEIGHT = 330
+TICKS = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+WORDS_LEFT_FROM = 2.2  # a temperature right of which words would leave the map
+CLOSE = 0.3  # a gamma so near to 0 that its words would cover those of temperature scaling
+DECADES = 3.5  # of the excess over the best that colours tell apart
+
+
+def excess(surface: Landscape) -> Float:
+    """Return how far each value lies above the best one, in the unit of the colour bar, (G, M)."""
+    scale = 1000.0 if surface.objective == "nll" else 100.0
+    return np.asarray(scale * (surface.values - surface.values.min()))
+
+
+def unit(surface: Landscape) -> str:
+    """Return the unit of `excess`."""
+    return "1/1000 nat" if surface.objective == "nll" else "points"
+
+
+def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
+    """Draw the criterion as a heat map, the best temperature for each gamma, and the best place.
+
+    `line` holds a temperature for each of GAMMAS. Colours are logarithmic in the
+    excess over the best; bright is good.
+    """
+    settings = layout(theme, HEIGHT)
+    settings["margin"] = {"l": 56, "r": 20, "t": 14, "b": 46}
+    ends = np.log10(surface.temperatures[[0, -1]]).tolist()
+    settings["xaxis"] = axis(
+        theme,
+        "Temperature T",
+        type="log",
+        range=ends,
+        tickvals=TICKS,
+        ticktext=[f"{tick:g}" for tick in TICKS],
+        showgrid=False,
+    )
+    settings["yaxis"] = axis(
+        theme,
+        "Focal map γ",
+        range=[float(surface.gammas[0]), float(surface.gammas[-1])],
+        showgrid=False,
+    )
+    best = surface.best
+    right = best.temperature < WORDS_LEFT_FROM  # where there is room for words
+    settings["annotations"] = [
+        _word(theme, _place(surface))
+        | {
+            "x": np.log10(best.temperature),
+            "y": best.gamma,
+            "xshift": 12 if right else -12,
+            "xanchor": "left" if right else "right",
+        },
+        _word(theme, "best T for each γ")
+        | {
+            "x": np.log10(min(line[-4], surface.temperatures[-1])),
+            "y": GAMMAS[-4],
+            "xshift": -10,
+            "xanchor": "right",
+        },
+    ]
+    if abs(best.gamma) > CLOSE:
+        settings["annotations"].append(
+            _word(theme, "temperature scaling: γ = 0")
+            | {"x": ends[0], "y": 0, "xanchor": "left", "yanchor": "middle"}
+        )
+    figure = go.Figure(layout=settings)
+    figure.add_trace(_heatmap(surface, theme))
+    figure.add_hline(y=0, line={"color": "#FFFFFF", "width": 1.2, "dash": "dot"})
+    for width, colour in ((5, "#FFFFFF"), (2, "#000000")):
+        figure.add_trace(
+            go.Scatter(
+                x=line,
+                y=GAMMAS,
+                name="best T for each γ",
+                mode="lines",
+                line={"color": colour, "width": width},
+                hovertemplate="γ = %{y}: best T = %{x:.2f}<extra></extra>",
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[best.temperature],
+            y=[best.gamma],
+            name="best",
+            mode="markers",
+            marker={"size": 12, "color": "#FFFFFF", "line": {"color": "#000000", "width": 2.5}},
+            hovertemplate=f"{_place(surface)}<extra></extra>",
+        )
+    )
+    return figure
+
+
+def _place(surface: Landscape) -> str:
+    best = surface.best
+    return f"best: T = {best.temperature:.2f}, γ = {best.gamma:.2f}".replace("-", MINUS)
+
+
+def _heatmap(surface: Landscape, theme: Theme) -> go.Heatmap:
+    above = excess(surface)
+    low = -1.0 if surface.objective != "nll" else 0.0
+    ticks = [k for k in range(-1, 6) if low <= k <= low + DECADES]
+    return go.Heatmap(
+        x=surface.temperatures,
+        y=surface.gammas,
+        z=np.log10(np.maximum(above, 1e-9)),
+        customdata=above,
+        zmin=low,
+        zmax=low + DECADES,
+        colorscale="Cividis",
+        reversescale=True,
+        colorbar={
+            "title": {
+                "text": f"above best,<br>{unit(surface)}",
+                "font": {"size": 12.5, "color": theme.ink},
+            },
+            "tickvals": ticks,
+            "ticktext": [f"{10.0**k:g}" for k in ticks],
+            "tickfont": {"size": 12, "color": theme.quiet},
+            "thickness": 14,
+            "outlinewidth": 0,
+        },
+        hovertemplate="γ = %{y}, T = %{x:.2f}<br>%{customdata:.3~g} "
+        f"{unit(surface)} above the best<extra></extra>",
+    )
+
+
+def _word(theme: Theme, text: str) -> dict[str, Any]:  # Any: plotly's settings
+    """Return words that can be read on any colour of the map."""
+    return {
+        "text": text,
+        "showarrow": False,
+        "bgcolor": theme.paper,
+        "opacity": 0.9,
+        "borderpad": 3,
+        "font": {"size": 12.5, "color": theme.ink},
+    }

@@ -1,0 +1,428 @@
+"""What the post-hoc page says: sentence, table, diagrams, landscape, best temperatures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from core.arrays import Float
+from core.calibrators.landscape import Landscape
+from core.metrics.comparison import Comparison, compare
+from core.metrics.paired import Difference
+from core.screens.compare.view import COLUMNS, HEADS, NamedRun, drawn_words, level_words
+from core.screens.kit import cards
+from core.screens.kit.curves import Plot, TheoryCurve, chart
+from core.screens.kit.diagram import small_diagram
+from core.screens.kit.differences import IN_POINTS, difference_words, value_words
+from core.screens.kit.numbers import count, points, span, three
+from core.screens.kit.records import (
+    Cell,
+    CellWords,
+    Column,
+    FigureCard,
+    Kind,
+    Phrase,
+    ScoreRow,
+    Sentence,
+    Table,
+)
+from core.screens.kit.run_marks import RunMark
+from core.screens.kit.text import safe, short
+from core.screens.posthoc.figures import excess, landscape, unit
+from core.screens.posthoc.words import (
+    MEANINGS,
+    NAMES,
+    OBJECTIVES,
+    explained,
+    parameters,
+    plain_best,
+    plain_sentence,
+    sentence,
+)
+from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
+
+TIE = "tie"
+ON_REQUEST = {"ada_ece": "AdaECE, %"}  # columns where a fit was by them
+CHANCE = "; chance: up to {}"
+DIAGRAM_PX = 232
+PLAIN_COLUMNS = ("accuracy", "ece")
+PLAIN_HEADS = ("Correction", "Right, in 100", "Off by, points on average", "Answers changed")
+PLAIN_TITLES = {False: "As it is", True: "Corrected"}
+PLAIN_CAPTION = (
+    "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
+    "Chance: what a model that keeps its word would still seem off by on so many images."
+)
+ELSEWHERE = "The corrections were fitted on other images; the best of them was picked on these."
+SAME_ROWS = "Fitted and judged on the same rows, which flatters every correction. "
+SAME = (
+    "The corrections were fitted on the same images that are counted here: on new ones they would "
+    "do less well."
+)
+
+
+@dataclass(frozen=True)
+class PosthocView:
+    """Everything that the upper part of the page draws."""
+
+    eyebrow: str
+    sentence: Sentence
+    heads: tuple[str, ...]
+    rows: tuple[ScoreRow, ...]
+    diagrams: tuple[tuple[str, str, FigureCard], ...]
+    table: Table
+    caption: str
+
+
+def posthoc_view(
+    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
+) -> PosthocView:
+    """Return the view of one run.
+
+    Parameters
+    ----------
+    named : NamedRun
+        The run; its split is the one reported.
+    parts : PosthocRows
+        The rows that were fitted on and those that are reported.
+    fits : sequence of Fit
+        Methods in the order they are listed.
+    judged : mapping of str to MethodReport
+        By method, `none` first; methods that refused are missing.
+    """
+    names = list(judged)
+    runs = [report.compared for report in judged.values()]
+    none = compare(runs, names, 0)
+    ts = compare(runs, names, names.index("ts")) if "ts" in names and len(names) > 2 else None
+    refused = [fit for fit in fits if fit.calibrator is None]
+    by_method = {fit.method: fit for fit in fits}
+    columns = _columns(judged)
+    rows = [
+        _row(name, by_method.get(name), judged[name], columns, _pair(names, name, none, ts))
+        for name in names
+    ]
+    rows += [_refused(fit, len(columns) + (2 if ts else 1) + 1) for fit in refused]
+    caption = _caption(parts, none, judged)
+    return PosthocView(
+        eyebrow=_eyebrow(named, parts),
+        sentence=_over_same_rows(sentence(judged, none, refused), parts),
+        heads=_heads(columns, with_temperature=ts is not None),
+        rows=tuple(rows),
+        diagrams=_diagrams(named, by_method, judged),
+        table=_table(by_method, judged, none),
+        caption=caption,
+    )
+
+
+def plain_view(
+    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
+) -> PosthocView:
+    """Return the view in plain words: how often right, how far off, before and after."""
+    full = posthoc_view(named, parts, fits, judged)
+    names = list(judged)
+    none = compare([report.compared for report in judged.values()], names, 0)
+    best = plain_best(judged, none)
+    rows = tuple(
+        ScoreRow(
+            row.name,
+            (*(_score(judged[name], column) for column in PLAIN_COLUMNS), _changed(judged[name])),
+            (MEANINGS.get(name, "The scores as they were read."),),
+            shaded=name == best,
+        )
+        for name, row in zip(names, full.rows, strict=False)
+    )
+    before_after = [
+        (PLAIN_TITLES[name == best], "", card)
+        for name, (_, _, card) in zip(names, full.diagrams, strict=False)
+        if name in (NONE, best)
+    ]
+    return PosthocView(
+        eyebrow=full.eyebrow,
+        sentence=_over_same_rows(plain_sentence(judged, none), parts),
+        heads=PLAIN_HEADS,
+        rows=rows,
+        diagrams=tuple(before_after),
+        table=full.table,
+        caption=f"{PLAIN_CAPTION} {SAME if parts.same_rows else ELSEWHERE}",
+    )
+
+
+def _name(parts: PosthocRows) -> str:
+    both = f"{parts.fit_name} and {parts.test_name}"
+    return parts.test_name if parts.fit_name == parts.test_name else both
+
+
+def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
+    """Put into the headline that every correction is flattered, where it is."""
+    if not parts.same_rows:
+        return sentence
+    return replace(sentence, parts=(Phrase(SAME_ROWS, "over"), *sentence.parts))
+
+
+def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
+    if parts.cut is not None:
+        source = (
+            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
+            f"{count(parts.test.n)} (seed {parts.cut[1]})"
+        )
+    elif parts.same_rows:
+        source = f"fitted and reported on the same {count(parts.test.n)} images of {_name(parts)}"
+    else:
+        source = (
+            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on "
+            f"{count(parts.test.n)} of {parts.test_name}"
+        )
+    return f"Post-hoc · {named.name} · {source}"
+
+
+def _columns(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:
+    """Return the metrics shown: the usual ones, and what the methods were fitted by."""
+    known = judged[NONE].compared.audit.main.metrics
+    return (*COLUMNS, *(metric for metric in ON_REQUEST if metric in known))
+
+
+def _heads(columns: Sequence[str], *, with_temperature: bool) -> tuple[str, ...]:
+    last = ["ECE from none, points"] + (
+        ["ECE from temperature, points"] if with_temperature else []
+    )
+    heads = {**HEADS, **ON_REQUEST}
+    return ("Method", *(heads[column] for column in columns), *last, "Answers changed")
+
+
+def _pair(
+    names: Sequence[str], name: str, none: Comparison, ts: Comparison | None
+) -> list[Difference | None]:
+    """Return the differences in ECE that a row shows: from none, and from temperature."""
+    at = names.index(name)
+    comparisons = [none] if ts is None else [none, ts]
+    return [comparison.differences[at].get("ece") for comparison in comparisons]
+
+
+def _row(
+    name: str,
+    fit: Fit | None,
+    judged: MethodReport,
+    columns: Sequence[str],
+    differences: Sequence[Difference | None],
+) -> ScoreRow:
+    scores = [_score(judged, column) for column in columns]
+    known = {
+        len(scores) + i: difference
+        for i, difference in enumerate(differences)
+        if difference is not None
+    }
+    note = "" if fit is None or fit.report is None else fit.report.message
+    return ScoreRow(
+        NAMES[name],
+        (*scores, *map(_difference, differences), _changed(judged)),
+        ("as read" if fit is None else parameters(fit), note),
+        strong=frozenset(
+            i
+            for i, difference in known.items()
+            if difference.low is not None and not difference.tie
+        ),
+        ties=frozenset(i for i, difference in known.items() if difference.tie),
+        shaded=name == "ts",
+    )
+
+
+def _refused(fit: Fit, columns: int) -> ScoreRow:
+    nothing = tuple(CellWords("–") for _ in range(columns))
+    return ScoreRow(NAMES[fit.method], nothing, (f"not fitted: {fit.refusal}",))
+
+
+def _score(judged: MethodReport, metric: str) -> CellWords:
+    audit = judged.compared.audit
+    score = audit.main.metrics.get(metric)
+    if score is None:
+        return CellWords("–", reason=audit.unavailable.get(metric, ""))
+    value, interval = value_words(score)
+    return CellWords(value, interval + explained(judged, CHANCE, metric), score.reason)
+
+
+def _difference(difference: Difference | None) -> CellWords:
+    if difference is None:
+        return CellWords("")
+    value, interval = difference_words(difference)
+    return CellWords(TIE if difference.tie else value, interval, difference.reason)
+
+
+def _changed(judged: MethodReport) -> CellWords:
+    return CellWords(count(judged.changed))
+
+
+def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodReport]) -> str:
+    texts = ["Intervals are each method's own, at 95 %."]
+    if parts.same_rows:
+        texts.insert(
+            0, "Fitted on the rows that are reported: on new rows all methods do less well."
+        )
+    differences = [by_metric["ece"] for by_metric in none.differences if "ece" in by_metric]
+    resamples = next(
+        (difference.settings.get("resamples") for difference in differences if difference.settings),
+        None,
+    )
+    if resamples is not None:
+        texts.append(
+            f"Differences are paired: the same {count(int(str(resamples)))} resamples of the same "
+            f"{drawn_words(differences)}, at {level_words(none.level)}; tie: the interval holds "
+            "zero. They are taken before rounding."
+        )
+    floor = judged[NONE].compared.audit.main.noise_floor.get("ece")
+    if floor is not None:
+        texts.append(
+            f"Noise floor of ECE at n = {count(parts.test.n)}: {points(floor.mean)} on average, "
+            f"up to {points(floor.q95)}. Beside each error stands how much chance explains of it, "
+            "up to the 95th percentile of the method's own floor."
+        )
+    moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
+    if moved:
+        texts.append(f"Answers change with {', '.join(moved)}.")
+    return " ".join(texts)
+
+
+def _diagrams(
+    named: NamedRun, fits: Mapping[str, Fit], judged: Mapping[str, MethodReport]
+) -> tuple[tuple[str, str, FigureCard], ...]:
+    """Return name, quiet words and figure of each method; none for many labels."""
+    diagrams = []
+    for name, report in judged.items():
+        audit = report.compared.audit
+        main = audit.main
+        if not len(main.bins.count):
+            return ()
+        ece = main.metrics["ece"]
+        words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)}{explained(report, CHANCE)})"
+        note = "as read" if name == NONE else parameters(fits[name])
+        card = FigureCard(
+            f"after_{name}",
+            NAMES[name],
+            note,
+            partial(small_diagram, main.bins, target=main.target, height=DIAGRAM_PX),
+            f"{NAMES[name]}: {cards.diagram_alt(main)}",
+            cards.bin_table(main.bins),
+            cards.caption(audit, main, named.split, named.digest),
+        )
+        diagrams.append((NAMES[name], f"{note}, {words}", card))
+    return tuple(diagrams)
+
+
+def _table(fits: Mapping[str, Fit], judged: Mapping[str, MethodReport], none: Comparison) -> Table:
+    """Return every score and difference as raw numbers, for the file."""
+    columns = [Column("method", "method"), Column("parameters", "parameters")]
+    metrics = _columns(judged)
+    for metric in metrics:
+        kind: Kind = "share" if metric in IN_POINTS else "number"
+        for key in (metric, f"{metric}_difference"):
+            columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
+    columns.append(Column("ece_floor_q95", "ece, noise floor, 95th percentile", "share"))
+    columns.append(Column("answers_changed", "answers changed", "count"))
+    rows = []
+    for (name, report), differences in zip(judged.items(), none.differences, strict=True):
+        row: list[Cell] = [name, "" if name == NONE else parameters(fits[name])]
+        for metric in metrics:
+            for estimate in (
+                report.compared.audit.main.metrics.get(metric),
+                differences.get(metric),
+            ):
+                row += (
+                    [None] * 3
+                    if estimate is None
+                    else [estimate.value, estimate.low, estimate.high]
+                )
+        floor = report.compared.audit.main.noise_floor.get("ece")
+        rows.append((*row, None if floor is None else floor.q95, report.changed))
+    return Table(tuple(columns), tuple(rows))
+
+
+def landscape_card(
+    criterion: Landscape, line: Float, rows: tuple[int, int], named: NamedRun
+) -> FigureCard:
+    """Return the criterion over gamma and T as a heat map.
+
+    Parameters
+    ----------
+    criterion : Landscape
+        The criterion on its grid.
+    line : (G,) float64
+        The best temperature for each of `core.calibrators.landscape.GAMMAS`.
+    rows : two ints
+        How many rows it was computed on, and how many there are.
+    named : NamedRun
+        The run and the part that is fitted on, for the caption.
+    """
+    used, total = rows
+    what = OBJECTIVES[criterion.objective]
+    best = criterion.best
+    some = f"{count(used)} of {count(total)}" if used < total else count(used)
+    above = excess(criterion)
+    flat = [
+        (float(g), float(t), float(criterion.values[i, j]), float(above[i, j]))
+        for i, g in enumerate(criterion.gammas)
+        for j, t in enumerate(criterion.temperatures)
+    ]
+    columns = (
+        Column("gamma", "γ", "number"),
+        Column("temperature", "T", "number"),
+        Column(criterion.objective, what, "number"),
+        Column("above_best", f"above best, {unit(criterion)}", "number"),
+    )
+    return FigureCard(
+        "landscape",
+        f"{what} over T and γ",
+        f"on {some} fitting images; bright is good",
+        partial(landscape, criterion, line),
+        f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
+        f"{len(criterion.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma "
+        f"= {three(best.gamma)}. The best temperature rises from {line[0]:.2f} at gamma "
+        f"{criterion.gammas[0]:g} to {line[-1]:.2f} at gamma {criterion.gammas[-1]:g}.",
+        Table(columns, tuple(flat)),
+        f"Temperature scaling is the line γ = 0. Komisarenko and Kull 2024 found the ridge close "
+        f"to a line. Fitted on {named.split}, file digest {named.digest[:8]}.",
+    )
+
+
+def curves_card(
+    runs: Sequence[tuple[str, RunMark, Float]], gammas: Float, objective: str
+) -> FigureCard:
+    """Return the best temperature against gamma, one line a run.
+
+    Parameters
+    ----------
+    runs : sequence of (name, Mark, (G,) float64)
+        Best temperature for each gamma.
+    gammas : (G,) float64
+        Ascending.
+    objective : str
+        What the temperature is best by.
+    """
+    lines = tuple(
+        TheoryCurve(f"{mark.letter} {safe(short(name))}", gammas, ts, mark.colour, mark.dash)
+        for name, mark, ts in runs
+    )
+    plot = Plot(
+        lines,
+        "Focal map γ",
+        "Best temperature T",
+        {"range": [float(gammas[0]), float(gammas[-1])]},
+        {"rangemode": "tozero"},
+        hover="γ = %{x}: best T = %{y:.2f}",
+    )
+    ends = "; ".join(f"{name} from {ts[0]:.2f} to {ts[-1]:.2f}" for name, _, ts in runs)
+    rows = tuple(
+        (name, float(g), float(t)) for name, _, ts in runs for g, t in zip(gammas, ts, strict=True)
+    )
+    return FigureCard(
+        "curves",
+        "Best temperature for each γ",
+        f"by {OBJECTIVES[objective].lower() if objective == 'nll' else OBJECTIVES[objective]}",
+        partial(chart, plot),
+        f"Best temperature against gamma: {ends}.",
+        Table(
+            (
+                Column("run", "run"),
+                Column("gamma", "γ", "number"),
+                Column("temperature", "T", "number"),
+            ),
+            rows,
+        ),
+        "As figure 8 of Komisarenko and Kull 2024. Each run on its own fitting rows.",
+    )

@@ -1,0 +1,279 @@
+"""The words of the post-hoc page: what methods are called, their parameters, the sentences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.calibrators import CALIBRATORS
+from core.metrics.comparison import Comparison, compare
+from core.metrics.paired import Difference
+from core.screens.kit.differences import better, difference_words, worse
+from core.screens.kit.numbers import MINUS, count, points, span
+from core.screens.kit.records import Phrase, Sentence
+from core.studies.posthoc import NONE, Fit, MethodReport
+
+NAMES = {
+    NONE: "None",
+    "ts": "Temperature",
+    "focal_map": "Focal map",
+    "focal_ts": "Focal temperature",
+    "ets": "Ensemble",
+    "vector": "Vector",
+    "matrix": "Matrix",
+    "dirichlet": "Dirichlet",
+    "isotonic": "Isotonic",
+    "isotonic_ordered": "Isotonic, ordered",
+    "histogram": "Histogram",
+    "spline": "Spline",
+    "beta": "Beta",
+}
+IN_SENTENCE = {  # within a sentence
+    "ts": "temperature scaling",
+    "focal_map": "the focal map",
+    "focal_ts": "focal temperature scaling",
+    "ets": "ensemble temperature scaling",
+    "vector": "vector scaling",
+    "matrix": "matrix scaling",
+    "dirichlet": "Dirichlet calibration",
+    "isotonic": "isotonic regression",
+    "isotonic_ordered": "order-preserving isotonic regression",
+    "histogram": "histogram binning",
+    "spline": "spline calibration",
+    "beta": "beta calibration",
+}
+MEANINGS = {
+    "ts": "One knob that makes the model more or less sure of everything; it never changes the "
+    "answers.",
+    "focal_map": "What a model trained with focal loss would have to be passed through; one "
+    "number, γ; 0 changes nothing. It never changes the answers.",
+    "focal_ts": "Temperature first, then the focal map: two numbers. It never changes the answers.",
+    "ets": "A mixture of the scaled scores, the scores as read, and equal shares. It never changes "
+    "the answers.",
+    "vector": "Each class has a knob and a shift of its own. Answers can change.",
+    "matrix": "Every class's score may draw on all others; held small off the diagonal. Needs many "
+    "rows; answers can change.",
+    "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows; answers can change.",
+    "isotonic": "A rising staircase for each class against the rest. Answers can change.",
+    "isotonic_ordered": "One rising staircase for all classes together. It never changes the "
+    "answers.",
+    "histogram": "Every probability is replaced by how often that class came in its bin. Answers "
+    "can change.",
+    "spline": "A smooth curve through the running share of right answers. Answers can change.",
+    "beta": "A curve of three numbers for each class against the rest. Answers can change.",
+}
+OBJECTIVES = {
+    "nll": "Log-loss",
+    "ece": "ECE",
+    "ece_em": "ECE equal mass",
+    "ada_ece": "AdaECE",
+}
+assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
+
+
+def parameters(fit: Fit) -> str:
+    """Return the numbers that a fit found, where a reader can use them: T = 1.68, γ = −0.25."""
+    if fit.calibrator is None:
+        return ""
+    numbers = fit.calibrator.parameters()
+    labels = numbers.get("labels")
+    if isinstance(labels, list):
+        return _over_labels([label for label in labels if label])
+    if "temperature" in numbers or "gamma" in numbers:
+        weights = numbers.get("weights", [])
+        mix = f", weights {', '.join(f'{w:.2f}' for w in weights)}" if weights else ""
+        return _numbers(numbers) + mix
+    return f"{count(sum(np.size(value) for value in numbers.values()))} numbers"
+
+
+def _numbers(numbers: Mapping[str, Any]) -> str:  # Any: plain JSON
+    marks = {"temperature": "T", "gamma": "γ"}
+    return ", ".join(
+        f"{m} = {_parameter(numbers[key])}" for key, m in marks.items() if key in numbers
+    )
+
+
+def _parameter(value: float) -> str:
+    """Return two decimals, or three where two would hide the number."""
+    return f"{value:.{3 if 0 < abs(value) < 0.1 else 2}f}".replace("-", MINUS)
+
+
+def _over_labels(labels: Sequence[Mapping[str, Any]]) -> str:  # Any: plain JSON
+    marks = {"temperature": "T", "gamma": "γ"}
+    ranges = []
+    for key, mark in marks.items():
+        ends = [float(numbers[key]) for numbers in labels if key in numbers]
+        if ends:
+            ranges.append(f"{mark} {_parameter(min(ends))} to {_parameter(max(ends))}")
+    return ", ".join(ranges) or f"{count(len(labels))} fits"
+
+
+def sentence(
+    judged: Mapping[str, MethodReport], comparison: Comparison, refused: Sequence[Fit] = ()
+) -> Sentence:
+    """Return which method helps, by how much, and whether that is more than chance.
+
+    Parameters
+    ----------
+    judged : mapping of str to MethodReport
+        By method, `none` first.
+    comparison : Comparison
+        Differences from none, in the order of `judged`.
+    refused : sequence of Fit
+        Methods that could not be fitted.
+    """
+    names = list(judged)
+    differences = {
+        name: by_metric["ece"]
+        for name, by_metric in zip(names, comparison.differences, strict=True)
+        if by_metric
+    }
+    if not differences:
+        why = f"{IN_SENTENCE[refused[0].method]}: {refused[0].refusal}." if refused else ""
+        first = "No method could be fitted on these rows." if refused else "No method is chosen."
+        return Sentence((Phrase(first),), _capital(why))
+    errors = {name: _ece(judged[name]) for name in names}
+    helping = [name for name, difference in differences.items() if better(difference)]
+    keeping = [name for name in helping if not judged[name].changed]
+    if not helping:
+        return _none_helps(errors[NONE], differences, judged)
+    best = min(keeping or helping, key=errors.__getitem__)
+    value, interval = difference_words(differences[best])
+    parts = (
+        Phrase(
+            _capital(
+                f"{IN_SENTENCE[best]} takes the calibration error from {_before(errors, best)}"
+            )
+        ),
+        Phrase(explained(judged[best], "; chance alone explains up to {}")),
+        Phrase(f" (difference {value}; {interval})", "quiet"),
+        Phrase("." if not judged[best].changed else f", but {_changes(judged[best])}."),
+    )
+    others = _others(best, judged, names)
+    return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
+
+
+def _cost(best: str, judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
+    """Return what gets worse beyond chance while the calibration error falls."""
+    names = list(judged)
+    before, after = (judged[name].compared.audit.main.metrics.get("nll") for name in (NONE, best))
+    lost = []
+    if before is not None and before.value is not None and (after is None or after.value is None):
+        lost.append("its log-loss is infinite: it gives a true class a probability of 0")
+    differences = comparison.differences[names.index(best)]
+    words = {"nll": "log-loss", "brier": "Brier score"}
+    lost += [f"its {words[m]} rises" for m in words if m in differences and worse(differences[m])]
+    return f"But {' and '.join(lost)}." if lost else ""
+
+
+def _ece(judged: MethodReport) -> float:
+    value = judged.compared.audit.main.metrics["ece"].value
+    assert value is not None
+    return value
+
+
+def explained(judged: MethodReport, words: str, metric: str = "ece") -> str:
+    """Return, in these words, what chance alone makes of an error; empty where it has no floor."""
+    floor = judged.compared.audit.main.noise_floor.get(metric)
+    return "" if floor is None else words.format(points(floor.q95))
+
+
+def _before(errors: Mapping[str, float], best: str) -> str:
+    before, after = errors[NONE], errors[best]
+    return f"{points(before, after)} to {points(after, before)} points"
+
+
+def _none_helps(
+    error: float, differences: Mapping[str, Difference], judged: Mapping[str, MethodReport]
+) -> Sentence:
+    chance = judged[NONE].compared.audit.main.noise_floor["ece"]
+    first = f"No method takes the calibration error below {points(error)} points beyond chance."
+    if len(differences) == 1:
+        only = next(iter(differences))
+        first = (
+            f"{_capital(IN_SENTENCE[only])} does not take the calibration error below "
+            f"{points(error)} points beyond chance."
+        )
+    n = judged[NONE].compared.rows.n
+    second = ""
+    if error <= chance.q95:
+        second = (
+            f"There is little to gain: on {count(n)} images a perfect model would look off by up "
+            f"to {points(chance.q95)} points."
+        )
+    raising = [name for name, difference in differences.items() if worse(difference)]
+    if raising:
+        second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
+    return Sentence((Phrase(first),), second.strip())
+
+
+def _others(best: str, judged: Mapping[str, MethodReport], names: Sequence[str]) -> str:
+    """Return how the other methods do against the best of those that keep the answers."""
+    comparison = compare([judged[name].compared for name in names], names, names.index(best))
+    rest = {
+        name: by_metric["ece"]
+        for name, by_metric in zip(names, comparison.differences, strict=True)
+        if by_metric and name != NONE
+    }
+    lower = [name for name, difference in rest.items() if better(difference)]
+    ties = [name for name, difference in rest.items() if difference.tie]
+    higher = [name for name, difference in rest.items() if worse(difference)]
+    clauses = []
+    if ties:
+        it = "it by ECE" if not lower and not higher else "it"
+        clauses.append(f"{_listed(ties)} {_verb(ties, 'ties', 'tie')} with {it}")
+    clauses += [f"{IN_SENTENCE[name]} goes lower, but {_changes(judged[name])}" for name in lower]
+    if higher:
+        clauses.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
+    return _capital("; ".join(clauses)) + "." if clauses else ""
+
+
+def _changes(judged: MethodReport) -> str:
+    if not judged.changed:
+        return "keeps the answers"
+    return f"changes {count(judged.changed)} answer{'s' if judged.changed > 1 else ''}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    texts = [IN_SENTENCE[name] for name in names]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _verb(names: Sequence[str], singular: str, plural: str) -> str:
+    return singular if len(names) == 1 else plural
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def plain_best(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
+    """Return the method that keeps the answers and does best beyond chance; empty without one."""
+    helping = [
+        name
+        for name, by_metric in zip(judged, comparison.differences, strict=True)
+        if by_metric and better(by_metric["ece"]) and not judged[name].changed
+    ]
+    return min(helping, key=lambda name: _ece(judged[name]), default="")
+
+
+def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -> Sentence:
+    """Return which correction helps, and by how much, without technical terms."""
+    best = plain_best(judged, comparison)
+    now = f"off by {points(_ece(judged[NONE]))} points on average"
+    if not best:
+        first = f"The stated certainty of this model is {now}."
+        second = "None of these corrections makes it better beyond chance."
+        return Sentence((Phrase(first),), second)
+    difference = comparison.differences[list(judged).index(best)]["ece"]
+    return Sentence(
+        (
+            Phrase(f"The stated certainty of this model is {now}; a correction brings that to "),
+            Phrase(points(_ece(judged[best]))),
+            Phrase(explained(judged[best], " (chance alone explains up to {})")),
+            Phrase(", without changing any answer."),
+        ),
+        f"The correction is {IN_SENTENCE[best]}. Difference "
+        f"{points(difference.value, signed=True)} points "
+        f"({span(difference.low, difference.high, signed=True)}): not chance.",
+    )

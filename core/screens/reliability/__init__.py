@@ -1,0 +1,1 @@
+"""The Reliability page: the audit of one run, in full and in plain words."""

@@ -1,0 +1,317 @@
+"""The Reliability page in plain words: the same audit in times out of 100, without jargon."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Counts, Float
+from core.defaults import FALSE_ALARMS, LEVEL
+from core.metrics.binning import sums
+from core.metrics.exact import exact_interval
+from core.metrics.grouped import effective_rows
+from core.metrics.intervals import wilson
+from core.metrics.macro import DETECTED
+from core.metrics.ranked import Ranked
+from core.metrics.records import Audit, TargetAudit
+from core.screens.kit.bin_marks import shares
+from core.screens.kit.numbers import MISSING, count, in_hundred, known, points
+from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.sentences import doubted, plain_sentence
+from core.screens.kit.theme import Tone
+from core.screens.kit.tiles import calibration_error
+from core.screens.reliability.plain_figure import Group, dumbbells
+
+ANSWER_GROUPS = (
+    (0.60, "Unsure", "under 60"),
+    (0.80, "Fairly sure", "60 to 80"),
+    (0.95, "Sure", "80 to 95"),
+    (1.00, "Almost certain", "95 or more"),
+)
+PRESENCE_GROUPS = (
+    (0.05, "Hardly", "under 5"),
+    (0.20, "Possible", "5 to 20"),
+    (0.60, "Likely", "20 to 60"),
+    (1.00, "Very likely", "60 or more"),
+)
+GROUP_COLUMNS = (
+    Column("group", "when it is"),
+    Column("n", "pictures", "count"),
+    Column("says", "it says", "share"),
+    Column("right", "it came true", "share"),
+    Column("low", "at least", "share"),
+    Column("high", "at most", "share"),
+)
+ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
+
+
+@dataclass(frozen=True)
+class Icons:
+    """Two arrays of 100 pictures: how many crosses were promised, how many were observed.
+
+    `promised`, `observed`, `low` and `high` are whole numbers out of 100; `tone` colours the
+    crosses of the second array. The sentences say the same as the icons.
+    """
+
+    title: str
+    note: str
+    promised: int
+    observed: int
+    low: int
+    high: int
+    tone: Tone
+    promised_text: str
+    observed_text: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A short paragraph under its own head; `page` is where its link leads, or empty."""
+
+    title: str
+    text: str
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class PlainView:
+    """Everything the plain page draws, in its order."""
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    dumbbells: FigureCard
+    icons: Icons | None
+    limits: Advice
+    helps: Advice
+    key: tuple[Swatch, ...]
+    caption: str
+
+
+def plain_view(
+    audit: Audit, target: TargetAudit, ranked: Ranked, *, name: str, split: str
+) -> PlainView:
+    """Return the plain twin of the reliability view.
+
+    Parameters
+    ----------
+    audit : Audit
+        The audit of one split.
+    target : TargetAudit
+        The same target that the technical page shows.
+    ranked : Ranked
+        Its outcomes; only how they are grouped differs from the technical page.
+    name, split : str
+        The run's name and the split, as the user knows them.
+    """
+    groups = certainty_groups(ranked, target)
+    came_true = "right" if target.target is None else "present"
+    return PlainView(
+        eyebrow=f"Reliability, in plain words · {name} · {count(audit.n)} {split} pictures",
+        sentence=doubted(replace(plain_sentence(target), second=_second(groups)), audit.notices),
+        numbers=_tiles(audit, target),
+        dumbbells=_card(groups, came_true),
+        icons=_icons(groups, target),
+        limits=_limits(audit),
+        helps=_helps(target),
+        key=_key(groups, came_true),
+        caption=(
+            "Same data and same numbers as the technical page. "
+            "Intervals: 95 in 100 such intervals would hold the true value."
+        ),
+    )
+
+
+def _key(groups: tuple[Group, ...], came_true: str) -> tuple[Swatch, Swatch]:
+    """Explain the marks, with a dot as the figure draws it where a promise was missed."""
+    missed = _missed(groups)
+    words = f"how often it was {came_true}, with its interval"
+    dot = Swatch(words, missed.tone, "dot") if missed else Swatch(words, "few", "ring")
+    return Swatch("what the model says", "ink", "bar"), dot
+
+
+def certainty_groups(ranked: Ranked, target: TargetAudit) -> tuple[Group, ...]:
+    """Return the answers in four groups of certainty, each closed at its lower end.
+
+    A group is called wrong only where the verdict is that something is, and then beyond an exact
+    interval that is corrected for the number of groups.
+    """
+    named = ANSWER_GROUPS if target.target is None else PRESENCE_GROUPS
+    inner = [upper for upper, _, _ in named[:-1]]
+    cuts = np.searchsorted(ranked.confidence, [0.0, *inner, np.inf], side="left")
+    parts = sums(ranked, cuts)
+    score, _ = calibration_error(target)
+    level = score.level if score is not None else LEVEL
+    says, right = _share(parts.confidence, parts.count), _share(parts.hits, parts.count)
+    rows = np.nan_to_num(effective_rows(ranked, cuts))
+    hits = np.nan_to_num(right) * rows
+    low, high = wilson(hits, rows, level)
+    looks = max(int(np.count_nonzero(parts.count)), 1)
+    least, most = exact_interval(hits, rows, 1.0 - FALSE_ALARMS / looks)
+    if target.verdict.code not in DETECTED:
+        least, most = np.zeros_like(least), np.ones_like(most)
+    return tuple(
+        Group(label, reach, int(n), *map(float, shares))
+        for (_, label, reach), n, *shares in zip(
+            named, np.diff(cuts), says, right, low, high, least, most, strict=True
+        )
+    )
+
+
+def _share(total: Counts, n: Counts) -> Float:
+    return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
+
+
+def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
+    says, came_true = shares(target.bins)
+    error, floor = calibration_error(target)
+    answers = target.target is None
+    score = audit.main.metrics.get("accuracy") if answers else None
+    between = ""
+    if score is not None and known(score.low) and known(score.high):
+        between = f"between {in_hundred(score.low)} and {in_hundred(score.high)}"
+        between += " on this many pictures"
+    off = MISSING if error is None or error.value is None else points(error.value)
+    perfect = "" if floor is None else f"a perfect model: up to {points(floor.q95)}"
+    kinds = "findings" if audit.task == "multilabel" else "kinds of answer"
+    return (
+        Tile(
+            "How often it is right" if answers else "How often it is there",
+            in_hundred(came_true),
+            "in 100",
+            between,
+        ),
+        Tile("How sure it says it is", in_hundred(says), "in 100", "on average over all pictures"),
+        Tile("How far off that certainty is", off, "points", perfect),
+        Tile("Pictures looked at", count(audit.n), note=f"{count(audit.n_classes)} {kinds}"),
+    )
+
+
+def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
+    descriptions = [
+        f"{group.name} ({group.range}): {count(group.n)} pictures, says {in_hundred(group.says)} "
+        f"in 100, {came_true} {in_hundred(group.right)} "
+        f"({in_hundred(group.low)} to {in_hundred(group.high)})"
+        for group in reversed(groups)
+        if group.n
+    ]
+    rows = tuple(
+        (f"{g.name} ({g.range})", g.n, *(_cell(v) for v in (g.says, g.right, g.low, g.high)))
+        for g in reversed(groups)
+    )
+    question = f"When it says it is this sure, how often is it {came_true}?"
+    return FigureCard(
+        "plain",
+        question,
+        "",
+        partial(dumbbells, groups, came_true=came_true),
+        f"{question} {'; '.join(descriptions)}.",
+        Table(GROUP_COLUMNS, rows),
+        f"n = {count(sum(group.n for group in groups))}",
+    )
+
+
+def _cell(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _missed(groups: tuple[Group, ...]) -> Group | None:
+    """Return the group whose promise was missed most, if any was missed beyond chance."""
+    missed = [g for g in groups if g.n >= ENOUGH and g.tone in {"over", "under"}]
+    return max(missed, key=lambda g: abs(g.says - g.right), default=None)
+
+
+def _second(groups: tuple[Group, ...]) -> str:
+    group = _missed(groups)
+    if group is None:
+        return ""
+    return (
+        "What cannot be taken at face value is the certainty it attaches to its answers, most of "
+        f"all where it is “{group.name.lower()}” ({group.range} in 100)."
+    )
+
+
+def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
+    """Take the group whose promise was missed most; without one, the fullest."""
+    fullest = max(groups, key=lambda g: g.n)
+    group = _missed(groups) or fullest
+    if group.n < ENOUGH:
+        return None
+    return _answer_icons(group) if target.target is None else _presence_icons(group)
+
+
+def _answer_icons(group: Group) -> Icons:
+    """Crosses are wrong answers."""
+    promised, observed = _wrong(group.says), _wrong(group.right)
+    low, high = _wrong(group.high), _wrong(group.low)
+    return Icons(
+        title=f"100 answers given as “{group.name.lower()}” ({group.range})",
+        note=f"{count(group.n)} such answers",
+        promised=promised,
+        observed=observed,
+        low=low,
+        high=high,
+        tone="quiet" if group.tone == "few" else group.tone,
+        promised_text=f"If its word were good, about {promised} of these 100 would be wrong.",
+        observed_text=f"In this test {observed} of 100 were wrong ({low} to {high}).",
+    )
+
+
+def _presence_icons(group: Group) -> Icons:
+    """Crosses are pictures in which it was there."""
+    promised, observed, low, high = (
+        round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
+    )
+    return Icons(
+        title=f"100 pictures called “{group.name.lower()}” ({group.range})",
+        note=f"{count(group.n)} such pictures",
+        promised=promised,
+        observed=observed,
+        low=low,
+        high=high,
+        tone="quiet" if group.tone == "few" else group.tone,
+        promised_text=f"If its word were good, it would be there in about {promised} of these 100.",
+        observed_text=f"In this test it was there in {observed} of 100 ({low} to {high}).",
+    )
+
+
+def _wrong(right: float) -> int:
+    return round(100.0 * (1.0 - right))
+
+
+def _limits(audit: Audit) -> Advice:
+    n = f"these {count(audit.n)}" if audit.n > 1 else "this one"
+    groups, alike = audit.main.groups, ""
+    if groups is not None:
+        alike = (
+            f" They come in {count(groups.n)} groups ({groups.column}) and tell as much as about "
+            f"{count(round(groups.effective_n))} unrelated ones."
+        )
+    return Advice(
+        "What this does not say",
+        f"It holds for pictures like {n}.{alike} Pictures of another kind, from another source or "
+        "damaged ones were not tested here. It is an average over many pictures and not the "
+        "chance that one particular answer is right.",
+    )
+
+
+def _helps(target: TargetAudit) -> Advice:
+    advice = {
+        "over_confident": (
+            "One knob, set on pictures kept aside, makes the model less sure of everything and "
+            "changes none of its answers."
+        ),
+        "under_confident": (
+            "One knob, set on pictures kept aside, makes the model surer of everything and "
+            "changes none of its answers."
+        ),
+        "mixed": (
+            "One knob for everything may not be enough. Compare several corrections on pictures "
+            "kept aside."
+        ),
+        "sound": "Nothing needs to be done. Look again when the pictures change.",
+        "could_be_chance": (
+            "More pictures with known answers: on this many, a perfect model could look the same."
+        ),
+    }[target.verdict.code]
+    return Advice("What helps", advice)

@@ -1,0 +1,92 @@
+"""The rows behind one bin of the diagram: what was clicked is what is listed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Bool, Int
+from core.metrics.binning import bin_index
+from core.metrics.records import BinTable
+from core.predictions import Predictions, Task
+from core.screens.kit.bin_marks import bin_words, speech
+from core.screens.kit.records import Column, Table
+
+EVEN = 0.5  # a label counts as predicted above it: a tie goes to the lower class
+
+
+@dataclass(frozen=True)
+class BinRows:
+    """Rows of one bin: a sentence, at most `limit` rows, and how many the bin holds."""
+
+    text: str
+    table: Table
+    total: int
+
+
+def bin_rows(
+    predictions: Predictions,
+    target: int | None,
+    bins: BinTable,
+    index: int,
+    *,
+    limit: int | None = None,
+) -> BinRows:
+    """Return the rows of one bin, those that did not come true first, then the surest first.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        What was audited.
+    target : int or None
+        The target of the diagram: None for the answers given, else a class or label.
+    bins : BinTable
+        The bins that were drawn.
+    index : int
+        Which one, in 0..B-1; the customdata of the dot or bar.
+    limit : int, optional
+        At most this many rows; all by default.
+    """
+    outcomes = predictions.outcomes(target)
+    edges = np.append(bins.low, bins.high[-1])
+    inside = np.flatnonzero(bin_index(outcomes.confidence, edges) == index)
+    order = np.lexsort((-outcomes.confidence[inside], outcomes.correct[inside]))
+    chosen = inside[order][:limit]
+    confidence = Column("confidence", "says", "share")
+    true, predicted = _answers(predictions, target, chosen, outcomes.confidence > EVEN)
+    rows = tuple(
+        zip(
+            _ids(predictions, chosen),
+            true,
+            predicted,
+            outcomes.confidence[chosen].tolist(),
+            strict=True,
+        )
+    )
+    columns = (
+        Column("id", "id"),
+        Column("true", "true"),
+        Column("predicted", "predicted"),
+        confidence,
+    )
+    words = bin_words(bins, index, speech(target))
+    return BinRows(f"{words}.", Table(columns, rows), int(inside.size))
+
+
+def _ids(predictions: Predictions, chosen: Int) -> list[str]:
+    """Return what the file calls each row, or its number counted from 0."""
+    ids = predictions.row_ids
+    return [ids[i] if ids else str(i) for i in chosen.tolist()]
+
+
+def _answers(
+    predictions: Predictions, target: int | None, chosen: Int, likely: Bool
+) -> tuple[list[str], list[str]]:
+    """Return the true and the predicted answer of each chosen row, in the file's names."""
+    names = predictions.class_names
+    if predictions.task is Task.MULTILABEL:
+        states = ("absent", "present")
+        labels = predictions.labels[chosen, target or 0]
+        return [states[i] for i in labels], [states[int(likely[i])] for i in chosen]
+    true = predictions.labels[chosen].tolist()
+    predicted = predictions.rows.predicted[chosen].tolist()
+    return [names[i] for i in true], [names[i] for i in predicted]

@@ -1,0 +1,218 @@
+"""What the Reliability page says about one audit: sentence, numbers, figures, tables, caveats.
+
+Nothing is computed here that `core.metrics` computes; records go in, words and figures come out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from core.arrays import Float
+from core.defaults import LEVEL
+from core.errors import Notice
+from core.metrics.ranked import Ranked
+from core.metrics.records import Audit, ClassRow, TargetAudit
+from core.metrics.selective import risk_coverage
+from core.metrics.suite import class_gaps
+from core.predictions import Predictions, Task
+from core.screens.kit import cards
+from core.screens.kit import diagram as figures
+from core.screens.kit.bin_marks import dominated, filled
+from core.screens.kit.records import FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.sentences import CODE_TONES, doubted, verdict_sentence
+from core.screens.kit.tiles import calibration_error, tiles
+from core.screens.reliability.classes import class_card, class_table, label_table, risk_card
+
+KEY = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("within chance", "sound", "ring"),
+    Swatch("too few to tell", "few", "ring"),
+    Swatch("where a perfect model would land", "quiet", "block"),
+)
+FEW_DOTS = 2  # fewer are not many that are looked at
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was audited: the names that travel with every figure.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run, as the user wrote it.
+    split : str
+        Split that was audited.
+    digest : str
+        Digest of the file; captions print its first eight digits.
+    class_names : tuple of str
+        Names of classes or labels, as the file wrote them.
+    notices : tuple of Notice
+        What the reader had to say.
+    """
+
+    name: str
+    split: str
+    digest: str
+    class_names: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReliabilityView:
+    """Everything the page and the report draw, in their order.
+
+    `figures` holds "reliability" and "gap", and "classes" and "risk" where they were given;
+    `parts` is the table by class, or by label, and has no rows where there is neither.
+    """
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    figures: Mapping[str, FigureCard]
+    key: tuple[Swatch, ...]
+    caption: str
+    notices: tuple[Notice, ...]
+    unavailable: Table
+    scores: Table
+    parts: Table
+    log_counts: bool
+
+
+def reliability_view(
+    audit: Audit,
+    subject: Subject,
+    *,
+    chosen: TargetAudit | None = None,
+    classes: tuple[ClassRow, ...] = (),
+    curve: tuple[Float, Float] | None = None,
+    log_counts: bool | None = None,
+) -> ReliabilityView:
+    """Return the view of an audit.
+
+    Parameters
+    ----------
+    audit : Audit
+        The audit of one split.
+    subject : Subject
+        Run, split, digest, names and the reader's notices.
+    chosen : TargetAudit, optional
+        What is spoken of: other bins, one class, one label. Default: the audit's main target;
+        for a multi-label audit that is the mean over labels, beside the bins of the worst one.
+    classes : tuple of ClassRow
+        The per-class rows of `core.metrics.suite.class_gaps`; empty where there are none.
+    curve : (coverage, risk), optional
+        The risk-coverage curve, (G,) float64 each.
+    log_counts : bool, optional
+        Logarithmic histogram; by default on where one bin holds more than half of the images.
+    """
+    target = chosen or audit.main
+    pictured_target = pictured(audit, chosen)
+    logarithmic = dominated(pictured_target.bins) if log_counts is None else log_counts
+    caption = cards.caption(audit, pictured_target, subject.split, subject.digest)
+    figure_cards = [
+        *_bin_cards(
+            pictured_target,
+            caption,
+            prefix=_whose(audit, chosen, pictured_target),
+            log_counts=logarithmic,
+        )
+    ]
+    if any(row.gap is not None for row in classes):
+        figure_cards.append(class_card(classes, cards.level(target), caption))
+    if curve is not None:
+        figure_cards.append(risk_card(*curve, audit.main.metrics.get("aurc"), caption))
+    return ReliabilityView(
+        eyebrow=_eyebrow(audit, target, subject),
+        sentence=doubted(verdict_sentence(target), audit.notices),
+        numbers=tiles(audit, target, subject.split, CODE_TONES[target.verdict.code]),
+        figures={card.key: card for card in figure_cards},
+        key=KEY,
+        caption=caption,
+        notices=_notices(audit, subject),
+        unavailable=cards.unavailable_table(audit),
+        scores=cards.scores_table(audit, target),
+        parts=label_table(audit.labels) if audit.labels else class_table(classes),
+        log_counts=logarithmic,
+    )
+
+
+def pictured(audit: Audit, chosen: TargetAudit | None = None) -> TargetAudit:
+    """Return whose bins are drawn: the target itself, or the label with the largest error."""
+    if chosen is not None or not audit.labels:
+        return chosen or audit.main
+    return max(audit.labels, key=_error)
+
+
+def _error(target: TargetAudit) -> float:
+    score, _ = calibration_error(target)
+    return score.value if score is not None and score.value is not None else -1.0
+
+
+def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> ReliabilityView:
+    """Return the view of an audit with everything that can be read from its predictions."""
+    if predictions.task is Task.MULTILABEL:
+        return reliability_view(audit, subject)
+    score, _ = calibration_error(audit.main)
+    rows = class_gaps(predictions, score.level if score is not None else LEVEL)
+    curve = risk_coverage(Ranked.of(predictions.outcomes(None)))
+    return reliability_view(audit, subject, classes=rows, curve=curve)
+
+
+def _whose(audit: Audit, chosen: TargetAudit | None, pictured_target: TargetAudit) -> str:
+    """Name the label that stands for all of them in the figures."""
+    if chosen is not None or not audit.labels:
+        return ""
+    return f"“{pictured_target.name}”, the label with the largest error: "
+
+
+def _bin_cards(
+    target: TargetAudit, caption: str, *, prefix: str, log_counts: bool
+) -> tuple[FigureCard, FigureCard]:
+    bins, index = target.bins, target.target
+    table = cards.bin_table(bins)
+    true = "right" if index is None else "present"
+    return (
+        FigureCard(
+            "reliability",
+            "Reliability diagram",
+            f"{prefix}dot area grows with the number of images{_by_chance(target)}",
+            partial(figures.diagram, bins, target=index, log_counts=log_counts),
+            cards.diagram_alt(target),
+            table,
+            caption,
+        ),
+        FigureCard(
+            "gap",
+            "Gap in each bin",
+            f"{prefix}says minus {true}, {cards.level(target)} interval",
+            partial(figures.gap_view, bins, target=index),
+            cards.gap_alt(target),
+            table,
+            caption,
+        ),
+    )
+
+
+def _by_chance(target: TargetAudit) -> str:
+    """Return how many dots a perfect model would have beyond their bands."""
+    score, _ = calibration_error(target)
+    dots, level = len(filled(target.bins)), score.level if score is not None else LEVEL
+    if dots < FEW_DOTS:
+        return ""
+    return f"; of {dots} dots of a perfect model about {(1 - level) * dots:.1g} would be coloured"
+
+
+def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:
+    parts = ["Reliability", subject.name, f"{subject.split} split"]
+    if target.target is not None:
+        kind = "label" if audit.task == "multilabel" else "class"
+        parts.append(f"{kind} “{target.name}”")
+    return " · ".join(parts)
+
+
+def _notices(audit: Audit, subject: Subject) -> tuple[Notice, ...]:
+    """Collect what reader and audit said, each once; a wrong class order voids all the rest."""
+    notices = dict.fromkeys((*subject.notices, *audit.notices))
+    listed = [note for note in notices if note.code != "GROUPED" or audit.labels]  # by the sentence
+    return tuple(sorted(listed, key=lambda notice: notice.code != "BELOW_CHANCE"))

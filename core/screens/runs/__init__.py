@@ -1,0 +1,1 @@
+"""The first screen: the table of runs."""

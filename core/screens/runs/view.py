@@ -1,0 +1,121 @@
+"""The table of runs on the first screen: rows of the library to columns as people read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.library.index import DamagedRun, RunRow
+from core.library.manifest import Summary
+from core.screens.kit.numbers import points, span
+from core.screens.kit.theme import Tone
+
+TASKS = {
+    "multiclass": "classes",
+    "binary": "yes or no",
+    "top_label": "top answer",
+    "": "gammas",
+}
+CAPTION = (
+    "Floor: what a perfect model would show on this many images (95 in 100 times less). "
+    "ECE: 15 equal-width bins. Direction is shown in points and only where its interval "
+    "leaves zero."
+)
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """Columns of equal length; accuracy, ECE and floor in percent, None where there is none.
+
+    A gamma history has no rows and no classes.
+
+    `tones` colours the words of `direction`, which carry a glyph as well.
+    """
+
+    ids: tuple[str, ...]
+    name: tuple[str, ...]
+    task: tuple[str, ...]
+    n: tuple[int | None, ...]
+    classes: tuple[int | None, ...]
+    accuracy: tuple[float | None, ...]
+    ece: tuple[float | None, ...]
+    interval: tuple[str, ...]
+    floor: tuple[float | None, ...]
+    direction: tuple[str, ...]
+    tones: tuple[Tone, ...]
+    tags: tuple[tuple[str, ...], ...]
+    added: tuple[datetime, ...]
+    caption: str
+
+
+def run_table(rows: Sequence[RunRow]) -> RunTable:
+    """Return the table of runs in the order given."""
+    spoken = [direction(row) for row in rows]
+    numbers = [_numbers(row.metrics) for row in rows]
+    noun = "run" if len(rows) == 1 else "runs"
+    return RunTable(
+        ids=tuple(row.id for row in rows),
+        name=tuple(row.name for row in rows),
+        task=tuple(task_words(row.task, row.n_classes) for row in rows),
+        n=tuple(row.n or None for row in rows),
+        classes=tuple(row.n_classes or None for row in rows),
+        accuracy=tuple(accuracy for accuracy, _, _ in numbers),
+        ece=tuple(ece for _, ece, _ in numbers),
+        interval=tuple(_interval(row) for row in rows),
+        floor=tuple(floor for _, _, floor in numbers),
+        direction=tuple(words for words, _ in spoken),
+        tones=tuple(tone for _, tone in spoken),
+        tags=tuple(row.tags for row in rows),
+        added=tuple(datetime.fromisoformat(row.created) for row in rows),
+        caption=f"{len(rows)} {noun}. {CAPTION}",
+    )
+
+
+def damaged_words(run: DamagedRun) -> tuple[str, str]:
+    """Return what is wrong with a run that cannot be opened, and what can be done."""
+    what = run.what if run.id in run.what else f"run {run.id} is damaged: {run.what}"
+    removal = "delete it" if run.own else "remove it by hand"
+    named = f"{run.name}: {what}" if run.name else what
+    return named, f"restore its folder from a backup, or {removal}"
+
+
+def task_words(task: str, n_classes: int) -> str:
+    """Return what kind of answer a run holds."""
+    return f"{n_classes} labels" if task == "multilabel" else TASKS.get(task, task)
+
+
+def direction(row: RunRow) -> tuple[str, Tone]:
+    """Return the direction in words with a glyph, and its tone."""
+    if row.metrics is None:
+        return "–", "quiet"
+    if row.task == "multilabel":
+        return "by label", "quiet"
+    gap = row.metrics["gap"]["gap"]
+    by = points(abs(gap)) if gap is not None else "–"
+    by_verdict: dict[str, tuple[str, Tone]] = {
+        "over_confident": (f"▲ says more by {by}", "over"),
+        "under_confident": (f"▼ says less by {by}", "under"),
+        "mixed": ("◆ mixed", "ink"),
+        "sound": ("● within chance", "sound"),
+        "could_be_chance": ("○ could be chance", "quiet"),
+    }
+    return by_verdict[row.metrics["verdict"]]
+
+
+def _numbers(summary: Summary | None) -> tuple[float | None, float | None, float | None]:
+    if summary is None:
+        return None, None, None
+    accuracy, ece, floor = summary["accuracy"], summary["ece"]["value"], summary["floor_q95"]
+    return _percent(accuracy), _percent(ece), _percent(floor)
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100.0 * value
+
+
+def _interval(row: RunRow) -> str:
+    if row.metrics is None:
+        return "–"
+    ece = row.metrics["ece"]
+    if row.task == "multilabel":
+        return f"mean of {row.n_classes}"
+    return span(ece["low"], ece["high"]) or "–"

@@ -1,0 +1,1 @@
+"""The Theory page: what losses ask of probabilities."""

@@ -1,0 +1,279 @@
+"""Published statements that do not hold, each with its counter-example computed as one looks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Float, sigmoid
+from core.calibrators.focal_map import binary_focal_map, focal_map
+from core.calibrators.theory import Sweep, fcl_minimiser, principal_root
+from core.screens.kit.curves import SHARES, Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.numbers import MINUS, THIN, percent, points, three
+from core.screens.kit.records import Column, FigureCard, Table
+from core.screens.theory.curves import GRADIENT_PAPER, fitted, line_card
+from core.screens.theory.view import LOGITS, MAP_PAPER, curve_table, mapped, written
+
+FCL_PAPER = "Focal calibration loss 2024"
+FALLING = (  # rows whose top probability falls for some gamma above 0, and the gamma that is named
+    ("8 × 12 %, 2 × 2 %", (0.12,) * 8 + (0.02,) * 2, 1.0),
+    ("3 × 30 %, 1 × 10 %", (0.3,) * 3 + (0.1,), 0.05),
+    ("33 × 3 %, 1 × 1 %", (0.03,) * 33 + (0.01,), 5.0),
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement, where it is printed, and what the numbers say.
+
+    `card` is the picture of the counter-example where there is one.
+    """
+
+    title: str
+    printed: str
+    computed: str
+    card: FigureCard | None = None
+
+
+def claims(
+    gamma: float, truth: float, weight: float, sweeps: Mapping[int, Sweep]
+) -> tuple[Claim, ...]:
+    """Return every statement that does not hold as printed.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0; of the bounds and of FCL.
+    truth : float in (0, 1)
+        How often the answer of FCL's example is right.
+    weight : float
+        FCL's lambda, at least 0.
+    sweeps : mapping of int to Sweep
+        Closest temperatures of two, three and four classes.
+    """
+    return (
+        _confidence(),
+        _fcl(gamma, truth, weight),
+        _bounds(gamma),
+        _four(sweeps[4]),
+        _two(sweeps[2]),
+        _captions(sweeps),
+        _tightest(),
+        _branch(),
+    )
+
+
+def claims_table(statements: tuple[Claim, ...]) -> Table:
+    """Return the statements as rows."""
+    columns = (
+        Column("statement", "statement"),
+        Column("printed", "printed"),
+        Column("found", "what the numbers say"),
+    )
+    return Table(
+        columns, tuple((claim.title, claim.printed, claim.computed) for claim in statements)
+    )
+
+
+def _confidence() -> Claim:
+    examples = []
+    for name, row, gamma in FALLING:
+        q = np.array(row)
+        after = float(focal_map(q, gamma).max())
+        fallen = f"{percent(q.max())} to {100 * after:.4f}{THIN}%"
+        examples.append(f"{name}: the top falls from {fallen} at γ = {written(gamma)}")
+    return Claim(
+        "The map does not always raise the top probability",
+        f"{MAP_PAPER}, proposition 5: for γ above 0 the top probability never falls.",
+        f"True for two classes; with four or more it can fall, where every class says little. "
+        f"{'; '.join(examples)}. The answer itself never changes.",
+        _confidence_card(),
+    )
+
+
+def _confidence_card() -> FigureCard:
+    gammas = np.linspace(0.05, 8.0, 160)
+    curves = tuple(
+        TheoryCurve(name, gammas, 100.0 * _rises(np.array(row), gammas), i, width=2.4)
+        for i, (name, row, _) in enumerate(FALLING)
+    )
+    low = min(float(curve.y.min()) for curve in curves)
+    flat = TheoryCurve("unchanged", gammas, np.zeros_like(gammas), "quiet", "dash", 1.4)
+    plot = Plot(
+        (flat, *curves),
+        "γ",
+        "Change of the top probability, points",
+        {"range": [0, 8.1]},
+        {"range": [1.3 * low, -1.3 * low]},
+        hover="γ = %{x:.2f}: %{y:+.4f} points",
+    )
+    lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
+    return FigureCard(
+        "falling",
+        "Rows whose top probability falls",
+        "below the dashed line the published statement is false",
+        partial(chart, plot),
+        f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
+        curve_table(curves, Column("gamma", "γ", "number"), Column("points", "points", "number")),
+        f"{MAP_PAPER}, proposition 4 applied to rows made for this purpose.",
+    )
+
+
+def _rises(q: Float, gammas: Float) -> Float:
+    """Return by how much the top probability rises, for each gamma."""
+    return np.array([focal_map(q, float(gamma)).max() - q.max() for gamma in gammas])
+
+
+def _fcl(gamma: float, truth: float, weight: float) -> Claim:
+    q = float(fcl_minimiser(truth, gamma, weight))
+    return Claim(
+        "Focal calibration loss is not strictly proper",
+        f"{FCL_PAPER}, section 4.3 and appendix A.8: strictly proper, so that its minimiser is the "
+        "true probability.",
+        f"At γ = {written(gamma)} and λ = {weight:g} it is smallest at {percent(q)} where the "
+        f"truth is {percent(truth)}. The printed proof treats only truths of 0 and 1. A larger λ "
+        "brings it nearer; only γ = 0 makes it proper.",
+        _fcl_card(gamma, truth, weight, q),
+    )
+
+
+def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard:
+    p = np.linspace(0.005, 0.995, 199)
+    proper = TheoryCurve("a proper loss", p, p, "quiet", "dash", 1.4)
+    curves = (
+        proper,
+        TheoryCurve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot", 2.0),
+        TheoryCurve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight), width=3.0),
+    )
+    plot = Plot(
+        curves,
+        "True share",
+        "What the loss makes it say",
+        SHARES,
+        SHARES,
+        (Highlight(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
+        square=True,
+        hover="is %{x:.1%}, says %{y:.1%}",
+    )
+    return FigureCard(
+        "fcl",
+        "What focal calibration loss makes a model say",
+        f"γ = {written(gamma)}, two classes",
+        partial(chart, plot),
+        f"Minimiser of the expected focal calibration loss against the truth, gamma "
+        f"{written(gamma)}, lambda {weight:g}: {percent(q)} at {percent(truth)}. A proper loss "
+        "would lie on the diagonal.",
+        curve_table(curves, Column("truth", "truth", "share"), Column("says", "says", "share")),
+        f"{FCL_PAPER}, definition 3.1, squared distance summed over both classes; λ from 0.5 to "
+        "4.5 in its appendix A.10.",
+    )
+
+
+def _bounds(gamma: float) -> Claim:
+    low, high = _printed(np.array(1.0), gamma)
+    share = float(sigmoid(binary_focal_map(np.array(1.0), gamma)))
+    return Claim(
+        "The printed temperature bounds are upside down",
+        f"{MAP_PAPER}, proposition 3, divides the logit by γ + 1 and by γ + 1 {MINUS} ½ ln(γ + 1).",
+        f"At logit 1 and γ = {written(gamma)} the map gives {percent(share)}, which does not lie "
+        f"between {percent(float(low))} and {percent(float(high))}. Multiplied instead of divided, "
+        "as the abstract has it, the bounds hold for every γ above 0.",
+        _bounds_card(gamma),
+    )
+
+
+def _printed(s: Float, gamma: float) -> tuple[Float, Float]:
+    """Return the bounds as printed: temperatures gamma + 1 and gamma + 1 - log(gamma + 1) / 2."""
+    return sigmoid(s / (gamma + 1.0)), sigmoid(s / (gamma + 1.0 - 0.5 * float(np.log1p(gamma))))
+
+
+def _bounds_card(gamma: float) -> FigureCard:
+    low, high = _printed(LOGITS, gamma)
+    printed = (
+        TheoryCurve("printed, one side", LOGITS, low, 2, "dot", 1.8),
+        TheoryCurve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
+    )
+    curves = (
+        *printed,
+        TheoryCurve(f"the map, γ = {written(gamma)}", LOGITS, mapped(gamma), width=3.0),
+    )
+    plot = Plot(
+        curves,
+        "Logit s of what the model says",
+        "Probability",
+        {"range": [-6, 6]},
+        SHARES,
+        between=printed,
+        hover="s = %{x:.2f}: %{y:.2%}",
+    )
+    return FigureCard(
+        "printed",
+        "The map and the bounds as printed",
+        "the map leaves the printed band on both sides",
+        partial(chart, plot),
+        f"Map at gamma {written(gamma)} against the logit, with the two bounds as printed: the map "
+        "is steeper than both.",
+        curve_table(curves, Column("logit", "logit", "number"), Column("p", "p", "share")),
+        f"{MAP_PAPER}, proposition 3 as printed; the corrected bounds are under “The map”.",
+    )
+
+
+def _four(sweep: Sweep) -> Claim:
+    slope, intercept = fitted(sweep)
+    worst = int(sweep.residuals.argmax())
+    return Claim(
+        "The line for four classes does not come out",
+        f"{MAP_PAPER}, section 3.3: 1/T ≈ 0.47 γ + 0.85, off by up to 8 points.",
+        f"Here 1/T ≈ {slope:.3f} γ + {intercept:.3f}. At γ = {written(float(sweep.gammas[worst]))} "
+        f"even the best temperature is off by {points(float(sweep.residuals[worst]))} points. At "
+        "γ = 0 the map changes nothing, so 1/T is 1 there, not 0.85.",
+        line_card({4: sweep}),
+    )
+
+
+def _two(sweep: Sweep) -> Claim:
+    worst = int(sweep.residuals.argmax())
+    return Claim(
+        "Two classes: slightly more than one thousandth",
+        f"{MAP_PAPER}, section 3.2: the closest temperature is off by less than 0.001.",
+        f"At γ = {written(float(sweep.gammas[worst]))} it is off by "
+        f"{three(float(sweep.residuals[worst]))}, a little more than printed. "
+        "That the two are close holds.",
+    )
+
+
+def _captions(sweeps: Mapping[int, Sweep]) -> Claim:
+    def at(n_classes: int, gamma: float) -> str:
+        sweep = sweeps[n_classes]
+        return f"{sweep.temperatures[int(np.argmin(np.abs(sweep.gammas - gamma)))]:.3f}"
+
+    return Claim(
+        "Temperatures under two figures belong to other gammas",
+        f"{MAP_PAPER}, figure 5: T = 0.81 and 0.46 for γ = 1 and 3; figure 2: T = 0.36 for γ = 3.",
+        f"Three classes: {at(3, 1.0)} at γ = 1 and {at(3, 3.0)} at γ = 3; the printed ones fit "
+        f"γ = 0.5 ({at(3, 0.5)}) and γ = 2 ({at(3, 2.0)}). Two classes: {at(2, 3.0)} at γ = 3; "
+        f"0.36 is nearer to γ = 2 ({at(2, 2.0)}).",
+    )
+
+
+def _tightest() -> Claim:
+    s = np.arange(0.001, 20.0005, 0.001)
+    most = float((binary_focal_map(s, 4.0) / s).max())
+    return Claim(
+        "The tightest bound is not tighter than the proved one",
+        f"{MAP_PAPER}, section 3.2: at γ = 4 the tightest sharp side is T = 0.206, not 0.2.",
+        f"Over logits up to 20 it is {1.0 / most:.4f}, and it tends to 0.2 as logits grow: the "
+        "proved bound cannot be improved.",
+    )
+
+
+def _branch() -> Claim:
+    root = abs(float(principal_root(0.25)))
+    return Claim(
+        "The other branch gives 0, not a negative γ",
+        f"{GRADIENT_PAPER}, proposition 2: the principal branch of Lambert's W is discarded since "
+        "its γ is negative.",
+        f"At p0 = 0.25 it gives 0 to within {max(root, 1e-16):.0e}: the trivial root, since "
+        "g(p, 0) = 1 everywhere. What is kept is right all the same.",
+    )

@@ -1,0 +1,196 @@
+"""Losses and three classes on the theory page: both maps, their difference, risks as isolines."""
+
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Float, sigmoid
+from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
+from core.calibrators.focal_map import focal_map
+from core.calibrators.theory import risk_isolines, temperature_scaled
+from core.screens.kit.curves import SHARES, Plot, TheoryCurve, chart
+from core.screens.kit.numbers import percent, points, three
+from core.screens.kit.records import Column, FigureCard, Table
+from core.screens.theory import triangle_figure as triangle
+from core.screens.theory.view import MAP_PAPER, closest, curve_table, written
+
+STEPS = 10  # of the lattice from which arrows start, and of the table beside the heatmap
+CELLS = 150  # across the heatmap
+SHARES_WITHIN = np.array([0.03, 0.12, 0.20])  # of the area, as in figure 4 of MAP_PAPER
+LOSS_LOGITS = np.linspace(-30.0, 9.0, 313)  # far down, where the properised loss still rises
+CLASSES = ("class 1", "class 2", "class 3")
+
+
+def simplex_cards(gamma: float) -> tuple[FigureCard, ...]:
+    """Return arrows of the focal map and of its closest temperature, and their difference.
+
+    Parameters
+    ----------
+    gamma : float
+        Above -1.
+    """
+    near = closest(3, gamma)
+    settings = f"γ = {written(gamma)}, T = {three(near.temperature)}"
+    return _arrow_card(gamma, near.temperature, settings), _heatmap_card(
+        gamma, near.temperature, settings
+    )
+
+
+def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
+    start = triangle.lattice(STEPS)
+    by_map, by_temperature = _both(start, gamma, temperature)
+    moves = (
+        triangle.MoveArrows(f"temperature {three(temperature)}", start, by_temperature, 2),
+        triangle.MoveArrows(f"focal map, γ = {written(gamma)}", start, by_map, "ink"),
+    )
+    middle = int(np.argmax(np.abs(by_map - by_temperature).max(axis=1)))
+    return FigureCard(
+        "arrows",
+        "Where both maps send a prediction",
+        f"away from the middle; {settings}",
+        partial(triangle.arrows, moves),
+        f"Triangle of three probabilities with arrows of the focal map and of temperature scaling, "
+        f"{settings}. Both point away from the middle. They part most from "
+        f"{_written_row(start[middle])}: the map gives {_written_row(by_map[middle])}, the "
+        f"temperature {_written_row(by_temperature[middle])}.",
+        _moves_table(start, by_map, by_temperature),
+        f"{MAP_PAPER}, proposition 4 and figure 5; temperature searched here over logits within "
+        "±5, since those printed under figure 5 are of other gammas.",
+    )
+
+
+def _heatmap_card(gamma: float, temperature: float, settings: str) -> FigureCard:
+    _, _, p, inside = triangle.raster(CELLS)
+    values = np.full(inside.shape, np.nan)
+    by_map, by_temperature = _both(p[inside], gamma, temperature)
+    values[inside] = 100.0 * np.abs(by_map - by_temperature).max(axis=1)
+    worst = p[inside][np.argmax(values[inside])]
+    most = float(values[inside].max()) / 100.0
+    start = triangle.lattice(2 * STEPS)
+    return FigureCard(
+        "simplex",
+        "How far apart they are",
+        f"largest difference of a probability; {settings}",
+        partial(triangle.heatmap, values, "points"),
+        f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature differ "
+        f"by up to {points(most)} points, near {_written_row(worst)}.",
+        _moves_table(start, *_both(start, gamma, temperature)),
+        f"{MAP_PAPER}, section 3.3 and figure 7; both maps computed here. The table is coarser.",
+    )
+
+
+def _both(q: Float, gamma: float, temperature: float) -> tuple[Float, Float]:
+    return focal_map(q, gamma), temperature_scaled(np.log(q), temperature)
+
+
+def _moves_table(start: Float, by_map: Float, by_temperature: Float) -> Table:
+    heads = (("says", "says"), ("map", "focal map"), ("temperature", "temperature"))
+    columns = [
+        Column(f"{key}_{k + 1}", f"{label}, class {k + 1}", "share")
+        for key, label in heads
+        for k in range(3)
+    ]
+    difference = np.abs(by_map - by_temperature).max(axis=1)
+    rows = np.concatenate([start, by_map, by_temperature, difference[:, None]], axis=1)
+    ends = Column("apart", "apart, points", "points")
+    return Table((*columns, ends), tuple(map(tuple, rows.tolist())))
+
+
+def _written_row(p: Float) -> str:
+    return "(" + ", ".join(percent(float(share)) for share in p) + ")"
+
+
+def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureCard, ...]:
+    """Return the three losses of two classes, and the risk over three classes.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0.
+    truth : (p1, p2, p3)
+        How often each of three classes is there; above 0, sum 1.
+    """
+    return _loss_card(gamma), _risk_card(gamma, np.array(truth))
+
+
+def _loss_card(gamma: float) -> FigureCard:
+    p = sigmoid(LOSS_LOGITS)
+    log_p = np.log(np.stack([sigmoid(-LOSS_LOGITS), p], axis=-1))
+    name = written(gamma)
+    curves = (
+        TheoryCurve("cross-entropy", p, -log_p[:, 1], "quiet", "dash", 1.8),
+        TheoryCurve(f"focal, γ = {name}", p, focal_loss(log_p, gamma)[:, 1], 2, "dot", 2.4),
+        TheoryCurve(f"properised, γ = {name}", p, properised_loss(log_p, gamma)[:, 1], width=3.0),
+    )
+    at = int(np.argmin(np.abs(p - 0.8)))
+    read = ", ".join(f"{curve.name} {three(float(curve.y[at]))}" for curve in curves)
+    plot = Plot(
+        curves,
+        "Probability of the true class",
+        "Loss, nats",
+        SHARES,
+        {"range": [0, 4]},
+        hover="p = %{x:.1%}: %{y:.4f}",
+    )
+    return FigureCard(
+        "losses",
+        "Three losses, two classes",
+        "properised: the focal loss of what the map would turn into p",
+        partial(chart, plot),
+        f"Losses against the probability of the true class. At {percent(float(p[at]))}: {read}.",
+        curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
+        f"{MAP_PAPER}, section 3.2 and figure 1; the inverse of the map is solved for at "
+        "every point.",
+    )
+
+
+def _risk_card(gamma: float, truth: Float) -> FigureCard:
+    focal = np.exp(inverse_focal_map(np.log(truth[None]), gamma))[0]
+    proper = risk_isolines(
+        lambda q: np.asarray(focal_loss(np.log(q), gamma) @ truth),
+        focal,
+        lambda q: focal_map(q, gamma),
+        SHARES_WITHIN,
+    )
+    cross = risk_isolines(
+        lambda p: np.asarray(-np.log(p) @ truth), truth, lambda p: p, SHARES_WITHIN
+    )
+    name = f"properised focal, γ = {written(gamma)}"
+    kinds = (
+        triangle.TriangleLines("cross-entropy", cross[1], _level_words(cross[0]), "quiet", "dash"),
+        triangle.TriangleLines(name, proper[1], _level_words(proper[0]), "ink", "solid"),
+    )
+    marks = (
+        triangle.TriangleMark(truth, "the truth: both are smallest here", "circle"),
+        triangle.TriangleMark(focal, "focal loss itself is smallest here", "x"),
+    )
+    return FigureCard(
+        "isolines",
+        "Isolines of the risk, three classes",
+        f"expected loss when the truth is {_written_row(truth)}",
+        partial(triangle.isolines, kinds, marks),
+        f"Lines of equal expected loss in the triangle when the truth is {_written_row(truth)}, "
+        f"around 3, 12 and 20 in 100 of its area. Properised focal loss and cross-entropy are "
+        f"smallest at the truth; focal loss itself at {_written_row(focal)}.",
+        _lines_table({"cross-entropy": cross, name: proper}),
+        f"{MAP_PAPER}, section 3.3 and figure 4; lines enclose 3, 12 and 20 in 100 of the area.",
+    )
+
+
+def _level_words(levels: Float) -> tuple[str, ...]:
+    return tuple(f"{three(float(level))} nats" for level in levels)
+
+
+def _lines_table(kinds: dict[str, tuple[Float, Float]]) -> Table:
+    columns = (
+        Column("loss", "loss"),
+        Column("risk", "expected loss", "number"),
+        *(Column(f"p_{k + 1}", name, "share") for k, name in enumerate(CLASSES)),
+    )
+    rows = tuple(
+        (name, level, *point)
+        for name, (levels, lines) in kinds.items()
+        for level, line in zip(levels.tolist(), lines.tolist(), strict=True)
+        for point in line
+    )
+    return Table(columns, rows)

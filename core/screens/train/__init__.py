@@ -1,0 +1,1 @@
+"""The Train page: curves of a training and what is said of it."""

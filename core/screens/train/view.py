@@ -1,0 +1,248 @@
+"""The curves of a training and of one beside it: panels with their words and tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Float, Int
+from core.histories import History
+from core.screens.kit.numbers import count, percent, points, three
+from core.screens.kit.records import Cell, Column, FigureCard, Kind, Table
+from core.screens.kit.run_marks import RunMark, marks
+from core.screens.kit.text import clean
+from core.screens.train.figures import MeasureCurve, MeasurePanel, Unit, kept, panel
+
+TRAINING, VALIDATION = "training", "validation"
+OVERLAY = "dash"
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run whose curves are drawn: its id, its name, its history, and the epochs asked for."""
+
+    id: str
+    name: str
+    history: History
+    n_epochs: int
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What one panel shows.
+
+    `lines` maps a metric of the history to its name, "" where it is the only one.
+    """
+
+    key: str
+    title: str
+    explanation: str
+    unit: Unit
+    lines: dict[str, str]
+    source: str
+    across: str = "epoch"
+
+
+_MUKHOTI = "Mukhoti et al. 2020, figure"
+PANELS = (
+    Measure(
+        "nll_wrong",
+        "Log-loss of wrong answers",
+        "validation, nats",
+        "nats",
+        {"val_nll_wrong": ""},
+        f"As {_MUKHOTI} 3(c): it rises where certainty about mistakes grows",
+    ),
+    Measure(
+        "nll_right",
+        "Log-loss of right answers",
+        "validation, nats",
+        "nats",
+        {"val_nll_correct": ""},
+        f"As {_MUKHOTI} 3(b)",
+    ),
+    Measure(
+        "entropy_wrong",
+        "Entropy of wrong answers",
+        "validation, nats",
+        "nats",
+        {"val_entropy_wrong": ""},
+        f"As {_MUKHOTI} 3(d): it falls as mistakes are made with more certainty",
+    ),
+    Measure("error", "Error", "validation", "share", {"val_error": ""}, f"As {_MUKHOTI} 1(c)"),
+    Measure(
+        "ece",
+        "ECE",
+        "validation, 15 bins of equal width",
+        "share",
+        {"val_ece": ""},
+        f"As {_MUKHOTI} 3(g)",
+    ),
+    Measure(
+        "norm",
+        "Weight norm of the last layer",
+        "",
+        "number",
+        {"last_layer_norm": ""},
+        f"As {_MUKHOTI} 3(h)",
+    ),
+)
+MORE = (
+    Measure(
+        "loss",
+        "Loss",
+        "what is trained on, and the same on validation",
+        "number",
+        {"val_loss": VALIDATION, "train_loss": TRAINING},
+        "Means over rows; training is measured while the weights still move",
+    ),
+    Measure("rate", "Learning rate", "", "rate", {"lr": ""}, "As the schedule sets it"),
+)
+PLAIN = (
+    Measure(
+        "error",
+        "How often it was wrong",
+        "on images it does not learn from",
+        "share",
+        {"val_error": ""},
+        "Counted after each round through the images",
+        "round",
+    ),
+    Measure(
+        "ece",
+        "How far off its certainty was",
+        "points on average",
+        "points",
+        {"val_ece": ""},
+        "What it says against how often it was right, after each round",
+        "round",
+    ),
+)
+_KINDS: dict[Unit, Kind] = {
+    "share": "share",
+    "points": "share",
+    "nats": "number",
+    "number": "number",
+    "rate": "number",
+}
+
+
+def series(history: History) -> dict[str, tuple[Int, Float]]:
+    """Return each metric by epoch: epochs from 1, and values."""
+    rows: dict[str, tuple[list[int], list[float]]] = {}
+    for epoch, metric, value in zip(
+        history.epoch.tolist(), history.metric, history.value.tolist(), strict=True
+    ):
+        epochs, values = rows.setdefault(metric, ([], []))
+        epochs.append(epoch + 1)
+        values.append(value)
+    return {metric: (np.array(e, np.int64), np.array(v)) for metric, (e, v) in rows.items()}
+
+
+def run_marks(runs: Sequence[TrainedRun]) -> tuple[RunMark, ...]:
+    """Return letters and colours; the first run is a solid line, the one beside it dashed."""
+    return tuple(
+        RunMark(mark.letter, mark.colour, OVERLAY if i else "solid")
+        for i, mark in enumerate(marks([run.id for run in runs]))
+    )
+
+
+def cards(measures: Sequence[Measure], runs: Sequence[TrainedRun]) -> tuple[FigureCard, ...]:
+    """Return a figure for each measure that a run has; the first run is the one that is open."""
+    tables = [series(run.history) for run in runs]
+    return tuple(
+        _card(measure, runs, tables)
+        for measure in measures
+        if any(metric in table for metric in measure.lines for table in tables)
+    )
+
+
+def _card(
+    measure: Measure,
+    runs: Sequence[TrainedRun],
+    tables: Sequence[dict[str, tuple[Int, Float]]],
+) -> FigureCard:
+    lines: list[MeasureCurve] = []
+    courses: list[str] = []
+    rows: list[tuple[Cell, ...]] = []
+    for run, mark, table in zip(runs, run_marks(runs), tables, strict=True):
+        for metric, name in measure.lines.items():
+            if metric not in table:
+                continue
+            epoch, value = table[metric]
+            who = " ".join(part for part in (mark.letter if len(runs) > 1 else "", name) if part)
+            training = name == TRAINING
+            lines.append(
+                MeasureCurve(
+                    f"{mark.letter} {clean(run.name)}" if not name else who,
+                    epoch,
+                    value,
+                    mark.colour,
+                    "dot" if training else mark.dash,
+                    1.3 if training else 2.0,
+                )
+            )
+            words = _course(epoch, value, measure)
+            courses.append(f"{who or clean(run.name)}: {words}")
+            rows += [
+                (clean(run.name), name or measure.title, int(epoch[i]), _cell(float(value[i])))
+                for i in kept(value)
+            ]
+    measure_panel = MeasurePanel(
+        tuple(lines),
+        measure.unit,
+        max(run.n_epochs for run in runs),
+        len(measure.lines) > 1,
+        measure.across,
+    )
+    return FigureCard(
+        measure.key,
+        measure.title,
+        measure.explanation,
+        partial(panel, measure_panel),
+        f"{measure.title} by {measure.across}. {'; '.join(courses)}.",
+        Table(
+            (
+                Column("run", "run"),
+                Column("measure", "measure"),
+                Column("epoch", measure.across, "count"),
+                Column("value", "value", _KINDS[measure.unit]),
+            ),
+            tuple(rows),
+        ),
+        f"{measure.source}. {_so_far(runs[0], measure.across)}",
+    )
+
+
+def _cell(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _so_far(run: TrainedRun, across: str) -> str:
+    done = run.history.n_epochs
+    if done < run.n_epochs:
+        return f"{count(done)} of {count(run.n_epochs)} {across}s so far."
+    return f"{count(done)} {across}{'' if done == 1 else 's'}."
+
+
+def _course(epoch: Int, value: Float, measure: Measure) -> str:
+    """Return where a line begins and ends, and its lowest point."""
+    at = np.flatnonzero(np.isfinite(value))
+    if not at.size:
+        return "no value yet"
+    write = {"share": percent, "points": points}.get(measure.unit, three)
+    round_ = measure.across
+    first, last, low = at[0], at[-1], at[value[at].argmin()]
+    words = f"{write(float(value[first]))} after {round_} {epoch[first]}"
+    if last != first:
+        words += f", {write(float(value[last]))} after {round_} {epoch[last]}"
+    if low not in (first, last):
+        words += f", lowest {write(float(value[low]))} after {round_} {epoch[low]}"
+    missing = len(value) - at.size
+    return words + (f", {count(missing)} {round_}s without a value" if missing else "")
+
+
+def last_value(run: TrainedRun, metric: str) -> float | None:
+    """Return a metric of the last epoch, or None where it has no value."""
+    return _cell(run.history.last().get(metric, float("nan")))

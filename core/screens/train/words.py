@@ -1,0 +1,240 @@
+"""What is said of trainings: states, times, memory, devices, and the numbers of one job."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.histories import History
+from core.jobs.devices import CPU, Device
+from core.jobs.records import Job, JobState
+from core.screens.kit.numbers import MISSING, count, percent, points
+from core.screens.kit.records import Phrase, Sentence, Tile
+from core.training import threads
+from core.training.progress import Progress
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+EVALUATE: Final = "evaluate"  # kind of a job; others train
+STATES: Final[dict[JobState, str]] = {
+    JobState.QUEUED: "waiting",
+    JobState.STARTING: "starting",
+    JobState.RUNNING: "training",
+    JobState.SUCCEEDED: "done",
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "stopped",
+    JobState.LOST: "lost",
+}
+HELP: Final = {
+    "epoch": "How often the training images have been gone through.",
+    "left": "From the speed so far.",
+    "rate": (
+        "Training images a second so far, the time of evaluation included; until that is known, "
+        "those of the last epoch without it."
+    ),
+    "memory": "What the training process holds; on a GPU its memory there.",
+    "val_error": "Share of wrong answers on the validation part, which is not trained on.",
+    "val_ece": "Expected calibration error on the validation part, 15 bins of equal width.",
+    "took": "From start to end, reading data and the last evaluation included.",
+}
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: 40 s, 3 min 20 s, 2 h 5 min, 3 days 4 h."""
+    whole = max(0, round(seconds))
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return _two(whole, MINUTE, "min", 1, "s")
+    if whole < DAY:
+        return _two(whole, HOUR, "h", MINUTE, "min")
+    days = "day" if whole < 2 * DAY else "days"
+    return _two(whole, DAY, days, HOUR, "h")
+
+
+def _two(whole: int, unit: int, name: str, under: int, small: str) -> str:
+    rest = whole % unit // under
+    return f"{whole // unit} {name}" + (f" {rest} {small}" if rest else "")
+
+
+def about(seconds: float) -> str:
+    """Return a time that is only estimated, without digits that it does not deserve."""
+    for step, below in ((5, 2 * MINUTE), (MINUTE, 2 * HOUR), (HOUR, 2 * DAY)):
+        if seconds < below:
+            return f"about {duration(max(step, step * round(seconds / step)))}"
+    return f"about {duration(DAY * round(seconds / DAY))}"
+
+
+def memory(size: int) -> str:
+    """Return bytes in MiB or GiB."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+
+
+def device_words(device: Device, busy: str = "") -> str:
+    """Return what a device is, what is free of it, and which job is on it."""
+    words = "CPU" if device.slot == CPU else device.slot
+    if device.name not in (CPU, "CPU", device.slot):
+        words += f": {device.name}"
+    if device.free is not None and device.total is not None:
+        words += f", {memory(device.free)} of {memory(device.total)} free"
+    return words + (f", busy with {busy}" if busy else "")
+
+
+def share_done(progress: Progress) -> float:
+    """Return how much of the training is done, 0 to 1."""
+    batches = progress.epoch * progress.n_batches + progress.batch
+    return min(1.0, batches / max(1, progress.n_epochs * progress.n_batches))
+
+
+def progress_words(progress: Progress, *, plain: bool = False) -> str:
+    """Return how far a training is, in one line."""
+    now = count(min(progress.epoch + 1, progress.n_epochs))
+    words = f"{'Round' if plain else 'Epoch'} {now} of {count(progress.n_epochs)}"
+    return words + (f", {about(progress.left)} left" if progress.left is not None else "")
+
+
+def standing(job: Job) -> str:
+    """Return the state of a training or an evaluation in a word."""
+    if job.kind == EVALUATE and job.state is JobState.RUNNING:
+        return "evaluating"
+    return STATES[job.state]
+
+
+def state_words(job: Job, before: int | None = None, *, paused: bool = False) -> str:
+    """Return where a job stands; `before` jobs are ahead of a queued one."""
+    if job.asked and not job.state.ended:
+        return "stopping"
+    if job.state is JobState.QUEUED and paused:
+        return "waiting, the queue is paused"
+    if job.state is JobState.QUEUED and before is not None:
+        return f"waiting, {count(before)} before it" if before else "waiting, next in line"
+    return standing(job)
+
+
+def before(job: Job, jobs: Sequence[Job]) -> int:
+    """Return how many queued jobs come before this one."""
+    key = (-job.priority, job.place)
+    return sum(j.state is JobState.QUEUED and (-j.priority, j.place) < key for j in jobs)
+
+
+def grouped(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs by submission, in the order in which each submission first appears."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.group, []).append(job)
+    return list(groups.values())
+
+
+@dataclass(frozen=True)
+class JobProgress:
+    """How far a job came: epochs that are recorded, of those asked for, and their last scores."""
+
+    done: int
+    n_epochs: int
+    last: dict[str, float]
+
+    @classmethod
+    def of(cls, history: History, n_epochs: int) -> "JobProgress":
+        """Return the course that a history tells."""
+        return cls(history.n_epochs, n_epochs, history.last() if history.n_epochs else {})
+
+    @property
+    def place(self) -> str:
+        """After which epoch it ended."""
+        if not self.done:
+            return "before the end of its first epoch"
+        return f"after epoch {count(self.done)} of {count(self.n_epochs)}"
+
+
+def sentence(job: Job, course: JobProgress, waiting: str, *, paused: bool, plain: bool) -> Sentence:
+    """Return the sentence of a job's page; `waiting` says where it stands while it waits."""
+    name = f"“{job.name}”"
+    if job.state is JobState.SUCCEEDED:
+        took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
+        return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, plain=plain))
+    if job.state is JobState.QUEUED:
+        starts = "It starts when the queue goes on." if paused else "It starts by itself."
+        return Sentence((Phrase(f"{name} is {waiting}."),), starts * (not job.asked))
+    if not job.state.ended:
+        verb = "Stopping" if job.asked else "Training"
+        return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
+    verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
+    return Sentence((Phrase(f"{name} {verb} {course.place}."),))
+
+
+def threads_words(counts: Sequence[int | None], now: int | None) -> str:
+    """Return that a resume here would go on with other threads; empty where it would not."""
+    before = counts[-1] if counts else None
+    if before is None or now is None or before == now:
+        return ""
+    return (
+        f"Trained with {threads.words(before)} so far. Resumed here it goes on with {now}: from "
+        "then on its numbers may differ in the last bits."
+    )
+
+
+def _what(*, plain: bool) -> str:
+    if not plain:
+        return ""
+    return (
+        "A network looks at the images again and again and corrects itself. What comes out is a "
+        "run: its answers on images it never learned from, and how sure it said it was."
+    )
+
+
+def _result(course: JobProgress, *, plain: bool) -> str:
+    error, ece = course.last.get("val_error"), course.last.get("val_ece")
+    if error is None or ece is None:
+        return ""
+    if plain:
+        return (
+            f"On images it did not learn from it was wrong {points(error)} times in 100, and what "
+            f"it says of its certainty was off by {points(ece)} points on average."
+        )
+    return (
+        f"On the validation part: error {percent(error)}, ECE {percent(ece)}. The test part is on "
+        "the Reliability page, with intervals."
+    )
+
+
+def tiles(
+    job: Job, progress: Progress | None, course: JobProgress, *, plain: bool
+) -> tuple[Tile, ...]:
+    """Return the numbers of a job: how far, how fast, and its last scores."""
+    done = Tile(
+        "Rounds through the images" if plain else "Epochs",
+        count(course.done),
+        f"of {count(course.n_epochs)}",
+        help=HELP["epoch"],
+    )
+    time = _time(job, progress)
+    scores = (
+        _score("Wrong, in 100" if plain else "Error, validation", course, "val_error", plain=plain),
+        _score("Off by, points" if plain else "ECE, validation", course, "val_ece", plain=plain),
+    )
+    if plain:
+        return (done, time, *scores)
+    rate = _rate(progress, course)
+    memory_tile = Tile(
+        "Memory", memory(progress.memory) if progress else MISSING, help=HELP["memory"]
+    )
+    return (done, time, rate, memory_tile, *scores)
+
+
+def _time(job: Job, progress: Progress | None) -> Tile:
+    if job.state.ended:
+        took = duration(job.ended - job.started) if job.started and job.ended else MISSING
+        return Tile("Took", took, help=HELP["took"])
+    left = progress.left if progress else None
+    return Tile("Time left", MISSING if left is None else about(left), help=HELP["left"])
+
+
+def _rate(progress: Progress | None, course: JobProgress) -> Tile:
+    rate = progress.images_per_second if progress else course.last.get("images_per_second")
+    return Tile(
+        "Images a second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
+    )
+
+
+def _score(label: str, course: JobProgress, metric: str, *, plain: bool) -> Tile:
+    value = course.last.get(metric)
+    unit = "" if plain or value is None else "%"
+    return Tile(label, points(value), unit, help="" if plain else HELP[metric])

@@ -1,0 +1,1 @@
+"""The page Chest X-ray: findings of a run, films, heatmaps and how far to trust them."""

@@ -1,0 +1,362 @@
+"""One film: what a model scores it, what films of such a score were labelled with, in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core.metrics.clinical import Bands, bands
+from core.predictions import Predictions
+from core.screens.kit.numbers import THIN, count, in_hundred, percent
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.xray.plain import FEW_FILMS, HundredFilms, band_tone, hundred, of_hundred
+from core.screens.xray.words import PLAIN, TONES, ClinicSource, labelled_with
+
+MANY: Final = 200  # films in a band from which nothing is said of their number
+HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
+ROUNDING: Final = 1e-4  # of 100: what single precision leaves of a score at a band's edge
+SMALL_SIDE: Final = 224  # pixels: what networks for films are commonly shown
+LONG: Final = 2.5  # a film's longer side against its shorter one
+UNJUDGED: Final = "cannot be told"
+NO_LABELS: Final = "No labels were used here."
+TOO_FEW: Final = "too few films for a picture of 100"
+ICONS: Final = "100 films like this one, by the model’s score"
+UNKNOWN: Final = "nothing is known of what this model was trained on"
+BLANK: Final = "IMAGE_BLANK"  # a notice of the reading
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What became of films of every score, in a set of films with labels.
+
+    Attributes
+    ----------
+    source : ClinicSource
+        Which set, in words.
+    bands : tuple of Bands
+        Of each finding, in tens.
+    prevalence : tuple of float
+        Share of films labelled with each finding.
+    named : bool
+        Whether a user said that these are the model's scores; nothing shows that they are.
+    """
+
+    source: ClinicSource
+    bands: tuple[Bands, ...]
+    prevalence: tuple[float, ...]
+    named: bool = False
+
+    @classmethod
+    def of(cls, rows: Predictions, source: ClinicSource) -> "Reference":
+        """Return what the labels of a multi-label split say of its scores."""
+        outcomes = [rows.outcomes(k) for k in range(rows.n_classes)]
+        return cls(
+            source,
+            tuple(
+                bands(
+                    ranked.confidence, ranked.correct, extents=ranked.extents, looks=len(outcomes)
+                )
+                for ranked in outcomes
+            ),
+            tuple(float(ranked.correct.mean()) for ranked in outcomes),
+        )
+
+    def at(self, index: int, score: float) -> "ReferenceBand":
+        """Return the band (low, high] of a finding that a score falls into."""
+        finding_bands = self.bands[index]
+        i = int(np.searchsorted(finding_bands.high, score))
+        return ReferenceBand(finding_bands, min(i, len(finding_bands.high) - 1), score)
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceBand:
+    """The band that one film falls into: what a reference found there.
+
+    Attributes
+    ----------
+    bands : Bands
+        Of the finding.
+    i : int
+        Which of them.
+    score : float
+        Of the film.
+    """
+
+    bands: Bands
+    i: int
+    score: float
+
+    @property
+    def n(self) -> int:
+        """Films in the band."""
+        return int(self.bands.count[self.i])
+
+    @property
+    def few(self) -> bool:
+        """Whether it holds too few films for a number of 100."""
+        return self.n < FEW_FILMS
+
+    @property
+    def range(self) -> str:
+        """The band in words: "70 to 80"."""
+        return band_words(float(self.bands.low[self.i]), float(self.bands.high[self.i]))
+
+    @property
+    def hundred(self) -> tuple[str, str, str]:
+        """What was found and its bounds, as times in 100."""
+        return of_hundred(self.bands, self.i)
+
+    @property
+    def reading(self) -> str:
+        """What the model does in this band, in words; none where it fits not this film's score.
+
+        A verdict is of the band's mean score. Where the film's own lies elsewhere against the
+        interval of what was found, the verdict would contradict the film's own numbers.
+        """
+        if self.few or self._side(float(self.bands.mean[self.i])) != self._side(self.score):
+            return UNJUDGED
+        return TONES[band_tone(self.bands, self.i)]
+
+    def _side(self, score: float) -> int:
+        """Whether a score is below (-1), within (0) or above (1) the interval of what was found."""
+        return int(score > self.bands.ci_high[self.i]) - int(score < self.bands.ci_low[self.i])
+
+
+@dataclass(frozen=True)
+class FilmScores:
+    """What one model says of one film.
+
+    Attributes
+    ----------
+    model : str
+        Its name.
+    findings : tuple of str
+    scores : tuple of float
+        One a finding, in [0, 1].
+    """
+
+    model: str
+    findings: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    @property
+    def order(self) -> list[int]:
+        """The findings by falling score."""
+        return sorted(range(len(self.scores)), key=lambda k: -self.scores[k])
+
+
+def score_words(score: float) -> str:
+    """Return a score of 100, never 0 or 100 where it is not, nor rounded up to a band's edge."""
+    times = round(100.0 * score)
+    if times == 0 and score > 0.0:
+        return "under 1"
+    if times == 100 and score < 1.0:
+        return "over 99"
+    if times % 10 == 0 and 100.0 * score < times - ROUNDING:
+        return str(times - 1)
+    return str(times)
+
+
+def band_words(low: float, high: float) -> str:
+    """Return a band of scores: "70 to 80"."""
+    return f"{100 * low:.0f} to {100 * high:.0f}"
+
+
+def name_of(name: str, *, plain: bool) -> str:
+    """Return a finding within a sentence: in plain words, else its own name."""
+    key = name.replace("_", " ").strip().lower()
+    return PLAIN.get(key, labelled_with(name)) if plain else labelled_with(name)
+
+
+def sentence(scored: FilmScores, index: int, known: Reference | None, *, plain: bool) -> Sentence:
+    """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
+    score, label = scored.scores[index], name_of(scored.findings[index], plain=plain)
+    scores = f"The model scores this film {score_words(score)}"
+    first = f"{scores} of 100 for {label}."
+    if known is None:
+        rest = " What such a score is worth is not known: no test set of this model is loaded."
+        return Sentence((Phrase(first), Phrase(rest)))
+    place, test_set = known.at(index, score), known.source.reference_class
+    between = place.range.replace(" to ", " and ")
+    if place.n == 0:
+        rest = (
+            f" No film of {test_set} scored between {between}, so what that is worth is not known."
+        )
+        return Sentence((Phrase(first), Phrase(rest)))
+    if place.few:
+        labelled = int(place.bands.events[place.i])
+        rest = f" Only {films_words(place.n)} of {test_set} scored between {between}, too few to "
+        rest += (
+            f"tell: {labelled} of them {'was' if labelled == 1 else 'were'} labelled with {label}."
+        )
+        return Sentence((Phrase(first), Phrase(rest)))
+    first = f"{scores}."
+    times, low, high = place.hundred
+    about = "" if times.startswith(("fewer", "almost")) else "about "
+    was = "was" if times in {"1", "fewer than 1"} else "were"
+    return Sentence(
+        (
+            Phrase(f"{first} Of 100 films that it scores between {between}, {about}{times} "),
+            Phrase(f"({low} to {high})", "quiet"),
+            Phrase(f" {was} labelled with {label}."),
+        )
+    )
+
+
+def films_words(n: int) -> str:
+    """Return a number of films in words."""
+    return "1 film" if n == 1 else f"{count(n)} films"
+
+
+def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, ...]:
+    """Return what must be read beside a score, a paragraph each."""
+    if known is None:
+        return (
+            "A score is the model’s own number, not a frequency: how often films of such a score "
+            "carry the finding has to be counted on films with known labels.",
+        )
+    place, source = known.at(index, scored.scores[index]), known.source
+    paragraphs = []
+    if not place.few:
+        verdict = "" if place.reading == UNJUDGED else f": it {place.reading}"
+        paragraphs.append(
+            f"In this band the model says {in_hundred(float(place.bands.mean[place.i]))} on "
+            f"average and {place.hundred[0]} were found{verdict}."
+        )
+    if known.named:
+        paragraphs.append(counted(known))
+    paragraphs.append(_counts(source, known.prevalence[index]))
+    if 0 < place.n < MANY:
+        _, low, high = place.hundred
+        paragraphs.append(
+            f"Only {films_words(place.n)} {'lies' if place.n == 1 else 'lie'} in this band, so the "
+            f"count is known only to within {low} to {high}."
+        )
+    return tuple(paragraphs)
+
+
+def counted(known: Reference) -> str:
+    """Say what a score was counted on, and by whose word."""
+    if known.named:
+        return f"Counted on {known.source.run}, which you named as this model’s scores."
+    return f"Counted on {known.source.reference_class}."
+
+
+def _counts(source: ClinicSource, prevalence: float) -> str:
+    carried = f"{in_hundred(prevalence)} in 100 carried the label"
+    if source.synthetic:
+        return (
+            f"This counts {source.reference_class}, drawn by a program, where {carried}. Of films "
+            "of people it says nothing."
+        )
+    return (
+        f"This counts {source.reference_class}, where {carried}. Another clinic will see other "
+        "counts."
+    )
+
+
+def icons(scored: FilmScores, index: int, known: Reference) -> tuple[HundredFilms | None, str]:
+    """Return 100 films like this one as icons, and how many were counted."""
+    place = known.at(index, scored.scores[index])
+    note = f"{films_words(place.n)} scored {place.range} in {known.source.reference_class}"
+    return hundred(place.bands, place.i), note
+
+
+def threshold_of(known: Reference | None, name: str) -> float:
+    """Return below which score saliency is hidden at first: the finding's frequency, else a half.
+
+    The finding is looked up by its name: models side by side may number it differently.
+    """
+    share = frequency(known, name)
+    return HALF if share is None else share
+
+
+def threshold_words(known: Reference | None, name: str) -> str:
+    """Say where that threshold comes from."""
+    share = frequency(known, name)
+    if known is None or share is None:
+        return f"50{THIN}%: how frequent the finding is among such films is not known."
+    return f"{percent(share)}: its frequency in {known.source.reference_class}."
+
+
+def frequency(known: Reference | None, name: str) -> float | None:
+    """Return the share of a reference's films with a finding; None where it is not known."""
+    index = None if known is None else place_of(known.source.findings, name)
+    return None if known is None or index is None else known.prevalence[index]
+
+
+def place_of(findings: Sequence[str], name: str) -> int | None:
+    """Return the number of a finding among others, spelled alike; None where it is not there."""
+    names = [spelled(other) for other in findings]
+    return names.index(spelled(name)) if spelled(name) in names else None
+
+
+def names_match(findings: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether the labels of a run are those of a model, spelled alike, in the same order."""
+    return [spelled(name) for name in findings] == [spelled(name) for name in others]
+
+
+def spelled(name: str) -> str:
+    """Return a name as it is compared: small letters, blanks for underscores."""
+    return name.replace("_", " ").strip().lower()
+
+
+def strange(model: str, *, model_synthetic: bool | None, film_synthetic: bool) -> str:
+    """Say that a model saw no film of this kind, or may not have; empty where it did.
+
+    `model_synthetic` is None where it is not known what the model was trained on.
+    """
+    if bool(model_synthetic) == film_synthetic:
+        return ""
+    if model_synthetic is None:
+        return f"{model}: {UNKNOWN}. {_MEANS.format('synthetic', 'may mean')}"
+    trained, film = ("on", "real") if model_synthetic else ("on no", "synthetic")
+    return (
+        f"{model} was trained {trained} synthetic films{' alone' if model_synthetic else ''}. "
+        f"{_MEANS.format(film, 'means')}"
+    )
+
+
+_MEANS: Final = "What it scores a {} film, and where the heat lies, {} nothing."
+
+
+def strange_sentence(
+    scored: FilmScores, index: int, *, model_synthetic: bool | None, plain: bool = False
+) -> Sentence:
+    """Return the sentence over a film of a kind that the model never saw, or may not have."""
+    why = "it was trained on synthetic films alone"
+    if not model_synthetic:
+        why = UNKNOWN if model_synthetic is None else "it was trained on no synthetic films"
+    means = "may mean" if model_synthetic is None else "means"
+    label = name_of(scored.findings[index], plain=plain)
+    score = score_words(scored.scores[index])
+    return Sentence(
+        (
+            Phrase(
+                f"The model scores this film {score} of 100 for {label}, and that {means} nothing"
+            ),
+            Phrase(f": {why}."),
+        ),
+        f"Where the heat lies {means} nothing either.",
+    )
+
+
+def blank_sentence() -> Sentence:
+    """Return the sentence over a film that shows nothing."""
+    return Sentence(
+        (Phrase("Nothing is on this film."),),
+        "Every pixel has the same grey, so no model is asked about it.",
+    )
+
+
+def unusual(height: int, width: int) -> str:
+    """Say that a film is very small or very long, in pixels a side; empty where it is not."""
+    reasons = []
+    if min(height, width) < SMALL_SIDE:
+        reasons.append(f"has {width} by {height} pixels, fewer than {SMALL_SIDE} on a side")
+    if max(height, width) > LONG * min(height, width):
+        reasons.append(
+            "is more than two and a half times as long as it is wide, or as wide as long"
+        )
+    return f"This film {' and '.join(reasons)}: small findings may be lost." if reasons else ""

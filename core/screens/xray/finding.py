@@ -1,0 +1,324 @@
+"""One finding in full: sentence, badge, numbers, curve, scores by outcome, decision curve."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from core.metrics.records import Score
+from core.screens.kit.bin_marks import filled
+from core.screens.kit.cards import bin_table
+from core.screens.kit.numbers import (
+    THIN,
+    count,
+    percent,
+    points,
+    span,
+    three,
+    three_span,
+    two,
+    two_span,
+)
+from core.screens.kit.records import (
+    CellWords,
+    Column,
+    FigureCard,
+    Phrase,
+    ScoreRow,
+    Sentence,
+    Swatch,
+    Table,
+    Tile,
+)
+from core.screens.kit.sentences import worth
+from core.screens.kit.tiles import strip
+from core.screens.kit.words import GLOSSARY
+from core.screens.xray import finding_curves as figures
+from core.screens.xray.finding_figures import reading
+from core.screens.xray.verdict import Badge, after, badge, extremes, few, hanging, sentence
+from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
+from core.studies.clinic import CURVE, OneFinding
+
+HEADS = ("Number", "Value", "A perfect model: up to")
+KEY = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("within chance", "sound", "ring"),
+    Swatch("too few to tell", "few", "ring"),
+    Swatch("flexible curve and its 95 % band", "ink", "bar"),
+)
+FEW_KEY = (Swatch("too few to tell; the dotted curve has no verdict", "few", "ring"),)
+MEANINGS = {
+    "ici": "mean distance between curve and score, over films",
+    "e50": "the distance that half of the films stay under",
+    "e90": "the distance that 90 of 100 films stay under",
+    "emax": "the largest distance",
+    "observed_expected": "events over the sum of scores; ideal 1",
+    "spiegelhalter_z": "a test of the Brier score; calibrated scores lie within ±1.96",
+    "auroc": "how often a film with it scores higher than one without",
+    "auprc": "average precision; a guess has the prevalence",
+}
+SMOOTHED = {
+    "lowess": "lowess as of Harrell, lines over 2/3 of the rows, no robust iterations",
+    "loess": f"loess as of Austin and Steyerberg, parabolas over 75{THIN}% of the rows",
+}
+LABELS = {
+    "ici": "ICI",
+    "e50": "E50",
+    "e90": "E90",
+    "emax": "Emax",
+    "observed_expected": "O:E",
+    "spiegelhalter_z": "Spiegelhalter’s z",
+    "auroc": "AUROC",
+    "auprc": "Average precision",
+}
+NUMBER_COLUMNS = (
+    Column("number", "number"),
+    Column("value", "value", "number"),
+    Column("low", "low", "number"),
+    Column("high", "high", "number"),
+    Column("floor_q95", "noise floor, 95th percentile", "number"),
+    Column("reason", "note"),
+    Column("source", "source"),
+)
+FEW_TEXT = "no verdict on the curve below 200 events or non-events"
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """Everything that the view of one finding draws before its controls."""
+
+    eyebrow: str
+    sentence: Sentence
+    badge: Badge | None
+    numbers: tuple[Tile, ...]
+    curve: FigureCard
+    key: tuple[Swatch, ...]
+    outcomes: FigureCard
+    rows: tuple[ScoreRow, ...]
+    table: Table
+    caption: str
+
+
+def finding_view(source: ClinicSource, name: str, analysis: OneFinding) -> FindingView:
+    """Return the view of one finding, as read or recalibrated."""
+    label, remark = finding(name), hanging(source, analysis)
+    rest = "" if analysis.recalibrated is None else " · recalibrated"
+    return FindingView(
+        eyebrow=f"Chest X-ray · {source.run} · {label} · {count(source.n)} {source.films} of "
+        f"{source.split}{rest}",
+        sentence=replace(
+            sentence(source, label, analysis), second=worth(analysis.audit, source.films)
+        ),
+        badge=badge(source, analysis),
+        numbers=_tiles(source, analysis),
+        curve=_curve_card(source, label, analysis),
+        key=FEW_KEY if few(analysis) else KEY,
+        outcomes=_outcomes_card(source, label, analysis),
+        rows=_rows(analysis),
+        table=_table(source, analysis),
+        caption=f"{remark[:1].upper()}{remark[1:]}. {source.caption}" if remark else source.caption,
+    )
+
+
+def _fit_tile(label: str, score: Score, note: str, meaning: str, *, signed: bool) -> Tile:
+    if score.value is None or score.low is None or score.high is None:
+        return Tile(label, "–", note=score.reason, help=meaning)
+    ends = two_span(score.low, score.high, signed=signed)
+    return Tile(label, two(score.value, signed=signed), interval=ends, note=note, help=meaning)
+
+
+def _noted(note: str, remark: str) -> str:
+    return "; ".join(part for part in (note, remark) if part)
+
+
+def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
+    fit, error, metrics = analysis.fit, after(analysis), analysis.audit.metrics
+    skill = metrics["brier_skill"]
+    share = fit.events / fit.n
+    brier = None if metrics["brier"].value is None else metrics["brier"].value / 2
+    gained, why, remark = "", "", extremes(source, analysis)
+    if skill.value is not None:
+        ends = span(skill.low, skill.high)
+        gained = f"skill {points(skill.value, skill.low, skill.high)}{THIN}%"
+        gained, why = (f"{gained} ({ends})", "") if ends else (gained, skill.reason)
+    return (
+        _fit_tile(
+            "Calibration in the large",
+            fit.in_the_large,
+            _noted("slope held at 1; ideal 0", remark),
+            "The intercept of a logistic regression whose slope is held at 1: above 0 there are "
+            "more events than stated.",
+            signed=True,
+        ),
+        _fit_tile(
+            "Calibration slope",
+            fit.slope,
+            _noted("ideal 1", remark),
+            "Below 1 the scores are too extreme, above 1 they are not spread enough.",
+            signed=False,
+        ),
+        _fit_tile(
+            "Calibration intercept",
+            fit.intercept,
+            _noted("fitted with the slope; ideal 0", remark),
+            "The intercept of the regression that fits the slope as well: another number than "
+            "calibration in the large.",
+            signed=True,
+        ),
+        Tile(
+            "ECE",
+            points(error.score.value, error.score.low, error.score.high),
+            "%",
+            interval=span(error.score.low, error.score.high),
+            help=GLOSSARY["ece"],
+            strip=strip(error.score, error.floor, "ink"),
+        ),
+        Tile(
+            "Brier score",
+            three(brier),
+            interval=gained,
+            note=_noted(f"over always saying {percent(share)}", why),
+            help="Mean squared distance between score and outcome. Its skill is the part that is "
+            "saved over saying the prevalence of this set for every film.",
+        ),
+        Tile(
+            "Labelled with it",
+            points(share),
+            "%",
+            note=f"{count(fit.events)} of {count(fit.n)} {source.films}",
+            help=GLOSSARY["prevalence"],
+        ),
+    )
+
+
+def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
+    scarce = few(analysis)
+    ici, floor = analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
+    smoother = ""
+    if analysis.curve is not None:
+        exact = analysis.curve.settings["exact"]
+        smoother = (
+            f"{SMOOTHED[str(analysis.curve.settings['smoother'])]}, exact: {exact}; "
+            f"{len(filled(analysis.bins))} equal-mass bins with Wilson 95{THIN}%. "
+        )
+    spoken = "; ".join(
+        f"says {percent(float(analysis.bins.confidence[i]))}, labelled "
+        f"{percent(float(analysis.bins.accuracy[i]))}"
+        + ("" if scarce else f" ({reading(analysis.bins, i, few=False)})")
+        for i in filled(analysis.bins)
+    )
+    return FigureCard(
+        "clinic_curve",
+        "Labelled with it against the score",
+        f"{TOO_FEW}: {FEW_TEXT}" if scarce else "flexible curve over binned dots, log-odds axes",
+        partial(figures.flexible, analysis.curve, analysis.bins, few=scarce),
+        f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} bins"
+        f"{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score (ICI) "
+        f"{points(ici.value)} points, a perfect model up to {points(floor.q95)}.",
+        sourced(bin_table(analysis.bins), source),
+        smoother + source.caption,
+    )
+
+
+def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
+    histogram = figures.by_outcome(analysis.p, analysis.y)
+    halves = [
+        percent(float(np.median(analysis.p[side]))) if side.any() else "none"
+        for side in (analysis.y, ~analysis.y)
+    ]
+    columns = (
+        Column("low", "from", "share"),
+        Column("high", "to", "share"),
+        Column("with_it", "labelled with it", "count"),
+        Column("without", "not labelled with it", "count"),
+    )
+    rows = zip(
+        *(histogram.full_edges[:-1], histogram.full_edges[1:]),
+        *(histogram.with_it, histogram.without),
+        strict=True,
+    )
+    beyond = "; the end bars hold what lies beyond" if histogram.below or histogram.above else ""
+    return FigureCard(
+        "clinic_outcomes",
+        "Scores by outcome",
+        f"share of each group, log-odds axis{beyond}",
+        partial(figures.distributions, histogram, source.films),
+        f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half of "
+        f"the others above {halves[1]}.",
+        sourced(
+            Table(columns, tuple((float(a), float(b), int(n), int(m)) for a, b, n, m in rows)),
+            source,
+        ),
+        source.caption,
+    )
+
+
+def _rows(analysis: OneFinding) -> tuple[ScoreRow, ...]:
+    scarce = few(analysis)
+    rows = []
+    for metric in (*CURVE, "auroc", "auprc", "observed_expected", "spiegelhalter_z"):
+        score = _score(analysis, metric)
+        floor = analysis.audit.noise_floor.get(metric)
+        value = _value_cell(score)
+        notes = (MEANINGS[metric], TOO_FEW if scarce and metric in CURVE else "")
+        up_to = CellWords("" if floor is None else f"{points(floor.q95)}{THIN}%")
+        rows.append(ScoreRow(LABELS[metric], (value, up_to), notes))
+    return tuple(rows)
+
+
+def _score(analysis: OneFinding, metric: str) -> Score:
+    if metric == "observed_expected":
+        return analysis.fit.observed_expected
+    return analysis.audit.metrics[metric]
+
+
+def _value_cell(score: Score) -> CellWords:
+    if score.value is None:
+        return CellWords("–", reason=score.reason)
+    if score.metric in CURVE:
+        value = points(score.value, score.low, score.high)
+        return CellWords(f"{value}{THIN}%", span(score.low, score.high))
+    if score.metric == "spiegelhalter_z":
+        p_value = score.settings.get("p_value")
+        p_text = "" if not isinstance(p_value, float) else _chance(p_value)
+        return CellWords(two(score.value, signed=True), p_text)
+    return CellWords(three(score.value), three_span(score.value, score.low, score.high))
+
+
+def _chance(p_value: float) -> str:
+    return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
+def _table(source: ClinicSource, analysis: OneFinding) -> Table:
+    fits = (analysis.fit.in_the_large, analysis.fit.slope, analysis.fit.intercept)
+    scores = (*fits, analysis.fit.observed_expected, *analysis.audit.metrics.values())
+    floors, remark = analysis.audit.noise_floor, extremes(source, analysis)
+    rows = tuple(
+        (
+            score.metric,
+            score.value,
+            score.low,
+            score.high,
+            floors[score.metric].q95 if score.metric in floors else None,
+            score.reason or _noted(_note(score), remark if score in fits else ""),
+            source.caption,
+        )
+        for score in scores
+    )
+    return Table(NUMBER_COLUMNS, rows)
+
+
+def _note(score: Score) -> str:
+    if score.metric in CURVE:
+        return SMOOTHED[str(score.settings["smoother"])]
+    return {
+        "citl": "intercept with the slope held at 1",
+        "intercept": "intercept fitted with the slope",
+        "brier": "summed over both outcomes: twice the Brier score of the page",
+    }.get(score.metric, "")
+
+
+def waiting(name: str) -> Sentence:
+    """Return what stands over the page while a finding is computed."""
+    return Sentence((Phrase(f"Looking at {name}."),))

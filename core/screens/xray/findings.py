@@ -1,0 +1,308 @@
+"""All findings of a run: sentence, numbers, small diagrams and the table, in full or plainly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from core.defaults import FALSE_ALARMS, FEW_EVENTS
+from core.metrics.records import Score
+from core.published import PublishedNumber
+from core.screens.kit.bin_marks import filled
+from core.screens.kit.numbers import THIN, count, percent, points, span, three, three_span
+from core.screens.kit.records import (
+    Cell,
+    Column,
+    FigureCard,
+    Phrase,
+    ScoreRow,
+    Sentence,
+    Swatch,
+    Table,
+    Tile,
+)
+from core.screens.kit.theme import Tone
+from core.screens.kit.tiles import strip
+from core.screens.kit.words import GLOSSARY
+from core.screens.xray import findings_table as tables
+from core.screens.xray.finding_figures import finding as draw_finding
+from core.screens.xray.finding_figures import reading
+from core.screens.xray.words import TONES, TOO_FEW, ClinicSource, finding, sourced
+from core.studies.clinic import MASS_BINS, Findings
+
+KEY = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("within chance", "sound", "ring"),
+    Swatch("too few to tell", "few", "ring"),
+)
+EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
+WORTH = "Worth: how many independent films those with it, or those without it, stand for."
+TITLE = "Labelled with the finding (up) against the model’s score (across), %"
+BIN_COLUMNS = (
+    Column("finding", "finding"),
+    Column("events", "labelled with it", "count"),
+    Column("bin_low", "from", "share"),
+    Column("bin_high", "to", "share"),
+    Column("count", "n", "count"),
+    Column("says", "says", "share"),
+    Column("labelled", "labelled with it", "share"),
+    Column("ci_low", "low", "share"),
+    Column("ci_high", "high", "share"),
+    Column("reading", "reading"),
+)
+
+
+@dataclass(frozen=True)
+class SmallDiagram:
+    """One small diagram: which finding, what stands over it, and the figure."""
+
+    index: int
+    name: str
+    note: str
+    card: FigureCard
+
+
+@dataclass(frozen=True)
+class FindingsView:
+    """Everything that the view of all findings draws, in its order."""
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    small: tuple[SmallDiagram, ...]
+    together: FigureCard
+    heads: tuple[str, ...]
+    rows: tuple[ScoreRow, ...]
+    table: Table
+    notes: tuple[str, ...]
+    caption: str
+    legend: str
+
+
+def order(findings: Findings) -> tuple[int, ...]:
+    """Return the findings by events, the most frequent first."""
+    return tuple(sorted(range(len(findings.events)), key=lambda k: (-findings.events[k], k)))
+
+
+def findings_view(
+    source: ClinicSource,
+    findings: Findings,
+    published: Sequence[PublishedNumber],
+    *,
+    plain: bool = False,
+) -> FindingsView:
+    """Return the view of all findings.
+
+    Parameters
+    ----------
+    source : ClinicSource
+        Where the numbers come from.
+    findings : Findings
+        The numbers.
+    published : sequence of PublishedNumber
+        AUROC that a paper prints for findings, of any name.
+    plain : bool
+        In plain words.
+    """
+    ranked = order(findings)
+    judged = [k for k in ranked if not findings.few(k)]
+    many = "1 finding" if len(ranked) == 1 else f"{len(ranked)} findings, each by itself"
+    eyebrow = f"Chest X-ray{', in plain words' if plain else ''} · {source.run} · {many}"
+    printed_auroc = {} if plain else tables.printed(source, published)
+    return FindingsView(
+        eyebrow=eyebrow,
+        sentence=_sentence(source, findings, judged),
+        numbers=_tiles(source, findings, plain=plain),
+        small=() if plain else tuple(_small(source, findings, k) for k in ranked),
+        together=_together(source, findings, ranked),
+        heads=tables.PLAIN_HEADS if plain else tables.heads(printed_auroc),
+        rows=tables.plain_rows(source, findings, ranked)
+        if plain
+        else tables.rows(source, findings, ranked, printed_auroc),
+        table=tables.table(source, findings, ranked, printed_auroc),
+        notes=(tables.PRINTED_NOTE,) if printed_auroc else (),
+        caption=source.caption,
+        legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",
+    )
+
+
+def _sentence(source: ClinicSource, findings: Findings, judged: Sequence[int]) -> Sentence:
+    n = len(findings.events)
+    all_tones = tables.top_tones(findings)
+    tones = [all_tones[k] for k in judged]
+    over, under = tones.count("over"), tones.count("under")
+    if not judged:
+        return Sentence(
+            (
+                Phrase(
+                    f"None of {n} findings has {FEW_EVENTS} {source.films} with it and "
+                    "without it: too few to tell whether the model keeps its word."
+                ),
+            )
+        )
+    films = f"the {source.films} with the highest scores carry the label"
+    if not over and not under:
+        return Sentence(
+            (
+                Phrase(f"In none of {n} findings can be told that {films} "),
+                Phrase(f"more or less often than the model says{_looks(len(judged))}."),
+            )
+        )
+    first, second = ("over", "under") if over else ("under", "over")
+    counts = {"over": over, "under": under}
+    words = {"over": "less often", "under": "more often"}
+    tone_of: dict[str, Tone] = {"over": "over", "under": "under"}
+    parts = [
+        Phrase(f"In {counts[first]} of {n} findings {films} "),
+        Phrase(words[first], tone_of[first]),
+        Phrase(" than the model says"),
+    ]
+    if counts[second]:
+        parts += [Phrase(f", in {counts[second]} "), Phrase(words[second], tone_of[second])]
+    left = n - over - under
+    rest = f"; in the rest it keeps its word, or there are too few {source.films} to tell."
+    parts += [Phrase(_looks(len(judged))), Phrase(rest if left else ".")]
+    return Sentence(tuple(parts))
+
+
+def _looks(findings: int) -> str:
+    return f", corrected for looking at {findings} findings (Holm)" if findings > 1 else ""
+
+
+def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Tile, ...]:
+    n = len(findings.events)
+    main = findings.audit.main
+    ece, floor = main.metrics["ece"], main.noise_floor["ece"]
+    rarest = order(findings)[-1]
+    few = f"below {FEW_EVENTS}, no verdict" if findings.few(rarest) else ""
+    last = (
+        Tile(source.films.capitalize(), count(source.n), note=source.split + " split"),
+        Tile(
+            "Rarest finding",
+            count(findings.events[rarest]),
+            source.films,
+            note=f"{finding(source.findings[rarest])}{': ' + few if few else ''}",
+        ),
+    )
+    if plain:
+        return (
+            Tile("Findings", str(n), note="each by itself"),
+            Tile(
+                "How far off its scores are",
+                points(ece.value),
+                "points",
+                f"mean of {n}; a perfect model: up to {points(floor.q95)}",
+                help=GLOSSARY["ece"],
+            ),
+            *last,
+        )
+    return (
+        _auroc_tile(main.metrics["auroc"], n),
+        Tile(
+            f"ECE, mean of {n}",
+            points(ece.value, ece.low, ece.high),
+            "%",
+            interval=span(ece.low, ece.high),
+            note="each by itself, never pooled",
+            help=GLOSSARY["ece"],
+            strip=strip(ece, floor, "ink"),
+        ),
+        Tile(
+            "Noise floor of that ECE",
+            points(floor.mean),
+            "%",
+            note=f"a perfect model: up to {points(floor.q95)}",
+            help=GLOSSARY["noise_floor"],
+            floor_mark=True,
+        ),
+        *last,
+    )
+
+
+def _auroc_tile(score: Score, n: int) -> Tile:
+    return Tile(
+        f"AUROC, mean of {score.settings.get('labels', n)}",
+        three(score.value),
+        interval=three_span(score.value, score.low, score.high),
+        note=score.reason,
+        help=f"{GLOSSARY['auroc']} Its interval is the mean of the findings' bounds, which is "
+        "wide enough however the findings move together.",
+    )
+
+
+def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
+    name, bins, few = finding(source.findings[k]), findings.bins[k], findings.few(k)
+    auroc = findings.audit.labels[k].metrics["auroc"]
+    note = count(findings.events[k])
+    if few and findings.audit.main.groups is not None:
+        without = source.n - findings.events[k]
+        side = f", {count(without)} without it" if findings.shares[k] > 0.5 else ""
+        note += f"{side}, worth {count(int(findings.rarer[k]))}"
+    if auroc.value is not None:
+        note += f" · {auroc.value:.2f}"
+    note += f" · {TOO_FEW}" if few else ""
+    spoken = "; ".join(
+        f"says {percent(float(bins.confidence[i]))}, labelled {percent(float(bins.accuracy[i]))}"
+        for i in filled(bins)
+    )
+    spoken_auroc = "" if auroc.value is None else f", AUROC {auroc.value:.2f}"
+    card = FigureCard(
+        f"finding.{k}",
+        name,
+        note,
+        partial(draw_finding, bins, few),
+        f"{name}, {count(findings.events[k])} {source.films} of {count(source.n)} labelled with it"
+        f"{spoken_auroc}{', ' + TOO_FEW if few else ''}. {len(filled(bins))} bins: {spoken}.",
+        _bin_rows(source, findings, (k,)),
+        source.caption,
+    )
+    return SmallDiagram(k, name, note, card)
+
+
+def _together(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> FigureCard:
+    """Return what the downloads of all small diagrams hold; the first one stands for them."""
+    first = ranked[0]
+    return FigureCard(
+        "findings_bins",
+        TITLE,
+        explanation(findings),
+        partial(draw_finding, findings.bins[first], findings.few(first)),
+        f"The bins of {len(ranked)} findings.",
+        _bin_rows(source, findings, ranked),
+        source.caption,
+    )
+
+
+def _bin_rows(source: ClinicSource, findings: Findings, chosen: Sequence[int]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for k in chosen:
+        bins, few = findings.bins[k], findings.few(k)
+        for i in filled(bins):
+            ends = (float(part[i]) for part in (bins.low, bins.high))
+            shares = (bins.confidence, bins.accuracy, bins.ci_low, bins.ci_high)
+            rows.append(
+                (
+                    finding(source.findings[k]),
+                    findings.events[k],
+                    *ends,
+                    int(bins.count[i]),
+                    *(float(part[i]) for part in shares),
+                    TOO_FEW if few else TONES[reading(bins, i, few=False)],
+                )
+            )
+    return sourced(Table(BIN_COLUMNS, tuple(rows)), source)
+
+
+def explanation(findings: Findings) -> str:
+    """Return what stands beside the title of the small diagrams."""
+    judged = [len(filled(bins)) for k, bins in enumerate(findings.bins) if not findings.few(k)]
+    chance = ""
+    if judged:
+        chance = (
+            f"; of {count(sum(judged))} dots of a perfect model about "
+            f"{FALSE_ALARMS * sum(judged):.0f} would be coloured by chance"
+        )
+    return (
+        f"{MASS_BINS} equal-mass bins, Wilson 95{THIN}%, log-odds axes so that rare findings are "
+        f"not squeezed into a corner{chance}"
+    )

@@ -1,0 +1,353 @@
+"""One finding in plain words: what became of films of a band of scores, as times in 100."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from core.metrics.clinical import Bands, shifted
+from core.metrics.clinical import bands as estimate_bands
+from core.metrics.grouped import summary_of
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
+from core.screens.kit.numbers import THIN, count, in_hundred, known, percent, points
+from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Swatch, Table
+from core.screens.kit.theme import Tone
+from core.screens.xray.finding_figures import BandDot, band_name
+from core.screens.xray.finding_figures import bands as draw_bands
+from core.screens.xray.words import (
+    TONES,
+    ClinicSource,
+    finding,
+    labelled_with,
+    plain_finding,
+    sourced,
+)
+
+FEW_FILMS = 20  # in a band: below it no picture of 100 is made from it
+NARROW = 0.10
+NARROW_ODDS = 2.0
+RISK = "This is not the patient’s risk."
+KEY = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("keeps its word", "sound", "ring"),
+    Swatch("may keep its word; too few to tell", "few", "ring"),
+)
+COLUMNS = (
+    Column("low", "score from", "share"),
+    Column("high", "to", "share"),
+    Column("count", "films", "count"),
+    Column("events", "labelled with it", "count"),
+    Column("says", "the model says", "share"),
+    Column("labelled", "labelled with it", "share"),
+    Column("ci_low", "at least", "share"),
+    Column("ci_high", "at most", "share"),
+    Column("reading", "reading"),
+)
+
+
+@dataclass(frozen=True)
+class HundredFilms:
+    """100 films as icons, whole numbers: solid to `low`, paler to `filled`, dashed to `high`.
+
+    The key says what solid, what paler and dashed, and what empty ones are.
+    """
+
+    low: int
+    filled: int
+    high: int
+    key: tuple[str, str, str]
+
+    @property
+    def text(self) -> str:
+        """What the icons show, for those who do not see them."""
+        return (
+            f"{self.filled} of 100 icons are filled, {self.low} of them solid; dashed up to "
+            f"{self.high}."
+        )
+
+
+@dataclass(frozen=True)
+class PlainFinding:
+    """Everything that the view of one finding draws in plain words."""
+
+    eyebrow: str
+    sentence: Sentence
+    title: str
+    note: str
+    icons: HundredFilms | None
+    card: FigureCard
+    swatches: tuple[Swatch, ...]
+    care: tuple[str, ...]
+    caption: str
+
+
+def telling(bands: Bands) -> int:
+    """Return the band whose promise was missed most; without one, the fullest."""
+    missed = [
+        i
+        for i in range(len(bands.count))
+        if bands.count[i] >= FEW_FILMS and band_tone(bands, i) in {"over", "under"}
+    ]
+    if not missed:
+        return int(np.argmax(bands.count))
+    return max(missed, key=lambda i: float(abs(bands.mean[i] - bands.share[i])))
+
+
+def plain_view(
+    source: ClinicSource,
+    name: str,
+    outcomes: Outcomes,
+    *,
+    band: int,
+    prevalence: float | None = None,
+) -> PlainFinding:
+    """Return one finding in plain words.
+
+    Parameters
+    ----------
+    source : ClinicSource
+        Where the numbers come from.
+    name : str
+        The finding.
+    outcomes : Outcomes
+        Scores and labels.
+    band : int
+        Which tenth of the scores the sentence speaks of, 0 to 9.
+    prevalence : float, optional
+        Of another clinic, in (0, 1): what was found is carried over by prior shift.
+    """
+    observed = estimate_bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
+    share = float(np.average(outcomes.correct, weights=outcomes.weights))
+    if not 0.0 < share < 1.0:
+        prevalence = None  # there are no odds to move
+    moved = observed if prevalence is None else elsewhere(observed, share, prevalence)
+    dots = [_dot(moved, i) for i in range(len(moved.count))]
+    scored = band_name(dots[band].low, dots[band].high)
+    return PlainFinding(
+        eyebrow=f"Chest X-ray, in plain words · {source.run} · {plain_finding(name)}",
+        sentence=band_sentence(source, name, moved, band, prevalence),
+        title=f"100 {source.films} like these, by the model’s score",
+        note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}"
+        + _to(prevalence, "; "),
+        icons=hundred(moved, band, counted=prevalence is None),
+        card=replace(
+            _card(source, name, moved, dots, band, _carried(source, share, prevalence)),
+            explanation=_to(prevalence),
+        ),
+        swatches=KEY,
+        care=(
+            *_care(source, share, moved, band, prevalence),
+            *_belonging(source, outcomes),
+        ),
+        caption=source.caption,
+    )
+
+
+def elsewhere(bands: Bands, share: float, prevalence: float) -> Bands:
+    """Return what the bands would hold at another prevalence, if only that changes."""
+    if not 0.0 < share < 1.0:
+        return bands
+    shares = (bands.share, bands.ci_low, bands.ci_high, bands.least, bands.most)
+    moved = [shifted(part, share, prevalence) for part in shares]
+    return Bands(bands.low, bands.high, bands.count, bands.events, bands.mean, *moved)
+
+
+def band_tone(bands: Bands, i: int) -> Tone:
+    """Return over or under where what is said is beyond chance among all bands.
+
+    Sound is what fits an interval that is narrow in points and in odds: a risk of 1 % of which
+    twice as much is said must not seem to be kept.
+    """
+    if not bands.count[i]:
+        return "few"
+    if bands.mean[i] > bands.most[i]:
+        return "over"
+    if bands.mean[i] < bands.least[i]:
+        return "under"
+    low, high = float(bands.ci_low[i]), float(bands.ci_high[i])
+    narrow = high - low <= NARROW and high * (1.0 - low) <= NARROW_ODDS * low * (1.0 - high)
+    return "sound" if low <= bands.mean[i] <= high and narrow else "few"
+
+
+def _dot(bands: Bands, i: int) -> BandDot:
+    return BandDot(
+        float(bands.low[i]),
+        float(bands.high[i]),
+        int(bands.count[i]),
+        float(bands.mean[i]),
+        float(bands.share[i]),
+        float(bands.ci_low[i]),
+        float(bands.ci_high[i]),
+        band_tone(bands, i),
+    )
+
+
+def of_hundred(bands: Bands, i: int) -> tuple[str, str, str]:
+    """Return what was found in a band and its bounds, as times in 100."""
+    value, low, high = (float(part[i]) for part in (bands.share, bands.ci_low, bands.ci_high))
+    times = in_hundred(value, low, high)
+    if not known(value):
+        return times, times, times
+    whole = str(round(100 * low)), str(round(100 * high))
+    if whole[0] == whole[1]:  # the interval is narrower than one film of 100
+        whole = points(low, high), points(high, low)
+    return times, *whole
+
+
+def band_sentence(
+    source: ClinicSource, name: str, bands: Bands, i: int, prevalence: float | None = None
+) -> Sentence:
+    """Return what became of the films of one band, with its reference class.
+
+    The number is the events observed in that band, as times in 100.
+    """
+    low, high = round(100 * float(bands.low[i])), round(100 * float(bands.high[i]))
+    with_it = f"labelled with {labelled_with(name)}"
+    if not bands.count[i]:
+        none = (
+            f"None of {source.reference_class} scores between {low} and {high}{THIN}%, so nothing "
+            "is known."
+        )
+        return Sentence((Phrase(none),))
+    times, at_least, at_most = of_hundred(bands, i)
+    about = "" if times.startswith(("fewer", "almost")) else "about "
+    was = "was" if times in {"1", "fewer than 1"} else "were"
+    if prevalence is None:
+        lead = f"Of 100 {source.films} that the model scores between {low} and {high}{THIN}%, "
+        rest = f" {was} {with_it} in {source.reference_class}."
+    else:
+        lead = (
+            f"Where {in_hundred(prevalence)} in 100 {source.films} carry the label, of 100 that "
+            f"the model scores between {low} and {high}{THIN}% "
+        )
+        rest = f" would be {with_it}, if only the prevalence differs from {source.reference_class}."
+    return Sentence(
+        (
+            Phrase(f"{lead}{about}{times}"),
+            Phrase(f" ({at_least} to {at_most})", "quiet"),
+            Phrase(rest),
+        ),
+        verdict_words(bands, i),
+    )
+
+
+def verdict_words(bands: Bands, i: int) -> str:
+    """Return what the model says of a band, and whether it over- or understates."""
+    says = in_hundred(float(bands.mean[i]))
+    tone = band_tone(bands, i)
+    ending = {
+        "over": "it overstates here.",
+        "under": "it understates here.",
+        "sound": "it keeps its word here.",
+        "few": "that may be right; too few to tell.",
+    }[tone]
+    return f"The model says {says}: {ending}"
+
+
+def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | None:
+    """Return the icons of a band, counted or carried over; None where it holds too few films."""
+    if bands.count[i] < FEW_FILMS:
+        return None
+    value, low, high = (
+        round(100 * float(part[i])) for part in (bands.share, bands.ci_low, bands.ci_high)
+    )
+    return HundredFilms(low, value, high, _key(bands, i, counted=counted))
+
+
+def _key(bands: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
+    times, low, high = of_hundred(bands, i)
+    with_it, without = "labelled with the finding", "not labelled with it"
+    if not counted:
+        with_it, without = "would be labelled with the finding", "would not be labelled with it"
+    return f"{with_it}: {times}", f"could be chance: {low} to {high}", without
+
+
+def _to(prevalence: float | None, lead: str = "") -> str:
+    """Return to which prevalence numbers were carried; empty where they were counted."""
+    return (
+        "" if prevalence is None else f"{lead}carried over to a prevalence of {percent(prevalence)}"
+    )
+
+
+def _carried(source: ClinicSource, share: float, prevalence: float | None) -> str:
+    """Return that the numbers are of another prevalence, and what that assumes; else nothing."""
+    if prevalence is None:
+        return ""
+    return (
+        f"Carried over from {percent(share)} labelled in {source.reference_class} to a prevalence "
+        f"of {percent(prevalence)}; that assumes that only the prevalence changes."
+    )
+
+
+def _card(
+    source: ClinicSource, name: str, bands: Bands, dots: list[BandDot], chosen: int, carried: str
+) -> FigureCard:
+    spoken = "; ".join(
+        f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
+        f"{in_hundred(dot.says)}, found {in_hundred(dot.rate)} of 100 "
+        f"({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+        for dot in dots
+        if dot.n
+    )
+    rows = tuple(
+        (
+            dot.low,
+            dot.high,
+            dot.n,
+            None if carried else int(bands.events[i]),  # none were counted at that prevalence
+            *(_cell(v) for v in (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
+            TONES[dot.tone] if dot.n else "",
+        )
+        for i, dot in enumerate(dots)
+    )
+    return FigureCard(
+        "clinic_bands",
+        "Score against what was found",
+        "",
+        partial(draw_bands, dots, chosen),
+        f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}."
+        + (f" {carried}" if carried else ""),
+        sourced(Table(COLUMNS, rows), source, carried),
+        f"{carried} {source.caption}".strip(),
+    )
+
+
+def _cell(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
+    """Return what films of the same patients are worth; nothing where each stands for itself."""
+    if outcomes.groups is None:
+        return ()
+    summary = summary_of("", Ranked.of(outcomes))
+    return (
+        f"These are {source.counted}, which tell as much as about "
+        f"{count(round(summary.effective_n))} unrelated ones.",
+    )
+
+
+def _care(
+    source: ClinicSource, share: float, bands: Bands, i: int, prevalence: float | None
+) -> tuple[str, ...]:
+    counts = (
+        f"These counts are of {source.reference_class}, where {in_hundred(share)} in 100 carried "
+        "the label. Another clinic will see other counts."
+    )
+    if prevalence is not None:
+        counts = (
+            f"The counts come from {source.reference_class}, where {in_hundred(share)} in 100 "
+            f"carried the label, and were carried over to {in_hundred(prevalence)} in 100. That "
+            "assumes that only the prevalence changes."
+        )
+    n = int(bands.count[i])
+    _, low, high = of_hundred(bands, i)
+    few = ""
+    if n and bands.ci_high[i] - bands.ci_low[i] > NARROW:
+        few = (
+            f"Only {count(n)} {source.films} lie in this band, so the count is known only to "
+            f"within {low} to {high}."
+        )
+    return tuple(text for text in (counts, few, source.noise) if text)

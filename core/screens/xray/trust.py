@@ -1,0 +1,201 @@
+"""Whether a heatmap can be trusted, in words: maps of random weights, and where maps point."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from core.screens.kit.numbers import count, in_hundred, points, span, two
+from core.screens.kit.records import CellWords, Column, FigureCard, ScoreRow, Table
+from core.screens.xray.trust_figures import PointingShare
+from core.screens.xray.trust_figures import pointing as draw_pointing
+from core.screens.xray.trust_figures import similarity as draw_similarity
+from core.xray.localisation import Localisation, MeanOverFilms
+
+SAME: Final = 0.8  # similarity from which a map of random weights counts as the same
+OTHER: Final = 0.5  # and below which as another one
+MODEL, SHUFFLED, CENTRE, LUNGS = "model", "shuffled", "centre", "lungs"
+KINDS: Final = {
+    MODEL: "The model",
+    SHUFFLED: "Weights drawn anew",
+    CENTRE: "Always the centre",
+    LUNGS: "Anywhere in the lungs",  # a point uniform over each film's own lungs
+}
+HEADS: Final = ("Map", "Points into the box, of 100 films", "Overlap (IoU), %", "Energy in box, %")
+FEWEST: Final = 20  # films below which no comparison is made in words
+MOST_SHOWN: Final = 8  # stages whose maps are drawn
+STAGE_COLUMNS: Final = (
+    Column("stage", "drawn anew down to"),
+    Column("ssim", "similarity with the trained map", "number"),
+)
+POINT_COLUMNS: Final = (
+    Column("map", "map"),
+    Column("films", "films", "count"),
+    Column("pointing", "points into the box", "share"),
+    Column("pointing_low", "low", "share"),
+    Column("pointing_high", "high", "share"),
+    Column("iou", "IoU", "share"),
+    Column("iou_low", "low", "share"),
+    Column("iou_high", "high", "share"),
+    Column("energy", "energy in box", "share"),
+    Column("energy_low", "low", "share"),
+    Column("energy_high", "high", "share"),
+)
+NEEDED: Final = (
+    "A map that shows what was learnt changes when the weights are drawn anew. One that stays the "
+    "same shows edges of the film."
+)
+
+
+@dataclass(frozen=True)
+class Sanity:
+    """How a map changes as ever more weights are drawn anew.
+
+    Attributes
+    ----------
+    stages : tuple of str
+        What was drawn anew last; the first is the trained network.
+    similarity : tuple of float
+        SSIM with the first map.
+    """
+
+    stages: tuple[str, ...]
+    similarity: tuple[float, ...]
+
+    @property
+    def shown(self) -> list[int]:
+        """The stages whose maps are drawn: the first, the last, and some between them."""
+        n = len(self.stages)
+        places = np.linspace(0, n - 1, min(n, MOST_SHOWN)).round()
+        return [int(place) for place in places]
+
+    @property
+    def text(self) -> str:
+        """What came out, in words."""
+        last = self.similarity[-1]
+        moved = f"With all weights drawn anew its similarity to the trained map is {two(last)}"
+        if last >= SAME:
+            return (
+                f"The map hardly depends on what was learnt. {moved}, where 1 is the same map: it "
+                "shows the film more than the model. Do not trust it."
+            )
+        if last >= OTHER:
+            return (
+                f"The map depends in part on what was learnt. {moved}, where 1 is the same map: "
+                "some of what it shows would be there without any training."
+            )
+        return (
+            f"The map depends on what was learnt. {moved}, where 1 is the same map. That is "
+            "needed, and not enough: it does not show that the map is right."
+        )
+
+
+def similarity_card(sanity: Sanity, caption: str) -> FigureCard:
+    """Return the similarity of the maps, stage by stage."""
+    listing = "; ".join(
+        f"{stage} {two(value)}"
+        for stage, value in zip(sanity.stages, sanity.similarity, strict=True)
+    )
+    return FigureCard(
+        "similarity",
+        "Similarity to the trained map",
+        "1 is the same map",
+        partial(draw_similarity, sanity.stages, sanity.similarity),
+        f"Similarity (SSIM) of the map as ever more weights are drawn anew: {listing}.",
+        Table(STAGE_COLUMNS, tuple(zip(sanity.stages, sanity.similarity, strict=True))),
+        caption,
+    )
+
+
+def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
+    """Return in words how often the model's map points into the box, beside the other maps.
+
+    Parameters
+    ----------
+    localisations : mapping
+        By key of KINDS; the model's among them.
+    name : str
+        The finding, within a sentence.
+    """
+    own = localisations[MODEL]
+    share = own.pointing
+    start = (
+        f"Of 100 films with {name}, the strongest place lies in the box in about "
+        f"{in_hundred(share.value, share.low, share.high)} "
+        f"({in_hundred(share.low)} to {in_hundred(share.high)}; {count(own.n)} films)."
+    )
+    if own.n < FEWEST:
+        return f"{start} On so few films no map can be told from another."
+    others = {
+        key: localisation.pointing for key, localisation in localisations.items() if key != MODEL
+    }
+    beaten = [key for key, mean in others.items() if share.low > mean.high]
+    if len(beaten) == len(others):
+        return f"{start} That is beyond what every map beside it reaches by chance."
+    tied = [KINDS[key].lower() for key in others if key not in beaten]
+    return (
+        f"{start} Maps that know nothing of the finding do as well, or nearly: {', '.join(tied)}."
+    )
+
+
+def pointing_rows(localisations: Mapping[str, Localisation]) -> tuple[ScoreRow, ...]:
+    """Return the maps with their three measures."""
+    return tuple(
+        ScoreRow(
+            KINDS[key],
+            (_cell(localisation.pointing), _cell(localisation.iou), _cell(localisation.energy)),
+            notes=(f"{count(localisation.n)} films",),
+            shaded=key == MODEL,
+        )
+        for key, localisation in localisations.items()
+    )
+
+
+def _cell(share: MeanOverFilms) -> CellWords:
+    return CellWords(points(share.value, share.low, share.high), span(share.low, share.high))
+
+
+def pointing_table(localisations: Mapping[str, Localisation]) -> Table:
+    """Return the maps with their measures for a file."""
+    rows = tuple(
+        (
+            KINDS[key],
+            localisation.n,
+            *_all(localisation.pointing),
+            *_all(localisation.iou),
+            *_all(localisation.energy),
+        )
+        for key, localisation in localisations.items()
+    )
+    return Table(POINT_COLUMNS, rows)
+
+
+def _all(share: MeanOverFilms) -> tuple[float, float, float]:
+    return share.value, share.low, share.high
+
+
+def pointing_card(localisations: Mapping[str, Localisation], name: str, caption: str) -> FigureCard:
+    """Return how often each map points into the box."""
+    rows = [
+        PointingShare(KINDS[key], *_all(localisation.pointing), own=key == MODEL)
+        for key, localisation in localisations.items()
+    ]
+    return FigureCard(
+        "pointing",
+        "Where the strongest place lies",
+        "in the box of the lesion, with 95 % intervals over films",
+        partial(draw_pointing, rows),
+        f"{pointing_text(localisations, name)} {_listed(rows)}",
+        pointing_table(localisations),
+        caption,
+    )
+
+
+def _listed(rows: Sequence[PointingShare]) -> str:
+    return " ".join(
+        f"{row.name}: {in_hundred(row.value)} of 100 ({in_hundred(row.low)} to "
+        f"{in_hundred(row.high)})."
+        for row in rows
+    )

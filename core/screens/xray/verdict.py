@@ -1,0 +1,200 @@
+"""What is said of one finding: its sentence, and the badge over its numbers."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from core.defaults import FALSE_ALARMS
+from core.metrics.clinical.groups import too_few
+from core.metrics.intervals import quantile
+from core.metrics.records import Floor, Score
+from core.screens.kit.numbers import THIN, count, percent, points, span, two, two_span
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.posthoc.words import IN_SENTENCE
+from core.screens.xray.words import TOO_FEW, ClinicSource
+from core.studies.clinic import Error, OneFinding
+
+LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What must be said over the numbers: a heading and its text; `alarm` for the strongest."""
+
+    title: str
+    text: str
+    alarm: bool = False
+
+
+def few(analysis: OneFinding) -> bool:
+    """Whether there are too few events or non-events for a verdict on the curve."""
+    return too_few(analysis.fit.rarer)
+
+
+def as_few(analysis: OneFinding) -> str:
+    """Return what the rarer outcome is worth where rows belong together; else nothing."""
+    if analysis.extents.groups is None:
+        return ""
+    fit = analysis.fit
+    events, others = fit.events, fit.n - fit.events
+    rarer = f"{count(events)} with it" if fit.rate <= 0.5 else f"{count(others)} without it"
+    return f"; the {rarer} are worth about {count(int(fit.rarer))} independent ones"
+
+
+def extremes(source: ClinicSource, analysis: OneFinding) -> str:
+    """Return how many films have scores next to 0 or 1; empty without any."""
+    n = analysis.fit.extreme
+    films = source.films if n > 1 else source.films[:-1]
+    return f"{count(n)} {films} scored within a millionth of 0 or 1" if n else ""
+
+
+def hanging(source: ClinicSource, analysis: OneFinding) -> str:
+    """Return that films with scores next to 0 or 1 decide the slope; empty where they do not."""
+    return f"much of the slope hangs on {extremes(source, analysis)}" if analysis.fit.swayed else ""
+
+
+def _unjudged(source: ClinicSource, analysis: OneFinding) -> str:
+    """Return why the slope says nothing of the spread; empty where it does."""
+    hangs, changed = hanging(source, analysis), analysis.recalibrated
+    if changed is None or changed.fit.method != "isotonic":
+        return hangs
+    steps = "isotonic regression leaves few steps, which a slope does not describe"
+    return f"{steps}; {hangs}" if hangs else steps
+
+
+def sentence(source: ClinicSource, label: str, analysis: OneFinding) -> Sentence:
+    """Return what one finding says on average and what came of it, and how its scores spread."""
+    stated, observed = analysis.fit.mean, analysis.fit.rate
+    first = (
+        f"{label}: on average it says {percent(stated)}, and {percent(observed)} are labelled with "
+        "it"
+    )
+    if few(analysis):
+        return Sentence(
+            (
+                Phrase(f"{first}; "),
+                Phrase(TOO_FEW, "quiet"),
+                Phrase(
+                    f" to judge its curve ({count(analysis.fit.events)} of {count(analysis.fit.n)}"
+                    f"{as_few(analysis)})."
+                ),
+            )
+        )
+    slope = analysis.fit.slope
+    if slope.value is None or slope.low is None or slope.high is None:
+        return Sentence((Phrase(f"{first}; {slope.reason}."),))
+    unjudged = _unjudged(source, analysis)
+    interval = Phrase(f" (slope {two(slope.value)}, {two_span(slope.low, slope.high)})", "quiet")
+    if unjudged:
+        none = Phrase("no verdict on the spread of its scores", "quiet")
+        return Sentence((Phrase(f"{first}; "), none, interval, Phrase(f": {unjudged}.")))
+    if outside(slope, 1.0) and not _detected(analysis):
+        chance = Phrase("the spread of its scores could be chance", "quiet")
+        many = "its interval leaves 1 out by itself, but not with mean and bins looked at as well"
+        return Sentence((Phrase(f"{first}; "), chance, interval, Phrase(f": {many}.")))
+    if slope.high < 1:
+        return Sentence(
+            (Phrase(f"{first}; "), Phrase("its scores are too extreme", "over"), interval)
+        )
+    if slope.low > 1:
+        words = Phrase("its scores are not spread enough", "under")
+        return Sentence((Phrase(f"{first}; "), words, interval))
+    if _curved(analysis) and _detected(analysis) and not outside(analysis.fit.in_the_large, 0.0):
+        off = points(analysis.audit.metrics["ici"].value or 0.0)
+        bent = f"mean and slope fit, but its curve is off by {off} points on average (ICI)"
+        return Sentence((Phrase(f"{first}; {bent}"), interval))
+    many = f"as far as {count(source.n)} {source.films} can show"
+    return Sentence((Phrase(f"{first}; the spread of its scores fits, {many}"), interval))
+
+
+def _detected(analysis: OneFinding) -> bool:
+    """Whether the joint test of gap, slope and ECE finds its scores off."""
+    p_value = analysis.audit.verdict.p_value
+    return p_value is not None and p_value <= FALSE_ALARMS
+
+
+def outside(score: Score, ideal: float) -> bool:
+    """Whether the interval of a score excludes its ideal."""
+    if score.low is None or score.high is None:
+        return False
+    return not score.low <= ideal <= score.high
+
+
+def _beyond(error: Score, floor: Floor) -> bool:
+    """Whether an error is larger than a perfect model's would look, and large enough to matter."""
+    return error.value is not None and error.value > max(floor.q95, LEAST_OFF)
+
+
+def _curved(analysis: OneFinding) -> bool:
+    """Whether the flexible curve leaves the diagonal beyond chance, which a slope may not show."""
+    return not few(analysis) and _beyond(
+        analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
+    )
+
+
+def _off(analysis: OneFinding) -> bool:
+    """Whether calibration in the large, the slope or the curve misses its ideal beyond chance.
+
+    Where scores next to 0 or 1 decide the slope, Spiegelhalter's test speaks, which they do not.
+    """
+    if outside(analysis.fit.in_the_large, 0.0) or _curved(analysis):
+        return True
+    if not analysis.fit.swayed:
+        return outside(analysis.fit.slope, 1.0)
+    z = analysis.audit.metrics["spiegelhalter_z"]
+    return z.value is not None and abs(z.value) > quantile(z.level)
+
+
+def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
+    """Return what must be said of scores that are no probabilities, or of a recalibration."""
+    changed = analysis.recalibrated
+    if changed is not None:
+        return _recalibrated(source, analysis)
+    error, floor = analysis.audit.metrics["ece"], analysis.audit.noise_floor["ece"]
+    one_sided = analysis.fit.events in (0, analysis.fit.n)  # nothing is ranked, or can be fitted
+    if one_sided or not (_off(analysis) and _beyond(error, floor)):
+        return None
+    stated, observed = analysis.fit.mean, analysis.fit.rate
+    if "NOT_PROBABILITY" in {note.code for note in analysis.notices}:
+        return Badge(
+            "This score is not a probability",
+            f"On average it says {percent(stated)}, and {percent(observed)} of "
+            f"{source.reference_class} are labelled with it, though it ranks them well: it looks "
+            "rescaled to an operating point. Do not read 50 % as an even chance. Recalibrate it "
+            "first.",
+            alarm=True,
+        )
+    return Badge(
+        "This score is not a probability",
+        f"It is off by {points(error.value)} points on average (ECE); a perfect model would look "
+        f"off by up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
+        "probability it needs recalibration.",
+    )
+
+
+def _recalibrated(source: ClinicSource, analysis: OneFinding) -> Badge:
+    changed = analysis.recalibrated
+    assert changed is not None
+    method = changed.fit.method
+    difference = changed.difference
+    verdict = "a difference within chance" if difference.tie else "beyond chance"
+    method_words = {
+        "beta": "a curve of three numbers that keeps the order of films and needs few events",
+        "isotonic": "a rising staircase of any form, which needs many events",
+    }[method]
+    return Badge(
+        f"Recalibrated by {IN_SENTENCE[method]}",
+        f"{method_words.capitalize()}; fitted on {count(changed.rows)} other {source.films}. Every "
+        f"number and picture here speaks of the {count(source.n)} that were not fitted on. There "
+        f"ECE goes from {_with_floor(changed.before)} to {_with_floor(after(analysis))}: "
+        f"{points(difference.value, signed=True)} points "
+        f"({span(difference.low, difference.high, signed=True)}), {verdict}.",
+    )
+
+
+def after(analysis: OneFinding) -> Error:
+    """Return the calibration error of the scores as they are shown."""
+    return Error(analysis.audit.metrics["ece"], analysis.audit.noise_floor["ece"])
+
+
+def _with_floor(error: Error) -> str:
+    return f"{points(error.score.value)}{THIN}% (chance: up to {points(error.floor.q95)})"

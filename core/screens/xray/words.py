@@ -1,0 +1,143 @@
+"""The words of the clinical pages: what findings are called, banners, readings; no arithmetic."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.screens.kit.numbers import count
+from core.screens.kit.records import Column, Table
+from core.screens.kit.theme import Tone
+from core.screens.xray.finding_figures import RESEARCH
+
+BANNER: Final = RESEARCH
+MINED: Final = "Its reference labels were mined from reports by a program and are often wrong."
+LABELS_MAY_ERR: Final = "Reference labels can be wrong, too, and then these numbers are."
+SYNTHETIC: Final = "Films, findings and labels are synthetic."
+TOO_FEW: Final = "too few events"
+PLAIN: Final[dict[str, str]] = {
+    "atelectasis": "a collapsed part of the lung",
+    "cardiomegaly": "an enlarged heart",
+    "effusion": "fluid around the lung",
+    "infiltration": "a hazy area",
+    "mass": "a large spot",
+    "nodule": "a small spot",
+    "pneumonia": "pneumonia",
+    "pneumothorax": "air around the lung",
+    "consolidation": "a filled part of the lung",
+    "edema": "fluid in the lung",
+    "emphysema": "overinflated lungs",
+    "fibrosis": "scarred lung",
+    "pleural thickening": "a thickened lung lining",
+    "hernia": "a hernia of the diaphragm",
+}
+CHEST: Final = 10  # findings of the NIH's list in a run: then its labels are of that kind
+TONES: Final[dict[Tone, str]] = {
+    "over": "says more than it should",
+    "under": "says less than it should",
+    "sound": "keeps its word",
+    "few": "may keep its word; too few to tell",
+}
+
+
+@dataclass(frozen=True)
+class ClinicSource:
+    """Where the numbers come from: what every figure, table and file of a clinical page names.
+
+    Attributes
+    ----------
+    run, split, digest : str
+        As of the run; the digest is of its file.
+    findings : tuple of str
+        Names of all findings, as the file spells them.
+    n : int
+        Rows that the numbers speak of.
+    synthetic : bool
+        Whether the rows are drawn by a program.
+    rest : str
+        Which rows of the split these are, where it was cut: "the rows not fitted on, ...".
+    groups : str
+        What they belong to, as "6 187 groups (patient)"; empty where each stands for itself.
+    weights : str
+        The column that says how many rows each counts as; empty without one.
+    """
+
+    run: str
+    split: str
+    digest: str
+    findings: tuple[str, ...]
+    n: int
+    synthetic: bool = False
+    rest: str = ""
+    groups: str = ""
+    weights: str = ""
+
+    @property
+    def films(self) -> str:
+        """What the rows are: films where any finding is one of the chest, else images."""
+        known = self.synthetic or any(_key(name) in PLAIN for name in self.findings)
+        return "films" if known else "images"
+
+    @property
+    def reference_class(self) -> str:
+        """The reference class: "this test set of 22 433 films"."""
+        return f"this {self.split} set of {count(self.n)} {self.films}"
+
+    @property
+    def counted(self) -> str:
+        """How many rows there are, and of how many groups: "22 433 films of 6 187 groups"."""
+        belonging = f" of {self.groups}" if self.groups else ""
+        return f"{count(self.n)} {self.films}{belonging}"
+
+    @property
+    def noise(self) -> str:
+        """What is known of the labels, one sentence."""
+        if self.synthetic:
+            return SYNTHETIC
+        known = sum(_key(name) in PLAIN for name in self.findings)
+        return MINED if known >= CHEST else LABELS_MAY_ERR
+
+    @property
+    def caption(self) -> str:
+        """What stands under every figure and table, and in every file."""
+        rest = f", {self.rest}" if self.rest else ""
+        rest += f", counted by {self.weights}" if self.weights else ""
+        return (
+            f"n = {self.counted}, {self.split} split{rest}, file digest "
+            f"{self.digest[:8]}. {BANNER} {self.noise}"
+        )
+
+
+def sourced(table: Table, source: ClinicSource, note: str = "") -> Table:
+    """Return a table whose every row says where it comes from and what it must not be used for.
+
+    A `note` on the numbers comes first.
+    """
+    column, caption = Column("source", "source"), f"{note} {source.caption}".strip()
+    return Table((*table.columns, column), tuple((*row, caption) for row in table.rows))
+
+
+def _key(name: str) -> str:
+    return name.replace("_", " ").strip().lower()
+
+
+def finding(name: str) -> str:
+    """Return a finding as a label: Pleural Thickening."""
+    return name.replace("_", " ")
+
+
+def plain_finding(name: str) -> str:
+    """Return a finding in plain words, its own name behind: fluid around the lung (Effusion)."""
+    plain = PLAIN.get(_key(name))
+    label = finding(name)
+    return label if plain is None or plain == _key(name) else f"{plain} ({label})"
+
+
+def labelled_with(name: str) -> str:
+    """Return what a film was labelled with, within a sentence: "effusion"."""
+    return _key(name) if _key(name) in PLAIN else f"“{finding(name)}”"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return a list within a sentence."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,306 @@
+"""What the clinical pages compute: many findings at once, and one; picklable in and out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int
+from core.configs import AuditConfig, BinRule
+from core.defaults import SMOOTHER
+from core.errors import Notice, Refused
+from core.metrics import clinical, estimates, paired, suite
+from core.metrics.binning import equal_mass_cuts
+from core.metrics.clinical import FlexibleCurve, Grouping, NetBenefit, Recalibration, Subgroup
+from core.metrics.clinical.groups import too_few
+from core.metrics.estimates import PreparedTarget
+from core.metrics.grouped import effective_rarer
+from core.metrics.null_test import joint
+from core.metrics.paired import Difference
+from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
+from core.predictions import INDEPENDENT, Extents, Outcomes, Predictions, Task
+from core.studies import posthoc
+from core.studies.posthoc import NONE, Fit
+
+MASS_BINS = 12  # equal-mass bins of the small diagrams
+TEMPERATURE_METHODS = ("ts", "focal_ts")
+SCORES = ("ece", "auroc", "auprc", "slope")
+CURVE = ("ici", "e50", "e90", "emax")
+FINDING = ("brier", "ece", "auroc", "auprc", *CURVE, "spiegelhalter_z", "brier_skill")
+THRESHOLDS = tuple(k / 1000 for k in range(1, 10)) + tuple(k / 100 for k in range(1, 100))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All findings of a run, each by itself.
+
+    Attributes
+    ----------
+    audit : Audit
+        One label a finding; macro means in `main`.
+    bins : tuple of BinTable
+        Equal-mass bins of each finding, for its small diagram.
+    events : tuple of int
+        Rows labelled with each finding.
+    shares : tuple of float
+        Share of the rows that carry each finding, by weight.
+    rarer : tuple of float
+        What the rarer of rows with it and without it is worth, in independent rows.
+    top : tuple of float
+        p-value of each finding's bin of the highest scores, by itself.
+    """
+
+    audit: Audit
+    bins: tuple[BinTable, ...]
+    events: tuple[int, ...]
+    shares: tuple[float, ...]
+    rarer: tuple[float, ...]
+    top: tuple[float, ...]
+
+    def few(self, k: int) -> bool:
+        """Whether a finding has too few events or non-events for a verdict on its curve."""
+        return too_few(self.rarer[k])
+
+
+def findings(rows: Predictions) -> Findings:
+    """Return the numbers of every finding of a multi-label split."""
+    audit = suite.audit(rows, AuditConfig(metrics=SCORES))
+    events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
+    targets = [_prepared(rows, k) for k in range(rows.n_classes)]
+    shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in targets)
+    rarer = tuple(effective_rarer(prepared.ranked) for prepared in targets)
+    top = tuple(map(top_p_value, targets))
+    return Findings(audit, tuple(map(_bins, targets)), events, shares, rarer, top)
+
+
+def _prepared(rows: Predictions, index: int) -> PreparedTarget:
+    config = AuditConfig()
+    return suite.prepare(
+        rows, index, n_resamples=config.n_resamples, seed=config.seed, n_bins=MASS_BINS
+    )
+
+
+def _bins(prepared: PreparedTarget) -> BinTable:
+    return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, AuditConfig().level)
+
+
+def top_p_value(prepared: PreparedTarget) -> float:
+    """Return the p-value of the bin of the highest scores."""
+    cuts = equal_mass_cuts(prepared.ranked, MASS_BINS)[-2:]
+    own, draws = prepared.resamples.observed(cuts), prepared.resamples.floor(cuts)
+    return float(joint(np.abs(own.gap), np.abs(draws.gap))[0])
+
+
+@dataclass(frozen=True)
+class Error:
+    """The calibration error of some probabilities of one finding, and its noise floor."""
+
+    score: Score
+    floor: Floor
+
+
+@dataclass(frozen=True)
+class TemperatureScaled:
+    """One finding before and after its own temperature, on rows that were not fitted on.
+
+    Attributes
+    ----------
+    fits : tuple of Fit
+        Temperature, and focal temperature.
+    errors : mapping of str to Error
+        By method, `none` first; methods that could be fitted only.
+    differences : mapping of str to Difference
+        ECE after minus before, paired.
+    """
+
+    fits: tuple[Fit, ...]
+    errors: Mapping[str, Error]
+    differences: Mapping[str, Difference]
+
+
+def binary_rows(rows: Predictions, index: int) -> Predictions:
+    """Return one finding of a multi-label split, or a binary split as it is, as a binary one."""
+    return suite.label_predictions(rows, index) if rows.task is Task.MULTILABEL else rows
+
+
+def temperature_scaled(fit_rows: Predictions, test_rows: Predictions) -> TemperatureScaled:
+    """Fit both temperatures of one finding on some rows and judge them on others.
+
+    Parameters
+    ----------
+    fit_rows, test_rows : Predictions
+        Binary, as of `binary_rows`.
+    """
+    fits = tuple(posthoc.fit(method, fit_rows) for method in TEMPERATURE_METHODS)
+    judged = {NONE: test_rows} | {
+        fit.method: posthoc.calibrated(fit.calibrator, test_rows)
+        for fit in fits
+        if fit.calibrator is not None
+    }
+    errors = {method: error(rows) for method, rows in judged.items()}
+    ece_draws = {
+        method: paired.draws(rows, {"ece": errors[method].floor}, ("ece",))["ece"]
+        for method, rows in judged.items()
+    }
+    level = AuditConfig().level
+    return TemperatureScaled(
+        fits,
+        errors,
+        {
+            m: paired.difference(ece_draws[m], ece_draws[NONE], level)
+            for m in ece_draws
+            if m != NONE
+        },
+    )
+
+
+def error(rows: Predictions) -> Error:
+    """Return the calibration error of a binary split."""
+    main = suite.audit(rows, AuditConfig(metrics=("ece",))).main
+    return Error(main.metrics["ece"], main.noise_floor["ece"])
+
+
+@dataclass(frozen=True)
+class Recalibrated:
+    """How the scores of one finding were recalibrated, and what it changed on the same rows.
+
+    Attributes
+    ----------
+    fit : Fit
+        The calibrator, fitted on other rows.
+    rows : int
+        Rows fitted on.
+    before : Error
+        Of the scores as read, on the rows that are shown.
+    difference : Difference
+        ECE after minus before, paired.
+    """
+
+    fit: Fit
+    rows: int
+    before: Error
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class OneFinding:
+    """One finding, as read or recalibrated.
+
+    Attributes
+    ----------
+    p, y : (N,) float64 and bool
+        The scores as they are shown, and the labels.
+    audit : TargetAudit
+        Scores of `FINDING` with intervals and noise floors.
+    fit : Recalibration
+        Mean and weak calibration.
+    curve : FlexibleCurve or None
+        The flexible curve; None where one outcome only is present.
+    bins : BinTable
+        Equal-mass bins.
+    net : NetBenefit
+        At `THRESHOLDS`.
+    flagged, flagged_events : (T,) int64
+        Rows at or above each threshold, and the events among them.
+    notices : tuple of Notice
+        Of the audit; NOT_PROBABILITY among them where the scores look rescaled.
+    recalibrated : Recalibrated or None
+        None where the scores are as read.
+    extents : Extents
+        Groups and weights of the rows.
+    """
+
+    p: Float
+    y: Bool
+    audit: TargetAudit
+    fit: Recalibration
+    curve: FlexibleCurve | None
+    bins: BinTable
+    net: NetBenefit
+    flagged: Int
+    flagged_events: Int
+    notices: tuple[Notice, ...]
+    recalibrated: Recalibrated | None = None
+    extents: Extents = INDEPENDENT
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The scores as they are shown, with labels, groups and weights."""
+        return Outcomes(self.p, self.y, *self.extents)
+
+
+def one_finding(
+    rows: Predictions,
+    fit_rows: Predictions | None = None,
+    method: str = "",
+    smoother: str = SMOOTHER,
+) -> OneFinding:
+    """Return the numbers of one finding.
+
+    Parameters
+    ----------
+    rows : Predictions
+        Binary, as of `binary_rows`.
+    fit_rows : Predictions, optional
+        Other rows of it: the scores are recalibrated on them first.
+    method : str
+        A key of `CALIBRATORS`, where there are `fit_rows`.
+    smoother : str
+        Of the flexible curve and its errors: lowess or loess.
+
+    Raises
+    ------
+    Refused
+        FIT: the calibrator cannot be fitted on those rows.
+    """
+    changed = None
+    if fit_rows is not None:
+        rows, changed = _recalibrated(rows, fit_rows, method)
+    config = AuditConfig(metrics=FINDING, smoother=smoother)
+    audit = suite.audit(rows, config)
+    outcomes = rows.outcomes(1)
+    p, y, extents = outcomes.confidence, outcomes.correct, rows.extents
+    both = 0 < np.count_nonzero(y) < y.size
+    thresholds = np.array(THRESHOLDS)
+    sorted_scores = np.sort(p), np.sort(p[y])
+    flagged, events = (
+        scores.size - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores
+    )
+    return OneFinding(
+        p,
+        y,
+        audit.main,
+        clinical.recalibration(p, y, config.level, extents=extents),
+        clinical.flexible(p, y, config.level, smoother, extents=extents) if both else None,
+        _bins(_prepared(rows, 1)),
+        clinical.net_benefit(p, y, thresholds, level=config.level, extents=extents),
+        flagged.astype(np.int64),
+        events.astype(np.int64),
+        audit.notices,
+        changed,
+        extents,
+    )
+
+
+def _recalibrated(
+    rows: Predictions, fit_rows: Predictions, method: str
+) -> tuple[Predictions, Recalibrated]:
+    fit = posthoc.fit(method, fit_rows)
+    if fit.calibrator is None:
+        remedy = "use more rows with and without the finding"
+        raise Refused("FIT", fit.refusal, remedy)
+    after = posthoc.calibrated(fit.calibrator, rows)
+    errors = [error(split) for split in (rows, after)]
+    ece_draws = [
+        paired.draws(split, {"ece": ece.floor}, ("ece",))["ece"]
+        for split, ece in zip((rows, after), errors, strict=True)
+    ]
+    difference = paired.difference(ece_draws[1], ece_draws[0], AuditConfig().level)
+    return after, Recalibrated(fit, fit_rows.n, errors[0], difference)
+
+
+def groups(
+    p: Float, y: Bool, grouping: Grouping, extents: Extents = INDEPENDENT
+) -> tuple[Subgroup, ...]:
+    """Return the calibration of one finding in each group."""
+    return clinical.subgroups(p, y, grouping, extents=extents)

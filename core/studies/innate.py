@@ -1,0 +1,84 @@
+"""Calibrated by training, or afterwards: one run before and after temperature scaling."""
+
+from dataclasses import dataclass
+
+from core.calibrators.temperature import Temperature
+from core.metrics.comparison import compare
+from core.metrics.paired import Difference
+from core.metrics.ranked import Ranked
+from core.metrics.top_label import s99_accuracy, s99_share
+from core.predictions import Predictions
+from core.studies.posthoc import EvaluatedMethod, MethodReport, calibrated
+
+
+@dataclass(frozen=True)
+class ConfidentAnswers:
+    """Answers given with a confidence of at least 0.99: |S99| and its accuracy.
+
+    `share` is theirs of all rows; `accuracy` is NaN where there are none.
+    """
+
+    share: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class InnateCalibration:
+    """What temperature scaling still changes about a run: little where it is innately calibrated.
+
+    Attributes
+    ----------
+    temperature : float
+        The NLL's optimum on the fitting rows.
+    at_bound : bool
+        It stands at the end of its range.
+    before, after : MethodReport
+        The reported rows as read, and scaled.
+    gap : Difference
+        ECE after minus before, paired: minus the temperature gap.
+    sure_before, sure_after : ConfidentAnswers
+        Mukhoti et al. 2020, table 6.
+    """
+
+    temperature: float
+    at_bound: bool
+    before: MethodReport
+    after: MethodReport
+    gap: Difference
+    sure_before: ConfidentAnswers
+    sure_after: ConfidentAnswers
+
+
+def innate_calibration(
+    test: Predictions, before: MethodReport, scaled: EvaluatedMethod
+) -> InnateCalibration:
+    """Return a run before and after temperature scaling by NLL.
+
+    Parameters
+    ----------
+    test : Predictions
+        The rows that are reported, multi-class or binary.
+    before : MethodReport
+        These rows as read.
+    scaled : EvaluatedMethod
+        Temperature scaling by NLL, fitted and judged on them.
+    """
+    assert scaled.fit is not None
+    assert isinstance(scaled.fit.calibrator, Temperature)
+    assert scaled.judged is not None
+    scaling, after = scaled.fit.calibrator, scaled.judged
+    gap = compare([before.compared, after.compared], ["before", "after"], 0).differences[1]["ece"]
+    return InnateCalibration(
+        scaling.temperature_,
+        scaling.report_.at_bound,
+        before,
+        after,
+        gap,
+        _sure(test),
+        _sure(calibrated(scaling, test)),
+    )
+
+
+def _sure(rows: Predictions) -> ConfidentAnswers:
+    answers = Ranked.of(rows.outcomes(None))
+    return ConfidentAnswers(s99_share(answers), s99_accuracy(answers))

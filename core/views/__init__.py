@@ -1,1 +1,0 @@
-"""What a screen or a report says: sentences, numbers, tables and the figures that go with them."""

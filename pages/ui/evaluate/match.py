@@ -1,0 +1,174 @@
+"""What a file of weights holds, which network it is taken for, and whether all of it fits."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.inference.preprocessing import from_json as preprocessing_from_json
+from core.models import names
+from core.screens.evaluate import checkpoint as views
+from core.screens.evaluate.checkpoint import TITLES, CheckpointFit
+from pages.ui import frame, state, train_work, widgets
+from pages.ui import inference as asking
+from pages.ui import weights_source as evaluate_source
+from pages.ui.escape import esc
+from pages.ui.evaluate import form as evaluate_form
+from pages.ui.evaluate import state as form
+from pages.ui.weights_source import OpenedWeights
+
+LOOK_S = 0.5
+MATCHING = "matching"
+WHOLE = "the weights are loaded whole or not at all"
+
+
+def draw(opened: OpenedWeights) -> CheckpointFit | None:
+    """Draw the weights and the choice of a network; return how they fit, None before that."""
+    form.begin(opened)
+    _file(opened)
+    if not state.plain():
+        _inside(opened)
+    explanation = "what the weights belong to" if state.plain() else WHOLE
+    widgets.title("Network", explanation)
+    evaluate_form.network(opened, _known())
+    if not state.plain():
+        evaluate_form.shape()
+    return _match(opened)
+
+
+def _file(opened: OpenedWeights) -> None:
+    file = opened.file
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.file"):
+        st.markdown(f":material/draft: **{esc(file.name)}**", width="stretch")
+        st.button("Other weights", key="evaluate.close", type="tertiary", on_click=_close)
+    if not state.plain():
+        group = file.group(str(form.value("group")))
+        widgets.caption(f"{views.file_words(file)}. {views.group_words(group)}.")
+    frame.notices(file.notices)
+
+
+def _close() -> None:
+    evaluate_source.forget()
+    st.query_params.pop(evaluate_source.LINK, None)
+
+
+def _inside(opened: OpenedWeights) -> None:
+    """Draw the groups, one of which is evaluated, and what was saved beside them."""
+    file = opened.file
+    groups = {group.key: group for group in file.groups}
+    if len(groups) > 1:
+        st.radio(
+            "Weights",
+            list(groups),
+            key=form.key("group"),
+            persist_state=evaluate_form.SESSION,
+            format_func=lambda key: esc(views.group_label(groups[key])),
+            captions=[views.group_words(group) for group in file.groups],
+            on_change=form.take_group,
+            args=(opened,),
+            horizontal=True,
+            help="Averages over the last steps (EMA) are what most papers report.",
+        )
+    if file.hints:
+        with st.expander(f"Saved beside the weights: {len(file.hints)}", key="evaluate.hints"):
+            widgets.table(views.hints(file), key="evaluate.hints.table")
+
+
+def _known() -> tuple[str, ...] | None:
+    """Return the networks to search in, which are asked of the libraries once."""
+    if form.value("pick") != form.OTHER:
+        return None
+    networks, failed = names.known(), train_work.failure()
+    if failed is not None:
+        frame.refusal(failed)
+        st.button("Ask again", key="evaluate.ask_again", on_click=train_work.list_again)
+    elif networks is None:
+        train_work.list_networks()
+        _await("Asking timm and torchvision for their names.")
+    return networks
+
+
+def _match(opened: OpenedWeights) -> CheckpointFit | None:
+    """Say whether the weights fit; while that is not known, look again."""
+    question = form.question(opened)
+    if question is None:
+        st.markdown("Pick a network, and it is compared with the weights.")
+        return None
+    answer = asking.ask(MATCHING, question)
+    if answer is None:
+        _await(f"Comparing with {views.model_label(question['model'])}.")
+        return None
+    if isinstance(answer, AuditError):
+        frame.refusal(answer)
+        again = (MATCHING, question)
+        st.button("Compare again", key="evaluate.again", on_click=asking.forget, args=again)
+        return None
+    _fill_shown(opened, question, answer.values["settings"])
+    fit = CheckpointFit.from_json(answer.values["match"])
+    (_fits if fit.ok else _does_not_fit)(fit)
+    return fit
+
+
+def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: object) -> None:
+    """Take over what the network wants to be shown, unless that was changed by hand."""
+    size = form.size(opened)
+    about = repr([question["model"], question["channels"], size])
+    if st.session_state.get(form.EDITED) or st.session_state.get(form.SHOWN_FOR) == about:
+        return
+    preprocessing = preprocessing_from_json(settings)
+    form.fill_shown(preprocessing if size is None else replace(preprocessing, size=size))
+    st.session_state[form.SHOWN_FOR] = about
+
+
+def _fits(fit: CheckpointFit) -> None:
+    st.markdown(f":material/check_circle: {esc(views.fit_words(fit, plain=state.plain()))}")
+    if fit.left and not state.plain():
+        _list(fit, "left")
+
+
+def _does_not_fit(fit: CheckpointFit) -> None:
+    """Say what found no place, with what may be meant."""
+    other = fit.other_outputs
+    remedy = "choose the network that the weights were made for"
+    if other is not None:
+        remedy = f"the file's last layer has {other} outputs: take that number"
+    frame.refusal(AuditError("STATE_DICT", views.fit_words(fit), remedy))
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
+        if other is not None:
+            st.button(
+                f"Take {other} classes",
+                key="evaluate.outputs",
+                type="primary",
+                on_click=form.put,
+                args=("n_outputs", other),
+            )
+        widgets.save(views.all_names(fit), "tensors", "All of them, CSV")
+    for key in views.lists(fit):
+        _list(fit, key)
+
+
+def _list(fit: CheckpointFit, key: str) -> None:
+    """Draw the first names of a list, folded."""
+    tensor_names = views.lists(fit)[key]
+    title, explanation = TITLES[key]
+    with st.expander(f"{title}: {len(tensor_names)}, {explanation}", key=f"evaluate.list.{key}"):
+        st.code(views.shown(tensor_names), language=None)
+
+
+def _await(text: str) -> None:
+    _poll(text, _pending())
+
+
+@st.fragment(run_every=LOOK_S)
+def _poll(text: str, pending: int) -> None:
+    """Say what is awaited; draw the page anew when it has come."""
+    if _pending() < pending:
+        st.rerun()
+    st.markdown(f":material/hourglass_empty: {esc(text)}")
+
+
+def _pending() -> int:
+    works = sum(not work.done for _, work in train_work.running().values())
+    return asking.awaited() + works

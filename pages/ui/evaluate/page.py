@@ -1,0 +1,289 @@
+"""The Evaluate page: weights from a file or a training, what they are shown, and one job."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from core import defaults
+from core.errors import AuditError, UsageError
+from core.inference.config import EvaluationConfig
+from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.records import Job
+from core.screens.evaluate.checkpoint import CheckpointFit
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.train.words import EVALUATE
+from core.training.submission import IMPORT
+from pages.ui import (
+    frame,
+    session,
+    site,
+    state,
+    train_work,
+    widgets,
+)
+from pages.ui import (
+    queue as train_queue,
+)
+from pages.ui import (
+    weights_source as evaluate_source,
+)
+from pages.ui.escape import esc
+from pages.ui.evaluate import (
+    form as evaluate_form,
+)
+from pages.ui.evaluate import (
+    match as evaluate_found,
+)
+from pages.ui.evaluate import state as form
+from pages.ui.evaluate import (
+    trial as evaluate_trial,
+)
+from pages.ui.evaluate import (
+    watch as evaluate_watch,
+)
+from pages.ui.weights_source import OpenedWeights
+
+CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
+CONVERTED: Final = ("PICKLE_GLOBAL", "TORCHSCRIPT")  # what it makes plain weights of
+LOOK_S: Final = 2.0
+READING_S: Final = 0.5
+DROPS: Final = "evaluate.drops"  # files taken in; after each the uploader is a new one
+SHOWN_JOB: Final = "evaluate.shown_job"
+READ: Final = "PT, PTH, PTH.TAR, CKPT or safetensors"
+TITLE: Final = (
+    '<h1 class="c-sentence">Show a model images, and keep what it says of them as a run.</h1>'
+)
+WHAT: Final = (
+    "Weights are read in a sealed process, matched whole with a network, and shown the images that "
+    "you choose, in the background. The run that comes out is audited like any other."
+)
+PLAIN_TITLE: Final = (
+    '<h1 class="c-sentence">Show a model images, and keep how sure it says it is of each.</h1>'
+)
+PLAIN: Final = (
+    "Give a trained model. It is shown images, also damaged or strange ones, and its answers are "
+    "kept: then you see how far what it says can be trusted."
+)
+
+
+def draw() -> None:
+    """Draw one job where the link names it, else the weights, the form and the list of jobs."""
+    jobs = open_jobs()
+    jobs.tick()
+    train_work.take_in()
+    listed = jobs.list()
+    job_id = _named()
+    if not job_id:
+        _start(jobs, listed)
+        return
+    try:
+        job = jobs.get(job_id)
+    except AuditError as error:
+        widgets.sentence(Sentence((Phrase("This evaluation is not here."),)))
+        frame.refusal(error)
+        st.page_link(site.EVALUATE.script, label="All evaluations", icon=site.EVALUATE.icon)
+        return
+    if job.kind != EVALUATE:
+        st.switch_page(site.TRAIN.script, query_params={"job": job.id})
+    evaluate_watch.draw(jobs, job, listed)
+
+
+def _named() -> str:
+    """Return the job in the link, and make sure that the address bar shows it.
+
+    A link from this page to itself gives its query to the session, but not to the address bar.
+    """
+    job_id = st.query_params.get("job", "")
+    if job_id and st.session_state.get(SHOWN_JOB) != job_id:
+        st.query_params["job"] = job_id
+    st.session_state[SHOWN_JOB] = job_id
+    return job_id
+
+
+def _start(jobs: LocalJobs, listed: list[Job]) -> None:
+    """Draw the page on which evaluations are begun."""
+    evaluate_source.follow_link()
+    evaluate_source.settle()
+    opened = evaluate_source.opened()
+    widgets.eyebrow("Evaluate")
+    st.html(PLAIN_TITLE if state.plain() else TITLE)
+    if opened is None:
+        widgets.second(PLAIN if state.plain() else WHAT)
+    left, right = st.columns([5, 3], gap="large")
+    with left:
+        _refused()
+        if evaluate_source.opening() is not None:
+            _progress()
+        elif opened is None:
+            _sources(jobs, listed)
+        else:
+            _form(jobs, opened, evaluate_found.draw(opened))
+    with right:
+        _list(listed)
+
+
+def _refused() -> None:
+    """Show why the last file was refused, or the last submission; what was open is still there."""
+    with st.container():  # keeps what follows in its place, whatever is in it
+        train_queue.refused()
+        error = evaluate_source.refused()
+        if error is not None:
+            frame.refusal(error)
+            if error.code in CONVERTED:
+                st.download_button(
+                    "Download the converter",
+                    lambda: CONVERTER.read_text("utf-8"),
+                    CONVERTER.name,
+                    "text/x-python",
+                    key="evaluate.converter",
+                    on_click="ignore",
+                    help="Run it where you trust the file: it runs what is in it.",
+                )
+
+
+def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
+    """Draw where weights may come from."""
+    trained = evaluate_source.trainings(jobs, listed)
+    with st.container(key="evaluate.at_once"):
+        if trained:
+            _trained(trained)
+        else:
+            widgets.title("No training has finished here yet", "one takes about a minute")
+            st.page_link(site.TRAIN.script, label="Train AdaFocal on digits", icon=site.TRAIN.icon)
+    widgets.title("A file of your own" if trained else "Or a file of your own")
+    dropped = st.file_uploader(
+        "A file of weights",
+        key=f"evaluate.drop.{st.session_state.get(DROPS, 0)}",
+        label_visibility="collapsed",
+    )
+    if not state.plain():
+        widgets.caption(
+            f"{READ}: state dicts, also inside the "
+            "checkpoints of Lightning, timm and others. Nothing in the file is run; whole pickled "
+            "models and TorchScript are refused, with how to convert them."
+        )
+    if not session.sealed():
+        st.markdown("On this system files are read under a time limit only.")
+    if dropped is not None:
+        st.session_state[DROPS] = st.session_state.get(DROPS, 0) + 1  # its bytes leave the memory
+        evaluate_source.take_upload(dropped.name, dropped.getbuffer())
+        st.rerun()
+    if os.environ.get(IMPORT):
+        _path()
+
+
+def _trained(trained: Sequence[Job]) -> None:
+    """Offer the finished trainings, the newest at once."""
+    widgets.title("A training that has finished")
+    names = state.distinct_names({job.id: job.name for job in trained})
+    with st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.trained"):
+        chosen = st.selectbox(
+            "Training",
+            list(names),
+            key="evaluate.training",
+            format_func=lambda job_id: names.get(job_id, job_id),
+            width="stretch",
+        )
+        st.button(
+            "Show it images",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="evaluate.take",
+            on_click=_take_training,
+            args=(chosen,),
+        )
+
+
+def _take_training(job_id: str) -> None:
+    evaluate_source.refuse(None)
+    st.query_params[evaluate_source.LINK] = job_id
+
+
+def _path() -> None:
+    """Draw the way to a file that lies on the server."""
+    with (
+        st.form("evaluate.path_form", border=False),
+        st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.by_path"),
+    ):
+        text = st.text_input(
+            "Or a file on this server",
+            key="evaluate.path",
+            max_chars=4_000,
+            help=f"Below the folders that {IMPORT} names.",
+        )
+        submitted = st.form_submit_button("Read", key="evaluate.read")
+    if submitted and text.strip():
+        evaluate_source.take_path(text.strip())
+        st.rerun()
+
+
+@st.fragment(run_every=READING_S)
+def _progress() -> None:
+    """Say what is being read and for how long, with a way to stop it."""
+    now = evaluate_source.opening()
+    if now is None or now.future.done():
+        st.rerun()
+    assert now is not None
+    with st.container(border=True, key="reading"):
+        st.markdown(f"Reading **{esc(now.name)}**: {now.seconds:.0f} s")
+        st.progress(min(0.95, now.seconds / defaults.READ_TIMEOUT_S))
+        st.button("Cancel", key="evaluate.cancel", on_click=evaluate_source.stop)
+
+
+def _form(jobs: LocalJobs, opened: OpenedWeights, fit: CheckpointFit | None) -> None:
+    """Draw the rest of the form once the weights fit a network."""
+    if fit is None or not fit.ok:
+        return
+    evaluate_form.images()
+    if not state.plain():
+        evaluate_form.shown()
+        evaluate_form.more()
+    config: EvaluationConfig | None = None
+    try:
+        config = form.config(opened)
+    except UsageError as error:
+        frame.refusal(error)
+    path = opened.path(opened.file.group(str(form.value("group"))))
+    if config is not None:
+        evaluate_trial.outcome(config, path)
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
+        st.button(
+            "Show it the images" if state.plain() else "Evaluate",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=config is None,
+            key="evaluate.submit",
+            on_click=evaluate_watch.submit,
+            args=(jobs, config, path),
+        )
+        if config is not None:
+            evaluate_trial.button(config, path)
+
+
+def _list(listed: Sequence[Job]) -> None:
+    """Draw the evaluations that were begun."""
+    own = [job for job in listed if job.kind == EVALUATE]
+    live = sum(not job.state.ended for job in own)
+    widgets.title("Evaluations", f"{live} waiting or running" if live else "")
+    queue_state = train_queue.stand(own)
+    (_live_rows if live else _rows)(queue_state)
+
+
+def _rows(queue_state: str) -> None:
+    """Draw the list; the whole page anew when something stands elsewhere by now."""
+    with frame.caught():
+        jobs = open_jobs()
+        jobs.tick()
+        listed = jobs.list()
+        own = [job for job in listed if job.kind == EVALUATE]
+        if train_queue.stand(own) != queue_state:
+            st.rerun()
+        if not own:
+            st.markdown("None yet. They stay listed here, also while nobody looks.")
+        train_queue.rows(jobs, listed, EVALUATE)
+
+
+_live_rows = st.fragment(_rows, run_every=LOOK_S)

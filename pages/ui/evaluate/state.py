@@ -1,0 +1,329 @@
+"""What stands in the form of the Evaluate page: filled from what was opened, read into a config."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import streamlit as st
+
+from core.checkpoints.guess import NetworkCandidate
+from core.datasets.catalogue import DATASETS
+from core.datasets.shifts import OutsideSet
+from core.datasets.splits import SPLIT_NAMES
+from core.errors import UsageError
+from core.inference.config import MAX_BATCH, MAX_NAME, MAX_OUTPUTS, EvaluationConfig
+from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing
+from core.models.catalogue import MODELS
+from core.readers.weights.named_tensors import WeightGroup
+from core.training.config import TrainConfig
+from core.training.estimate import SHAPES
+from core.training.submission import check_folder
+from pages.ui.weights_source import OpenedWeights
+
+OFFERED: Final = 4  # networks that weights look like
+OTHER: Final = "other"  # network, than those it looks like
+OF_DATA, OWN = "data", "own"  # mean and standard deviation
+EXACT: Final = 2**53 - 1  # what a browser counts exactly
+ENDS: Final[dict[str, tuple[float, float]]] = {  # of the widgets
+    "n_outputs": (1, MAX_OUTPUTS),
+    "channels": (1, 4),
+    "height": (8, MAX_SIDE),
+    "width": (8, MAX_SIDE),
+    "crop": (0.1, 1.0),
+    "split_seed": (0, EXACT),
+    "shift_seed": (0, EXACT),
+    "limit": (1, EXACT),
+    "batch_size": (1, MAX_BATCH),
+}
+LENGTHS: Final = {"name": MAX_NAME, "mean": 200, "std": 200} | dict.fromkeys(
+    ("data_root", "svhn_root", "cifar10c_root", "folder_root"), 4_000
+)
+# Offered first: a noise, a blur, a weather and two of the camera's own.
+SOME: Final = ("gaussian_noise", "defocus_blur", "fog", "contrast", "jpeg_compression")
+SOME_SEVERITIES: Final = (1, 3, 5)
+DEFAULTS: Final[dict[str, Any]] = {
+    "data_root": "",
+    "split_seed": 0,
+    "splits": ["val", "test"],
+    "kinds": [],
+    "svhn_root": "",
+    "cifar10c_root": "",
+    "folder_root": "",
+    "corruptions": list(SOME),
+    "severities": list(SOME_SEVERITIES),
+    "shift_seed": 0,
+    "limit": None,
+    "batch_size": 64,
+    "device": "auto",
+    "name": "",
+    "network": None,
+}
+FOR: Final = "evaluate.for"  # which weights the form was filled for
+SHOWN_FOR: Final = "evaluate.shown_for"  # which network and data the preprocessing was filled for
+EDITED: Final = "evaluate.edited"  # by hand, so it stays
+
+
+def key(name: str) -> str:
+    """Return the key of a widget."""
+    return f"evaluate.{name}"
+
+
+def value(name: str) -> Any:  # noqa: ANN401  whatever the widget holds
+    """Return what a widget holds."""
+    return st.session_state.get(key(name))
+
+
+def put(name: str, what: object) -> None:
+    """Set a widget that is not drawn yet in this run."""
+    st.session_state[key(name)] = what
+
+
+def begin(opened: OpenedWeights) -> None:
+    """Fill the form when other weights were opened."""
+    token = opened.folder.name
+    if st.session_state.get(FOR) == token:
+        return
+    st.session_state[FOR] = token
+    st.session_state[EDITED] = False
+    st.session_state[SHOWN_FOR] = None
+    for name, what in DEFAULTS.items():
+        put(name, what)
+    put("group", opened.file.groups[0].key)
+    if isinstance(opened.spec, EvaluationConfig):
+        _fill_again(opened, opened.spec)
+    elif opened.spec is not None:
+        _fill_trained(opened, opened.spec)
+    else:
+        take_group(opened)
+
+
+def take_group(opened: OpenedWeights) -> None:
+    """Set the network, its outputs and its data to what a group looks like."""
+    group = opened.file.group(str(value("group")))
+    candidates = opened.looks_like[group.key]
+    if not candidates:
+        put("pick", OTHER)
+        put("n_outputs", last_outputs(group))
+        put("channels", 3)
+    else:
+        put("pick", candidates[0].model)
+        take_candidate(candidates[0])
+    if value("data") is None or opened.spec is None:
+        put("data", likely_data(int(value("n_outputs")), int(value("channels"))))
+
+
+def take_candidate(candidate: NetworkCandidate) -> None:
+    """Set outputs and channels to those of a network."""
+    put("n_outputs", candidate.n_outputs)
+    put("channels", candidate.channels)
+
+
+def _pick(opened: OpenedWeights, chosen: str) -> None:
+    """Pick a network by its name, from those it looks like where it is one of them."""
+    looks_like = opened.looks_like[opened.file.groups[0].key]
+    alike = any(candidate.model == chosen for candidate in looks_like[:OFFERED])
+    put("pick", chosen if alike else OTHER)
+    put("network", None if alike else chosen)
+
+
+def _fill_trained(opened: OpenedWeights, config: TrainConfig) -> None:
+    """Fill in what a training says of its own weights, with shifted images beside the data."""
+    candidates = opened.looks_like[opened.file.groups[0].key]
+    own = next((candidate for candidate in candidates if candidate.model == config.model), None)
+    channels, _, n_outputs = SHAPES[config.data]
+    _pick(opened, config.model)
+    put("n_outputs", own.n_outputs if own else n_outputs)
+    put("channels", own.channels if own else channels)
+    put("data", config.data)
+    put("data_root", config.data_root or "")
+    put("split_seed", config.split_seed)
+    put("kinds", ["corrupted"])
+    put("name", f"{config.name}, shifted"[:MAX_NAME])
+
+
+def _fill_again(opened: OpenedWeights, config: EvaluationConfig) -> None:
+    """Fill in an evaluation as it was."""
+    _pick(opened, config.model)
+    same = ("n_outputs", "channels", "data", "split_seed", "limit", "batch_size", "device")
+    for name in same:
+        put(name, getattr(config, name))
+    put("data_root", config.data_root or "")
+    put("splits", list(config.splits))
+    put("name", config.name)
+    put("kinds", list(dict.fromkeys(outside_set.kind for outside_set in config.sets)))
+    for outside_set in config.sets:
+        if outside_set.root is not None and outside_set.kind != "corrupted":
+            put(f"{outside_set.kind}_root", outside_set.root)
+    shifted = [outside_set for outside_set in config.sets if outside_set.corruption]
+    if shifted:
+        put("corruptions", list(dict.fromkeys(outside_set.corruption for outside_set in shifted)))
+        put("severities", sorted({outside_set.severity for outside_set in shifted}))
+        put("shift_seed", shifted[0].seed)
+    fill_shown(config.preprocessing)
+    st.session_state[EDITED] = True
+
+
+def fill_shown(preprocessing: Preprocessing) -> None:
+    """Set the widgets of what is done to an image."""
+    put("height", preprocessing.size[0])
+    put("width", preprocessing.size[1])
+    for name in ("crop", "cover", "interpolation", "crops", "average"):
+        put(name, getattr(preprocessing, name))
+    named = (
+        name
+        for name, moments in MOMENTS.items()
+        if moments == (preprocessing.mean, preprocessing.std)
+    )
+    put("moments", next(named, OWN if preprocessing.mean else OF_DATA))
+    put("mean", ", ".join(f"{number:g}" for number in preprocessing.mean))
+    put("std", ", ".join(f"{number:g}" for number in preprocessing.std))
+
+
+def last_outputs(group: WeightGroup) -> int:
+    """Return the size of the last tensor with one axis: of most networks the last bias."""
+    flat = [
+        tensor.shape[0] for tensor in group.tensors if len(tensor.shape) == 1 and tensor.shape[0]
+    ]
+    return min(flat[-1], MAX_OUTPUTS) if flat else 10
+
+
+def likely_data(n_outputs: int, channels: int) -> str:
+    """Return data with as many classes and channels, a folder where there are none."""
+    shapes = {name: (shape[0], shape[2]) for name, shape in SHAPES.items() if name != "folder"}
+    return next((name for name, pair in shapes.items() if pair == (channels, n_outputs)), "folder")
+
+
+def model() -> str | None:
+    """Return the network that is picked; None before one is."""
+    picked = value("pick")
+    name = value("network") if picked == OTHER else picked
+    return str(name) if name else None
+
+
+def size(opened: OpenedWeights) -> tuple[int, int] | None:
+    """Return the size of images that a network is first shown: its own, else that of the data."""
+    chosen = model()
+    if chosen in MODELS:
+        side = SHAPES[str(value("data"))][1]
+        return side, side
+    sizes = (
+        candidate.size
+        for candidate in opened.looks_like[str(value("group"))]
+        if candidate.model == chosen
+    )
+    return next(sizes, None)
+
+
+def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON values
+    """Return what the warm process is asked of weights and network; None before one is picked.
+
+    Networks of the catalogue take images of any size, so other data ask nothing anew.
+    """
+    chosen = model()
+    if chosen is None:
+        return None
+    image_size = None if chosen in MODELS else size(opened)
+    group = opened.file.group(str(value("group")))
+    return {
+        "tensors": [[tensor.name, list(tensor.shape), tensor.dtype] for tensor in group.tensors],
+        "model": chosen,
+        "n_outputs": value("n_outputs"),
+        "channels": value("channels"),
+        "size": None if image_size is None else list(image_size),
+    }
+
+
+def sets() -> tuple[OutsideSet, ...]:
+    """Return the sets that are picked beside the data; UsageError FOLDER or SETTING."""
+    outside_sets: list[OutsideSet] = []
+    for kind in value("kinds") or []:
+        root = _root(kind)
+        if kind in {"corrupted", "cifar10c"}:
+            outside_sets += [
+                OutsideSet(kind, root, name, severity, value("shift_seed") * (kind == "corrupted"))
+                for name in _picked(kind)
+                for severity in value("severities") or []
+            ]
+        else:
+            outside_sets.append(OutsideSet(kind, root))
+    return tuple(outside_sets)
+
+
+def _picked(kind: str) -> list[str]:
+    """Return the corruptions under the names that a kind of set has: frost has one in each."""
+    twin = {"frost": "frost_procedural"} if kind == "corrupted" else {"frost_procedural": "frost"}
+    return list(dict.fromkeys(twin.get(name, name) for name in value("corruptions") or []))
+
+
+def _root(kind: str) -> str | None:
+    """Return the folder of a set, checked; None for those that need none."""
+    root = (value(f"{kind}_root") or "").strip() or None
+    if root is None and kind in {"cifar10c", "folder"}:
+        label = "CIFAR-10-C" if kind == "cifar10c" else "The image folder"
+        raise UsageError("FOLDER", f"{label} is read from a folder", "name the folder")
+    check_folder(root)
+    return root
+
+
+def preprocessing() -> Preprocessing:
+    """Return what is done to an image; UsageError SETTING."""
+    chosen = value("moments")
+    mean, std = MOMENTS.get(chosen, ((), ()))
+    if chosen == OWN:
+        mean, std = (_numbers(name) for name in ("mean", "std"))
+    return Preprocessing(
+        (int(value("height")), int(value("width"))),
+        mean,
+        std,
+        crop=value("crop"),
+        cover=bool(value("cover")),
+        interpolation=value("interpolation"),
+        crops=value("crops"),
+        average=value("average"),
+    )
+
+
+def _numbers(name: str) -> tuple[float, ...]:
+    text = value(name) or ""
+    try:
+        return tuple(float(part) for part in text.replace(";", ",").split(",") if part.strip())
+    except ValueError:
+        remedy = "give one for each channel, as 0.49, 0.48, 0.45"
+        raise UsageError("SETTING", f"{name} is {text[:60]!r}", remedy) from None
+
+
+def config(opened: OpenedWeights) -> EvaluationConfig:
+    """Return the evaluation that stands in the form.
+
+    Raises
+    ------
+    UsageError
+        SETTING or FOLDER.
+    """
+    chosen = model()
+    if chosen is None:
+        raise UsageError("SETTING", "no network is picked", "search one of timm or torchvision")
+    data, root = str(value("data")), (value("data_root") or "").strip() or None
+    if DATASETS[data].needs_root and root is None:
+        what = f"{DATASETS[data].label} is read from a folder"
+        raise UsageError("FOLDER", what, "name the folder")
+    check_folder(root)
+    return EvaluationConfig(
+        chosen,
+        int(value("n_outputs")),
+        int(value("channels")),
+        opened.weights(opened.file.group(str(value("group")))),
+        preprocessing(),
+        data,
+        name=(value("name") or "").strip(),
+        data_root=root,
+        split_seed=value("split_seed"),
+        splits=_in_order(value("splits") or []),
+        sets=sets(),
+        limit=value("limit"),
+        batch_size=value("batch_size"),
+        device=value("device"),
+    )
+
+
+def _in_order(splits: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for part in SPLIT_NAMES if part in splits)

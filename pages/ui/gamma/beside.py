@@ -1,0 +1,200 @@
+"""Replays and second histories on the Gamma page: their controls, and computing them."""
+
+import streamlit as st
+
+from core.defaults import N_BINS
+from core.errors import AuditError
+from core.histories import BinHistory
+from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.losses.catalogue import LOSSES, Parameter
+from core.screens.gamma.replay import replay_run
+from core.screens.gamma.view import GammaDynamics
+from pages.ui import frame
+from pages.ui.escape import esc
+from pages.ui.gamma import cache as cache_gamma
+from pages.ui.gamma import state as gamma_state
+from pages.ui.gamma.cache import HistorySource, ReplaySettings
+from pages.ui.reliability import body as audit
+from pages.ui.work import BackgroundWork
+
+AT_WORK, STOPPED = "gamma.work", "gamma.stopped"
+REPLAY, TRAINED = "replay", "trained"
+LOOKS = {TRAINED: "As trained", REPLAY: "Replay"}
+RULES = {"adafocal": "AdaFocal", "calfocal_2": "CalFocal"}
+NOTHING = "nothing"
+LOWEST = 0.01  # of a lambda or a bound that must be above 0
+MOST_BINS = 500
+
+
+def look(source: HistorySource, *, plain: bool) -> str:
+    """Draw the choice between the gammas that were trained with and a replay."""
+    if source.kind == "logits":
+        return REPLAY
+    if plain or not source.replays:
+        return TRAINED
+    return audit.segments(
+        "Show",
+        "look",
+        list(LOOKS),
+        TRAINED,
+        LOOKS,
+        "Replay: what a rule of your own settings would have asked for, epoch by epoch, given "
+        "the validation answers of this run.",
+    )
+
+
+def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> str | None:
+    """Draw the choice of a second history; return its id, REPLAY, TRAINED or None."""
+    names: dict[str, str] = {NOTHING: "Nothing"}
+    if source.replays and shown == TRAINED:
+        names[REPLAY] = "A replay of this run"
+    if source.kind == "gammas" and shown == REPLAY:
+        names[TRAINED] = "This run, as trained"
+    names |= {
+        other.id: other.name
+        for other in offered
+        if other.kind == "gammas" and other.id != source.id
+    }
+    chosen = gamma_state.chosen("against")
+    value = chosen if chosen in names else NOTHING
+    st.session_state["widget.against"] = value
+    st.selectbox(
+        "Beside it",
+        list(names),
+        key="widget.against",
+        format_func=lambda key: names.get(key, key),
+        on_change=_keep_against,
+        width=220,
+        help="Drawn over the small panels: another run, or this one under another rule.",
+    )
+    return None if value == NOTHING else value
+
+
+def _keep_against() -> None:
+    value = st.session_state["widget.against"]
+    gamma_state.keep("against", None if value == NOTHING else value)
+
+
+def settings(source: HistorySource, *, plain: bool) -> ReplaySettings:
+    """Draw the settings of the replay; plain words take AdaFocal as it was published."""
+    if plain:
+        return ReplaySettings(source, AdaFocalRule(), N_BINS)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
+        name = audit.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
+        parameters = {parameter.name: parameter for parameter in LOSSES[name].parameters}
+        rate = _number(parameters["lambda"], 0.1)
+        rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)
+        if name == "adafocal":
+            bounds = [_number(parameters[key], 0.1) for key in ("gamma_max", "gamma_min", "s_th")]
+            rule = AdaFocalRule(rate, *bounds)
+        n_bins = _bins(parameters["n_bins"])
+    return ReplaySettings(source, rule, n_bins)
+
+
+def _number(parameter: Parameter, step: float) -> float:
+    """Draw one setting of the rule within its range; it lives in the link."""
+    assert parameter.low is not None
+    assert parameter.high is not None
+    value = st.number_input(
+        parameter.label,
+        LOWEST if parameter.open_low else parameter.low,
+        parameter.high,
+        float(parameter.default),
+        step,
+        key=parameter.name,
+        bind="query-params",
+        persist_state="session",
+        width=120,
+        help=parameter.help,
+    )
+    return float(value)
+
+
+def _bins(parameter: Parameter) -> int:
+    value = st.number_input(
+        parameter.label,
+        1,
+        MOST_BINS,
+        N_BINS,
+        1,
+        key=parameter.name,
+        bind="query-params",
+        persist_state="session",
+        width=120,
+        help=parameter.help,
+    )
+    return int(value)
+
+
+def replay(settings: ReplaySettings) -> GammaDynamics | None:
+    """Return a replay; None while it is computed elsewhere, or cannot be."""
+    replays = cache_gamma.replays()
+    bins = replays.get(settings)
+    if bins is None:
+        try:
+            bins = (
+                _replay_elsewhere(settings)
+                if cache_gamma.heavy(settings)
+                else _replay_here(settings)
+            )
+        except AuditError as error:
+            frame.refusal(error)
+    return None if bins is None else cache_gamma.replayed(settings, bins)
+
+
+def _replay_here(settings: ReplaySettings) -> BinHistory:
+    bins = replay_run(*cache_gamma.call(settings))
+    cache_gamma.replays().put(settings, bins)
+    return bins
+
+
+def _stopped() -> set[ReplaySettings]:
+    stopped: set[ReplaySettings] = st.session_state.setdefault(STOPPED, set())
+    return stopped
+
+
+def _replay_elsewhere(settings: ReplaySettings) -> BinHistory | None:
+    """Take in a long replay that is done, else watch it, or say that it was stopped."""
+    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.get(AT_WORK)
+    if at_work is not None and at_work[0] != settings:  # the choice has changed
+        at_work[1].stop()
+        at_work = None
+    if at_work is not None and at_work[1].done:
+        del st.session_state[AT_WORK]
+        _stopped().add(settings)  # so that what fails is not started again and again
+        bins: BinHistory = at_work[1].result()
+        _stopped().discard(settings)
+        cache_gamma.replays().put(settings, bins)
+        return bins
+    if at_work is None and settings in _stopped():
+        with st.container(horizontal=True, vertical_alignment="center", key="stopped"):
+            st.markdown("The replay was stopped.")
+            st.button("Go on", key="gamma.go_on", type="primary", on_click=_stopped().clear)
+        return None
+    st.session_state[AT_WORK] = at_work or (
+        settings,
+        BackgroundWork.start(replay_run, *cache_gamma.call(settings)),
+    )
+    _watch()
+    return None
+
+
+@st.fragment(run_every=0.5)
+def _watch() -> None:
+    """Say how long the replay has been at work, with a way to stop it."""
+    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.get(AT_WORK)
+    if at_work is None or at_work[1].done:
+        st.rerun()
+    assert at_work is not None
+    settings, work = at_work
+    with st.container(border=True, key="gamma_replay"):
+        st.markdown(f"Replaying the rule on {esc(settings.source.name)}: {work.seconds:.0f} s")
+        if st.button("Stop", key="gamma.stop", on_click=_stop):
+            st.rerun()
+
+
+def _stop() -> None:
+    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.pop(AT_WORK, None)
+    if at_work is not None:
+        at_work[1].stop()
+        _stopped().add(at_work[0])

@@ -1,0 +1,224 @@
+"""The cached part of the Gamma page; a kept history never changes, so id and date are its key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Literal
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.histories import BinHistory
+from core.jobs.local import open_jobs
+from core.library import open_library
+from core.library.history import from_events
+from core.library.index import RunRow, row_of
+from core.losses.bins import AdaFocalRule
+from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.replay import replay_cells
+from core.screens.gamma.rule import BY_BIN, HistoryRule, Rule, learned
+from core.screens.gamma.view import GammaDynamics
+from pages.ui import cache
+
+LISTED = 500  # newest runs that are looked through; a link reaches all
+HEAVY_CELLS = 3_000_000  # logits; fewer are replayed in a fraction of a second
+Kind = Literal["queued", "live", "stopped", "gammas", "logits"]
+LABELS: dict[Kind, str] = {
+    "queued": " (waiting)",
+    "live": " (training now)",
+    "stopped": " (stopped)",
+    "logits": " (replay only)",
+}
+
+
+@dataclass(frozen=True)
+class HistorySource:
+    """A history that this page can open.
+
+    Attributes
+    ----------
+    id, name : str
+    kind : str
+        ``queued``, ``live``: a job; ``stopped``: one that ended without a run; ``gammas``: a run
+        that keeps them; ``logits``: a run that keeps validation logits only.
+    created : str
+        Of a run; "" for a job.
+    replays : bool
+        Whether a rule can be replayed on it.
+    sample : bool
+        Whether it comes with the program.
+    """
+
+    id: str
+    name: str
+    kind: Kind
+    created: str = ""
+    replays: bool = False
+    sample: bool = False
+
+    @property
+    def job(self) -> bool:
+        """Whether it is a job: no run of the library, and of no other page."""
+        return self.kind in {"queued", "live", "stopped"}
+
+    @property
+    def label(self) -> str:
+        """The name with what it is."""
+        return self.name + LABELS.get(self.kind, "")
+
+
+@st.cache_data(max_entries=4096, show_spinner=False)
+def _keeps(run_id: str, created: str) -> tuple[bool, bool]:
+    """Return whether a run keeps gammas, and validation logits."""
+    del created  # part of the key only: a run of the same id made later is another one
+    history = open_library().get(run_id).history
+    if history is None:
+        return False, False
+    return history.bins is not None, history.validation is not None
+
+
+def kept() -> list[HistorySource]:
+    """Return the newest runs and all samples with gammas, then those with logits only."""
+    rows = {row.id: row for row in (*cache.rows(limit=LISTED), *cache.rows(kind="sample"))}
+    sources = [_source(row) for row in rows.values()]
+    return sorted(
+        (source for source in sources if source is not None),
+        key=lambda source: source.kind != "gammas",
+    )
+
+
+def find(run_id: str) -> HistorySource | None:
+    """Return what can be shown of a run, however old; None where there is no such run."""
+    try:
+        return _source(row_of(open_library().get(run_id)))
+    except LibraryError:
+        return None
+
+
+def _source(row: RunRow) -> HistorySource | None:
+    try:
+        gammas, logits = _keeps(row.id, row.created)
+    except LibraryError:  # deleted meanwhile
+        return None
+    if not gammas and not logits:
+        return None
+    return HistorySource(
+        row.id,
+        row.name,
+        "gammas" if gammas else "logits",
+        row.created,
+        replays=logits and "val" in row.splits,
+        sample=row.kind == "sample",
+    )
+
+
+def by_bin(loss: Mapping[str, object]) -> bool:
+    """Return whether a loss learns gammas by bin."""
+    return loss.get("name") in BY_BIN
+
+
+def stored(source: HistorySource) -> GammaDynamics:
+    """Return the gammas that a run of the library keeps."""
+    return replace(_stored(source.id, source.created), name=source.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Loading the history")
+def _stored(run_id: str, created: str) -> GammaDynamics:
+    del created
+    library = open_library()
+    manifest = library.get(run_id)
+    loss = (manifest.config or {}).get("loss")
+    return dynamics("", library.bins(run_id), loss, manifest.source.digest)
+
+
+def written(source: HistorySource) -> GammaDynamics | None:
+    """Return what a job has written so far, None before its first epoch.
+
+    Read again only when its events have grown.
+    """
+    path = open_jobs().folder(source.id).path / "events.jsonl"
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    history = _written(source.id, str(path), state.st_size, state.st_mtime_ns)
+    return None if history is None else replace(history, name=source.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _written(job_id: str, path: str, size: int, changed_ns: int) -> GammaDynamics | None:
+    del path, size, changed_ns  # part of the key only
+    jobs = open_jobs()
+    _, bins = from_events(jobs.folder(job_id).lines())
+    config = jobs.config(job_id)
+    return None if bins is None else dynamics("", bins, config.loss, config.digest)
+
+
+def dynamics(
+    name: str, bins: BinHistory, loss: Mapping[str, object] | None, digest: str = ""
+) -> GammaDynamics:
+    """Return a history with the rule that it followed, as far as that is known."""
+    grid = HistoryGrid.of(bins)
+    history_rule = learned(loss, grid)
+    return GammaDynamics(name, origin(history_rule.rule), grid, history_rule, digest)
+
+
+def origin(rule: Rule | None) -> str:
+    """Return what is said of a rule beside a name."""
+    if rule is None:
+        return "λ not known"
+    name = "AdaFocal" if isinstance(rule, AdaFocalRule) else "CalFocal"
+    return f"{name}, λ = {rule.rate:g}"
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """A replay that is wanted."""
+
+    source: HistorySource
+    rule: Rule
+    n_bins: int
+
+
+class Replays:
+    """What was replayed last, shared by the sessions of a process."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._histories: dict[ReplaySettings, BinHistory] = {}
+
+    def get(self, settings: ReplaySettings) -> BinHistory | None:
+        """Return a replay, or None when it must be computed."""
+        return self._histories.get(settings)
+
+    def put(self, settings: ReplaySettings, bins: BinHistory) -> None:
+        """Keep a replay; the oldest goes when there are too many."""
+        with self._lock:
+            self._histories[settings] = bins
+            while len(self._histories) > self._most:
+                del self._histories[next(iter(self._histories))]
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def replays() -> Replays:
+    """Return where replays are kept."""
+    return Replays(32)
+
+
+def call(settings: ReplaySettings) -> tuple[str, Rule, int]:
+    """Return the arguments of `core.screens.gamma.replay.replay_run`."""
+    return settings.source.id, settings.rule, settings.n_bins
+
+
+def heavy(settings: ReplaySettings) -> bool:
+    """Whether a replay would keep the page waiting: then a process of its own does it."""
+    return replay_cells(settings.source.id) > HEAVY_CELLS
+
+
+def replayed(settings: ReplaySettings, bins: BinHistory) -> GammaDynamics:
+    """Return a replay as a history to be shown."""
+    history_rule = HistoryRule(settings.rule, "as the replay was set")
+    name = f"replay, {origin(settings.rule)}"
+    return GammaDynamics(
+        settings.source.name, name, HistoryGrid.of(bins), history_rule, replayed=True
+    )

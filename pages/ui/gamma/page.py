@@ -1,0 +1,153 @@
+"""The Gamma page: which history is open, what to do without one, and its redrawing while live."""
+
+import streamlit as st
+
+from core.errors import AuditError, LibraryError
+from core.jobs.local import open_jobs
+from core.jobs.records import Job, JobState
+from core.jobs.store import LIVE
+from core.screens.gamma.view import PLAIN
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.train.words import EVALUATE
+from pages.ui import cache, frame, state, widgets
+from pages.ui import history_import as gamma_import
+from pages.ui.escape import esc
+from pages.ui.gamma import body as gamma_body
+from pages.ui.gamma import cache as cache_gamma
+from pages.ui.gamma import state as gamma_state
+from pages.ui.gamma.cache import HistorySource, Kind
+
+SAMPLE = "digits-adafocal"
+EVERY_S = 2.0
+OFFERED = 4  # of the user's own, where nothing is open
+WHAT = (
+    "AdaFocal and CalFocal learn, bin by bin, how hard training holds certainty back: gamma. This "
+    "page shows how it moved, epoch by epoch, and why."
+)
+
+
+def draw() -> None:
+    """Draw the page, or what to do where the open run has no gammas."""
+    offered = [*live(), *cache_gamma.kept()]
+    source_id, source = _open_source()
+    if source is None:
+        _nothing(source_id, offered)
+    elif source.kind in {"queued", "live"}:
+        _live(source, offered)
+    else:
+        _still(source, offered)
+    if not state.plain():
+        gamma_import.draw()
+
+
+def live() -> list[HistorySource]:
+    """Return the trainings under way whose loss learns gammas by bin."""
+    sources = [_job_source(job) for job in open_jobs().list() if job.state in LIVE]
+    return [source for source in sources if source is not None]
+
+
+def _open_source() -> tuple[str | None, HistorySource | None]:
+    """Return the id that link or session name, and what can be shown of it.
+
+    A job that has succeeded gives way to its run, with what was chosen of it.
+    """
+    source_id = st.query_params.get("run") or st.session_state.get("app.run")
+    source = cache_gamma.find(source_id) if source_id else None
+    if source is not None:
+        gamma_state.keep("job", None)
+        return source_id, source
+    job = _job_of(source_id or gamma_state.chosen("job"))
+    if job is None:
+        return source_id, None
+    if job.state is JobState.SUCCEEDED:
+        gamma_state.give_way(job.run)
+        return job.run, cache_gamma.find(job.run)
+    if source_id:  # a link that calls a job a run
+        gamma_state.open_source(job.id, job=True)
+        st.rerun()
+    return job.id, _job_source(job)
+
+
+def _job_of(job_id: str | None) -> Job | None:
+    """Return the training of that id; None where there is none."""
+    try:
+        job = open_jobs().get(job_id or "")
+    except LibraryError:
+        return None
+    return None if job.kind == EVALUATE else job
+
+
+def _job_source(job: Job) -> HistorySource | None:
+    if job.kind == EVALUATE:
+        return None
+    try:
+        loss = open_jobs().config(job.id).loss
+    except AuditError:  # its folder is damaged: nothing can be shown of it
+        return None
+    return (
+        HistorySource(job.id, job.name or job.id, _kind(job)) if cache_gamma.by_bin(loss) else None
+    )
+
+
+def _kind(job: Job) -> Kind:
+    if job.state in LIVE:
+        return "live"
+    return "stopped" if job.state.ended else "queued"
+
+
+def _nothing(source_id: str | None, offered: list[HistorySource]) -> None:
+    """Say that there are no gammas to show, and offer those that there are."""
+    text = "No run with gammas is open yet."
+    if source_id:
+        try:
+            text = f"“{cache.find(source_id).name}” keeps no gammas by bin."
+        except LibraryError as gone:
+            frame.refusal(gone)
+    widgets.eyebrow("Training, round by round" if state.plain() else "Gamma dynamics")
+    widgets.sentence(Sentence((Phrase(text),)))
+    widgets.second(PLAIN if state.plain() else WHAT)
+    with_gammas = [source for source in offered if source.kind != "logits"]
+    users = [source for source in with_gammas if not source.sample]
+    samples = sorted(
+        (source for source in with_gammas if source.sample), key=lambda source: source.id != SAMPLE
+    )
+    with st.container(horizontal=True, key="samples"):
+        for i, source in enumerate([*users[:OFFERED], *samples]):
+            st.button(
+                esc(source.label),
+                type="secondary" if i else "primary",
+                icon=":material/play_arrow:",
+                key=f"gamma.open.{source.id}",
+                on_click=gamma_state.open_source,
+                args=(source.id,),
+                kwargs={"job": source.job},
+            )
+
+
+@st.fragment(run_every=EVERY_S)
+def _live(source: HistorySource, offered: list[HistorySource]) -> None:
+    """Draw a training anew every two seconds; the page begins again once it starts or ends."""
+    with frame.caught():
+        if _kind(open_jobs().get(source.id)) != source.kind:
+            st.rerun()
+        _job(source, offered)
+
+
+@st.fragment
+def _still(source: HistorySource, offered: list[HistorySource]) -> None:
+    with frame.caught():
+        if source.kind == "stopped":
+            _job(source, offered)
+        else:
+            gamma_body.draw(source, offered)
+
+
+def _job(source: HistorySource, offered: list[HistorySource]) -> None:
+    """Draw what a training has written so far."""
+    written = cache_gamma.written(source)
+    if written is None:
+        widgets.eyebrow("Gamma dynamics · " + source.label)
+        widgets.sentence(Sentence((Phrase("No epoch is finished yet."),)))
+        widgets.second("γ is 1 in every bin until the first epoch ends.")
+        return
+    gamma_body.draw(source, offered, written)

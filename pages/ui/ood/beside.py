@@ -1,0 +1,173 @@
+"""The table of runs, sets and scores, and other runs beside the open one."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.metrics.records import Score
+from core.published import PublishedNumber, auroc_rows
+from core.screens.kit.run_marks import RunMark, marks
+from core.screens.ood import table as ood_table
+from core.screens.ood.table import SetRow
+from core.screens.ood.words import SetName
+from core.studies import ood as study
+from pages.ui import cache, session, state, widgets
+from pages.ui.ood import cache as cache_ood
+from pages.ui.ood import sets as ood_sets
+from pages.ui.ood.cache import OodQuestion, SplitSource
+from pages.ui.ood.sets import Offer
+
+MOST = 5  # beside the open one
+LISTED = 200
+
+
+def draw(
+    inside: SplitSource,
+    offers: Offer,
+    names: Mapping[str, SetName],
+    sound: Sequence[str],
+    question: OodQuestion,
+) -> None:
+    """Draw the table of the open run and of those beside it, on every chosen set."""
+    widgets.title("Runs, sets and scores", "AUROC, out-of-distribution positive")
+    place = st.container()
+    others = picker(inside.owner)
+    badges = dict(
+        zip(
+            (inside.owner, *others),
+            marks([inside.owner.id, *(other.id for other in others)]),
+            strict=True,
+        )
+    )
+    lines = []
+    for reference in sound:
+        base = OodQuestion(inside, offers[reference], question.score, question.temperature)
+        lines.append(_line(inside, offers[reference], names[reference], badges[inside.owner]))
+        for other in others:
+            part = _same_set(offers[reference], inside.owner, other)
+            if part is not None:
+                lines.append(_other(other, part, names[reference], badges[other], base))
+    chosen = question.score, question.temperature != 1.0
+    with place:
+        heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
+        widgets.scores("AUROC of runs, sets and scores", heads, rows)
+        widgets.save(ood_table.table(lines), "ood", "All numbers, CSV")
+        widgets.caption(ood_table.CAPTION)
+
+
+def _same_set(part: SplitSource, run: cache.Run, other: cache.Run) -> SplitSource | None:
+    """Return another run's part of the same name as the open run's own."""
+    own = part.owner == run
+    has_part = part.split in (*other.splits, *other.outside)
+    return SplitSource(other, part.split) if own and has_part else None
+
+
+def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMark) -> SetRow:
+    run = inside.owner
+    temperature = cache_ood.temperature(run)[0]
+    return SetRow(
+        run.name,
+        mark,
+        name,
+        temperature,
+        _scores(inside, outside, 1.0),
+        {} if temperature is None else _scores(inside, outside, temperature),
+        _printed(run, name),
+    )
+
+
+def _scores(inside: SplitSource, outside: SplitSource, temperature: float) -> dict[str, Score]:
+    """Return the AUROC of every score that both parts support."""
+    why = study.offered(inside.rows, outside.rows)
+    keys = [key for key, text in why.items() if not text]
+    if temperature != 1.0 and "entropy" not in keys:
+        return {}
+    return {key: cache_ood.auroc(OodQuestion(inside, outside, key, temperature)) for key in keys}
+
+
+def _printed(run: cache.Run, name: SetName) -> tuple[PublishedNumber, ...]:
+    """Return the papers' numbers for a run on a published set; a set of Candor's has none."""
+    if name.shift is None:
+        return ()
+    setting = cache_ood.in_papers(run)
+    return auroc_rows(setting, name.shift.kind, name.shift.corruption, name.shift.severity)
+
+
+def _other(
+    other: cache.Run, part: SplitSource, name: SetName, mark: RunMark, base: OodQuestion
+) -> SetRow:
+    """Return another run's row, with its difference from the open run at the page's setting."""
+    inside = SplitSource(other, other.split)
+    line = _line(inside, part, name, mark)
+    has_temperature = base.temperature == 1.0 or line.temperature is not None
+    scores = line.as_read if base.temperature == 1.0 else line.after
+    if not has_temperature or base.score not in scores:
+        return line
+    temperature = 1.0 if base.temperature == 1.0 else line.temperature or 1.0
+    question = OodQuestion(inside, part, base.score, temperature)
+    difference, why = cache_ood.difference(question, base)
+    return SetRow(
+        line.run,
+        line.mark,
+        line.name,
+        line.temperature,
+        line.as_read,
+        line.after,
+        line.printed,
+        difference,
+        why,
+    )
+
+
+def picker(run: cache.Run) -> list[cache.Run]:
+    """Draw the choice of other runs that hold parts of the same names."""
+    own = {*run.outside, *ood_sets.shifted(run)}
+    candidates = {
+        other.id: other for other in _candidates(run) if own & {*other.splits, *other.outside}
+    }
+    if not candidates:
+        return []
+    linked = [
+        run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in candidates
+    ]
+    remembered = [
+        run_id for run_id in st.session_state.get("set.ood_beside", ()) if run_id in candidates
+    ]
+    chosen = (linked or remembered)[:MOST]
+    _keep(chosen)
+    st.session_state["widget.ood_beside"] = chosen
+    names = state.distinct_names({run_id: other.name for run_id, other in candidates.items()})
+    st.multiselect(
+        "Other runs beside it",
+        list(candidates),
+        key="widget.ood_beside",
+        format_func=lambda run_id: names.get(run_id, run_id),
+        max_selections=MOST,
+        placeholder="Pick runs that were evaluated on the same sets",
+        on_change=lambda: _keep(st.session_state["widget.ood_beside"]),
+        help="Differences are paired, on the same rows of both sets, after DeLong.",
+    )
+    return [candidates[run_id] for run_id in chosen]
+
+
+def _keep(ids: Sequence[str]) -> None:
+    st.session_state["set.ood_beside"] = list(ids)
+    linked = [run_id for run_id in ids if run_id not in session.drafts()]
+    if linked:
+        st.query_params["beside"] = ",".join(linked)
+    else:
+        st.query_params.pop("beside", None)
+
+
+def _candidates(run: cache.Run) -> list[cache.Run]:
+    """Return other runs with as many classes."""
+    candidates = []
+    for row in cache.openable(LISTED):
+        if row.id == run.id or row.n_classes != len(run.class_names):
+            continue
+        try:
+            candidates.append(cache.look_up(row.id))
+        except LibraryError:  # deleted meanwhile
+            continue
+    return candidates

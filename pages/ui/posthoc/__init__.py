@@ -1,0 +1,1 @@
+"""The Post-hoc page."""

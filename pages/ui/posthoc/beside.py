@@ -1,0 +1,98 @@
+"""Other runs beside the open one on the post-hoc page: before and after their temperature."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.predictions import Task
+from core.screens.kit.records import ScoreRow
+from core.screens.kit.run_marks import marks
+from core.screens.posthoc import innate as views
+from core.studies.innate import InnateCalibration
+from core.studies.posthoc import NONE
+from pages.ui import cache, session, state, widgets
+from pages.ui.posthoc import cache as cache_posthoc
+from pages.ui.posthoc.cache import MethodChoice, PosthocStep, RowChoice
+
+MOST = 11  # beside the open one
+LISTED = 200
+
+
+def picker(run: cache.Run, task: Task) -> list[cache.Run]:
+    """Draw the choice of other runs of the same task; drafts stay out of the link."""
+    drafts = session.drafts().values()
+    names = {
+        draft.id: f"{draft.name} (draft)"
+        for draft in drafts
+        if draft.result.splits[draft.result.chosen_split].task is task
+    }
+    names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}
+    names.pop(run.id, None)
+    names = state.distinct_names(names)
+    remembered = [run_id for run_id in st.session_state.get("set.beside", []) if run_id in names]
+    linked = [run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in names]
+    same = linked == [run_id for run_id in remembered if run_id not in session.drafts()]
+    chosen = remembered if same or not linked else linked
+    _keep(chosen)
+    st.session_state["widget.beside"] = chosen
+    st.multiselect(
+        "Other runs beside it",
+        list(names),
+        key="widget.beside",
+        format_func=lambda run_id: names.get(run_id, run_id),
+        max_selections=MOST,
+        placeholder="Pick runs trained with other losses",
+        on_change=lambda: _keep(st.session_state["widget.beside"]),
+        help="Each is fitted on its own validation split, or on half of its only one.",
+    )
+    return [other for other in map(_find_run, chosen) if other is not None]
+
+
+def _keep(ids: list[str]) -> None:
+    st.session_state["set.beside"] = list(ids)
+    linked = [run_id for run_id in ids if run_id not in session.drafts()]
+    if linked:
+        st.query_params["beside"] = ",".join(linked)
+    else:
+        st.query_params.pop("beside", None)
+
+
+def _find_run(run_id: str) -> cache.Run | None:
+    """Return a run, or None for one that was deleted meanwhile."""
+    try:
+        return cache.find(run_id)
+    except LibraryError:
+        return None
+
+
+def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
+    """Draw the table of runs before and after their temperature."""
+    widgets.title("Trained for calibration, or calibrated afterwards", "each run with its own T")
+    steps = [
+        PosthocStep(run, row_choice, MethodChoice(method))
+        for run, row_choice in runs.items()
+        for method in (NONE, "ts")
+    ]
+    known = cache_posthoc.computed(steps)
+    calibrations: dict[cache.Run, InnateCalibration] = {}
+    for run, row_choice in runs.items():
+        scaled = known.get(PosthocStep(run, row_choice, MethodChoice("ts")))
+        if scaled is None:
+            continue
+        if scaled.judged is None:
+            widgets.caption(f"{run.name}: {scaled.fit.refusal if scaled.fit else ''}.")
+        else:
+            calibrations[run] = cache_posthoc.innate_calibration(run, row_choice)
+    if not calibrations:
+        return
+    badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
+    named = [(run.name, calibration) for run, calibration in calibrations.items()]
+    widgets.second(views.summary(dict(named)))
+    rows = [
+        ScoreRow(run.name, views.innate_cells(calibration), mark=badges[run])
+        for run, calibration in calibrations.items()
+    ]
+    widgets.scores("Runs before and after their temperature", views.HEADS, rows)
+    widgets.save(views.innate_table(named), "before_and_after")
+    widgets.caption(views.CAPTION)

@@ -1,0 +1,164 @@
+"""The cached part of the post-hoc page, method by method; keys and scopes as in `cache`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from core.arrays import Float, Int
+from core.calibrators import landscape as maps
+from core.predictions import Predictions, Task
+from core.screens.posthoc.words import NAMES
+from core.studies import posthoc
+from core.studies.innate import InnateCalibration
+from core.studies.innate import innate_calibration as before_and_after
+from core.studies.posthoc import NONE, EvaluatedMethod, PosthocRows
+from pages.ui import cache, steps
+from pages.ui.escape import esc
+from pages.ui.scoped import Results, cached
+
+MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
+MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
+_MAPPING = "Trying every γ and T"
+HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """Which rows of a run are fitted on and which are reported; see `core.studies.posthoc`."""
+
+    fit_on: str
+    test: str
+    share: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """A method, or none, with its settings."""
+
+    method: str
+    objective: str = "nll"
+    search: str = "exact"
+
+
+@dataclass(frozen=True)
+class PosthocStep:
+    """One thing to compute: a method on a run."""
+
+    run: cache.Run
+    row_choice: RowChoice
+    method_choice: MethodChoice
+
+
+def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
+    """Return the rows to fit on and to report."""
+    names = [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
+    splits = {name: cache.predictions(run, name) for name in names}
+    return posthoc.parts(
+        splits, row_choice.fit_on, row_choice.test, share=row_choice.share, seed=row_choice.seed
+    )
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _library_results() -> Results[PosthocStep, EvaluatedMethod]:
+    return Results(256)
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _draft_results() -> Results[PosthocStep, EvaluatedMethod]:
+    return Results(64)
+
+
+def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
+    """Return where a run's results are kept; those of a draft belong to its session."""
+    return _draft_results() if run.draft else _library_results()
+
+
+def call(step: PosthocStep) -> tuple[str, Predictions, Predictions, str, str]:
+    """Return the arguments of `core.studies.posthoc.evaluate`."""
+    rows, choice = parts(step.run, step.row_choice), step.method_choice
+    return (choice.method, rows.fit, rows.test, choice.objective, choice.search)
+
+
+def heavy(step: PosthocStep) -> bool:
+    """Whether computing it would keep a page waiting: then a process of its own does it."""
+    rows = parts(step.run, step.row_choice)
+    cells = (rows.fit.n + rows.test.n) * rows.test.n_classes
+    return cells > HEAVY_CELLS
+
+
+KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
+    name=lambda step: f"{NAMES[step.method_choice.method]}, {esc(step.run.name)}",
+    known=lambda step: results(step.run).get(step),
+    keep=lambda step, result: results(step.run).put(step, result),
+    heavy=heavy,
+    call=lambda step: (posthoc.evaluate, call(step)),
+)
+
+
+def computed(posthoc_steps: Sequence[PosthocStep]) -> dict[PosthocStep, EvaluatedMethod]:
+    """Return what is known of these steps; what is not is under way, or stopped, and said so."""
+    return steps.computed(posthoc_steps, KIND)
+
+
+@dataclass(frozen=True)
+class ComputedLandscape:
+    """A landscape, the rows it was computed on, and the rows there are."""
+
+    landscape: maps.Landscape
+    used: int
+    rows: int
+
+
+@cached(library=64, draft=16, spinner=_MAPPING)
+def landscape(
+    run: cache.Run, row_choice: RowChoice, objective: str, label: int
+) -> ComputedLandscape:
+    """Return the criterion over gamma and temperature, on some rows where there are many."""
+    rows = parts(run, row_choice).fit
+    logits, labels, weights = _some(rows, label)
+    step = 1 if logits.size <= MAP_CELLS else 2
+    grid = maps.landscape(
+        logits,
+        labels,
+        weights=weights,
+        objective=objective,
+        gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
+        temperatures=maps.TEMPERATURES[::step],
+    )
+    return ComputedLandscape(grid, len(labels), rows.n)
+
+
+@cached(library=64, draft=16, spinner=_MAPPING)
+def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
+    """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
+    logits, labels, weights = _some(parts(run, row_choice).fit, label)
+    return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
+
+
+def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
+    """Return logits, labels and weights of some rows, drawn at random where many count."""
+    weights = rows.extents.weights
+    row_numbers = np.arange(rows.n) if weights is None else np.flatnonzero(weights)
+    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
+    at = row_numbers[np.sort(np.random.default_rng(0).permutation(row_numbers.size)[:n])]
+    own = None if weights is None else weights[at]
+    logits = posthoc.logits_of(rows)
+    if rows.task is Task.MULTILABEL:
+        return logits[at, label], rows.labels[at, label], own
+    return logits[at], rows.labels[at], own
+
+
+def innate_calibration(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
+    """Return a run before and after temperature scaling, both computed before."""
+    computed = results(run)
+    before, scaled = (
+        computed.get(PosthocStep(run, row_choice, MethodChoice(method))) for method in (NONE, "ts")
+    )
+    assert before is not None
+    assert before.judged is not None
+    assert scaled is not None
+    return before_and_after(parts(run, row_choice).test, before.judged, scaled)

@@ -1,0 +1,175 @@
+"""The list of jobs: where each training or evaluation stands, and what can be done with it."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from html import escape
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.jobs.local import LocalJobs
+from core.jobs.records import Job, JobState
+from core.screens.evaluate import words as evaluation_words
+from core.screens.kit.numbers import count
+from core.screens.train import words
+from core.training.progress import Progress
+from pages.ui import frame, site, state, widgets
+from pages.ui.escape import esc
+
+Act = Callable[[str], Job]
+SHOWN = 12  # submissions; more are unfolded
+UNFOLDED = "train.unfolded"
+REFUSED = "train.refused"
+ICONS = {
+    JobState.QUEUED: ":material/schedule:",
+    JobState.STARTING: ":material/sync:",
+    JobState.RUNNING: ":material/sync:",
+    JobState.SUCCEEDED: ":material/check_circle:",
+    JobState.FAILED: ":material/error:",
+    JobState.CANCELLED: ":material/stop_circle:",
+    JobState.LOST: ":material/help:",
+}
+
+
+def any_live(jobs: Sequence[Job]) -> bool:
+    """Whether something is queued or running, so that the page must look again."""
+    return any(not job.state.ended for job in jobs)
+
+
+def stand(jobs: Sequence[Job]) -> str:
+    """Return what must make the whole page be drawn again when it changes."""
+    return " ".join(f"{job.id}{job.state}{job.asked}" for job in jobs)
+
+
+def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
+    """Draw the title of the list and the switch of the queue."""
+    live = sum(not job.state.ended for job in listed)
+    summary = f"{count(live)} waiting or running" if live else "nothing waits or runs"
+    both = any(job.kind == words.EVALUATE for job in listed)
+    widgets.title("Trainings and evaluations" if both else "Trainings", summary)
+    if jobs.paused:
+        with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
+            st.markdown(":material/pause: The queue is paused: what runs goes on.")
+            unpause(jobs)
+    elif any(job.state is JobState.QUEUED for job in listed):
+        st.button(
+            "Pause the queue",
+            key="queue.pause",
+            on_click=jobs.pause,
+            help="What runs goes on; nothing more is started.",
+        )
+
+
+def unpause(jobs: LocalJobs) -> None:
+    """Draw the button that lets the queue go on."""
+    st.button("Go on with the queue", key="queue.unpause", on_click=jobs.unpause)
+
+
+def rows(jobs: LocalJobs, listed: Sequence[Job], kind: str = "") -> None:
+    """Draw the jobs (of one kind), those of one submission together, the newest first."""
+    groups = words.grouped([job for job in listed if kind in ("", job.kind)])
+    unfolded = bool(st.session_state.get(UNFOLDED))
+    for group in groups if unfolded else groups[:SHOWN]:
+        with st.container(gap="xsmall", key=f"queue.group.{group[-1].id}"):
+            if len(group) > 1:
+                done = sum(job.state.ended for job in group)
+                widgets.caption(f"{len(group)} together, {done} ended; {_day(group[-1])}")
+            for job in reversed(group):  # in the order in which they start
+                _row(jobs, job, listed)
+    if len(groups) > SHOWN and not unfolded:
+        rest = len(groups) - SHOWN
+        if st.button(f"{rest} earlier", key="queue.more", type="tertiary"):
+            st.session_state[UNFOLDED] = True
+            st.rerun()
+
+
+def _day(job: Job) -> str:
+    return datetime.fromtimestamp(job.created, UTC).astimezone().strftime("%-d %b, %H:%M")
+
+
+def page_of(job: Job) -> site.Entry:
+    """Return the page that shows a job."""
+    return site.EVALUATE if job.kind == words.EVALUATE else site.TRAIN
+
+
+def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
+    progress = jobs.progress(job.id) if job.state is JobState.RUNNING else None
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key=f"queue.row.{job.id}"
+    ):
+        st.page_link(
+            page_of(job).script,
+            label=esc(job.name),
+            icon=_icon(job),
+            query_params={"job": job.id},
+            width="stretch",
+        )
+        before = words.before(job, listed) if job.state is JobState.QUEUED else None
+        if not job.state.ended and not job.asked:
+            _buttons(jobs, job, before)
+    status = words.state_words(job, before, paused=jobs.paused)
+    if progress is not None:
+        status = _progress(job, progress)
+        if not state.plain():
+            status += f", {count(round(progress.images_per_second))} images/s"
+            status += f", {words.memory(progress.memory)}"
+    elif job.state.ended:
+        elapsed = job.started and job.ended and f" after {words.duration(job.ended - job.started)}"
+        status = f"{status}{elapsed or ''}, {_day(job)}"
+    bar = "" if progress is None else _bar(words.share_done(progress))
+    st.html(f'<p class="c-queued">{escape(status)}</p>{bar}')
+
+
+def _icon(job: Job) -> str:
+    """Return the icon of where a training stands; that of an evaluation, unless it went wrong."""
+    wrong = job.state.ended and job.state is not JobState.SUCCEEDED
+    return site.EVALUATE.icon if job.kind == words.EVALUATE and not wrong else ICONS[job.state]
+
+
+def _progress(job: Job, progress: Progress) -> str:
+    if job.kind == words.EVALUATE:
+        return evaluation_words.progress_words(progress)
+    return words.progress_words(progress, plain=state.plain())
+
+
+def _bar(share: float) -> str:
+    """Return a bar as HTML; its words stand above it."""
+    return f'<div class="c-bar" aria-hidden="true"><i style="width:{100 * share:.1f}%"></i></div>'
+
+
+def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
+    name = f"*{esc(job.name.strip())}*"  # heard, not seen: the name stands beside it
+    if before:
+        st.button(
+            f"First {name}",
+            key=f"queue.front.{job.id}",
+            type="tertiary",
+            help="Let it start before the others that wait",
+            on_click=act,
+            args=(jobs.to_front, job.id),
+        )
+    st.button(
+        f"Stop {name}",
+        key=f"queue.stop.{job.id}",
+        type="tertiary",
+        on_click=act,
+        args=(jobs.cancel, job.id),
+    )
+
+
+def act(action: Act, job_id: str) -> None:
+    """Do something with a job; what is refused is said on the page that follows."""
+    try:
+        done = action(job_id)
+    except AuditError as error:
+        st.session_state[REFUSED] = error
+        return
+    if done.id != job_id:  # it goes on, or is repeated, as a new one
+        st.query_params["job"] = done.id
+
+
+def refused() -> None:
+    """Show what was refused last."""
+    error: AuditError | None = st.session_state.pop(REFUSED, None)
+    if error is not None:
+        frame.refusal(error)

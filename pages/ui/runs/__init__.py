@@ -1,0 +1,1 @@
+"""The Runs page: the import and the table."""

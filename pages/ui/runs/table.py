@@ -1,0 +1,298 @@
+"""The Runs page: search, the table, what can be done with the chosen runs, and undo."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+from streamlit.elements.arrow import DataframeState
+
+from core.errors import AuditError, LibraryError
+from core.library import Library, RunRow, open_library
+from core.metrics.comparison import MOST_RUNS
+from core.screens.kit.theme import THEMES
+from core.screens.runs.view import RunTable, damaged_words, run_table
+from pages.ui import cache, frame, picked_runs, site, state, widgets
+from pages.ui.escape import esc
+
+COLUMNS = {
+    "Run": st.column_config.TextColumn(width=172),
+    "Task": st.column_config.TextColumn(width=78),
+    "n": st.column_config.NumberColumn(width=62, format="localized"),
+    "Classes": st.column_config.NumberColumn(width=62, format="%d"),
+    "Accuracy, %": st.column_config.NumberColumn(width=86, format="%.1f"),
+    "ECE, %": st.column_config.NumberColumn(
+        width=60,
+        format="%.1f",
+        help="Expected calibration error: on average its stated certainty is off by this much.",
+    ),
+    "95 % interval": st.column_config.TextColumn(width=95, alignment="right"),
+    "Floor": st.column_config.NumberColumn(
+        width=54, format="%.1f", help="How far off a perfect model would look on this many rows."
+    ),
+    "Direction": st.column_config.TextColumn(width=136),
+    "Tags": st.column_config.MultiselectColumn(width=92, color="gray"),
+    "Added": st.column_config.DatetimeColumn(width=94, format="D MMM, HH:mm"),
+}
+OFFERED = (
+    "digits-fair",
+    "digits-overconfident",
+    "digits-traits",
+    "cifar10-ce",
+    "cifar10-adafocal",
+)
+KINDS = {
+    "all": "All",
+    "sample": "Samples",
+    "upload": "Uploaded",
+    "train": "Trained",
+    "history": "Histories",
+}
+
+
+def samples() -> None:
+    """Offer a few sample runs, one button each; the list below has all of them."""
+    rows = {row.id: row for row in cache.rows(kind="sample", sort="name", descending=False)}
+    with st.container(horizontal=True, key="samples"):
+        for row in (rows[name] for name in OFFERED if name in rows):
+            if st.button(esc(row.name), icon=":material/play_arrow:", key=f"sample.{row.id}"):
+                open_in_reliability(row.id)
+
+
+def open_run(why: str, offer: Callable[[], None] = samples) -> cache.Run:
+    """Return the run that a page speaks of; without one, say what to do and stop the page.
+
+    What runs are offered then is drawn by `offer`.
+    """
+    try:
+        run = state.current_run()
+    except LibraryError as gone:
+        frame.refusal(gone)
+        state.open_run(None)
+        run = None
+    if run is None:
+        _nothing_open(why, offer)
+        st.stop()
+    assert run is not None
+    return run
+
+
+def _nothing_open(why: str, offer: Callable[[], None]) -> None:
+    """Say what to do on a page that needs a run, with buttons that do it."""
+    st.html('<h1 class="c-sentence">No run is open yet.</h1>')
+    st.markdown(why)
+    offer()
+    st.page_link(site.HOME.script, label="Drop a file of your own", icon=site.HOME.icon)
+
+
+def open_in_reliability(run_id: str) -> None:
+    """Open a run or a draft on the reliability page."""
+    run = cache.find(run_id)
+    state.open_run(run)
+    st.switch_page(site.RELIABILITY.script, query_params={} if run.draft else {"run": run.id})
+
+
+def table() -> None:
+    """Draw the library: toolbar, table, undo and the deleted runs."""
+    library = open_library()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="toolbar"):
+        search = st.text_input(
+            "Search", placeholder="Name or tag", key="library.search", type="search", live=True
+        )
+        kind = st.segmented_control(
+            "Show",
+            list(KINDS),
+            default="all",
+            required=True,
+            format_func=KINDS.__getitem__,
+            key="library.kind",
+        )
+        actions = st.container(horizontal=True, width="content", key="actions")
+    rows = cache.rows(search=search or "", kind=None if kind == "all" else kind)
+    chosen = _table(rows)
+    with actions:
+        row_to_open = _actions(library, chosen)
+    if row_to_open:
+        _open(row_to_open)
+    _show_message()
+    _damaged(library)
+    _trash(library)
+
+
+def _table(rows: list[RunRow]) -> list[RunRow]:
+    if not rows:
+        st.markdown("No run matches. Clear the search, or drop a file above.")
+        return []
+    listing = run_table(rows)
+    with st.container(key="runs"):
+        picked = _frame(listing)
+    widgets.caption(listing.caption)
+    return [rows[i] for i in picked["selection"]["rows"] if i < len(rows)]
+
+
+def _frame(listing: RunTable) -> DataframeState:
+    return st.dataframe(
+        _styled(listing),
+        hide_index=True,
+        key=f"library.table.{state.generation()}",
+        on_select="rerun",
+        selection_mode="multi-row",
+        height=min(35 * len(listing.ids) + 38, 520),
+        row_height=35,
+        column_config=COLUMNS,
+        placeholder="–",
+        alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
+    )
+
+
+def _styled(listing: RunTable) -> Styler:
+    """Return the table with the direction in the colour of its tone; the words carry it too."""
+    frame_ = pd.DataFrame(
+        {
+            "Run": listing.name,
+            "Task": listing.task,
+            "n": listing.n,
+            "Classes": listing.classes,
+            "Accuracy, %": listing.accuracy,
+            "ECE, %": listing.ece,
+            "95 % interval": listing.interval,
+            "Floor": listing.floor,
+            "Direction": listing.direction,
+            "Tags": listing.tags,
+            "Added": listing.added,
+        }
+    )
+    theme = THEMES[widgets.side()]
+    colours = [f"color: {theme.word(tone)}" for tone in listing.tones]
+    return frame_.style.apply(lambda _: colours, subset=["Direction"])
+
+
+def _open(row: RunRow) -> None:
+    """Open a run, or say below the table why it cannot be."""
+    try:
+        open_in_reliability(row.id)
+    except LibraryError as refused:
+        frame.refusal(refused)
+
+
+def _actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
+    """Draw what can be done with the chosen runs; return the one that is to be opened."""
+    only_row = chosen[0] if len(chosen) == 1 else None
+    own = [row for row in chosen if row.kind != "sample"]
+    opens = st.button(
+        "Open",
+        type="primary",
+        disabled=only_row is None,
+        key="library.open",
+        help="Tick one run first",
+    )
+    _compare(chosen)
+    with st.popover("Rename", disabled=only_row is None or not own, key="library.rename"):
+        if only_row and own:
+            _rename(library, only_row)
+    with st.popover("Tag", disabled=not own or len(own) < len(chosen), key="library.tag"):
+        if own:
+            _tag(library, own)
+    if st.button("Delete", disabled=not own or len(own) < len(chosen), key="library.delete"):
+        for row in own:
+            library.delete(row.id)
+            _forget(row.id)
+        _say(f"Deleted {_names(own)}.", [row.id for row in own])
+    return only_row if opens else None
+
+
+def _forget(run_id: str) -> None:
+    """Close a run that was deleted."""
+    if st.session_state.get("app.run") == run_id:
+        state.open_run(None)
+
+
+def _compare(chosen: list[RunRow]) -> None:
+    """Offer to compare the ticked runs."""
+    several = 2 <= len(chosen) <= MOST_RUNS and all(row.splits for row in chosen)
+    if st.button(
+        f"Compare {len(chosen)}" if several else "Compare",
+        disabled=not several,
+        key="library.compare",
+        help=f"Tick two to {MOST_RUNS} runs with predictions first",
+    ):
+        picked_runs.choose([row.id for row in chosen])
+        st.switch_page(site.COMPARE.script, query_params={"runs": st.query_params["runs"]})
+
+
+def _rename(library: Library, row: RunRow) -> None:
+    with st.form(f"rename.{row.id}", border=False):
+        name = st.text_input("New name", row.name, max_chars=300)
+        if st.form_submit_button("Rename"):
+            with frame.caught():
+                library.rename(row.id, name)
+                _say(f"Renamed to {name}.")
+
+
+def _tag(library: Library, rows: list[RunRow]) -> None:
+    with st.form("tag", border=False):
+        before = ", ".join(rows[0].tags) if len(rows) == 1 else ""
+        text = st.text_input("Tags, separated by commas", before, max_chars=300)
+        if st.form_submit_button("Set tags"):
+            tags = [tag for tag in map(str.strip, text.split(",")) if tag]
+            with frame.caught():
+                for row in rows:
+                    library.tag(row.id, tags)
+                _say(f"Tagged {_names(rows)}.")
+
+
+def _names(rows: list[RunRow]) -> str:
+    return rows[0].name if len(rows) == 1 else f"{len(rows)} runs"
+
+
+def _say(text: str, undo: Sequence[str] = ()) -> None:
+    state.say(text, undo)
+    state.next_generation()
+    st.rerun()
+
+
+def _show_message() -> None:
+    """Say what was just done, with the way back."""
+    text = st.session_state.get("app.said")
+    if not text:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="said"):
+        st.markdown(f":material/check: {esc(text)}")
+        undo = st.session_state.get("app.undo") or []
+        if undo and st.button("Undo", key="library.undo"):
+            _restore(undo)
+        if st.button("Dismiss", key="library.dismiss", type="tertiary"):
+            state.say("")
+            st.rerun()
+
+
+def _restore(run_ids: list[str]) -> None:
+    library = open_library()
+    for run_id in run_ids:
+        library.restore(run_id)
+    _say("Restored.")
+
+
+def _damaged(library: Library) -> None:
+    """Name the runs that cannot be opened, each with what can be done."""
+    for run in library.damaged():
+        title = run.name or run.id
+        frame.refusal(AuditError("DAMAGED", *damaged_words(run)))
+        if run.own and st.button(f"Delete {esc(title)}", key=f"damaged.{run.id}"):
+            with frame.caught():
+                library.delete(run.id)
+                _forget(run.id)
+                _say(f"Deleted {title}.", [run.id])
+
+
+def _trash(library: Library) -> None:
+    deleted = library.trash()
+    if not deleted:
+        return
+    with st.expander(f"Deleted runs ({len(deleted)})", key="library.trash"):
+        st.caption("They are removed for good 30 days after they were deleted.")
+        for entry in deleted[:50]:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(esc(entry.name))
+                if st.button("Restore", key=f"restore.{entry.id}"):
+                    _restore([entry.id])

@@ -1,0 +1,507 @@
+"""The import: drop a file, see how it was read, choose another reading, audit it."""
+
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import streamlit as st
+
+from core import defaults
+from core.errors import AuditError, LostWorker, Notice
+from core.library import home
+from core.library.recipes import forget_recipe, load_recipe, save_recipe
+from core.predictions import ScoreKind
+from core.readers.predictions.options import ID_STEM, ReadOptions
+from core.readers.predictions.questions import UNDECIDED
+from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
+from core.readers.predictions.result import Reading as KindReading
+from pages.ui import (
+    frame,
+    readings,
+    session,
+    site,
+    state,
+    widgets,
+)
+from pages.ui import (
+    history_import as gamma_import,
+)
+from pages.ui import (
+    weights_source as evaluate_source,
+)
+from pages.ui.escape import esc
+from pages.ui.runs import table as library
+
+READ = (
+    "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
+)
+FIRST_WAIT_S = 1.5  # most files are read within this time: no flicker of a progress line
+KIND_WORDS = {
+    ScoreKind.LOGITS: "Logits",
+    ScoreKind.PROBABILITIES: "Probabilities",
+    ScoreKind.SIGMOID: "Sigmoid scores, one per label",
+    ScoreKind.CONFIDENCE: "Confidence of the answer",
+}
+AUTO = "(by its name)"
+NOTHING = ""
+GROUP, WEIGHT = "Rows that belong together", "Rows count as"
+UNCHOSEN = {"group": "None", "weight": "One each"}
+LABELS = {"group": GROUP, "weight": WEIGHT}
+TABLES = {
+    "group": "What each row belongs to: a patient, a site",
+    "weight": "How many rows each row counts as",
+}
+ID_STEM_WORDS = "From the names of the rows, before their last number"
+GROUP_HELP = (
+    "Films of one patient are not independent. Chosen here, every interval and verdict allows "
+    "for it."
+)
+WEIGHT_HELP = "A row of weight 2 counts as if it were there twice."
+
+
+def draw() -> None:
+    """Draw the drop zone, or the import that is under way."""
+    reading: session.FileReading | None = st.session_state.get("app.reading")
+    if reading is None:
+        _drop_zone()
+    elif not reading.future.done():
+        _progress()
+    else:
+        _finished(reading)
+
+
+def _drop_zone() -> None:
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        uploaded = st.file_uploader(
+            "A file of logits or probabilities with labels; a label file may come with it",
+            accept_multiple_files=True,
+            key=f"library.drop.{st.session_state.get('app.drops', 0)}",
+            label_visibility="collapsed",
+        )
+        widgets.caption(
+            f"{READ}. Read in a sealed process; nothing in the file is run. "
+            "Nothing is clipped, dropped or relabelled without telling you."
+        )
+        if not session.sealed():
+            st.markdown(
+                "On this system files are read under a time limit only; memory and CPU limits "
+                "need Linux. Training is not offered here."
+            )
+    with right:
+        widgets.title("Nothing at hand?", "open a sample")
+        library.samples()
+        widgets.caption("Or from the command line: python -m core audit FILE")
+    if uploaded:
+        with frame.caught():
+            _start([(file.name, file.getbuffer()) for file in uploaded])
+
+
+def _start(files: list[tuple[str, memoryview]]) -> None:
+    """Store the files, clear the widget so that their bytes leave the memory, and read."""
+    st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
+    if len(files) > 2:
+        state.say("Drop one file, or a file of scores with its label file.")
+        st.rerun()
+    files.sort(key=lambda file: _looks_like_labels(file[0]))
+    stored = [(name, session.store(data)) for name, data in files]
+    labels = stored[1] if len(stored) > 1 else (None, None)
+    _read(session.Upload(stored[0][1], stored[0][0], labels[1], labels[0] or ""))
+
+
+def _looks_like_labels(name: str) -> bool:
+    return any(word in name.lower() for word in ("label", "truth", "target", "y_"))
+
+
+def _read(
+    upload: session.Upload,
+    options: ReadOptions | None = None,
+    *,
+    form: str = "",
+    recalled: bool = False,
+) -> None:
+    """Read an upload; `form` names the files that a choice holds for, once they were looked at."""
+    state.say("")
+    reading = session.read(upload, options or ReadOptions(), form=form, recalled=recalled)
+    st.session_state["app.reading"] = reading
+    session.wait(reading, FIRST_WAIT_S)
+    st.rerun()
+
+
+@st.fragment(run_every=0.5)
+def _progress() -> None:
+    """Say what is being read and for how long, with a way to stop it."""
+    reading: session.FileReading | None = st.session_state.get("app.reading")
+    if reading is None or reading.future.done():
+        st.rerun()
+    assert reading is not None
+    with st.container(border=True, key="reading"):
+        st.markdown(f"Reading **{esc(reading.upload.scores_name)}**: {reading.seconds:.0f} s")
+        st.progress(min(0.95, reading.seconds / defaults.READ_TIMEOUT_S))
+        if st.button("Cancel", key="reading.cancel"):
+            reading.cancel.set()
+            _forget(reading)
+            st.rerun()
+
+
+def _finished(reading: session.FileReading) -> None:
+    try:
+        result = reading.future.result()
+    except AuditError as refusal:
+        if reading.recalled:  # what was chosen for such files does not fit this one
+            _read(reading.upload, form=reading.form)
+        if isinstance(refusal, NeedsChoice):
+            _choose_after_refusal(reading, refusal)
+        else:
+            _refused(reading, refusal)
+    except OSError as error:  # the temporary folder: full, gone or not ours
+        what = f"the file could not be stored or read ({error.strerror})"
+        _refused(reading, LostWorker("LOST_WORKER", what, "free disk space and try again"))
+    else:
+        _recall(reading, result.inspection)
+        _check(reading, result)
+
+
+def _recall(reading: session.FileReading, inspection: Inspection) -> None:
+    """Read again by the recipe that was saved for files of this form, once."""
+    if reading.form:
+        return
+    recipe = load_recipe(home(), inspection.fingerprint)
+    if recipe:
+        options = ReadOptions.from_json(recipe)
+        _read(reading.upload, options, form=inspection.fingerprint, recalled=True)
+
+
+def _refused(reading: session.FileReading, refusal: AuditError) -> None:
+    with st.container(border=True, key="import"):
+        widgets.title(reading.upload.scores_name)
+        frame.refusal(refusal)
+        if isinstance(refusal, LostWorker):
+            st.markdown("Nothing of yours was kept or changed.")
+        with st.container(horizontal=True):
+            if refusal.code == "BIN_HISTORY":
+                _offer_gammas(reading)
+            if refusal.code == "STATE_DICT":
+                _offer_evaluation(reading)
+            _without_tables(reading)
+            if st.button("Try another file", type="primary", key="import.again"):
+                _forget(reading)
+                st.rerun()
+
+
+def _offer_gammas(reading: session.FileReading) -> None:
+    """Offer to keep a history of gammas as what it is, on the page that shows it."""
+    if st.button("Open it in Gamma dynamics", key="import.gammas"):
+        upload = reading.upload
+        gamma_import.keep(upload.scores, upload.scores_name)
+        _forget(reading)
+        st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
+
+
+def _offer_evaluation(reading: session.FileReading) -> None:
+    """Offer to open weights as what they are, on the page that evaluates them."""
+    if st.button("Open it in Evaluate", key="import.weights"):
+        st.session_state["app.reading"] = None
+        evaluate_source.take_stored(reading.upload.scores, reading.upload.scores_name)
+        st.switch_page(site.EVALUATE.script)
+
+
+def _choose_after_refusal(reading: session.FileReading, refusal: NeedsChoice) -> None:
+    _recall(reading, refusal.inspection)
+    inspection = refusal.inspection
+    form = reading.form or inspection.fingerprint
+    with st.container(border=True, key="import"):
+        widgets.title(reading.upload.scores_name, inspection.layout)
+        if refusal.code == UNDECIDED:
+            readings.question(refusal)
+        else:
+            frame.refusal(_for_page(refusal))
+        picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
+        if picked is not None:
+            _read(reading.upload, picked, form=form)
+        _preview(inspection)
+        by_hand = not inspection.candidates or (
+            _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))
+        )
+        options = _choices(reading, inspection) if by_hand else reading.options
+        with st.container(horizontal=True):
+            if (
+                by_hand
+                and _choosable(inspection)
+                and st.button(
+                    "Read it with these choices" if inspection.candidates else "Read it this way",
+                    type="primary",
+                    key="import.retry",
+                    disabled=options == reading.options,
+                )
+            ):
+                _read(reading.upload, options, form=form)
+            _without_groups(reading, form)
+            _another_file(reading)
+
+
+def _without_groups(reading: session.FileReading, form: str) -> None:
+    """Offer to read a file without the groups and weights that may have been refused."""
+    if reading.options.group is None and reading.options.weight is None:
+        return
+    if st.button("Read each row as one of its own", key="import.ungrouped"):
+        for name in reading.upload.tables:
+            session.forget_table(reading.upload, name)
+        upload = replace(reading.upload, tables={})
+        _read(upload, replace(reading.options, group=None, weight=None), form=form)
+
+
+def _without_tables(reading: session.FileReading) -> None:
+    """Offer to go on without the tables that were added, one of which may be refused."""
+    for name, (_, file_name) in reading.upload.tables.items():
+        if st.button(f"Go on without {esc(file_name)}", key=f"import.without.{name}"):
+            session.forget_table(reading.upload, name)
+            rest = {key: table for key, table in reading.upload.tables.items() if key != name}
+            upload = replace(reading.upload, tables=rest)
+            without = replace(reading.options, **{name: None})  # type: ignore[arg-type]
+            _read(upload, without, form=reading.form)
+
+
+def _choosable(inspection: Inspection) -> bool:
+    """Return whether there is anything to choose: a kind of scores, or an array or column."""
+    keys = (inspection.scores_keys, inspection.labels_keys, inspection.id_columns)
+    return any(len(names) > 1 for names in keys) or any(r.possible for r in inspection.readings)
+
+
+def _for_page(refusal: NeedsChoice) -> AuditError:
+    """Return the refusal with a remedy for this page where its own names a command's option."""
+    if "--" not in refusal.remedy:
+        return refusal
+    remedy = "add a label file below"
+    if refusal.inspection.candidates:
+        remedy = "if the reading below is right, pick it; else correct the file and drop it again"
+    elif _choosable(refusal.inspection):
+        remedy = "choose below how it is to be read, or add a label file"
+    return refusal.with_remedy(remedy)
+
+
+def _notice_for_page(notice: Notice) -> Notice:
+    """Return an offer of groups that points at the choice below, not at a command's option."""
+    if notice.code != "GROUPS_OFFERED":
+        return notice
+    return Notice(
+        notice.code, f"{notice.text.rpartition('; say ')[0]}; choose below whether they do"
+    )
+
+
+def _check(reading: session.FileReading, result: ReadResult) -> None:
+    """Show how the file was read and what follows; the user agrees or chooses."""
+    inspection = result.inspection
+    with st.container(border=True, key="import"):
+        widgets.title(reading.upload.scores_name, inspection.layout)
+        if inspection.kind is not None:
+            st.markdown(
+                f"Read as **{KIND_WORDS[inspection.kind].lower()}**: {esc(inspection.reason)}."
+            )
+        if reading.recalled:
+            _recalled(reading)
+        frame.notices(tuple(_notice_for_page(notice) for notice in result.notices))
+        _preview(inspection)
+        options = _belonging(inspection, _choices(reading, inspection))
+        for name, (_, file_name) in reading.upload.tables.items():
+            widgets.caption(f"{LABELS[name]}: a column of {file_name}")
+        with st.container(horizontal=True):
+            if options != reading.options:
+                if st.button("Read it this way", type="primary", key="import.retry"):
+                    _read(reading.upload, options, form=reading.form or inspection.fingerprint)
+            elif st.button("Audit this file", type="primary", key="import.audit"):
+                _accept(reading, result)
+            _add_tables(reading, options, reading.form or inspection.fingerprint)
+            _another_file(reading)
+
+
+def _recalled(reading: session.FileReading) -> None:
+    """Say that a kept recipe decided, with the way out of it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Read as it was chosen before for files of this form.")
+        if st.button("Forget that choice", key="import.forget"):
+            forget_recipe(home(), reading.form)
+            _clear_choices()
+            _read(reading.upload, form=reading.form)
+
+
+def _preview(inspection: Inspection) -> None:
+    rows = [dict(zip(_unique(inspection.header), row, strict=True)) for row in inspection.rows]
+    if rows:
+        widgets.caption("The first rows, as the file has them")
+        st.dataframe(rows, hide_index=True, key="import.preview", width="stretch")
+
+
+def _unique(names: tuple[str, ...]) -> list[str]:
+    """Return the names with a number behind each that was there before."""
+    counts: dict[str, int] = {}
+    out = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        out.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return out
+
+
+def _choices(reading: session.FileReading, inspection: Inspection) -> ReadOptions:
+    """Draw the choices and return what they say."""
+    options = reading.options
+    initial_kind = options.scores or inspection.kind
+    kind = _kind(inspection, initial_kind)
+    keys = (inspection.scores_keys, inspection.labels_keys, inspection.id_columns)
+    if not any(len(names) > 1 for names in keys):
+        return replace(options, scores=options.scores if kind == initial_kind else kind)
+    with st.expander(
+        "Read other arrays or columns", expanded=not inspection.kind, key=_this("keys")
+    ):
+        scores_key = _key("Scores are in", inspection.scores_keys, options.scores_key, "scores_key")
+        labels_key = _key("Labels are in", inspection.labels_keys, options.labels_key, "labels_key")
+        id_column = _key("Rows are named by", inspection.id_columns, options.id_column, "id_column")
+    return replace(
+        options,
+        scores=options.scores if kind == initial_kind else kind,
+        scores_key=scores_key,
+        labels_key=labels_key,
+        id_column=id_column,
+    )
+
+
+def _belonging(inspection: Inspection, options: ReadOptions) -> ReadOptions:
+    """Draw what rows may belong to and count as, where a file says it; nothing is preselected."""
+    with st.container(horizontal=True):
+        group = _offered(GROUP, inspection.group_columns, options.group, "group", GROUP_HELP)
+        weight = _offered(WEIGHT, inspection.weight_columns, options.weight, "weight", WEIGHT_HELP)
+    return replace(options, group=group, weight=weight)
+
+
+def _offered(
+    label: str, columns: tuple[str, ...], chosen: str | None, name: str, tip: str
+) -> str | None:
+    if not columns and chosen is None:
+        return None
+    options = [NOTHING, *dict.fromkeys([*columns, *([chosen] if chosen else [])])]
+    picked = st.selectbox(
+        label,
+        options,
+        index=options.index(chosen or NOTHING),
+        format_func=lambda key: ID_STEM_WORDS if key == ID_STEM else key or UNCHOSEN[name],
+        key=_this(name),
+        width=320,
+        help=tip,
+    )
+    return picked or None
+
+
+def _this(name: str) -> str:
+    """Return a widget key that belongs to this file, so that the next one starts afresh."""
+    return f"import.{name}.{st.session_state.get('app.drops', 0)}"
+
+
+def _clear_choices() -> None:
+    """Let the choices of this file start from what it is read as again."""
+    ending = _this("")[len("import.") :]
+    for key in [str(key) for key in st.session_state]:
+        if key.startswith("import.") and key.endswith(ending):
+            del st.session_state[key]
+
+
+def _kind(inspection: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
+    possible = [reading.kind for reading in inspection.readings if reading.possible]
+    if not possible:
+        return chosen
+    by_kind = {reading.kind: reading for reading in inspection.readings}
+    picked = st.radio(
+        "The scores are",
+        [str(kind) for kind in possible],
+        index=possible.index(chosen) if chosen in possible else None,
+        format_func=lambda kind: KIND_WORDS[ScoreKind(kind)],
+        captions=[_consequence(by_kind[kind]) for kind in possible],
+        key=_this("kind"),
+        horizontal=True,
+    )
+    impossible = [r for r in inspection.readings if not r.possible and r.why_not]
+    for reading in impossible:
+        widgets.caption(f"Not {KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
+    return ScoreKind(picked) if picked else None
+
+
+def _consequence(reading: KindReading) -> str:
+    if reading.accuracy is None or reading.mean_confidence is None:
+        return ""
+    right, sure = 100 * reading.accuracy, 100 * reading.mean_confidence
+    return f"right {right:.1f} % of the time, says {sure:.1f} % on average"
+
+
+def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> str | None:
+    if len(keys) < 2 and not chosen:
+        return None
+    options = [AUTO, *keys, *([chosen] if chosen and chosen not in keys else [])]
+    picked = st.selectbox(
+        label, options, index=options.index(chosen or AUTO), key=_this(name), width=220
+    )
+    return None if picked == AUTO else str(picked)
+
+
+def _accept(reading: session.FileReading, result: ReadResult) -> None:
+    """Make it a draft, keep what was chosen for files of this form, and open it."""
+    chosen = reading.options
+    # a column of a table of its own is not there in the next file
+    chosen = replace(chosen, **dict.fromkeys(reading.upload.tables))  # type: ignore[arg-type]
+    if chosen != ReadOptions() and not reading.recalled:
+        save_recipe(home(), reading.form, chosen.to_json())
+    draft = session.add_draft(reading, result)
+    st.session_state["app.reading"] = None
+    library.open_in_reliability(draft.id)
+
+
+def _another_file(reading: session.FileReading) -> None:
+    """Offer to add a label file, or to leave this file."""
+    if reading.upload.labels is None:
+        with st.popover("Add a label file", key="import.labels"):
+            added = st.file_uploader(
+                "Labels by row order, or by the column that names the rows",
+                key=_this("labels"),
+            )
+            if added:
+                _read(replace(reading.upload, labels=_stored(added), labels_name=added.name))
+    elif st.button("Swap scores and labels", key="import.swap"):
+        upload = reading.upload
+        assert upload.labels is not None
+        swapped = replace(
+            upload,
+            scores=upload.labels,
+            scores_name=upload.labels_name,
+            labels=upload.scores,
+            labels_name=upload.scores_name,
+        )
+        _read(swapped)
+    if st.button("Discard", key="import.discard"):
+        _forget(reading)
+        st.rerun()
+
+
+def _stored(added: BytesIO) -> Path:
+    """Keep the bytes of an added file in the session, and let its drop zone start afresh."""
+    path = session.store(added.getbuffer())
+    st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
+    return path
+
+
+def _add_tables(reading: session.FileReading, chosen: ReadOptions, form: str) -> None:
+    """Offer to add tables that say what each row belongs to, and how many rows it counts as.
+
+    What is chosen on the page holds on, also where it was not read that way yet.
+    """
+    with st.popover("Add groups or weights", key=_this("tables")):  # closes once one was taken
+        widgets.caption("CSV, TSV or Parquet, also packed with gzip; a column names the rows.")
+        for name, label in TABLES.items():
+            added = st.file_uploader(label, key=_this(f"table.{name}"))
+            if added:
+                session.forget_table(reading.upload, name)
+                tables = {**reading.upload.tables, name: (_stored(added), added.name)}
+                upload = replace(reading.upload, tables=tables)
+                _read(upload, replace(chosen, **{name: None}), form=form)  # type: ignore[arg-type]
+
+
+def _forget(reading: session.FileReading) -> None:
+    session.forget_files(reading.upload)
+    st.session_state["app.reading"] = None

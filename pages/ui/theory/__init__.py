@@ -1,0 +1,1 @@
+"""The Theory page."""

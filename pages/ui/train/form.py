@@ -1,0 +1,350 @@
+"""The form of the Train page: few things first, the rest folded; `train_state` reads it."""
+
+from collections.abc import Callable
+from typing import Final
+
+import streamlit as st
+
+from core.datasets.catalogue import DATASETS
+from core.errors import UsageError
+from core.jobs.devices import CPU
+from core.losses.catalogue import LOSSES, REDUCTIONS, Parameter
+from core.models import names
+from core.models.catalogue import MODELS
+from core.screens.kit.numbers import MINUS, count, three
+from core.training.advice import advice
+from core.training.config import OPTIMIZERS, PRECISIONS, SCHEDULES
+from core.training.recipes import RECIPES
+from pages.ui import cache_train, frame, train_work, widgets
+from pages.ui.train import state as form
+from pages.ui.train.state import BY_NAME, NUMBER, OWN, key
+
+SESSION: Final = "session"  # values outlive a change of page
+WIDE, NARROW = 250, 132
+DEVICES: Final = {"auto": "Automatic", "cpu": "CPU", "cuda": "GPU"}
+OPTIMISERS: Final = {"sgd": "SGD", "adamw": "AdamW"}
+FALLS: Final = {"step": "In steps", "cosine": "Cosine", "constant": "Constant"}
+COUNTED: Final = {"mean": "Mean", "sum": "Sum"}
+BITS: Final = {"32": "float32", "bf16": "bfloat16", "16": "float16"}
+OPTIONAL: Final = ("n_train", "clip_norm", "minutes")  # may be left empty
+
+
+def draw() -> None:
+    """Draw the choices."""
+    for place, draw_section in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
+        with place:
+            draw_section()
+    _parameters(str(form.value("loss")))
+    place = st.container()
+    with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
+        _whole("Epochs", "epochs", "How often it goes through the images.")
+        _device()
+        _text("Seeds", "seeds", "One training with each: 0, or 0, 1, 2.", width=NARROW)
+    with st.expander("More settings", key="train.more"):
+        _recipe()
+        _steps()
+        _images()
+        _submission()
+    with place:
+        _advice()
+
+
+def _advice() -> None:
+    """Say what is known of the settings that stand in the form, where they make a config."""
+    try:
+        notices = advice(form.base())
+    except UsageError:
+        return  # said where it is submitted
+    for notice in notices:
+        widgets.caveat("May hardly learn", f"{notice.text}.")
+
+
+def _data() -> None:
+    _select("Data", "data", list(DATASETS), lambda name: DATASETS[name].label)
+    entry = DATASETS[str(form.value("data"))]
+    widgets.caption(entry.plain)
+    if entry.needs_root:
+        _folder()
+
+
+def _folder() -> None:
+    _text("Data folder", "data_root", "On the machine that trains. Embedded data need none.")
+
+
+def _model() -> None:
+    options = [*MODELS, BY_NAME]
+    _select("Network", "model", options, _model_name)
+    model = str(form.value("model"))
+    if model in MODELS:
+        widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
+        return
+    network_names = names.known()
+    failed = train_work.failure()
+    if failed is not None:
+        frame.refusal(failed)
+        st.button("Ask again", key="train.ask_again", on_click=train_work.list_again)
+    elif network_names is None:
+        train_work.list_networks()
+        widgets.caption("Asking timm and torchvision for their names.")
+    chosen = form.value("network")
+    others = () if chosen is None or (network_names and chosen in network_names) else (chosen,)
+    st.selectbox(
+        "Search",
+        [*others, *(network_names or ())],
+        index=None,
+        key=key("network"),
+        persist_state=SESSION,
+        placeholder="resnet18, vit, convnext",
+        filter_mode="contains",
+    )
+    widgets.caption("With new weights, at the network's own image size.")
+
+
+def _model_name(name: str) -> str:
+    return "Another, of timm or torchvision" if name == BY_NAME else MODELS[name].label
+
+
+def _loss() -> None:
+    _select("Loss", "loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
+    widgets.caption(LOSSES[str(form.value("loss"))].plain)
+
+
+def _loss_changed() -> None:
+    """Give a loss that is picked for the first time its defaults."""
+    loss = str(form.value("loss"))
+    if any(form.setting(loss, parameter) is None for parameter in LOSSES[loss].parameters):
+        form.fill_loss(loss, {})
+
+
+def _parameters(loss: str) -> None:
+    """Draw the settings of the loss, with the papers' values to pick from."""
+    entry = LOSSES[loss]
+    if not entry.parameters:
+        return
+    with st.container(horizontal=True, vertical_alignment="top", key="train.parameters"):
+        if entry.presets:
+            _preset(loss)
+        for parameter in entry.parameters:
+            _parameter(loss, parameter)
+    preset = entry.presets.get(form.preset_of(loss))
+    source = f" Values: {preset.source}." if preset else ""
+    ranges = "; ".join(_range(parameter) for parameter in entry.parameters)
+    widgets.caption(f"{ranges}. Loss: {entry.source}.{source}")
+
+
+def _range(parameter: Parameter) -> str:
+    """Return what a parameter may be, and its default."""
+    if parameter.low is None or parameter.high is None:
+        ends = " or ".join(parameter.words) or "on or off"
+    else:
+        low, high = (
+            count(int(end)) if end == int(end) else three(end)
+            for end in (parameter.low, parameter.high)
+        )
+        ends = f"{'above ' if parameter.open_low else ''}{low} to {high}".replace("-", MINUS)
+        ends = " or ".join([*parameter.words, f"every {ends} batches" if parameter.words else ends])
+    return f"{parameter.label} {ends}"
+
+
+def _preset(loss: str) -> None:
+    presets = LOSSES[loss].presets
+    form.put(f"values.{loss}", form.preset_of(loss))
+    st.selectbox(
+        "Values of",
+        [OWN, *presets],
+        key=key(f"values.{loss}"),
+        format_func=lambda name: "My own" if name == OWN else presets[name].label,
+        on_change=_take_preset,
+        args=(loss,),
+        width=180,
+    )
+
+
+def _take_preset(loss: str) -> None:
+    preset = LOSSES[loss].presets.get(str(form.value(f"values.{loss}")))
+    if preset is not None:
+        form.fill_loss(loss, preset.settings)
+
+
+def _parameter(loss: str, parameter: Parameter) -> None:
+    name = form.parameter_key(loss, parameter)
+    help_text = f"{parameter.help} Default: {parameter.default}."
+    if isinstance(parameter.default, bool):
+        st.toggle(parameter.label, key=key(name), persist_state=SESSION, help=help_text)
+        return
+    numeric = parameter.low is not None
+    if parameter.words:
+        options = [*parameter.words, NUMBER] if numeric else list(parameter.words)
+        st.selectbox(
+            parameter.label,
+            options,
+            key=key(f"{name}.word"),
+            persist_state=SESSION,
+            help=help_text,
+            width=NARROW,
+            format_func=lambda word: "every so many" if word == NUMBER else word,
+        )
+        if not numeric or form.value(f"{name}.word") != NUMBER:
+            return
+        if form.value(name) is None:
+            form.put(name, parameter.low)
+    assert parameter.low is not None
+    assert parameter.high is not None
+    whole = isinstance(parameter.low, int)
+    st.number_input(
+        "Batches" if parameter.words else parameter.label,
+        parameter.low,
+        int(parameter.high) if whole else float(parameter.high),
+        step=1 if whole else 0.1,
+        format="%d" if whole else "%g",
+        key=key(name),
+        persist_state=SESSION,
+        help=help_text,
+        width=96,
+    )
+
+
+def _device() -> None:
+    devices = cache_train.devices()
+    gpus = [device.slot for device in devices if device.slot != CPU]
+    options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if len(gpus) > 1 else [])]
+    now = str(form.value("device"))
+    options += [] if now in options else [now]
+    _select("Device", "device", options, lambda device: DEVICES.get(device, device), width=NARROW)
+
+
+def _recipe() -> None:
+    form_now = form.value("preset")
+    st.selectbox(
+        "Recipe",
+        [OWN, *RECIPES],
+        key=key("preset"),
+        persist_state=SESSION,
+        format_func=lambda name: "My own" if name == OWN else RECIPES[name].label,
+        on_change=_take_recipe,
+    )
+    if form_now in RECIPES:
+        widgets.caption(f"{RECIPES[form_now].source}.")
+
+
+def _take_recipe() -> None:
+    recipe = RECIPES.get(str(form.value("preset")))
+    if recipe is not None:
+        form.fill_recipe(recipe.settings)
+
+
+def _steps() -> None:
+    widgets.title("Learning")
+    with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
+        _whole("Batch size", "batch_size", "Images a step.")
+        _select("Optimiser", "optimizer", list(OPTIMIZERS), OPTIMISERS.__getitem__, width=NARROW)
+        _number("Learning rate", "lr", 0.01, "At the start.")
+        if form.value("optimizer") == "sgd":
+            _number("Momentum", "momentum", 0.05)
+        _number("Weight decay", "weight_decay", 0.0001)
+        _select("Rate falls", "schedule", list(SCHEDULES), FALLS.__getitem__, width=NARROW)
+        if form.value("schedule") == "step":
+            _text("After shares of the epochs", "drops", "Such as 0.43, 0.71.", width=200)
+            _number("Times", "factor", 0.1, "What the rate is multiplied by.")
+        help_text = " ".join(REDUCTIONS.values())
+        _select("Loss over a batch", "reduction", list(REDUCTIONS), COUNTED.__getitem__, help_text)
+        _number("Clip gradients to", "clip_norm", 0.5, "Norm; empty for none.")
+        help_text = " ".join(f"{BITS[name]}: {words}" for name, words in PRECISIONS.items())
+        _select("Precision", "precision", list(PRECISIONS), BITS.__getitem__, help_text)
+        _toggle("Shift and mirror images", "augment", "Where the data allow it.")
+
+
+def _images() -> None:
+    widgets.title("Images")
+    with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
+        _whole("Images to train on", "n_train", "Empty for all.")
+        _whole("Seed of the split", "split_seed", "Of the validation part.")
+        if not DATASETS[str(form.value("data"))].needs_root:
+            with st.container(width=WIDE, key="train.box.folder"):
+                _folder()
+
+
+def _submission() -> None:
+    widgets.title("Submission")
+    with st.container(horizontal=True, vertical_alignment="top", key="train.submission"):
+        _text("Name", "name", "Empty for loss, network and data.", width=WIDE)
+        st.multiselect(
+            "Other losses beside it",
+            list(LOSSES),
+            key=key("others"),
+            persist_state=SESSION,
+            format_func=lambda name: LOSSES[name].label,
+            placeholder="None",
+            width=330,
+            help="One more training with each, with the loss's defaults, in the same submission.",
+        )
+        _whole("Priority", "priority", "Higher ones start first.")
+        _number("Time limit, minutes", "minutes", 10.0, "Then it stops; empty for none.")
+        _whole("Devices at once", "devices", "GPUs that share each batch.")
+        _toggle("Repeatable bits on a GPU", "deterministic", "Slower; a CPU repeats them anyway.")
+
+
+def _select(  # noqa: PLR0913  as Streamlit's
+    label: str,
+    name: str,
+    options: list[str],
+    words: Callable[[str], str],
+    help_text: str | None = None,
+    *,
+    width: int | None = None,
+    changed: Callable[[], None] | None = None,
+) -> None:
+    st.selectbox(
+        label,
+        options,
+        key=key(name),
+        persist_state=SESSION,
+        format_func=words,
+        help=help_text,
+        on_change=changed or "rerun",
+        width=width or "stretch",
+    )
+
+
+def _whole(label: str, name: str, help_text: str) -> None:
+    low, high = form.ENDS[name]
+    st.number_input(
+        label,
+        int(low),
+        int(high),
+        value=None if name in OPTIONAL else "min",
+        step=1,
+        key=key(name),
+        persist_state=SESSION,
+        help=help_text,
+        width=NARROW,
+    )
+
+
+def _number(label: str, name: str, step: float, help_text: str | None = None) -> None:
+    st.number_input(
+        label,
+        *form.ENDS[name],
+        value=None if name in OPTIONAL else "min",
+        step=step,
+        format="%g",
+        key=key(name),
+        persist_state=SESSION,
+        help=help_text,
+        width=NARROW,
+    )
+
+
+def _text(label: str, name: str, help_text: str, *, width: int | None = None) -> None:
+    st.text_input(
+        label,
+        key=key(name),
+        persist_state=SESSION,
+        max_chars=form.LENGTHS[name],
+        help=help_text,
+        width=width or "stretch",
+    )
+
+
+def _toggle(label: str, name: str, help_text: str) -> None:
+    st.toggle(label, key=key(name), persist_state=SESSION, help=help_text)

@@ -1,0 +1,317 @@
+"""The Train page: one click for a first visitor, the form, the queue, and one job watched."""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from core.datasets.catalogue import DATASETS
+from core.disk import JsonError, parse_json
+from core.errors import AuditError, UsageError
+from core.jobs.devices import CPU
+from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.records import Job
+from core.models.catalogue import MODELS
+from core.screens.kit.numbers import count
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.train import words
+from core.training.config import TrainConfig, from_json
+from core.training.estimate import Speed, seconds
+from core.training.submission import FIRST
+from pages.ui import (
+    cache,
+    cache_train,
+    frame,
+    site,
+    state,
+    train_work,
+    widgets,
+)
+from pages.ui import (
+    queue as train_queue,
+)
+from pages.ui.escape import esc
+from pages.ui.train import form as train_form
+from pages.ui.train import state as form
+from pages.ui.train import watch as train_watch
+
+LOOK_S: Final = 2.0
+LARGE: Final = 1.0  # million weights
+MAX_CONFIG_BYTES: Final = 64 * 1024
+NOT_LOADED: Final = "train.not_loaded"
+OPENED: Final = "train.opened"
+LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one
+TITLE: Final = (
+    '<h1 class="c-sentence">Train a model, and see while it learns how far its certainty can be '
+    "trusted.</h1>"
+)
+PLAIN_TITLE: Final = (
+    '<h1 class="c-sentence">Let a small program learn from examples, and see how sure it says it '
+    "is.</h1>"
+)
+PLAIN: Final = (
+    "What comes out is a run: its answers on images it never learned from, and how sure it said "
+    "it was of each. One click shows it on handwritten digits, in about a minute."
+)
+
+
+def draw() -> None:
+    """Draw one job where the link names it, else the form and the list of jobs."""
+    jobs = open_jobs()
+    jobs.tick()
+    train_work.take_in()
+    listed = jobs.list()
+    job_id = _linked_job_id()
+    if not job_id:
+        _start(jobs, listed)
+        return
+    try:
+        job = jobs.get(job_id)
+    except AuditError as error:
+        widgets.sentence(Sentence((Phrase("This training is not here."),)))
+        frame.refusal(error)
+        st.page_link(site.TRAIN.script, label="All trainings", icon=site.TRAIN.icon)
+        return
+    if train_queue.page_of(job) is not site.TRAIN:
+        st.switch_page(train_queue.page_of(job).script, query_params={"job": job.id})
+    train_watch.draw(jobs, job, listed)
+
+
+def _linked_job_id() -> str:
+    """Return the job in the link, and make sure that the address bar shows it.
+
+    A link from this page to itself gives its query to the session, but not to the address bar.
+    """
+    job_id = st.query_params.get("job", "")
+    if job_id and st.session_state.get(OPENED) != job_id:
+        st.query_params["job"] = job_id
+    st.session_state[OPENED] = job_id
+    return job_id
+
+
+def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
+    """Draw the page on which trainings are begun."""
+    form.begin()
+    widgets.eyebrow("Train")
+    st.html(PLAIN_TITLE if state.plain() else TITLE)
+    if state.plain():
+        widgets.second(PLAIN)
+    with st.container():  # keeps what follows in its place, whatever is in it
+        if not listed or state.plain():
+            _one_click(jobs)
+        train_queue.refused()
+    place = st.container()
+    if not state.plain():
+        left, place = st.columns([5, 3], gap="large")
+        with left:
+            widgets.title("A training of your own")
+            train_form.draw()
+            _submit(jobs, listed)
+    with place:
+        with st.container():
+            train_queue.head(jobs, listed)
+        stood = train_queue.stand(listed)
+        busy = train_queue.any_live(listed) or bool(train_work.running())
+        (_live_rows if busy else _rows)(stood)
+
+
+def _rows(stood: str) -> None:
+    """Draw the list; the whole page anew when something stands elsewhere by now."""
+    with frame.caught():
+        jobs = open_jobs()
+        jobs.tick()
+        listed = jobs.list()
+        if train_queue.stand(listed) != stood or train_work.any_done():
+            st.rerun()
+        if not listed:
+            st.markdown("None yet. They stay listed here, also while nobody looks.")
+        train_queue.rows(jobs, listed)
+
+
+_live_rows = st.fragment(_rows, run_every=LOOK_S)
+
+
+def _one_click(jobs: LocalJobs) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="train.one"):
+        st.button(
+            "Let it learn digits" if state.plain() else "Train AdaFocal on digits",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="train.first_one",
+            on_click=_send,
+            args=(jobs, (from_json(FIRST),)),
+        )
+        st.markdown("About a minute on two cores; nothing is downloaded.")
+
+
+def _send(
+    jobs: LocalJobs,
+    configs: Sequence[TrainConfig],
+    wants: str = "auto",
+    priority: int = 0,
+    minutes: float | None = None,
+) -> None:
+    """Queue trainings and open the first; what is refused is said on the page that follows."""
+    limit = None if minutes is None else 60 * minutes
+    try:
+        submitted = jobs.submit(configs, wants=wants, priority=priority, time_limit=limit)
+    except AuditError as error:
+        st.session_state[train_queue.REFUSED] = error
+        return
+    st.query_params["job"] = submitted[0].id
+
+
+def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
+    """Draw what the form asks for, how long it takes, and the buttons."""
+    configs: tuple[TrainConfig, ...] = ()
+    error: AuditError | None = None
+    try:
+        configs = form.submitted()
+    except UsageError as refused:
+        error = refused
+    with st.container():
+        if error is not None:
+            frame.refusal(error)
+        if configs:
+            _link_earlier_job(jobs, configs[0], listed)
+            _time(configs, listed)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
+        device = str(form.value("device"))
+        st.button(
+            f"Train {len(configs)}" if len(configs) > 1 else "Train",
+            type="primary" if listed else "secondary",
+            disabled=not configs,
+            key="train.submit",
+            on_click=_send,
+            args=(jobs, configs, device if ":" in device else "auto"),
+            kwargs={
+                "priority": form.value("priority") or 0,
+                "minutes": form.value("minutes"),
+            },
+        )
+        if configs:
+            _save(configs)
+        with st.popover("Load config", key="train.load"):
+            not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
+            if not_loaded is not None:  # the popover would hide it elsewhere
+                frame.refusal(not_loaded)
+            st.file_uploader(
+                "A config as `python -m core train` takes it",
+                type="json",
+                key=f"train.file.{st.session_state.get(LOADS, 0)}",
+                on_change=_load,
+                max_upload_size=1,
+            )
+
+
+def _save(configs: Sequence[TrainConfig]) -> None:
+    config = configs[0]
+    st.download_button(
+        "Save config" if len(configs) == 1 else f"Save the first of {len(configs)} configs",
+        lambda: json.dumps(config.to_json(), indent=1, allow_nan=False),
+        "candor_train.json",
+        "application/json",
+        key="train.save",
+        on_click="ignore",
+        help="python -m core train takes the file as it is.",
+    )
+
+
+def _load() -> None:
+    """Fill the form from a file; one that is refused leaves the form as it was."""
+    count = st.session_state.get(LOADS, 0)
+    file = st.session_state.get(f"train.file.{count}")
+    if file is None:
+        return
+    st.session_state[LOADS] = count + 1
+    try:
+        form.fill(from_json(_parsed(file.name, file.getvalue())))
+    except UsageError as error:
+        st.session_state[NOT_LOADED] = error
+
+
+def _parsed(name: str, data: bytes) -> object:
+    if len(data) > MAX_CONFIG_BYTES:
+        what = f"{name} has {len(data)} bytes"
+        raise UsageError("SETTING", what, f"a config has at most {MAX_CONFIG_BYTES}")
+    try:
+        return parse_json(data)
+    except JsonError as error:
+        remedy = "give a JSON object, each key once"
+        raise UsageError("SETTING", f"{name} {error}", remedy) from error
+
+
+def _link_earlier_job(jobs: LocalJobs, config: TrainConfig, listed: Sequence[Job]) -> None:
+    """Link the job of the same config and data whose run is still there."""
+    same = (
+        candidate for candidate in listed if candidate.digest == config.digest and candidate.run
+    )
+    job = next((candidate for candidate in same if _stands(jobs, candidate, config)), None)
+    if job is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="train.known"):
+        st.markdown("Trained before with these settings: open it, or train again.")
+        st.page_link(
+            site.TRAIN.script,
+            label=esc(job.name),
+            icon=":material/check_circle:",
+            query_params={"job": job.id},
+        )
+
+
+def _stands(jobs: LocalJobs, job: Job, config: TrainConfig) -> bool:
+    """Whether a job has trained on the same folder, where its data need one, and left its run."""
+    try:
+        cache.find(job.run)
+        before = jobs.config(job.id)
+    except AuditError:
+        return False
+    return not DATASETS[config.data].needs_root or before.data_root == config.data_root
+
+
+def _time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+    """Say on which devices it can run and how long it takes, once that was measured."""
+    busy = {slot: job.name for job in listed if not job.state.ended for slot in job.slots}
+    devices = cache_train.devices()
+    there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
+    config = configs[0]
+    speed, failed = cache_train.speeds().get(config), train_work.failure(config)
+    slow = config.model in MODELS and MODELS[config.model].millions > LARGE
+    if speed is None and slow and all(device.slot == CPU for device in devices):
+        widgets.caption("A network of this size is slow on a CPU: see first how long it takes.")
+    with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
+        if train_work.measuring(config):
+            st.markdown(":material/timer: Measuring a few steps")
+            st.button(
+                "Stop measuring",
+                key="train.measure_stop",
+                type="tertiary",
+                on_click=train_work.stop_measuring,
+                args=(config,),
+            )
+        elif speed is None:
+            st.button(
+                "How long will it take?",
+                key="train.measure",
+                type="tertiary",
+                icon=":material/timer:",
+                on_click=train_work.measure_speed,
+                args=(config,),
+                help="Times a few training steps on random images; some seconds.",
+            )
+        else:
+            st.markdown(f":material/timer: {_estimate(speed, configs)}")
+        widgets.caption(f"Devices here: {there}.")
+    if failed is not None:
+        frame.refusal(failed)
+
+
+def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
+    durations = [seconds(speed, config) for config in configs]
+    device = "CPU" if speed.device == "cpu" else "GPU"
+    rate = f"{count(round(speed.trained))} images a second on this machine's {device}"
+    if durations[0] is None:
+        return f"{rate}; the number of images is not known before they are read."
+    per_training = " each" if len(configs) > 1 else ""
+    return f"**{words.about(durations[0]).capitalize()}{per_training}**, {rate}."

@@ -1,0 +1,129 @@
+"""What models say of a film, asked of the warm process: scores, maps, and the layers there are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.inference.client import Answer, shared
+from core.screens.xray import saliency as words
+from core.screens.xray.film import FilmScores
+from core.xray.heat import Frame, Map
+from core.xray.methods import DEFAULT, METHODS
+from pages.ui import frame
+from pages.ui import inference as asking
+from pages.ui.escape import esc
+from pages.ui.xray.film_cache import Model
+from pages.ui.xray.films import FilmEntry
+
+SALIENCY: Final = "heat"
+LOOK_S: Final = 0.4
+COLD: Final = "The first look takes up to a minute: the program that runs models is started."
+MINUTES_S: Final = 400.0  # a ScoreCAM map of DenseNet-121 takes 130 to 260 s
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+@dataclass(frozen=True, eq=False)
+class FilmResult:
+    """What one model says of one film.
+
+    Attributes
+    ----------
+    model : Model
+    scored : FilmScores
+    layers : tuple of str
+        That maps can be taken from.
+    maps : dict of int to Map
+        By finding; empty until a map that was not asked for yet is there.
+    frame : Frame
+    layer, method : str
+        Of the maps.
+    """
+
+    model: Model
+    scored: FilmScores
+    layers: tuple[str, ...]
+    maps: Mapping[int, Map]
+    frame: Frame
+    layer: str
+    method: str
+
+
+def question(
+    model: Model,
+    film: FilmEntry,
+    method: str = DEFAULT,
+    layer: str = "",
+    finding: int | None = None,
+) -> Json:
+    """Return what is asked; all findings at once where the method can."""
+    return {
+        "model": model.payload,
+        "film": film.payload,
+        "findings": None if METHODS[method].at_once or finding is None else [finding],
+        "method": method,
+        "layer": layer or None,
+    }
+
+
+def look(model: Model, film: FilmEntry) -> FilmResult | None:
+    """Return the scores of a film and Grad-CAM of its findings; None while that is awaited."""
+    answer = _answer(question(model, film))
+    return None if answer is None else _film_result(model, answer, None)
+
+
+def look_as(
+    result: FilmResult, film: FilmEntry, method: str, layer: str, finding: int
+) -> FilmResult | None:
+    """Return what a model says with maps of another method or layer; None while it is awaited."""
+    if layer not in result.layers:
+        layer = ""
+    if method == result.method and layer in ("", result.layer):
+        return result
+    answer = _answer(question(result.model, film, method, layer, finding))
+    if answer is None:
+        return None
+    return _film_result(result.model, answer, None if METHODS[method].at_once else finding)
+
+
+def _answer(request: Json) -> Answer | None:
+    """Return an answer, asking first; what was refused is said, and can be asked again."""
+    limit = MINUTES_S if request["method"] in words.MINUTES else asking.TIMEOUT_S
+    answer = asking.ask(SALIENCY, request, patient=True, timeout_s=limit)
+    if isinstance(answer, AuditError):
+        frame.refusal(answer)
+        key = f"xray.again.{asking.key(SALIENCY, request).__hash__()}"
+        st.button("Look again", key=key, on_click=asking.forget, args=(SALIENCY, request))
+        return None
+    return answer
+
+
+def awaits(model: Model, film: FilmEntry) -> bool:
+    """Whether the answer of a model has not come."""
+    return asking.waits(SALIENCY, question(model, film))
+
+
+def _film_result(model: Model, answer: Answer, finding: int | None) -> FilmResult:
+    maps = answer.arrays["maps"]
+    places = range(len(maps)) if finding is None else [finding]
+    scores = tuple(float(p) for p in answer.arrays["probabilities"])
+    return FilmResult(
+        model,
+        FilmScores(model.name, model.findings, scores),
+        tuple(answer.values["layers"]),
+        dict(zip(places, maps, strict=True)),
+        cast(Frame, tuple(answer.values["frame"])),
+        answer.values["layer"],
+        answer.values["method"],
+    )
+
+
+@st.fragment(run_every=LOOK_S)
+def wait(text: str, pending: int) -> None:
+    """Say what is awaited; draw the page anew when an answer has come."""
+    if asking.awaited() < pending:
+        st.rerun()
+    more = "" if shared().warm else f" {COLD}"
+    st.markdown(f":material/hourglass_empty: {esc(text)}{more}")

@@ -1,0 +1,108 @@
+"""Several models on one film: what each says, side by side, and one of them in detail."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from core.screens.xray import beside as views
+from core.screens.xray.plain import RISK
+from core.screens.xray.words import finding, plain_finding
+from pages.ui import widgets
+from pages.ui.escape import esc
+from pages.ui.reliability import body as audit
+from pages.ui.xray import (
+    ask as xray_ask,
+)
+from pages.ui.xray import (
+    pictures as xray_pictures,
+)
+from pages.ui.xray import (
+    save as xray_save,
+)
+from pages.ui.xray import (
+    shared as clinic,
+)
+from pages.ui.xray import (
+    trust as xray_trust,
+)
+from pages.ui.xray import (
+    worth as xray_worth,
+)
+from pages.ui.xray.film_cache import Model
+from pages.ui.xray.pictures import PagePicture, SaliencySettings
+from pages.ui.xray.study import FilmStudy
+
+CLOSER: Final = "closer"
+FINDINGS: Final = "The findings of this film"
+
+
+def draw(
+    study: FilmStudy, settings: SaliencySettings, picked: Sequence[Model], *, plain: bool
+) -> None:
+    """Draw the pictures, the models and the findings as tables, and one model in detail.
+
+    `picked` are the models asked for, some of which may not have answered.
+    """
+    for text in filter(None, study.stranges):
+        widgets.caveat("Not its kind of film", text)
+    pictures = xray_pictures.draw(study, settings)
+    _models(study, pictures, plain=plain)
+    _findings(study, plain=plain)
+    xray_save.draw(study, pictures)
+    _closer(study, pictures, picked, plain=plain)
+
+
+def _models(study: FilmStudy, pictures: list[PagePicture], *, plain: bool) -> None:
+    opinions = study.opinions([picture.focus for picture in pictures])
+    name = plain_finding(study.name) if plain else finding(study.name)
+    title = f"{name[:1].upper()}{name[1:]}, model by model"
+    widgets.title(title, views.FOUND)
+    boxes = any(picture.focus is not None for picture in pictures)
+    rows = views.model_rows(opinions, study.name, boxes=boxes)
+    widgets.scores(title, views.model_heads(boxes=boxes), rows)
+    for text in views.sources(opinions):
+        widgets.caption(text)
+    if not study.strange:
+        clinic.care(study.care, RISK)
+
+
+def _findings(study: FilmStudy, *, plain: bool) -> None:
+    opinions = study.opinions()
+    widgets.title(FINDINGS, f"scores of 100, by those of {study.main.model.name}")
+    rows = views.finding_rows(opinions, study.name, plain=plain)
+    widgets.scores(FINDINGS, views.finding_heads(opinions), rows, study.marks)
+
+
+def _closer(
+    study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Model], *, plain: bool
+) -> None:
+    """Draw one of the models in detail: what its score was worth, and whether to trust its map."""
+    ids = [model.id for model in picked]
+    widgets.title("One model in detail", "what its score was worth, and checks of its map")
+    names = {model.id: esc(model.name) for model in picked}
+    chosen = picked[ids.index(audit.segments("Model", CLOSER, ids, ids[0], names))]
+    place = next(
+        (i for i, result in enumerate(study.results) if result.model.id == chosen.id), None
+    )
+    if place is None:
+        waits = xray_ask.awaits(chosen, study.film)
+        widgets.second(f"{chosen.name} {'looks at the film' if waits else 'says nothing of it'}.")
+        return
+    model_study = study.alone(place)
+    if model_study is None:
+        widgets.second(f"{chosen.name} {views.NO_FINDING}.")
+        return
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        with st.container(width=xray_pictures.WIDTH, key="xray_left"):
+            xray_worth.hundred(model_study)
+        with st.container(key="beside"):
+            xray_worth.bands(model_study)
+    if plain:
+        return
+    if pictures[place].scene.saliency is None:
+        widgets.caption(f"No heat of {chosen.name} is shown, so there is none to check.")
+    else:
+        xray_trust.draw(
+            study.film, pictures[place].result, model_study.index, model_name=chosen.name
+        )

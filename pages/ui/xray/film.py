@@ -1,0 +1,237 @@
+"""The view Film: films and models, what is said of one finding, its heat, and all findings."""
+
+from dataclasses import replace
+from typing import Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.errors import LibraryError
+from core.screens.xray import film as views
+from core.screens.xray import film_tables as tables
+from core.screens.xray import saliency as words
+from core.screens.xray.film import Reference
+from core.screens.xray.words import finding as finding_label
+from core.screens.xray.words import plain_finding
+from pages.ui import cache, frame, state, widgets
+from pages.ui import inference as evaluate_ask
+from pages.ui.xray import (
+    add as xray_add,
+)
+from pages.ui.xray import (
+    ask as xray_ask,
+)
+from pages.ui.xray import (
+    beside as xray_beside,
+)
+from pages.ui.xray import (
+    boxes as xray_boxes,
+)
+from pages.ui.xray import (
+    film_cache as cache_xray,
+)
+from pages.ui.xray import (
+    films as xray_films,
+)
+from pages.ui.xray import (
+    models as xray_models,
+)
+from pages.ui.xray import (
+    pictures as xray_pictures,
+)
+from pages.ui.xray import (
+    save as xray_save,
+)
+from pages.ui.xray import (
+    shared as clinic,
+)
+from pages.ui.xray import (
+    sources as xray_sources,
+)
+from pages.ui.xray import (
+    trust as xray_trust,
+)
+from pages.ui.xray import (
+    worth as xray_worth,
+)
+from pages.ui.xray.ask import FilmResult
+from pages.ui.xray.film_cache import Model
+from pages.ui.xray.films import FilmEntry
+from pages.ui.xray.pictures import SaliencySettings
+from pages.ui.xray.study import FilmStudy
+
+TOP: Final = "top"
+LOOKING: Final = "The model looks at the film."
+NO_ANSWER: Final = "The model says nothing of this film."
+TITLE: Final = '<h1 class="c-sentence">{}</h1>'
+
+
+def draw(*, plain: bool) -> str:
+    """Draw the view; return what is known of the labels that it speaks of."""
+    xray_films.settle()
+    xray_boxes.settle()
+    xray_models.take_in()
+    xray_add.follow_run()
+    films, models = xray_films.offered(), xray_models.offered()
+    top = st.container()
+    film = xray_sources.films(films)
+    if not models:
+        _no_model(top)
+        return views.NO_LABELS
+    if any(notice.code == views.BLANK for notice in film.notices):
+        _blank(top, film)
+        return views.NO_LABELS
+    answers_place = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        picked = xray_add.models(models)
+        with answers_place:
+            results = _collect_results([models[model_id] for model_id in picked], film)
+        if results:
+            study = _study(film, results, _finding(results, alone=len(picked) == 1, plain=plain))
+            settings = xray_pictures.controls(study, plain=plain)
+    if not results:
+        with top:
+            widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
+            waits = any(xray_ask.awaits(models[model_id], film) for model_id in picked)
+            st.html(TITLE.format(LOOKING if waits else NO_ANSWER))
+        with st.container(width=xray_pictures.WIDTH, key="xray_left"):
+            xray_pictures.film_alone(film)
+        return views.NO_LABELS
+    with top:
+        _draw_heading(study, plain=plain)
+    if study.several:
+        xray_beside.draw(study, settings, [models[model_id] for model_id in picked], plain=plain)
+    else:
+        _alone(study, settings, plain=plain)
+    return study.noise
+
+
+def _blank(top: DeltaGenerator, film: FilmEntry) -> None:
+    """Draw a film that shows nothing: no model is asked about it."""
+    with top:
+        widgets.eyebrow(f"Chest X-ray · {film.title}")
+        widgets.sentence(views.blank_sentence())
+        frame.notices(film.notices)
+    with st.container(width=xray_pictures.WIDTH, key="xray_left"):
+        xray_pictures.film_alone(film)
+
+
+def _chip(film: FilmEntry) -> str:
+    return "Synthetic film" if film.synthetic else ""
+
+
+def _no_model(top: DeltaGenerator) -> None:
+    with top:
+        widgets.eyebrow("Chest X-ray")
+        st.html(TITLE.format("No model is here to look at films: add one."))
+
+
+def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, ...]:
+    """Return what the models say, one after another as answers come; refusals are said."""
+    results = []
+    for model in models:
+        result = xray_ask.look(model, film)
+        if result is not None:
+            results.append(result)
+        elif xray_ask.awaits(model, film):
+            xray_ask.wait(f"{model.name} looks at the film.", evaluate_ask.awaited())
+            break  # one thing is asked at a time
+    return tuple(results)
+
+
+def _study(film: FilmEntry, results: tuple[FilmResult, ...], index: int) -> FilmStudy:
+    references = tuple(_reference(result.model, film) for result in results)
+    names = {name for result in results for name in result.scored.findings}
+    return FilmStudy(film, results, index, references, xray_pictures.thresholds(names))
+
+
+def _finding(results: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> int:
+    """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
+
+    Of several models it is the first one's order, and no score: the table has all of them. What
+    the options are called must not change when another model answers, or the choice is lost.
+    """
+    scored = results[0].scored
+    names = [views.spelled(name) for name in scored.findings]
+    options = [TOP, *(names[k] for k in scored.order)]
+    chosen = state.choice(clinic.NAME, options, TOP)
+    label_finding = plain_finding if plain else finding_label
+
+    def label(option: str) -> str:
+        k = scored.order[0] if option == TOP else names.index(option)
+        score = f", {views.score_words(scored.scores[k])}" if alone else ""
+        text = f"{label_finding(scored.findings[k])}{score}"
+        return f"Highest: {text}" if option == TOP else text[:1].upper() + text[1:]
+
+    st.selectbox(
+        "Finding",
+        options,
+        format_func=label,
+        key=f"widget.{clinic.NAME}",
+        on_change=state.pick,
+        args=(clinic.NAME, TOP),
+        width=290 if plain else 215,
+    )
+    index = scored.order[0] if chosen == TOP else names.index(chosen)
+    st.session_state[clinic.SHOWN] = names[index]
+    return index
+
+
+def _reference(model: Model, film: FilmEntry) -> Reference | None:
+    """Return what a model's scores were worth: on its own run, else on the one picked for it.
+
+    None also where it never saw a film of this kind: then its scores are worth nothing.
+    """
+    if views.strange(model.name, model_synthetic=model.synthetic, film_synthetic=film.synthetic):
+        return None
+    run_id = model.run or xray_models.counted_on(model.id)
+    if not run_id:
+        return None
+    try:
+        run = cache.find(run_id)
+    except LibraryError:  # deleted meanwhile
+        return None
+    rows = cache.predictions(run, run.split)
+    if not views.names_match(model.findings, rows.class_names):
+        return None
+    reference = cache_xray.reference(run, run.split, clinic.source(run, rows, run.split))
+    return reference if model.run else replace(reference, named=True)
+
+
+def _draw_heading(study: FilmStudy, *, plain: bool) -> None:
+    name = plain_finding(study.name) if plain else finding_label(study.name)
+    start = "Chest X-ray, in plain words" if plain else "Chest X-ray"
+    parts = (start, study.who, name, study.film.title)
+    widgets.eyebrow(" · ".join(parts), _chip(study.film))
+    widgets.sentence(study.opening_sentence(plain=plain))
+    frame.notices(study.film.notices)
+    has_burnt_in_notice = any(notice.code == "BURNED_IN" for notice in study.film.notices)
+    if not study.film.synthetic and not has_burnt_in_notice:
+        widgets.caption(words.BURNT_IN)
+    if study.unusual:
+        widgets.caveat("Not a film of the usual size", study.unusual)
+
+
+def _alone(study: FilmStudy, settings: SaliencySettings, *, plain: bool) -> None:
+    """Draw what one model says: picture, what its score was worth, every finding, checks."""
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        left = st.container(width=xray_pictures.WIDTH, key="xray_left")
+        right = st.container(key="beside")
+    with left:
+        (picture,) = xray_pictures.draw(study, settings)
+    with right:
+        xray_worth.hundred(study)
+        xray_worth.bands(study)
+    _findings(study, plain=plain)
+    xray_save.draw(study, [picture])
+    if not plain and picture.scene.saliency is not None:
+        xray_trust.draw(study.film, picture.result, study.index)
+
+
+def _findings(study: FilmStudy, *, plain: bool) -> None:
+    known = study.known is not None
+    beside = "each with its own reference: films of that score" if known else ""
+    widgets.title("The findings of this film", beside)
+    heads = tables.HEADS if known else tables.HEADS[:2]
+    rows = tables.rows(study.main.scored, study.index, study.known, plain=plain)
+    widgets.scores("The findings of this film", heads, rows)

@@ -1,0 +1,364 @@
+"""One finding of a run: drawn in full or in plain words."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.configs import AuditConfig
+from core.defaults import SMOOTHER, SMOOTHERS
+from core.metrics import clinical
+from core.predictions import Task
+from core.reports.html import PageView, films_html
+from core.screens.kit.records import FigureCard, Table
+from core.screens.xray import finding as views
+from core.screens.xray import use as clinic_use
+from core.screens.xray.decision import BENEFIT, benefit_words, decision_card
+from core.screens.xray.finding import FindingView
+from core.screens.xray.plain import RISK, plain_view, telling
+from core.screens.xray.use import ThresholdUse
+from core.screens.xray.verdict import Badge, badge
+from core.screens.xray.words import BANNER, ClinicSource, finding, plain_finding
+from core.studies.clinic import THRESHOLDS, OneFinding
+from pages.ui import cache, drafts, state, widgets
+from pages.ui.reliability import body as audit
+from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray import groups as clinic_groups
+from pages.ui.xray import shared as clinic
+from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
+
+NO_FINDING = (
+    "This run has one answer among several classes, not findings. Open a run with many labels, or "
+    "one with two classes."
+)
+METHODS = {AS_READ: "As read", "beta": "Beta", "isotonic": "Isotonic"}
+FIRST = "beta"
+RANGE = (0.01, 0.5)
+THRESHOLD, BAND, SMOOTHED = 10.0, "band", "smoother"
+LEFT = 470
+
+
+def draw(run: cache.Run) -> None:
+    """Draw the view of one finding of the open run."""
+    split = audit.split_of(run)
+    rows = cache_clinic.rows(run, split)
+    if rows.task not in {Task.MULTILABEL, Task.BINARY}:
+        clinic.nothing(NO_FINDING)
+        return
+    top = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        clinic.splits(run)
+        index = _finding(rows.task, rows.class_names)
+        method, smoother = _method(), _smoother()
+    parts = cache_clinic.parts(run, split) if method != AS_READ else None
+    source = clinic.source(run, rows, split, parts)
+    name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
+    query = ClinicQuery(run, split, "one", index, (method, smoother))
+    statistics: OneFinding | None = cache_clinic.answer(query)
+    if statistics is None:
+        with top:
+            widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
+            label = plain_finding(name) if state.plain() else finding(name)
+            widgets.sentence(views.waiting(label))
+        if not state.plain():
+            _range()
+        _boxes()
+        return
+    if state.plain():
+        _plain(run, source, name, statistics, top)
+    else:
+        _full(query, source, name, statistics, top)
+
+
+def _finding(task: Task, names: tuple[str, ...]) -> int:
+    """Draw the choice of the finding; two classes have one, the second."""
+    if task is Task.BINARY:
+        return 1
+    options = [str(k) for k in range(len(names))]
+    chosen = state.choice(clinic.FINDING, options, "0")
+    words = plain_finding if state.plain() else finding
+    st.selectbox(
+        "Finding",
+        options,
+        key=f"widget.{clinic.FINDING}",
+        format_func=lambda k: words(names[int(k)]),
+        on_change=_pick_finding,
+        width=280,
+    )
+    return int(chosen)
+
+
+def _pick_finding() -> None:
+    """Take over the finding; another one is shown as read at first."""
+    state.pick(clinic.FINDING, "0")
+    _recalibrate(AS_READ)
+
+
+def _method() -> str:
+    """Return how the scores are recalibrated, with the choice of how once they are."""
+    method = state.choice(clinic.RECALIBRATE, list(METHODS), AS_READ)
+    if method == AS_READ:
+        return method
+    return audit.segments(
+        "Scores",
+        clinic.RECALIBRATE,
+        list(METHODS),
+        AS_READ,
+        METHODS,
+        "Beta: a curve of three numbers; few events are enough, and the order of films stays. "
+        "Isotonic: a staircase of any rising form; it needs many events and makes ties.",
+    )
+
+
+def _smoother() -> str:
+    """Return what the flexible curve is smoothed by, with the choice of it in the full view."""
+    if state.plain():
+        return state.choice(SMOOTHED, list(SMOOTHERS), SMOOTHER)
+    return audit.segments(
+        "Curve",
+        SMOOTHED,
+        list(SMOOTHERS),
+        SMOOTHER,
+        {name: name for name in SMOOTHERS},
+        "The flexible curve, ICI, E50, E90 and Emax depend on the smoother. Lowess: lines over two "
+        "thirds of the rows, as in Harrell’s val.prob. Loess: parabolas over three quarters, as "
+        "Austin and Steyerberg used to define the ICI. Compare a value only with one of its kind.",
+    )
+
+
+def _recalibrate(method: str) -> None:
+    name = clinic.RECALIBRATE
+    st.session_state[f"set.{name}"] = method
+    if method == AS_READ:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = method
+    state.next_generation()
+
+
+def _badge(score_badge: Badge | None) -> None:
+    """Say that scores are no probabilities, or that they were recalibrated; with the way out."""
+    if score_badge is None:
+        return
+    recalibrated = score_badge.title.startswith("Recalibrated")
+    with st.container(key=f"clinic_badge_{'alarm' if score_badge.alarm else 'note'}"):
+        widgets.caveat(score_badge.title, score_badge.text, helpful=recalibrated)
+        st.button(
+            "Undo" if recalibrated else "Recalibrate",
+            type="secondary" if recalibrated else "primary",
+            key="clinic.recalibrate",
+            on_click=_recalibrate,
+            args=(AS_READ if recalibrated else FIRST,),
+        )
+
+
+def _full(
+    query: ClinicQuery,
+    source: ClinicSource,
+    name: str,
+    statistics: OneFinding,
+    top: DeltaGenerator,
+) -> None:
+    view = views.finding_view(source, name, statistics)
+    with top:
+        widgets.eyebrow(view.eyebrow, audit.chip(query.run))
+        widgets.sentence(view.sentence)
+        drafts.bar(query.run)
+        _badge(view.badge)
+        widgets.strip(view.numbers)
+    with st.container(horizontal=True, gap="medium", key="clinic_pair"):
+        left = st.container(width=LEFT, key="clinic_left")
+        right = st.container(key="clinic_right")
+    with left:
+        widgets.figure(view.curve)
+        widgets.key(view.key)
+        widgets.figure(view.outcomes)
+    with right:
+        decision = _decision(source, name, statistics)
+        widgets.title("How far off", "with intervals and what a perfect model would show")
+        widgets.scores("How far off", views.HEADS, view.rows)
+        widgets.save(view.table, "finding", "All numbers, CSV")
+    use = _threshold(source, statistics)
+    groups = clinic_groups.draw(query.run, source, query)
+    _test(statistics)
+    widgets.caption(view.caption)
+    clinic.export(_sheet(source, view, decision, use, groups))
+
+
+def _sheet(
+    source: ClinicSource,
+    view: FindingView,
+    decision: FigureCard,
+    use: ThresholdUse,
+    groups: tuple[tuple[str, Table], ...],
+) -> PageView:
+    return PageView(
+        view.eyebrow,
+        (BANNER, source.noise),
+        view.sentence,
+        view.numbers,
+        (*_badge_texts(view.badge), use.text),
+        (view.curve, decision, view.outcomes),
+        (("All numbers", view.table), ("At a threshold", use.table), *groups),
+        view.caption,
+    )
+
+
+def _badge_texts(score_badge: Badge | None) -> tuple[str, ...]:
+    """Return the badge for a file."""
+    return (f"{score_badge.title}. {score_badge.text}",) if score_badge else ()
+
+
+def _decision(source: ClinicSource, name: str, statistics: OneFinding) -> FigureCard:
+    """Draw the decision curve with the range of thresholds that matter to the reader."""
+    place = st.container()
+    ends = _range()
+    card = decision_card(source, name, statistics, ends)
+    with place:
+        widgets.figure(card)
+    widgets.second(benefit_words(statistics, ends))
+    return card
+
+
+def _range() -> tuple[float, float]:
+    """Draw the ends of the decision curve; a range of one threshold is no range."""
+    low, high = st.select_slider(
+        "Thresholds that a clinic would choose",
+        THRESHOLDS,
+        RANGE,
+        format_func=lambda t: f"{100 * t:g} %",
+        key="range",
+        bind="query-params",
+        on_change=state.next_generation,
+        persist_state="session",
+        help=BENEFIT,
+    )
+    return RANGE if low == high else (low, high)
+
+
+def _threshold(source: ClinicSource, statistics: OneFinding) -> ThresholdUse:
+    """Draw what a threshold does here, and at another prevalence."""
+    widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
+    at, prevalence = _boxes()
+    at_own_prevalence = clinical.classified(
+        statistics.p, statistics.y, at / 100, extents=statistics.extents
+    )
+    at_other_prevalence = None
+    if prevalence is not None:
+        at_other_prevalence = clinical.classified(
+            statistics.p, statistics.y, at / 100, prevalence=prevalence, extents=statistics.extents
+        )
+    use = clinic_use.at_threshold(source, at_own_prevalence, at_other_prevalence)
+    widgets.second(use.text)
+    widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
+    widgets.save(use.table, "threshold", "Threshold, CSV")
+    return use
+
+
+def _boxes() -> tuple[float, float | None]:
+    """Draw threshold and prevalence, like the range while numbers are computed too.
+
+    The link keeps only what is drawn.
+    """
+    if state.plain():
+        return THRESHOLD, _prevalence()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
+        at = st.number_input(
+            "Threshold, %",
+            0.1,
+            99.9,
+            THRESHOLD,
+            step=1.0,
+            format="%.1f",
+            key="at",
+            bind="query-params",
+            persist_state="session",
+            width=150,
+        )
+        return at, _prevalence()
+
+
+def _prevalence() -> float | None:
+    """Draw the box for another prevalence; empty means that of this set."""
+    percent = st.number_input(
+        "Prevalence in another clinic, %",
+        0.01,
+        99.0,
+        None,
+        step=0.5,
+        placeholder="as in this set",
+        key="prevalence",
+        bind="query-params",
+        persist_state="session",
+        width=230,
+        help="What was found is carried over to a clinic where this share of films carries the "
+        "label. That assumes that only the prevalence changes, not what the finding looks like.",
+    )
+    return None if percent is None else percent / 100
+
+
+def _test(statistics: OneFinding) -> None:
+    """Show the Hosmer-Lemeshow test to those who ask for it, with its caution."""
+    show_test = st.toggle(
+        "Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session"
+    )
+    if show_test:
+        widgets.caveat("Read with caution", clinic_use.CAUTION)
+        words = clinic_use.hosmer_words(
+            clinical.hosmer_lemeshow(statistics.p, statistics.y), statistics.extents
+        )
+        widgets.second(words)
+
+
+def _plain(
+    run: cache.Run,
+    source: ClinicSource,
+    name: str,
+    statistics: OneFinding,
+    top: DeltaGenerator,
+) -> None:
+    counted = clinical.bands(
+        statistics.p, statistics.y, level=AuditConfig().level, extents=statistics.extents
+    )
+    options = [str(k) for k in range(len(counted.count))]
+    first = str(telling(counted))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):
+        band = int(state.choice(BAND, options, first))
+        st.select_slider(
+            "Films that the model scores",
+            options,
+            key=f"widget.{BAND}",
+            format_func=lambda k: f"{10 * int(k)} to {10 * int(k) + 10} %",
+            on_change=state.pick,
+            args=(BAND, first),
+            width=420,
+        )
+        prevalence = _prevalence()
+    view = plain_view(source, name, statistics.outcomes, band=band, prevalence=prevalence)
+    with top:
+        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.sentence(view.sentence)
+        drafts.bar(run)
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        if view.icons is not None:
+            widgets.title(view.title, view.note)
+            st.html(films_html(view.icons))
+        clinic.care(view.care, RISK)
+        score_badge = badge(source, statistics)
+        _badge(score_badge)
+    with right:
+        widgets.figure(view.card)
+        widgets.key(view.swatches)
+    widgets.caption(view.caption)
+    clinic.export(
+        PageView(
+            view.eyebrow,
+            (BANNER, source.noise),
+            view.sentence,
+            (),
+            (*view.care, RISK, *_badge_texts(score_badge)),
+            (view.card,),
+            (),
+            view.caption,
+            icons=(f"{view.title}: {view.note}", view.icons) if view.icons is not None else None,
+        )
+    )

@@ -1,0 +1,153 @@
+"""All findings of a multi-label run: drawn in full or in plain words."""
+
+import streamlit as st
+
+from core import published
+from core.predictions import Task
+from core.reports.html import PageView
+from core.screens.kit.records import Table
+from core.screens.xray import temperature_scaled as clinic_heat
+from core.screens.xray.findings import KEY, TITLE, FindingsView, findings_view, order
+from core.screens.xray.words import BANNER, ClinicSource
+from pages.ui import cache, drafts, frame, state, widgets
+from pages.ui.escape import esc
+from pages.ui.reliability import body as audit
+from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray import shared as clinic
+from pages.ui.xray.finding_cache import ClinicQuery
+
+NO_FINDINGS = (
+    "This run has one answer a row, not findings that can be present together. Open a run with "
+    "many labels; a run with two classes can be looked at as one finding."
+)
+SMALL_WIDTH = 192
+FITTED = "temperatures"  # whether they are fitted, in the link
+
+
+def draw(run: cache.Run) -> None:
+    """Draw the view of all findings of the open run."""
+    split = audit.split_of(run)
+    rows = cache_clinic.rows(run, split)
+    if rows.task is not Task.MULTILABEL:
+        clinic.nothing(NO_FINDINGS)
+        return
+    top = st.container()
+    clinic.splits(run)
+    source = clinic.source(run, rows, split)
+    statistics = cache_clinic.answer(ClinicQuery(run, split, "findings"))
+    if statistics is None:
+        with top:
+            widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
+            st.html('<h1 class="c-sentence">Looking at every finding.</h1>')
+        return
+    view = findings_view(
+        source, statistics, published.published(dataset="chestxray14"), plain=state.plain()
+    )
+    with top:
+        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.sentence(view.sentence)
+        drafts.bar(run)
+        widgets.strip(view.numbers)
+        frame.notices(statistics.audit.notices)
+    _small(view)
+    hint = "choose one here" if state.plain() else "click a name above, or choose one here,"
+    widgets.title("Every finding", f"{hint} to see it alone")
+    _chooser(source.findings)
+    widgets.scores("Every finding", view.heads, view.rows)
+    widgets.save(view.table, "findings", "Findings, CSV")
+    for note in view.notes:
+        widgets.caption(note)
+    widgets.caption(view.caption)
+    more = () if state.plain() else _temperatures(run, split, source, order(statistics))
+    clinic.export(_sheet(source, view, more))
+
+
+def _sheet(
+    source: ClinicSource, view: FindingsView, more: tuple[tuple[str, Table], ...]
+) -> PageView:
+    return PageView(
+        view.eyebrow,
+        (BANNER, source.noise),
+        view.sentence,
+        view.numbers,
+        view.notes,
+        tuple(diagram.card for diagram in view.small),
+        (("Every finding", view.table), *more),
+        view.caption,
+    )
+
+
+def _temperatures(
+    run: cache.Run, split: str, source: ClinicSource, ranked: tuple[int, ...]
+) -> tuple[tuple[str, Table], ...]:
+    """Fit both temperatures of every finding when asked; return what is shown."""
+    widgets.title(
+        "A temperature for each finding",
+        "fitted on some films, reported on others, ECE before and after",
+    )
+    queries = [ClinicQuery(run, split, "heated", k) for k in ranked]
+    chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
+    if not chosen and not all(map(cache_clinic.known, queries)):
+        st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
+        return ()
+    temperatures = {
+        query.label: temperature
+        for query, temperature in cache_clinic.answers(queries).items()
+        if query.label is not None
+    }
+    if not temperatures:
+        return ()
+    widgets.second(clinic_heat.summary(temperatures))
+    widgets.scores("Temperatures", clinic_heat.HEADS, clinic_heat.rows(source, temperatures))
+    caption = clinic_heat.caption(source, cache_clinic.parts(run, split))
+    table = clinic_heat.table(source, temperatures, caption)
+    widgets.save(table, "temperatures", "Temperatures, CSV")
+    widgets.caption(caption)
+    return (("Temperatures", table),)
+
+
+def _fit() -> None:
+    st.session_state[f"set.{FITTED}"] = st.query_params[FITTED] = "yes"
+
+
+def _small(view: FindingsView) -> None:
+    if not view.small:
+        return
+    widgets.title(TITLE, view.together.explanation)
+    with st.container(horizontal=True, gap="small", key="clinic_small"):
+        for diagram in view.small:
+            with st.container(
+                key=f"clinic_small.{diagram.index}", width=SMALL_WIDTH, gap="xxsmall"
+            ):
+                st.button(
+                    f"**{esc(diagram.name)}** {diagram.note}",
+                    type="tertiary",
+                    key=f"clinic.open.{diagram.index}",
+                    help="Show this finding alone",
+                    on_click=clinic.open_finding,
+                    args=(diagram.index,),
+                )
+                widgets.figure(diagram.card, titled=False, more=False)
+    widgets.key(KEY)
+    widgets.caption(view.legend)
+    widgets.downloads(view.together)
+
+
+def _chooser(names: tuple[str, ...]) -> None:
+    st.selectbox(
+        "Open one finding",
+        range(len(names)),
+        index=None,
+        format_func=lambda k: names[k].replace("_", " "),
+        placeholder="Choose a finding",
+        key="clinic.choose",
+        on_change=_chosen,
+        width=260,
+        label_visibility="collapsed",
+    )
+
+
+def _chosen() -> None:
+    index = st.session_state.get("clinic.choose")
+    if index is not None:
+        clinic.open_finding(int(index))

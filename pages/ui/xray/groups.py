@@ -1,0 +1,157 @@
+"""Subgroups of one finding by any column of a table that the user drops."""
+
+from dataclasses import dataclass, replace
+from threading import Event
+
+import streamlit as st
+
+from core.errors import AuditError, LostWorker
+from core.metrics.clinical import grouping
+from core.readers.sandbox import read as sandbox
+from core.readers.tables.columns import MatchedTable, TextColumns, match
+from core.screens.kit.records import Table
+from core.screens.xray import use as clinic_use
+from core.screens.xray.words import ClinicSource
+from pages.ui import cache, frame, session, widgets
+from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
+
+TABLE, DROPS, REFUSED = "clinic.table", "clinic.drops", "clinic.refused"
+IN_ORDER = "clinic.in_order"
+NAME = "the table"  # what a file is called may name a person
+
+
+@dataclass(frozen=True)
+class DroppedTable:
+    """A table that was dropped, as it fits the rows of one split."""
+
+    table: TextColumns
+    rows_key: tuple[str, str]
+    matched: MatchedTable | None = None
+
+
+def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tuple[str, Table], ...]:
+    """Draw the door for a table and the subgroups by one of its columns; return what is shown.
+
+    Parameters
+    ----------
+    run : Run
+        The open run.
+    source : ClinicSource
+        Where the numbers come from.
+    query : ClinicQuery
+        What was asked for the finding that is shown.
+    """
+    widgets.title("Subgroups", "by any column of a table that names the rows of this run")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
+        _door()
+        matched = _matched(run, query.split)
+        column = _column(matched)
+    refused: AuditError | None = st.session_state.get(REFUSED)
+    if refused is not None:
+        frame.refusal(refused)
+    if matched is None or column is None:
+        return ()
+    rows = cache_clinic.shown_rows(run, query.split, recalibrated=query.detail[0] != AS_READ)
+    values = matched.columns[column]
+    groups = grouping([values[row] for row in rows])
+    groups_query = replace(query, what="groups", detail=(*query.detail, groups))
+    subgroups = cache_clinic.answer(groups_query)
+    if subgroups is None:
+        return ()
+    widgets.scores("Subgroups", clinic_use.GROUP_HEADS, clinic_use.group_rows(subgroups))
+    table = clinic_use.group_table(source, f"{column}; {matched.description}", subgroups)
+    widgets.save(table, "subgroups", "Subgroups, CSV")
+    cut = " Numbers were cut into quartiles." if groups.edges else ""
+    widgets.caption(
+        f"{matched.description[:1].upper()}{matched.description[1:]}.{cut} Strong: the group is "
+        "off beyond chance, corrected for looking at all groups (Holm), and the interval excludes "
+        "the ideal, or ECE exceeds what a perfect model would show. Differences between groups can "
+        f"be chance. {source.caption}"
+    )
+    return ((f"Subgroups by {column}", table),)
+
+
+def _door() -> None:
+    """Draw the drop zone behind a button."""
+    drops = int(st.session_state.get(DROPS, 0))
+    with st.popover("Drop a table", key=f"clinic.drop.{drops}"):
+        uploaded = st.file_uploader(
+            "Table", key=f"clinic.file.{drops}", label_visibility="collapsed"
+        )
+        widgets.caption(
+            "CSV or TSV with a header: one column names the rows as this run does, the others say "
+            "what is known of them, such as age, sex or view. It stays in this session."
+        )
+        st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
+    if uploaded is not None:
+        st.session_state[DROPS] = drops + 1  # its bytes leave the memory
+        _read(uploaded.getbuffer())
+        st.rerun()
+
+
+def _read(data: memoryview) -> None:
+    """Read a table in a sealed process and keep it for this session."""
+    st.session_state.pop(TABLE, None)
+    st.session_state[REFUSED] = None
+    cancel = Event()
+    works = session.room().works
+    works.add(cancel)
+    path = None
+    try:
+        path = session.store(data)
+        with st.spinner("Reading the table"):
+            table = sandbox.read_columns(path, name=NAME, cancel=cancel)
+        st.session_state[TABLE] = DroppedTable(table, ("", ""))
+    except AuditError as refused:
+        st.session_state[REFUSED] = refused
+    except OSError as error:
+        what = f"the table could not be stored or read ({error.strerror})"
+        st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space")
+    finally:
+        works.discard(cancel)
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+
+def _matched(run: cache.Run, split: str) -> MatchedTable | None:
+    """Return what the table says of each row of the split; matched once."""
+    dropped: DroppedTable | None = st.session_state.get(TABLE)
+    if dropped is None:
+        return None
+    in_order = bool(st.session_state.get(IN_ORDER))
+    rows_key = (run.digest(split), str(in_order))
+    if dropped.rows_key != rows_key:
+        rows = cache_clinic.rows(run, split)
+        matched = None
+        st.session_state[REFUSED] = None
+        try:
+            matched = match(dropped.table, rows.row_ids, rows.n, in_order=in_order)
+        except AuditError as refused:
+            st.session_state[REFUSED] = refused
+        dropped = replace(dropped, rows_key=rows_key, matched=matched)
+        st.session_state[TABLE] = dropped
+    return dropped.matched
+
+
+def _column(matched: MatchedTable | None) -> str | None:
+    """Draw the choice of the column."""
+    if matched is None:
+        return None
+    names = list(matched.columns)
+    column = st.selectbox(
+        "Groups by",
+        names,
+        index=None,
+        placeholder="Choose a column",
+        key=f"clinic.by.{st.session_state.get(DROPS, 0)}",  # another table has other columns
+        persist_state="session",
+        width=260,
+    )
+    st.button("Forget the table", type="tertiary", key="clinic.forget", on_click=_forget)
+    return column
+
+
+def _forget() -> None:
+    st.session_state.pop(TABLE, None)
+    st.session_state[REFUSED] = None

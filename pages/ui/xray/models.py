@@ -1,0 +1,226 @@
+"""Which models look at a film: the small ones that come with Candor, and those of this session."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from core.checkpoints.guess import NetworkCandidate
+from core.errors import UsageError
+from core.inference.film_model import SCALED, FilmModel, output_names, shown_to, with_moments
+from core.inference.preprocessing import Preprocessing
+from pages.ui import state
+from pages.ui import weights_source as evaluate_source
+from pages.ui.weights_source import OpenedWeights
+from pages.ui.xray import film_cache as cache_xray
+from pages.ui.xray.film_cache import Model
+
+SLOT: Final = "xray.model"
+OWN, NEXT = "xray.models", "xray.next_model"
+CHOSEN: Final = "xray.chosen"
+COUNTED: Final = "xray.counted"  # run by model
+REMOVED: Final = "xray.removed_model"
+BY_JOB: Final = "xray.by_job"  # ids of models
+MOST: Final = 3  # beside one another
+TEN: Final = 10
+
+
+@dataclass(frozen=True)
+class RemovedModel:
+    """A model that was removed, as it was called, and those shown before and after."""
+
+    model: Model
+    name: str
+    chosen_before: list[str]
+    chosen_after: list[str]
+
+
+def offered() -> dict[str, Model]:
+    """Return all models by id, those of this session first; no two have the same name."""
+    models = own() | {model.id: model for model in cache_xray.samples()}
+    names = state.distinct_names({model.id: model.name for model in models.values()})
+    return {model.id: replace(model, name=names[model.id]) for model in models.values()}
+
+
+def own() -> dict[str, Model]:
+    """Return the models of this session by id."""
+    by_id: dict[str, Model] = st.session_state.setdefault(OWN, {})
+    return by_id
+
+
+def chosen(models: Mapping[str, Model]) -> list[str]:
+    """Return the models that the link names, with those of this session that were picked."""
+    ids: list[str] = st.session_state.get(CHOSEN, [])
+    named = dict.fromkeys(st.query_params.get("models", "").split(","))
+    linked = [model_id for model_id in named if model_id in models]
+    if linked and linked != [model_id for model_id in ids if model_id not in own()]:
+        ids = linked
+    ids = [model_id for model_id in ids if model_id in models][:MOST] or list(models)[:1]
+    choose(ids, models)
+    return ids
+
+
+def choose(ids: list[str], models: Mapping[str, Model]) -> None:
+    """Show films to these models from now on; those of this session stay out of the link."""
+    st.session_state[CHOSEN] = ids
+    linked = [model_id for model_id in ids if model_id not in own()]
+    if linked and ids != list(models)[:1]:
+        st.query_params["models"] = ",".join(linked)
+    else:
+        st.query_params.pop("models", None)
+
+
+def take_in() -> None:
+    """Make the weights that were read a model of this session; or remember why not."""
+    evaluate_source.settle(SLOT)
+    opened = evaluate_source.take_out(SLOT)
+    if opened is None:
+        return
+    try:
+        model = _model(opened)
+    except UsageError as error:
+        evaluate_source.refuse(error, SLOT)
+        return
+    own()[model.id] = model
+    if opened.job:
+        _by_job()[opened.job] = model.id
+    choose([model.id], offered())
+
+
+def of_job(job_id: str) -> str | None:
+    """Return the model that came with Candor or was read from a job, or None."""
+    model_id = _by_job().get(job_id, job_id)
+    return model_id if model_id in offered() else None
+
+
+def _by_job() -> dict[str, str]:
+    ids: dict[str, str] = st.session_state.setdefault(BY_JOB, {})
+    return ids
+
+
+def remove(model_id: str) -> None:
+    """Take a model out of the session; it can be brought back until another is removed."""
+    if model_id not in own():
+        return
+    forget_removed()
+    name, chosen_before = offered()[model_id].name, list(st.session_state.get(CHOSEN, []))
+    model = own().pop(model_id)
+    st.session_state[REMOVED] = RemovedModel(model, name, chosen_before, chosen(offered()))
+
+
+def removed() -> RemovedModel | None:
+    """Return the model that was removed last."""
+    removed_model: RemovedModel | None = st.session_state.get(REMOVED)
+    return removed_model
+
+
+def bring_back() -> None:
+    """Undo the last removal; films are shown to it again, unless others were picked since."""
+    removed_model = removed()
+    if removed_model is None:
+        return
+    own()[removed_model.model.id] = removed_model.model
+    st.session_state[REMOVED] = None
+    models = offered()
+    if st.session_state.get(CHOSEN) == removed_model.chosen_after:
+        choose([model_id for model_id in removed_model.chosen_before if model_id in models], models)
+
+
+def forget_removed() -> None:
+    """Remove the weights of the model that was removed last."""
+    removed_model = removed()
+    if removed_model is not None:
+        Path(removed_model.model.film_model.weights).unlink(missing_ok=True)
+    st.session_state[REMOVED] = None
+
+
+def change(model_id: str, preprocessing: Preprocessing) -> None:
+    """Show films to a model in another way from now on.
+
+    What its scores were counted on was scored in the earlier way, so it is dropped.
+    """
+    model = own()[model_id]
+    changed = replace(model.film_model, preprocessing=preprocessing)
+    own()[model_id] = replace(model, film_model=changed, run="")
+    count_on(model_id, "")
+
+
+def counted_on(model_id: str) -> str:
+    """Return the run that the scores of a model are counted on, as picked; empty where none is."""
+    picked: Mapping[str, str] = st.session_state.get(COUNTED, {})
+    return picked.get(model_id, "")
+
+
+def count_on(model_id: str, run_id: str) -> None:
+    """Count the scores of a model on a run from now on; on none where it is empty."""
+    picked: dict[str, str] = st.session_state.setdefault(COUNTED, {})
+    picked[model_id] = run_id
+
+
+def _model(opened: OpenedWeights) -> Model:
+    """Return what was opened as a model; Refused or UsageError where no film can be shown to it."""
+    group = opened.file.groups[0]
+    network = _network(opened)
+    spec = opened.spec
+    data = spec.data if spec is not None else ""
+    preprocessing = shown_to(spec, network.channels, network.size)
+    film_model = FilmModel(
+        network.model, network.n_outputs, network.channels, preprocessing, str(opened.path(group))
+    )
+    number = st.session_state[NEXT] = st.session_state.get(NEXT, 0) + 1
+    return Model(
+        f"own-{number}-{secrets.token_hex(2)}",
+        opened.file.name,
+        film_model,
+        output_names(network.n_outputs, data),
+        data == "phantom" if data else None,
+        opened.run,
+    )
+
+
+def _network(opened: OpenedWeights) -> NetworkCandidate:
+    """Return the network that the weights are of: what a job says, else the likeliest that fits."""
+    fitting = [
+        candidate for candidate in opened.looks_like[opened.file.groups[0].key] if candidate.fits
+    ]
+    if opened.spec is not None:
+        fitting = [
+            candidate for candidate in fitting if candidate.model == opened.spec.model
+        ] or fitting
+    if not fitting:
+        raise UsageError(
+            "STATE_DICT",
+            "no known network has tensors of these names and shapes",
+            "open the file on the page Evaluate, which says what is missing or unexpected",
+        )
+    return fitting[0]
+
+
+def prepared(model: FilmModel, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
+    """Return how films are made ready, as the few settings of a model say.
+
+    Parameters
+    ----------
+    model : FilmModel
+    side : int
+        Of what the network is shown, in pixels.
+    ten : bool
+        Ten crops, and the mean of their probabilities.
+    moments : str or None
+        A key of MOMENTS; None keeps what there is.
+    """
+    preprocessing = replace(model.preprocessing, size=(side, side))
+    if ten != (preprocessing.crops == TEN):
+        preprocessing = (
+            replace(preprocessing, crops=TEN, average="probabilities")
+            if ten
+            else replace(preprocessing, crops=1)
+        )
+    if ten and preprocessing.crop == 1.0:
+        preprocessing = replace(preprocessing, crop=SCALED)
+    return (
+        preprocessing if moments is None else with_moments(preprocessing, moments, model.channels)
+    )

@@ -1,0 +1,361 @@
+"""Films with their heat: the controls, the pictures, their legend, and when heat is hidden."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+import streamlit as st
+
+from core.errors import AuditError
+from core.screens.xray import film as views
+from core.screens.xray import saliency as words
+from core.screens.xray.film import Reference
+from core.screens.xray.saliency import SaliencyFocus
+from core.xray import heat, phantom
+from core.xray.methods import DEFAULT, METHODS
+from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
+from pages.ui import frame, state, widgets
+from pages.ui import inference as evaluate_ask
+from pages.ui.reliability import body as audit
+from pages.ui.xray import ask as xray_ask
+from pages.ui.xray import film_cache as cache_xray
+from pages.ui.xray.ask import FilmResult
+from pages.ui.xray.film_cache import FilmScene
+from pages.ui.xray.films import FilmEntry, offered
+from pages.ui.xray.study import FilmStudy
+
+OPACITY: Final = 60
+WIDTH: Final = 470  # of the left column, pixels
+TAG: Final = "SYNTHETIC"
+SALIENCY_BATCH: Final = "heats"
+OVERLAY: Final = "overlay"
+
+
+@dataclass(frozen=True)
+class SaliencySettings:
+    """How heat is drawn."""
+
+    look: str
+    opacity: float
+    method: str = DEFAULT
+    layer: str = ""
+    scale: str = words.FINDINGS
+
+
+@dataclass(frozen=True, eq=False)
+class PagePicture:
+    """A picture as it stands on the page, for what is saved as well.
+
+    Attributes
+    ----------
+    result : FilmResult
+        With the maps that are drawn.
+    scene : FilmScene
+    index : int or None
+        Of the finding in this model.
+    scale : str
+        What shares its scale, a key of SCALES.
+    why_not : str
+        Why no heat is drawn, or empty.
+    offer : (str, str) or None
+        Label of the button that draws it after all, and what it sets in the session.
+    focus : SaliencyFocus or None
+        Where the heat points, where it is drawn and the finding's box is known.
+    """
+
+    result: FilmResult
+    scene: FilmScene
+    index: int | None
+    scale: str
+    why_not: str = ""
+    offer: tuple[str, str] | None = None
+    focus: SaliencyFocus | None = None
+
+    @property
+    def score(self) -> float | None:
+        """The finding's score, where the model has the finding."""
+        return None if self.index is None else self.result.scored.scores[self.index]
+
+
+def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
+    """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
+    look = audit.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
+    opacity = st.slider(
+        "Opacity, %",
+        10,
+        100,
+        OPACITY,
+        step=10,
+        key="opacity",
+        bind="query-params",
+        persist_state="session",
+        disabled=look != OVERLAY,
+        width=120,
+    )
+    settings = SaliencySettings(look, opacity / 100.0)
+    if plain:
+        return settings
+    with st.popover("Method", icon=":material/tune:", key="xray.how"):
+        _threshold_box(study)
+        return _choose_method(study.main, settings)
+
+
+def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySettings:
+    labels = {key: known_method.label for key, known_method in METHODS.items()}
+    method = audit.segments("Method", "method", list(METHODS), DEFAULT, labels)
+    about = METHODS[method]
+    widgets.caption(f"{about.plain} {about.source}.")
+    layer = audit.segments(
+        "Layer",
+        "layer",
+        list(reversed(result.layers)),
+        result.layers[-1],
+        {},
+        "From coarse to fine. The last one with a plane is what most papers take.",
+    )
+    offered_scales = list(words.SCALES) if about.at_once else [words.OWN]
+    scale = audit.segments(
+        "One scale for", "scale", offered_scales, offered_scales[0], words.SCALES
+    )
+    if scale == words.OWN:
+        widgets.caveat("Scaled to itself", words.ALONE)
+    return SaliencySettings(settings.look, settings.opacity, method, layer, scale)
+
+
+def film_alone(film: FilmEntry) -> None:
+    """Draw a film without heat."""
+    scene = _scene(film, None, SaliencySettings("film", 0.0), ())
+    st.image(cache_xray.png(scene), alt=f"{film.title}.", width="stretch")
+
+
+def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
+    """Draw the film as each model sees it, side by side where there are several."""
+    places = st.columns(len(study.results), gap="medium") if study.several else [st.container()]
+    pictures = []
+    for place, result, reference, mark in zip(
+        places, study.results, study.references, study.marks, strict=True
+    ):
+        with place:
+            picture = _picture(study.film, result, study.name, reference, settings)
+            if study.several:
+                widgets.title(words.title(result.model.name, picture.score), mark=mark)
+            _draw(study, picture)
+            pictures.append(picture)
+    if _without_lesion(study):
+        widgets.caption(words.no_lesion(study.name))
+    beside = words.beside(
+        [picture.scale for picture in pictures if picture.scene.saliency is not None]
+    )
+    if beside:
+        widgets.caption(beside)
+    widgets.caption(words.CAPTION)
+    with st.popover("What heat is, and is not", type="tertiary", key="xray.limits"):
+        for head, text in words.MORE:
+            st.markdown(f"**{head}.** {text}")
+    return pictures
+
+
+def _without_lesion(study: FilmStudy) -> bool:
+    """Whether a synthetic film could have the finding, and does not."""
+    could = {views.spelled(finding) for finding in phantom.FINDINGS}
+    name = study.name
+    return study.film.synthetic and views.spelled(name) in could and not _marks(study.film, name)
+
+
+def _picture(
+    film: FilmEntry,
+    result: FilmResult,
+    name: str,
+    reference: Reference | None,
+    settings: SaliencySettings,
+) -> PagePicture:
+    """Return the picture of one model; where its heat is not shown, why."""
+    marks = _marks(film, name)
+    bare = _scene(film, None, settings, marks)
+    index = views.place_of(result.scored.findings, name)
+    scale = settings.scale if METHODS[settings.method].at_once else words.OWN
+    if index is None:
+        return PagePicture(
+            result, bare, None, scale, f"This model has no finding {name.replace('_', ' ')}."
+        )
+    if settings.look == "film":
+        return PagePicture(result, bare, index, scale)
+    score = result.scored.scores[index]
+    threshold = _threshold(reference, name)
+    least = views.HALF if threshold is None else threshold
+    place = f"{film.digest}.{result.model.id}.{views.spelled(name)}"
+    anyway = f"xray.anyway.{place}"
+    if score < least and not st.session_state.get(anyway):
+        why = words.hidden(score, threshold)
+        return PagePicture(result, bare, index, scale, why, ("Show anyway", anyway))
+    compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
+    if not METHODS[settings.method].at_once and not st.session_state.get(compute):
+        label = f"Compute {METHODS[settings.method].label}"
+        return PagePicture(
+            result, bare, index, scale, words.slow(settings.method), (label, compute)
+        )
+    mapped = xray_ask.look_as(result, film, settings.method, settings.layer, index)
+    if mapped is None:
+        return PagePicture(result, bare, index, scale)
+    if heat.blank(mapped.maps[index]):
+        return PagePicture(mapped, bare, index, scale, words.BLANK)
+    top = _top(film, mapped, index, scale)
+    if top is None:
+        return PagePicture(mapped, bare, index, scale)
+    saliency = Saliency(mapped.maps[index], mapped.frame, top)
+    focus = words.focus(saliency.coarse, saliency.frame, [mark.box for mark in marks])
+    return PagePicture(mapped, _scene(film, saliency, settings, marks), index, scale, focus=focus)
+
+
+def _marks(film: FilmEntry, name: str) -> tuple[DrawnBox, ...]:
+    who = "where it was drawn" if film.synthetic else "box drawn by a radiologist"
+    by_name = {views.spelled(key): boxes for key, boxes in film.boxes.items()}
+    return tuple(DrawnBox(box, who) for box in by_name.get(views.spelled(name), ()))
+
+
+def _scene(
+    film: FilmEntry,
+    saliency: Saliency | None,
+    settings: SaliencySettings,
+    marks: tuple[DrawnBox, ...],
+) -> FilmScene:
+    look = SaliencyStyle(settings.look, settings.opacity)
+    of_map = (
+        None
+        if saliency is None
+        else (saliency.coarse.tobytes().hex(), saliency.frame, saliency.top)
+    )
+    key = repr((film.digest, of_map, look if saliency else None, marks))
+    return FilmScene(key, film.pixels, saliency, look, marks, TAG if film.synthetic else "")
+
+
+def _top(film: FilmEntry, result: FilmResult, index: int, scale: str) -> float | None:
+    """Return the end of the scale; None while other films are awaited."""
+    if scale == words.OWN:
+        return heat.top_of([result.maps[index]])
+    if scale == words.FINDINGS:
+        return heat.top_of(result.maps.values())
+    answer = evaluate_ask.ask(SALIENCY_BATCH, films_question(film, result, index), patient=True)
+    if answer is None:
+        xray_ask.wait("The other films are looked at, for one scale.", evaluate_ask.awaited())
+        return None
+    if isinstance(answer, AuditError):
+        frame.refusal(answer)
+        return None
+    return heat.top_of(answer.arrays["maps"])
+
+
+def films_question(
+    film: FilmEntry, result: FilmResult, index: int
+) -> dict[str, Any]:  # plain JSON values
+    """Return what is asked for one scale over all films: the finding's map on each.
+
+    They are the films of the kind that the model was trained on, and the one that is shown.
+    """
+    kind = bool(result.model.synthetic)
+    films = [
+        candidate
+        for candidate in offered().values()
+        if candidate.synthetic == kind or candidate.id == film.id
+    ]
+    return {
+        "model": result.model.payload,
+        "films": [film.payload for film in films],
+        "pairs": [[place, index] for place in range(len(films))],
+        "method": result.method,
+        "layer": result.layer,
+        "shuffled": None,
+    }
+
+
+def _threshold(reference: Reference | None, name: str) -> float | None:
+    """Return the threshold of a finding: the one set, else its frequency, else none."""
+    return thresholds([name]).get(views.spelled(name), views.frequency(reference, name))
+
+
+def _threshold_key(name: str) -> str:
+    return f"xray.threshold.{views.spelled(name)}"
+
+
+def thresholds(names: Iterable[str]) -> dict[str, float]:
+    """Return the thresholds that were set, in [0, 1], by spelled finding."""
+    by_finding = {}
+    for name in names:
+        percent = st.session_state.get(_threshold_key(name))
+        if percent is not None:
+            by_finding[views.spelled(name)] = float(percent) / 100.0
+    return by_finding
+
+
+def _threshold_box(study: FilmStudy) -> None:
+    """Draw the threshold of a finding."""
+    reference, name = study.known, study.name
+    key, box = _threshold_key(name), "xray.threshold"
+    default = round(100.0 * views.threshold_of(reference, name), 1)
+    st.session_state[box] = float(st.session_state.get(key, default))
+    st.number_input(
+        "Hide heat below a score of, %",
+        0.0,
+        100.0,
+        step=1.0,
+        format="%.1f",
+        key=box,
+        on_change=_keep_threshold,
+        args=(key, box),
+        help=words.EACH_ITS_OWN
+        if study.several
+        else f"At first {views.threshold_words(reference, name)}",
+    )
+    if key in st.session_state:
+        label = "Back to each model’s own" if study.several else "Back to the model’s own"
+        st.button(label, key=f"{box}.own", on_click=_take_back, args=(key,))
+
+
+def _keep_threshold(key: str, box: str) -> None:
+    st.session_state[key] = st.session_state[box]
+
+
+def _take_back(key: str) -> None:
+    st.session_state.pop(key, None)
+
+
+def _draw(study: FilmStudy, picture: PagePicture) -> None:
+    result, scene = picture.result, picture.scene
+    coarse = None if scene.saliency is None else scene.saliency.coarse
+    boxes = [mark.box for mark in scene.marks]
+    st.image(
+        cache_xray.png(scene),
+        alt=words.alt(study.film.title, study.name, coarse, result.frame, boxes),
+        width="stretch",
+    )
+    if scene.saliency is not None:
+        legend(words.LEGENDS[picture.scale])
+        if not state.plain():
+            widgets.caption(
+                words.provenance(result.method, result.layer, scene.saliency.top, result.frame)
+            )
+    elif picture.why_not:
+        _why_not(picture)
+
+
+def _why_not(picture: PagePicture) -> None:
+    """Say why there is no heat; what is hidden or slow can be asked for."""
+    with st.container(key=f"xray.hidden.{picture.result.model.id}"):
+        st.html(f'<p class="c-hidden">{escape(picture.why_not)}</p>')
+        if picture.offer is not None:
+            label, key = picture.offer
+            st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
+
+
+def _take_up(key: str) -> None:
+    st.session_state[key] = True
+
+
+def legend(text: str) -> None:
+    """Draw the scale of the colours with its words."""
+    ramp = f"background:linear-gradient(to right,{','.join(heat.STOPS)})"
+    st.html(
+        f'<p class="c-heat"><span>weak</span><i style="{ramp}" aria-hidden="true"></i>'
+        f"<span>{escape(text)}</span></p>"
+    )

@@ -1,0 +1,176 @@
+"""What can be saved of a film: the picture with all that belongs to it, and the table."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core.reports.html import PageView as PageSheet
+from core.reports.html import sheet_html
+from core.screens.kit.records import FigureCard, Table
+from core.screens.xray import beside
+from core.screens.xray import film as views
+from core.screens.xray import film_tables as tables
+from core.screens.xray import saliency as words
+from core.screens.xray.beside import Opinion
+from core.screens.xray.plain import RISK, HundredFilms
+from core.screens.xray.words import BANNER, finding
+from core.xray import picture
+from core.xray.picture import FilmPanel, PictureSheet
+from pages.ui import widgets
+from pages.ui.xray.pictures import PagePicture
+from pages.ui.xray.study import FilmStudy
+
+
+def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
+    """Draw the downloads; no name of a film’s file is part of any."""
+    with st.container(horizontal=True, key="xray.save"):
+        st.download_button(
+            "Picture, PNG",
+            lambda: picture.sheet(sheet(study, pictures)),
+            "candor_film.png",
+            "image/png",
+            key="xray.save.png",
+            on_click="ignore",
+        )
+        if study.several:
+            opinions = _opinions(study, pictures)
+            findings = beside.finding_table(opinions, study.note)
+            widgets.save(findings, "film_findings", "Findings, CSV")
+            models = beside.model_table(opinions, study.name, study.note)
+            widgets.save(models, "film_models", "Models, CSV")
+        else:
+            table = tables.table(study.main.scored, study.known, study.note)
+            widgets.save(table, "film", "Table, CSV")
+        st.download_button(
+            "All of it, one HTML file",
+            lambda: sheet_html(page(study, pictures)),
+            "candor_film.html",
+            "text/html",
+            key="xray.save.html",
+            on_click="ignore",
+        )
+    if not study.film.synthetic:
+        widgets.caption(words.BURNT_IN)
+
+
+def _opinions(study: FilmStudy, pictures: list[PagePicture]) -> tuple[Opinion, ...]:
+    return study.opinions([page_picture.focus for page_picture in pictures])
+
+
+def page(study: FilmStudy, pictures: list[PagePicture]) -> PageSheet:
+    """Return the view as one file: the picture to save, the bands, the findings."""
+    alt = f"{study.film.title} as the models see it; the text below says the same."
+    return PageSheet(
+        f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
+        (BANNER, study.noise),
+        study.sentence,
+        (),
+        (*study.notes, *_care(study)),
+        _cards(study),
+        _tables(study, pictures),
+        words.CAPTION,
+        ((alt, picture.sheet(sheet(study, pictures))),),
+        _icons(study),
+    )
+
+
+def _icons(study: FilmStudy) -> tuple[str, HundredFilms] | None:
+    """Return 100 films like this one, of one model that has a test set with enough of them."""
+    if study.several or study.known is None:
+        return None
+    icons, note = views.icons(study.main.scored, study.index, study.known)
+    return None if icons is None else (f"{views.ICONS}: {note}", icons)
+
+
+def _care(study: FilmStudy) -> tuple[str, ...]:
+    """Return what must be read beside scores; of one model the sentence says why it is strange."""
+    why = tuple(filter(None, study.stranges)) if study.several else ()
+    return why if study.strange else (*why, *study.care, RISK)
+
+
+def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
+    """Return the bands of each model that has a test set, named where there are several."""
+    cards = []
+    for place, result in enumerate(study.results):
+        model_study = study.alone(place)
+        if model_study is None or model_study.known is None:
+            continue
+        card = tables.bands_card(result.scored, model_study.index, model_study.known)
+        if study.several:
+            title = f"{result.model.name}: {card.title[:1].lower()}{card.title[1:]}"
+            card = replace(card, key=f"{card.key}_{place + 1}", title=title)
+        cards.append(card)
+    return tuple(cards)
+
+
+def _tables(study: FilmStudy, pictures: list[PagePicture]) -> tuple[tuple[str, Table], ...]:
+    if not study.several:
+        table = tables.table(study.main.scored, study.known, "")
+        return (("The findings of this film", tables.bare(table)),)
+    opinions = _opinions(study, pictures)
+    models = beside.brief(beside.model_table(opinions, study.name, ""))
+    return (
+        (f"{finding(study.name)}, model by model", models),
+        ("The findings of this film", tables.bare(beside.finding_table(opinions, ""))),
+    )
+
+
+def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
+    """Return the picture to save: with banner, scores, scale, method and what heat is not."""
+    heading = f"{finding(study.name)}. {study.film.title}"
+    counted: tuple[str, ...] = ()
+    focus_lines: list[str] = []
+    if study.several:
+        opinions = _opinions(study, pictures)
+        counted = beside.sources(opinions)
+        focus_lines = [
+            beside.focus_words(opinion.name, opinion.focus)
+            for opinion in opinions
+            if opinion.focus is not None
+        ]
+    else:
+        score = views.score_words(study.main.scored.scores[study.index])
+        heading = f"{finding(study.name)}, score {score}. {study.film.title}"
+        counted = () if study.known is None else (views.counted(study.known),)
+    with_saliency = [
+        page_picture for page_picture in pictures if page_picture.scene.saliency is not None
+    ]
+    provenances = [
+        f"{page_picture.result.model.name}: "
+        + words.provenance(
+            page_picture.result.method,
+            page_picture.result.layer,
+            page_picture.scene.saliency.top,
+            page_picture.result.frame,
+        )
+        for page_picture in with_saliency
+        if page_picture.scene.saliency is not None
+    ]
+    return PictureSheet(
+        (BANNER, study.noise),
+        heading,
+        tuple(map(_panel, pictures)),
+        (
+            study.sentence.text,
+            *(() if study.strange else (RISK,)),
+            *counted,
+            *study.notes,
+            *filter(None, study.stranges),
+            *focus_lines,
+            *filter(None, [words.beside([page_picture.scale for page_picture in with_saliency])]),
+            *(
+                f"{page_picture.result.model.name}: {page_picture.why_not}"
+                for page_picture in pictures
+                if page_picture.why_not
+            ),
+            words.CAPTION,
+            *provenances,
+        ),
+    )
+
+
+def _panel(page_picture: PagePicture) -> FilmPanel:
+    title = words.title(page_picture.result.model.name, page_picture.score)
+    if page_picture.scene.saliency is None:
+        return FilmPanel(page_picture.scene.drawn(), title)
+    return FilmPanel(page_picture.scene.drawn(), title, words.LEGENDS[page_picture.scale])

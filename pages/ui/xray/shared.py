@@ -1,0 +1,123 @@
+"""What the clinical views share: where they are in the link, findings, where numbers come from."""
+
+from html import escape
+
+import streamlit as st
+
+from core.predictions import Predictions, Task
+from core.reports.html import PageView, sheet_html
+from core.screens.kit.numbers import count
+from core.screens.kit.sentences import groups_words
+from core.screens.xray.words import ClinicSource
+from core.studies.posthoc import PosthocRows
+from pages.ui import cache, site, state
+from pages.ui.escape import esc
+from pages.ui.reliability import body as audit
+
+VIEW = "show"  # of the page Chest X-ray, in the link
+FILM, ALL, ONE = "film", "findings", "finding"
+VIEW_NAMES = {FILM: "Film", ALL: "All findings", ONE: "One finding"}
+FINDING = "of"  # in the link, as on the page Reliability
+NAME = "finding"  # of the view Film, in the link: models number their findings differently
+SHOWN = "xray.shown"  # the finding that the view Film shows, spelled for comparing
+RECALIBRATE = "recal"
+FIRST_SAMPLE = "phantom-ce"
+
+
+def splits(run: cache.Run) -> None:
+    """Draw the choice of the split where there are several."""
+    if len(run.splits) > 1:
+        audit.segments("Split", "split", run.splits, run.split, audit.SPLIT_NAMES)
+
+
+def source(
+    run: cache.Run, rows: Predictions, split: str, parts: PosthocRows | None = None
+) -> ClinicSource:
+    """Return what every figure names; `parts` where only the rows not fitted on are shown."""
+    rest = ""
+    if parts is not None and parts.cut is not None:
+        rest = f"the rows not fitted on ({count(parts.test.n)}, seed {parts.cut[1]})"
+    names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
+    reported_rows = rows if parts is None else parts.test
+    groups = reported_rows.groups and groups_words(
+        reported_rows.groups.name, reported_rows.groups.count
+    )
+    return ClinicSource(
+        run.name,
+        split,
+        run.file_digest,
+        names,
+        reported_rows.n,
+        synthetic=run.data == "phantom",
+        rest=rest,
+        groups=groups or "",
+        weights="" if reported_rows.weights is None else reported_rows.weights.name,
+    )
+
+
+def open_finding(index: int) -> None:
+    """Show one finding from now on."""
+    for name, value in ((VIEW, ONE), (FINDING, str(index))):
+        st.session_state[f"set.{name}"] = value
+        st.query_params[name] = value
+    state.next_generation()
+
+
+def nothing(why: str) -> None:
+    """Say that a run holds no findings, and offer those that do."""
+    st.html('<h1 class="c-sentence">This run holds no findings.</h1>')
+    st.markdown(why)
+    with st.container(horizontal=True, key="clinic_samples"):
+        for row in cache.rows(kind="sample", sort="name", descending=False):
+            if row.task == Task.MULTILABEL:
+                st.button(
+                    esc(row.name),
+                    icon=":material/play_arrow:",
+                    key=f"clinic.sample.{row.id}",
+                    on_click=_open,
+                    args=(row.id,),
+                )
+    st.page_link(site.HOME.script, label="Pick or drop a run", icon=site.HOME.icon)
+
+
+def first_sample() -> None:
+    """Offer the sample that shows most of these views, which stays where it was asked for."""
+    st.markdown(
+        "To see it at once, open the sample: films drawn by a program, of no person, with four "
+        "findings. A file of your own, with one column of scores for each finding, is read on the "
+        "page Runs."
+    )
+    if any(row.id == FIRST_SAMPLE for row in cache.rows(kind="sample")):
+        st.button(
+            "Open the sample Phantom films",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="clinic.first",
+            on_click=_open,
+            args=(FIRST_SAMPLE,),
+        )
+
+
+def _open(run_id: str) -> None:
+    state.open_run(cache.find(run_id))
+
+
+def export(sheet: PageView) -> None:
+    """Offer a view as one HTML file, with what must be read first in it."""
+    st.download_button(
+        "This view, one HTML file",
+        lambda: sheet_html(sheet),
+        "candor_clinic.html",
+        "text/html",
+        key="clinic.html",
+        on_click="ignore",
+    )
+
+
+def care(paragraphs: tuple[str, ...], last: str) -> None:
+    """Draw what must be read with the numbers, in ink, the last line strong."""
+    paragraphs_html = "".join(f"<p>{escape(text)}</p>" for text in paragraphs)
+    st.html(
+        f'<div class="c-caveat"><h4>Read with care</h4>{paragraphs_html}'
+        f"<p><b>{escape(last)}</b></p></div>"
+    )

@@ -1,0 +1,241 @@
+"""Where films and models come from: the strip of films, the drop zones, and what is counted on."""
+
+import base64
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.screens.xray.film import names_match
+from pages.ui import cache, frame, session, site, state, widgets
+from pages.ui import weights_source as evaluate_source
+from pages.ui.escape import esc
+from pages.ui.xray import (
+    add as xray_add,
+)
+from pages.ui.xray import (
+    boxes as xray_boxes,
+)
+from pages.ui.xray import (
+    film_cache as cache_xray,
+)
+from pages.ui.xray import (
+    films as xray_films,
+)
+from pages.ui.xray import (
+    models as xray_models,
+)
+from pages.ui.xray.film_cache import Model
+from pages.ui.xray.films import FIRST, FilmEntry
+
+READING_S = 0.4
+DROPS, BOX_DROPS = "xray.drops", "xray.box_drops"
+MAX_MB = 128
+LISTED = 50
+NO_RUN = "None: pick the run that this model made"
+KEPT = (
+    "Only the pixels of a film are kept, for this session: its name, its tags and everything else "
+    "in the file are dropped. Text that is burnt into the picture stays in it."
+)
+
+
+def films(offered: Mapping[str, FilmEntry]) -> FilmEntry:
+    """Draw the films to choose from, with the ways to add and remove; return the chosen one."""
+    if st.query_params.get("film", FIRST) not in offered:
+        st.session_state[xray_films.ELSEWHERE] = True
+    chosen = state.choice("film", list(offered), FIRST)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="xray_strip"):
+        with st.container(horizontal=True, gap="small", key="xray_films"):
+            for film in offered.values():
+                _thumb(film, chosen=film.id == chosen)
+        with st.container(width=160, gap="xsmall", key="xray_add"):
+            _add()
+            with st.popover("Add a model", icon=":material/add:", key="xray.add_model"):
+                xray_add.add_model()
+            if not offered[chosen].synthetic:
+                st.button(
+                    "Remove film",
+                    key="xray.remove",
+                    icon=":material/delete:",
+                    type="tertiary",
+                    on_click=_remove,
+                    args=(chosen,),
+                )
+    st.session_state["widget.film"] = chosen
+    if st.session_state.get(xray_films.ELSEWHERE):
+        notice = "That film was of another session, or was removed: films are kept for one session."
+        widgets.caption(f"{notice} This is {offered[chosen].title}.")
+    _reading()
+    _refused()
+    _undo()
+    return offered[chosen]
+
+
+def _thumb(film: FilmEntry, *, chosen: bool) -> None:
+    with st.container(
+        width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
+    ):
+        encoded = base64.b64encode(cache_xray.thumb(film.digest, film.pixels)).decode()
+        st.html(f'<img class="c-thumb" alt="" src="data:image/png;base64,{encoded}">')
+        label = film.title.replace("Synthetic film", "Synthetic")
+        st.button(
+            f"{label}, shown" if chosen else label,
+            key=f"xray.pick.{film.id}",
+            type="secondary" if chosen else "tertiary",
+            on_click=xray_films.choose,
+            args=(film.id,),
+            width="stretch",
+        )
+
+
+def _add() -> None:
+    with st.popover("Add films", icon=":material/add_photo_alternate:", key="xray.add"):
+        dropped = st.file_uploader(
+            "Films: PNG, JPEG or DICOM, several at once",
+            accept_multiple_files=True,
+            key=f"xray.drop.{st.session_state.get(DROPS, 0)}",
+            max_upload_size=MAX_MB,
+        )
+        widgets.caption(KEPT)
+        if not session.sealed():
+            widgets.caption("On this system films are read under a time limit only.")
+        _boxes()
+    if dropped:
+        st.session_state[DROPS] = st.session_state.get(DROPS, 0) + 1
+        xray_films.take([(file.name, file.getbuffer()) for file in dropped])
+        st.rerun()
+
+
+def _boxes() -> None:
+    """Draw where a list of lesions is dropped, and say what came of it."""
+    dropped = st.file_uploader(
+        "Boxes of lesions on them: NIH’s list, or columns image, finding, x, y, w, h",
+        key=f"xray.boxes.{st.session_state.get(BOX_DROPS, 0)}",
+        max_upload_size=MAX_MB,
+    )
+    if dropped is not None:
+        st.session_state[BOX_DROPS] = st.session_state.get(BOX_DROPS, 0) + 1
+        xray_boxes.take(dropped.getbuffer())
+        st.rerun()
+    error = xray_boxes.refused()
+    if error is not None:
+        frame.refusal(error)
+    if xray_boxes.listed():
+        own = xray_films.held_films().values()
+        with_box = sum(film.disguised_name in xray_boxes.listed() for film in own)
+        rest = len(xray_boxes.listed()) - with_box
+        widgets.caption(
+            f"The list has boxes for {with_box} of the {len(own)} films of this session, and for "
+            f"{rest} {'film' if rest == 1 else 'films'} that are not here."
+        )
+
+
+def _reading() -> None:
+    now = xray_films.readings()
+    if evaluate_source.opening(xray_models.SLOT) is not None:
+        xray_add.opening()
+    if xray_boxes.reading() is not None:
+        _boxes_progress()
+    if now:
+        _progress(len(now))
+
+
+@st.fragment(run_every=READING_S)
+def _boxes_progress() -> None:
+    now = xray_boxes.reading()
+    if now is None or now.future.done():
+        st.rerun()
+    st.markdown(":material/hourglass_empty: Reading the list of boxes in a sealed process.")
+
+
+@st.fragment(run_every=READING_S)
+def _progress(left: int) -> None:
+    """Say how many films are being read; draw the page anew when one is done."""
+    if sum(not reading.future.done() for reading in xray_films.readings()) < left:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center", key="xray.reading"):
+        noun = "film" if left == 1 else "films"
+        st.markdown(f":material/hourglass_empty: Reading {left} {noun} in sealed processes.")
+        st.button("Stop", key="xray.stop", on_click=xray_films.stop)
+
+
+def _refused() -> None:
+    weights = evaluate_source.refused(xray_models.SLOT)
+    if weights is not None:
+        frame.refusal(weights)
+    errors = xray_films.refusals()
+    if len(errors) > 1:
+        n = sum(error.code != "LIMIT_FILMS" for error in errors)
+        title = f"{n} of {st.session_state[xray_films.DROPPED]} were refused"
+        with st.expander(title, key="xray.refused.list"):
+            for error in errors:
+                frame.refusal(error)
+    elif errors:
+        frame.refusal(errors[0])
+    if errors:
+        st.button("Close", key="xray.refused.close", type="tertiary", on_click=errors.clear)
+
+
+def _remove(film_id: str) -> None:
+    xray_films.remove(film_id)
+
+
+def _undo() -> None:
+    """Say which film and which model were removed last, and offer to bring them back."""
+    dropped_film, model = xray_films.removed(), xray_models.removed()
+    if dropped_film is not None:
+        _removed("", dropped_film.film.title, xray_films.bring_back, xray_films.forget_removed)
+    if model is not None:
+        _removed("_model", model.name, xray_models.bring_back, xray_models.forget_removed)
+
+
+def _removed(
+    kind: str, name: str, bring_back: Callable[[], None], forget: Callable[[], None]
+) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"xray.removed{kind}"):
+        st.markdown(f"{esc(name)} was removed from this session.")
+        st.button("Undo", key=f"xray.undo{kind}", on_click=bring_back)
+        st.button("Forget it now", key=f"xray.forget{kind}", type="tertiary", on_click=forget)
+
+
+def count_on(model: Model) -> None:
+    """Draw the choice of a run with scores of the same findings on labelled films."""
+    runs = _candidates(model)
+    widgets.title("What is such a score worth?", "counted on films with labels")
+    if not runs:
+        st.markdown(
+            "Drop a file of this model’s scores on labelled films on the page Runs. Then this page "
+            "counts how many films of a score carried the label."
+        )
+        st.page_link(site.HOME.script, label="Drop scores on labelled films", icon=site.HOME.icon)
+        return
+    names = {"": NO_RUN} | state.distinct_names({run.id: run.name for run in runs})
+    key, picked = f"xray.counted.{model.id}", xray_models.counted_on(model.id)
+    st.session_state[key] = picked if picked in names else ""
+    st.selectbox(
+        "Scores of this model on labelled films",
+        list(names),
+        format_func=lambda option: names.get(option, option),
+        key=key,
+        on_change=_count_on,
+        args=(model.id,),
+        help="Another model’s scores say nothing of this one’s.",
+    )
+
+
+def _count_on(model_id: str) -> None:
+    xray_models.count_on(model_id, st.session_state.get(f"xray.counted.{model_id}") or "")
+
+
+def _candidates(model: Model) -> list[cache.Run]:
+    """Return runs with the same findings in the same order, drafts first."""
+    ids = [*session.drafts(), *(row.id for row in cache.openable(LISTED))]
+    runs = []
+    for run_id in ids:
+        try:
+            run = cache.find(run_id)
+        except LibraryError:
+            continue
+        if names_match(model.findings, run.class_names):
+            runs.append(run)
+    return runs

@@ -1,0 +1,162 @@
+"""What the view Film speaks of, put together once for what is drawn and what is saved."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.screens.kit.records import Sentence
+from core.screens.kit.run_marks import RunMark, marks
+from core.screens.xray import beside as xray_beside
+from core.screens.xray import film as views
+from core.screens.xray.beside import Opinion
+from core.screens.xray.film import Reference
+from core.screens.xray.saliency import SaliencyFocus
+from core.screens.xray.words import BANNER, listed
+from pages.ui.xray.ask import FilmResult
+from pages.ui.xray.films import FilmEntry
+
+
+@dataclass(frozen=True, eq=False)
+class FilmStudy:
+    """What the view speaks of: a film, what models say of it, and one finding.
+
+    Attributes
+    ----------
+    film : FilmEntry
+    results : tuple of FilmResult
+        One a model; the first is the one that findings are named after.
+    index : int
+        Of the finding, in the first model.
+    references : tuple of (Reference or None)
+        What scores of each model were worth on labelled films.
+    chosen : mapping of str to float
+        Thresholds that a user set, by spelled finding; in [0, 1].
+    """
+
+    film: FilmEntry
+    results: tuple[FilmResult, ...]
+    index: int
+    references: tuple[Reference | None, ...]
+    chosen: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def main(self) -> FilmResult:
+        """What the first model says."""
+        return self.results[0]
+
+    @property
+    def known(self) -> Reference | None:
+        """What scores of the first model were worth."""
+        return self.references[0]
+
+    @property
+    def several(self) -> bool:
+        """Whether models are compared."""
+        return len(self.results) > 1
+
+    @property
+    def who(self) -> str:
+        """The models, within a line."""
+        return listed([result.model.name for result in self.results])
+
+    @property
+    def marks(self) -> tuple[RunMark, ...]:
+        """The models' badges: where a model has a run, that of the run."""
+        return marks([result.model.run or result.model.id for result in self.results])
+
+    def alone(self, place: int) -> "FilmStudy | None":
+        """Return the study of one of the models; None where it does not have the finding."""
+        result = self.results[place]
+        index = views.place_of(result.scored.findings, self.name)
+        if index is None:
+            return None
+        return FilmStudy(self.film, (result,), index, (self.references[place],), self.chosen)
+
+    def opinions(self, focuses: Sequence[SaliencyFocus | None] = ()) -> tuple[Opinion, ...]:
+        """Return what each model says, with where its heat points as far as that is given."""
+        return tuple(
+            Opinion(
+                result.scored,
+                mark,
+                reference,
+                strange,
+                result.model.synthetic is None,
+                self.chosen,
+                focus,
+            )
+            for result, mark, reference, strange, focus in zip(
+                self.results,
+                self.marks,
+                self.references,
+                self.stranges,
+                focuses or [None] * len(self.results),
+                strict=True,
+            )
+        )
+
+    @property
+    def stranges(self) -> tuple[str, ...]:
+        """Of each model, why nothing that it says of this film means anything, or empty."""
+        return tuple(
+            views.strange(
+                result.model.name,
+                model_synthetic=result.model.synthetic,
+                film_synthetic=self.film.synthetic,
+            )
+            for result in self.results
+        )
+
+    @property
+    def strange(self) -> str:
+        """Why nothing that any model says of this film means anything, or empty."""
+        return " ".join(self.stranges) if all(self.stranges) else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said of the film itself, in every copy."""
+        return (*(notice.text for notice in self.film.notices), *filter(None, (self.unusual,)))
+
+    @property
+    def unusual(self) -> str:
+        """Say that the film is very small or very long, or empty; synthetic films are small."""
+        height, width = self.film.pixels.shape
+        return "" if self.film.synthetic else views.unusual(height, width)
+
+    @property
+    def care(self) -> tuple[str, ...]:
+        """What must be read beside scores; nothing where they say nothing."""
+        if self.strange:
+            return ()
+        if self.several and any(opinion.place(self.name) for opinion in self.opinions()):
+            return (xray_beside.DIFFER,)
+        return views.care(self.main.scored, self.index, self.known)
+
+    @property
+    def sentence(self) -> Sentence:
+        """What is said first, in the finding's own name."""
+        return self.opening_sentence(plain=False)
+
+    def opening_sentence(self, *, plain: bool) -> Sentence:
+        """Return what is said first."""
+        if self.several:
+            return xray_beside.sentence(self.opinions(), self.name, plain=plain)
+        scored = self.main.scored
+        if self.strange:
+            kind = self.main.model.synthetic
+            return views.strange_sentence(scored, self.index, model_synthetic=kind, plain=plain)
+        return views.sentence(scored, self.index, self.known, plain=plain)
+
+    @property
+    def noise(self) -> str:
+        """What is known of the labels, of all sets that scores are counted on."""
+        noises = [reference.source.noise for reference in self.references if reference is not None]
+        return " ".join(dict.fromkeys(noises)) or views.NO_LABELS
+
+    @property
+    def note(self) -> str:
+        """What a table may not be used for, for each of its rows."""
+        return " ".join(filter(None, (BANNER, self.noise, *self.stranges)))
+
+    @property
+    def name(self) -> str:
+        """The finding, as the first model calls it."""
+        return self.main.scored.findings[self.index]

@@ -1,0 +1,349 @@
+"""Whether a map can be trusted: the sanity check of one map, and where maps point on many films."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import Any, Final, cast
+
+import numpy as np
+import streamlit as st
+from scipy import ndimage
+
+from core.arrays import Bool
+from core.errors import AuditError
+from core.inference.client import Answer, shared
+from core.screens.kit.numbers import two
+from core.screens.xray import film as xray_film
+from core.screens.xray import saliency as words
+from core.screens.xray import trust as views
+from core.xray import heat, phantom
+from core.xray.heat import Frame, Map
+from core.xray.localisation import Box, Localisation, localise
+from core.xray.methods import METHODS
+from core.xray.picture import Saliency, SaliencyStyle
+from pages.ui import frame, session, widgets
+from pages.ui import inference as evaluate_ask
+from pages.ui.xray import ask as xray_ask
+from pages.ui.xray import film_cache as cache_xray
+from pages.ui.xray import films as xray_films
+from pages.ui.xray.ask import FilmResult
+from pages.ui.xray.film_cache import HELD_OUT, FilmScene
+from pages.ui.xray.films import FilmEntry
+
+SANITY: Final = "sanity"
+POINTING: Final = "xray.pointing"
+SEED: Final = 0
+HALF_WIDTH: Final = 560
+SMALL: Final = 112  # pixels of a small map
+FILMS: Final = 60  # synthetic films with the finding
+STEP: Final = 20  # asked for at once
+MOST_CASES: Final = 200
+FIRST: Final = 1_000  # number of the first such film: none of those that can be picked
+SIDE: Final = phantom.SIDE  # pixels that maps are compared on
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "") -> None:
+    """Draw both checks of the map that is shown, `model_name` where there are several."""
+    whose = f"{model_name}: does this map" if model_name else "Does this map"
+    widgets.title(f"{whose} depend on what was learnt?", views.NEEDED)
+    if result.method in words.MINUTES:
+        widgets.caption(words.too_slow(result.method, "to draw it anew layer by layer"))
+    else:
+        _sanity(film, result, index)
+    whose = f"{model_name}: do such maps" if model_name else "Do such maps"
+    widgets.title(f"{whose} point at lesions?", "more often than maps that know nothing")
+    _pointing(result, index)
+
+
+def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
+    question = {
+        "model": result.model.payload,
+        "film": film.payload,
+        "finding": index,
+        "method": result.method,
+        "layer": result.layer,
+        "seed": SEED,
+    }
+    answer = evaluate_ask.answered(SANITY, question)
+    if evaluate_ask.waits(SANITY, question):
+        xray_ask.wait("Weights are drawn anew, layer by layer.", evaluate_ask.awaited())
+        _button("Stop", "xray.sanity.stop", evaluate_ask.forget, question)
+    elif answer is None:
+        _button("Sanity check of this map", "xray.sanity", evaluate_ask.ask, question)
+    elif isinstance(answer, AuditError):
+        frame.refusal(answer)
+        _button("Try again", "xray.sanity.again", evaluate_ask.forget, question)
+    else:
+        _stages(film, result, answer)
+
+
+def _button(label: str, key: str, call: Callable[..., Any], question: Json) -> None:
+    st.button(label, key=key, on_click=call, args=(SANITY, question))
+
+
+def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
+    sanity = views.Sanity(tuple(answer.values["stages"]), tuple(answer.values["similarity"]))
+    st.markdown(sanity.text)
+    with st.container(horizontal=True, gap="small", key="xray_stages"):
+        for i in sanity.shown:
+            with st.container(width=SMALL, gap="xxsmall"):
+                coarse = answer.arrays["maps"][i]
+                st.image(_small(film, result.frame, coarse), alt="", width=SMALL)
+                widgets.caption(f"{sanity.stages[i]}: {two(sanity.similarity[i])}")
+    widgets.caption("Each small map has its own scale: their form is compared, not their strength.")
+    settings_text = f"{METHODS[result.method].label}, layer {answer.values['layer']}, seed {SEED}"
+    caption = f"{result.model.name}: {settings_text}."
+    with st.container(width=HALF_WIDTH, key="xray_similarity"):
+        widgets.figure(views.similarity_card(sanity, caption))
+
+
+def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
+    top = heat.top_of([coarse])
+    saliency = None if heat.blank(coarse) else Saliency(coarse, of_film, top)
+    key = repr((film.digest, coarse.tobytes().hex(), of_film))
+    tag = "SYNTHETIC" if film.synthetic else ""
+    scene = FilmScene(key, film.pixels, saliency, SaliencyStyle("overlay", 0.8), (), tag)
+    return cache_xray.small(scene)
+
+
+@dataclass(frozen=True, eq=False)
+class FindingCase:
+    """A finding on a film: how the film is asked for, the finding's number, and where it is.
+
+    `film` is the film's digest. Several boxes are one case; `lungs` are known of synthetic films.
+    """
+
+    film: str
+    payload: Json
+    index: int
+    boxes: tuple[Frame, ...]
+    lungs: Bool | None = None
+
+
+@dataclass
+class PointingRun:
+    """A comparison under way: what it is of, and the means to watch and stop it."""
+
+    key: str
+    cancel: Event
+    done: list[int] = field(default_factory=list)
+    future: "Future[dict[str, Localisation]] | None" = None
+
+
+def _pointing(result: FilmResult, index: int) -> None:
+    """Compare where maps point with where lesions are: on synthetic films, or on one's own."""
+    name = result.scored.findings[index]
+    cases = None
+    if not result.model.synthetic:
+        cases = boxed(xray_films.offered().values(), result.scored.findings)
+    if cases is None and xray_film.place_of(phantom.FINDINGS, name) is None:
+        return
+    if cases is not None and not cases:
+        widgets.caption(
+            "Where radiologists drew boxes of lesions, maps can be compared with them: drop films "
+            "and a list of boxes under Add films."
+        )
+        return
+    if cases is None:
+        films_text, label = (
+            f"{FILMS} synthetic films that no model was trained on",
+            f"{FILMS} films",
+        )
+    else:
+        label = xray_film.films_words(len({case.film for case in cases}))
+        films_text = f"{label} of this session with boxes, of any finding"
+    widgets.caption(
+        f"On {films_text}: does the strongest place lie in a box, more often than by chance?"
+    )
+    if not METHODS[result.method].at_once:
+        widgets.caption(words.too_slow(result.method, "for so many films"))
+        return
+    now: PointingRun | None = st.session_state.get(POINTING)
+    key = _key(result, name, cases)
+    if now is None or now.key != key or now.future is None:
+        st.button(
+            f"Compare on {label}",
+            key="xray.pointing.start",
+            on_click=_start,
+            args=(key, result, name, index, cases),
+        )
+    elif not now.future.done():
+        _watch()
+    else:
+        target = xray_film.name_of(name, plain=False) if cases is None else "a box"
+        _pointed(now.future, target, films_text, result)
+
+
+def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCase]:
+    """Return the findings of a model with boxes on films that are not synthetic."""
+    cases: list[FindingCase] = []
+    for film in films:
+        by_index: dict[int, tuple[Frame, ...]] = {}  # a list may spell one finding in two ways
+        for name, boxes in film.boxes.items() if not film.synthetic else ():
+            k = xray_film.place_of(findings, name)
+            if k is not None:
+                by_index[k] = (*by_index.get(k, ()), *boxes)
+        cases += [FindingCase(film.digest, film.payload, k, boxes) for k, boxes in by_index.items()]
+    return cases[:MOST_CASES]
+
+
+def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
+    """Return what is equal for the same comparison: of model, maps, films and boxes."""
+    subject = name if cases is None else [(case.film, case.index, case.boxes) for case in cases]
+    return repr((result.model.payload, result.method, result.layer, subject))
+
+
+def _start(
+    key: str, result: FilmResult, name: str, index: int, cases: list[FindingCase] | None
+) -> None:
+    _stop()
+    cancel, works = Event(), session.room().works
+    works.add(cancel)
+    now = PointingRun(key, cancel)
+    map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
+    now.future = session.in_thread(compare, map_settings, cases, name, index, now.done, cancel)
+    now.future.add_done_callback(lambda _: works.discard(cancel))
+    st.session_state[POINTING] = now
+
+
+def _stop() -> None:
+    now: PointingRun | None = st.session_state.pop(POINTING, None)
+    if now is not None:
+        now.cancel.set()
+
+
+@st.fragment(run_every=0.5)
+def _watch() -> None:
+    now: PointingRun | None = st.session_state.get(POINTING)
+    if now is None or now.future is None or now.future.done():
+        st.rerun()
+    assert now is not None
+    steps = 2 * -(-(now.done or [FILMS])[0] // STEP) + 1
+    share = len(now.done) / steps
+    st.progress(min(1.0, share), text="Drawing films and asking the model for its maps.")
+    if st.button("Stop", key="xray.pointing.stop", on_click=_stop):
+        st.rerun()
+
+
+def _pointed(
+    future: "Future[dict[str, Localisation]]", target: str, films_text: str, result: FilmResult
+) -> None:
+    try:
+        localisations = future.result()
+    except AuditError as error:
+        frame.refusal(error)
+        st.button("Compare again", key="xray.pointing.again", on_click=_stop)
+        return
+    st.markdown(views.pointing_text(localisations, target))
+    caption = (
+        f"{result.model.name}, on {films_text}. {METHODS[result.method].label}, "
+        f"layer {result.layer}. IoU: of the box and what reaches half of a map’s largest value."
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        widgets.figure(views.pointing_card(localisations, target, caption))
+    with right:
+        widgets.scores("Maps and boxes", views.HEADS, views.pointing_rows(localisations))
+        widgets.caption(caption)
+
+
+def compare(
+    map_settings: Json,
+    cases: list[FindingCase] | None,
+    finding: str,
+    index: int,
+    done: list[int],
+    cancel: Event,
+) -> dict[str, Localisation]:
+    """Return how well maps point at boxes; runs in a thread, without Streamlit.
+
+    Parameters
+    ----------
+    map_settings : dict
+        Model, method and layer, as `heats` takes them.
+    cases : list of FindingCase or None
+        None: synthetic films with the finding, drawn here.
+    finding : str
+    index : int
+        Its number in the model.
+    done : list of int
+        Grows with each step.
+    cancel : Event
+        Stops it.
+    """
+    if cases is None:
+        cases = _synthetic_cases(finding, index, cancel)
+    done.append(len(cases))
+    maps: dict[str, list[Map]] = {views.MODEL: [], views.SHUFFLED: []}
+    for key, seed in ((views.MODEL, None), (views.SHUFFLED, SEED)):
+        for start in range(0, len(cases), STEP):
+            part = cases[start : start + STEP]
+            question = {
+                **map_settings,
+                "films": [case.payload for case in part],
+                "pairs": [[place, case.index] for place, case in enumerate(part)],
+                "shuffled": seed,
+            }
+            answer = shared().call("heats", question, cancel=cancel)
+            maps[key] += [
+                heat.on_film(coarse, cast(Frame, tuple(of_film)), (SIDE, SIDE))
+                for coarse, of_film in zip(
+                    answer.arrays["maps"], answer.values["frames"], strict=True
+                )
+            ]
+            done.append(start)
+    maps[views.CENTRE] = [_centre()] * len(cases)
+    boxes = [tuple(map(_pixels, case.boxes)) for case in cases]
+    films = [case.film for case in cases]
+    localisations = {
+        key: localise(method_maps, boxes, films=films) for key, method_maps in maps.items()
+    }
+    return (
+        localisations
+        if any(case.lungs is None for case in cases)
+        else localisations | _lungs(cases, boxes)
+    )
+
+
+def _pixels(box: Frame) -> Box:
+    left, top, right, bottom = (SIDE * end for end in box)
+    return left, top, right, bottom
+
+
+def _synthetic_cases(finding: str, index: int, cancel: Event) -> list[FindingCase]:
+    """Return the first synthetic films with a finding."""
+    cases: list[FindingCase] = []
+    number = FIRST
+    while len(cases) < FILMS and not cancel.is_set():
+        phantom_film = phantom.draw(HELD_OUT, number)
+        if finding in phantom_film.boxes:
+            left, top, right, bottom = (end / phantom.SIDE for end in phantom_film.boxes[finding])
+            payload = {"phantom": [HELD_OUT, number]}
+            film = f"phantom-{HELD_OUT}-{number}"
+            cases.append(
+                FindingCase(film, payload, index, ((left, top, right, bottom),), phantom_film.lungs)
+            )
+        number += 1
+    return cases
+
+
+def _centre() -> Map:
+    """Return a map that knows nothing of a film but its centre."""
+    centre = np.zeros((SIDE, SIDE), np.float32)
+    centre[SIDE // 2, SIDE // 2] = 1.0
+    return cast(Map, ndimage.gaussian_filter(centre, SIDE / 8))
+
+
+def _lungs(
+    cases: Sequence[FindingCase], boxes: Sequence[tuple[Box, ...]]
+) -> dict[str, Localisation]:
+    """Return how a point does that is uniform over each film's own lungs.
+
+    It hits as often as it is expected to: by the share of the lungs that lies in the boxes, which
+    is the energy of a flat map of the lungs.
+    """
+    flat = [np.asarray(case.lungs, np.float32) for case in cases]
+    localisation = localise(flat, boxes, films=[case.film for case in cases])
+    return {views.LUNGS: replace(localisation, pointing=localisation.energy)}

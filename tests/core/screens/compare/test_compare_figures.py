@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from core.screens.compare.figures import ForestRow, forest, gap_curves
+from core.screens.kit.diagram import small_diagram
+from core.screens.kit.run_marks import RunMark
+from core.screens.kit.theme import THEMES
+
+BADGE = RunMark("B", 1, "dash")
+ROWS = (
+    ForestRow("decided", BADGE, -4.0, -5.0, -3.0, False, "−4.0", "−5.0 to −3.0"),
+    ForestRow("<b>tied</b>", RunMark("K", 3, "dot"), 0.5, -0.5, 1.5, True, "tie", "−0.5 to +1.5"),
+)
+
+
+def drawn(side="light", rows=ROWS):
+    return forest(rows, THEMES[side], smaller="smaller error", larger="larger error")
+
+
+@pytest.mark.parametrize("side", THEMES)
+def test_the_forest_draws_every_value_with_its_interval(side):
+    figure = drawn(side)
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    dots = [trace for trace in figure.data if trace.mode == "markers"]
+    assert [tuple(line.x) for line in lines] == [(-5.0, -3.0), (-0.5, 1.5)]
+    assert [dot.x[0] for dot in dots] == [-4.0, 0.5]
+    low, high = figure.layout.xaxis.range
+    assert low < -5.0
+    assert high > 1.5
+
+
+@pytest.mark.parametrize("side", THEMES)
+def test_a_tie_is_hollow_and_grey_and_a_decided_run_wears_its_colour(side):
+    theme = THEMES[side]
+    decided, tied = (trace for trace in drawn(side).data if trace.mode == "markers")
+    assert decided.marker.color == theme.runs[1]
+    assert (tied.marker.color, tied.marker.line.color) == (theme.paper, theme.quiet)
+
+
+def test_names_and_differences_stand_beside_the_plot_as_text():
+    figure = drawn()
+    assert figure.layout.yaxis.ticktext == ("decided", "&lt;b&gt;tied&lt;/b&gt;")
+    texts = [one.text for one in figure.layout.annotations]
+    assert "<b>tie</b> (−0.5 to +1.5)" in texts
+    assert "<b>B</b>" in texts
+    assert "◂ smaller error" in texts
+
+
+def test_long_names_are_wrapped_and_then_cut():
+    rows = (ForestRow("word " * 30, BADGE, 1.0, 0.5, 1.5, False, "", ""),)
+    first, second = drawn(rows=rows).layout.yaxis.ticktext[0].split("<br>")
+    assert first == "word word word word"
+    assert second.endswith("…")
+
+
+def bins_of(audited):
+    return audited(None).bins
+
+
+def test_curves_are_the_gaps_of_the_bins_with_enough_rows(audited):
+    bins = bins_of(audited)
+    figure = gap_curves([(BADGE, bins), (RunMark("K", 3, "dot"), bins)], THEMES["light"])
+    enough = np.flatnonzero(bins.count >= 20)
+    assert [trace.line.dash for trace in figure.data] == ["dash", "dot"]
+    for trace in figure.data:
+        np.testing.assert_allclose(trace.y, 100 * (bins.confidence - bins.accuracy)[enough])
+        np.testing.assert_allclose(trace.x, bins.confidence[enough])
+
+
+def test_letters_of_curves_that_end_together_do_not_cover_each_other(audited):
+    runs = [(RunMark(letter, 0, "solid"), bins_of(audited)) for letter in "ABCDEF"]
+    figure = gap_curves(runs, THEMES["light"])
+    heights = sorted(
+        one.y for one in figure.layout.annotations if one.text in {f"<b>{c}</b>" for c in "ABCDEF"}
+    )
+    low, high = figure.layout.yaxis.range
+    assert len(heights) == 6
+    margin = figure.layout.margin
+    plot_px = figure.layout.height - margin.t - margin.b
+    assert np.diff(heights).min() >= (high - low) * 20 / plot_px - 1e-9  # a badge is 20 px high
+
+
+def test_the_small_diagram_draws_the_bins_of_the_large_one(audited):
+    bins = bins_of(audited)
+    figure = small_diagram(bins, THEMES["dark"])
+    dots = [trace for trace in figure.data if trace.mode == "markers"]
+    assert sum(len(trace.x) for trace in dots) == np.count_nonzero(bins.count)
+    assert figure.layout.yaxis.scaleanchor == "x"

@@ -1,0 +1,69 @@
+"""What a page says of weights: names, counts, and the lists of a network that does not fit."""
+
+from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
+from core.screens.evaluate import checkpoint
+from core.screens.evaluate.checkpoint import CheckpointFit
+
+NOTHING = {"left": [], "missing": [], "unexpected": [], "mismatched": []}
+FITS = {
+    "model": "resnet50_cifar",
+    "n_outputs": 10,
+    "matched": 120,
+    "total": 120,
+    "renamed": "module. taken off",
+    "likely_outputs": 10,
+    **NOTHING,
+}
+
+
+def group(key: str = "", *, ema: bool = False) -> WeightGroup:
+    shapes = ((64, 3, 3, 3), (64,), (10, 64), (10,))
+    tensors = tuple(TensorInfo(f"t{i}", shape, "F32") for i, shape in enumerate(shapes))
+    return WeightGroup(key, ema, tensors, "group-0.safetensors")
+
+
+def test_a_fit_says_how_many_tensors_and_what_was_renamed():
+    fit = CheckpointFit.from_json(FITS)
+    assert fit.ok
+    assert checkpoint.fit_words(fit) == (
+        "All 120 tensors fit ResNet-50 with 10 outputs; renamed: module. taken off."
+    )
+    assert checkpoint.lists(fit) == {}
+    assert fit.other_outputs is None
+
+
+def test_a_misfit_names_every_list_and_the_likely_number_of_classes():
+    names = [f"fc.{i}" for i in range(12)]
+    data = FITS | {"matched": 108, "missing": names, "renamed": "", "likely_outputs": 100}
+    fit = CheckpointFit.from_json(data | {"model": "timm:resnet18", "unexpected": ["head.weight"]})
+    assert not fit.ok
+    assert fit.other_outputs == 100
+    assert checkpoint.fit_words(fit) == (
+        "108 of 120 tensors fit resnet18 of timm with 10 outputs. "
+        "Weights are loaded whole or not at all."
+    )
+    assert list(checkpoint.lists(fit)) == ["missing", "unexpected"]
+    lines = checkpoint.shown(fit.missing).splitlines()
+    assert lines == [*names[:10], "and 2 more"]
+    rows = checkpoint.all_names(fit).rows
+    assert len(rows) == 13
+    assert rows[-1] == ("unexpected", "head.weight")
+
+
+def test_as_many_as_are_shown_have_no_more():
+    assert checkpoint.shown(tuple("abc")) == "a\nb\nc"
+
+
+def test_groups_and_files_are_counted():
+    one, other = group("state_dict_ema", ema=True), group("state_dict")
+    file = WeightsFile("a.pt", "d" * 32, "torch", (one, other), {"arch": "resnet18", "epoch": 3})
+    assert checkpoint.n_numbers(one) == 64 * 27 + 64 + 640 + 10
+    assert checkpoint.group_label(one) == "state_dict_ema, averaged (EMA)"
+    assert checkpoint.group_label(group()) == "all of it"
+    assert checkpoint.file_words(file) == "PyTorch, 2 groups, digest dddddddd"
+    assert checkpoint.hints(file).rows == (("arch", "resnet18"), ("epoch", "3"))
+
+
+def test_large_counts_are_in_millions():
+    assert checkpoint.millions(23_512_130) == "23.5 million"
+    assert checkpoint.millions(58_186) == "58\u202f186"

@@ -1,0 +1,299 @@
+"""What is said of an epoch: sentences from hand-made bins, empty bins, tables, comparisons."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.metrics.intervals import wilson
+from core.reports.table import csv_text
+from core.screens.gamma.beside import bin_mismatch, difference
+from core.screens.gamma.rule import HistoryRule
+from core.screens.gamma.view import GammaDynamics, bins_table, gamma_view, panels_of, whole_table
+from core.screens.gamma.words import (
+    bins_of,
+    frozen_words,
+    gap_words,
+    listed,
+    mean_gap,
+    missing_words,
+    plain_sentence,
+    sentence,
+)
+from tests.core.screens.gamma.gamma_cases import grid
+
+RULE = HistoryRule(AdaFocalRule(), "as the training was set")
+
+
+def dynamics(table, name="a run"):
+    return GammaDynamics(name, "AdaFocal, λ = 1", table, RULE)
+
+
+def test_the_hardest_bin_and_the_one_pushed_on_are_named():
+    table = grid([[1.0, 2.3, -0.2]], [[0.0, 0.2, 0.0]])
+    assert sentence(table, 0).text == (
+        "At epoch 1 training holds bin 2 back hardest (γ\u202f2.3): there the model says 20.0 "
+        "points more than it should. Bin 3 is pushed on (γ\u202f−0.2)."
+    ).replace("Bin 3 is pushed on (γ\u202f−0.2)", "Bin 3 (γ\u202f−0.2) is pushed on")
+
+
+def test_still_means_since_the_epoch_before():
+    table = grid([[1.0, -0.2], [1.0, -0.3]], np.zeros((2, 2)))
+    assert "Bin 2 (γ\u202f−0.2) is pushed on." in sentence(table, 0).text
+    assert "Bin 2 (γ\u202f−0.3) is still pushed on." in sentence(table, 1).text
+
+
+def test_several_bins_that_are_pushed_on_are_listed():
+    table = grid([[1.0, -0.2, -0.5, -0.3]], np.zeros((1, 4)))
+    assert "Bins 2 to 4 are pushed on, bin 3 (γ\u202f−0.5) hardest." in sentence(table, 0).text
+
+
+def test_without_a_negative_gamma_the_least_held_back_is_named():
+    text = sentence(grid([[1.0, 2.0, 0.3]], np.zeros((1, 3))), 0).text
+    assert text.endswith("No bin is pushed on; bin 3 (γ\u202f0.3) is held back least.")
+
+
+def test_a_replay_says_what_the_rule_would_do():
+    rule = HistoryRule(AdaFocalRule(), "as the replay was set")
+    table = grid([[1.0, -0.1, 2.3], [1.0, -0.2, 2.3]], np.zeros((2, 3)))
+    found = GammaDynamics("a run", "replay, AdaFocal, λ = 1", table, rule, replayed=True)
+    view = gamma_view(found, 1, 0)
+    assert "the rule would hold bin 3 back hardest" in view.sentence.text
+    assert "Bin 2 (γ\u202f−0.2) would still be pushed on." in view.sentence.text
+    assert "training" not in view.sentence.text
+    assert any("would have gone otherwise" in text for text in view.caveats)
+    assert "trains with it" not in view.caption
+    plain = gamma_view(found, 1, 0, plain=True)
+    assert "the model would be pushed hardest" in plain.sentence.text
+    assert any("would have gone otherwise" in text for text in plain.caveats)
+    held = sentence(grid([[1.0, 2.0, 0.3]], np.zeros((1, 3))), 0, replayed=True).text
+    assert held.endswith("No bin would be pushed on; bin 3 (γ\u202f0.3) would be held back least.")
+
+
+@pytest.mark.parametrize(
+    ("gamma", "said"),
+    [
+        ([[1.0, 1.0]], "the rule would hold every bin back alike"),
+        ([[-0.2, -0.2]], "the rule would push every bin on alike"),
+        ([[-0.2, -0.9]], "the rule would push every bin on, bin 2"),
+    ],
+)
+def test_a_replay_never_speaks_of_what_happened(gamma, said):
+    assert said in sentence(grid(gamma, np.zeros((1, 2))), 0, replayed=True).text
+    assert "training" in sentence(grid(gamma, np.zeros((1, 2))), 0).text
+
+
+def test_a_gap_within_chance_is_not_called_an_error():
+    # 10 answers that are right 6 times in 10: 5 right are no surprise
+    table = grid([[1.0, 1.5]], [[0.0, 0.1]], count=[[10, 10]])
+    text = sentence(table, 0).text
+    assert "its gap there (+10.0 points, 10 answers) could be chance" in text
+    assert "should" not in text
+
+
+def test_the_worst_of_many_bins_is_judged_as_such():
+    # 59 of 100 right where 70 are claimed leave the band of one bin, not that of the worst of 15
+    gap = [[0.0] * 14 + [0.11]]
+    many = sentence(grid([[1.0] * 14 + [1.5]], gap, count=[[100] * 15], accuracy=0.59), 0).text
+    assert "could be chance" in many
+    two = gap_words(grid([[1.0, 1.5]], [[0.0, 0.11]], count=[[0, 100]], accuracy=0.59), 0, 1)
+    assert two.text == "there the model says 11.0 points more than it should"
+
+
+def test_bins_that_hold_no_answers_are_not_among_the_many():
+    gap, count = [[0.0] * 14 + [0.11]], [[0] * 14 + [100]]
+    alone = gap_words(grid([[1.0] * 14 + [1.5]], gap, count=count, accuracy=0.59), 0, 14)
+    assert alone.text == "there the model says 11.0 points more than it should"
+
+
+def test_a_model_that_says_less_than_it_should_is_told_so():
+    table = grid([[1.0, 1.5]], [[0.0, -0.3]])
+    assert "there the model says 30.0 points less than it should" in sentence(table, 0).text
+
+
+@pytest.mark.parametrize(("gamma", "what"), [(1.0, "holds every bin back"), (-0.2, "pushes every")])
+def test_equal_gammas_name_no_bin(gamma, what):
+    text = sentence(grid([[gamma, gamma]], [[0.1, -0.1]]), 0).text
+    assert what in text
+    assert "alike" in text
+    assert "off by 10.0 points" in text
+
+
+def test_all_pushed_on_names_the_hardest():
+    text = sentence(grid([[-1.0, -1.8]], [[0.0, 0.3]]), 0).text
+    assert "pushes every bin on, bin 2 (γ\u202f−1.8) hardest" in text
+    assert "back" not in text
+
+
+def test_a_resting_bin_is_never_the_hardest():
+    table = grid([[1.2, 9.0]], [[0.3, 0.0]], count=[[50, 0]])
+    text = sentence(table, 0).text
+    assert "bin 2" not in text
+    empty = grid([[1.0, 1.0]], np.zeros((1, 2)), count=[[0, 0]])
+    assert "no bin holds validation answers" in sentence(empty, 0).text
+    assert gap_words(empty, 0, 0).text == "it holds no validation answers"
+
+
+@pytest.mark.parametrize(
+    ("places", "text"),
+    [
+        ([2], "bin 3"),
+        ([0, 1], "bins 1 and 2"),
+        ([2, 3, 4], "bins 3 to 5"),
+        ([0, 2, 3, 4, 8], "bins 1, 3 to 5 and 9"),
+    ],
+)
+def test_bins_are_counted_from_one(places, text):
+    assert listed(places) == text
+
+
+def test_empty_bins_at_a_tie_are_explained():
+    edges = [[0.2, 0.9, 1.0, 1.0]]
+    table = grid(
+        [[1.1, 0.9, 0.75]],
+        np.zeros((1, 3)),
+        count=[[10, 10, 0]],
+        lower=[[*edges[0][:3]]],
+        upper=[[*edges[0][1:]]],
+    )
+    text = frozen_words(table, RULE.rule, 0)
+    assert "Bin 3 is empty: so many validation answers state exactly 100.0\u202f%" in text
+    assert "its γ of 0.750 holds for them" in text
+
+
+def test_an_empty_bin_between_other_edges_is_not_called_a_tie():
+    table = grid([[1.1, 1.0, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]])
+    text = frozen_words(table, RULE.rule, 0)
+    assert "Bin 2 holds no validation answer." in text
+    assert "exactly" not in text
+    assert "γ stays what it was there" in text
+    assert "γ is 1 there" in frozen_words(table, CalFocalRule(), 0)
+    assert frozen_words(grid([[1.0]], [[0.0]]), None, 0) == ""
+
+
+def test_only_a_gamma_that_stays_is_said_to_stay():
+    moved = grid([[1.1, 0.5, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]])
+    later = grid([[1.1, 0.5, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]], epoch=[7])
+    for table in (moved, later):
+        text = frozen_words(table, AdaFocalRule(gamma_max=0.5), 0)
+        assert "so the gap counts as 0 there" in text
+        assert "stays" not in text
+
+
+def test_missing_epochs_are_counted():
+    table = grid(np.ones((3, 1)), np.zeros((3, 1)), epoch=[1, 2, 9])
+    assert "has 3 epochs from 1 to 9; 6 between them are missing" in missing_words(table)
+    assert missing_words(grid([[1.0]], [[0.0]])) == ""
+
+
+def test_the_mean_gap_is_weighted_by_answers():
+    table = grid([[1.0, 1.0]], [[0.1, -0.4]], count=[[30, 10]])
+    assert mean_gap(table, 0) == pytest.approx((30 * 0.1 + 10 * 0.4) / 40)
+    assert np.isnan(mean_gap(grid([[1.0]], [[0.0]], count=[[0]]), 0))
+
+
+def test_epochs_are_counted_from_one_only_where_the_history_counts_from_zero():
+    assert grid(np.ones((2, 1)), np.zeros((2, 1))).epoch.tolist() == [1, 2]
+    assert grid(np.ones((2, 1)), np.zeros((2, 1)), epoch=[1, 5]).epoch.tolist() == [1, 5]
+
+
+def test_plain_words_say_times_in_100():
+    table = grid([[1.0, 2.3]], [[0.0, 0.2]])
+    assert plain_sentence(table, 0).text == (
+        "In round 1 of training, the model was pushed hardest to stay modest where it says 70 in "
+        "100; there it was right 50 times in 100."
+    )
+    few = grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 10]])
+    assert "10 answers are too few to tell" in plain_sentence(few, 0).text
+    view = gamma_view(dynamics(table), 0, 1, plain=True)
+    words = " ".join([view.eyebrow, view.caption, view.diagram.title, view.heatmap.title])
+    words += " ".join(tile.label + tile.note + tile.help for tile in view.numbers)
+    for term in ("γ", "λ", "epoch", "bin ", "confidence"):
+        assert term not in words
+
+
+def test_the_diagram_has_the_bins_of_its_epoch():
+    table = grid([[1.0, 1.0]], [[0.1, 0.2]], count=[[40, 0]])
+    found = bins_of(table, 0)
+    low, high = wilson(np.array([20.0]), np.array([40]), 0.95)
+    assert found.ci_low[0] == low[0]
+    assert found.ci_high[0] == high[0]
+    assert found.band_low[0] < 0.6 < found.band_high[0]
+    assert np.isnan(found.band_low[1])
+    assert np.isnan(found.confidence[1])
+
+
+def test_the_band_holds_what_chance_gives():
+    found = bins_of(grid([[1.0]], [[0.3]], count=[[200]]), 0)
+    rng = np.random.default_rng(0)
+    shares = rng.binomial(200, 0.8, 20_000) / 200
+    inside = np.mean((shares >= found.band_low[0]) & (shares <= found.band_high[0]))
+    assert 0.94 < inside < 0.975
+
+
+def test_few_panels_are_an_even_choice_with_the_chosen_bin():
+    assert panels_of(15, 3) == tuple(range(15))
+    some = panels_of(500, 123)
+    assert {0, 123, 499} <= set(some)
+    assert len(some) <= 17
+
+
+def test_the_table_of_bins_counts_turns_and_rests():
+    table = grid(
+        [[1.0, -0.2], [1.0, 0.2], [2.0, 0.2]], np.zeros((3, 2)), count=[[5, 5]] * 2 + [[5, 0]]
+    )
+    rows = bins_table(table, 2).rows
+    assert rows[0] == (1, 2.0, 1.0, 2.0, 0, 0, 0.0)
+    assert rows[1] == (2, 0.2, -0.2, 0.2, 2, 1, None)
+
+
+def test_the_whole_history_is_written_as_it_is_kept():
+    table = grid([[1.5, 2.0]], [[0.25, 0.0]], count=[[4, 0]])
+    lines = csv_text(whole_table(table)).splitlines()
+    assert lines[0] == "epoch,bin,lower,upper,count,confidence,accuracy,gap,gamma,train_confidence"
+    assert lines[1] == "0,0,0.0,0.5,4,0.75,0.5,0.25,1.5,"
+    assert lines[2] == "0,1,0.5,1.0,0,,,0.0,2.0,"
+
+
+def test_thinned_maps_say_so():
+    table = grid(np.ones((1, 250)), np.zeros((1, 250)))
+    assert "one bin in 3 of 250" in gamma_view(dynamics(table), 0, 0).caveats[0]
+
+
+def test_thinned_rings_and_panels_say_so():
+    gamma = np.where(np.arange(2100)[:, None] % 2, -1.0, 1.0) * np.ones((1, 2))
+    view = gamma_view(dynamics(grid(gamma, np.zeros_like(gamma))), 0, 0)
+    # 2 bins turn at each of 2 099 epochs
+    assert "one change of sign in 3 of 4\u202f198" in view.caveats[0]
+    assert "one epoch in 14 of 2\u202f100" in view.panels.caption
+    assert "one change of sign in 3 of 4\u202f198" in view.panels.caption
+    short = gamma_view(dynamics(grid(gamma[:160], np.zeros((160, 2)))), 0, 0)
+    assert "panels draw" not in short.panels.caption
+
+
+def test_correspondence_needs_training_confidences():
+    known = grid([[1.0]], [[0.1]], train=[[0.58]])
+    assert gamma_view(dynamics(grid([[1.0]], [[0.1]])), 0, 0).correspondence is None
+    card = gamma_view(dynamics(known), 0, 0).correspondence
+    assert "within 2.0 points" in card.alt  # 0.58 against 0.60
+
+
+def test_a_second_history_is_compared_at_the_same_epoch():
+    one = dynamics(grid([[1.0, 2.0]], [[0.1, 0.1]]))
+    two = replace(one, name="other", grid=grid([[1.5, -0.4]], [[0.2, 0.2]]))
+    said = difference(one, two, 0)
+    assert "γ from −0.4 to 1.5 instead of 1 to 2" in said
+    assert "furthest apart in bin 2 (−0.4 instead of 2)" in said
+    assert "a mean gap of 20.0 points instead of 10.0" in said
+    same = replace(one, name="same")
+    assert "the same γ in every bin; the gaps are the same" in difference(one, same, 0)
+
+
+def test_histories_that_do_not_go_together_say_why():
+    one = dynamics(grid([[1.0, 2.0]], np.zeros((1, 2))))
+    other = replace(one, grid=grid([[1.0]], [[0.0]]))
+    assert "has 1 bins where" not in bin_mismatch(one, replace(one))
+    assert bin_mismatch(one, other)
+    late = replace(one, name="late", grid=grid([[1.0, 2.0]], np.zeros((1, 2)), epoch=[7]))
+    assert difference(one, late, 0) == "late (AdaFocal, λ = 1) has no epoch 1: it runs from 7 to 7."

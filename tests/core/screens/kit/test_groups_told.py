@@ -1,0 +1,307 @@
+"""What pages and reports say of rows that belong together."""
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.configs import AuditConfig
+from core.datasets.shifts import OutsideSet
+from core.metrics.comparison import compare, compared
+from core.metrics.ranked import Ranked
+from core.metrics.suite import audit
+from core.ood.detection import counts_at, threshold_at
+from core.ood.scores import ood_scores
+from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
+from core.reports.compare_json import compare_json, compare_lines
+from core.reports.table import csv_text
+from core.screens.compare.view import NamedRun, compare_view, drawn_words
+from core.screens.kit.numbers import percent
+from core.screens.kit.run_marks import marks
+from core.screens.kit.sentences import verdict_sentence
+from core.screens.ood import table as ood_table
+from core.screens.ood.plain import plain_view as plain_ood
+from core.screens.ood.shifts import shift_view
+from core.screens.ood.table import SetRow
+from core.screens.ood.view import ShownCurve, ood_view
+from core.screens.ood.words import set_name, weight_words
+from core.screens.reliability.plain import certainty_groups, plain_view
+from core.screens.xray import words as clinic_words
+from core.screens.xray.finding import finding_view
+from core.screens.xray.findings import findings_view
+from core.screens.xray.plain import plain_view as plain_finding
+from core.studies import clinic as clinic_study
+from core.studies.ood import judge, shift
+
+
+def films(seed, *, grouped=True, labelled=True, weights=None):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, 120) if labelled else np.full(120, -1)
+    groups = Groups.of("patient", [f"p{k // 4:02}" for k in range(120)]) if grouped else None
+    return Predictions(
+        Task.MULTICLASS,
+        ScoreKind.LOGITS,
+        rng.normal(size=(120, 3)) * 2,
+        labels,
+        labelled=labelled,
+        groups=groups,
+        weights=weights,
+    )
+
+
+def test_the_page_says_what_films_of_patients_are_worth():
+    found = audit(films(0), AuditConfig(n_resamples=50)).main
+    worth = round(found.groups.effective_n)
+    second = verdict_sentence(found).second
+    assert second.endswith(
+        f"120 images of 30 groups (patient) are worth about {worth} independent ones here."
+    )
+    alone = verdict_sentence(audit(films(0, grouped=False), AuditConfig(n_resamples=50)).main)
+    assert "worth" not in alone.second
+
+
+def test_plain_words_say_how_many_unrelated_pictures_they_are():
+    file = films(0)
+    found = audit(file, AuditConfig(n_resamples=50))
+    ranked = Ranked.of(file.outcomes(None))
+    view = plain_view(found, found.main, ranked, name="a run", split="test")
+    worth = round(found.main.groups.effective_n)
+    assert f"30 groups (patient) and tell as much as about {worth} unrelated ones" in (
+        view.limits.text
+    )
+
+
+def test_groups_of_certainty_are_as_unsure_as_their_patients():
+    alone, grouped = (
+        certainty_groups(Ranked.of(file.outcomes(None)), audit(file).main)
+        for file in (copies(grouped=False), copies(grouped=True))
+    )
+    for one, other in zip(alone, grouped, strict=True):
+        if one.n:
+            assert (other.n, other.right) == (one.n, pytest.approx(one.right))
+            assert other.high - other.low > 1.5 * (one.high - one.low)
+
+
+def copies(*, grouped):
+    """Sixty answers, each of them five times."""
+    rng = np.random.default_rng(3)
+    sure, right = rng.uniform(0.3, 1.0, 60), rng.integers(0, 2, 60)
+    groups = Groups.of("patient", np.arange(60).repeat(5).astype(str)) if grouped else None
+    return Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        sure.repeat(5),
+        right.repeat(5),
+        predicted=np.ones(300, dtype=np.int64),
+        groups=groups,
+    )
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_comparison_says_that_groups_are_drawn(grouped):
+    runs = [compared(films(0, grouped=grouped))] * 2
+    found = compare(runs, ["a", "b"], 0)
+    report = compare_json(["a", "b"], runs, found, "ece")
+    drawn = [found.differences[1]["ece"]]
+    assert drawn_words(drawn) == ("groups of rows" if grouped else "rows")
+    assert [("groups" in run) for run in report["runs"]] == [grouped, grouped]
+    line = next(line for line in compare_lines(report) if "difference from" in line)
+    assert ("30 groups by patient drawn as wholes" in line) is grouped
+
+
+def test_a_comparison_says_of_how_many_groups_the_images_are_and_what_they_are_worth():
+    runs = [compared(films(0)), compared(films(0))]
+    named = [NamedRun(name, name, "test", "d") for name in "ab"]
+    view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
+    worth = round(runs[0].audit.main.groups.effective_n)
+    assert view.eyebrow.endswith("the same 120 images of 30 groups (patient)")
+    assert view.caption.endswith(f"The images are worth about {worth} independent ones.")
+    alone = [compared(films(0, grouped=False))] * 2
+    view = compare_view(named, alone, compare(alone, ["a", "b"], 0), "ece")
+    assert "group" not in view.eyebrow + view.caption
+
+
+def test_a_comparison_says_the_least_and_the_most_that_images_are_worth():
+    first = films(0)
+    runs = [compared(one) for one in (first, replace(first, scores=films(1).scores))]
+    worth = sorted(round(run.audit.main.groups.effective_n) for run in runs)
+    assert worth[0] < worth[1]
+    named = [NamedRun(name, name, "test", "d") for name in "ab"]
+    view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
+    assert view.caption.endswith(
+        f"worth about {worth[0]} to {worth[1]} independent ones, depending on the run."
+    )
+
+
+PATIENTS, EACH = 150, 20  # of the same finding: 20 films tell no more than one
+
+
+def findings(*, grouped=True):
+    rng = np.random.default_rng(2)
+    risk = rng.beta(2.0, 4.0, (PATIENTS, 2)).repeat(EACH, axis=0)
+    labels = (rng.random((PATIENTS, 2)).repeat(EACH, axis=0) < risk).astype(np.int64)
+    patients = np.arange(PATIENTS).repeat(EACH).astype(str)
+    groups = Groups.of("patient", patients) if grouped else None
+    names = ("Mass", "Nodule")
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, risk, labels, names, groups=groups)
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    rows = findings()
+    known = f"{PATIENTS} groups (patient)"
+    return rows, clinic_words.ClinicSource(
+        "a run", "test", "a1b2c3d4", rows.class_names, rows.n, groups=known
+    )
+
+
+def test_one_finding_says_what_its_films_are_worth(clinic):
+    rows, source = clinic
+    found = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
+    view, worth = finding_view(source, "Mass", found), round(found.audit.groups.effective_n)
+    told = f"3 000 films of 150 groups (patient) are worth about {worth} independent ones here."
+    assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ") == told
+    assert "films of 150 groups (patient), test split" in view.caption
+    rarer = int(found.fit.rarer)
+    assert rarer < 100
+    assert f" with it are worth about {rarer} independent ones)" in view.sentence.text
+    plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
+    assert plain.care[-1].endswith(f"tell as much as about {worth} unrelated ones.")
+    alone = findings(grouped=False)
+    single = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    found = clinic_study.one_finding(clinic_study.binary_rows(alone, 0))
+    assert finding_view(single, "Mass", found).sentence.second == ""
+    words = " ".join(plain_finding(single, "Mass", alone.outcomes(0), band=3).care)
+    assert "unrelated" not in words
+
+
+def test_findings_of_many_films_but_few_patients_say_what_these_are_worth(clinic):
+    rows, source = clinic
+    found = clinic_study.findings(rows)
+    view = findings_view(source, found, ())
+    worth = int(found.rarer[0])
+    assert f", worth {worth} · " in next(one for one in view.small if one.index == 0).note
+    assert "Worth: how many independent films" in view.legend
+    alone = findings(grouped=False)
+    single = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    view = findings_view(single, clinic_study.findings(alone), ())
+    assert "orth" not in view.legend + view.small[0].note
+
+
+def test_findings_of_enough_patients_are_not_said_to_be_worth_less():
+    rng = np.random.default_rng(5)
+    risk = rng.uniform(0.2, 0.8, (1200, 1))
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        risk,
+        (rng.random((1200, 1)) < risk).astype(np.int64),
+        ("Mass",),
+        groups=Groups.of("patient", (np.arange(1200) // 2).astype(str)),
+    )
+    found = clinic_study.findings(rows)
+    assert not found.few(0)
+    source = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", rows.class_names, rows.n)
+    (small,) = findings_view(source, found, ()).small
+    assert "worth" not in small.note
+
+
+def strange_films(weights=None, *, plain=False):
+    """The page's view of films of patients beside weighted ones that are told from them."""
+    judged = judge(films(0), films(1, grouped=False, labelled=False, weights=weights), "entropy")
+    name = set_name("noise")
+    shown = ShownCurve("noise", marks(["noise"])[0], judged)
+    named = NamedRun("id", "a run", "test", "abcdef0123456789")
+    return judged, ood_view(named, name, shown, [shown], 0.05, "scores as read", plain=plain), shown
+
+
+def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
+    judged, view, shown = strange_films()
+    worth = round(judged.groups[0].effective_n)
+    assert 1 < worth <= 120
+    assert view.sentence.second.endswith(
+        f" The 120 ordinary rows of 30 groups (patient) are worth about {worth} independent ones."
+    )
+    assert (
+        f"n = 120 of 30 groups (patient), worth about {worth} independent ones, against noise, "
+        "n = 120;" in view.caption
+    )
+    assert "weight" not in view.caption + view.reading
+    first, second = csv.DictReader(io.StringIO(csv_text(view.counts_table)))
+    assert (first["rows"], first["group_column"], first["groups"]) == ("120", "patient", "30")
+    assert float(first["effective_n"]) == judged.groups[0].effective_n
+    assert (second["groups"], second["effective_n"]) == ("", "120.0")
+    assert "worth" not in strange_films(plain=True)[1].sentence.second
+    limits = plain_ood(set_name("noise"), shown, 0.05).limits
+    assert (
+        "The ordinary ones come in 30 groups (patient) and tell as much as about "
+        f"{worth} unrelated ones." in limits
+    )
+
+
+def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
+    weights = Weights.of("films", 0.5 + np.arange(120) % 3)
+    judged, view, shown = strange_films(weights)
+    counts = counts_at(judged.separation, threshold_at(judged.separation, 0.05))
+    flagged = weights.of_row[ood_scores(films(1, labelled=False), "entropy") > counts.threshold]
+    assert counts.flagged_out == pytest.approx(flagged.sum(), rel=1e-12)
+    assert view.counts[1].cells[0].value == f"{flagged.sum():.1f}"
+    assert view.counts[1].cells[2].value == "120"
+    assert (
+        f"by weight {percent(counts.missed)} of the strange ones lie on their side of it."
+        in view.sentence.second
+    )
+    assert view.reading.endswith(" times in 100. Counts are sums of weights, not of rows.")
+    assert "noise, n = 120, worth about 93 of equal weight; rows of the set count by films;" in (
+        view.caption
+    )
+    bins = view.density.table.rows
+    assert sum(row[2] for row in bins) == 120
+    assert sum(row[3] for row in bins) == pytest.approx(120.0, rel=1e-9)
+    assert isinstance(bins[0][2], int)
+    assert "rows by weight" in view.density.figure("light").to_json()
+    first, second = csv.DictReader(io.StringIO(csv_text(view.counts_table)))
+    assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
+    assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")
+    assert "Each picture counts by its weight." in plain_ood(set_name("noise"), shown, 0.05).limits
+
+
+def test_a_column_by_which_both_sets_count_is_named_once():
+    def words(name):
+        sets = (
+            films(0, weights=Weights.of("films", 1.0 + np.arange(120) % 3)),
+            films(1, labelled=False, weights=Weights.of(name, 1.0 + np.arange(120) % 2)),
+        )
+        return weight_words(judge(*sets, "entropy", full=False))
+
+    assert words("films") == "rows count by films"
+    assert words("shots") == "in-distribution rows count by films; rows of the set count by shots"
+
+
+def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independent():
+    judged, _, shown = strange_films()
+    line = SetRow("a run", shown.mark, set_name("noise"), None, judged.numbers, {})
+    (row,) = (
+        row
+        for row in csv.DictReader(io.StringIO(csv_text(ood_table.table([line]))))
+        if row["score"] == "auroc"
+    )
+    assert float(row["effective_in"]) == judged.groups[0].effective_n
+    assert float(row["effective_out"]) == 120.0
+    alone = judge(films(0, grouped=False), films(1, grouped=False, labelled=False), "entropy")
+    bare = SetRow("a run", shown.mark, set_name("noise"), None, alone.numbers, {})
+    assert "effective_in" not in csv_text(ood_table.table([bare]))
+
+
+def test_maps_of_corruptions_say_that_images_are_weighted():
+    weights = Weights.of("films", 0.5 + np.arange(120) % 3)
+    found = {
+        OutsideSet("corrupted", corruption="fog", severity=5): shift(
+            films(0), films(1, weights=weights), "entropy"
+        )
+    }
+    named = NamedRun("id", "a run", "test", "abcdef0123456789")
+    caption = shift_view(named, "corrupted", found, "entropy, scores as read").caption
+    assert "most to least harmful; images count by films; entropy" in caption

@@ -1,0 +1,70 @@
+"""Every drawn mark of the curves and densities is one of the numbers that it was given."""
+
+import numpy as np
+import pytest
+
+from core.screens.kit.theme import DARK, LIGHT
+from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
+from core.screens.ood.shift_maps import ValueGrid, heatmap
+
+LINE = RocLine("a & b", 0.9123, np.array([0, 0.2, 1.0]), np.array([0, 0.7, 1.0]), 3, "dot")
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_curves_end_in_the_corners_and_wear_their_area(theme):
+    figure = roc([LINE], OperatingPoint(0.05, 0.4), theme)
+    guess, curve, ring = figure.data
+    assert (list(guess.x), list(guess.y)) == ([0, 1], [0, 1])
+    assert curve.name == "a &amp; b <b>0.912</b>"
+    assert (curve.line.color, curve.line.dash) == (theme.runs[3], "dot")
+    np.testing.assert_array_equal(curve.y, LINE.flagged)
+    assert (ring.x[0], ring.y[0]) == (0.05, 0.4)
+    assert "(positive)" in figure.layout.yaxis.title.text
+
+
+def drawn(log, threshold=0.5):
+    edges = np.geomspace(0.01, 1, 5) if log else np.linspace(-2, 2, 5)
+    return Density(
+        edges,
+        np.array([1, 2, 3, 4]),
+        np.array([5, 0, 0, 15]),
+        ("in", "out"),
+        "a score",
+        threshold,
+        log,
+        0,
+    )
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_densities_are_percent_of_each_set(log):
+    figure = density(drawn(log), LIGHT)
+    inside, outside = figure.data
+    np.testing.assert_allclose(inside.y, [10, 20, 30, 40, 40])
+    np.testing.assert_allclose(outside.y, [25, 0, 0, 75, 75])
+    assert "15 rows" in outside.customdata[3]
+    assert figure.layout.xaxis.type == ("log" if log else None)
+    assert "flagged above 0.500" in figure.layout.annotations[0].text
+    assert figure.layout.shapes[1].x0 == 0.5
+
+
+@pytest.mark.parametrize(("threshold", "place"), [(-9.0, -2.0), (9.0, 2.0)])
+def test_a_threshold_beyond_the_axis_stands_at_its_end(threshold, place):
+    figure = density(drawn(log=False, threshold=threshold), LIGHT)
+    assert figure.layout.shapes[1].x0 == place
+
+
+def test_a_log_axis_names_its_powers():
+    figure = density(drawn(log=True), LIGHT)
+    assert list(figure.layout.xaxis.ticktext) == ["≤ 0.01", "0.1", "1"]
+
+
+def test_small_is_bright_where_small_is_good():
+    values = np.array([[0.0, 0.5]])
+    figure = heatmap(ValueGrid(["fog"], [1, 2], values, 0.5, 0.0), LIGHT)
+    cells, dark, bright = figure.data
+    assert cells.reversescale
+    assert (cells.zmin, cells.zmax) == (0, 50)
+    assert (list(dark.text), list(bright.text)) == (["50"], ["0"])
+    other = heatmap(ValueGrid(["fog"], [1, 2], values, 0.0, 0.5), LIGHT)
+    assert (list(other.data[1].text), list(other.data[2].text)) == (["0"], ["50"])

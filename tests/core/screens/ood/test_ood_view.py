@@ -1,0 +1,280 @@
+"""The words, tables and cards of the page Out of distribution, on parts whose numbers are known."""
+
+import numpy as np
+import pytest
+
+from core.datasets.shifts import OutsideSet
+from core.metrics.records import Score
+from core.ood.detection import Separation
+from core.predictions import Predictions, ScoreKind, Task
+from core.published import auroc_rows, subject
+from core.reports.table import csv_text
+from core.screens.compare.view import NamedRun
+from core.screens.kit.run_marks import marks
+from core.screens.kit.theme import DARK, LIGHT
+from core.screens.ood import table as ood_table
+from core.screens.ood.plain import plain_view
+from core.screens.ood.rows import certain_table
+from core.screens.ood.shifts import shift_view
+from core.screens.ood.table import SetRow
+from core.screens.ood.view import ShownCurve, edges_of, ood_view
+from core.screens.ood.words import SetName, set_name
+from core.studies import ood as study
+from core.studies.ood import ConfidentRows, ScoreSeparation, ShiftEffect
+
+NAMED = NamedRun("id", "my run", "test", "abcdef0123456789")
+STREETS = set_name("svhn")
+(MARK,) = marks(["svhn"])
+
+
+def part(logits, labels=None):
+    labels = np.full(len(logits), -1) if labels is None else labels
+    return Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, logits, labels, labelled=bool(labels[0] >= 0)
+    )
+
+
+def separated(inside, outside, score="entropy"):
+    """A set judged by scores that are given."""
+    found = Separation.of(np.array(inside, dtype=float), np.array(outside, dtype=float))
+    auroc = Score("auroc", 0.9, 0.85, 0.95, 0.95, 120)
+    return ShownCurve("SVHN", MARK, ScoreSeparation(score, 1.0, found, {"auroc": auroc}))
+
+
+# 100 ordinary rows of scores 0.01 to 1.00; of 50 strange ones 5 lie at 0.5 and 45 at 1.5
+HAND = separated(np.arange(1, 101) / 100, [0.5] * 5 + [1.5] * 45)
+
+
+def view(shown=HAND, name=STREETS, alarms=0.05, **other):
+    return ood_view(NAMED, name, shown, [shown], alarms, "scores as read", **other)
+
+
+def test_the_sentence_counts_what_passes_in_hundreds():
+    found = view()
+    assert found.sentence.text.startswith(
+        "Of 100 street numbers, 10 look as certain as ordinary pictures. AUROC 0.900 (0.850 to"
+    )
+    assert found.sentence.second == (
+        "The threshold keeps 95 of 100 ordinary pictures; 5 of the 50 strange ones lie on their "
+        "side of it."
+    )
+    assert found.sentence.parts[1].tone == "quiet"
+
+
+@pytest.mark.parametrize(
+    ("strange", "words"),
+    [
+        ([0.5] + [1.5] * 99, "1 looks as certain"),
+        ([1.5] * 10, "0 look as certain"),
+        ([0.5] * 10, "100 look as certain"),
+        ([0.5] + [1.5] * 999, "fewer than 1 look as certain"),
+    ],
+)
+def test_the_sentence_agrees_with_its_number(strange, words):
+    assert (
+        f"street numbers, {words}" in view(separated(np.arange(100) / 100, strange)).sentence.text
+    )
+
+
+def test_scores_that_say_nothing_of_certainty_are_not_called_certain():
+    found = view(separated([1.0, 2.0], [0.5, 3.0], "energy"))
+    assert "look as familiar as ordinary pictures" in found.sentence.text
+
+
+def test_the_threshold_moves_the_counts():
+    few, many = view(alarms=0.05), view(alarms=0.5)
+    assert [row.cells[0].value for row in few.counts] == ["5", "45"]
+    assert [row.cells[1].value for row in few.counts] == ["95", "5"]
+    assert [row.cells[0].value for row in many.counts] == ["50", "45"]  # 0.5 itself passes
+    assert [row.cells[0].value for row in view(alarms=0.51).counts] == ["51", "50"]
+    assert "threshold keeps 50 of 100" in many.sentence.second
+
+
+def test_the_positive_class_is_on_every_card_table_and_line():
+    found = view()
+    assert "positive class: out-of-distribution" in found.eyebrow
+    assert "positive class: out-of-distribution" in found.caption
+    for card in (found.roc, found.density):
+        assert "positive" in csv_text(card.table).splitlines()[0]
+        assert "positive" in card.figure("light").to_json()
+        assert "positive class: out-of-distribution" in card.caption
+    assert "positive" in csv_text(found.counts_table).splitlines()[0]
+
+
+def test_the_counts_as_a_file():
+    rows = view().counts_table.rows
+    assert rows[0][0] == "test"
+    assert rows[0][-3:] == (0.95, 5, 95)
+    assert rows[1][-3:] == (0.95, 45, 5)
+
+
+def test_the_numbers_say_which_side_is_positive():
+    rng = np.random.default_rng(0)
+    found = study.judge(
+        part(rng.normal(size=(60, 3)), rng.integers(0, 3, 60)),
+        part(rng.normal(size=(50, 3))),
+        "entropy",
+        n_resamples=20,
+    )
+    tiles = view(ShownCurve("SVHN", MARK, found)).numbers
+    assert [(tile.label, tile.note) for tile in tiles] == [
+        ("AUROC", "OOD positive"),
+        ("AUPR", "OOD positive"),
+        ("AUPR", "ID positive"),
+        ("FPR at 95 % TPR", "OOD positive"),
+        ("FPR at 95 % TPR", "ID positive"),
+        ("Detection error", ""),
+    ]
+    assert all(tile.help and tile.interval for tile in tiles)
+
+
+def test_every_row_is_in_a_bin():
+    for score, first in (("entropy", 1), ("energy", 2)):
+        card = view(separated(np.arange(1, 101) / 100, [1e-12, 0.5, 90.0], score)).density
+        rows = card.table.rows
+        assert sum(row[2] for row in rows) == 100
+        assert sum(row[3] for row in rows) == 3
+        assert (rows[0][3], rows[-1][3]) == (first, 1)
+
+
+def test_entropy_has_a_log_axis_where_all_scores_are_positive():
+    plain = Separation.of(np.array([1e-5, 0.2]), np.array([0.3, 2.0]))
+    edges, log = edges_of(plain, "entropy")
+    assert log
+    assert (edges[0], edges[-1]) == pytest.approx((1e-5, 2.0))
+    stated = Separation.of(np.array([-3.0, 0.2]), np.array([0.3, 2.0]))
+    assert not edges_of(stated, "msp")[1]
+    constant = Separation.of(np.zeros(3), np.zeros(2))
+    edges, log = edges_of(constant, "entropy")
+    assert not log
+    assert (np.diff(edges) > 0).all()
+
+
+def test_plain_words_speak_of_hundreds_and_name_no_auroc():
+    found = view(plain=True)
+    assert "AUROC" not in found.sentence.text
+    assert found.density.title == "How unsure it is"
+    assert found.heads == ("Of these pictures", "Alarm", "No alarm", "All")
+    said = plain_view(STREETS, HAND, 0.05)
+    assert [one.crossed for one in said.hundreds] == [90, 5]
+    assert said.hundreds[0].text == "Of 100 street numbers the alarm rings for 90"
+
+
+def test_names_of_sets():
+    assert set_name("svhn").things == "street numbers"
+    noise = set_name("cifar10c-gaussian_noise-5")
+    assert noise.label == "CIFAR-10-C: Gaussian noise, severity 5"
+    assert noise.things == "pictures with Gaussian noise of severity 5"
+    assert noise.shifted
+    assert set_name("corrupted-shot_noise-1").things == "pictures with shot noise of severity 1"
+    assert set_name("folder-holiday").things == "pictures of “holiday”"
+    assert set_name("test", "my file").label == "my file"
+    assert set_name("extra", "my file").label == "extra · my file"
+    assert not set_name("extra").shifted
+
+
+def score(value):
+    return Score("auroc", value, value - 0.01, value + 0.01, 0.95, 10)
+
+
+def line(**other):
+    standard = {
+        "run": "my run",
+        "mark": MARK,
+        "name": STREETS,
+        "temperature": 1.5,
+        "as_read": {"entropy": score(0.7), "max_logit": score(0.6)},
+        "after": {"entropy": score(0.71), "max_logit": score(0.6)},
+    }
+    return SetRow(**(standard | other))
+
+
+CE = {"data": "cifar10", "model": "resnet110_released", "loss": {"name": "ce"}}
+
+
+def test_the_papers_stand_under_the_run_in_the_same_columns():
+    lines = [line(printed=auroc_rows(subject(CE), "svhn"))]
+    assert ood_table.heads(lines) == ("Set and run", "Entropy", "Entropy, T", "Max logit")
+    own, *papers = ood_table.rows(lines, ("entropy", False))
+    assert [cell.value for cell in own.cells] == ["0.700", "0.710", "0.600"]
+    assert own.strong == {0}
+    assert [(row.name, [cell.value for cell in row.cells]) for row in papers] == [
+        ("Focal calibration loss 2024, table 4", ["0.7756", "0.7611", ""]),
+        ("Ghosh et al. 2022, table 8", ["0.6171", "0.5966", ""]),
+    ]
+
+
+def test_a_difference_is_a_tie_where_its_interval_holds_zero():
+    told = Score("auroc", -0.05, -0.08, -0.02, 0.95, 10)
+    tie = Score("auroc", 0.01, -0.02, 0.04, 0.95, 10)
+    lines = [line(), line(difference=told), line(difference=tie), line(why="other rows")]
+    rows = ood_table.rows(lines, ("max_logit", False))
+    last = [row.cells[-1] for row in rows]
+    assert [cell.value for cell in last] == ["–", "\u22120.050", "tie", "–"]
+    assert last[3].reason == "other rows"
+    assert (rows[1].strong, rows[2].strong, rows[2].ties) == ({2, 3}, {2}, {3})
+
+
+def test_the_file_has_a_row_for_every_number():
+    found = ood_table.table([line(printed=auroc_rows(subject(CE), "svhn"))])
+    text = csv_text(found).splitlines()
+    assert text[0] == "run,set,positive,score,temperature,auroc,low,high,source"
+    assert len(text) == 1 + 4 + 4
+    assert all(",out-of-distribution," in row for row in text[1:])
+
+
+def shifts():
+    found = {}
+    for k, name in enumerate(("fog", "snow")):
+        for severity in (1, 5):
+            shift = ShiftEffect(100, 0.9 - 0.1 * severity * (1 + k) / 2, 0.95, 0.1, 0.6)
+            found[OutsideSet("corrupted", corruption=name, severity=severity)] = shift
+    return found
+
+
+def test_maps_are_sorted_by_harm_and_leave_gaps_for_what_is_missing():
+    found = shift_view(NAMED, "corrupted", shifts(), "entropy, scores as read")
+    assert [card.title for card in found.maps] == [
+        "Accuracy",
+        "Confidence",
+        "ECE",
+        "AUROC of the alarm",
+    ]
+    assert [row[:2] for row in found.table.rows] == [
+        ("Snow", 1),
+        ("Snow", 5),
+        ("Fog", 1),
+        ("Fog", 5),
+    ]
+    assert "Most harmful on average: Snow" in found.maps[0].alt
+    heat = found.maps[0].draw(LIGHT).data[0]
+    assert np.isnan(np.array(heat.z, dtype=float)[:, 1:4]).all()
+    np.testing.assert_allclose(np.array(heat.z, dtype=float)[:, 0], [80, 85])
+    assert "positive" in csv_text(found.table).splitlines()[0]
+    assert "made by Candor" in found.explanation
+
+
+def test_every_cell_has_its_number_once_in_black_or_white():
+    for theme in (LIGHT, DARK):
+        for card in shift_view(NAMED, "corrupted", shifts(), "").maps:
+            _, dark, bright = card.draw(theme).data
+            assert len(dark.text) + len(bright.text) == 4
+            assert (dark.textfont.color, bright.textfont.color) == ("#FFFFFF", "#000000")
+
+
+def test_the_most_certain_rows_as_a_table():
+    found = ConfidentRows(
+        np.array([4, 1]), np.array([0.1, 0.2]), np.array([0.99, np.nan]), ("cat", "")
+    )
+    table = certain_table(found, (), "entropy")
+    assert table.rows == (("4", "cat", 0.99, 0.1), ("1", "", None, 0.2))
+    assert certain_table(found, tuple("abcde"), "msp").rows[0][0] == "e"
+    assert "higher_is_ood" in csv_text(table).splitlines()[0]
+
+
+def test_hostile_names_are_text():
+    name = SetName("<b>x</b>", "inputs")
+    shown = ShownCurve("<b>x</b>", MARK, HAND.judged)
+    found = view(shown, name)
+    for card in (found.roc, found.density):
+        assert "<b>x</b>" not in card.figure("light").to_json().replace("\\u003c", "<")

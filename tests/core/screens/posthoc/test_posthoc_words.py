@@ -1,0 +1,49 @@
+"""Which correction plain words may name: one that helps and leaves every answer as it is."""
+
+import numpy as np
+import pytest
+
+from core.metrics.comparison import Comparison
+from core.metrics.paired import Difference
+from core.predictions import Predictions, ScoreKind, Task
+from core.screens.posthoc.words import plain_sentence
+from core.studies.posthoc import NONE, MethodReport, judge
+
+RNG = np.random.default_rng(4)
+TRUE = RNG.normal(size=(300, 3))
+LABELS = (TRUE + RNG.gumbel(size=TRUE.shape)).argmax(axis=1)
+HELPS = {"ece": Difference("ece", -0.1, -0.12, -0.08, 0.95, 300)}
+
+
+def compared(scale):
+    rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scale * TRUE, LABELS)
+    return judge(rows, None).compared
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """Isotonic regression goes lowest and changes answers; the others change none."""
+    return {
+        NONE: MethodReport(compared(4.0), 0),
+        "ts": MethodReport(compared(2.0), 0),
+        "isotonic": MethodReport(compared(1.0), 3),
+    }
+
+
+def ece(one):
+    return 100 * one.compared.audit.main.metrics["ece"].value
+
+
+def test_plain_words_name_the_best_correction_that_changes_no_answer(judged):
+    assert ece(judged["isotonic"]) < ece(judged["ts"])
+    said = plain_sentence(judged, Comparison("", 0, 0.95, ({}, HELPS, HELPS)))
+    floor = 100 * judged["ts"].compared.audit.main.noise_floor["ece"].q95
+    chance = f"(chance alone explains up to {floor:.1f})"
+    assert f"{ece(judged['ts']):.1f} {chance}, without changing any answer" in said.text
+    assert f"{ece(judged['isotonic']):.1f}" not in said.text
+
+
+def test_plain_words_name_none_where_all_that_help_change_answers(judged):
+    only = {NONE: judged[NONE], "isotonic": judged["isotonic"]}
+    said = plain_sentence(only, Comparison("", 0, 0.95, ({}, HELPS)))
+    assert said.second == "None of these corrections makes it better beyond chance."

@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+
+from core.configs import AuditConfig
+from core.metrics.suite import audit, diagram, prepare
+from core.predictions import Predictions, ScoreKind, Task
+from core.screens.reliability.classes import MAX_CLASSES, class_card
+from core.screens.reliability.rows import bin_rows
+from core.screens.reliability.view import Subject, audited_view, pictured, reliability_view
+
+SUBJECT = Subject("run", "test", "0123456789")
+
+QUICK = AuditConfig(n_resamples=40)
+
+
+def many_classes(k=30, n=3000, seed=1):
+    rng = np.random.default_rng(seed)
+    logits = 2.0 * rng.normal(size=(n, k))
+    labels = np.array(
+        [rng.choice(k, p=row) for row in np.exp(logits) / np.exp(logits).sum(1)[:, None]]
+    )
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, 2.0 * logits, labels)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return many_classes()
+
+
+@pytest.fixture(scope="module")
+def view(found):
+    return audited_view(found, audit(found, QUICK), SUBJECT)
+
+
+def test_every_figure_has_alt_text_table_caption_and_both_sides(view):
+    assert set(view.figures) == {"reliability", "gap", "classes", "risk"}
+    for card in view.figures.values():
+        assert any(digit in card.alt for digit in "123456789")
+        assert card.table.rows
+        assert "3\u202f000" in card.caption
+        assert card.figure("light").data
+        assert card.figure("dark").data
+
+
+def test_class_figure_keeps_the_widest_gaps_and_its_table_all_classes(view):
+    card = view.figures["classes"]
+    assert len(card.table.rows) == 30
+    assert "the 20 widest of 30" in card.explanation
+    drawn = sum(len(trace.x) for trace in card.figure("light").data)
+    assert drawn == MAX_CLASSES
+    widest = max(abs(row[5]) for row in card.table.rows)
+    reach = max(abs(x) for trace in card.figure("light").data for x in trace.x)
+    assert reach == pytest.approx(100 * widest)
+
+
+def test_class_table_counts_every_row_once(view):
+    assert sum(row[1] for row in view.parts.rows) == sum(row[2] for row in view.parts.rows) == 3000
+
+
+def test_a_class_that_was_never_answered_is_listed_and_not_drawn():
+    two = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.PROBABILITIES,
+        np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]),
+        np.array([0, 2]),
+        ("a", "b", "c"),
+    )
+    found = audited_view(two, audit(two, QUICK), SUBJECT)
+    assert found.parts.rows[2][-1] == "no such answers"
+    assert found.parts.written()[2][3] == "–"
+    assert "c" not in found.figures["classes"].figure("light").layout.yaxis.ticktext
+
+
+def test_risk_card_reads_the_curve_it_draws(view):
+    alt = view.figures["risk"].alt
+    coverage, risk = view.figures["risk"].table.rows[-1]
+    assert coverage == 1.0
+    accuracy = next(row for row in view.scores.rows if row[0] == "accuracy")
+    assert risk == pytest.approx(1 - accuracy[2])
+    assert f"{100 * risk:.1f}\u202f% at 100.0\u202f%" in alt
+    at_half = next(r for c, r in view.figures["risk"].table.rows if c >= 0.495)
+    said = float(alt.split("answered: ")[1].split("\u202f")[0])
+    assert said == pytest.approx(100 * at_half, abs=1.0)
+
+
+def test_rows_of_all_bins_are_the_counts_of_the_diagram(found):
+    main = audit(found, QUICK).main
+    for i, n in enumerate(main.bins.count):
+        if n:
+            rows = bin_rows(found, None, main.bins, i, limit=7)
+            assert rows.total == n
+            assert len(rows.table.rows) == min(n, 7)
+    texts = rows.text
+    assert f"{n:,}".replace(",", "\u202f") + " images" in texts
+
+
+def test_rows_show_the_surest_mistakes_first():
+    made = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.PROBABILITIES,
+        np.array([[0.75, 0.25], [0.9, 0.1], [0.72, 0.28], [0.85, 0.15], [0.79, 0.21]]),
+        np.array([1, 0, 0, 1, 1]),
+        ("cat", "dog"),
+        row_ids=("w", "x", "y", "z", "v"),
+    )
+    bins = diagram(prepare(made, None, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
+    rows = bin_rows(made, None, bins, 3).table.rows
+    assert rows == (
+        ("v", "dog", "cat", 0.79),
+        ("w", "dog", "cat", 0.75),
+        ("y", "cat", "cat", 0.72),
+    )
+    assert bin_rows(made, None, bins, 4).table.rows[0] == ("z", "dog", "cat", 0.85)
+
+
+@pytest.fixture(scope="module")
+def films():
+    rng = np.random.default_rng(5)
+    p = rng.random((400, 2)) ** 2
+    labels = (rng.random((400, 2)) < p ** [1.0, 2.0]).astype(np.int64)
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, ("mass", "fluid"))
+
+
+def test_rows_of_a_label_say_present_or_absent(films):
+    bins = diagram(prepare(films, 1, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
+    rows = bin_rows(films, 1, bins, 4).table.rows
+    assert {row[2] for row in rows} == {"present"}
+    assert {row[1] for row in rows} <= {"present", "absent"}
+    assert rows[0][0].isdigit()
+
+
+def test_labels_are_counted_in_the_sentence_and_the_worst_one_is_drawn(films):
+    made = audit(films, QUICK)
+    found = audited_view(films, made, SUBJECT)
+    assert found.sentence.text == made.main.verdict.text
+    assert pictured(made).name == "fluid"
+    assert found.figures["reliability"].explanation.startswith("“fluid”, the label with the")
+    assert [row[0] for row in found.parts.rows] == ["mass", "fluid"]
+
+
+@pytest.mark.parametrize(("label", "name"), [(0, "mass"), (1, "fluid")])
+def test_a_chosen_label_brings_its_own_numbers(films, label, name):
+    made = audit(films, QUICK)
+    quick = diagram(prepare(films, label, n_resamples=50, seed=0), n_bins=10, level=0.95)
+    found = reliability_view(made, SUBJECT, chosen=quick)
+    tiles = {tile.label: tile.value for tile in found.numbers}
+    assert tiles["AUROC"] == f"{made.labels[label].metrics['auroc'].value:.3f}"
+    assert tiles["Present in"] == f"{100 * films.labels[:, label].mean():.1f}"
+    assert f"label “{name}”" in found.eyebrow
+    assert "10 equal-width bins" in found.caption
+
+
+def test_a_top_label_file_says_what_it_cannot_support():
+    rng = np.random.default_rng(2)
+    made = Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        rng.random(200),
+        rng.integers(0, 3, 200),
+        predicted=rng.integers(0, 3, 200),
+    )
+    found = audited_view(made, audit(made, QUICK), SUBJECT)
+    assert ("nll", "needs full class scores") in found.unavailable.rows
+    nll = next(tile for tile in found.numbers if tile.label.startswith("Log-loss"))
+    assert (nll.value, nll.note) == ("–", "needs full class scores")
+
+
+def test_class_card_is_silent_about_markup_in_names(found):
+    from core.metrics.records import ClassRow, Gap
+
+    row = ClassRow("<b>x</b>", 0, 5, 5, 0.9, 0.8, Gap(0.1, 0.05, 0.2), None)
+    figure = class_card((row,), "95 %", "").figure("light")
+    assert figure.layout.yaxis.ticktext == ("&lt;b&gt;x&lt;/b&gt;",)

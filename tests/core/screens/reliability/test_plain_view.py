@@ -1,0 +1,119 @@
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.configs import AuditConfig
+from core.metrics.ranked import Ranked
+from core.metrics.suite import audit
+from core.predictions import Outcomes, Predictions, ScoreKind, Task
+from core.screens.reliability.plain import certainty_groups, plain_view
+
+CODES = ("over_confident", "under_confident", "mixed", "sound", "could_be_chance")
+
+QUICK = AuditConfig(n_resamples=40)
+
+
+def ranked(pairs):
+    confidence, correct = (np.array(column) for column in zip(*pairs, strict=True))
+    return Ranked.of(Outcomes(confidence.astype(float), correct.astype(bool)))
+
+
+def texts(view):
+    card = view.dumbbells
+    tiles = [part for t in view.numbers for part in (t.label, t.value, t.unit, t.interval, t.note)]
+    icons = (
+        [view.icons.title, view.icons.promised_text, view.icons.observed_text] if view.icons else []
+    )
+    said = [view.sentence.text, view.sentence.second, view.limits.text, view.helps.text]
+    return " ".join([*said, *tiles, *icons, card.title, card.alt, view.caption])
+
+
+def test_groups_are_closed_at_their_lower_end(make_target):
+    rows = ranked([(0.59, 0), (0.6, 1), (0.8, 1), (0.95, 0), (1.0, 1)])
+    groups = certainty_groups(rows, make_target())
+    assert [group.n for group in groups] == [1, 1, 1, 2]
+    assert groups[3].says == pytest.approx(0.975)
+    assert groups[3].right == 0.5
+    # Wilson 1927 for 1 of 2 at 95 %: 0.5 -+ 0.4055
+    assert (groups[3].low, groups[3].high) == pytest.approx((0.0945, 0.9055), abs=1e-4)
+
+
+def test_icons_show_the_group_that_keeps_its_promise_least(make_audit, make_target):
+    sure = [(0.9, i % 100 < 60) for i in range(400)]
+    certain = [(0.99, i % 100 < 90) for i in range(900)]
+    view = plain_view(make_audit(), make_target(), ranked(sure + certain), name="m", split="test")
+    icons = view.icons
+    assert icons.title == "100 answers given as “sure” (80 to 95)"
+    assert (icons.promised, icons.observed, icons.tone) == (10, 40, "over")
+    assert (icons.low, icons.high) == (35, 45)  # Wilson for 240 of 400: 0.551 to 0.647
+    assert icons.observed_text == "In this test 40 of 100 were wrong (35 to 45)."
+    assert "most of all where it is “sure”" in view.sentence.second
+    assert [(swatch.tone, swatch.shape) for swatch in view.key] == [("ink", "bar"), ("over", "dot")]
+
+
+def test_plain_tiles_say_the_numbers_of_the_technical_page(make_audit, make_target):
+    view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 30), name="m", split="test")
+    right, says, off, seen = view.numbers
+    assert (right.value, right.unit) == ("87", "in 100")
+    assert right.interval == "between 85 and 89 on this many pictures"
+    assert says.value == "92"
+    assert (off.value, off.interval) == ("4.1", "a perfect model: up to 2.0")
+    assert seen.value == "1\u202f000"
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("target", [None, 2])
+def test_no_jargon_and_no_other_denominator_than_100(make_audit, make_target, code, target):
+    rows = ranked([(0.9, i % 2) for i in range(60)])
+    made = make_target(code, target=target)
+    view = plain_view(make_audit(made), made, rows, name="m", split="test")
+    said = texts(view)
+    assert view.sentence.text
+    assert not re.search(r"\b1 in\b", said)
+    assert not re.search(r"ECE|calibrat|confiden|percentile|bootstrap|!", said, re.IGNORECASE)
+
+
+def test_few_rows_give_no_picture_of_a_hundred(make_audit, make_target):
+    view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 5), name="m", split="test")
+    assert view.icons is None
+
+
+def test_plain_view_of_a_real_audit_names_its_class():
+    rng = np.random.default_rng(3)
+    p = rng.random(900)
+    labels = (rng.random(900) < p).astype(np.int64)
+    found = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, p, labels, ("well", "ill"))
+    made = audit(found, QUICK)
+    view = plain_view(made, made.main, Ranked.of(found.outcomes(1)), name="m", split="test")
+    assert "“ill”" in view.sentence.text
+    assert "present" in view.dumbbells.title
+    assert sum(row[1] for row in view.dumbbells.table.rows) == 900
+
+
+def test_groups_are_called_wrong_only_where_the_verdict_is(make_target):
+    off = ranked([(0.9, i % 100 < 60) for i in range(400)])
+    tones = {c: certainty_groups(off, make_target(c))[2].tone for c in CODES}
+    assert tones == {
+        "over_confident": "over",
+        "under_confident": "over",
+        "mixed": "over",
+        "sound": "few",
+        "could_be_chance": "few",
+    }
+
+
+def test_groups_are_corrected_for_their_number(make_target):
+    rows = [(0.9, i < 82) for i in range(100)]
+    one = certainty_groups(ranked(rows), make_target())[2]
+    assert one.says > one.high
+    assert one.tone == "over"
+    others = [(c, i < 100 * c) for c in (0.5, 0.7, 0.99) for i in range(100)]
+    among_four = certainty_groups(ranked(rows + others), make_target())[2]
+    assert among_four.high == one.high  # what is printed is of the group alone
+    assert (one.most, among_four.most) == tuple(
+        pytest.approx(stats.binomtest(82, 100).proportion_ci(level, "exact").high)
+        for level in (0.95, 0.9875)
+    )
+    assert among_four.tone == "few"

@@ -1,0 +1,154 @@
+import pickle
+
+import pytest
+
+from core.errors import Notice
+from core.screens.reliability.view import Subject, reliability_view
+
+SUBJECT = Subject("VGG <b>16</b>", "test", "fe3cdd9e00", ("a", "b", "c", "d", "e"))
+
+
+def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(make_audit):
+    view = reliability_view(make_audit(), SUBJECT)
+    # 20, 180, 800 rows: (6 + 126 + 792) / 1000 = 92.4 % said, (6.2 + 108 + 760) / 1000 = 87.4 %
+    assert view.sentence.text == (
+        "Over-confident by 4.0 points (3.5 to 4.4): "
+        "on average it says 92.4\u202f% and is right 87.4\u202f% of the time."
+    )
+    assert [part.tone for part in view.sentence.parts] == ["over", "quiet", "ink"]
+    assert view.sentence.second == (
+        "Where it says 99.0\u202f% (800 images), it is right 95 times in 100 (91.0 to 99.0)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "gap", "starts"),
+    [
+        (
+            "under_confident",
+            (-0.153, -0.167, -0.14),
+            "Under-confident by 15.3 points (14.0 to 16.7",
+        ),
+        (
+            "mixed",
+            (0.001, -0.01, 0.012),
+            "Mixed: right on average, but not everywhere; bin by bin",
+        ),
+        ("sound", (0.001, -0.003, 0.005), "Sound: its stated certainty fits how often it is right"),
+        ("could_be_chance", (0.01, -0.02, 0.04), "Could be chance: too few images to tell."),
+    ],
+)
+def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, starts):
+    view = reliability_view(make_audit(make_target(code, gap)), SUBJECT)
+    assert view.sentence.text.startswith(starts)
+    assert "1 in" not in view.sentence.text
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        ("opposite", "over-confident by 4.0 points (3.5 to 4.4) on average, but it says less than"),
+        (
+            "too_extreme",
+            "what it says is too extreme, high and low, though right on average; bin by bin",
+        ),
+        (
+            "too_timid",
+            "what it says is not spread enough, though right on average; bin by bin",
+        ),
+        (
+            "cancel",
+            "it says more than it should in some places and less in others; bin by bin",
+        ),
+        ("uneven", "right on average, but not everywhere; bin by bin it is off by 4.1 points."),
+    ],
+)
+def test_a_mixed_verdict_says_only_what_was_detected(make_audit, make_target, reading, said):
+    text = reliability_view(make_audit(make_target("mixed", reading=reading)), SUBJECT).sentence
+    assert text.text.startswith(f"Mixed: {said}")
+
+
+def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
+    gap = (0.001, -0.003, 0.005)
+    sound = reliability_view(make_audit(make_target("sound", gap)), SUBJECT).sentence.text
+    error = "an error of practical size (logits off by 15 % or odds off by a fifth)"
+    assert f"on 1\u202f000 images {error} would have shown;" in sound
+    chance = reliability_view(make_audit(make_target("could_be_chance", gap)), SUBJECT)
+    assert chance.sentence.text.endswith(f"up to 2.0, and {error} might not have shown.")
+
+
+@pytest.mark.parametrize("code", ["sound", "could_be_chance"])
+def test_an_interval_that_leaves_0_out_alone_is_explained(make_audit, make_target, code):
+    view = reliability_view(make_audit(make_target(code, (0.01, 0.001, 0.02))), SUBJECT)
+    assert view.sentence.text.endswith(
+        "Taken alone the gap’s interval leaves 0 out; with a perfect model that happens "
+        "5 times in 100."
+    )
+
+
+def test_one_image_is_too_few_to_tell(make_audit, make_target, make_bins):
+    one = make_target("could_be_chance", (0.3, -0.2, 0.8), bins=make_bins([0, 1], [0, 0.7], [0, 1]))
+    assert reliability_view(make_audit(one), SUBJECT).sentence.text == (
+        "Could be chance: 1 image, too few to tell."
+    )
+
+
+def test_a_positive_class_is_present_and_not_right(make_audit, make_target):
+    view = reliability_view(make_audit(make_target(target=1), task="binary"), SUBJECT)
+    assert "present in 87.4\u202f% of images" in view.sentence.text
+    assert "it is present 95 times in 100" in view.sentence.second
+    assert "class “cat”" in view.eyebrow
+
+
+def test_tiles_show_value_interval_floor_and_reason(make_audit):
+    ece, floor, accuracy, nll, brier, images = reliability_view(make_audit(), SUBJECT).numbers
+    assert (ece.value, ece.unit, ece.interval) == ("4.1", "%", "3.6 to 4.7")
+    assert (ece.strip.floor, ece.strip.value, ece.strip.high) == (0.02, 0.041, 0.047)
+    assert ece.strip.scale > ece.strip.high
+    assert (floor.value, floor.note) == ("1.2", "a perfect model: up to 2.0")
+    assert (accuracy.value, accuracy.interval) == ("87.4", "85.3 to 89.4")
+    assert (nll.value, nll.note) == ("–", "NLL_INFINITE: 2 rows")
+    assert (brier.value, brier.interval) == ("0.105", "0.098 to 0.113")
+    assert (images.value, images.note) == ("1\u202f000", "test split, 5 classes")
+
+
+def test_notices_of_reader_and_audit_are_each_said_once(make_audit):
+    ties, small = Notice("TIES", "3 rows tie"), Notice("SMALL_N", "few rows")
+    subject = Subject("run", "test", "ab", notices=(small, ties))
+    view = reliability_view(make_audit(notices=(ties,)), subject)
+    assert [(c.code, c.text) for c in view.notices] == [
+        ("SMALL_N", "few rows"),
+        ("TIES", "3 rows tie"),
+    ]
+
+
+def test_a_doubt_about_the_class_order_comes_before_all_other_notices(make_audit):
+    ties, below = Notice("TIES", "3 rows tie"), Notice("BELOW_CHANCE", "class order?")
+    assert reliability_view(make_audit(notices=(ties, below)), SUBJECT).notices == (below, ties)
+
+
+def test_labels_that_may_be_the_answers_are_doubted_before_the_verdict(make_audit):
+    doubt = Notice("ALWAYS_RIGHT", "All 400 answers are right: are the labels the truth?")
+    assert reliability_view(make_audit(notices=(doubt,)), SUBJECT).sentence.text.startswith(
+        doubt.text
+    )
+    assert not reliability_view(make_audit(), SUBJECT).sentence.text.startswith(doubt.text)
+
+
+def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_audit):
+    view = reliability_view(make_audit(), SUBJECT)
+    card = view.figures["reliability"]
+    assert "92.4\u202f%" in card.alt
+    assert "Bin 0.60 to 0.80: 180 images, says 70.0\u202f%, right 60.0\u202f%" in card.alt
+    assert card.explanation.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
+    assert card.caption.startswith("n = 1\u202f000, 5 equal-width bins (lo, hi], Wilson 95\u202f%")
+    assert card.caption.endswith("test split, file digest fe3cdd9e")
+    assert [row[2] for row in card.table.rows] == [20, 180, 800]
+    assert card.table.written()[1][3] == "70.0\u202f%"
+    assert card.table.written()[1][7] == "+10.0"
+    assert view.log_counts  # one bin holds 80 % of the images
+
+
+def test_a_view_survives_a_cache_that_pickles(make_audit):
+    view = pickle.loads(pickle.dumps(reliability_view(make_audit(), SUBJECT)))
+    assert view.figures["gap"].figure("dark").data

@@ -1,0 +1,78 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from core.library.index import RunRow
+from core.screens.runs.view import run_table
+
+
+def row(verdict="over_confident", gap=0.0398, task="multiclass", **fields):
+    summary = {
+        "accuracy": 0.9359,
+        "ece": {"value": 0.0397, "low": 0.0356, "high": 0.0441},
+        "floor_q95": 0.0046,
+        "gap": {"gap": gap, "low": 0.035, "high": 0.044},
+        "verdict": verdict,
+    }
+    given = {
+        "id": "abc",
+        "name": "=HYPERLINK(1)",
+        "kind": "upload",
+        "owner": "local",
+        "created": "2026-11-20T18:52:00+00:00",
+        "task": task,
+        "n": 10_000,
+        "n_classes": 10,
+        "split": "test",
+        "splits": ("test",),
+        "tags": ("CIFAR-10",),
+        "metrics": summary,
+    }
+    return RunRow(**(given | fields))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "gap", "words", "tone"),
+    [
+        ("over_confident", 0.0398, "▲ says more by 4.0", "over"),
+        ("under_confident", -0.153, "▼ says less by 15.3", "under"),
+        ("mixed", 0.001, "◆ mixed", "ink"),
+        ("sound", 0.001, "● within chance", "sound"),
+        ("could_be_chance", 0.02, "○ could be chance", "quiet"),
+    ],
+)
+def test_direction_is_said_with_a_glyph(verdict, gap, words, tone):
+    table = run_table([row(verdict, gap)])
+    assert (table.direction, table.tones) == ((words,), (tone,))
+
+
+def test_columns_hold_percent_interval_floor_and_date():
+    table = run_table([row()])
+    assert table.accuracy == (pytest.approx(93.59),)
+    assert table.ece == (pytest.approx(3.97),)
+    assert table.interval == ("3.6 to 4.4",)
+    assert table.floor == (pytest.approx(0.46),)
+    assert table.added == (datetime(2026, 11, 20, 18, 52, tzinfo=UTC),)
+    assert table.task == ("classes",)
+    assert table.caption.startswith("1 run.")
+
+
+def test_labels_are_not_given_one_direction():
+    table = run_table([row(task="multilabel", n_classes=14)])
+    assert table.task == ("14 labels",)
+    assert table.direction == ("by label",)
+    assert table.interval == ("mean of 14",)
+
+
+def test_a_run_without_numbers_has_dashes():
+    table = run_table([row(metrics=None), row()])
+    assert table.accuracy[0] is None
+    assert (table.interval[0], table.direction[0]) == ("–", "–")
+    assert table.caption.startswith("2 runs.")
+
+
+def test_a_gamma_history_has_neither_rows_nor_classes_nor_numbers():
+    bare = {"task": "", "n": 0, "n_classes": 0, "split": "", "splits": (), "metrics": None}
+    table = run_table([row(**bare, kind="history")])
+    assert (table.task, table.n, table.classes) == (("gammas",), (None,), (None,))
+    assert (table.accuracy, table.interval, table.direction) == ((None,), ("–",), ("–",))

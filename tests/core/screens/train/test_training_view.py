@@ -1,0 +1,134 @@
+"""What the curves of a training say: alt texts, tables, and the run beside it."""
+
+import numpy as np
+
+from core.histories import History
+from core.screens.kit.theme import LIGHT
+from core.screens.train.view import MORE, PANELS, PLAIN, TrainedRun, cards, run_marks, series
+
+METRICS = (
+    "val_nll_correct",
+    "val_nll_wrong",
+    "val_error",
+    "val_ece",
+    "val_entropy_wrong",
+    "last_layer_norm",
+    "train_loss",
+    "val_loss",
+    "lr",
+)
+
+
+def history(**columns):
+    """Return a history with these values by epoch."""
+    n = len(next(iter(columns.values())))
+    rows = [(e, name, values[e]) for e in range(n) for name, values in columns.items()]
+    epoch, metric, value = zip(*rows, strict=True)
+    return History(np.array(epoch), metric, np.array(value, dtype=float))
+
+
+def run(name="AdaFocal", n_epochs=None, **columns):
+    found = history(**(columns or {key: [0.4, 0.1, 0.2] for key in METRICS}))
+    return TrainedRun(name, name, found, n_epochs or found.n_epochs)
+
+
+def named(found):
+    return {card.key: card for card in found}
+
+
+def test_the_panels_are_those_of_the_papers_figures():
+    keys = [card.key for card in cards(PANELS, [run()])]
+    assert keys == ["nll_wrong", "nll_right", "entropy_wrong", "error", "ece", "norm"]
+    assert [card.key for card in cards(MORE, [run()])] == ["loss", "rate"]
+    assert [card.key for card in cards(PLAIN, [run()])] == ["error", "ece"]
+
+
+def test_the_description_names_beginning_end_and_lowest_point():
+    card = named(cards(PANELS, [run()]))["error"]
+    for words in ("40.0\u202f% after epoch 1", "20.0\u202f% after epoch 3"):
+        assert words in card.alt
+    assert "lowest 10.0\u202f% after epoch 2" in card.alt
+    assert "validation" in card.explanation
+
+
+def test_epochs_without_a_value_are_counted_and_are_gaps_in_the_table():
+    card = named(cards(PANELS, [run(val_entropy_wrong=[0.5, float("nan"), float("nan")])]))[
+        "entropy_wrong"
+    ]
+    assert "0.500 after epoch 1, 2 epochs without a value" in card.alt
+    assert [row[-1] for row in card.table.rows] == [0.5, None, None]
+    assert card.table.written()[1][-1] == "–"
+
+
+def test_a_measure_without_any_value_says_so():
+    card = cards(PANELS, [run(val_entropy_wrong=[float("nan")])])[0]
+    assert "no value yet" in card.alt
+    card.draw(LIGHT)
+
+
+def test_what_was_not_recorded_has_no_panel():
+    assert [card.key for card in cards(PANELS, [run(val_ece=[0.1])])] == ["ece"]
+    assert cards(PANELS, [TrainedRun("a", "a", history(other=[1.0]), 5)]) == ()
+
+
+def test_nothing_recorded_yet_draws_nothing():
+    empty = History(np.array([], np.int64), (), np.array([]))
+    assert cards(PANELS, [TrainedRun("a", "a", empty, 5)]) == ()
+
+
+def test_the_run_beside_is_dashed_and_both_are_told_apart():
+    card = named(cards(PANELS, [run("one"), run("two", val_ece=[0.5, 0.3])]))["ece"]
+    first, second = card.draw(LIGHT).data
+    assert (first.line.dash, second.line.dash) == ("solid", "dash")
+    marks = run_marks([run("one"), run("two")])
+    assert first.line.color == LIGHT.runs[marks[0].colour]
+    assert second.line.color == LIGHT.runs[marks[1].colour]
+    assert f"{marks[1].letter}: 50.0\u202f% after epoch 1" in card.alt
+    assert [row[0] for row in card.table.rows] == ["one"] * 3 + ["two"] * 2
+
+
+def test_training_and_validation_loss_are_told_apart():
+    card = cards(MORE, [run(val_loss=[0.5, 0.4], train_loss=[0.6, 0.2])])[0]
+    lines = {trace.name: trace for trace in card.draw(LIGHT).data}
+    assert list(lines) == ["validation", "training"]
+    assert lines["training"].line.dash == "dot"
+    assert list(lines["training"].y) == [0.6, 0.2]
+
+
+def test_a_running_training_says_how_far_it_is():
+    assert "3 of 40 epochs so far." in cards(PANELS, [run(n_epochs=40)])[0].caption
+    assert "so far" not in cards(PANELS, [run()])[0].caption
+    assert "1 epoch." in cards(PANELS, [run(val_ece=[0.1])])[0].caption
+
+
+def test_ten_thousand_epochs_are_thinned_in_picture_and_table():
+    values = np.linspace(1, 0.1, 10_000)
+    values[1234] = 3.0
+    card = cards(PANELS, [run(val_ece=values)])[0]
+    assert len(card.table.rows) <= 600
+    assert max(row[-1] for row in card.table.rows) == 3.0
+    assert len(card.draw(LIGHT).data[0].x) == len(card.table.rows)
+
+
+def test_series_number_epochs_from_one():
+    epoch, value = series(history(val_ece=[0.3, 0.2]))["val_ece"]
+    assert epoch.tolist() == [1, 2]
+    assert value.tolist() == [0.3, 0.2]
+
+
+def test_markup_in_a_name_is_text():
+    card = cards(PANELS, [run("<b>x</b>\u202e")])[0]
+    assert "\u202e" not in card.alt
+    assert "<b>x" not in card.draw(LIGHT).data[0].hovertemplate
+
+
+def test_plain_words_speak_of_rounds_and_points():
+    error, off = cards(PLAIN, [run()])
+    for card in (error, off):
+        drawn = card.draw(LIGHT)
+        assert drawn.layout.xaxis.title.text == "round"
+        text = " ".join([card.alt, card.caption, card.title, card.explanation])
+        for word in ("epoch", "ECE", "validation"):
+            assert word not in text
+    assert "40.0 after round 1, 20.0 after round 3" in off.alt
+    assert "40.0\u202f% after round 1" in error.alt

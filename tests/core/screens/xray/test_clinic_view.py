@@ -1,0 +1,782 @@
+"""Findings for the clinic: the sentences, tables and badges say what the numbers say."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from core import published
+from core.arrays import log_sigmoid
+from core.metrics import clinical
+from core.metrics.clinical import Bands, bands
+from core.metrics.exact import exact_interval
+from core.metrics.intervals import wilson
+from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
+from core.reports.html import PageView, sheet_html
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.xray import (
+    decision as clinic_decision,
+)
+from core.screens.xray import (
+    findings_table as clinic_table,
+)
+from core.screens.xray import (
+    temperature_scaled as clinic_heat,
+)
+from core.screens.xray import (
+    use as clinic_use,
+)
+from core.screens.xray.finding import finding_view
+from core.screens.xray.findings import findings_view, order
+from core.screens.xray.plain import (
+    band_sentence,
+    band_tone,
+    elsewhere,
+    hundred,
+    plain_view,
+    telling,
+)
+from core.screens.xray.verdict import badge, sentence
+from core.screens.xray.words import BANNER, MINED, SYNTHETIC, ClinicSource
+from core.studies import clinic as clinic_study
+from core.studies.posthoc import NONE
+
+NAMES = ("Effusion", "Nodule", "Hernia")
+N = 4000
+
+
+def sigmoid(z):
+    return np.exp(log_sigmoid(z))
+
+
+def made(n=N, seed=5, stretch=2.0):
+    """Three findings: stretched log-odds, honest ones, and a rare one."""
+    rng = np.random.default_rng(seed)
+    true = np.column_stack(
+        [rng.normal(-1.5, 1.2, n), rng.normal(-1.0, 1.0, n), rng.normal(-5.0, 0.8, n)]
+    )
+    labels = (rng.random((n, 3)) < sigmoid(true)).astype(np.int64)
+    said = sigmoid(true * np.array([stretch, 1.0, 1.0]))
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, said, labels, NAMES)
+
+
+def source(n=N, names=NAMES, **more):
+    return ClinicSource("the run", "test", "a1b2c3d4e5", names, n, **more)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return made()
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return clinic_study.findings(rows)
+
+
+@pytest.fixture(scope="module")
+def stretched(rows):
+    return clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
+
+
+@pytest.fixture(scope="module")
+def honest(rows):
+    return clinic_study.one_finding(clinic_study.binary_rows(rows, 1))
+
+
+@pytest.fixture(scope="module")
+def rare(rows):
+    return clinic_study.one_finding(clinic_study.binary_rows(rows, 2))
+
+
+def view(found, plain=False, **more):
+    printed = published.published(dataset="chestxray14")
+    return findings_view(source(**more), found, printed, plain=plain)
+
+
+def numbers_of(table):
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, row, strict=True)) for row in table.rows]
+
+
+def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
+    lines = numbers_of(view(found).table)
+    events = [line["events"] for line in lines]
+    assert events == sorted(rows.labels.sum(axis=0).tolist(), reverse=True)
+    for line in lines:
+        k = NAMES.index(line["finding"])
+        y, p = rows.labels[:, k], rows.scores[:, k]
+        assert line["auroc"] == pytest.approx(roc_auc_score(y, p), abs=1e-12)
+        assert line["auprc"] == pytest.approx(average_precision_score(y, p), abs=1e-12)
+        assert line["prevalence"] == y.mean()
+        assert line["source"].count(BANNER) == 1
+
+
+def test_sentence_counts_what_the_highest_scores_say(found):
+    assert view(found).sentence.text == (
+        "In 1 of 3 findings the films with the highest scores carry the label less often than the "
+        "model says, corrected for looking at 2 findings (Holm); in the rest it keeps its word, or "
+        "there are too few films to tell."
+    )
+    over = found.bins[0]
+    under = replace(over, confidence=over.accuracy - 0.1)
+    turned = replace(found, bins=(under, *found.bins[1:]))
+    assert "carry the label more often than" in view(turned).sentence.text
+    both = replace(found, bins=(over, under, found.bins[2]), top=(0.001, 0.002, 1.0))
+    assert "in 1 of 3" in view(both).sentence.text.lower()
+    assert ", in 1 more often, corrected for looking" in view(both).sentence.text
+
+
+def test_the_highest_scores_are_corrected_for_looking_at_all_findings(found):
+    bins, enough = (found.bins[0],) * 3, (1_000, 1_000, 1_000)
+    alone = replace(found, bins=bins, rarer=enough, top=(0.02, 0.5, 0.6))
+    assert "over" not in clinic_table.top_tones(alone)
+    assert "In none of 3 findings can be told" in view(alone).sentence.text
+    several = replace(alone, top=(0.01, 0.024, 0.6))  # times 3, and times 2
+    assert clinic_table.top_tones(several)[:2] == ("over", "over")
+    scarce = replace(alone, rarer=(1_000, 1_000, 10), top=(0.02, 0.5, 0.0))
+    assert clinic_table.top_tones(scarce) == ("over", "few", "few")  # times 2
+
+
+def test_the_dots_that_chance_would_colour_are_counted(found):
+    # two findings with events enough, twelve bins each
+    assert "; of 24 dots of a perfect model about 1 would be coloured by chance" in (
+        view(found).together.explanation
+    )
+
+
+def test_a_risk_stated_twice_over_never_seems_kept():
+    found = band(200, 2, 0.02, 0)
+    assert band_tone(found, 0) == "few"
+    assert band_tone(band(20_000, 400, 0.02, 0), 0) == "sound"
+    assert band_tone(band(20_000, 200, 0.02, 0), 0) == "over"
+
+
+def test_a_band_beyond_its_own_interval_alone_is_not_named():
+    one = band(100, 17, 0.25)
+    low, high = exact_interval(one.events, one.count, 0.995)
+    among_ten = replace(one, least=low, most=high)
+    assert one.mean[2] > one.ci_high[2] - 0.01
+    assert band_tone(replace(one, mean=one.ci_high + 0.01), 2) == "over"
+    assert band_tone(replace(among_ten, mean=one.ci_high + 0.01), 2) == "few"
+
+
+def test_a_slope_that_the_joint_test_does_not_confirm_could_be_chance(stretched):
+    assert "its scores are too extreme" in sentence(source(), "x", stretched).text
+    audit = replace(stretched.audit, verdict=replace(stretched.audit.verdict, p_value=0.06))
+    text = sentence(source(), "x", replace(stretched, audit=audit)).text
+    assert "the spread of its scores could be chance (slope" in text
+    assert "leaves 1 out by itself" in text
+
+
+def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
+    assert rows.labels[:, 2].sum() < 200
+    small = {one.name: one for one in view(found).small}
+    tones = {name: {t.name for t in one.card.figure("light").data} for name, one in small.items()}
+    assert tones["Hernia"] == {"keeps its word", "few"}
+    assert "over" in tones["Effusion"]
+    assert small["Hernia"].note.endswith("too few events")
+    plain = {row.name: row.cells[-1].value for row in view(found, plain=True).rows}
+    assert plain == {
+        "Fluid around the lung (Effusion)": "says more than it should",
+        "A small spot (Nodule)": plain["A small spot (Nodule)"],
+        "A hernia of the diaphragm (Hernia)": "too few to tell",
+    }
+    assert plain["A small spot (Nodule)"] in {
+        "keeps its word",
+        "may keep its word; too few to tell",
+    }
+
+
+def test_printed_numbers_stand_beside_findings_of_the_same_name_only(found):
+    shown = view(found)
+    assert shown.heads[3:5] == ("CheXNet (BCE), published", "FCL, published")
+    effusion = next(row for row in shown.rows if row.name == "Effusion")
+    assert [cell.value for cell in effusion.cells[2:4]] == ["0.864", "0.886"]
+    mean = shown.rows[-1]
+    assert mean.cells[2].value == f"{np.mean([0.8638, 0.7802, 0.9164]):.3f}"
+    assert "do not match its columns" in shown.notes[0]
+    renamed = view(found, names=("cat", "dog", "bird"))
+    assert "published" not in " ".join(renamed.heads)
+    assert not renamed.notes
+    assert not view(found, synthetic=True).notes
+    assert len(renamed.rows[0].cells) == len(renamed.heads) - 1
+
+
+def test_bins_hold_every_film_once(found, rows):
+    table = numbers_of(view(found).together.table)
+    for k, name in enumerate(NAMES):
+        mine = [line for line in table if line["finding"] == name]
+        assert sum(line["count"] for line in mine) == N
+        seen = sum(line["count"] * line["labelled"] for line in mine)
+        assert seen == pytest.approx(rows.labels[:, k].sum())
+
+
+def test_plain_words_of_findings_hold_no_jargon(found):
+    shown = view(found, plain=True)
+    tiles = [(tile.label, tile.value, tile.interval, tile.note) for tile in shown.numbers]
+    cells = [(row.name, [(cell.value, cell.interval) for cell in row.cells]) for row in shown.rows]
+    said = json.dumps([shown.heads, tiles, cells, shown.sentence.text])
+    assert not re.search("AUROC|Wilson|slope|quantile|interval", said)
+    assert not shown.small
+
+
+def band(count, events, mean=0.25, i=2):
+    """Ten bands of which one holds films."""
+    n, k = (np.zeros(10, dtype=np.int64) for _ in range(2))
+    n[i], k[i] = count, events
+    low, high = wilson(k, n, 0.95)
+    nan = np.full(10, np.nan)
+    said, share = nan.copy(), nan.copy()
+    said[i], share[i] = mean, events / count
+    ends = np.arange(11) / 10
+    sure = exact_interval(k, n, 0.95)  # one band holds films
+    return Bands(ends[:-1], ends[1:], n, k, said, share, low, high, *sure)
+
+
+def test_the_plain_sentence_is_the_one_that_was_agreed():
+    said = band_sentence(source(22433), "Effusion", band(400, 68), 2)
+    flat = said.text.replace("\u202f", " ")
+    assert flat == (
+        "Of 100 films that the model scores between 20 and 30 %, about 17 (14 to 21) were labelled "
+        "with effusion in this test set of 22 433 films."
+    )
+    assert said.second == "The model says 25: it overstates here."
+
+
+@given(st.integers(1, 3000), st.data(), st.floats(0.2, 0.3))
+def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
+    events = data.draw(st.integers(0, n))
+    said = band_sentence(source(), "Effusion", band(n, events, mean), 2)
+    text = f"{said.text} {said.second}"
+    assert not re.search(r"\b1 in \d", text)
+    value = re.search(r"%, (?:about )?(fewer than 1|almost 100|[\d.]+)", text)[1]
+    share = 100 * events / n
+    if value == "fewer than 1":
+        assert 0 < share <= 0.5
+    elif value == "almost 100":
+        assert 99.5 <= share < 100
+    else:
+        assert float(value) == round(share) or abs(float(value) - share) <= 0.05
+    low, high = (100 * float(end[0]) for end in wilson(np.array([events]), np.array([n]), 0.95))
+    overstates, understates = 100 * mean > high, 100 * mean < low
+    assert ("overstates" in text) == overstates
+    assert ("understates" in text) == understates
+
+
+def test_icons_are_the_interval_and_few_films_have_none():
+    icons = hundred(band(400, 68), 2)
+    assert (icons.low, icons.filled, icons.high) == (14, 17, 21)
+    assert hundred(band(19, 3), 2) is None
+    none = band_sentence(source(), "Effusion", band(19, 3), 4)
+    assert none.text.startswith("None of this test set")
+
+
+def test_another_prevalence_moves_the_odds_of_what_was_found():
+    there = elsewhere(band(400, 68), 0.10, 0.02)
+    odds = 0.17 / 0.83 * (0.02 / 0.98) / (0.10 / 0.90)
+    assert there.share[2] == pytest.approx(odds / (1 + odds))
+    assert there.mean[2] == 0.25
+    said = band_sentence(source(), "Effusion", there, 2, 0.02)
+    assert said.text.startswith("Where 2 in 100 films carry the label, of 100 that the model")
+    assert "if only the prevalence differs from this test set" in said.text
+
+
+def test_what_is_carried_over_says_so_in_every_copy(stretched):
+    there = plain_view(source(), "Effusion", stretched.outcomes, band=1, prevalence=0.02)
+    here = plain_view(source(), "Effusion", stretched.outcomes, band=1)
+    lines = numbers_of(there.card.table)
+    copies = [there.card.caption, there.card.alt, *(line["source"] for line in lines)]
+    share = f"{100 * stretched.y.mean():.1f}"
+    for text in copies:
+        flat = text.replace("\u202f", " ")
+        assert f"from {share} % labelled in this test set of 4 000 films" in flat
+        assert "to a prevalence of 2.0 %; that assumes that only the prevalence changes." in flat
+    assert {line["events"] for line in lines} == {None}
+    said = "carried over to a prevalence of 2.0\u202f%"
+    assert there.card.explanation == said
+    assert there.note.endswith(f"; {said}")
+    assert there.icons.key[0].startswith("would be labelled")
+    assert there.icons.key[2] == "would not be labelled with it"
+    assert here.icons.key[0].startswith("labelled")
+    assert "carried over" not in here.note + here.card.explanation
+    assert "Carried over" not in repr((here.card.caption, here.card.alt, here.card.table))
+
+
+def test_no_events_are_carried_nowhere():
+    p = np.linspace(0.05, 0.95, 400)
+    none = np.zeros(400, bool)
+    there, here = (
+        plain_view(source(), "Effusion", Outcomes(p, none), band=1, prevalence=to)
+        for to in (0.02, None)
+    )
+    assert here.icons is not None
+    assert (there.icons, there.note, there.sentence) == (here.icons, here.note, here.sentence)
+
+
+def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
+    at = telling(bands(stretched.p, stretched.y))
+    shown = plain_view(source(), "Effusion", stretched.outcomes, band=at)
+    assert "this test set of 4 000 films" in shown.sentence.text.replace("\u202f", " ")
+    assert BANNER in shown.caption
+    assert any("carried the label" in text for text in shown.care)
+    held = bands(stretched.p, stretched.y)
+    lines = numbers_of(shown.card.table)
+    assert [line["events"] for line in lines] == held.events.tolist()
+    marked = [t for t in shown.card.figure("light").data if t.name and t.marker.size == 15]
+    assert [t.customdata[0] for t in marked] == [at]
+
+
+def test_words_for_what_the_labels_are_worth():
+    nih = tuple(row.metric.removeprefix("auroc_") for row in published.published(method="bce"))
+    chest = ClinicSource("r", "test", "0" * 8, nih, 5)
+    assert MINED in chest.caption
+    assert MINED not in source().caption
+    assert source(synthetic=True).noise == SYNTHETIC
+    assert source(names=("cat",)).films == "images"
+
+
+@pytest.mark.slow
+def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest):
+    assert badge(source(), honest) is None
+    weak = badge(source(), stretched)
+    assert weak.title == "This score is not a probability"
+    assert not weak.alarm
+    straight = {**stretched.audit.metrics, "ici": honest.audit.metrics["ici"]}
+    held = replace(stretched, fit=honest.fit, audit=replace(stretched.audit, metrics=straight))
+    assert badge(source(), held) is None  # mean, slope and curve hold their ideals
+    assert badge(source(), replace(stretched, audit=honest.audit)) is None  # within the floor
+    audit = stretched.audit
+    for value, told in ((0.0101, True), (0.0099, False)):  # beyond a tiny floor, by a point or less
+        metrics = {**audit.metrics, "ece": replace(audit.metrics["ece"], value=value)}
+        floors = {**audit.noise_floor, "ece": replace(audit.noise_floor["ece"], q95=0.001)}
+        slight = replace(stretched, audit=replace(audit, metrics=metrics, noise_floor=floors))
+        assert (badge(source(), slight) is not None) == told
+    rng = np.random.default_rng(1)
+    p = sigmoid(rng.normal(-4.5, 1.6, N))
+    y = (rng.random(N) < p).astype(np.int64)
+    at = 0.024  # the operating point, which is moved to one half
+    odd = np.where(p < at, p / (2 * at), 1 - (1 - p) / (2 * (1 - at)))
+    strong = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, odd, y, ("no", "Effusion"))
+    )
+    said = badge(source(), strong)
+    assert said.alarm
+    assert f"{100 * odd.mean():.1f}" in said.text
+    assert f"{100 * y.mean():.1f}" in said.text
+
+
+def test_a_bent_curve_is_told_though_mean_and_slope_fit(honest):
+    """Of scores of 20, 40, 60 and 80 % the inner two overdo what the outer two underdo."""
+    said, came = np.repeat([0.2, 0.4, 0.6, 0.8], 1000), np.repeat([0.25, 0.22, 0.78, 0.75], 1000)
+    y = (np.tile(np.arange(1000) / 1000, 4) < came).astype(np.int64)
+    bent = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+    )
+    assert bent.fit.in_the_large.low < 0 < bent.fit.in_the_large.high
+    assert bent.fit.slope.low < 1 < bent.fit.slope.high
+    text = finding_view(source(), "Effusion", bent).sentence.text
+    off = 100 * bent.audit.metrics["ici"].value
+    assert f"mean and slope fit, but its curve is off by {off:.1f} points on average (ICI)" in text
+    assert "off by 11.5 points" in badge(source(), bent).text  # (5 + 18 + 18 + 5) / 4
+    assert "the spread of its scores fits" in finding_view(source(), "Edema", honest).sentence.text
+
+
+@pytest.mark.parametrize("events", [0, 121])
+def test_no_badge_from_a_curve_of_too_few_events(events):
+    """What the page says of the curve itself then: too few events."""
+    said = np.repeat([0.2, 0.4, 0.6, 0.8], 60)
+    came = np.repeat([0.25, 0.22, 0.78, 0.75], 60) if events else np.zeros(240)
+    y = (np.tile(np.arange(60) / 60, 4) < came).astype(np.int64)
+    found = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+    )
+    assert found.fit.events == events
+    if events:  # the curve alone would be beyond chance
+        assert found.audit.metrics["ici"].value > found.audit.noise_floor["ici"].q95
+    assert badge(source(), found) is None
+    assert badge(source(), replace(found, fit=replace(found.fit, swayed=True))) is None
+    assert "too few events" in finding_view(source(), "Effusion", found).sentence.text
+
+
+@pytest.mark.slow
+def test_recalibration_speaks_of_the_other_rows(rows, stretched):
+    half = np.arange(N) % 2 == 0
+    one = clinic_study.binary_rows(rows, 0)
+    fit, test = (
+        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        for side in (half, ~half)
+    )
+    found = clinic_study.one_finding(test, fit, "beta")
+    changed = found.recalibrated
+    assert (changed.rows, found.fit.n) == (N // 2, N // 2)
+    assert changed.before.score.value == clinic_study.error(test).score.value
+    assert changed.difference.value == pytest.approx(
+        found.audit.metrics["ece"].value - changed.before.score.value
+    )
+    assert changed.difference.high < 0
+    assert abs(found.fit.slope.value - 1) < abs(stretched.fit.slope.value - 1) / 3
+    said = badge(source(N // 2), found)
+    assert said.title == "Recalibrated by beta calibration"
+    assert "beyond chance" in said.text
+
+
+def near_zero(n=6, seed=3, event=1):
+    """Scores that keep their word, but for a few films that were scored next to 0."""
+    rng = np.random.default_rng(seed)
+    p = sigmoid(rng.normal(-1.0, 1.0, N))
+    y = (rng.random(N) < p).astype(np.int64)
+    p[:n], y[:n] = 4e-13, event
+    return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, ("no", "Effusion")), n
+
+
+def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_spread():
+    rows, n = near_zero()
+    found = clinic_study.one_finding(rows)
+    rest = clinical.recalibration(found.p[n:], found.y[n:])
+    assert rest.slope.low < 1 < rest.slope.high
+    assert found.fit.slope.high < 1
+    shown = finding_view(source(), "Effusion", found)
+    assert "too extreme" not in shown.sentence.text
+    assert "no verdict on the spread of its scores" in shown.sentence.text
+    assert "on average it says" in shown.sentence.text
+    said = "6 films scored within a millionth of 0 or 1"
+    assert all(said in tile.note for tile in shown.numbers[:3])
+    assert said in shown.caption
+    assert f"hangs on {said}" in shown.sentence.text
+    lines = {line["number"]: line["reason"] for line in numbers_of(shown.table)}
+    assert {k for k, note in lines.items() if said in note} == {"citl", "slope", "intercept"}
+    assert shown.badge is None
+    group = clinic_use.group_rows(
+        clinic_study.groups(found.p, found.y, clinical.grouping(["PA"] * N))
+    )
+    assert not group[0].strong & {4, 5}
+    single = clinic_study.one_finding(near_zero(1)[0])
+    assert "1 film scored" in finding_view(source(), "Effusion", single).caption
+
+
+def test_a_film_next_to_zero_that_fits_is_counted_and_nothing_hangs_on_it():
+    rows, _ = near_zero(1, event=0)
+    shown = finding_view(source(), "Effusion", clinic_study.one_finding(rows))
+    assert "1 film scored within a millionth" in shown.numbers[1].note
+    assert "hangs" not in shown.caption + shown.sentence.text
+    assert "no verdict" not in shown.sentence.text
+
+
+def test_a_skill_without_an_interval_says_why():
+    p = np.linspace(0.01, 0.3, 200)
+    few = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, (np.arange(200) % 40 == 39).astype(int))
+    shown = finding_view(source(), "Effusion", clinic_study.one_finding(few))
+    tile = next(tile for tile in shown.numbers if tile.label == "Brier score")
+    assert tile.interval.startswith("skill ")
+    assert "(" not in tile.interval
+    assert "only 5 rows of the rarer outcome" in tile.note
+
+
+def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
+    rng = np.random.default_rng(2)
+    true = rng.normal(0.0, 3.0, N // 2)
+    y = (rng.random(N // 2) < sigmoid(true)).astype(np.int64)
+    true, y = np.append(true, -true), np.append(y, 1 - y)  # on average it is right
+    said = sigmoid(3.0 * true)
+    found = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+    )
+    assert found.fit.extreme
+    assert found.fit.in_the_large.low < 0 < found.fit.in_the_large.high
+    assert badge(source(), found).title == "This score is not a probability"
+    metrics = found.audit.metrics  # neither slope nor curve speaks: Spiegelhalter's test does
+    straight = replace(found.audit, metrics=metrics | {"ici": replace(metrics["ici"], value=0.0)})
+    found = replace(found, fit=replace(found.fit, swayed=True), audit=straight)
+    assert badge(source(), found).title == "This score is not a probability"
+
+
+def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
+    one = clinic_study.binary_rows(made(), 0)
+    half = np.arange(N) % 2 == 0
+    fit, test = (
+        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        for side in (half, ~half)
+    )
+    found = clinic_study.one_finding(test, fit, "isotonic")
+    for fit_ in (found.fit, replace(found.fit, swayed=False)):
+        shown = finding_view(source(N // 2), "Effusion", replace(found, fit=fit_))
+        assert "no verdict on the spread of its scores" in shown.sentence.text
+        assert "isotonic regression leaves few steps" in shown.sentence.text
+        assert ("millionth" in shown.sentence.text) == fit_.swayed
+
+
+def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
+    shown = finding_view(source(), "Effusion", stretched)
+    labels = [tile.label for tile in shown.numbers[:3]]
+    assert labels == ["Calibration in the large", "Calibration slope", "Calibration intercept"]
+    assert shown.numbers[0].note == "slope held at 1; ideal 0"
+    assert shown.numbers[2].note == "fitted with the slope; ideal 0"
+    assert "too extreme" in shown.sentence.text
+    lines = {line["number"]: line for line in numbers_of(shown.table)}
+    fit = clinical.recalibration(stretched.p, stretched.y)
+    assert lines["slope"]["value"] == fit.slope.value
+    assert lines["citl"]["value"] == fit.in_the_large.value != lines["intercept"]["value"]
+    mean = float(np.mean((stretched.p - stretched.y) ** 2))
+    assert float(shown.numbers[4].value) == pytest.approx(mean, rel=0.005)
+    few = finding_view(source(), "Hernia", rare)
+    assert "too few events to judge its curve" in few.sentence.text
+    assert few.numbers[1].value != "–"  # weak calibration is still shown
+    assert {t.name for t in few.curve.figure("light").data} >= {"flexible curve", "few"}
+    assert few.curve.explanation.startswith("too few events")
+
+
+def test_the_key_names_every_reading_that_is_drawn(honest, stretched, rare):
+    drawn = set()
+    for one in (honest, stretched, rare):
+        shown = finding_view(source(), "Effusion", one)
+        traces = {trace.name for trace in shown.curve.figure("light").data}
+        dots = traces & {"over", "under", "sound", "few"}
+        assert dots <= {swatch.tone for swatch in shown.key}
+        drawn |= dots
+    assert {"few", "over"} <= drawn
+
+
+def test_decision_words_follow_the_numbers(stretched):
+    net = stretched.net
+    for i in (5, 20, 60):
+        t = net.thresholds[i]
+        called = stretched.p >= t
+        hits, false = (called & stretched.y).sum(), (called & ~stretched.y).sum()
+        assert net.model[i] == pytest.approx((hits - false * t / (1 - t)) / N)
+        assert stretched.flagged[i] == called.sum()
+        assert stretched.flagged_events[i] == hits
+    card = clinic_decision.decision_card(source(), "Effusion", stretched, (0.05, 0.4))
+    figure = card.figure("light")
+    model = next(t for t in figure.data if t.name == "the model")
+    assert (model.x[0], model.x[-1]) == pytest.approx((5, 40))
+    for text, t, value in zip(model.hovertext, model.x, model.y, strict=True):
+        i = int(np.argmin(np.abs(net.thresholds - t / 100)))
+        share = stretched.flagged_events[i] / stretched.flagged[i]
+        assert ("so better than treating none" in text) == (net.low[i] > 0)
+        assert ("which may be chance" in text) == (net.low[i] <= 0 < share - t / 100)
+        assert ("not above the threshold" in text) == (share <= t / 100)
+        assert (value > 0) == (share > t / 100)
+    said = clinic_decision.benefit_words(stretched, (0.05, 0.4))
+    inside = (net.thresholds >= 0.0499) & (net.thresholds <= 0.4001)
+    assert (net.gain_low[inside] > 0).any() == ("is better" in said)
+    useless = replace(stretched, net=replace(net, gain_low=np.full_like(net.gain_low, -1.0)))
+    assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith("At no threshold")
+    assert "a simultaneous 95\u202f% band" in card.explanation
+    assert "The simultaneous 95\u202f% band holds the whole curve" in card.caption
+
+
+def test_a_benefit_of_few_events_is_drawn_and_not_claimed():
+    rng = np.random.default_rng(4)
+    y = np.arange(4000) < 150
+    p = sigmoid(np.where(y, 1.0, -4.0) + rng.normal(0.0, 1.0, y.size))
+    rows = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y.astype(np.int64), ("no", "Hernia"))
+    found = clinic_study.one_finding(rows)
+    assert (found.net.gain_low > 0).any()  # the band alone would say so
+    assert clinic_decision.benefit_words(found, (0.05, 0.4)).startswith("Too few events (under 200")
+    figure = clinic_decision.decision_card(source(), "Hernia", found, (0.05, 0.4)).figure("light")
+    hovers = next(trace for trace in figure.data if trace.name == "the model").hovertext
+    assert "so better than" not in " ".join(hovers)
+
+
+def test_decisions_honour_the_patients_of_films(stretched):
+    pairs = stretched.p.repeat(2), stretched.y.repeat(2)
+    patients = Groups("patient", np.arange(N).repeat(2))
+    plain, paired = (
+        clinic_study.one_finding(
+            Predictions(
+                Task.BINARY,
+                ScoreKind.SIGMOID,
+                pairs[0],
+                pairs[1].astype(np.int64),
+                ("no", "Effusion"),
+                groups=groups,
+            )
+        )
+        for groups in (None, patients)
+    )
+    assert np.all(paired.net.low <= stretched.net.low)
+    assert np.all(plain.net.low[10:50] > stretched.net.low[10:50])
+    once = plain_view(source(), "Effusion", stretched.outcomes, band=1)
+    twice = plain_view(source(), "Effusion", paired.outcomes, band=1)
+    narrow = plain_view(source(), "Effusion", plain.outcomes, band=1)
+    width = [
+        one["ci_high"] - one["ci_low"]
+        for one in (numbers_of(shown.card.table)[1] for shown in (narrow, once, twice))
+    ]
+    assert width[0] < width[1] <= width[2]
+
+
+def test_a_threshold_in_this_set_and_elsewhere(stretched):
+    here = clinical.classified(stretched.p, stretched.y, 0.2)
+    there = clinical.classified(stretched.p, stretched.y, 0.2, prevalence=0.02)
+    use = clinic_use.at_threshold(source(), here, there)
+    rows = {line["number"]: line["value"] for line in numbers_of(use.table)}
+    se, sp = rows["Sensitivity"], rows["Specificity"]
+    ppv = next(v for k, v in rows.items() if k.startswith("PPV, prev"))
+    assert ppv == pytest.approx(se * 0.02 / (se * 0.02 + (1 - sp) * 0.98))
+    assert clinic_use.ASSUMED in repr(use.rows)
+    assert clinic_use.at_threshold(source(), here, None).rows == use.rows[:4]
+
+
+def some_bands(counts, means, shares):
+    """Bands of tenths with these films, promises and observed shares."""
+    n, edges = np.array(counts), np.arange(0, 11) / 10
+    events = np.rint(n * np.array(shares)).astype(np.int64)
+    low, high = wilson(events, n, 0.95)
+    sure = exact_interval(events, n, 0.995)
+    return Bands(edges[:-1], edges[1:], n, events, np.array(means), events / n, low, high, *sure)
+
+
+def test_the_band_to_speak_of_is_the_one_that_was_missed_most():
+    means = np.arange(10) / 10 + 0.05
+    shares = means.copy()
+    shares[3], shares[6] = means[3] - 0.1, means[6] + 0.3  # over and, by more, understated
+    assert telling(some_bands([2000] * 10, means, shares)) == 6
+    assert telling(some_bands([2000] * 6 + [19] + [2000] * 3, means, shares)) == 3  # few films
+    assert telling(some_bands([500] * 8 + [900, 500], means, means)) == 8  # the fullest
+
+
+def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched):
+    groups = clinical.grouping(["AP" if i % 2 else "PA" for i in range(N)])
+    found = clinic_study.groups(stretched.p, stretched.y, groups)
+    ideals = ("observed_expected", 1.0), ("in_the_large", 0.0), ("slope", 1.0), ("intercept", 0.0)
+    for one, row in zip(found, clinic_use.group_rows(found), strict=True):
+        scores = [(getattr(one.fit, name), ideal) for name, ideal in ideals]
+        away = {2 + i for i, (s, ideal) in enumerate(scores) if not s.low <= ideal <= s.high}
+        assert 4 in away  # log-odds are stretched: the slope is off
+        assert row.strong == away | ({6} if one.ece.value > one.floor.q95 else set())
+        assert row.ties == frozenset()
+    chance = [replace(found[0], p_value=0.03), replace(found[1], p_value=0.04)]  # 0.06 by Holm
+    assert [row.strong for row in clinic_use.group_rows(chance)] == [frozenset()] * 2
+
+
+def test_subgroups_with_few_events_have_no_verdict(stretched):
+    groups = clinical.grouping(["AP" if i % 40 else "PA" for i in range(N)])
+    found = clinic_study.groups(stretched.p, stretched.y, groups)
+    rows = {row.name: row for row in clinic_use.group_rows(found)}
+    assert rows["PA"].notes == ("too few events: no verdict",)
+    assert not rows["PA"].strong
+    assert rows["PA"].ties == frozenset(range(7))
+    assert rows["AP"].strong
+    lines = {
+        line["group"]: line for line in numbers_of(clinic_use.group_table(source(), "v", found))
+    }
+    assert lines["AP"]["n"] + lines["PA"]["n"] == N
+    assert lines["AP"]["slope"] == pytest.approx(stretched.fit.slope.value, abs=0.05)
+
+
+@pytest.mark.slow
+def test_temperatures_of_a_stretched_finding(rows):
+    half = np.arange(N) % 2 == 0
+    one = clinic_study.binary_rows(rows, 0)
+    fit, test = (
+        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        for side in (half, ~half)
+    )
+    heated = clinic_study.temperature_scaled(fit, test)
+    assert heated.fits[0].calibrator.parameters()["temperature"] == pytest.approx(2.0, abs=0.25)
+    assert heated.errors[NONE].score.value == clinic_study.error(test).score.value
+    assert heated.differences["ts"].high < 0
+    line = clinic_heat.rows(source(), {0: heated})[0]
+    assert line.name == "Effusion"
+    assert line.strong >= {3}
+    assert clinic_heat.summary({0: heated}).startswith(
+        "A temperature of its own lowers the calibration error beyond chance in 1 of 1 findings."
+    )
+    table = numbers_of(clinic_heat.table(source(), {0: heated}, "of half"))
+    assert [line["method"] for line in table] == [NONE, "ts", "focal_ts"]
+    assert {line["source"] for line in table} == {"of half"}
+
+
+def test_one_outcome_only_is_said_and_drawn():
+    rng = np.random.default_rng(0)
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        rng.random((60, 2)),
+        np.column_stack([np.zeros(60, dtype=np.int64), np.arange(60) % 2]),
+        ("Effusion", "Mass"),
+    )
+    found = clinic_study.findings(rows)
+    shown = findings_view(source(60, rows.class_names), found, ())
+    assert {row.name: row.cells[1].value for row in shown.rows}["Effusion"] == "–"
+    one = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
+    full = finding_view(source(60, rows.class_names), "Effusion", one)
+    assert one.curve is None
+    assert full.numbers[1].value == "–"
+    full.curve.figure("light")
+    full.outcomes.figure("dark")
+    clinic_decision.decision_card(source(60), "Effusion", one, (0.01, 0.5)).figure("light")
+
+
+def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
+    hostile = ClinicSource("<script>x</script>", "test", "0" * 8, ("<b>x</b>",), N)
+    shown = finding_view(hostile, "<b>x</b>", stretched)
+    html = sheet_html(
+        PageView(
+            shown.eyebrow,
+            (BANNER, MINED),
+            shown.sentence,
+            shown.numbers,
+            ("said",),
+            (shown.curve,),
+            (("All numbers", shown.table),),
+            shown.caption,
+        )
+    )
+    body = html.split("<main>")[1].split("</main>")[0]
+    assert body.count(f"<strong>{BANNER}</strong>") == body.count(f"<strong>{MINED}</strong>") == 2
+    assert "<script>x" not in html
+    assert "<b>x</b>" not in body
+    assert "c-hundred" not in body
+
+
+def test_a_file_draws_a_hundred_films(stretched):
+    """Of 400 films 68: 17 in 100, 14 to 21."""
+    icons = hundred(band(400, 68), 2)
+    sheet = PageView(
+        "e", (), Sentence((Phrase("s"),)), (), (), (), (), "", icons=("<b>100</b>", icons)
+    )
+    html = sheet_html(sheet).split("<main>")[1]
+    drawn = html.split("c-hundred")[1].split("</div>")[0]
+    kinds = Counter(re.findall('<i class="([a-z]*)"', drawn))
+    assert kinds == {"sure": 14, "found": 3, "might": 4, "": 79}
+    assert "<h3>&lt;b&gt;100&lt;/b&gt;</h3>" in html
+    assert f'aria-label="{icons.text}"' in html
+    for told in icons.key:
+        assert f"</i>{told}</span>" in html
+
+
+def test_every_copy_says_what_it_is(found, stretched):
+    plain = plain_view(source(), "Effusion", stretched.outcomes, band=1)
+    full = finding_view(source(), "Effusion", stretched)
+    decision = clinic_decision.decision_card(source(), "Effusion", stretched, (0.1, 0.4))
+    for card in (plain.card, full.curve, full.outcomes, decision):
+        notes = [note.text for note in card.figure("dark").layout.annotations]
+        assert BANNER in notes
+        assert BANNER in card.caption
+        assert all(BANNER in line["source"] for line in numbers_of(card.table))
+    for table in (view(found).table, view(found).together.table, full.table):
+        assert all(BANNER in line["source"] for line in numbers_of(table))
+
+
+def test_order_and_table_names_are_stable(found):
+    assert order(found) == tuple(sorted(range(3), key=lambda k: -found.events[k]))
+    assert clinic_table.top_tones(found)[0] == "over"
+
+
+def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():
+    p, y = np.linspace(0.05, 0.95, 40), np.arange(40) % 3 == 0
+    test = clinical.hosmer_lemeshow(p, y)
+    assert "p " in clinic_use.hosmer_words(test, Extents(None))
+    for extents in (Extents(np.arange(40) // 4), Extents(None, np.full(40, 2.0))):
+        said = clinic_use.hosmer_words(test, extents)
+        assert "no p-value is shown" in said
+        assert "chi-square" not in said

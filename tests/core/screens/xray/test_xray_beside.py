@@ -1,0 +1,218 @@
+"""Several models on one film, by hand: A and B know 100 films, C none, D is a stranger here."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.reports.table import csv_text
+from core.screens.kit.run_marks import marks
+from core.screens.xray import beside as views
+from core.screens.xray.beside import Opinion
+from core.screens.xray.film import FilmScores
+from core.screens.xray.saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, SaliencyFocus, beside
+from tests.core.screens.xray.test_xray_film import NAMES, NOTE, known, reference
+
+A, B, C, D = marks(["a", "b", "c", "d"])
+NAME = "Effusion"
+WHERE = "this test set of 100 films"
+
+
+def opinion(model, score, other=0.01, mark=A, **more):
+    return Opinion(FilmScores(model, NAMES, (score, other)), mark, **more)
+
+
+def three(first=0.74, second=0.2, third=0.5):
+    """The threshold is 29 %: 29 of the 100 films were labelled with effusion."""
+    return (
+        opinion("A", first, known=known()),
+        opinion("B", second, mark=B, known=known()),
+        opinion("C", third, mark=C, known=known()),
+    )
+
+
+def text(found, name=NAME, *, plain=False):
+    return views.sentence(found, name, plain=plain).text
+
+
+def test_the_sentence_has_each_score_and_who_is_silent():
+    limit = "(29.0\u202f%)"
+    assert text(three()) == (
+        "For effusion this film scores 74 of 100 with A, 20 with B and 50 with C. A and C reach "
+        f"the threshold {limit}, B stays silent."
+    )
+    scores = "For effusion this film scores 74 of 100 with A, 50 with B and 29 with C."
+    assert text(three(0.74, 0.5, 0.29)) == f"{scores} All three reach the threshold {limit}."
+    assert text(three(0.1, 0.1, 0.1)).endswith(
+        f" All three stay silent, below the threshold {limit}."
+    )
+    assert text(three()[:2]).endswith(f" A reaches the threshold {limit}, B stays silent.")
+    assert text(three(second=0.7)[:2]).endswith(f" Both reach the threshold {limit}.")
+    assert text(three(0.74, 0.1, 0.1)).endswith(", B and C stay silent.")
+    assert text(three(), plain=True).startswith("For fluid around the lung this film scores 74")
+    said = views.sentence(three(), NAME, plain=False).second
+    assert said == f"The threshold is how frequent the finding is in {WHERE}."
+
+
+def test_each_model_is_held_to_its_own_threshold():
+    other = reference([0.75] * 10 + [0.05] * 90, [1] * 10 + [0] * 90)  # 10 %
+    found = (*three()[:2], replace(three(third=0.12)[2], known=other))
+    assert [one.threshold(NAME) for one in found] == pytest.approx([0.29, 0.29, 0.10])
+    assert text(found).endswith(" A and C reach their own thresholds, B stays silent.")
+    assert views.sentence(found, NAME, plain=False).second.endswith("in its own test set.")
+    assert views.sources(found) == (
+        f"A and B: counted on {WHERE}.",
+        f"C: counted on {WHERE}.",  # another one of as many films
+    )
+    (chosen,) = [row for row in views.finding_rows(found, NAME, plain=False) if row.shaded]
+    assert [cell.interval for cell in chosen.cells] == [
+        "threshold 29.0\u202f%", "silent, threshold 29.0\u202f%", "threshold 10.0\u202f%", "",
+    ]  # fmt: skip
+    assert chosen.cells[3].value == "each its own"
+
+
+def test_a_threshold_that_was_set_is_that_of_all():
+    found = tuple(replace(one, chosen={"effusion": 0.6}) for one in three())
+    assert text(found).endswith(" A reaches the threshold (60.0\u202f%), B and C stay silent.")
+    said = views.sentence(found, NAME, plain=False).second
+    assert said == "The threshold is the one that was set."
+
+
+def test_nothing_is_said_of_whom_nothing_is_known():
+    lacking = Opinion(FilmScores("E", ("Mass",), (0.9,)), D)
+    found = (three()[0], opinion("C", 0.5, mark=C), lacking)
+    assert text(found) == (
+        "For effusion this film scores 74 of 100 with A and 50 with C. A reaches the threshold "
+        "(29.0\u202f%). E has no such finding. No threshold of C is known."
+    )
+    strange = opinion("D", 0.9, mark=D, strange="D saw none.", chosen={"effusion": 0.5})
+    assert text((strange, strange)) == (
+        "For effusion this film scores 90 of 100 with D and 90 with D. The score of D and D means "
+        "nothing here."
+    )
+    perhaps = replace(strange, doubtful=True)
+    assert text((strange, perhaps)).endswith(
+        " The score of D means nothing here. The score of D may mean nothing here."
+    )
+    assert strange.reaches(NAME) is None
+    assert views.sentence((strange, strange), NAME, plain=False).second == ""
+
+
+def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_points():
+    a, b, c = three()
+    found = (
+        replace(a, focus=SaliencyFocus(True, 0.625)),
+        replace(b, focus=SaliencyFocus(False, 0.25)),
+        c,
+    )
+    rows = views.model_rows(found, NAME, boxes=True)
+    assert [row.name for row in rows] == ["A", "B", "C"]
+    assert [row.mark for row in rows] == [A, B, C]
+    # 29 of 48 films between 70 and 80 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
+    assert [(one.value, one.interval) for one in rows[0].cells] == [
+        ("74", ""),
+        ("29.0\u202f%", "reached"),
+        ("60", "46 to 73"),
+        ("48", "scored 70 to 80"),
+        ("may keep its word; too few to tell", ""),
+        ("in the box", ""),
+        ("62.5\u202f%", ""),
+    ]
+    assert [row.cells[1].interval for row in rows] == ["reached", "silent", "reached"]
+    assert [(row.strong, row.ties) for row in rows] == [({0}, set()), (set(), {0}), ({0}, set())]
+    assert [one.value for one in rows[1].cells[5:]] == ["outside it", "25.0\u202f%"]
+    assert rows[2].cells[5].interval == "no heat is shown"
+    assert all(
+        len(views.model_heads(boxes=boxes))
+        == 1 + len(views.model_rows(found, NAME, boxes=boxes)[0].cells)
+        for boxes in (True, False)
+    )
+    assert views.sources(found) == (f"A, B and C: counted on {WHERE}.",)
+    assert "A: the strongest place lies in the box, with 62.5" in views.focus_words(
+        "A", found[0].focus
+    )
+
+
+def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
+    lacking = Opinion(FilmScores("E", ("Mass",), (0.9,)), D)
+    found = (opinion("C", 0.5), opinion("D", 0.5, strange="why"), lacking)
+    rows = views.model_rows(found, NAME, boxes=False)
+    assert [row.cells[1].interval for row in rows[:2]] == ["not known", "means nothing here"]
+    assert rows[2].cells[0].interval == "has no such finding"
+    perhaps = replace(found[1], doubtful=True)
+    (row,) = views.model_rows((perhaps,), NAME, boxes=False)
+    assert row.cells[1].interval == "may mean nothing here"
+    assert views.sources(found) == ()
+
+
+def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
+    more = Opinion(FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), D)
+    found = (opinion("A", 0.2, 0.9, known=known()), opinion("B", 0.74, known=known()), more)
+    assert views.finding_heads(found) == ("Finding", "A", "B", "E", "Threshold")
+    rows = views.finding_rows(found, NAME, plain=False)
+    assert [row.name for row in rows] == ["Pleural Thickening", "Effusion", "Mass"]
+    assert [row.shaded for row in rows] == [False, True, False]
+    assert [[cell.value for cell in row.cells] for row in rows[1:]] == [
+        ["20", "74", "–", "29.0\u202f%"],
+        ["–", "–", "90", "–"],
+    ]
+    assert [cell.interval for cell in rows[1].cells] == ["silent", "", "", ""]
+    assert (rows[1].strong, rows[1].ties) == ({1}, {0})
+    assert [cell.value for cell in rows[0].cells[:3]] == ["90", "1", "30"]
+    assert views.finding_rows(found, NAME, plain=True)[1].name == "Fluid around the lung (Effusion)"
+
+
+@pytest.mark.parametrize(
+    ("other", "last", "under"),
+    [
+        ({}, "each its own", ["threshold 29.0\u202f%", "threshold not known"]),
+        ({"strange": "D saw none."}, "29.0\u202f%", ["", "means nothing here"]),
+        ({"strange": "D?", "doubtful": True}, "29.0\u202f%", ["", "may mean nothing here"]),
+    ],
+)
+def test_a_threshold_is_that_of_a_row_only_where_every_model_of_it_has_it(other, last, under):
+    found = (opinion("A", 0.74, known=known()), opinion("D", 0.5, mark=D, **other))
+    (row,) = [one for one in views.finding_rows(found, NAME, plain=False) if one.shaded]
+    assert row.cells[-1].value == last
+    assert [cell.interval for cell in row.cells[:-1]] == under
+
+
+def test_the_files_have_names_thresholds_and_what_they_are_not_for():
+    found = (*three()[:2], Opinion(FilmScores("=E", ("Mass",), (0.9,)), D, known=None))
+    head, *lines = csv_text(views.finding_table(found, NOTE)).splitlines()
+    assert head == (
+        "finding,score: A,threshold: A,score: B,threshold: B,score: =E,threshold: =E,note"
+    )
+    assert lines[0] == f'Effusion,0.74,0.29,0.2,0.29,,,"{NOTE}"'
+    assert lines[-1] == f'Mass,,,,,0.9,,"{NOTE}"'
+    aimed = (replace(found[0], focus=SaliencyFocus(True, 0.625)), *found[1:])
+    head, *lines = csv_text(views.model_table(aimed, NAME, NOTE)).splitlines()
+    assert head.startswith("model,finding,score,threshold,verdict,peak,energy,band_low,band_high,")
+    assert lines[0].startswith("A,Effusion,0.74,0.29,reached,in the box,0.625,0.7")
+    assert lines[1].startswith("B,Effusion,0.2,0.29,not reached: silent,,,0.1")
+    assert lines[2].startswith("'=E,Effusion,,,,,,")
+    assert {line.count(",") for line in lines} == {head.count(",") + NOTE.count(",")}
+    brief = views.brief(views.model_table(aimed, NAME, NOTE))
+    assert [column.key for column in brief.columns] == (
+        [
+            "model",
+            "score",
+            "threshold",
+            "verdict",
+            "peak",
+            "energy",
+            "films",
+            "share",
+            "low",
+            "high",
+            "reading",
+        ]
+    )
+    assert brief.written()[0][:6] == [
+        "A", "74.0\u202f%", "29.0\u202f%", "reached", "in the box", "62.5\u202f%",
+    ]  # fmt: skip
+
+
+def test_strength_is_not_to_be_compared_between_models():
+    assert beside([FINDINGS]) == beside([]) == ""
+    assert beside([FINDINGS, FILMS]) == BESIDE
+    assert beside([OWN, OWN, OWN]) == beside([OWN]) == ALONE

@@ -1,0 +1,229 @@
+import base64
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.predictions import Predictions, ScoreKind, Task
+from core.reports.html import PageView, sheet_html
+from core.reports.table import csv_text
+from core.screens.xray import film as views
+from core.screens.xray import film_tables as tables
+from core.screens.xray.film import FilmScores, Reference
+from core.screens.xray.plain import KEY, band_tone
+from core.screens.xray.words import TONES, ClinicSource
+from core.xray import picture
+from core.xray.phantom import FINDINGS
+
+NAMES = ("Effusion", "Pleural_Thickening")
+NOTE = "Research use, not a medical device."
+
+
+def reference(p, y, synthetic=False):
+    """A test set of one finding with these scores, beside one that is never there."""
+    p, y = np.asarray(p, float), np.asarray(y)
+    scores = np.stack([p, np.full(p.size, 0.01)], axis=1)
+    labels = np.stack([y, np.zeros_like(y)], axis=1).astype(np.int64)
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, scores, labels, NAMES)
+    return Reference.of(rows, ClinicSource("run", "test", "d" * 32, NAMES, p.size, synthetic))
+
+
+def known():
+    """48 films between 70 and 80, 29 of them labelled; 52 others at 5 %, none of them."""
+    p = [0.75] * 48 + [0.05] * 52
+    return reference(p, [1] * 29 + [0] * 71)
+
+
+def film(score, other=0.01):
+    return FilmScores("CheXNet", NAMES, (score, other))
+
+
+def test_the_sentence_counts_films_of_such_a_score():
+    found = views.sentence(film(0.74), 0, known(), plain=False)
+    # 29 of 48 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
+    assert found.text == (
+        "The model scores this film 74. Of 100 films that it scores between 70 and 80, about 60 "
+        "(46 to 73) were labelled with effusion."
+    )
+    assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), plain=True).text
+
+
+def test_few_films_are_counted_and_none_is_said():
+    few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
+    text = views.sentence(film(0.74), 0, few, plain=False).text
+    assert "Only 3 films of this test set of 100 films scored between 70 and 80" in text
+    assert "1 of them was labelled with effusion" in text
+    assert "Of 100 films" not in text
+    assert (
+        "The model scores this film 55 of 100 for effusion. No film of this test set of 100 films"
+        in views.sentence(film(0.55), 0, few, plain=False).text
+    )
+
+
+def test_without_a_test_set_no_number_is_given():
+    text = views.sentence(film(0.74), 0, None, plain=False).text
+    assert "no test set of this model is loaded" in text
+    assert "74" in text
+    assert len(tables.rows(film(0.74), 0, None, plain=False)[0].cells) == 1
+    assert views.threshold_of(None, "Effusion") == 0.5
+    assert views.threshold_of(known(), "Effusion") == pytest.approx(0.29)
+    assert views.threshold_of(known(), "pleural thickening") == 0.0
+    assert views.threshold_of(known(), "Nodule") == 0.5  # of a model beside the reference's
+    assert "is not known" in views.threshold_words(known(), "Nodule")
+    assert "29.0" in views.threshold_words(known(), "Effusion")
+
+
+@given(st.floats(0, 1))
+def test_a_score_lies_in_its_band(score):
+    place = known().at(0, score)
+    low, high = float(place.bands.low[place.i]), float(place.bands.high[place.i])
+    assert low <= score <= high
+    assert score > low or low == 0.0
+
+
+def test_scores_are_never_rounded_to_certainty():
+    assert [views.score_words(p) for p in (0.0, 0.001, 0.005, 0.742, 0.996, 1.0)] == [
+        "0", "under 1", "under 1", "74", "over 99", "100",
+    ]  # fmt: skip
+
+
+def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
+    for score, said in ((0.498, "49"), (0.5, "50"), (0.502, "50"), (0.0996, "9"), (0.448, "45")):
+        assert views.score_words(score) == said
+    assert views.score_words(float(np.float32(0.7))) == "70"  # one step of float32 below
+    row = tables.rows(film(0.498), 0, known(), plain=False)[0]
+    assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
+
+
+def test_no_verdict_where_the_films_own_score_lies_elsewhere_than_the_bands_mean():
+    # 2 of 400 are 0.5 %; Wilson's interval is 0.14 to 1.8 %; the band's mean of 5 % is above it.
+    low = reference([0.05] * 400, [1] * 2 + [0] * 398)
+    assert low.at(0, 0.05).reading == "says more than it should"
+    for score in (0.0005, 0.01):  # below and within
+        assert low.at(0, score).reading == "cannot be told"
+        assert "were found." in " ".join(views.care(film(score), 0, low))
+
+
+def test_a_run_that_was_only_named_is_said_to_be():
+    named = replace(known(), named=True)
+    said = "Counted on run, which you named as this model’s scores."
+    assert views.counted(named) == said
+    assert said in views.care(film(0.74), 0, named)
+    assert views.counted(known()) == "Counted on this test set of 100 films."
+
+
+def test_small_and_long_films_are_named():
+    assert views.unusual(224, 560) == ""
+    assert "fewer than 224 on a side" in views.unusual(223, 500)
+    assert "two and a half times" in views.unusual(1000, 300)
+
+
+def test_what_must_be_read_beside_a_score():
+    text = " ".join(views.care(film(0.74), 0, known()))
+    assert "In this band the model says 75 on average and 60 were found: it may keep its" in text
+    assert "this test set of 100 films, where 29 in 100 carried the label" in text
+    assert "Only 48 films lie in this band, so the count is known only to within 46 to 73." in text
+    drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
+    assert "Of films of people it says nothing" in " ".join(views.care(film(0.74), 0, drawn))
+
+
+def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
+    found = tables.rows(film(0.2, 0.9), 0, known(), plain=False)
+    assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
+    assert [row.shaded for row in found] == [False, True]
+    assert found[1].cells[4].value == "cannot be told"  # no film of 10 to 20
+
+
+def test_the_file_says_in_every_row_what_it_is_not_for():
+    text = csv_text(tables.table(film(0.74), known(), NOTE))
+    head, *lines = text.splitlines()
+    assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
+    assert all(line.endswith(f'"{NOTE}"') for line in lines)
+    assert "CheXNet,Effusion,0.74," in lines[0]
+    assert ",48,29," in lines[0]
+    empty = tables.table(film(0.74), None, NOTE).rows[0]
+    assert len(empty) == len(tables.COLUMNS)
+    assert empty[3:11] == (None,) * 8
+
+
+def test_the_icons_are_the_numbers_of_the_sentence():
+    icons, note = views.icons(film(0.74), 0, known())
+    assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
+    assert note == "48 films scored 70 to 80 in this test set of 100 films"
+    assert icons.key == (
+        "labelled with the finding: 60",
+        "could be chance: 46 to 73",
+        "not labelled with it",
+    )
+
+
+def test_the_alt_text_of_the_bands_names_the_films_own():
+    card = tables.bands_card(film(0.74), 0, known())
+    assert card.alt.endswith("This film’s band: 70 to 80.")
+    assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
+    assert card.table.rows[7][2] == 48
+    assert card.explanation == "this film’s band is shaded"
+    assert tables.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
+
+
+def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
+    """Of 2,000 films each: 200 labelled at 5 %, 10 at 5 %, 100 at 5 %; and 30 films too few."""
+    tones = set()
+    for labelled, n in ((200, 2000), (10, 2000), (100, 2000), (2, 30)):
+        of = reference([0.05] * n, [1] * labelled + [0] * (n - labelled))
+        tones.add(band_tone(of.bands[0], 0))
+    assert tones == {"over", "under", "sound", "few"}
+    assert {swatch.tone for swatch in KEY} == tones
+    (sound,) = [swatch for swatch in KEY if swatch.tone == "sound"]
+    assert (sound.text, sound.shape) == (TONES["sound"], "ring")
+
+
+def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
+    for kind in (True, False):
+        assert views.strange("A", model_synthetic=kind, film_synthetic=kind) == ""
+    assert views.strange("A", model_synthetic=True, film_synthetic=False) == (
+        "A was trained on synthetic films alone. What it scores a real film, and where the heat "
+        "lies, means nothing."
+    )
+    assert views.strange("A", model_synthetic=None, film_synthetic=False) == ""
+    found = views.strange("A", model_synthetic=None, film_synthetic=True)
+    assert found.startswith("A: nothing is known of what this model was trained on.")
+    found = views.strange("A", model_synthetic=False, film_synthetic=True)
+    assert found.startswith("A was trained on no synthetic films. What it scores a synthetic film")
+    said = views.strange_sentence(film(0.74), 0, model_synthetic=True).text
+    assert said == (
+        "The model scores this film 74 of 100 for effusion, and that means nothing: it was trained "
+        "on synthetic films alone."
+    )
+
+
+def test_findings_match_by_name_whatever_their_spelling():
+    assert views.names_match(("Pleural_Thickening",), ("pleural thickening",))
+    assert not views.names_match(("Effusion", "Mass"), ("Mass", "Effusion"))
+    assert views.place_of(FINDINGS, "effusion") == 2
+    assert views.place_of(FINDINGS, "Hernia") is None
+
+
+def test_a_saved_film_is_one_file_with_its_picture_inside():
+    drawn = picture.png(picture.coloured(np.full((40, 40), 90, np.uint8)))
+    html = sheet_html(
+        PageView(
+            "Chest X-ray",
+            (NOTE,),
+            views.sentence(film(0.74), 0, known(), plain=False),
+            (),
+            views.care(film(0.74), 0, known()),
+            (tables.bands_card(film(0.74), 0, known()),),
+            (("Findings", tables.table(film(0.74), known(), NOTE)),),
+            "caption",
+            (("<Film> 1", drawn),),
+        )
+    )
+    (inline,) = re.findall(r'alt="&lt;Film&gt; 1" src="data:image/png;base64,([^"]+)"', html)
+    assert base64.b64decode(inline) == drawn
+    assert "img-src data:" in html
+    assert html.count(f"<strong>{NOTE}</strong>") == 2
+    assert "about 60 " in html
