@@ -200,7 +200,7 @@ class Outcomes:
         return Extents(self.groups, self.weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowStats:
     """Everything one pass over the score matrix yields for each row.
 
@@ -495,7 +495,14 @@ def _row_stats(predictions: Predictions) -> RowStats:
         tied += int(np.count_nonzero((scores == top[:, None]).sum(axis=1) > 1))
     confidence, log_p_true, brier = (frozen(row) for row in real)
     correct = frozen(predicted == predictions.labels)
-    return RowStats(confidence, frozen(predicted), correct, log_p_true, brier, tied)
+    return RowStats(
+        confidence=confidence,
+        predicted=frozen(predicted),
+        correct=correct,
+        log_p_true=log_p_true,
+        brier=brier,
+        tied=tied,
+    )
 
 
 def _logit_block(scores: npt.NDArray[np.floating], truth: Int) -> tuple[Int, Float]:
@@ -531,10 +538,10 @@ def _stated_rows(predictions: Predictions) -> RowStats:
     assert predictions.predicted is not None
     unknown = np.full(predictions.n, np.nan)
     return RowStats(
-        frozen(predictions.scores.astype(np.float64)),
-        predictions.predicted,
-        frozen(predictions.predicted == predictions.labels),
-        frozen(unknown),
-        frozen(unknown),
-        0,
+        confidence=frozen(predictions.scores.astype(np.float64)),
+        predicted=predictions.predicted,
+        correct=frozen(predictions.predicted == predictions.labels),
+        log_p_true=frozen(unknown),
+        brier=frozen(unknown),
+        tied=0,
     )

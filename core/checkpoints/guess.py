@@ -25,7 +25,7 @@ COUNTING: Final = frozenset({"num_classes", "n_classes", "num_labels", "num_outp
 TIMM: Final = frozenset({"version", "arch"})  # timm's trainer saves both
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NetworkCandidate:
     """A network that the weights may be of.
 
@@ -90,7 +90,12 @@ def _fitting(
         why += f"; {alike - 1} more fit as well, and may compute something else"
     channels = COLOURS if hit.channels is None else hit.channels
     return NetworkCandidate(
-        hit.network, hit.n_outputs, channels, index.size(hit.network), why, fits=True
+        model=hit.network,
+        n_outputs=hit.n_outputs,
+        channels=channels,
+        size=index.size(hit.network),
+        why=why,
+        fits=True,
     )
 
 
@@ -102,7 +107,14 @@ def _of_hints(
     for name in sorted(names, key=lambda name: _rank(name, hints, file.hints)):
         outputs, channels = _outputs(file, group), _channels(group)
         why = f"{hints[_own(name)]}; its tensors have other names or shapes"
-        yield NetworkCandidate(name, outputs, channels, index.size(name), why, fits=False)
+        yield NetworkCandidate(
+            model=name,
+            n_outputs=outputs,
+            channels=channels,
+            size=index.size(name),
+            why=why,
+            fits=False,
+        )
 
 
 def _rank(

@@ -90,7 +90,11 @@ def candidate_of(
             raise Refused("STATE_DICT", what, "name it with --model")
         return candidates[0]
     same = [candidate for candidate in candidates if candidate.model == model]
-    return same[0] if same else NetworkCandidate(model, 0, 0, None, "", fits=False)
+    return (
+        same[0]
+        if same
+        else NetworkCandidate(model=model, n_outputs=0, channels=0, size=None, why="", fits=False)
+    )
 
 
 def outputs(group: "WeightGroup") -> int:

@@ -98,7 +98,13 @@ def _model(
     if arguments.moments is not None:
         preprocessing = with_moments(preprocessing, arguments.moments, channels)
     n_outputs = arguments.classes or candidate.n_outputs
-    return FilmModel(candidate.model, n_outputs, channels, preprocessing, str(weights))
+    return FilmModel(
+        model=candidate.model,
+        n_outputs=n_outputs,
+        channels=channels,
+        preprocessing=preprocessing,
+        weights=str(weights),
+    )
 
 
 def _names(given: str, n_outputs: int, data: str) -> tuple[str, ...]:

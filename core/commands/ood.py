@@ -88,7 +88,13 @@ def _ood(arguments: argparse.Namespace) -> int:
         if temperature is not None:
             after = judge(inside, outside, arguments.score, temperature)
         sets.append(SetReport(name, as_read, after, notices))
-    own = InDistribution(arguments.inside.name, own_file.digest, split, inside.n, own_file.notices)
+    own = InDistribution(
+        file=arguments.inside.name,
+        digest=own_file.digest,
+        split=split,
+        n=inside.n,
+        notices=own_file.notices,
+    )
     report = ood_json(own, arguments.score, temperature, fitted_on, sets)
     emit(arguments.json, report)
     if arguments.json != "-":

@@ -29,7 +29,7 @@ IMAGENET_STD: Final = (0.229, 0.224, 0.225)
 Moments = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DatasetRows:
     """What is known of all rows of a data set beside their pixels.
 
@@ -113,11 +113,11 @@ def _streamed(
     assert size is not None
     splits = {
         name: StreamedSplit(
-            rows.targets(name),
-            names_of([pictures[row] for row in chosen]),
-            root,
-            size,
-            request.scaling,
+            targets=rows.targets(name),
+            row_ids=names_of([pictures[row] for row in chosen]),
+            root=root,
+            size=size,
+            scaling=request.scaling,
         )
         for name, chosen in rows.split.rows.items()
     }

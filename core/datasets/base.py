@@ -123,7 +123,7 @@ class SplitDataset:
     split: SplitRecord
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DatasetRequest:
     """What is asked of a data set; see `load`."""
 

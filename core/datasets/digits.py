@@ -18,9 +18,9 @@ def digits(request: DatasetRequest) -> SplitDataset:
     pixels = np.rint(source.images * (255 / TOP)).astype(np.uint8)[:, None]
     sizes = DATASETS["digits"].sizes
     rows = DatasetRows(
-        "digits",
-        source.target.astype(np.int64),
-        tuple(str(name) for name in source.target_names),
-        by_counts(len(pixels), sizes["val"], sizes["test"], request.split_seed),
+        name="digits",
+        labels=source.target.astype(np.int64),
+        class_names=tuple(str(name) for name in source.target_names),
+        split=by_counts(len(pixels), sizes["val"], sizes["test"], request.split_seed),
     )
     return in_memory(rows, pixels, [str(row) for row in range(len(pixels))])

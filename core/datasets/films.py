@@ -58,7 +58,11 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
     )
     labels = np.array([listed[name] for name in matched], np.int64)
     rows = DatasetRows(
-        "chestxray14", labels, FINDINGS, split, _missing(len(listed), len(films), len(matched))
+        name="chestxray14",
+        labels=labels,
+        class_names=FINDINGS,
+        split=split,
+        notices=_missing(len(listed), len(films), len(matched)),
     )
     return from_files(rows, root, [films[name] for name in matched], request)
 

@@ -70,7 +70,12 @@ def folder(request: DatasetRequest) -> SplitDataset:
     else:
         split, notices = splits.stratified(labels, names, request.split_seed), ()
     notices += skipped_notice(sum(images.skipped for images in by_split.values()))
-    return from_files(DatasetRows("folder", labels, names, split, notices), root, pictures, request)
+    return from_files(
+        DatasetRows(name="folder", labels=labels, class_names=names, split=split, notices=notices),
+        root,
+        pictures,
+        request,
+    )
 
 
 def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
@@ -89,7 +94,12 @@ def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
     test = _annotated(root, _columns(annotations), wnids)
     pictures, labels = _joined([train, test])
     split = splits.held_out(len(train.pictures), len(test.pictures), request.split_seed)
-    rows = DatasetRows("tiny_imagenet", labels, _spoken(wnids, _columns(words)), split)
+    rows = DatasetRows(
+        name="tiny_imagenet",
+        labels=labels,
+        class_names=_spoken(wnids, _columns(words)),
+        split=split,
+    )
     return from_files(rows, root, pictures, request)
 
 

@@ -58,4 +58,8 @@ def load(
     Refused
         Files that are missing, damaged or not laid out as they should be.
     """
-    return LOADERS[checked_data(name)](DatasetRequest(root, split_seed, size, download, scaling))
+    return LOADERS[checked_data(name)](
+        DatasetRequest(
+            root=root, split_seed=split_seed, size=size, download=download, scaling=scaling
+        )
+    )

@@ -44,7 +44,7 @@ CPU: Final = torch.device("cpu")
 OVERLAP_BATCH: Final = 256
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OutsideDataset:
     """An outside set, ready to be evaluated on.
 
@@ -183,7 +183,9 @@ def _corrupted(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> 
     split = ChangedSplit(data.test.targets, data.test.row_ids, data.test, change)
     decides = f"{outside_set.corruption} {outside_set.severity} {outside_set.seed}"
     content = digest("corrupted", data.digest, data.split.digest, decides)
-    return OutsideDataset(split, True, data.class_names, (), content)
+    return OutsideDataset(
+        split=split, labelled=True, class_names=data.class_names, notices=(), digest=content
+    )
 
 
 def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
@@ -212,7 +214,14 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
     chosen = np.ascontiguousarray(pixels[first : first + n].transpose(0, 3, 1, 2))
     split = _resident(chosen, torch.from_numpy(classes))
     content = digest(chosen, classes)
-    return _fitted(OutsideDataset(split, True, data.class_names, (), content), (32, 32), 3, data)
+    return _fitted(
+        OutsideDataset(
+            split=split, labelled=True, class_names=data.class_names, notices=(), digest=content
+        ),
+        (32, 32),
+        3,
+        data,
+    )
 
 
 def _checked_labels(labels: Array, n_rows: int) -> Int:
@@ -237,7 +246,14 @@ def _svhn(outside_set: OutsideSet, data: SplitDataset, download: bool) -> Outsid
     else:
         pixels = _svhn_file(Path(outside_set.root).expanduser())
     split = _resident(pixels, _unlabelled(len(pixels)))
-    return _fitted(OutsideDataset(split, False, (), (), digest(pixels)), (32, 32), 3, data)
+    return _fitted(
+        OutsideDataset(
+            split=split, labelled=False, class_names=(), notices=(), digest=digest(pixels)
+        ),
+        (32, 32),
+        3,
+        data,
+    )
 
 
 def _svhn_file(root: Path) -> Pixels:
@@ -291,10 +307,19 @@ def _folder(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> Out
         raise Refused("EMPTY", f"{root} holds no pictures", f"put some there: {PICTURES}")
     scaling = data.test.scaling if isinstance(data.test, StreamedSplit) else STRETCHED
     targets = _unlabelled(len(pictures))
-    split = StreamedSplit(targets, names_of(pictures), root, data.size, scaling)
+    split = StreamedSplit(
+        targets=targets, row_ids=names_of(pictures), root=root, size=data.size, scaling=scaling
+    )
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
     notices = skipped_notice(skipped)
-    return _fitted(OutsideDataset(split, False, (), notices, digest(files)), data.size, 3, data)
+    return _fitted(
+        OutsideDataset(
+            split=split, labelled=False, class_names=(), notices=notices, digest=digest(files)
+        ),
+        data.size,
+        3,
+        data,
+    )
 
 
 _OPENERS: Final[dict[str, Callable[[OutsideSet, SplitDataset, bool], OutsideDataset]]] = {

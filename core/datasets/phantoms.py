@@ -25,6 +25,6 @@ def phantoms(request: DatasetRequest) -> SplitDataset:
         pixels[row, 0] = film.pixels
         labels[row] = [film.present[finding] for finding in FINDINGS]
     split = by_counts(n, sizes["val"], sizes["test"], request.split_seed)
-    rows = DatasetRows("phantom", labels, FINDINGS, split)
+    rows = DatasetRows(name="phantom", labels=labels, class_names=FINDINGS, split=split)
     dataset = in_memory(rows, pixels, [str(row) for row in range(n)])
     return replace(dataset, mean=(MEAN,), std=(STD,))  # the same for any seed, and for single films

@@ -61,7 +61,7 @@ def svhn_test(*, download: bool) -> Pixels:
     """Return the (n, 3, 32, 32) pixels of SVHN's test part alone; refuses as `cifar10` does."""
     from torchvision.datasets import SVHN
 
-    request = DatasetRequest(None, split_seed=0, download=download)
+    request = DatasetRequest(root=None, split_seed=0, download=download)
     with _data_root("svhn", request, "test_32x32.mat") as root:
         pixels: Pixels = SVHN(root, "test", download=download).data
     return pixels
@@ -89,7 +89,7 @@ def _data(
 ) -> SplitDataset:
     """Return the data set of official training and test pixels, (n, C, H, W) each."""
     split = held_out(len(pixels[0]), len(pixels[1]), request.split_seed)
-    rows = DatasetRows(name, labels, class_names, split)
+    rows = DatasetRows(name=name, labels=labels, class_names=class_names, split=split)
     return in_memory(rows, np.concatenate(pixels), [str(row) for row in range(len(labels))])
 
 

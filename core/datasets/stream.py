@@ -16,7 +16,7 @@ from core.datasets.pictures import STRETCHED, Pixels, Scaling, Size, decode, thr
 AHEAD: Final = 3  # batches decoded while the device works on one
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StreamedSplit(DatasetSplit):
     """Images decoded and resized by threads, a few batches ahead.
 

@@ -41,7 +41,7 @@ class WeightsSource:
     run: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
     """Everything that decides an evaluation.
 

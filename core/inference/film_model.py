@@ -18,7 +18,7 @@ SCALED: Final = 0.875  # 224 of 256, as in the released CheXNet code
 Spec = TrainConfig | EvaluationConfig
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FilmModel:
     """A network, what it is shown, and where its weights lie.
 

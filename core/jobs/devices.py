@@ -20,7 +20,7 @@ AGAIN_S: Final = 1.0
 FRESH_S: Final = 5.0  # for which an answer of the driver holds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Device:
     """One slot.
 
@@ -51,8 +51,8 @@ def devices() -> tuple[Device, ...]:
     if named is not None:
         known = {gpu.slot: gpu for gpu in gpus}
         slots = dict.fromkeys(slot.strip() for slot in named.split(",") if slot.strip())
-        return tuple(known.get(slot, Device(slot, slot)) for slot in slots)
-    return (*(gpu for gpu in gpus if _visible(gpu)), Device(CPU, "CPU"))
+        return tuple(known.get(slot, Device(slot=slot, name=slot)) for slot in slots)
+    return (*(gpu for gpu in gpus if _visible(gpu)), Device(slot=CPU, name="CPU"))
 
 
 def slots() -> tuple[str, ...]:
@@ -112,7 +112,13 @@ def _query_driver(_: int) -> tuple[Device, ...]:
 def _read(text: str) -> tuple[Device, ...]:
     rows = csv.reader(text.splitlines(), skipinitialspace=True)
     return tuple(
-        Device(f"cuda:{row[0]}", row[2], _mebibytes(row[3]), _mebibytes(row[4]), row[1])
+        Device(
+            slot=f"cuda:{row[0]}",
+            name=row[2],
+            free=_mebibytes(row[3]),
+            total=_mebibytes(row[4]),
+            uuid=row[1],
+        )
         for row in rows
         if len(row) == 5 and row[0].isdecimal()
     )

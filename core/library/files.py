@@ -49,14 +49,14 @@ def entry_of(split: str, predictions: Predictions) -> SplitEntry:
     """Return the manifest's entry of a split."""
     ids = digest(*_id_arrays(predictions.row_ids).values()) if predictions.row_ids else ""
     return SplitEntry(
-        predictions.n,
-        split_file(split),
-        predictions.digest,
-        ids,
-        predictions.renormalise,
-        role_of(split, labelled=predictions.labelled),
-        "" if predictions.groups is None else predictions.groups.name,
-        "" if predictions.weights is None else predictions.weights.name,
+        n=predictions.n,
+        file=split_file(split),
+        digest=predictions.digest,
+        row_ids=ids,
+        renormalise=predictions.renormalise,
+        role=role_of(split, labelled=predictions.labelled),
+        groups="" if predictions.groups is None else predictions.groups.name,
+        weights="" if predictions.weights is None else predictions.weights.name,
     )
 
 

@@ -78,7 +78,7 @@ class RunRow:
         return asdict(self) | {"splits": list(self.splits), "tags": list(self.tags)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Query:
     """What to list.
 

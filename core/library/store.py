@@ -78,7 +78,9 @@ class Library:
         limit: int | None = None,
     ) -> list[RunRow]:
         """Return the runs that match, in order; see `Query` for the parameters."""
-        return self._index.rows(Query(search, kind, tag, sort, descending, limit))
+        return self._index.rows(
+            Query(search=search, kind=kind, tag=tag, sort=sort, descending=descending, limit=limit)
+        )
 
     def damaged(self) -> list[DamagedRun]:
         """Return the folders that hold no readable run."""

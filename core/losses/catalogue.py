@@ -77,7 +77,7 @@ class Parameter:
         return ", or ".join(ways)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LossEntry:
     """One loss.
 
@@ -175,16 +175,18 @@ _GHOSH: Final = "Ghosh et al. 2022"
 
 LOSSES: Final[dict[str, LossEntry]] = {
     "ce": LossEntry(
-        "Cross-entropy",
-        "Minus the logarithm of the true class's probability; with the optimiser's weight decay "
-        "it is the papers' baseline.",
-        "Definition",
+        label="Cross-entropy",
+        plain=(
+            "Minus the logarithm of the true class's probability; with the optimiser's weight "
+            "decay it is the papers' baseline."
+        ),
+        source="Definition",
     ),
     "ls": LossEntry(
-        "Label smoothing",
-        "Cross-entropy against targets that leave a little probability to every class.",
-        "Szegedy et al. 2016; Müller et al. 2019",
-        (
+        label="Label smoothing",
+        plain="Cross-entropy against targets that leave a little probability to every class.",
+        source="Szegedy et al. 2016; Müller et al. 2019",
+        parameters=(
             Parameter(
                 "smoothing", "ε", "Probability spread evenly over all classes.", 0.05, 0.0, 0.999
             ),
@@ -192,24 +194,26 @@ LOSSES: Final[dict[str, LossEntry]] = {
         presets=PRESETS["ls"],
     ),
     "brier": LossEntry(
-        "Brier score",
-        "Squared distance of the probabilities from the truth, summed over classes.",
-        "Brier 1950",
+        label="Brier score",
+        plain="Squared distance of the probabilities from the truth, summed over classes.",
+        source="Brier 1950",
     ),
     "mmce": LossEntry(
-        "MMCE",
-        "Cross-entropy plus a squared kernel estimate of the batch's calibration error.",
-        "Kumar et al. 2018",
-        (_weight(2.0, "Weight of the calibration error."),),
-        CLASSES,
-        PRESETS["mmce"],
+        label="MMCE",
+        plain="Cross-entropy plus a squared kernel estimate of the batch's calibration error.",
+        source="Kumar et al. 2018",
+        parameters=(_weight(2.0, "Weight of the calibration error."),),
+        tasks=CLASSES,
+        presets=PRESETS["mmce"],
     ),
     "mmce_weighted": LossEntry(
-        "Weighted MMCE",
-        "Cross-entropy plus a kernel estimate of the batch's calibration error in which hits and "
-        "misses weigh the same.",
-        "Kumar et al. 2018; Mukhoti et al. 2020, appendix D",
-        (
+        label="Weighted MMCE",
+        plain=(
+            "Cross-entropy plus a kernel estimate of the batch's calibration error in which hits "
+            "and misses weigh the same."
+        ),
+        source="Kumar et al. 2018; Mukhoti et al. 2020, appendix D",
+        parameters=(
             _weight(2.0, "Weight of the calibration error."),
             Parameter(
                 "normalisation",
@@ -220,31 +224,32 @@ LOSSES: Final[dict[str, LossEntry]] = {
                 words=("textbook", "released"),
             ),
         ),
-        CLASSES,
-        PRESETS["mmce_weighted"],
+        tasks=CLASSES,
+        presets=PRESETS["mmce_weighted"],
     ),
     "focal": LossEntry(
-        "Focal",
-        "Cross-entropy that fades as the true class becomes probable, by (1 - p)^γ.",
-        "Lin et al. 2017; Mukhoti et al. 2020, section 4",
-        (_gamma(3.0),),
+        label="Focal",
+        plain="Cross-entropy that fades as the true class becomes probable, by (1 - p)^γ.",
+        source="Lin et al. 2017; Mukhoti et al. 2020, section 4",
+        parameters=(_gamma(3.0),),
         presets=PRESETS["focal"],
     ),
     "flsd_53": LossEntry(
-        "FLSD-53",
-        "Focal loss with γ = 5 for a true class below 0.2 and γ = 3 from there on.",
-        "Mukhoti et al. 2020, NeurIPS version and released code",
+        label="FLSD-53",
+        plain="Focal loss with γ = 5 for a true class below 0.2 and γ = 3 from there on.",
+        source="Mukhoti et al. 2020, NeurIPS version and released code",
     ),
     "fla_53": LossEntry(
-        "FLA-53",
-        "Focal loss with γ = 5 for a true class of up to 0.19 and γ = 3 above.",
-        f"{_MUKHOTI} (ICLR version)",
+        label="FLA-53",
+        plain="Focal loss with γ = 5 for a true class of up to 0.19 and γ = 3 above.",
+        source=f"{_MUKHOTI} (ICLR version)",
     ),
     "fla_532": LossEntry(
-        "FLA-532",
-        "Focal loss with γ = 5, 3 and 2 for an improbable, a middling and a probable true class.",
-        f"{_MUKHOTI} (ICLR version)",
-        (
+        label="FLA-532",
+        plain="Focal loss with γ = 5, 3 and 2 for an improbable, a middling and a probable true "
+        "class.",
+        source=f"{_MUKHOTI} (ICLR version)",
+        parameters=(
             Parameter(
                 "edges",
                 "Edges",
@@ -255,45 +260,53 @@ LOSSES: Final[dict[str, LossEntry]] = {
         ),
     ),
     "fls_532": LossEntry(
-        "FLS-532",
-        "Focal loss with γ = 5 for the first two sevenths of the epochs, then 3, and 2 for the "
-        "last two.",
-        _MUKHOTI,
+        label="FLS-532",
+        plain=(
+            "Focal loss with γ = 5 for the first two sevenths of the epochs, then 3, and 2 for the "
+            "last two."
+        ),
+        source=_MUKHOTI,
     ),
     "fls_531": LossEntry(
-        "FLS-531",
-        "Focal loss with γ = 5 for the first two sevenths of the epochs, then 3, and 1 for the "
-        "last two.",
-        _MUKHOTI,
+        label="FLS-531",
+        plain=(
+            "Focal loss with γ = 5 for the first two sevenths of the epochs, then 3, and 1 for the "
+            "last two."
+        ),
+        source=_MUKHOTI,
     ),
     "inverse_focal": LossEntry(
-        "Inverse focal",
-        "Cross-entropy that grows as the true class becomes probable, by (1 + p)^γ; it pushes "
-        "certainty up.",
-        f"{_GHOSH}, equation 1",
-        (Parameter("gamma", "γ", "0 is cross-entropy; more pushes more.", 2.0, 0.0, 20.0),),
+        label="Inverse focal",
+        plain=(
+            "Cross-entropy that grows as the true class becomes probable, by (1 + p)^γ; it pushes "
+            "certainty up."
+        ),
+        source=f"{_GHOSH}, equation 1",
+        parameters=(
+            Parameter("gamma", "γ", "0 is cross-entropy; more pushes more.", 2.0, 0.0, 20.0),
+        ),
     ),
     "calfocal_1": LossEntry(
-        "CalFocal, case 1",
-        "Focal loss whose γ grows with the distance of a sample from its bin's validation "
+        label="CalFocal, case 1",
+        plain="Focal loss whose γ grows with the distance of a sample from its bin's validation "
         "accuracy.",
-        f"{_GHOSH}, equation 2",
-        (Parameter("lambda", "λ", _RATE, 1.0, 0.0, 1000.0, open_low=True), *_BINS),
+        source=f"{_GHOSH}, equation 2",
+        parameters=(Parameter("lambda", "λ", _RATE, 1.0, 0.0, 1000.0, open_low=True), *_BINS),
         presets=PRESETS["calfocal"],
     ),
     "calfocal_2": LossEntry(
-        "CalFocal, case 2",
-        "Focal loss whose γ grows with the validation gap of a sample's bin.",
-        f"{_GHOSH}, equation 3",
-        (Parameter("lambda", "λ", _RATE, 1.0, 0.0, 1000.0, open_low=True), *_BINS),
+        label="CalFocal, case 2",
+        plain="Focal loss whose γ grows with the validation gap of a sample's bin.",
+        source=f"{_GHOSH}, equation 3",
+        parameters=(Parameter("lambda", "λ", _RATE, 1.0, 0.0, 1000.0, open_low=True), *_BINS),
         presets=PRESETS["calfocal"],
     ),
     "adafocal": LossEntry(
-        "AdaFocal",
-        "Focal loss that raises γ where validation is over-confident and lowers it, down to "
+        label="AdaFocal",
+        plain="Focal loss that raises γ where validation is over-confident and lowers it, down to "
         "inverse focal loss, where it is under-confident.",
-        f"{_GHOSH}, algorithm 1",
-        (
+        source=f"{_GHOSH}, algorithm 1",
+        parameters=(
             Parameter("lambda", "λ", "How fast a gap moves γ.", 1.0, 0.0, 100.0, open_low=True),
             Parameter(
                 "gamma_max",
@@ -318,25 +331,25 @@ LOSSES: Final[dict[str, LossEntry]] = {
         presets=PRESETS["adafocal"],
     ),
     "dual_focal": LossEntry(
-        "Dual focal",
-        "Focal loss that also looks at the largest probability below that of the true class.",
-        "Tao et al. 2023",
-        (_gamma(5.0),),
-        CLASSES,
-        PRESETS["dual_focal"],
+        label="Dual focal",
+        plain="Focal loss that also looks at the largest probability below that of the true class.",
+        source="Tao et al. 2023",
+        parameters=(_gamma(5.0),),
+        tasks=CLASSES,
+        presets=PRESETS["dual_focal"],
     ),
     "fcl": LossEntry(
-        "FCL",
-        "Focal loss plus a weighted squared distance of the probabilities from the truth.",
-        "Focal calibration loss 2024, definition 3.1",
+        label="FCL",
+        plain="Focal loss plus a weighted squared distance of the probabilities from the truth.",
+        source="Focal calibration loss 2024, definition 3.1",
         # The paper's smallest values, which learn without clipped gradients, too.
-        (_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
+        parameters=(_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
         presets=PRESETS["fcl"],
     ),
     "fcl_l1": LossEntry(
-        "FCL, L1",
-        "Focal loss plus a weighted absolute distance of the probabilities from the truth.",
-        "Focal calibration loss 2024, appendix A.15",
-        (_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
+        label="FCL, L1",
+        plain="Focal loss plus a weighted absolute distance of the probabilities from the truth.",
+        source="Focal calibration loss 2024, appendix A.15",
+        parameters=(_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
     ),
 }

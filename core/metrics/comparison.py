@@ -21,7 +21,7 @@ ANSWERS = "the answers given"
 MOST_RUNS = 12  # whose badges, rows and diagrams can still be told apart
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparedRows:
     """What a run's numbers speak of: its rows, their labels, and the claim that is audited.
 
@@ -41,12 +41,14 @@ class ComparedRows:
         """Return the digests of a split's labels and row ids."""
         ids = predictions.row_ids
         return cls(
-            predictions.n,
-            digest(predictions.labels),
-            digest(*ids) if ids else "",
-            CLAIMS.get(predictions.task, ANSWERS),
-            predictions.class_names,
-            "" if predictions.extents.independent else digest(*_columns(predictions.extents)),
+            n=predictions.n,
+            labels=digest(predictions.labels),
+            ids=digest(*ids) if ids else "",
+            claim=CLAIMS.get(predictions.task, ANSWERS),
+            names=predictions.class_names,
+            extents=""
+            if predictions.extents.independent
+            else digest(*_columns(predictions.extents)),
         )
 
 

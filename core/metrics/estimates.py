@@ -55,7 +55,7 @@ ONE_GROUP = "one group has no spread to take an interval from"
 STREAM_NLL, STREAM_BRIER, STREAM_AURC, STREAM_CLASSWISE = 1, 2, 3, 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PreparedTarget:
     """One target, sorted and resampled once; every diagram of it is read from here.
 
@@ -225,7 +225,15 @@ def _error_score(
         method = BASIC_GAP
         high = min(1.0, max(high, *map(abs, prepared.resamples.gap_interval(level))))
     both = {**settings, **prepared.settings(method), "resamples": len(draws)}
-    return Score(metric, value, low, high, level, prepared.ranked.n, both), floor
+    return Score(
+        metric=metric,
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=prepared.ranked.n,
+        settings=both,
+    ), floor
 
 
 def floor_of(draws: Float) -> Floor:
@@ -286,13 +294,30 @@ def proportion(
     n = len(range(*rows.indices(ranked.n)))
     settings: dict[str, Setting] = {"of": "top_label"}
     if n == 0:
-        return Score(metric, None, None, None, level, 0, settings, "no row is that confident")
+        return Score(
+            metric=metric,
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=0,
+            settings=settings,
+            reason="no row is that confident",
+        )
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
     worth = effective_mean(ranked, hits, rows)
     low, high = wilson(np.array(share * worth), np.array(worth), level)
     settings |= {"interval": "Wilson", **worth_of(ranked, worth)}
-    return Score(metric, share, float(low), float(high), level, n, settings)
+    return Score(
+        metric=metric,
+        value=share,
+        low=float(low),
+        high=float(high),
+        level=level,
+        n=n,
+        settings=settings,
+    )
 
 
 def worth_of(ranked: Ranked, worth: float) -> dict[str, Setting]:
@@ -314,14 +339,31 @@ def row_mean(
     settings: dict[str, Setting] = {"interval": PERCENTILE, "resamples": n_resamples, "seed": seed}
     if units(values.size, extents) < 2:
         reason = ONE_ROW if extents.groups is None else ONE_GROUP
-        return Score(metric, value, None, None, level, values.size, settings, reason)
+        return Score(
+            metric=metric,
+            value=value,
+            low=None,
+            high=None,
+            level=level,
+            n=values.size,
+            settings=settings,
+            reason=reason,
+        )
     rng = np.random.default_rng([seed, stream])
     if extents.independent:
         low, high = mean_interval(values, n_resamples, level, rng)
     else:
         low, high = percentile(mean_draws(values, extents, n_resamples, rng), level)
         settings["resampled_by"] = "row" if extents.groups is None else "group"
-    return Score(metric, value, min(low, value), max(high, value), level, values.size, settings)
+    return Score(
+        metric=metric,
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        n=values.size,
+        settings=settings,
+    )
 
 
 def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
@@ -333,7 +375,16 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
     value = aurc(ranked)
     if ranked.groups is not None and units(ranked.n, Extents(ranked.groups)) < 2:
         without_interval = {"of": "top_label", **resampled_by(ranked)}
-        return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
+        return Score(
+            metric="aurc",
+            value=value,
+            low=None,
+            high=None,
+            level=level,
+            n=ranked.n,
+            settings=without_interval,
+            reason=ONE_GROUP,
+        )
     low, high = percentile(draws, level)
     settings: dict[str, Setting] = {
         "of": "top_label",
@@ -342,7 +393,15 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
         "seed": seed,
         **resampled_by(ranked),
     }
-    return Score("aurc", value, min(low, value), max(high, value), level, ranked.n, settings)
+    return Score(
+        metric="aurc",
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        n=ranked.n,
+        settings=settings,
+    )
 
 
 def _drawn(
@@ -369,7 +428,16 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
             f"only one outcome is present: {positives:,.10g} of {total:,.10g} rows are positive"
         )
         return {
-            metric: Score(metric, None, None, None, level, n, settings, reason)
+            metric: Score(
+                metric=metric,
+                value=None,
+                low=None,
+                high=None,
+                level=level,
+                n=n,
+                settings=settings,
+                reason=reason,
+            )
             for metric in ("auroc", "auprc")
         }
     area_roc, precision = auroc(ranked), auprc(ranked)
@@ -428,14 +496,14 @@ def bin_table(prepared: PreparedTarget, n_bins: int, rule: BinRule, level: float
     if not ranked.independent:  # residuals with a random sign know no bounds
         band = np.clip(band, 0.0, 1.0)
     return BinTable(
-        edges[:-1],
-        edges[1:],
-        np.diff(cuts),
-        own.confidence / count,
-        share,
-        ci_low,
-        ci_high,
-        band[0],
-        band[1],
-        None if ranked.weights is None else own.count,
+        low=edges[:-1],
+        high=edges[1:],
+        count=np.diff(cuts),
+        confidence=own.confidence / count,
+        accuracy=share,
+        ci_low=ci_low,
+        ci_high=ci_high,
+        band_low=band[0],
+        band_high=band[1],
+        weight=None if ranked.weights is None else own.count,
     )

@@ -18,7 +18,7 @@ HALF = 0.5  # of a variance: centring is not undone beyond it
 LEAST = 1e-300  # rows of an empty bin, to divide by
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupResamples(Resamples):
     """Resamples that draw groups, each with all its rows.
 
@@ -48,7 +48,16 @@ class GroupResamples(Resamples):
             running(part, np.float64) for part in cells.bootstrap(rounds, rng)
         )
         gap, rows = (running(part, np.float64) for part in cells.signed(rounds, rng))
-        return cls(ranked, cuts, count, hits, confidence, np.empty((0, 0)), gap, rows)
+        return cls(
+            ranked=ranked,
+            cuts=cuts,
+            count=count,
+            hits=hits,
+            confidence=confidence,
+            floor_hits=np.empty((0, 0)),
+            signed_gap=gap,
+            signed_rows=rows,
+        )
 
     def floor(self, cuts: Int) -> BinSums:
         """Return the sums between cuts when each group's residual takes a random sign."""
@@ -137,4 +146,6 @@ def _weighted(ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int) -> Re
     rounds = cells.rounds(n_resamples)
     parts = (*cells.bootstrap(rounds, rng), cells.redrawn(shares_by_weight(ranked), rounds, rng))
     count, confidence, hits, chance = (running(part, np.float64) for part in parts)
-    return Resamples(ranked, cuts, count, hits, confidence, chance)
+    return Resamples(
+        ranked=ranked, cuts=cuts, count=count, hits=hits, confidence=confidence, floor_hits=chance
+    )

@@ -94,7 +94,7 @@ def effective_rarer(ranked: Ranked) -> float:
     return rarer * effective_mean(ranked, ranked.confidence - ranked.correct) / ranked.total
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupCells:
     """Sums of every group in every cell of neighbouring confidence, ready to be resampled.
 
@@ -128,7 +128,15 @@ class GroupCells:
             for values in (1.0, ranked.confidence, ranked.correct)
         )
         cell, group = pairs // n_groups, pairs % n_groups
-        return cls(cell, group, rows, confidence, hits, n_cells, n_groups)
+        return cls(
+            cell=cell,
+            group=group,
+            rows=rows,
+            confidence=confidence,
+            hits=hits,
+            n_cells=n_cells,
+            n_groups=n_groups,
+        )
 
     def rounds(self, resamples: int) -> int:
         """Return how many resamples are drawn where that many are asked for."""
@@ -272,7 +280,13 @@ def summary_of(column: str, ranked: Ranked) -> GroupSummary:
         effect = sum_variance(centred, groups) / rows
     kish = weights.sum() ** 2 / (weights @ weights)  # as many rows of equal weight
     worth = float(kish) / max(1.0, effect)
-    return GroupSummary(column, sizes.size, int(sizes.max()), effect, worth)
+    return GroupSummary(
+        column=column,
+        n=sizes.size,
+        largest=int(sizes.max()),
+        design_effect=effect,
+        effective_n=worth,
+    )
 
 
 def rule_of_few(weights: Weights) -> float:

@@ -203,7 +203,7 @@ def all_cuts(ranked: Ranked, n_bins: int) -> Int:
     return np.unique(np.concatenate([[0], *edges, [ranked.n]]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Resamples:
     """Bootstrap and noise-floor draws of one target, ready for any binning.
 
@@ -251,12 +251,12 @@ class Resamples:
         mean = np.clip(np.diff(ranked.sum_confidence[cuts]) / rows, 0.0, 1.0)
         floor = rng.binomial(rows, mean, size=(n_resamples, rows.size))
         return cls(
-            ranked,
-            cuts,
-            running(count, np.int32),
-            running(hits, np.int32),
-            running(count * mean, np.float64),
-            running(floor, np.int32),
+            ranked=ranked,
+            cuts=cuts,
+            count=running(count, np.int32),
+            hits=running(hits, np.int32),
+            confidence=running(count * mean, np.float64),
+            floor_hits=running(floor, np.int32),
         )
 
     def columns(self, cuts: Int) -> Int:

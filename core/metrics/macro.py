@@ -68,7 +68,16 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
         float(np.mean([label.direction.high for label in labels])),
     )
     bins, verdict, groups = _no_bins(), _verdict(labels), _mean_groups(labels)
-    return TargetAudit("mean over labels", None, metrics, floors, gap, verdict, bins, groups)
+    return TargetAudit(
+        name="mean over labels",
+        target=None,
+        metrics=metrics,
+        noise_floor=floors,
+        direction=gap,
+        verdict=verdict,
+        bins=bins,
+        groups=groups,
+    )
 
 
 def _mean_groups(labels: Sequence[TargetAudit]) -> GroupSummary | None:
@@ -88,9 +97,27 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     infinite = sum(score.reason.startswith("NLL_INFINITE") for score in scores)
     if infinite and defined:
         reason = f"NLL_INFINITE: infinite for {infinite} of {len(scores)} labels"
-        return Score(first.metric, None, None, None, level, first.n, settings, reason)
+        return Score(
+            metric=first.metric,
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=first.n,
+            settings=settings,
+            reason=reason,
+        )
     if not defined:
-        return Score(first.metric, None, None, None, level, first.n, settings, first.reason)
+        return Score(
+            metric=first.metric,
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=first.n,
+            settings=settings,
+            reason=first.reason,
+        )
     shared = {
         key: value
         for key, value in first.settings.items()
@@ -105,12 +132,30 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
         first_reason = next(score.reason for score in defined if score.low is None)
         none = f"no interval for {len(defined) - len(lows)} of {len(scores)} labels"
         why = f"{none}: {first_reason}"
-        return Score(first.metric, value, None, None, level, first.n, settings, why)
+        return Score(
+            metric=first.metric,
+            value=value,
+            low=None,
+            high=None,
+            level=level,
+            n=first.n,
+            settings=settings,
+            reason=why,
+        )
     left_out = len(scores) - len(defined)
     reason = f"undefined for {left_out} of {len(scores)} labels" if left_out else ""
     low, high = float(np.mean(lows)), float(np.mean(highs))
     settings["interval"] = BOUNDS
-    return Score(first.metric, value, low, high, level, first.n, settings, reason)
+    return Score(
+        metric=first.metric,
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=first.n,
+        settings=settings,
+        reason=reason,
+    )
 
 
 def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
@@ -143,4 +188,14 @@ def corrected_codes(labels: Sequence[TargetAudit]) -> tuple[str, ...]:
 
 def _no_bins() -> BinTable:
     none = np.empty(0)
-    return BinTable(none, none, np.empty(0, dtype=np.int64), none, none, none, none, none, none)
+    return BinTable(
+        low=none,
+        high=none,
+        count=np.empty(0, dtype=np.int64),
+        confidence=none,
+        accuracy=none,
+        ci_low=none,
+        ci_high=none,
+        band_low=none,
+        band_high=none,
+    )

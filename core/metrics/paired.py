@@ -30,7 +30,7 @@ JOINED = "single intervals joined by the correlation of the paired bootstrap"
 NORMAL = ", normal tails"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MetricDraws:
     """One metric of one run: its value, and what it is on each resample.
 
@@ -149,14 +149,34 @@ def draws(
         centre, resampled = float(centres[metric][0]), np.concatenate(blocks[metric])
         floor = floors[metric].q95 if metric in BIASED else 0.0
         out[metric] = MetricDraws(
-            metric, value, centre, resampled, gap, floor, n, seed, "", drawable, grouped
+            metric=metric,
+            value=value,
+            centre=centre,
+            draws=resampled,
+            gap=gap,
+            floor=floor,
+            n=n,
+            seed=seed,
+            reason="",
+            units=drawable,
+            grouped=grouped,
         )
     return {metric: out[metric] for metric in chosen}
 
 
 def _undrawn(metric: str, n: int, seed: int, reason: str) -> MetricDraws:
     none = np.empty(0)
-    return MetricDraws(metric, None, float("nan"), none, none, 0.0, n, seed, reason)
+    return MetricDraws(
+        metric=metric,
+        value=None,
+        centre=float("nan"),
+        draws=none,
+        gap=none,
+        floor=0.0,
+        n=n,
+        seed=seed,
+        reason=reason,
+    )
 
 
 def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Difference:
@@ -192,11 +212,29 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     assert (run.metric, run.n, run.seed) == (reference.metric, reference.n, reference.seed)
     if run.value is None or reference.value is None:
         reason = run.reason or reference.reason
-        return Difference(run.metric, None, None, None, level, run.n, {}, reason)
+        return Difference(
+            metric=run.metric,
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=run.n,
+            settings={},
+            reason=reason,
+        )
     value = run.value - reference.value
     if min(run.n, run.units) < 2:
         reason = ONE_GROUP if run.grouped else ONE_ROW
-        return Difference(run.metric, value, None, None, level, run.n, {}, reason)
+        return Difference(
+            metric=run.metric,
+            value=value,
+            low=None,
+            high=None,
+            level=level,
+            n=run.n,
+            settings={},
+            reason=reason,
+        )
     rounds = min(run.draws.size, reference.draws.size)
     pair = run.draws[:rounds], reference.draws[:rounds]
     if run.metric in BIASED:

@@ -107,7 +107,7 @@ class Verdict:
     reading: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupSummary:
     """What belongs together, and what the rows are worth for the signed gap.
 
@@ -138,7 +138,7 @@ class WeightSummary:
     effective_n: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetAudit:
     """The audit of one target: the answers given, a positive class, or one label."""
 
@@ -172,7 +172,7 @@ class Audit:
     weights: WeightSummary | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Metric:
     """One entry of the registry.
 
@@ -205,7 +205,7 @@ class Metric:
     source: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClassRow:
     """One line of the per-class table.
 

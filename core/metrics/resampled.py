@@ -116,7 +116,7 @@ class ResampledRows:
         return ClassCells.of(self.predictions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _ResampledCells:
     """Rows in cells of neighbouring confidence, which every bin is made of.
 
@@ -147,7 +147,13 @@ class _ResampledCells:
             m: np.searchsorted(cuts, np.unique(bin_cuts)[:-1]) for m, bin_cuts in bins.items()
         }
         gap = outcomes.confidence - outcomes.correct
-        return cls(ranked, index.astype(np.int64), gap, confidence, starts)
+        return cls(
+            ranked=ranked,
+            index=index.astype(np.int64),
+            gap=gap,
+            confidence=confidence,
+            starts=starts,
+        )
 
     def gaps(self, counts: Float) -> Float:
         """Return the sum of confidence minus outcomes of each cell, (r, C)."""

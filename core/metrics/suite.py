@@ -82,7 +82,15 @@ def prepare(
     resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
     groups = predictions.groups
     summary = None if groups is None else summary_of(groups.name, ranked)
-    return PreparedTarget(name, target, kind, resamples, n_resamples, seed, summary)
+    return PreparedTarget(
+        name=name,
+        target=target,
+        of=kind,
+        resamples=resamples,
+        n_resamples=n_resamples,
+        seed=seed,
+        groups=summary,
+    )
 
 
 def _kind_of_target(predictions: Predictions, target: int | None) -> str:
@@ -122,7 +130,16 @@ def diagram(
     test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins))
     judged = verdict(gap, bins, (score, floor), test, came_true=words)
     scores, floors, groups = {metric: score}, {metric: floor}, prepared.groups
-    return TargetAudit(prepared.name, prepared.target, scores, floors, gap, judged, bins, groups)
+    return TargetAudit(
+        name=prepared.name,
+        target=prepared.target,
+        metrics=scores,
+        noise_floor=floors,
+        direction=gap,
+        verdict=judged,
+        bins=bins,
+        groups=groups,
+    )
 
 
 def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
@@ -181,11 +198,11 @@ def label_predictions(predictions: Predictions, index: int) -> Predictions:
     """Return one label of a multi-label file as a binary file of its own."""
     name = predictions.class_names[index]
     return Predictions(
-        Task.BINARY,
-        predictions.kind,
-        predictions.scores[:, index],
-        predictions.labels[:, index],
-        (f"not {name}", name),
+        task=Task.BINARY,
+        kind=predictions.kind,
+        scores=predictions.scores[:, index],
+        labels=predictions.labels[:, index],
+        class_names=(f"not {name}", name),
         groups=predictions.groups,
         weights=predictions.weights,
     )
@@ -291,7 +308,16 @@ def _nll(predictions: Predictions, config: AuditConfig) -> Score:
     weights = predictions.weights
     if np.isinf(rows if weights is None else rows[weights.of_row > 0.0]).any():
         reason = nll_reason(infinite_rows(predictions))
-        return Score("nll", None, None, None, config.level, predictions.n, settings, reason)
+        return Score(
+            metric="nll",
+            value=None,
+            low=None,
+            high=None,
+            level=config.level,
+            n=predictions.n,
+            settings=settings,
+            reason=reason,
+        )
     draws = (config.n_resamples, config.seed, estimates.STREAM_NLL)
     value = nll(predictions, clip=config.nll_clip)
     score = estimates.row_mean(
@@ -353,7 +379,18 @@ def class_gaps(
             sure, share = float(stated[index] / weight), float(right[index] / weight)
             gap = Gap(sure - share, float(sure - high[index]), float(sure - low[index]))
         error = None if errors is None else float(errors[index])
-        table.append(ClassRow(name, index, int(labelled[index]), n, sure, share, gap, error))
+        table.append(
+            ClassRow(
+                name=name,
+                index=index,
+                labelled=int(labelled[index]),
+                n=n,
+                confidence=sure,
+                accuracy=share,
+                gap=gap,
+                ece=error,
+            )
+        )
     return tuple(
         row if row.gap is None else replace(row, p_value=p)
         for row, p in zip(table, p_values, strict=True)

@@ -276,7 +276,7 @@ def _read_only(
     return values, inside, outside
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """What a threshold does: rows of each set that lie above it, and the others.
 
@@ -469,7 +469,9 @@ def numbers(
             **resampled_by(*separation.extents),
         }
         low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
-        scores[key] = Score(key, value, low, high, level, n, settings)
+        scores[key] = Score(
+            metric=key, value=value, low=low, high=high, level=level, n=n, settings=settings
+        )
     return {key: scores[key] for key in NUMBERS}
 
 
@@ -506,7 +508,15 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     }
     if separation.members is not None:
         settings |= {"effective_in": rows[0], "effective_out": rows[1]}
-    return Score("auroc", value, low, high, level, separation.n_in + separation.n_out, settings)
+    return Score(
+        metric="auroc",
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=separation.n_in + separation.n_out,
+        settings=settings,
+    )
 
 
 def resampled_by(*sides: Extents) -> dict[str, Setting]:
@@ -590,7 +600,13 @@ def counts_at(separation: Separation, threshold: float) -> Counts:
     at = int(np.searchsorted(separation.values, threshold, side="right"))
     passed_in, passed_out = (_reached(side, at) for side in (separation.inside, separation.outside))
     flagged_in, flagged_out = separation.total_in - passed_in, separation.total_out - passed_out
-    return Counts(threshold, flagged_in, passed_in, flagged_out, passed_out)
+    return Counts(
+        threshold=threshold,
+        flagged_in=flagged_in,
+        passed_in=passed_in,
+        flagged_out=flagged_out,
+        passed_out=passed_out,
+    )
 
 
 def _reached(side: arrays.Counts, at: int) -> float:

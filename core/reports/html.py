@@ -19,7 +19,7 @@ from core.screens.xray.plain import HundredFilms
 SQUARE = {"reliability", "clinic_curve", "clinic_bands"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PageView:
     """One view of a page, to be saved as a file.
 

@@ -21,7 +21,7 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InDistribution:
     """The in-distribution rows: file, its digest, the part, its rows, what the reader said."""
 

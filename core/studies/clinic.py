@@ -11,8 +11,9 @@ from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
 from core.metrics.binning import equal_mass_cuts
-from core.metrics.clinical import FlexibleCurve, Grouping, NetBenefit, Recalibration, Subgroup
-from core.metrics.clinical.groups import too_few
+from core.metrics.clinical import FlexibleCurve, NetBenefit, Recalibration
+from core.metrics.clinical import groups as clinical_groups
+from core.metrics.clinical.groups import Grouping, Subgroup, too_few
 from core.metrics.estimates import PreparedTarget
 from core.metrics.grouped import effective_rarer
 from core.metrics.null_test import joint
@@ -30,7 +31,7 @@ FINDING = ("brier", "ece", "auroc", "auprc", *CURVE, "spiegelhalter_z", "brier_s
 THRESHOLDS = tuple(k / 1000 for k in range(1, 10)) + tuple(k / 100 for k in range(1, 100))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Findings:
     """All findings of a run, each by itself.
 
@@ -70,7 +71,14 @@ def findings(rows: Predictions) -> Findings:
     shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in targets)
     rarer = tuple(effective_rarer(prepared.ranked) for prepared in targets)
     top = tuple(map(top_p_value, targets))
-    return Findings(audit, tuple(map(_bins, targets)), events, shares, rarer, top)
+    return Findings(
+        audit=audit,
+        bins=tuple(map(_bins, targets)),
+        events=events,
+        shares=shares,
+        rarer=rarer,
+        top=top,
+    )
 
 
 def _prepared(rows: Predictions, index: int) -> PreparedTarget:
@@ -182,7 +190,7 @@ class Recalibrated:
     difference: Difference
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OneFinding:
     """One finding, as read or recalibrated.
 
@@ -267,18 +275,18 @@ def one_finding(
         scores.size - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores
     )
     return OneFinding(
-        p,
-        y,
-        audit.main,
-        clinical.recalibration(p, y, config.level, extents=extents),
-        clinical.flexible(p, y, config.level, smoother, extents=extents) if both else None,
-        _bins(_prepared(rows, 1)),
-        clinical.net_benefit(p, y, thresholds, level=config.level, extents=extents),
-        flagged.astype(np.int64),
-        events.astype(np.int64),
-        audit.notices,
-        changed,
-        extents,
+        p=p,
+        y=y,
+        audit=audit.main,
+        fit=clinical.recalibration(p, y, config.level, extents=extents),
+        curve=clinical.flexible(p, y, config.level, smoother, extents=extents) if both else None,
+        bins=_bins(_prepared(rows, 1)),
+        net=clinical.net_benefit(p, y, thresholds, level=config.level, extents=extents),
+        flagged=flagged.astype(np.int64),
+        flagged_events=events.astype(np.int64),
+        notices=audit.notices,
+        recalibrated=changed,
+        extents=extents,
     )
 
 
@@ -303,4 +311,4 @@ def groups(
     p: Float, y: Bool, grouping: Grouping, extents: Extents = INDEPENDENT
 ) -> tuple[Subgroup, ...]:
     """Return the calibration of one finding in each group."""
-    return clinical.subgroups(p, y, grouping, extents=extents)
+    return clinical_groups.subgroups(p, y, grouping, extents=extents)

@@ -22,7 +22,7 @@ class ConfidentAnswers:
     accuracy: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InnateCalibration:
     """What temperature scaling still changes about a run: little where it is innately calibrated.
 
@@ -69,13 +69,13 @@ def innate_calibration(
     scaling, after = scaled.fit.calibrator, scaled.judged
     gap = compare([before.compared, after.compared], ["before", "after"], 0).differences[1]["ece"]
     return InnateCalibration(
-        scaling.temperature_,
-        scaling.report_.at_bound,
-        before,
-        after,
-        gap,
-        _sure(test),
-        _sure(calibrated(scaling, test)),
+        temperature=scaling.temperature_,
+        at_bound=scaling.report_.at_bound,
+        before=before,
+        after=after,
+        gap=gap,
+        sure_before=_sure(test),
+        sure_after=_sure(calibrated(scaling, test)),
     )
 
 

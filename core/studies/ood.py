@@ -37,7 +37,7 @@ DIGITS = 10_000  # to which probabilities are compared
 MOSTLY = 0.9  # of the rows; others fall on the next digit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoreSeparation:
     """How far one score tells one set from the in-distribution rows.
 
@@ -332,7 +332,14 @@ def judge(
         scores = numbers(separation, n_resamples=n_resamples)
     weights = weight_summary(inside.weights), weight_summary(outside.weights)
     groups = _group_summaries(separation, (inside.groups, outside.groups))
-    return ScoreSeparation(score, temperature, separation, scores, groups, weights)
+    return ScoreSeparation(
+        score=score,
+        temperature=temperature,
+        separation=separation,
+        numbers=scores,
+        groups=groups,
+        weights=weights,
+    )
 
 
 def _group_summaries(
@@ -353,7 +360,13 @@ def _group_summaries(
 def _group_summary(column: str, members: Members, worth: float) -> GroupSummary:
     sizes = np.bincount(members.group)
     effect = float(members.weight.sum()) / worth
-    return GroupSummary(column, sizes.size, int(sizes.max()), effect, worth)
+    return GroupSummary(
+        column=column,
+        n=sizes.size,
+        largest=int(sizes.max()),
+        design_effect=effect,
+        effective_n=worth,
+    )
 
 
 def _separation(
@@ -466,4 +479,6 @@ def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVE
     )
     n = pair.inside.n + pair.outside.n
     settings: dict[str, Setting] = {"interval": "DeLong, paired", **resampled_by(*extents)}
-    return Score("auroc", value, low, high, level, n, settings)
+    return Score(
+        metric="auroc", value=value, low=low, high=high, level=level, n=n, settings=settings
+    )

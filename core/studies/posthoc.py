@@ -28,7 +28,7 @@ STREAM = 11  # of random numbers
 LOG_ODDS = 745.0  # beyond it exp underflows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PosthocRows:
     """Which rows calibrators are fitted on, and which are reported.
 
@@ -153,8 +153,15 @@ def parts(
             f"fitted on {first.n} rows of {test}, drawn with seed {seed}; reported on the other "
             f"{second.n}"
         )
-        return PosthocRows(first, second, test, test, (share, seed), (Notice("CUT", text),))
-    whole = PosthocRows(splits[fit_on], splits[test], fit_on, test)
+        return PosthocRows(
+            fit=first,
+            test=second,
+            fit_name=test,
+            test_name=test,
+            cut=(share, seed),
+            notices=(Notice("CUT", text),),
+        )
+    whole = PosthocRows(fit=splits[fit_on], test=splits[test], fit_name=fit_on, test_name=test)
     if not whole.same_rows:
         return whole
     source = test if fit_on == test else f"{fit_on}, which holds the rows of {test}"

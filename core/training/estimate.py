@@ -44,7 +44,7 @@ MOST_STEPS: Final = 60
 LIMIT_S: Final = 60.0  # for all of it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Speed:
     """What was measured on one device.
 
@@ -154,7 +154,13 @@ def _measured(config: TrainConfig) -> Speed:
     except torch.OutOfMemoryError as error:
         what = f"a batch of {n} images does not fit into the memory of the GPU"
         raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
-    return Speed(parts.fabric.device.type, n / spent, evaluated, start_s, _epoch_s(parts))
+    return Speed(
+        device=parts.fabric.device.type,
+        trained=n / spent,
+        evaluated=evaluated,
+        start_s=start_s,
+        epoch_s=_epoch_s(parts),
+    )
 
 
 def _random(config: TrainConfig) -> "SplitDataset":
@@ -167,7 +173,9 @@ def _random(config: TrainConfig) -> "SplitDataset":
     labels = rng.integers(0, 2, (n, n_outputs)) if many else rng.integers(0, n_outputs, n)
     pixels = rng.integers(0, 256, (n, channels, side, side), dtype=np.uint8)
     names = tuple(str(k) for k in range(n_outputs))
-    rows = DatasetRows(config.data, labels, names, by_counts(n, *N_RANDOM[1:], 0))
+    rows = DatasetRows(
+        name=config.data, labels=labels, class_names=names, split=by_counts(n, *N_RANDOM[1:], 0)
+    )
     return in_memory(rows, pixels, [str(row) for row in range(n)])
 
 

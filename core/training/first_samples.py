@@ -45,7 +45,7 @@ class Digits:
         return Digits(self.pixels[rows], self.digit[rows], self.row_ids[rows])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """One model and how it is trained.
 
@@ -96,35 +96,41 @@ _LOSSES: Final[dict[Task, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]]
 _NAMES: Final = tuple(str(k) for k in range(10))
 SAMPLES: Final = {
     "digits-overconfident": Sample(
-        "Over-confident digits",
-        "A small network that learned 40 handwritten digits by heart and says it is sure more "
-        "often than it is right. Images: scikit-learn's handwritten digits, 8 by 8 pixels.",
-        Task.MULTICLASS,
-        _digit,
-        _NAMES,
+        name="Over-confident digits",
+        description=(
+            "A small network that learned 40 handwritten digits by heart and says it is sure more "
+            "often than it is right. Images: scikit-learn's handwritten digits, 8 by 8 pixels."
+        ),
+        task=Task.MULTICLASS,
+        targets=_digit,
+        class_names=_NAMES,
         n_train=40,
         n_epochs=1000,
     ),
     "digits-fair": Sample(
-        "Fair digits",
-        "The same network, trained on 599 handwritten digits and held back by weight decay; its "
-        "certainty is not off by more than chance explains. Images: scikit-learn's handwritten "
-        "digits, 8 by 8 pixels.",
-        Task.MULTICLASS,
-        _digit,
-        _NAMES,
+        name="Fair digits",
+        description=(
+            "The same network, trained on 599 handwritten digits and held back by weight decay; "
+            "its certainty is not off by more than chance explains. Images: scikit-learn's "
+            "handwritten digits, 8 by 8 pixels."
+        ),
+        task=Task.MULTICLASS,
+        targets=_digit,
+        class_names=_NAMES,
         n_train=599,
         n_epochs=400,
         weight_decay=0.3,
     ),
     "digits-traits": Sample(
-        "Traits of digits",
-        "A small network that answers three questions about each handwritten digit at once: is it "
-        "even, is it drawn with a loop (0, 6, 8, 9), is it five or more. It learned from 80 images "
-        "of scikit-learn's handwritten digits, 8 by 8 pixels.",
-        Task.MULTILABEL,
-        _traits,
-        ("even", "loop", "five or more"),
+        name="Traits of digits",
+        description=(
+            "A small network that answers three questions about each handwritten digit at once: is "
+            "it even, is it drawn with a loop (0, 6, 8, 9), is it five or more. It learned from 80 "
+            "images of scikit-learn's handwritten digits, 8 by 8 pixels."
+        ),
+        task=Task.MULTILABEL,
+        targets=_traits,
+        class_names=("even", "loop", "five or more"),
         n_train=80,
         n_epochs=400,
     ),

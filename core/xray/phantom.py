@@ -53,7 +53,7 @@ class Phantom:
     lungs: Bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Body:
     """The anatomy of one film, in shares of its side; drawn before anything is painted."""
 
@@ -137,7 +137,16 @@ def _body(anatomy: np.random.Generator, heart: np.random.Generator, *, large_hea
         (centre + 0.35 * half, level, half, 0.8 * half + 0.02) for half in (usual, large)
     )
     chosen_heart = wide if large_heart else small
-    return Body(centre, width, top, (left, right), chosen_heart, small, spacing, phase)
+    return Body(
+        centre=centre,
+        width=width,
+        top=top,
+        diaphragm=(left, right),
+        heart=chosen_heart,
+        usual_heart=small,
+        rib_spacing=spacing,
+        rib_phase=phase,
+    )
 
 
 def _lungs(body: Body) -> Bool:

@@ -60,7 +60,7 @@ class Draft:
     result: ReadResult
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FileReading:
     """A file being read in a sealed process, with the means to wait for it and to stop it.
 
@@ -158,7 +158,9 @@ def read(
         options=options,
         cancel=cancel,
     )
-    return FileReading(upload, options, future, cancel, form, recalled)
+    return FileReading(
+        upload=upload, options=options, future=future, cancel=cancel, form=form, recalled=recalled
+    )
 
 
 def in_thread(function: Callable[..., Answer], *arguments: object) -> "Future[Answer]":

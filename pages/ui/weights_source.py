@@ -44,7 +44,7 @@ class WeightsContents:
     looks_like: Mapping[str, tuple[NetworkCandidate, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OpenedWeights:
     """Weights that can be evaluated.
 
@@ -81,7 +81,7 @@ class OpenedWeights:
         return WeightsSource(self.file.name, self.file.digest, group.key, self.run)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class WeightsReading:
     """A file of weights that is being read, with the means to wait for it and to stop it."""
 
@@ -219,7 +219,12 @@ def settle(slot: str = EVALUATE_SLOT) -> bool:
         forget(slot)
         file = replace(read.file, name=now.name)
         st.session_state[f"{slot}.source"] = OpenedWeights(
-            file, read.looks_like, now.folder, now.job, now.spec, now.run
+            file=file,
+            looks_like=read.looks_like,
+            folder=now.folder,
+            job=now.job,
+            spec=now.spec,
+            run=now.run,
         )
     if now.stored is not None:
         now.stored.unlink(missing_ok=True)
@@ -277,7 +282,16 @@ def _start(  # noqa: PLR0913  where it comes from and goes to
     read_as = path.name if job else name
     future = session.in_thread(_read, path, folder, read_as, cancel)
     session.room().works.add(cancel)
-    now = WeightsReading(name, folder, future, cancel, stored, job, spec, run)
+    now = WeightsReading(
+        name=name,
+        folder=folder,
+        future=future,
+        cancel=cancel,
+        stored=stored,
+        job=job,
+        spec=spec,
+        run=run,
+    )
     st.session_state[f"{slot}.opening"] = now
     wait_for([future], timeout=FIRST_WAIT_S)
 

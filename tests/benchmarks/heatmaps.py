@@ -62,7 +62,13 @@ def model(sample: str) -> dict[str, Any]:
     """Return a shipped network as questions name it."""
     how = Preprocessing(SHAPE, (phantom.MEAN,), (phantom.STD,))
     weights = str(SAMPLES / sample / "weights.safetensors")
-    return FilmModel("densenet_small", len(phantom.FINDINGS), 1, how, weights).to_json()
+    return FilmModel(
+        model="densenet_small",
+        n_outputs=len(phantom.FINDINGS),
+        channels=1,
+        preprocessing=how,
+        weights=weights,
+    ).to_json()
 
 
 def answers(
@@ -187,7 +193,13 @@ def times(rounds: int = 7) -> None:
         net = build("torchvision:densenet121", n_outputs=14, channels=3, size=(224, 224))
         save_file(net.state_dict(), weights)
         np.save(film, np.random.default_rng(0).integers(0, 256, (1024, 1024), np.uint8))
-        about = FilmModel("torchvision:densenet121", 14, 3, how, str(weights)).to_json()
+        about = FilmModel(
+            model="torchvision:densenet121",
+            n_outputs=14,
+            channels=3,
+            preprocessing=how,
+            weights=str(weights),
+        ).to_json()
         asked = {"model": about, "film": {"file": str(film)}, "method": "gradcam", "layer": None}
         client = Client()
         client.call("heat", asked | {"findings": [0]})  # imports and loads

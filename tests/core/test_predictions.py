@@ -109,7 +109,11 @@ def test_one_and_two_column_binary_agree():
 def test_multilabel_columns_are_sigmoids_and_labels_are_per_column():
     logits = np.array([[0.0, np.log(3.0)], [-np.log(4.0), 0.0]])
     got = Predictions(
-        Task.MULTILABEL, ScoreKind.LOGITS, logits, np.array([[0, 1], [1, 0]]), ("a", "b")
+        task=Task.MULTILABEL,
+        kind=ScoreKind.LOGITS,
+        scores=logits,
+        labels=np.array([[0, 1], [1, 0]]),
+        class_names=("a", "b"),
     )
     np.testing.assert_allclose(got.outcomes(1).confidence, [0.75, 0.5])
     assert got.outcomes(1).correct.tolist() == [True, False]

@@ -19,12 +19,12 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.training.folder import JobFolder
 
 CONFIG = EvaluationConfig(
-    "small_cnn",
-    10,
-    1,
-    WeightsSource("digits.pt", "d" * 32, "state_dict"),
-    Preprocessing((8, 8)),
-    "digits",
+    model="small_cnn",
+    n_outputs=10,
+    channels=1,
+    weights=WeightsSource("digits.pt", "d" * 32, "state_dict"),
+    preprocessing=Preprocessing((8, 8)),
+    data="digits",
     name="small_cnn on Digits",
     batch_size=64,
     device="cpu",

@@ -42,7 +42,14 @@ def films(seed=0, n=N, ids=True):
     labels = (rng.random((n, 3)) < 1 / (1 + np.exp(-true))).astype(np.int64)
     said = 1 / (1 + np.exp(-2.0 * true))
     names = tuple(f"{k:05}.png" for k in range(n)) if ids else ()
-    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, said, labels, NAMES, row_ids=names)
+    return Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=said,
+        labels=labels,
+        class_names=NAMES,
+        row_ids=names,
+    )
 
 
 @pytest.fixture
@@ -164,7 +171,11 @@ def test_plain_words_count_the_events_of_the_band(page, keep):
 def test_two_classes_are_one_finding(page, keep):
     rows = films()
     two = Predictions(
-        Task.BINARY, rows.kind, rows.scores[:, 0], rows.labels[:, 0], ("healthy", "Effusion")
+        task=Task.BINARY,
+        kind=rows.kind,
+        scores=rows.scores[:, 0],
+        labels=rows.labels[:, 0],
+        class_names=("healthy", "Effusion"),
     )
     test = fine(page(run=keep(test=two), show=clinic.ONE))
     assert "Effusion: on average it says" in html(test)

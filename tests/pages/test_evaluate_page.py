@@ -171,7 +171,10 @@ def test_what_is_shown_follows_the_network_unless_it_was_changed(page, tmp_path)
 def test_an_evaluation_is_done_again_as_it_was(page, home):
     config = replace(
         CONFIG,
-        sets=(OutsideSet("corrupted", None, "fog", 2, 7), OutsideSet("svhn")),
+        sets=(
+            OutsideSet(kind="corrupted", root=None, corruption="fog", severity=2, seed=7),
+            OutsideSet("svhn"),
+        ),
         preprocessing=Preprocessing((8, 8), (0.5,), (0.25,), 0.5, crops=5),
         limit=30,
     )

@@ -40,7 +40,14 @@ def labelled(seed, n=300, skill=2.0):
 
 def strange(seed, n=200, skill=0.5):
     z, _ = logits(seed, n, skill)
-    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, z, np.full(n, -1), NAMES, labelled=False)
+    return Predictions(
+        task=Task.MULTICLASS,
+        kind=ScoreKind.LOGITS,
+        scores=z,
+        labels=np.full(n, -1),
+        class_names=NAMES,
+        labelled=False,
+    )
 
 
 PARTS = {
@@ -312,11 +319,11 @@ def test_a_discarded_file_is_gone(page, keep):
 @pytest.mark.slow
 def test_openoods_file_is_told_by_its_confidence(page, keep):
     stated = Predictions(
-        Task.TOP_LABEL,
-        ScoreKind.CONFIDENCE,
-        np.random.default_rng(0).uniform(0.3, 1, 200),
-        np.random.default_rng(1).integers(0, K, 200),
-        NAMES,
+        task=Task.TOP_LABEL,
+        kind=ScoreKind.CONFIDENCE,
+        scores=np.random.default_rng(0).uniform(0.3, 1, 200),
+        labels=np.random.default_rng(1).integers(0, K, 200),
+        class_names=NAMES,
         predicted=np.random.default_rng(2).integers(0, K, 200),
     )
     test = page(run=keep(test=stated))

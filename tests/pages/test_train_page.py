@@ -413,7 +413,9 @@ def test_measuring_can_be_stopped(page):
 
 
 def test_the_time_is_told_once_it_was_measured(page):
-    cache_train.speeds().put(CONFIG, Speed("cpu", 997 / 2, 1e9, 0.0, 0.0))
+    cache_train.speeds().put(
+        CONFIG, Speed(device="cpu", trained=997 / 2, evaluated=1e9, start_s=0.0, epoch_s=0.0)
+    )
     test = fine(page())
     assert any("About 5 min" in one.value for one in test.markdown)  # 150 epochs of two seconds
     test.selectbox(key="train.model").set_value("resnet110_cifar").run()

@@ -56,22 +56,44 @@ def texts(row: list[str]) -> list[str]:
     return [re.sub("<[^>]*>", "", cell) for cell in row]
 
 
-FILM = FilmEntry("f1", "Film 1", np.full((300, 300), 90, np.uint8), {}, "d" * 32, (), {})
-HOW = FilmModel("densenet_small", 2, 1, Preprocessing((64, 64), (0.5,), (0.25,)), "w")
+FILM = FilmEntry(
+    id="f1",
+    title="Film 1",
+    pixels=np.full((300, 300), 90, np.uint8),
+    payload={},
+    digest="d" * 32,
+    notices=(),
+    boxes={},
+)
+HOW = FilmModel(
+    model="densenet_small",
+    n_outputs=2,
+    channels=1,
+    preprocessing=Preprocessing((64, 64), (0.5,), (0.25,)),
+    weights="w",
+)
 WHY = "Ours was trained on synthetic films alone."
 
 
 def looked(name: str, synthetic: bool | None, score: float = 0.74, run: str = "") -> FilmResult:
-    model = Model(f"own-{name}", name, HOW, NAMES, synthetic, run)
+    model = Model(
+        id=f"own-{name}", name=name, film_model=HOW, findings=NAMES, synthetic=synthetic, run=run
+    )
     return FilmResult(
-        model, FilmScores(name, NAMES, (score, 0.01)), ("relu",), {}, heat.WHOLE, "relu", "gradcam"
+        model=model,
+        scored=FilmScores(name, NAMES, (score, 0.01)),
+        layers=("relu",),
+        maps={},
+        frame=heat.WHOLE,
+        layer="relu",
+        method="gradcam",
     )
 
 
 def study(*of: FilmResult, counted: bool = True) -> FilmStudy:
     """A film of a person; models that saw such films know 100 of them."""
     references = [known() if counted and not one.model.synthetic else None for one in of]
-    return FilmStudy(FILM, of, 0, tuple(references))
+    return FilmStudy(film=FILM, results=of, index=0, references=tuple(references))
 
 
 def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> list[PagePicture]:
@@ -79,10 +101,17 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
     spot = Saliency(np.eye(4, dtype=np.float32), heat.WHOLE, 1.0)
     return [
         PagePicture(
-            seen,
-            FilmScene("k", FILM.pixels, spot if warm else None, SaliencyStyle("overlay"), (), ""),
-            0,
-            scale,
+            result=seen,
+            scene=FilmScene(
+                key="k",
+                film=FILM.pixels,
+                saliency=spot if warm else None,
+                look=SaliencyStyle("overlay"),
+                marks=(),
+                tag="",
+            ),
+            index=0,
+            scale=scale,
             focus=SaliencyFocus(True, 0.625) if warm else None,
         )
         for seen, warm in zip(of.results, hot, strict=True)
@@ -146,9 +175,18 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
     assert of.marks == marks(["run-1", "own-Other"])
     assert [one.mark for one in of.opinions()] == list(of.marks)
     drawn_film = FilmEntry(
-        "s1", "Synthetic film 1", FILM.pixels, {}, "e" * 32, (), {}, synthetic=True
+        id="s1",
+        title="Synthetic film 1",
+        pixels=FILM.pixels,
+        payload={},
+        digest="e" * 32,
+        notices=(),
+        boxes={},
+        synthetic=True,
     )
-    found = FilmStudy(drawn_film, of.results, 0, (None, None)).sentence.text
+    found = FilmStudy(
+        film=drawn_film, results=of.results, index=0, references=(None, None)
+    ).sentence.text
     assert "The score of Other means nothing here. The score of Theirs may mean nothing" in found
 
 

@@ -234,7 +234,14 @@ def test_a_checkpoint_of_14_outputs_gets_the_findings_and_no_number_without_a_te
 def job(home):
     """The id of an evaluation of a network on synthetic films."""
     wanted = WeightsSource("net.pt", "d" * 32, "state_dict")
-    config = EvaluationConfig(CHEST, 4, 1, wanted, Preprocessing((128, 128)), "phantom")
+    config = EvaluationConfig(
+        model=CHEST,
+        n_outputs=4,
+        channels=1,
+        weights=wanted,
+        preprocessing=Preprocessing((128, 128)),
+        data="phantom",
+    )
     keep_job(home, "chestfims234", JobState.SUCCEEDED, config, run="chestfims234")
     state = build(CHEST, n_outputs=4, channels=1, size=(128, 128)).state_dict()
     save_file(
@@ -396,13 +403,19 @@ def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xr
 
 @pytest.mark.slow
 def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weights, tmp_path):
-    model = FilmModel(CHEST, 14, 1, Preprocessing((128, 128), (0.5,), (0.25,)), str(weights))
+    model = FilmModel(
+        model=CHEST,
+        n_outputs=14,
+        channels=1,
+        preprocessing=Preprocessing((128, 128), (0.5,), (0.25,)),
+        weights=str(weights),
+    )
     base = {"model": model.to_json(), "findings": [0], "layer": None}
     slow = base | {"film": {"phantom": [3, 0]}, "method": "scorecam"}
     then = base | {"film": {"phantom": [3, 1]}, "method": "gradcam"}
     script = tmp_path / "script.py"
     script.write_text(
-        "import streamlit as st\nfrom pages.ui import evaluate_ask\n"
+        "import streamlit as st\nfrom pages.ui import inference as evaluate_ask\n"
         f"for one in ({slow!r}, {then!r}):\n"
         "    evaluate_ask.ask('heat', one, patient=True)\n"
         f"st.write('both' if all(evaluate_ask.answered('heat', one) is not None and not "

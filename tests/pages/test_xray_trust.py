@@ -28,7 +28,15 @@ FINDINGS = ("Effusion", "Pleural_Thickening")
 
 def film(digest="a", **boxes):
     pixels = np.zeros((20, 20), np.uint8)
-    return FilmEntry(digest, "Film", pixels, {"file": digest}, digest, (), boxes)
+    return FilmEntry(
+        id=digest,
+        title="Film",
+        pixels=pixels,
+        payload={"file": digest},
+        digest=digest,
+        notices=(),
+        boxes=boxes,
+    )
 
 
 def test_a_finding_on_a_film_is_one_case_with_all_its_boxes():
@@ -50,25 +58,35 @@ def test_a_finding_on_a_film_is_one_case_with_all_its_boxes():
 
 def looked():
     how = Preprocessing((64, 64), (0.5,), (0.25,))
-    network = FilmModel("densenet_small", 2, 1, how, "w.safetensors")
-    model = Model("m", "Net", network, FINDINGS, synthetic=False)
+    network = FilmModel(
+        model="densenet_small", n_outputs=2, channels=1, preprocessing=how, weights="w.safetensors"
+    )
+    model = Model(id="m", name="Net", film_model=network, findings=FINDINGS, synthetic=False)
     scored = FilmScores("Net", FINDINGS, (0.1, 0.2))
-    return FilmResult(model, scored, ("l",), {}, heat.WHOLE, "l", "gradcam")
+    return FilmResult(
+        model=model,
+        scored=scored,
+        layers=("l",),
+        maps={},
+        frame=heat.WHOLE,
+        layer="l",
+        method="gradcam",
+    )
 
 
 def test_a_comparison_is_of_its_films_findings_and_boxes():
     seen = looked()
     cases = [
-        [FindingCase("a", {}, 0, (LEFT,))],
-        [FindingCase("a", {}, 0, (RIGHT,))],
-        [FindingCase("b", {}, 0, (LEFT,))],
-        [FindingCase("a", {}, 1, (LEFT,))],
-        [FindingCase("a", {}, 0, (LEFT, RIGHT))],
+        [FindingCase(film="a", payload={}, index=0, boxes=(LEFT,))],
+        [FindingCase(film="a", payload={}, index=0, boxes=(RIGHT,))],
+        [FindingCase(film="b", payload={}, index=0, boxes=(LEFT,))],
+        [FindingCase(film="a", payload={}, index=1, boxes=(LEFT,))],
+        [FindingCase(film="a", payload={}, index=0, boxes=(LEFT, RIGHT))],
         None,
     ]
     keys = {xray_trust._key(seen, "Effusion", one) for one in cases}
     assert len(keys) == len(cases)
-    again = [FindingCase("a", {"file": "elsewhere"}, 0, (LEFT,))]
+    again = [FindingCase(film="a", payload={"file": "elsewhere"}, index=0, boxes=(LEFT,))]
     assert xray_trust._key(seen, "Effusion", again) in keys
     assert xray_trust._key(replace(seen, method="hirescam"), "Effusion", cases[0]) not in keys
 
@@ -77,7 +95,10 @@ def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
     lungs = np.zeros((2, SIDE, SIDE), bool)
     lungs[0, : SIDE // 2, : SIDE // 4] = True  # all of it in the left upper quarter
     lungs[1, :, :] = True  # a quarter of it
-    cases = [FindingCase(str(k), {}, 0, (LEFT,), one) for k, one in enumerate(lungs)]
+    cases = [
+        FindingCase(film=str(k), payload={}, index=0, boxes=(LEFT,), lungs=one)
+        for k, one in enumerate(lungs)
+    ]
     boxes = [((0.0, 0.0, SIDE / 2, SIDE / 2),)] * 2
     (found,) = xray_trust._lungs(cases, boxes).values()
     assert found.n == 2
@@ -86,7 +107,7 @@ def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
 
 
 def test_every_row_of_a_table_says_where_scores_mean_nothing():
-    fits = FilmStudy(film(), (looked(),), 0, (None,))
+    fits = FilmStudy(film=film(), results=(looked(),), index=0, references=(None,))
     assert "means nothing" not in fits.note
     strange = replace(fits, film=replace(fits.film, synthetic=True))
     assert (
@@ -97,12 +118,22 @@ def test_every_row_of_a_table_says_where_scores_mean_nothing():
 
 
 def test_a_sheet_of_several_models_says_that_scales_differ():
-    study = FilmStudy(film(), (looked(), looked()), 0, (None, None))
+    study = FilmStudy(film=film(), results=(looked(), looked()), index=0, references=(None, None))
     found = Saliency(np.ones((2, 2), np.float32), heat.WHOLE, 1.0)
     hot, bare = (
-        FilmScene("", study.film.pixels, one, SaliencyStyle("overlay"), (), "")
+        FilmScene(
+            key="",
+            film=study.film.pixels,
+            saliency=one,
+            look=SaliencyStyle("overlay"),
+            marks=(),
+            tag="",
+        )
         for one in (found, None)
     )
     for scenes, said in (((hot, hot), True), ((hot, bare), False)):
-        drawn = [PagePicture(study.main, scene, 0, words.FINDINGS) for scene in scenes]
+        drawn = [
+            PagePicture(result=study.main, scene=scene, index=0, scale=words.FINDINGS)
+            for scene in scenes
+        ]
         assert (words.BESIDE in xray_save.sheet(study, drawn).lines) == said

@@ -1,4 +1,4 @@
-"""Calibration for the clinic, in one place: fits, curve, decisions, tests and subgroups.
+"""Calibration for the clinic, in one place: fits, curve, decisions and tests.
 
 All take p, the stated risk of each row (N,) float64 in [0, 1], and y, whether the event was there
 (N,) bool. Definitions, with their traps and sources: docs/metrics.md.
@@ -15,26 +15,21 @@ from core.metrics.clinical.decisions import (
     shifted,
 )
 from core.metrics.clinical.fit import Recalibration, recalibration
-from core.metrics.clinical.groups import Grouping, Subgroup, grouping, subgroups
 from core.metrics.clinical.scores import HosmerLemeshow, hosmer_lemeshow, spiegelhalter
 
 __all__ = [
     "Bands",
     "Classified",
     "FlexibleCurve",
-    "Grouping",
     "HosmerLemeshow",
     "NetBenefit",
     "Recalibration",
-    "Subgroup",
     "bands",
     "classified",
     "flexible",
-    "grouping",
     "hosmer_lemeshow",
     "net_benefit",
     "recalibration",
     "shifted",
     "spiegelhalter",
-    "subgroups",
 ]

@@ -19,7 +19,7 @@ from core.predictions import INDEPENDENT, Extents, Outcomes
 ERRORS: Final = ("ici", "e50", "e90", "emax")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FlexibleCurve:
     """Share of events as a smooth function of the stated risk.
 
@@ -91,13 +91,13 @@ def flexible(
     half = quantile(level) * np.sqrt(squares @ variance)[inside] / variance[inside]
     low[inside], high[inside] = sigmoid(centre - half), sigmoid(centre + half)
     return FlexibleCurve(
-        cells.claim,
-        observed,
-        np.minimum(low, observed),
-        np.maximum(high, observed),
-        cells.rows,
-        level,
-        described(fitted),
+        at=cells.claim,
+        observed=observed,
+        low=np.minimum(low, observed),
+        high=np.maximum(high, observed),
+        rows=cells.rows,
+        level=level,
+        settings=described(fitted),
     )
 
 

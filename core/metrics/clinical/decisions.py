@@ -18,7 +18,7 @@ from core.predictions import INDEPENDENT, Extents
 EDGES = tuple(k / 10 for k in range(11))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NetBenefit:
     """The decision curve; arrays are (T,) float64, in net true positives a row.
 
@@ -103,16 +103,16 @@ def net_benefit(
     )
     model, low, high = above_none
     return NetBenefit(
-        at,
-        model,
-        low,
-        high,
-        (positive[0] - negative[0] * odds) / n,
-        np.minimum(model, odds * above_all[0]),
-        np.minimum(low, odds * above_all[1]),
-        int(p.size),
-        int(np.count_nonzero(y)),
-        level,
+        thresholds=at,
+        model=model,
+        low=low,
+        high=high,
+        treat_all=(positive[0] - negative[0] * odds) / n,
+        gain=np.minimum(model, odds * above_all[0]),
+        gain_low=np.minimum(low, odds * above_all[1]),
+        n=int(p.size),
+        events=int(np.count_nonzero(y)),
+        level=level,
     )
 
 
@@ -261,7 +261,7 @@ def _odds(prevalence: float) -> float:
     return prevalence / (1.0 - prevalence)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Classified:
     """What calling "p at or above a threshold" positive does.
 
@@ -350,7 +350,18 @@ def classified(
         odds = _odds(prevalence)
         ppv = _predictive("ppv", both[0], both[1], odds, level, p.size)
         npv = _predictive("npv", both[1], both[0], 1.0 / odds, level, p.size)
-    return Classified(threshold, tp, fp, tn, fn, sensitivity, specificity, ppv, npv, prevalence)
+    return Classified(
+        threshold=threshold,
+        true_positive=tp,
+        false_positive=fp,
+        true_negative=tn,
+        false_negative=fn,
+        sensitivity=sensitivity,
+        specificity=specificity,
+        ppv=ppv,
+        npv=npv,
+        prevalence=prevalence,
+    )
 
 
 @dataclass(frozen=True)
@@ -366,7 +377,16 @@ class _Share:
         """Return the share with Wilson's interval; the reason where there are no rows."""
         ends = self.corners(level)
         if ends is None:
-            return Score(metric, None, None, None, level, 0, {}, reason)
+            return Score(
+                metric=metric,
+                value=None,
+                low=None,
+                high=None,
+                level=level,
+                n=0,
+                settings={},
+                reason=reason,
+            )
         settings: dict[str, Setting] = {"interval": "Wilson"}
         if self.effect > 1.0:
             settings["effective_n"] = self.n / self.effect
@@ -391,11 +411,31 @@ def _predictive(
 ) -> Score:
     """Return the share of calls that are right: hits o / (hits o + 1 - rejections)."""
     if hit_rate is None or rejection_rate is None:
-        return Score(metric, None, None, None, level, n, {}, "only one outcome is present")
+        return Score(
+            metric=metric,
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=n,
+            settings={},
+            reason="only one outcome is present",
+        )
     right = [f * odds for f in hit_rate]
     wrong = [1.0 - s for s in rejection_rate]
     if right[0] + wrong[0] == 0.0:
-        return Score(metric, None, None, None, level, n, {}, "no row is called so")
+        return Score(
+            metric=metric,
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=n,
+            settings={},
+            reason="no row is called so",
+        )
     settings: dict[str, Setting] = {"interval": "corners of sensitivity and specificity, Wilson"}
     value, low, high = (r / (r + w) if r + w else 1.0 for r, w in zip(right, wrong, strict=True))
-    return Score(metric, value, low, high, level, n, settings)
+    return Score(
+        metric=metric, value=value, low=low, high=high, level=level, n=n, settings=settings
+    )

@@ -64,7 +64,18 @@ def curve_estimates(
         centre, ends = float(centres[metric][0]), percentile(draws[metric], level)
         low, high = basic(value, draws[metric], level, centre=centre, floor_q95=floor.q95)
         low, high = min(low, ends[0]), max(high, ends[1])
-        estimates[metric] = Score(metric, value, low, high, level, ranked.n, both), floor
+        estimates[metric] = (
+            Score(
+                metric=metric,
+                value=value,
+                low=low,
+                high=high,
+                level=level,
+                n=ranked.n,
+                settings=both,
+            ),
+            floor,
+        )
     return estimates
 
 
@@ -89,11 +100,29 @@ def _test(prepared: PreparedTarget, level: float) -> Score:
     z = spiegelhalter_z(ranked)
     if math.isnan(z):
         reason = "every stated risk is 0, 0.5 or 1"
-        return Score("spiegelhalter_z", None, None, None, level, ranked.n, {}, reason)
+        return Score(
+            metric="spiegelhalter_z",
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=ranked.n,
+            settings={},
+            reason=reason,
+        )
     chance = math.erfc(abs(z) / math.sqrt(2.0))
     settings: dict[str, Setting] = {"of": prepared.of, "p_value": chance}
     reason = "a test statistic: beyond 1.96 either way in 5 of 100 calibrated samples"
-    return Score("spiegelhalter_z", z, None, None, level, ranked.n, settings, reason)
+    return Score(
+        metric="spiegelhalter_z",
+        value=z,
+        low=None,
+        high=None,
+        level=level,
+        n=ranked.n,
+        settings=settings,
+        reason=reason,
+    )
 
 
 def _skill(prepared: PreparedTarget, level: float) -> Score:
@@ -106,7 +135,16 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
     n, share, value = ranked.n, ranked.hits / ranked.total, brier_skill(ranked)
     if math.isnan(value):
         reason = f"only one outcome is present: {ranked.hits} of {n} rows are events"
-        return Score("brier_skill", None, None, None, level, n, {}, reason)
+        return Score(
+            metric="brier_skill",
+            value=None,
+            low=None,
+            high=None,
+            level=level,
+            n=n,
+            settings={},
+            reason=reason,
+        )
     spread = share * (1.0 - share)
     squares = (ranked.confidence - ranked.correct) ** 2
     weights = weights_of(ranked)
@@ -117,10 +155,27 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
     rarer = effective_rarer(ranked)
     if rarer < FEWEST:
         reason = f"only {rarer:.0f} rows of the rarer outcome: too few for an interval of the skill"
-        return Score("brier_skill", value, None, None, level, n, settings, reason)
+        return Score(
+            metric="brier_skill",
+            value=value,
+            low=None,
+            high=None,
+            level=level,
+            n=n,
+            settings=settings,
+            reason=reason,
+        )
     variance = float((each**2).sum())
     if not ranked.independent:
         variance = sum_variance(weights * each, groups_of(ranked))
     half = student(level, rarer - 1) * variance**0.5 / ranked.total
     settings["interval"] = "delta method, Student's t of the rarer outcome"
-    return Score("brier_skill", value, value - half, min(1.0, value + half), level, n, settings)
+    return Score(
+        metric="brier_skill",
+        value=value,
+        low=value - half,
+        high=min(1.0, value + half),
+        level=level,
+        n=n,
+        settings=settings,
+    )

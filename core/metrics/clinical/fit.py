@@ -37,7 +37,7 @@ SHARE: Final = "Wilson interval of the share, stated risk taken as given"
 Estimated = Sequence[float] | str  # value, low, high, or why there are none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recalibration:
     """Mean and weak calibration of one binary score.
 
@@ -120,26 +120,46 @@ def recalibration(
     def score(metric: str, estimate: Estimated, **settings: Setting) -> Score:
         both = {**settings, "events": events, "clipped": claims.clipped}
         if isinstance(estimate, str):
-            return Score(metric, None, None, None, level, n, both, estimate)
+            return Score(
+                metric=metric,
+                value=None,
+                low=None,
+                high=None,
+                level=level,
+                n=n,
+                settings=both,
+                reason=estimate,
+            )
         value, low, high = estimate
         if not math.isfinite(high):
-            return Score(metric, value, None, None, level, n, both, FEW)
-        return Score(metric, value, low, high, level, n, both)
+            return Score(
+                metric=metric,
+                value=value,
+                low=None,
+                high=None,
+                level=level,
+                n=n,
+                settings=both,
+                reason=FEW,
+            )
+        return Score(
+            metric=metric, value=value, low=low, high=high, level=level, n=n, settings=both
+        )
 
     return Recalibration(
-        score("citl", large, fit="offset logit(p), slope held at 1", interval=wald),
-        score("slope", slope, fit=JOINT, interval=wald),
-        score("intercept", line, fit=JOINT, interval=wald),
-        score("observed_expected", ratio, interval=SHARE),
-        score("difference", [s - mean for s in share], interval=SHARE),
-        n,
-        int(np.count_nonzero(ranked.correct)),
-        mean,
-        rate,
-        effective_rarer(ranked),
-        claims.clipped,
-        int(np.count_nonzero((p < EXTREME) | (p > 1.0 - EXTREME))),
-        _swayed(claims, slope, level),
+        in_the_large=score("citl", large, fit="offset logit(p), slope held at 1", interval=wald),
+        slope=score("slope", slope, fit=JOINT, interval=wald),
+        intercept=score("intercept", line, fit=JOINT, interval=wald),
+        observed_expected=score("observed_expected", ratio, interval=SHARE),
+        difference=score("difference", [s - mean for s in share], interval=SHARE),
+        n=n,
+        events=int(np.count_nonzero(ranked.correct)),
+        mean=mean,
+        rate=rate,
+        rarer=effective_rarer(ranked),
+        clipped=claims.clipped,
+        extreme=int(np.count_nonzero((p < EXTREME) | (p > 1.0 - EXTREME))),
+        swayed=_swayed(claims, slope, level),
     )
 
 
@@ -207,7 +227,14 @@ class _Claims:
     def of_those(self, kept: Bool) -> "_Claims":
         """Return the claims that are kept; of their rows only the sums are."""
         rows, events = self.rows[kept], self.events[kept]
-        return _Claims(self.p[kept], self.logit[kept], rows, events, self.clipped, self.ranked)
+        return _Claims(
+            p=self.p[kept],
+            logit=self.logit[kept],
+            rows=rows,
+            events=events,
+            clipped=self.clipped,
+            ranked=self.ranked,
+        )
 
     @cached_property
     def shares(self) -> Float | None:

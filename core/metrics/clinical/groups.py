@@ -49,7 +49,7 @@ class Grouping:
     edges: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Subgroup:
     """Calibration of the rows of one group.
 
@@ -176,9 +176,18 @@ def subgroups(
         fit = recalibration(p[rows], y[rows], level, extents=own)
         ranked = Ranked.of(Outcomes(p[rows], y[rows], *own))
         resamples = resamples_of(ranked, n_resamples, SEED)
-        prepared = PreparedTarget(name, 1, "subgroup", resamples, n_resamples, SEED)
+        prepared = PreparedTarget(
+            name=name,
+            target=1,
+            of="subgroup",
+            resamples=resamples,
+            n_resamples=n_resamples,
+            seed=SEED,
+        )
         ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
         test = prepared.null.test(equal_width_cuts(prepared.ranked, N_BINS))
         few = too_few(fit.rarer)
-        by_group.append(Subgroup(name, fit, ece, floor, few, test.p_value))
+        by_group.append(
+            Subgroup(name=name, fit=fit, ece=ece, floor=floor, too_few=few, p_value=test.p_value)
+        )
     return tuple(by_group)

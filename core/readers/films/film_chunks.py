@@ -29,7 +29,7 @@ ORIENTATION: Final = 0x0112
 Parts = list[bytes | memoryview]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Skeleton:
     """A picture without what is not its pixels.
 
@@ -87,7 +87,13 @@ def png_skeleton(data: memoryview) -> Skeleton:
             chunks.append(data[at:end])
         at = end
     _check_end(data, at)
-    return Skeleton(b"".join(chunks), depth, colour not in (0, 4), key, orientation)
+    return Skeleton(
+        data=b"".join(chunks),
+        depth=depth,
+        coloured=colour not in (0, 4),
+        key=key,
+        orientation=orientation,
+    )
 
 
 def _png_header(body: memoryview) -> tuple[int, int]:
@@ -159,7 +165,13 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
     if not depth:
         raise damaged()
     _check_end(data, at)
-    return Skeleton(b"".join([*segments, b"\xff\xd9"]), depth, colours > 1, None, orientation)
+    return Skeleton(
+        data=b"".join([*segments, b"\xff\xd9"]),
+        depth=depth,
+        coloured=colours > 1,
+        key=None,
+        orientation=orientation,
+    )
 
 
 def next_marker(data: bytes, at: int) -> tuple[int, int]:

@@ -44,7 +44,7 @@ ADOBE: Final = re.compile(rb"Adobe.{6}(.)", re.DOTALL)  # of APP14, up to its tr
 ADOBE_MARKER, YCBCR = 0xEE, b"\x01"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Codestream:
     """One frame, as it says of itself.
 
@@ -148,7 +148,13 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
     depth, rows, columns, samples = struct.unpack_from(">BHHB", header)
     if not 1 <= len(scans) <= samples:
         raise damaged()
-    return Codestream(source[:at], depth, (rows, columns, samples), tuple(scans), ycbcr)
+    return Codestream(
+        data=source[:at],
+        depth=depth,
+        shape=(rows, columns, samples),
+        scans=tuple(scans),
+        ycbcr=ycbcr,
+    )
 
 
 def _scan_end(source: bytes, at: int, *, ls: bool) -> int:

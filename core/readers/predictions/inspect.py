@@ -190,10 +190,18 @@ def _reading(prepared: SettledSplit, kind: ScoreKind) -> Reading:
     try:
         verdict = prepared.decide(kind)
     except Refused as refusal:
-        return Reading(kind, False, refusal.what)
+        return Reading(kind=kind, possible=False, why_not=refusal.what)
     if verdict.kind is not kind:
-        return Reading(kind, False, f"with these labels it is read as {verdict.kind}")
+        return Reading(
+            kind=kind, possible=False, why_not=f"with these labels it is read as {verdict.kind}"
+        )
     ready = JudgedSplit(prepared, verdict)
     stated = answers(ready)
     right = float(stated.correct.mean()) if ready.labelled else None
-    return Reading(kind, True, "", right, float(stated.confidence.mean()))
+    return Reading(
+        kind=kind,
+        possible=True,
+        why_not="",
+        accuracy=right,
+        mean_confidence=float(stated.confidence.mean()),
+    )

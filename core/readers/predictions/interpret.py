@@ -309,7 +309,9 @@ def _try_choices(
         except Refused as refusal:
             cause = refusal.__cause__
             if isinstance(cause, Question) and cause.choices:  # another question follows
-                possible.append(ReadingCandidate(chosen, choice.command, choice.title))
+                possible.append(
+                    ReadingCandidate(options=chosen, option=choice.command, title=choice.title)
+                )
             ruled_out &= refusal.code in RULED_OUT and "scores_key" not in choice.changes
             continue
         last = reading
@@ -335,7 +337,14 @@ def _candidate(
 ) -> ReadingCandidate:
     ready = reading.splits[choose_split(reading.splits)]
     accuracy, error = consequences(ready) if ready.labelled else (None, None)
-    return ReadingCandidate(chosen, choice.command, choice.title, example(ready), accuracy, error)
+    return ReadingCandidate(
+        options=chosen,
+        option=choice.command,
+        title=choice.title,
+        example=example(ready),
+        accuracy=accuracy,
+        ece=error,
+    )
 
 
 def _percentages(contents: Contents) -> Refused | None:

@@ -16,7 +16,7 @@ from core.readers.predictions.roles import INDEX_NAMES, Role, name_entry
 LARGE = 2**20  # beyond which a number that is a label or an age need not be thought of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelList:
     """Labels of a second file: (M,) or (M, L), their names, the rows' names and their column.
 
@@ -220,7 +220,14 @@ def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> Lab
         shown = listed([name or "(no name)" for name in unused])
         notices.append(Notice("KEYS_GUESSED", f"not used in the label file: {shown}"))
     column = None if ids is None else id_text(entries[ids])
-    return LabelList(matrix, listed(labels), column, ids, tuple(notices), shared)
+    return LabelList(
+        labels=matrix,
+        name=listed(labels),
+        ids=column,
+        id_column=ids,
+        notices=tuple(notices),
+        shared=shared,
+    )
 
 
 def _id_columns(
@@ -397,4 +404,4 @@ def _from_arrays(part: SplitArrays, other: Contents, options: ReadOptions) -> La
         raise ambiguous(f"labels may be any of {names}", "name one with --labels-key", "label file")
     id_column = next(iter(ids), None)
     column = None if id_column is None else id_text(entries[id_column])
-    return LabelList(entries[choices[0]], choices[0], column, id_column)
+    return LabelList(labels=entries[choices[0]], name=choices[0], ids=column, id_column=id_column)

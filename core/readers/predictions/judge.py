@@ -25,7 +25,7 @@ WIDE = 4  # times as many labels as rows: more likely the other way round
 MANY_ROWS = 20  # from which a pattern in every row is no accident
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SettledSplit:
     """A part whose shapes and labels are settled; only the kind of scores is open.
 
@@ -124,19 +124,27 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     ranged = units is None and score_survey.low >= 0.0 and 1.0 < score_survey.high <= 255.0
     as_bytes = ranged and could_be_bytes(numbers)
     shape = KindEvidence(
-        columns,
-        multilabel,
-        settled.one_hot,
-        predicted is not None,
-        options.unlabelled,
-        as_bytes,
+        columns=columns,
+        multilabel=multilabel,
+        one_hot=settled.one_hot,
+        top_label=predicted is not None,
+        unlabelled=options.unlabelled,
+        bytes=as_bytes,
         log_of_one=(columns == 1 or multilabel) and "log" in words_of(part.scores_name),
     )
     if options.scores is None and predicted is None and not multilabel:
         _refuse_undeclared(numbers, part)
     all_notices = () if options.unlabelled else (*notices, *settled.notices)
     return SettledSplit(
-        part, numbers, settled, predicted, names, score_survey, shape, all_notices, units
+        part=part,
+        scores=numbers,
+        labels=settled,
+        predicted=predicted,
+        class_names=names,
+        survey=score_survey,
+        shape=shape,
+        notices=all_notices,
+        units=units,
     )
 
 
@@ -145,14 +153,18 @@ def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
     declared = options.class_list()
     names, most = declared or part.class_names, max(2, columns)
     if options.unlabelled and not declared and len(names) not in {most, columns}:
-        return Classes(columns)
+        return Classes(columns=columns)
     if names and len(names) not in {most, columns}:
         origin = "--classes names" if declared else "the file names"
         what = f"{origin} {len(names)} classes ({listed(names)})"
         what += f", and there are {counted(columns, 'column')} of scores"
         raise Refused("CLASSES", what, "give every column its class, and no others")
     return Classes(
-        columns, names if len(names) > 1 else (), bool(declared), part.contents.table, part.stated
+        columns=columns,
+        names=names if len(names) > 1 else (),
+        declared=bool(declared),
+        by_column=part.contents.table,
+        stated=part.stated,
     )
 
 
@@ -355,7 +367,7 @@ def _top_label(part: SplitArrays, labels: Entry) -> tuple[Int, Labels, tuple[str
     both = [part.predicted.reshape(-1), labels.reshape(-1)]
     if any(is_text(column) for column in both):
         return _named_answers([id_text(column).tolist() for column in both], part)
-    values = [read_labels(column, Classes(ANY_CLASS), part.row).values for column in both]
+    values = [read_labels(column, Classes(columns=ANY_CLASS), part.row).values for column in both]
     return values[0], Labels(values[1]), ()
 
 

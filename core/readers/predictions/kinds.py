@@ -15,7 +15,7 @@ GRADES = 10.0  # up to which numbers may be grades
 TOLD = "say what they are with --scores logits, --scores probabilities or --scores sigmoid"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KindEvidence:
     """What besides the numbers decides: columns, labels, and what values or names hint at."""
 
@@ -28,7 +28,7 @@ class KindEvidence:
     log_of_one: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KindVerdict:
     """The kind, why, whether rows must be renormalised, what must be said, what was guessed."""
 
@@ -143,7 +143,7 @@ def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
     as_logits = ReadChoice("logits", {"scores": LOGITS})
     if survey.low < 0:
         what = f"nothing but their range says that {name} are logits"
-        return KindVerdict(LOGITS, reason, guesses=(Guess(what, (as_logits,)),))
+        return KindVerdict(kind=LOGITS, reason=reason, guesses=(Guess(what, (as_logits,)),))
     others = []
     if shape.bytes:
         others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
@@ -156,7 +156,13 @@ def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
         raise undecided(f"{what}: nothing says what they count", *others, as_logits)
     text = f"read as logits: {reason}, none below 0"
     guess = Guess(f"nothing says that {name} are logits", (as_logits,))
-    return KindVerdict(LOGITS, reason, False, (Notice("SCORES_GUESSED", text),), (guess,))
+    return KindVerdict(
+        kind=LOGITS,
+        reason=reason,
+        renormalise=False,
+        notices=(Notice("SCORES_GUESSED", text),),
+        guesses=(guess,),
+    )
 
 
 def _checked_guess(
@@ -164,7 +170,12 @@ def _checked_guess(
 ) -> KindVerdict:
     verdict = _checked(kind, reason, survey, shape, name)
     notice = Notice("SCORES_GUESSED", f"read as {kind}: {reason}")
-    return KindVerdict(kind, reason, verdict.renormalise, (notice, *verdict.notices))
+    return KindVerdict(
+        kind=kind,
+        reason=reason,
+        renormalise=verdict.renormalise,
+        notices=(notice, *verdict.notices),
+    )
 
 
 def _checked(
@@ -172,7 +183,7 @@ def _checked(
 ) -> KindVerdict:
     """Return the verdict when the values allow the kind; refuse otherwise."""
     if kind is LOGITS:
-        return KindVerdict(LOGITS, reason)
+        return KindVerdict(kind=LOGITS, reason=reason)
     if not survey.in_unit:
         if survey.percent or _like_percent(survey):
             raise _percent(survey)
@@ -200,17 +211,19 @@ def _per_label(kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence
     if kind is SIGMOID and shape.columns > 1 and not (shape.multilabel or shape.one_hot):
         what = "sigmoid scores need a 0/1 label for each column, and each row has one label"
         raise Refused("CLASSES", what, "give 0/1 labels for each column, or choose another kind")
-    return KindVerdict(SIGMOID if shape.multilabel or shape.one_hot else kind, reason)
+    return KindVerdict(kind=SIGMOID if shape.multilabel or shape.one_hot else kind, reason=reason)
 
 
 def _rows(reason: str, survey: Survey, name: str) -> KindVerdict:
     if survey.deviation <= survey.quiet and survey.high <= 1.0:
-        return KindVerdict(PROBABILITIES, reason)
+        return KindVerdict(kind=PROBABILITIES, reason=reason)
     text = (
         f"rows of {name} do not sum to exactly one (largest deviation {survey.deviation:.2g},"
         f" {survey.worst_row}); each row was divided by its sum"
     )
-    return KindVerdict(PROBABILITIES, reason, True, (Notice("RENORMALISED", text),))
+    return KindVerdict(
+        kind=PROBABILITIES, reason=reason, renormalise=True, notices=(Notice("RENORMALISED", text),)
+    )
 
 
 def _confidence(
@@ -229,7 +242,7 @@ def _confidence(
         raise _range(
             survey.low if below else survey.high, survey.low_at if below else survey.high_at, ""
         )
-    return KindVerdict(CONFIDENCE, "a confidence beside the answer given")
+    return KindVerdict(kind=CONFIDENCE, reason="a confidence beside the answer given")
 
 
 def _like_percent(survey: Survey) -> bool:

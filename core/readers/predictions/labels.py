@@ -55,7 +55,7 @@ class Labels:
     notices: tuple[Notice, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Classes:
     """What is known of the columns before the labels are read.
 

@@ -24,7 +24,7 @@ class ArrayUse:
     dtype: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """What would follow if the scores were of one kind.
 
@@ -47,7 +47,7 @@ class Reading:
     mean_confidence: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadingCandidate:
     """One of several readings between which a file does not decide.
 
@@ -92,7 +92,9 @@ class ReadingCandidate:
         accuracy, ece = (None if data[key] is None else float(data[key]) for key in NUMBERS)
         options = ReadOptions.from_json(data["options"])
         option, title, example = (str(data[key]) for key in ("option", "title", "example"))
-        return cls(options, option, title, example, accuracy, ece)
+        return cls(
+            options=options, option=option, title=title, example=example, accuracy=accuracy, ece=ece
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ QUIET = {2: 1e-5, 4: 1e-5, 8: 1e-6}  # below this nothing needs to be said
 MOST = 0.05  # beyond this no rounding explains a sum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Survey:
     """What the rules about the kind of scores need to know.
 
@@ -120,7 +120,15 @@ def survey(
     tolerance = _tolerance(matrix, printed=printed, coarse=coarse)
     quiet = QUIET[matrix.dtype.itemsize]
     return Survey(
-        low, high, least_at, most_at, low_sum, high_sum, row_name(worst_row), tolerance, quiet
+        low=low,
+        high=high,
+        low_at=least_at,
+        high_at=most_at,
+        low_sum=low_sum,
+        high_sum=high_sum,
+        worst_row=row_name(worst_row),
+        tolerance=tolerance,
+        quiet=quiet,
     )
 
 

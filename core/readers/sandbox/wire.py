@@ -89,7 +89,14 @@ def write_weights(folder: Path, name: str, weights: StoredWeights) -> None:
         except OSError as error:
             raise OSError(error.errno or errno.ENOSPC, "no room for tensors") from error
     groups = tuple(stored.group for stored in weights.groups)
-    file = WeightsFile(name, "", weights.format, groups, weights.hints, weights.notices)
+    file = WeightsFile(
+        name=name,
+        digest="",
+        format=weights.format,
+        groups=groups,
+        hints=weights.hints,
+        notices=weights.notices,
+    )
     _write_json(folder, file.to_json())
 
 

@@ -122,7 +122,16 @@ def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
         raise _outside(what, location)
     if not cell("image") or not cell("finding"):
         raise Refused("BOX_RANGE", "a box without a film or a finding", LAYOUT, location)
-    return Box(cell("image"), finding_name(cell("finding")), x, y, w, h, width, height)
+    return Box(
+        image=cell("image"),
+        finding=finding_name(cell("finding")),
+        x=x,
+        y=y,
+        w=w,
+        h=h,
+        width=width,
+        height=height,
+    )
 
 
 def _number(cell: str, name: str, location: str) -> float:

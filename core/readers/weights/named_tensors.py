@@ -46,7 +46,7 @@ class WeightGroup:
     file: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WeightsFile:
     """What a file of weights holds.
 
@@ -93,7 +93,14 @@ class WeightsFile:
             Notice(_text(notice["code"]), _text(notice["text"])) for notice in data["notices"]
         )
         name, digest = _text(data["name"]), _text(data["digest"])
-        return cls(name, digest, data["format"], groups, hints, notices)
+        return cls(
+            name=name,
+            digest=digest,
+            format=data["format"],
+            groups=groups,
+            hints=hints,
+            notices=notices,
+        )
 
 
 def _group(data: Mapping[str, Any]) -> WeightGroup:

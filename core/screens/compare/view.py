@@ -303,15 +303,15 @@ def _forest(
     unit = "points; " if metric in IN_POINTS else ""
     rows = tuple(_forest_row(names[i], badges[i], difference) for i, difference in pairs)
     return FigureCard(
-        "differences",
-        f"Difference in {name(metric)} from “{base}”",
-        f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie",
-        partial(figures.forest, rows, smaller=sides[0], larger=sides[1]),
-        f"Difference in {name(metric)} from {base}: "
+        key="differences",
+        title=f"Difference in {name(metric)} from “{base}”",
+        explanation=f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie",
+        draw=partial(figures.forest, rows, smaller=sides[0], larger=sides[1]),
+        alt=f"Difference in {name(metric)} from {base}: "
         + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows)
         + ".",
-        _difference_table([(names[i], difference) for i, difference in pairs]),
-        caption,
+        table=_difference_table([(names[i], difference) for i, difference in pairs]),
+        caption=caption,
     )
 
 
@@ -382,18 +382,18 @@ def _curves(
     )
     claim = "confidence" if runs[0].audit.main.target is None else "probability"
     return FigureCard(
-        "curves",
-        f"Gap by {claim}",
-        "says minus what came true, points; bins of 20 images or more",
-        partial(
+        key="curves",
+        title=f"Gap by {claim}",
+        explanation="says minus what came true, points; bins of 20 images or more",
+        draw=partial(
             figures.gap_curves,
             tuple((badges[i], bins[i]) for i in order),
             target=runs[0].audit.main.target,
         ),
-        f"Gap over {len(bins[0].count)} common bins of {claim}, one line a run. "
+        alt=f"Gap over {len(bins[0].count)} common bins of {claim}, one line a run. "
         f"Mean gap in points: {listed}.",
-        Table(columns, rows),
-        caption,
+        table=Table(columns, rows),
+        caption=caption,
     )
 
 
@@ -410,13 +410,13 @@ def _diagrams(
         if not len(main.bins.count):
             return ()
         card = FigureCard(
-            f"diagram_{badges[i].letter}",
-            named.name,
-            "",
-            partial(small_diagram, main.bins, target=main.target),
-            f"{named.name}: {cards.diagram_alt(main)}",
-            cards.bin_table(main.bins),
-            cards.caption(runs[i].audit, main, named.split, named.digest),
+            key=f"diagram_{badges[i].letter}",
+            title=named.name,
+            explanation="",
+            draw=partial(small_diagram, main.bins, target=main.target),
+            alt=f"{named.name}: {cards.diagram_alt(main)}",
+            table=cards.bin_table(main.bins),
+            caption=cards.caption(runs[i].audit, main, named.split, named.digest),
         )
         diagrams.append((badges[i], card))
     return tuple(diagrams)

@@ -43,7 +43,7 @@ COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SplitResult:
     """What was found on one split or set.
 
@@ -92,16 +92,33 @@ def line(split: str, role: str, predictions: Predictions) -> SplitResult:
     there may be a hundred, the accuracy gets one and the rest stands alone.
     """
     if not predictions.labelled:
-        none = Score("accuracy", None, None, None, LEVEL, predictions.n, reason=NO_ROOM)
+        none = Score(
+            metric="accuracy",
+            value=None,
+            low=None,
+            high=None,
+            level=LEVEL,
+            n=predictions.n,
+            reason=NO_ROOM,
+        )
         sure = None if predictions.task is Task.MULTILABEL else _certainty(predictions)
-        return SplitResult(split, role, predictions.n, none, none, sure)
+        return SplitResult(
+            split=split, role=role, n=predictions.n, score=none, ece=none, confidence=sure
+        )
     multilabel = predictions.task is Task.MULTILABEL
     if role == "shifted" and not multilabel:
         return _shifted(split, role, predictions)
     name = "auroc" if multilabel else "accuracy"
     main = audit(predictions, AuditConfig(metrics=(name, "ece"))).main
     sure = None if multilabel else float(predictions.outcomes(None).confidence.mean())
-    return SplitResult(split, role, predictions.n, main.metrics[name], main.metrics["ece"], sure)
+    return SplitResult(
+        split=split,
+        role=role,
+        n=predictions.n,
+        score=main.metrics[name],
+        ece=main.metrics["ece"],
+        confidence=sure,
+    )
 
 
 def _certainty(predictions: Predictions) -> float:
@@ -115,16 +132,30 @@ def _shifted(split: str, role: str, predictions: Predictions) -> SplitResult:
     ranked = Ranked.of(predictions.outcomes(None))
     low, high = (float(end) for end in wilson(np.array(ranked.hits), np.array(ranked.n), LEVEL))
     return SplitResult(
-        split,
-        role,
-        ranked.n,
-        Score("accuracy", ranked.hits / ranked.n, low, high, LEVEL, ranked.n),
-        Score("ece", METRICS["ece"].function(ranked), None, None, LEVEL, ranked.n),
-        float(ranked.sum_confidence[-1] / ranked.n),
+        split=split,
+        role=role,
+        n=ranked.n,
+        score=Score(
+            metric="accuracy",
+            value=ranked.hits / ranked.n,
+            low=low,
+            high=high,
+            level=LEVEL,
+            n=ranked.n,
+        ),
+        ece=Score(
+            metric="ece",
+            value=METRICS["ece"].function(ranked),
+            low=None,
+            high=None,
+            level=LEVEL,
+            n=ranked.n,
+        ),
+        confidence=float(ranked.sum_confidence[-1] / ranked.n),
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plausibility:
     """Whether an evaluation can be right: one part of the data, against chance and the papers.
 
@@ -196,7 +227,13 @@ def judged(
         verb = "has" if judged_split.score.metric == "auroc" else "would be right"
         against = f"Guessing {verb} {chance_text}."
     papers = "" if plain else _papers(config, judged_split, trained)
-    return Plausibility(judged_split, guessed, against, _worst(results, plain=plain), papers)
+    return Plausibility(
+        line=judged_split,
+        guessed=guessed,
+        against=against,
+        worst=_worst(results, plain=plain),
+        papers=papers,
+    )
 
 
 def _right(share: float, *, plain: bool) -> str:
@@ -258,8 +295,8 @@ def rows(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[ScoreR
     """Return the table of splits and sets; those of the data are shaded."""
     return tuple(
         ScoreRow(
-            result.label,
-            (CellWords(count(result.n)), *_cells(result)),
+            name=result.label,
+            cells=(CellWords(count(result.n)), *_cells(result)),
             notes=() if plain or result.split in PART_WORDS else (result.split,),
             shaded=result.split in PART_WORDS,
         )

@@ -27,7 +27,7 @@ UNKNOWN: Final = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelTrial:
     """How a model did on a few images.
 
@@ -99,7 +99,15 @@ def trial(
 def _trial(right: npt.NDArray[np.bool_], chance: float, advice: str, few: str) -> ModelTrial:
     hits = int(right.sum())
     low, high = (float(end) for end in wilson(np.array(hits), np.array(right.size), LEVEL))
-    return ModelTrial(right.size, hits / right.size, low, high, chance, advice, few)
+    return ModelTrial(
+        n=right.size,
+        right=hits / right.size,
+        low=low,
+        high=high,
+        chance=chance,
+        advice=advice,
+        few=few,
+    )
 
 
 def _advice(answers: Int, labels: Int, names: Sequence[str]) -> str:

@@ -66,7 +66,7 @@ BIN_COLUMNS = (
 PLAIN_LABELS = {"epoch": "round", "bin": "group", "gap": "off by, in 100", "gamma": "push"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GammaDynamics:
     """A gamma history with what is known about it.
 
@@ -252,17 +252,17 @@ def heatmap_card(dynamics: GammaDynamics, at: int, *, plain: bool = False) -> Fi
             f"{was} kept most modest, group {low + 1} least."
         )
     return FigureCard(
-        "gamma",
-        "How hard it is pushed (top), and how far off it is (below)"
+        key="gamma",
+        title="How hard it is pushed (top), and how far off it is (below)"
         if plain
         else "γ in each bin (top) and the gap that drives it (below)",
-        "groups from unsure to sure, round by round"
+        explanation="groups from unsure to sure, round by round"
         if plain
         else f"bin {grid.n_bins} is the most certain",
-        partial(heatmaps, grid, PLAIN_TERMS if plain else TERMS),
-        alt,
-        epoch_table(grid, at, plain=plain),
-        caption(dynamics, at, plain=plain),
+        draw=partial(heatmaps, grid, PLAIN_TERMS if plain else TERMS),
+        alt=alt,
+        table=epoch_table(grid, at, plain=plain),
+        caption=caption(dynamics, at, plain=plain),
     )
 
 
@@ -285,20 +285,22 @@ def diagram_card(
         bin_text = f"Bin {bin_index + 1}, ringed: says {percent(says)}, right {percent(right)}."
     round_ = "round" if plain else "epoch"
     return FigureCard(
-        "gamma_epoch",
-        f"Validation after {round_} {grid.epoch[at]}",
-        "dots on the dashed line: it says how often it is right" if plain else "equal-mass bins",
-        partial(
+        key="gamma_epoch",
+        title=f"Validation after {round_} {grid.epoch[at]}",
+        explanation="dots on the dashed line: it says how often it is right"
+        if plain
+        else "equal-mass bins",
+        draw=partial(
             epoch_diagram,
             words.bins_of(grid, at),
             bin_index,
             words=PLAIN_SPEECH if plain else ANSWERS,
         ),
-        f"Reliability diagram of {grid.n_bins} {'groups' if plain else 'bins'} after {round_} "
+        alt=f"Reliability diagram of {grid.n_bins} {'groups' if plain else 'bins'} after {round_} "
         f"{grid.epoch[at]}. {bin_text} "
         f"Mean distance from the diagonal {off} points.",
-        epoch_table(grid, at, plain=plain),
-        caption(dynamics, at, plain=plain),
+        table=epoch_table(grid, at, plain=plain),
+        caption=caption(dynamics, at, plain=plain),
     )
 
 
@@ -318,16 +320,18 @@ def panels_card(
     thinning = f" The panels draw {' and '.join(thinned)}." if thinned else ""
     beside = "" if other is None else " The coloured dashes are the history beside it."
     return FigureCard(
-        "gamma_bins",
-        "Each bin by itself",
-        f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
+        key="gamma_bins",
+        title="Each bin by itself",
+        explanation=f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
         f"{grid.epoch[place.at]}{subset}",
-        partial(small_multiples, grid, place, other),
-        f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.epoch[place.at]}: "
+        draw=partial(small_multiples, grid, place, other),
+        alt=f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.epoch[place.at]}: "
         f"{ends}.{beside}",
-        bins_table(grid, place.at),
-        f"After {PAPER}, figure 5. γ on a signed square-root scale, ringed where its sign changed."
-        f"{thinning} {caption(dynamics, place.at)}",
+        table=bins_table(grid, place.at),
+        caption=(
+            f"After {PAPER}, figure 5. γ on a signed square-root scale, ringed where its sign "
+            f"changed.{thinning} {caption(dynamics, place.at)}"
+        ),
     )
 
 
@@ -371,13 +375,15 @@ def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCa
     none = int((~known).sum())
     lost = f" In {count(none)} cells no training row fell into the bin: a gap in the line."
     return FigureCard(
-        "gamma_train",
-        "Does training certainty carry over to validation?",
-        "solid: C_train, the true class of training rows in the bin; stars: C_val",
-        partial(correspondence, grid, place),
-        f"Training and validation confidence of each bin over the epochs; half of the pairs lie "
-        f"within {middling} points.{lost if none else ''}",
-        epoch_table(grid, place.at),
-        f"After {PAPER}, figure 2. Half of the pairs lie within {middling} points."
+        key="gamma_train",
+        title="Does training certainty carry over to validation?",
+        explanation="solid: C_train, the true class of training rows in the bin; stars: C_val",
+        draw=partial(correspondence, grid, place),
+        alt=(
+            f"Training and validation confidence of each bin over the epochs; half of the pairs "
+            f"lie within {middling} points.{lost if none else ''}"
+        ),
+        table=epoch_table(grid, place.at),
+        caption=f"After {PAPER}, figure 2. Half of the pairs lie within {middling} points."
         f"{lost if none else ''}",
     )

@@ -69,7 +69,15 @@ def bins_of(grid: HistoryGrid, at: int, level: float = LEVEL) -> BinTable:
         np.where(filled, binom.ppf(q, trials, share) / trials, np.nan) for q in (tail, 1 - tail)
     ]
     return BinTable(
-        grid.lower[at], grid.upper[at], n, says, grid.accuracy[at], low, high, band[0], band[1]
+        low=grid.lower[at],
+        high=grid.upper[at],
+        count=n,
+        confidence=says,
+        accuracy=grid.accuracy[at],
+        ci_low=low,
+        ci_high=high,
+        band_low=band[0],
+        band_high=band[1],
     )
 
 

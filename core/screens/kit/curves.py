@@ -19,7 +19,7 @@ SHARES: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TheoryCurve:
     """One line of a figure.
 
@@ -44,7 +44,7 @@ class Highlight:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plot:
     """What is drawn: curves, an area between two of them, spots, and both axes.
 

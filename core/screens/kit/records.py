@@ -36,7 +36,7 @@ class Sentence:
         return "".join(part.text for part in self.parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Strip:
     """A value on a scale from 0 to `scale`, above the block of the noise floor; fractions."""
 
@@ -100,7 +100,7 @@ class CellWords:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoreRow:
     """A row of a table of scores.
 
@@ -127,7 +127,7 @@ class ScoreRow:
     shaded: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FigureCard:
     """A figure with everything that must go with it.
 

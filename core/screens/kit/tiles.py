@@ -68,7 +68,14 @@ def strip(score: Score, floor: Floor | None, tone: Tone) -> Strip | None:
         return None
     q95 = floor.q95 if floor is not None and known(floor.q95) else None
     reach = max(v for v in (score.value, score.high, q95, 1e-6) if v is not None)
-    return Strip(q95, score.low, score.value, score.high, min(1.0, 1.25 * reach), tone)
+    return Strip(
+        floor=q95,
+        low=score.low,
+        value=score.value,
+        high=score.high,
+        scale=min(1.0, 1.25 * reach),
+        tone=tone,
+    )
 
 
 def _ece_tile(score: Score | None, floor: Floor | None, tone: Tone) -> Tile:

@@ -18,7 +18,7 @@ TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 TICK_TEXT = ["0", "20", "40", "60", "80", "100 %"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RocLine:
     """One curve: its name with the area beside it, its points, colour in `runs` and dash."""
 
@@ -106,7 +106,7 @@ def _spot(spot: OperatingPoint, theme: Theme) -> go.Scatter:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Density:
     """Scores of both sets in common bins.
 

@@ -15,7 +15,7 @@ ROOM_FOR_NAMES = 108
 DARK = 0.45  # luminance below which words on a cell are white
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ValueGrid:
     """Values of one quantity.
 

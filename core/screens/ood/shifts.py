@@ -25,7 +25,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ShiftMap:
     """One quantity of the maps: title, explanation, what it reads, and the ends of its colours."""
 
@@ -39,19 +39,41 @@ class ShiftMap:
 
 MAPS = (
     ShiftMap(
-        "accuracy", "Accuracy", "%, as images get worse", lambda effect: effect.accuracy, 0.0, 1.0
+        key="accuracy",
+        title="Accuracy",
+        explanation="%, as images get worse",
+        value=lambda effect: effect.accuracy,
+        low=0.0,
+        high=1.0,
     ),
     ShiftMap(
-        "confidence", "Confidence", "%, what it says", lambda effect: effect.confidence, 0.0, 1.0
+        key="confidence",
+        title="Confidence",
+        explanation="%, what it says",
+        value=lambda effect: effect.confidence,
+        low=0.0,
+        high=1.0,
     ),
-    ShiftMap("ece", "ECE", "%, how far off that is", lambda effect: effect.ece, 0.5, 0.0),
     ShiftMap(
-        "auroc", "AUROC of the alarm", "%, OOD positive", lambda effect: effect.auroc, 0.5, 1.0
+        key="ece",
+        title="ECE",
+        explanation="%, how far off that is",
+        value=lambda effect: effect.ece,
+        low=0.5,
+        high=0.0,
+    ),
+    ShiftMap(
+        key="auroc",
+        title="AUROC of the alarm",
+        explanation="%, OOD positive",
+        value=lambda effect: effect.auroc,
+        low=0.5,
+        high=1.0,
     ),
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ShiftView:
     """The maps of one kind of set, and what is said under them."""
 
@@ -102,7 +124,13 @@ def shift_view(
         _card(shift_map, kind, order, rows, effects, table, caption) for shift_map in MAPS
     )
     origin = "made by Candor" if kind == "corrupted" else "the published files"
-    return ShiftView(KINDS[kind], f"{origin}; corruption by severity", cards, table, caption)
+    return ShiftView(
+        title=KINDS[kind],
+        explanation=f"{origin}; corruption by severity",
+        maps=cards,
+        table=table,
+        caption=caption,
+    )
 
 
 def _harm(effects: Mapping[OutsideSet, ShiftEffect], name: str) -> float:
@@ -138,16 +166,16 @@ def _card(  # noqa: PLR0913  each is a separate part of a figure
         values[order.index(outside_set.corruption), SEVERITIES.index(outside_set.severity)] = (
             which.value(effect)
         )
-    grid = ValueGrid(rows, SEVERITIES, values, which.low, which.high)
+    grid = ValueGrid(rows=rows, columns=SEVERITIES, values=values, low=which.low, high=which.high)
     worst = rows[0]
     ends = f"{100 * np.nanmin(values):.0f} to {100 * np.nanmax(values):.0f} %"
     return FigureCard(
-        f"{kind}_{which.key}",
-        which.title,
-        which.explanation,
-        partial(heatmap, grid),
-        f"{which.title} for {len(order)} corruptions at severities 1 to 5: {ends}. "
+        key=f"{kind}_{which.key}",
+        title=which.title,
+        explanation=which.explanation,
+        draw=partial(heatmap, grid),
+        alt=f"{which.title} for {len(order)} corruptions at severities 1 to 5: {ends}. "
         f"Most harmful on average: {worst}.",
-        table,
-        caption,
+        table=table,
+        caption=caption,
     )

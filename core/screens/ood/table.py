@@ -24,7 +24,7 @@ CAPTION = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SetRow:
     """One run beside one set.
 
@@ -108,12 +108,12 @@ def _row(
             (ties if difference.low <= 0.0 <= difference.high else strong).add(len(cells) - 1)
     fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
     return ScoreRow(
-        line.name.label,
-        tuple(cells),
-        (line.run, fitted),
-        line.mark,
-        frozenset(strong),
-        frozenset(ties),
+        name=line.name.label,
+        cells=tuple(cells),
+        notes=(line.run, fitted),
+        mark=line.mark,
+        strong=frozenset(strong),
+        ties=frozenset(ties),
     )
 
 
@@ -134,7 +134,10 @@ def _paper_rows(
         ]
         rows.append(
             ScoreRow(
-                source, (*cells, *([CellWords("")] if compared else [])), (PRINTED,), shaded=True
+                name=source,
+                cells=(*cells, *([CellWords("")] if compared else [])),
+                notes=(PRINTED,),
+                shaded=True,
             )
         )
     return rows

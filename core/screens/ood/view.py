@@ -164,7 +164,12 @@ def _roc_card(
         area = curve.judged.numbers["auroc"].value or 0.0
         lines.append(
             RocLine(
-                short(curve.label, 34), area, alarms, flagged, curve.mark.colour, curve.mark.dash
+                name=short(curve.label, 34),
+                area=area,
+                alarms=alarms,
+                flagged=flagged,
+                colour=curve.mark.colour,
+                dash=curve.mark.dash,
             )
         )
         rows += [
@@ -174,15 +179,15 @@ def _roc_card(
     areas = "; ".join(f"{line.name} {line.area:.3f}" for line in lines)
     spot = OperatingPoint(counts.false_alarms, 1.0 - counts.missed)
     return FigureCard(
-        "roc",
-        "ROC",
-        "share flagged of the strange against the ordinary; the ring is the threshold",
-        partial(roc, lines, spot),
-        f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
+        key="roc",
+        title="ROC",
+        explanation="share flagged of the strange against the ordinary; the ring is the threshold",
+        draw=partial(roc, lines, spot),
+        alt=f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
         f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
         "rows are flagged.",
-        Table(ROC_COLUMNS, tuple(rows)),
-        caption,
+        table=Table(ROC_COLUMNS, tuple(rows)),
+        caption=caption,
     )
 
 
@@ -213,14 +218,14 @@ def _density_card(
         for side in (separation.inside, separation.outside)
     )
     histogram = Density(
-        edges,
-        inside,
-        outside,
-        (f"{named.split} (in-distribution)", f"{short(name.label, 30)} (positive)"),
-        across,
-        counts.threshold,
-        log,
-        curve.mark.colour,
+        edges=edges,
+        inside=inside,
+        outside=outside,
+        names=(f"{named.split} (in-distribution)", f"{short(name.label, 30)} (positive)"),
+        axis=across,
+        threshold=counts.threshold,
+        log=log,
+        colour=curve.mark.colour,
     )
     table = Table(
         (
@@ -240,16 +245,16 @@ def _density_card(
         ),
     )
     return FigureCard(
-        "density",
-        title,
-        "share of each set" + (", log scale" if log else "") + "; flagged is tinted",
-        partial(density, histogram),
-        f"{score.axis} of {count(separation.n_in)} in-distribution rows and "
+        key="density",
+        title=title,
+        explanation="share of each set" + (", log scale" if log else "") + "; flagged is tinted",
+        draw=partial(density, histogram),
+        alt=f"{score.axis} of {count(separation.n_in)} in-distribution rows and "
         f"{count(separation.n_out)} rows of {name.label}. Above {three(counts.threshold)} are "
         f"flagged: {weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
         f"{' by weight' if separation.weighted else ''}.",
-        table,
-        caption,
+        table=table,
+        caption=caption,
     )
 
 
@@ -260,8 +265,8 @@ def _count_rows(named: NamedRun, name: SetName, counts: Counts) -> tuple[ScoreRo
     )
     return tuple(
         ScoreRow(
-            label,
-            (
+            name=label,
+            cells=(
                 _share(flagged, flagged + passed),
                 _share(passed, flagged + passed),
                 _all(flagged + passed),

@@ -122,9 +122,12 @@ def plain_view(
     best = plain_best(judged, none)
     rows = tuple(
         ScoreRow(
-            row.name,
-            (*(_score(judged[name], column) for column in PLAIN_COLUMNS), _changed(judged[name])),
-            (MEANINGS.get(name, "The scores as they were read."),),
+            name=row.name,
+            cells=(
+                *(_score(judged[name], column) for column in PLAIN_COLUMNS),
+                _changed(judged[name]),
+            ),
+            notes=(MEANINGS.get(name, "The scores as they were read."),),
             shaded=name == best,
         )
         for name, row in zip(names, full.rows, strict=False)
@@ -211,9 +214,9 @@ def _row(
     }
     note = "" if fit is None or fit.report is None else fit.report.message
     return ScoreRow(
-        NAMES[name],
-        (*scores, *map(_difference, differences), _changed(judged)),
-        ("as read" if fit is None else parameters(fit), note),
+        name=NAMES[name],
+        cells=(*scores, *map(_difference, differences), _changed(judged)),
+        notes=("as read" if fit is None else parameters(fit), note),
         strong=frozenset(
             i
             for i, difference in known.items()
@@ -226,7 +229,7 @@ def _row(
 
 def _refused(fit: Fit, columns: int) -> ScoreRow:
     nothing = tuple(CellWords("–") for _ in range(columns))
-    return ScoreRow(NAMES[fit.method], nothing, (f"not fitted: {fit.refusal}",))
+    return ScoreRow(name=NAMES[fit.method], cells=nothing, notes=(f"not fitted: {fit.refusal}",))
 
 
 def _score(judged: MethodReport, metric: str) -> CellWords:
@@ -293,13 +296,13 @@ def _diagrams(
         words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)}{explained(report, CHANCE)})"
         note = "as read" if name == NONE else parameters(fits[name])
         card = FigureCard(
-            f"after_{name}",
-            NAMES[name],
-            note,
-            partial(small_diagram, main.bins, target=main.target, height=DIAGRAM_PX),
-            f"{NAMES[name]}: {cards.diagram_alt(main)}",
-            cards.bin_table(main.bins),
-            cards.caption(audit, main, named.split, named.digest),
+            key=f"after_{name}",
+            title=NAMES[name],
+            explanation=note,
+            draw=partial(small_diagram, main.bins, target=main.target, height=DIAGRAM_PX),
+            alt=f"{NAMES[name]}: {cards.diagram_alt(main)}",
+            table=cards.bin_table(main.bins),
+            caption=cards.caption(audit, main, named.split, named.digest),
         )
         diagrams.append((NAMES[name], f"{note}, {words}", card))
     return tuple(diagrams)
@@ -366,17 +369,19 @@ def landscape_card(
         Column("above_best", f"above best, {unit(criterion)}", "number"),
     )
     return FigureCard(
-        "landscape",
-        f"{what} over T and γ",
-        f"on {some} fitting images; bright is good",
-        partial(landscape, criterion, line),
-        f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
+        key="landscape",
+        title=f"{what} over T and γ",
+        explanation=f"on {some} fitting images; bright is good",
+        draw=partial(landscape, criterion, line),
+        alt=f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
         f"{len(criterion.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma "
         f"= {three(best.gamma)}. The best temperature rises from {line[0]:.2f} at gamma "
         f"{criterion.gammas[0]:g} to {line[-1]:.2f} at gamma {criterion.gammas[-1]:g}.",
-        Table(columns, tuple(flat)),
-        f"Temperature scaling is the line γ = 0. Komisarenko and Kull 2024 found the ridge close "
-        f"to a line. Fitted on {named.split}, file digest {named.digest[:8]}.",
+        table=Table(columns, tuple(flat)),
+        caption=(
+            f"Temperature scaling is the line γ = 0. Komisarenko and Kull 2024 found the ridge "
+            f"close to a line. Fitted on {named.split}, file digest {named.digest[:8]}."
+        ),
     )
 
 
@@ -395,15 +400,21 @@ def curves_card(
         What the temperature is best by.
     """
     lines = tuple(
-        TheoryCurve(f"{mark.letter} {safe(short(name))}", gammas, ts, mark.colour, mark.dash)
+        TheoryCurve(
+            name=f"{mark.letter} {safe(short(name))}",
+            x=gammas,
+            y=ts,
+            colour=mark.colour,
+            dash=mark.dash,
+        )
         for name, mark, ts in runs
     )
     plot = Plot(
-        lines,
-        "Focal map γ",
-        "Best temperature T",
-        {"range": [float(gammas[0]), float(gammas[-1])]},
-        {"rangemode": "tozero"},
+        curves=lines,
+        across="Focal map γ",
+        up="Best temperature T",
+        x={"range": [float(gammas[0]), float(gammas[-1])]},
+        y={"rangemode": "tozero"},
         hover="γ = %{x}: best T = %{y:.2f}",
     )
     ends = "; ".join(f"{name} from {ts[0]:.2f} to {ts[-1]:.2f}" for name, _, ts in runs)
@@ -411,12 +422,14 @@ def curves_card(
         (name, float(g), float(t)) for name, _, ts in runs for g, t in zip(gammas, ts, strict=True)
     )
     return FigureCard(
-        "curves",
-        "Best temperature for each γ",
-        f"by {OBJECTIVES[objective].lower() if objective == 'nll' else OBJECTIVES[objective]}",
-        partial(chart, plot),
-        f"Best temperature against gamma: {ends}.",
-        Table(
+        key="curves",
+        title="Best temperature for each γ",
+        explanation=(
+            f"by {OBJECTIVES[objective].lower() if objective == 'nll' else OBJECTIVES[objective]}"
+        ),
+        draw=partial(chart, plot),
+        alt=f"Best temperature against gamma: {ends}.",
+        table=Table(
             (
                 Column("run", "run"),
                 Column("gamma", "γ", "number"),
@@ -424,5 +437,5 @@ def curves_card(
             ),
             rows,
         ),
-        "As figure 8 of Komisarenko and Kull 2024. Each run on its own fitting rows.",
+        caption="As figure 8 of Komisarenko and Kull 2024. Each run on its own fitting rows.",
     )

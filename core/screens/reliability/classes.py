@@ -95,14 +95,17 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     cut = f", the {MAX_CLASSES} widest of {count(len(answered))}"
     listed = "; ".join(f"{row.name} {_gap_words(gap)}" for row, gap in by_gap)
     return FigureCard(
-        "classes",
-        "Gap by predicted class",
-        f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}; "
+        key="classes",
+        title="Gap by predicted class",
+        explanation=f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}; "
         f"{_looks(len(answered))}",
-        partial(class_gaps, tuple(row for row, _ in by_gap)),
-        f"Gap by predicted class, what it says minus how often it was right, in points: {listed}.",
-        class_table(rows),
-        caption,
+        draw=partial(class_gaps, tuple(row for row, _ in by_gap)),
+        alt=(
+            "Gap by predicted class, what it says minus how often it was right, in points: "
+            f"{listed}."
+        ),
+        table=class_table(rows),
+        caption=caption,
     )
 
 
@@ -118,13 +121,13 @@ def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) ->
     places = thinned(coverage.size)  # before it is stored: a curve may have as many points as rows
     columns = (Column("coverage", "answered", "share"), Column("risk", "wrong", "share"))
     return FigureCard(
-        "risk",
-        "Wrong answers when only the surest are kept",
-        "risk against coverage",
-        partial(risk_coverage, coverage[places], risk[places]),
-        f"Share of wrong answers when only the surest are answered: {', '.join(named)}.{area}",
-        Table(columns, tuple((float(coverage[i]), float(risk[i])) for i in places)),
-        caption,
+        key="risk",
+        title="Wrong answers when only the surest are kept",
+        explanation="risk against coverage",
+        draw=partial(risk_coverage, coverage[places], risk[places]),
+        alt=f"Share of wrong answers when only the surest are answered: {', '.join(named)}.{area}",
+        table=Table(columns, tuple((float(coverage[i]), float(risk[i])) for i in places)),
+        caption=caption,
     )
 
 

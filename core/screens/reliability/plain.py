@@ -201,13 +201,13 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
     )
     question = f"When it says it is this sure, how often is it {came_true}?"
     return FigureCard(
-        "plain",
-        question,
-        "",
-        partial(dumbbells, groups, came_true=came_true),
-        f"{question} {'; '.join(descriptions)}.",
-        Table(GROUP_COLUMNS, rows),
-        f"n = {count(sum(group.n for group in groups))}",
+        key="plain",
+        title=question,
+        explanation="",
+        draw=partial(dumbbells, groups, came_true=came_true),
+        alt=f"{question} {'; '.join(descriptions)}.",
+        table=Table(GROUP_COLUMNS, rows),
+        caption=f"n = {count(sum(group.n for group in groups))}",
     )
 
 

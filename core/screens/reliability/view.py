@@ -174,22 +174,22 @@ def _bin_cards(
     true = "right" if index is None else "present"
     return (
         FigureCard(
-            "reliability",
-            "Reliability diagram",
-            f"{prefix}dot area grows with the number of images{_by_chance(target)}",
-            partial(figures.diagram, bins, target=index, log_counts=log_counts),
-            cards.diagram_alt(target),
-            table,
-            caption,
+            key="reliability",
+            title="Reliability diagram",
+            explanation=f"{prefix}dot area grows with the number of images{_by_chance(target)}",
+            draw=partial(figures.diagram, bins, target=index, log_counts=log_counts),
+            alt=cards.diagram_alt(target),
+            table=table,
+            caption=caption,
         ),
         FigureCard(
-            "gap",
-            "Gap in each bin",
-            f"{prefix}says minus {true}, {cards.level(target)} interval",
-            partial(figures.gap_view, bins, target=index),
-            cards.gap_alt(target),
-            table,
-            caption,
+            key="gap",
+            title="Gap in each bin",
+            explanation=f"{prefix}says minus {true}, {cards.level(target)} interval",
+            draw=partial(figures.gap_view, bins, target=index),
+            alt=cards.gap_alt(target),
+            table=table,
+            caption=caption,
         ),
     )
 

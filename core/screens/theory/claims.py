@@ -95,28 +95,34 @@ def _confidence() -> Claim:
 def _confidence_card() -> FigureCard:
     gammas = np.linspace(0.05, 8.0, 160)
     curves = tuple(
-        TheoryCurve(name, gammas, 100.0 * _rises(np.array(row), gammas), i, width=2.4)
+        TheoryCurve(
+            name=name, x=gammas, y=100.0 * _rises(np.array(row), gammas), colour=i, width=2.4
+        )
         for i, (name, row, _) in enumerate(FALLING)
     )
     low = min(float(curve.y.min()) for curve in curves)
-    flat = TheoryCurve("unchanged", gammas, np.zeros_like(gammas), "quiet", "dash", 1.4)
+    flat = TheoryCurve(
+        name="unchanged", x=gammas, y=np.zeros_like(gammas), colour="quiet", dash="dash", width=1.4
+    )
     plot = Plot(
-        (flat, *curves),
-        "γ",
-        "Change of the top probability, points",
-        {"range": [0, 8.1]},
-        {"range": [1.3 * low, -1.3 * low]},
+        curves=(flat, *curves),
+        across="γ",
+        up="Change of the top probability, points",
+        x={"range": [0, 8.1]},
+        y={"range": [1.3 * low, -1.3 * low]},
         hover="γ = %{x:.2f}: %{y:+.4f} points",
     )
     lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
     return FigureCard(
-        "falling",
-        "Rows whose top probability falls",
-        "below the dashed line the published statement is false",
-        partial(chart, plot),
-        f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
-        curve_table(curves, Column("gamma", "γ", "number"), Column("points", "points", "number")),
-        f"{MAP_PAPER}, proposition 4 applied to rows made for this purpose.",
+        key="falling",
+        title="Rows whose top probability falls",
+        explanation="below the dashed line the published statement is false",
+        draw=partial(chart, plot),
+        alt=f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
+        table=curve_table(
+            curves, Column("gamma", "γ", "number"), Column("points", "points", "number")
+        ),
+        caption=f"{MAP_PAPER}, proposition 4 applied to rows made for this purpose.",
     )
 
 
@@ -140,33 +146,44 @@ def _fcl(gamma: float, truth: float, weight: float) -> Claim:
 
 def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard:
     p = np.linspace(0.005, 0.995, 199)
-    proper = TheoryCurve("a proper loss", p, p, "quiet", "dash", 1.4)
+    proper = TheoryCurve(name="a proper loss", x=p, y=p, colour="quiet", dash="dash", width=1.4)
     curves = (
         proper,
-        TheoryCurve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot", 2.0),
-        TheoryCurve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight), width=3.0),
+        TheoryCurve(
+            name="focal alone (λ = 0)",
+            x=p,
+            y=fcl_minimiser(p, gamma, 0.0),
+            colour=2,
+            dash="dot",
+            width=2.0,
+        ),
+        TheoryCurve(name=f"FCL, λ = {weight:g}", x=p, y=fcl_minimiser(p, gamma, weight), width=3.0),
     )
     plot = Plot(
-        curves,
-        "True share",
-        "What the loss makes it say",
-        SHARES,
-        SHARES,
-        (Highlight(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
+        curves=curves,
+        across="True share",
+        up="What the loss makes it say",
+        x=SHARES,
+        y=SHARES,
+        spots=(Highlight(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
         square=True,
         hover="is %{x:.1%}, says %{y:.1%}",
     )
     return FigureCard(
-        "fcl",
-        "What focal calibration loss makes a model say",
-        f"γ = {written(gamma)}, two classes",
-        partial(chart, plot),
-        f"Minimiser of the expected focal calibration loss against the truth, gamma "
+        key="fcl",
+        title="What focal calibration loss makes a model say",
+        explanation=f"γ = {written(gamma)}, two classes",
+        draw=partial(chart, plot),
+        alt=f"Minimiser of the expected focal calibration loss against the truth, gamma "
         f"{written(gamma)}, lambda {weight:g}: {percent(q)} at {percent(truth)}. A proper loss "
         "would lie on the diagonal.",
-        curve_table(curves, Column("truth", "truth", "share"), Column("says", "says", "share")),
-        f"{FCL_PAPER}, definition 3.1, squared distance summed over both classes; λ from 0.5 to "
-        "4.5 in its appendix A.10.",
+        table=curve_table(
+            curves, Column("truth", "truth", "share"), Column("says", "says", "share")
+        ),
+        caption=(
+            f"{FCL_PAPER}, definition 3.1, squared distance summed over both classes; λ from 0.5 "
+            "to 4.5 in its appendix A.10."
+        ),
     )
 
 
@@ -191,31 +208,35 @@ def _printed(s: Float, gamma: float) -> tuple[Float, Float]:
 def _bounds_card(gamma: float) -> FigureCard:
     low, high = _printed(LOGITS, gamma)
     printed = (
-        TheoryCurve("printed, one side", LOGITS, low, 2, "dot", 1.8),
-        TheoryCurve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
+        TheoryCurve(name="printed, one side", x=LOGITS, y=low, colour=2, dash="dot", width=1.8),
+        TheoryCurve(
+            name="printed, other side", x=LOGITS, y=high, colour=2, dash="dashdot", width=1.8
+        ),
     )
     curves = (
         *printed,
-        TheoryCurve(f"the map, γ = {written(gamma)}", LOGITS, mapped(gamma), width=3.0),
+        TheoryCurve(name=f"the map, γ = {written(gamma)}", x=LOGITS, y=mapped(gamma), width=3.0),
     )
     plot = Plot(
-        curves,
-        "Logit s of what the model says",
-        "Probability",
-        {"range": [-6, 6]},
-        SHARES,
+        curves=curves,
+        across="Logit s of what the model says",
+        up="Probability",
+        x={"range": [-6, 6]},
+        y=SHARES,
         between=printed,
         hover="s = %{x:.2f}: %{y:.2%}",
     )
     return FigureCard(
-        "printed",
-        "The map and the bounds as printed",
-        "the map leaves the printed band on both sides",
-        partial(chart, plot),
-        f"Map at gamma {written(gamma)} against the logit, with the two bounds as printed: the map "
-        "is steeper than both.",
-        curve_table(curves, Column("logit", "logit", "number"), Column("p", "p", "share")),
-        f"{MAP_PAPER}, proposition 3 as printed; the corrected bounds are under “The map”.",
+        key="printed",
+        title="The map and the bounds as printed",
+        explanation="the map leaves the printed band on both sides",
+        draw=partial(chart, plot),
+        alt=(
+            f"Map at gamma {written(gamma)} against the logit, with the two bounds as printed: the "
+            "map is steeper than both."
+        ),
+        table=curve_table(curves, Column("logit", "logit", "number"), Column("p", "p", "share")),
+        caption=f"{MAP_PAPER}, proposition 3 as printed; the corrected bounds are under “The map”.",
     )
 
 

@@ -38,29 +38,40 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     for i, (k, sweep) in enumerate(sweeps.items()):
         slope, intercept = fitted(sweep)
         name = f"{k} classes, fitted {slope:.2f} γ + {intercept:.2f}"
-        curves.append(TheoryCurve(name, sweep.gammas, 1.0 / sweep.temperatures, i, dots=True))
+        curves.append(
+            TheoryCurve(name=name, x=sweep.gammas, y=1.0 / sweep.temperatures, colour=i, dots=True)
+        )
         a, b = PRINTED_LINES[k]
         printed = a * sweep.gammas + b
-        curves.append(TheoryCurve(f"printed {a} γ + {b}", sweep.gammas, printed, i, "dot", 1.6))
+        curves.append(
+            TheoryCurve(
+                name=f"printed {a} γ + {b}",
+                x=sweep.gammas,
+                y=printed,
+                colour=i,
+                dash="dot",
+                width=1.6,
+            )
+        )
     fits = "; ".join(curve.name for curve in curves[::2])
     plot = Plot(
-        tuple(curves),
-        "γ",
-        "1 / T of the closest temperature",
-        {"range": [0, 9.3]},
-        {"rangemode": "tozero"},
+        curves=tuple(curves),
+        across="γ",
+        up="1 / T of the closest temperature",
+        x={"range": [0, 9.3]},
+        y={"rangemode": "tozero"},
         hover="γ = %{x}: 1/T = %{y:.3f}",
     )
     return FigureCard(
-        "line",
-        "The temperature that stands in for γ",
-        f"almost a line; fitted for γ up to {FITTED_UP_TO:g}",
-        partial(chart, plot),
-        f"Inverse of the closest temperature against gamma. {fits}.",
-        curve_table(
+        key="line",
+        title="The temperature that stands in for γ",
+        explanation=f"almost a line; fitted for γ up to {FITTED_UP_TO:g}",
+        draw=partial(chart, plot),
+        alt=f"Inverse of the closest temperature against gamma. {fits}.",
+        table=curve_table(
             tuple(curves), Column("gamma", "γ", "number"), Column("inverse", "1/T", "number")
         ),
-        f"{MAP_PAPER}, sections 3.2 and 3.3; recomputed over the same ranges of logits.",
+        caption=f"{MAP_PAPER}, sections 3.2 and 3.3; recomputed over the same ranges of logits.",
     )
 
 
@@ -73,28 +84,32 @@ def fitted(sweep: Sweep) -> tuple[float, float]:
 def residual_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     """Return what the best temperature leaves, against gamma."""
     curves = tuple(
-        TheoryCurve(f"{k} classes", sweep.gammas, 100.0 * sweep.residuals, i, dots=True)
+        TheoryCurve(
+            name=f"{k} classes", x=sweep.gammas, y=100.0 * sweep.residuals, colour=i, dots=True
+        )
         for i, (k, sweep) in enumerate(sweeps.items())
     )
     worst = ", ".join(
         f"{points(float(sweep.residuals.max()))} with {k} classes" for k, sweep in sweeps.items()
     )
     plot = Plot(
-        curves,
-        "γ",
-        "Largest difference left, points",
-        {"range": [0, 9.3]},
-        {"rangemode": "tozero"},
+        curves=curves,
+        across="γ",
+        up="Largest difference left, points",
+        x={"range": [0, 9.3]},
+        y={"rangemode": "tozero"},
         hover="γ = %{x}: %{y:.2f} points",
     )
     return FigureCard(
-        "residual",
-        "What no temperature can do",
-        "largest difference of any probability at the best T",
-        partial(chart, plot),
-        f"Largest difference between map and closest temperature, in points, up to: {worst}.",
-        curve_table(curves, Column("gamma", "γ", "number"), Column("points", "points", "number")),
-        f"{MAP_PAPER}, sections 3.2 and 3.3; recomputed over the same ranges of logits.",
+        key="residual",
+        title="What no temperature can do",
+        explanation="largest difference of any probability at the best T",
+        draw=partial(chart, plot),
+        alt=f"Largest difference between map and closest temperature, in points, up to: {worst}.",
+        table=curve_table(
+            curves, Column("gamma", "γ", "number"), Column("points", "points", "number")
+        ),
+        caption=f"{MAP_PAPER}, sections 3.2 and 3.3; recomputed over the same ranges of logits.",
     )
 
 
@@ -102,29 +117,29 @@ def _difference_card(gamma: float) -> FigureCard:
     near = closest(2, gamma)
     gap = 100.0 * (mapped(gamma) - sigmoid(LOGITS / near.temperature))
     curve = TheoryCurve(
-        f"map at γ = {written(gamma)} minus T = {three(near.temperature)}",
-        sigmoid(LOGITS),
-        gap,
+        name=f"map at γ = {written(gamma)} minus T = {three(near.temperature)}",
+        x=sigmoid(LOGITS),
+        y=gap,
         width=2.4,
     )
     plot = Plot(
-        (curve,),
-        "Model says",
-        "Difference, points",
-        SHARES,
+        curves=(curve,),
+        across="Model says",
+        up="Difference, points",
+        x=SHARES,
         hover="says %{x:.1%}: %{y:+.4f} points",
     )
     return FigureCard(
-        "difference",
-        "Where two classes differ from one temperature",
-        f"γ = {written(gamma)}, T = {three(near.temperature)}",
-        partial(chart, plot),
-        f"Difference between the map and its closest temperature, at most "
+        key="difference",
+        title="Where two classes differ from one temperature",
+        explanation=f"γ = {written(gamma)}, T = {three(near.temperature)}",
+        draw=partial(chart, plot),
+        alt=f"Difference between the map and its closest temperature, at most "
         f"{points(near.residual)} points.",
-        curve_table(
+        table=curve_table(
             (curve,), Column("says", "says", "share"), Column("points", "points", "number")
         ),
-        f"{MAP_PAPER}, section 3.2; both maps computed here.",
+        caption=f"{MAP_PAPER}, section 3.2; both maps computed here.",
     )
 
 
@@ -147,34 +162,41 @@ def _factor_card(gamma: float, also: tuple[float, ...]) -> FigureCard:
     p = np.linspace(0.0, 1.0, 201)
     cross = unit_crossing(gamma)
     curves = (
-        TheoryCurve("cross-entropy", p, np.ones_like(p), "quiet", "dash", 1.4),
+        TheoryCurve(
+            name="cross-entropy", x=p, y=np.ones_like(p), colour="quiet", dash="dash", width=1.4
+        ),
         *(
             TheoryCurve(
-                f"γ = {written(g)}", p, gradient_factor(p, g), i, DASHES[i % len(DASHES)], 1.6
+                name=f"γ = {written(g)}",
+                x=p,
+                y=gradient_factor(p, g),
+                colour=i,
+                dash=DASHES[i % len(DASHES)],
+                width=1.6,
             )
             for i, g in enumerate(also)
         ),
-        TheoryCurve(f"γ = {written(gamma)}", p, gradient_factor(p, gamma), width=3.0),
+        TheoryCurve(name=f"γ = {written(gamma)}", x=p, y=gradient_factor(p, gamma), width=3.0),
     )
     peak = float(gradient_factor(p, gamma).max())
     plot = Plot(
-        curves,
-        "Probability of the true class",
-        "g(p, γ)",
-        SHARES,
-        {"rangemode": "tozero"},
-        (Highlight(cross, 1.0, f"pulls alike at {percent(cross)}"),),
+        curves=curves,
+        across="Probability of the true class",
+        up="g(p, γ)",
+        x=SHARES,
+        y={"rangemode": "tozero"},
+        spots=(Highlight(cross, 1.0, f"pulls alike at {percent(cross)}"),),
         hover="p = %{x:.1%}: %{y:.3f}",
     )
     return FigureCard(
-        "factor",
-        "How hard focal loss pulls",
-        "its gradient over that of cross-entropy",
-        partial(chart, plot),
-        f"Factor on the gradient at gamma {written(gamma)}: 1 at probability 0, at most "
+        key="factor",
+        title="How hard focal loss pulls",
+        explanation="its gradient over that of cross-entropy",
+        draw=partial(chart, plot),
+        alt=f"Factor on the gradient at gamma {written(gamma)}: 1 at probability 0, at most "
         f"{three(peak)}, 1 again at {percent(cross)}, 0 at 1.",
-        curve_table(curves, Column("p", "p", "share"), Column("factor", "g", "number")),
-        f"{GRADIENT_PAPER}, proposition 1.",
+        table=curve_table(curves, Column("p", "p", "share"), Column("factor", "g", "number")),
+        caption=f"{GRADIENT_PAPER}, proposition 1.",
     )
 
 
@@ -182,31 +204,31 @@ def _star_card(p0: float) -> FigureCard:
     p = np.linspace(0.1, 0.6, 201)
     star = float(gamma_star(p0))
     steps = TheoryCurve(
-        "FLSD-53: 5 below 0.2, else 3",
-        np.array([0.1, 0.2, 0.2, 0.6]),
-        np.array([5.0, 5.0, 3.0, 3.0]),
-        1,
-        "dash",
-        1.8,
+        name="FLSD-53: 5 below 0.2, else 3",
+        x=np.array([0.1, 0.2, 0.2, 0.6]),
+        y=np.array([5.0, 5.0, 3.0, 3.0]),
+        colour=1,
+        dash="dash",
+        width=1.8,
     )
-    curves = (TheoryCurve("γ*(p0)", p, gamma_star(p), width=3.0), steps)
+    curves = (TheoryCurve(name="γ*(p0)", x=p, y=gamma_star(p), width=3.0), steps)
     plot = Plot(
-        curves,
-        "p0, probability of the true class",
-        "γ",
-        {"range": [0.09, 0.61], "tickformat": ".0%"},
-        {"range": [-0.6, 16]},
-        (Highlight(p0, star, f"γ*({p0:g}) = {three(star)}"),),
+        curves=curves,
+        across="p0, probability of the true class",
+        up="γ",
+        x={"range": [0.09, 0.61], "tickformat": ".0%"},
+        y={"range": [-0.6, 16]},
+        spots=(Highlight(p0, star, f"γ*({p0:g}) = {three(star)}"),),
         hover="p0 = %{x:.1%}: γ = %{y:.3f}",
     )
     return FigureCard(
-        "star",
-        "From which γ on it never pulls harder",
-        "g(p, γ) ≤ 1 for every p ≥ p0",
-        partial(chart, plot),
-        f"Gamma star against p0: {three(star)} at {p0:g}, "
+        key="star",
+        title="From which γ on it never pulls harder",
+        explanation="g(p, γ) ≤ 1 for every p ≥ p0",
+        draw=partial(chart, plot),
+        alt=f"Gamma star against p0: {three(star)} at {p0:g}, "
         f"{three(float(gamma_star(0.2)))} at 0.2 and {three(float(gamma_star(0.25)))} at 0.25, "
         "which FLSD-53 rounds to 5 and 3; 0 from a half on.",
-        curve_table(curves, Column("p0", "p0", "number"), Column("gamma", "γ", "number")),
-        f"{GRADIENT_PAPER}, proposition 2, branch −1 of Lambert's W; 0 from p0 = 0.5 on.",
+        table=curve_table(curves, Column("p0", "p0", "number"), Column("gamma", "γ", "number")),
+        caption=f"{GRADIENT_PAPER}, proposition 2, branch −1 of Lambert's W; 0 from p0 = 0.5 on.",
     )

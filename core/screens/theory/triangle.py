@@ -45,17 +45,21 @@ def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
     )
     middle = int(np.argmax(np.abs(by_map - by_temperature).max(axis=1)))
     return FigureCard(
-        "arrows",
-        "Where both maps send a prediction",
-        f"away from the middle; {settings}",
-        partial(triangle.arrows, moves),
-        f"Triangle of three probabilities with arrows of the focal map and of temperature scaling, "
-        f"{settings}. Both point away from the middle. They part most from "
-        f"{_written_row(start[middle])}: the map gives {_written_row(by_map[middle])}, the "
-        f"temperature {_written_row(by_temperature[middle])}.",
-        _moves_table(start, by_map, by_temperature),
-        f"{MAP_PAPER}, proposition 4 and figure 5; temperature searched here over logits within "
-        "±5, since those printed under figure 5 are of other gammas.",
+        key="arrows",
+        title="Where both maps send a prediction",
+        explanation=f"away from the middle; {settings}",
+        draw=partial(triangle.arrows, moves),
+        alt=(
+            f"Triangle of three probabilities with arrows of the focal map and of temperature "
+            f"scaling, {settings}. Both point away from the middle. They part most from "
+            f"{_written_row(start[middle])}: the map gives {_written_row(by_map[middle])}, the "
+            f"temperature {_written_row(by_temperature[middle])}."
+        ),
+        table=_moves_table(start, by_map, by_temperature),
+        caption=(
+            f"{MAP_PAPER}, proposition 4 and figure 5; temperature searched here over logits "
+            "within ±5, since those printed under figure 5 are of other gammas."
+        ),
     )
 
 
@@ -68,14 +72,17 @@ def _heatmap_card(gamma: float, temperature: float, settings: str) -> FigureCard
     most = float(values[inside].max()) / 100.0
     start = triangle.lattice(2 * STEPS)
     return FigureCard(
-        "simplex",
-        "How far apart they are",
-        f"largest difference of a probability; {settings}",
-        partial(triangle.heatmap, values, "points"),
-        f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature differ "
-        f"by up to {points(most)} points, near {_written_row(worst)}.",
-        _moves_table(start, *_both(start, gamma, temperature)),
-        f"{MAP_PAPER}, section 3.3 and figure 7; both maps computed here. The table is coarser.",
+        key="simplex",
+        title="How far apart they are",
+        explanation=f"largest difference of a probability; {settings}",
+        draw=partial(triangle.heatmap, values, "points"),
+        alt=(
+            f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature "
+            f"differ by up to {points(most)} points, near {_written_row(worst)}."
+        ),
+        table=_moves_table(start, *_both(start, gamma, temperature)),
+        caption=f"{MAP_PAPER}, section 3.3 and figure 7; both maps computed here. The table is "
+        "coarser.",
     )
 
 
@@ -118,28 +125,41 @@ def _loss_card(gamma: float) -> FigureCard:
     log_p = np.log(np.stack([sigmoid(-LOSS_LOGITS), p], axis=-1))
     name = written(gamma)
     curves = (
-        TheoryCurve("cross-entropy", p, -log_p[:, 1], "quiet", "dash", 1.8),
-        TheoryCurve(f"focal, γ = {name}", p, focal_loss(log_p, gamma)[:, 1], 2, "dot", 2.4),
-        TheoryCurve(f"properised, γ = {name}", p, properised_loss(log_p, gamma)[:, 1], width=3.0),
+        TheoryCurve(
+            name="cross-entropy", x=p, y=-log_p[:, 1], colour="quiet", dash="dash", width=1.8
+        ),
+        TheoryCurve(
+            name=f"focal, γ = {name}",
+            x=p,
+            y=focal_loss(log_p, gamma)[:, 1],
+            colour=2,
+            dash="dot",
+            width=2.4,
+        ),
+        TheoryCurve(
+            name=f"properised, γ = {name}", x=p, y=properised_loss(log_p, gamma)[:, 1], width=3.0
+        ),
     )
     at = int(np.argmin(np.abs(p - 0.8)))
     read = ", ".join(f"{curve.name} {three(float(curve.y[at]))}" for curve in curves)
     plot = Plot(
-        curves,
-        "Probability of the true class",
-        "Loss, nats",
-        SHARES,
-        {"range": [0, 4]},
+        curves=curves,
+        across="Probability of the true class",
+        up="Loss, nats",
+        x=SHARES,
+        y={"range": [0, 4]},
         hover="p = %{x:.1%}: %{y:.4f}",
     )
     return FigureCard(
-        "losses",
-        "Three losses, two classes",
-        "properised: the focal loss of what the map would turn into p",
-        partial(chart, plot),
-        f"Losses against the probability of the true class. At {percent(float(p[at]))}: {read}.",
-        curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
-        f"{MAP_PAPER}, section 3.2 and figure 1; the inverse of the map is solved for at "
+        key="losses",
+        title="Three losses, two classes",
+        explanation="properised: the focal loss of what the map would turn into p",
+        draw=partial(chart, plot),
+        alt=(
+            f"Losses against the probability of the true class. At {percent(float(p[at]))}: {read}."
+        ),
+        table=curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
+        caption=f"{MAP_PAPER}, section 3.2 and figure 1; the inverse of the map is solved for at "
         "every point.",
     )
 
@@ -165,15 +185,19 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
         triangle.TriangleMark(focal, "focal loss itself is smallest here", "x"),
     )
     return FigureCard(
-        "isolines",
-        "Isolines of the risk, three classes",
-        f"expected loss when the truth is {_written_row(truth)}",
-        partial(triangle.isolines, kinds, marks),
-        f"Lines of equal expected loss in the triangle when the truth is {_written_row(truth)}, "
-        f"around 3, 12 and 20 in 100 of its area. Properised focal loss and cross-entropy are "
-        f"smallest at the truth; focal loss itself at {_written_row(focal)}.",
-        _lines_table({"cross-entropy": cross, name: proper}),
-        f"{MAP_PAPER}, section 3.3 and figure 4; lines enclose 3, 12 and 20 in 100 of the area.",
+        key="isolines",
+        title="Isolines of the risk, three classes",
+        explanation=f"expected loss when the truth is {_written_row(truth)}",
+        draw=partial(triangle.isolines, kinds, marks),
+        alt=(
+            "Lines of equal expected loss in the triangle when the truth is "
+            f"{_written_row(truth)}, around 3, 12 and 20 in 100 of its area. Properised focal loss "
+            "and cross-entropy are smallest at the truth; focal loss itself at "
+            f"{_written_row(focal)}."
+        ),
+        table=_lines_table({"cross-entropy": cross, name: proper}),
+        caption=f"{MAP_PAPER}, section 3.3 and figure 4; lines enclose 3, 12 and 20 in 100 of the "
+        "area.",
     )
 
 

@@ -149,68 +149,98 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
     says, name = sigmoid(LOGITS), written(gamma)
     sharp, soft = temperature_bounds(gamma)
     bounds = (
-        TheoryCurve(f"T = {three(sharp)}", says, sigmoid(LOGITS / sharp), "quiet", "dot", 1.4),
-        TheoryCurve(f"T = {three(soft)}", says, sigmoid(LOGITS / soft), "quiet", "dashdot", 1.4),
+        TheoryCurve(
+            name=f"T = {three(sharp)}",
+            x=says,
+            y=sigmoid(LOGITS / sharp),
+            colour="quiet",
+            dash="dot",
+            width=1.4,
+        ),
+        TheoryCurve(
+            name=f"T = {three(soft)}",
+            x=says,
+            y=sigmoid(LOGITS / soft),
+            colour="quiet",
+            dash="dashdot",
+            width=1.4,
+        ),
     )
     others = tuple(
-        TheoryCurve(f"γ = {written(g)}", says, mapped(g), i, DASHES[i % len(DASHES)], 1.6)
+        TheoryCurve(
+            name=f"γ = {written(g)}",
+            x=says,
+            y=mapped(g),
+            colour=i,
+            dash=DASHES[i % len(DASHES)],
+            width=1.6,
+        )
         for i, g in enumerate(also)
     )
-    curves = (*bounds, *others, TheoryCurve(f"γ = {name}", says, mapped(gamma), width=3.0))
+    curves = (*bounds, *others, TheoryCurve(name=f"γ = {name}", x=says, y=mapped(gamma), width=3.0))
     q = stated(truth, gamma)
     plot = Plot(
-        (_diagonal(), *curves),
-        "Model says",
-        "True share (the map)",
-        SHARES,
-        SHARES,
-        (Highlight(q, truth, f"example: {percent(q)} → {percent(truth)}"),),
-        bounds,
+        curves=(_diagonal(), *curves),
+        across="Model says",
+        up="True share (the map)",
+        x=SHARES,
+        y=SHARES,
+        spots=(Highlight(q, truth, f"example: {percent(q)} → {percent(truth)}"),),
+        between=bounds,
         square=True,
         hover="says %{x:.1%}, is %{y:.1%}",
     )
     return FigureCard(
-        "map",
-        "The map for two classes",
-        f"γ = {name} between two temperatures",
-        partial(chart, plot),
-        f"Focal calibration map for two classes. At gamma {name}, {percent(q)} becomes "
+        key="map",
+        title="The map for two classes",
+        explanation=f"γ = {name} between two temperatures",
+        draw=partial(chart, plot),
+        alt=f"Focal calibration map for two classes. At gamma {name}, {percent(q)} becomes "
         f"{percent(truth)}. For every stated share above a half it lies between temperature "
         f"scaling with T = {three(soft)} and the sharper T = {three(sharp)}; below, the reverse.",
-        curve_table(curves, Column("says", "says", "share"), Column("is", "is", "share")),
-        f"{MAP_PAPER}, proposition 2; bounds as in the abstract, proposition 3 corrected.",
+        table=curve_table(curves, Column("says", "says", "share"), Column("is", "is", "share")),
+        caption=f"{MAP_PAPER}, proposition 2; bounds as in the abstract, proposition 3 corrected.",
     )
 
 
 def _diagonal() -> TheoryCurve:
     ends = np.array([0.0, 1.0])
-    return TheoryCurve("nothing changed", ends, ends, "quiet", "dash", 1.4)
+    return TheoryCurve(
+        name="nothing changed", x=ends, y=ends, colour="quiet", dash="dash", width=1.4
+    )
 
 
 def plain_card(gamma: float, truth: float) -> FigureCard:
     """Return the map alone, in times out of 100."""
     q = stated(truth, gamma)
     read = f"says {in_hundred(q)} in 100, right {in_hundred(truth)} times in 100"
-    curve = TheoryCurve(f"knob at {written(gamma)}", sigmoid(LOGITS), mapped(gamma), width=3.0)
+    curve = TheoryCurve(
+        name=f"knob at {written(gamma)}", x=sigmoid(LOGITS), y=mapped(gamma), width=3.0
+    )
     plot = Plot(
-        (_diagonal(), curve),
-        "Model says, times in 100",
-        "Right, times in 100",
-        SHARES,
-        SHARES,
-        (Highlight(q, truth, f"example: {read}"),),
+        curves=(_diagonal(), curve),
+        across="Model says, times in 100",
+        up="Right, times in 100",
+        x=SHARES,
+        y=SHARES,
+        spots=(Highlight(q, truth, f"example: {read}"),),
         square=True,
         hover="says %{x:.0%}, right %{y:.0%}",
     )
     return FigureCard(
-        "knob",
-        "What the knob does",
-        "above the dashed line: right more often than it says",
-        partial(chart, plot),
-        f"Curve of how often a model is right against what it says, two possible answers, knob at "
-        f"{written(gamma)}. Example: {read}.",
-        curve_table((curve,), Column("says", "says", "share"), Column("right", "right", "share")),
-        f"{MAP_PAPER}; computed for two possible answers and a model that learned perfectly.",
+        key="knob",
+        title="What the knob does",
+        explanation="above the dashed line: right more often than it says",
+        draw=partial(chart, plot),
+        alt=(
+            f"Curve of how often a model is right against what it says, two possible answers, knob "
+            f"at {written(gamma)}. Example: {read}."
+        ),
+        table=curve_table(
+            (curve,), Column("says", "says", "share"), Column("right", "right", "share")
+        ),
+        caption=f"{MAP_PAPER}; computed for two possible answers and a model that learned "
+        "perfectly.",
     )
 
 
@@ -228,32 +258,39 @@ def _sharpness_card(gamma: float) -> FigureCard:
     levels = (1.0 / sharp, 1.0 / near, 1.0 / soft)
     dashes = ("dot", "dash", "dashdot")
     lines = tuple(
-        TheoryCurve(f"{name} = {three(level)}", s, np.full_like(s, level), "quiet", dash, 1.4)
+        TheoryCurve(
+            name=f"{name} = {three(level)}",
+            x=s,
+            y=np.full_like(s, level),
+            colour="quiet",
+            dash=dash,
+            width=1.4,
+        )
         for name, level, dash in zip(names, levels, dashes, strict=True)
     )
-    curves = (*lines, TheoryCurve(f"the map, γ = {written(gamma)}", s, ratio, width=3.0))
+    curves = (*lines, TheoryCurve(name=f"the map, γ = {written(gamma)}", x=s, y=ratio, width=3.0))
     pad = 0.06 * (levels[0] - levels[2])
     plot = Plot(
-        curves,
-        "Logit s of what the model says",
-        "Factor on the logit",
-        {"range": [0, 20.4]},
-        {"range": [levels[2] - pad, levels[0] + pad]},
+        curves=curves,
+        across="Logit s of what the model says",
+        up="Factor on the logit",
+        x={"range": [0, 20.4]},
+        y={"range": [levels[2] - pad, levels[0] + pad]},
         between=(lines[0], lines[2]),
         hover="s = %{x:.2f}: factor %{y:.4f}",
     )
     return FigureCard(
-        "sharpness",
-        "How much it sharpens",
-        "logit after over logit before: a temperature would be a flat line",
-        partial(chart, plot),
-        f"Factor by which the map multiplies a positive logit. It starts at {three(ratio[0])}, "
+        key="sharpness",
+        title="How much it sharpens",
+        explanation="logit after over logit before: a temperature would be a flat line",
+        draw=partial(chart, plot),
+        alt=f"Factor by which the map multiplies a positive logit. It starts at {three(ratio[0])}, "
         f"tends to gamma + 1 = {three(levels[0])} and stays above {three(levels[2])}. "
         f"The closest temperature is the flat line {three(levels[1])}.",
-        curve_table(
+        table=curve_table(
             curves, Column("logit", "logit", "number"), Column("factor", "factor", "number")
         ),
-        f"{MAP_PAPER}, proposition 3 as corrected: "
+        caption=f"{MAP_PAPER}, proposition 3 as corrected: "
         "σ((γ + 1 − ½ ln(γ + 1)) s) < map < σ((γ + 1) s) for s > 0.",
     )
 

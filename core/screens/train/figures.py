@@ -21,7 +21,7 @@ MOST_TICKS = 6
 DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeasureCurve:
     """One measure of one run.
 
@@ -48,7 +48,7 @@ class MeasureCurve:
     width: float = 2.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeasurePanel:
     """What is drawn: lines of one unit over the epochs that were asked for."""
 

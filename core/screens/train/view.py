@@ -28,7 +28,7 @@ class TrainedRun:
     n_epochs: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measure:
     """What one panel shows.
 
@@ -47,76 +47,90 @@ class Measure:
 _MUKHOTI = "Mukhoti et al. 2020, figure"
 PANELS = (
     Measure(
-        "nll_wrong",
-        "Log-loss of wrong answers",
-        "validation, nats",
-        "nats",
-        {"val_nll_wrong": ""},
-        f"As {_MUKHOTI} 3(c): it rises where certainty about mistakes grows",
+        key="nll_wrong",
+        title="Log-loss of wrong answers",
+        explanation="validation, nats",
+        unit="nats",
+        lines={"val_nll_wrong": ""},
+        source=f"As {_MUKHOTI} 3(c): it rises where certainty about mistakes grows",
     ),
     Measure(
-        "nll_right",
-        "Log-loss of right answers",
-        "validation, nats",
-        "nats",
-        {"val_nll_correct": ""},
-        f"As {_MUKHOTI} 3(b)",
+        key="nll_right",
+        title="Log-loss of right answers",
+        explanation="validation, nats",
+        unit="nats",
+        lines={"val_nll_correct": ""},
+        source=f"As {_MUKHOTI} 3(b)",
     ),
     Measure(
-        "entropy_wrong",
-        "Entropy of wrong answers",
-        "validation, nats",
-        "nats",
-        {"val_entropy_wrong": ""},
-        f"As {_MUKHOTI} 3(d): it falls as mistakes are made with more certainty",
-    ),
-    Measure("error", "Error", "validation", "share", {"val_error": ""}, f"As {_MUKHOTI} 1(c)"),
-    Measure(
-        "ece",
-        "ECE",
-        "validation, 15 bins of equal width",
-        "share",
-        {"val_ece": ""},
-        f"As {_MUKHOTI} 3(g)",
+        key="entropy_wrong",
+        title="Entropy of wrong answers",
+        explanation="validation, nats",
+        unit="nats",
+        lines={"val_entropy_wrong": ""},
+        source=f"As {_MUKHOTI} 3(d): it falls as mistakes are made with more certainty",
     ),
     Measure(
-        "norm",
-        "Weight norm of the last layer",
-        "",
-        "number",
-        {"last_layer_norm": ""},
-        f"As {_MUKHOTI} 3(h)",
+        key="error",
+        title="Error",
+        explanation="validation",
+        unit="share",
+        lines={"val_error": ""},
+        source=f"As {_MUKHOTI} 1(c)",
+    ),
+    Measure(
+        key="ece",
+        title="ECE",
+        explanation="validation, 15 bins of equal width",
+        unit="share",
+        lines={"val_ece": ""},
+        source=f"As {_MUKHOTI} 3(g)",
+    ),
+    Measure(
+        key="norm",
+        title="Weight norm of the last layer",
+        explanation="",
+        unit="number",
+        lines={"last_layer_norm": ""},
+        source=f"As {_MUKHOTI} 3(h)",
     ),
 )
 MORE = (
     Measure(
-        "loss",
-        "Loss",
-        "what is trained on, and the same on validation",
-        "number",
-        {"val_loss": VALIDATION, "train_loss": TRAINING},
-        "Means over rows; training is measured while the weights still move",
+        key="loss",
+        title="Loss",
+        explanation="what is trained on, and the same on validation",
+        unit="number",
+        lines={"val_loss": VALIDATION, "train_loss": TRAINING},
+        source="Means over rows; training is measured while the weights still move",
     ),
-    Measure("rate", "Learning rate", "", "rate", {"lr": ""}, "As the schedule sets it"),
+    Measure(
+        key="rate",
+        title="Learning rate",
+        explanation="",
+        unit="rate",
+        lines={"lr": ""},
+        source="As the schedule sets it",
+    ),
 )
 PLAIN = (
     Measure(
-        "error",
-        "How often it was wrong",
-        "on images it does not learn from",
-        "share",
-        {"val_error": ""},
-        "Counted after each round through the images",
-        "round",
+        key="error",
+        title="How often it was wrong",
+        explanation="on images it does not learn from",
+        unit="share",
+        lines={"val_error": ""},
+        source="Counted after each round through the images",
+        across="round",
     ),
     Measure(
-        "ece",
-        "How far off its certainty was",
-        "points on average",
-        "points",
-        {"val_ece": ""},
-        "What it says against how often it was right, after each round",
-        "round",
+        key="ece",
+        title="How far off its certainty was",
+        explanation="points on average",
+        unit="points",
+        lines={"val_ece": ""},
+        source="What it says against how often it was right, after each round",
+        across="round",
     ),
 )
 _KINDS: dict[Unit, Kind] = {
@@ -175,12 +189,12 @@ def _card(
             training = name == TRAINING
             lines.append(
                 MeasureCurve(
-                    f"{mark.letter} {clean(run.name)}" if not name else who,
-                    epoch,
-                    value,
-                    mark.colour,
-                    "dot" if training else mark.dash,
-                    1.3 if training else 2.0,
+                    name=f"{mark.letter} {clean(run.name)}" if not name else who,
+                    epoch=epoch,
+                    value=value,
+                    colour=mark.colour,
+                    dash="dot" if training else mark.dash,
+                    width=1.3 if training else 2.0,
                 )
             )
             words = _course(epoch, value, measure)
@@ -190,19 +204,19 @@ def _card(
                 for i in kept(value)
             ]
     measure_panel = MeasurePanel(
-        tuple(lines),
-        measure.unit,
-        max(run.n_epochs for run in runs),
-        len(measure.lines) > 1,
-        measure.across,
+        lines=tuple(lines),
+        unit=measure.unit,
+        n_epochs=max(run.n_epochs for run in runs),
+        named=len(measure.lines) > 1,
+        across=measure.across,
     )
     return FigureCard(
-        measure.key,
-        measure.title,
-        measure.explanation,
-        partial(panel, measure_panel),
-        f"{measure.title} by {measure.across}. {'; '.join(courses)}.",
-        Table(
+        key=measure.key,
+        title=measure.title,
+        explanation=measure.explanation,
+        draw=partial(panel, measure_panel),
+        alt=f"{measure.title} by {measure.across}. {'; '.join(courses)}.",
+        table=Table(
             (
                 Column("run", "run"),
                 Column("measure", "measure"),
@@ -211,7 +225,7 @@ def _card(
             ),
             tuple(rows),
         ),
-        f"{measure.source}. {_so_far(runs[0], measure.across)}",
+        caption=f"{measure.source}. {_so_far(runs[0], measure.across)}",
     )
 
 

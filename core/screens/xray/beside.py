@@ -51,7 +51,7 @@ EXTRA: Final = (
 LEFT_OUT: Final = frozenset({"finding", "band_low", "band_high", "labelled", "note"})  # of a page
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Opinion:
     """What one of several models says of a film.
 
@@ -239,8 +239,8 @@ def model_rows(opinions: Sequence[Opinion], name: str, *, boxes: bool) -> tuple[
     """
     return tuple(
         ScoreRow(
-            opinion.name,
-            (*_worth(opinion, name), *(_focus_cells(opinion.focus) if boxes else ())),
+            name=opinion.name,
+            cells=(*_worth(opinion, name), *(_focus_cells(opinion.focus) if boxes else ())),
             mark=opinion.mark,
             strong=frozenset({0} if opinion.reaches(name) else ()),
             ties=frozenset({0} if opinion.reaches(name) is False else ()),
@@ -304,8 +304,8 @@ def _row(opinions: Sequence[Opinion], name: str, label: str, *, shaded: bool) ->
     )
     last = CellWords(OWN if own else MISSING if common is None else percent(common))
     return ScoreRow(
-        label[:1].upper() + label[1:],
-        (*(_score(opinion, name, own=own) for opinion in opinions), last),
+        name=label[:1].upper() + label[1:],
+        cells=(*(_score(opinion, name, own=own) for opinion in opinions), last),
         strong=frozenset(i for i, opinion in enumerate(opinions) if opinion.reaches(name)),
         ties=frozenset(i for i, opinion in enumerate(opinions) if opinion.reaches(name) is False),
         shaded=shaded,

@@ -53,15 +53,15 @@ def decision_card(
     )
     benefit = benefit_words(analysis, ends)
     return FigureCard(
-        "clinic_decision",
-        "Is it better to follow the model?",
-        f"net benefit, {percent(ends[0])} to {percent(ends[1])}, with a simultaneous "
+        key="clinic_decision",
+        title="Is it better to follow the model?",
+        explanation=f"net benefit, {percent(ends[0])} to {percent(ends[1])}, with a simultaneous "
         f"{_level(analysis)} band",
-        partial(figures.decision, net, spoken, ends),
-        f"{finding(name)}: net benefit of following the model against treating all and none. "
+        draw=partial(figures.decision, net, spoken, ends),
+        alt=f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{benefit}",
-        sourced(Table(columns, rows), source),
-        f"{BAND.format(level=_level(analysis))} {source.caption}",
+        table=sourced(Table(columns, rows), source),
+        caption=f"{BAND.format(level=_level(analysis))} {source.caption}",
     )
 
 

@@ -69,7 +69,7 @@ def _row(
     label = label[:1].upper() + label[1:]
     score = CellWords(score_words(scored.scores[index]))
     if known is None:
-        return ScoreRow(label, (score,), shaded=shaded)
+        return ScoreRow(name=label, cells=(score,), shaded=shaded)
     place = known.at(index, scored.scores[index])
     times, low, high = place.hundred
     cells = (
@@ -81,7 +81,7 @@ def _row(
         CellWords(count(place.n)),
         CellWords(place.reading),
     )
-    return ScoreRow(label, cells, shaded=shaded)
+    return ScoreRow(name=label, cells=cells, shaded=shaded)
 
 
 def table(scored: FilmScores, known: Reference | None, note: str) -> Table:
@@ -120,13 +120,13 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     )
     marked = band_words(dots[at].low, dots[at].high)
     return FigureCard(
-        "film_bands",
-        "Score against what was found",
-        "this film’s band is shaded" if dots[at].n else "",
-        partial(draw_bands, dots, at),
-        f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
+        key="film_bands",
+        title="Score against what was found",
+        explanation="this film’s band is shaded" if dots[at].n else "",
+        draw=partial(draw_bands, dots, at),
+        alt=f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
         f"model’s score: {listing}. This film’s band: {marked}.",
-        Table(
+        table=Table(
             DOT_COLUMNS,
             tuple(
                 (
@@ -138,7 +138,7 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
                 for dot in dots
             ),
         ),
-        known.source.caption,
+        caption=known.source.caption,
     )
 
 
@@ -152,4 +152,6 @@ def _dot(bands: Bands, i: int) -> BandDot:
     says, rate, ci_low, ci_high = (float(part[i]) for part in shares)
     n = int(bands.count[i])
     tone: Tone = band_tone(bands, i) if n >= FEW_FILMS else "few"
-    return BandDot(low, high, n, says, rate, ci_low, ci_high, tone)
+    return BandDot(
+        low=low, high=high, n=n, says=says, rate=rate, ci_low=ci_low, ci_high=ci_high, tone=tone
+    )

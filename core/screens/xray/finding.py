@@ -209,15 +209,19 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
         for i in filled(analysis.bins)
     )
     return FigureCard(
-        "clinic_curve",
-        "Labelled with it against the score",
-        f"{TOO_FEW}: {FEW_TEXT}" if scarce else "flexible curve over binned dots, log-odds axes",
-        partial(figures.flexible, analysis.curve, analysis.bins, few=scarce),
-        f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} bins"
-        f"{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score (ICI) "
-        f"{points(ici.value)} points, a perfect model up to {points(floor.q95)}.",
-        sourced(bin_table(analysis.bins), source),
-        smoother + source.caption,
+        key="clinic_curve",
+        title="Labelled with it against the score",
+        explanation=f"{TOO_FEW}: {FEW_TEXT}"
+        if scarce
+        else "flexible curve over binned dots, log-odds axes",
+        draw=partial(figures.flexible, analysis.curve, analysis.bins, few=scarce),
+        alt=(
+            f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
+            f"bins{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score "
+            f"(ICI) {points(ici.value)} points, a perfect model up to {points(floor.q95)}."
+        ),
+        table=sourced(bin_table(analysis.bins), source),
+        caption=smoother + source.caption,
     )
 
 
@@ -240,17 +244,19 @@ def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> Fi
     )
     beyond = "; the end bars hold what lies beyond" if histogram.below or histogram.above else ""
     return FigureCard(
-        "clinic_outcomes",
-        "Scores by outcome",
-        f"share of each group, log-odds axis{beyond}",
-        partial(figures.distributions, histogram, source.films),
-        f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half of "
-        f"the others above {halves[1]}.",
-        sourced(
+        key="clinic_outcomes",
+        title="Scores by outcome",
+        explanation=f"share of each group, log-odds axis{beyond}",
+        draw=partial(figures.distributions, histogram, source.films),
+        alt=(
+            f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half "
+            f"of the others above {halves[1]}."
+        ),
+        table=sourced(
             Table(columns, tuple((float(a), float(b), int(n), int(m)) for a, b, n, m in rows)),
             source,
         ),
-        source.caption,
+        caption=source.caption,
     )
 
 
@@ -263,7 +269,7 @@ def _rows(analysis: OneFinding) -> tuple[ScoreRow, ...]:
         value = _value_cell(score)
         notes = (MEANINGS[metric], TOO_FEW if scarce and metric in CURVE else "")
         up_to = CellWords("" if floor is None else f"{points(floor.q95)}{THIN}%")
-        rows.append(ScoreRow(LABELS[metric], (value, up_to), notes))
+        rows.append(ScoreRow(name=LABELS[metric], cells=(value, up_to), notes=notes))
     return tuple(rows)
 
 

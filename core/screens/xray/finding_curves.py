@@ -118,7 +118,7 @@ def _curve(curve: FlexibleCurve, ends: Float, theme: Theme, *, few: bool) -> lis
     return [band, line]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ByOutcome:
     """Scores by outcome: edges (B + 1,) in (0, 1), and rows (B,) with and without the finding.
 
@@ -159,7 +159,7 @@ def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
     )
     edges[0], edges[-1] = low, high  # log-odds and back they would round
     below, above = int(np.count_nonzero(p < low)), int(np.count_nonzero(p > high))
-    return ByOutcome(edges, with_it, without, below, above)
+    return ByOutcome(edges=edges, with_it=with_it, without=without, below=below, above=above)
 
 
 def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:

@@ -144,7 +144,7 @@ def dots(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BandDot:
     """One band of scores; fractions, NaN where it holds nothing."""
 

@@ -247,14 +247,17 @@ def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
     )
     spoken_auroc = "" if auroc.value is None else f", AUROC {auroc.value:.2f}"
     card = FigureCard(
-        f"finding.{k}",
-        name,
-        note,
-        partial(draw_finding, bins, few),
-        f"{name}, {count(findings.events[k])} {source.films} of {count(source.n)} labelled with it"
-        f"{spoken_auroc}{', ' + TOO_FEW if few else ''}. {len(filled(bins))} bins: {spoken}.",
-        _bin_rows(source, findings, (k,)),
-        source.caption,
+        key=f"finding.{k}",
+        title=name,
+        explanation=note,
+        draw=partial(draw_finding, bins, few),
+        alt=(
+            f"{name}, {count(findings.events[k])} {source.films} of {count(source.n)} labelled "
+            f"with it{spoken_auroc}{', ' + TOO_FEW if few else ''}. "
+            f"{len(filled(bins))} bins: {spoken}."
+        ),
+        table=_bin_rows(source, findings, (k,)),
+        caption=source.caption,
     )
     return SmallDiagram(k, name, note, card)
 
@@ -263,13 +266,13 @@ def _together(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -
     """Return what the downloads of all small diagrams hold; the first one stands for them."""
     first = ranked[0]
     return FigureCard(
-        "findings_bins",
-        TITLE,
-        explanation(findings),
-        partial(draw_finding, findings.bins[first], findings.few(first)),
-        f"The bins of {len(ranked)} findings.",
-        _bin_rows(source, findings, ranked),
-        source.caption,
+        key="findings_bins",
+        title=TITLE,
+        explanation=explanation(findings),
+        draw=partial(draw_finding, findings.bins[first], findings.few(first)),
+        alt=f"The bins of {len(ranked)} findings.",
+        table=_bin_rows(source, findings, ranked),
+        caption=source.caption,
     )
 
 

@@ -111,8 +111,8 @@ def _top_tone(bins: BinTable, p_value: float | None) -> Tone:
 def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Columns) -> ScoreRow:
     label = findings.audit.labels[k]
     return ScoreRow(
-        finding(source.findings[k]),
-        (
+        name=finding(source.findings[k]),
+        cells=(
             CellWords(count(findings.events[k]), percent(findings.events[k] / findings.audit.n)),
             _number(label.metrics["auroc"]),
             *(_printed_cell(cells[k]) for cells in printed_auroc.values()),
@@ -120,7 +120,7 @@ def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Column
             _error(label),
             _slope(label),
         ),
-        (TOO_FEW,) if findings.few(k) else (),
+        notes=(TOO_FEW,) if findings.few(k) else (),
     )
 
 
@@ -135,8 +135,8 @@ def _macro(findings: Findings, printed_auroc: Columns) -> tuple[ScoreRow, ...]:
         means.append(CellWords(f"{sum(values) / len(values):.3f}", coverage))
     return (
         ScoreRow(
-            f"Mean of {n}",
-            (
+            name=f"Mean of {n}",
+            cells=(
                 CellWords(""),
                 _number(main.metrics["auroc"]),
                 *means,
@@ -187,8 +187,8 @@ def _plain_row(source: ClinicSource, findings: Findings, k: int, tone: Tone) -> 
     auroc = label.metrics["auroc"].value
     low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
     return ScoreRow(
-        plain_finding(source.findings[k])[:1].upper() + plain_finding(source.findings[k])[1:],
-        (
+        name=plain_finding(source.findings[k])[:1].upper() + plain_finding(source.findings[k])[1:],
+        cells=(
             CellWords(count(n), f"{in_hundred(n / findings.audit.n)} in 100"),
             CellWords(in_hundred(auroc)),
             CellWords(in_hundred(float(bins.confidence[i]))),

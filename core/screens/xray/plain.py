@@ -173,14 +173,14 @@ def band_tone(bands: Bands, i: int) -> Tone:
 
 def _dot(bands: Bands, i: int) -> BandDot:
     return BandDot(
-        float(bands.low[i]),
-        float(bands.high[i]),
-        int(bands.count[i]),
-        float(bands.mean[i]),
-        float(bands.share[i]),
-        float(bands.ci_low[i]),
-        float(bands.ci_high[i]),
-        band_tone(bands, i),
+        low=float(bands.low[i]),
+        high=float(bands.high[i]),
+        n=int(bands.count[i]),
+        says=float(bands.mean[i]),
+        rate=float(bands.share[i]),
+        ci_low=float(bands.ci_low[i]),
+        ci_high=float(bands.ci_high[i]),
+        tone=band_tone(bands, i),
     )
 
 
@@ -303,14 +303,14 @@ def _card(
         for i, dot in enumerate(dots)
     )
     return FigureCard(
-        "clinic_bands",
-        "Score against what was found",
-        "",
-        partial(draw_bands, dots, chosen),
-        f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}."
+        key="clinic_bands",
+        title="Score against what was found",
+        explanation="",
+        draw=partial(draw_bands, dots, chosen),
+        alt=f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}."
         + (f" {carried}" if carried else ""),
-        sourced(Table(COLUMNS, rows), source, carried),
-        f"{carried} {source.caption}".strip(),
+        table=sourced(Table(COLUMNS, rows), source, carried),
+        caption=f"{carried} {source.caption}".strip(),
     )
 
 

@@ -56,7 +56,9 @@ def _row(name: str, scaled: TemperatureScaled) -> ScoreRow:
             CellWords(*difference_words(difference)),
         ]
         (ties if difference.tie else beyond_chance).add(len(cells) - 1)
-    return ScoreRow(name, tuple(cells), strong=frozenset(beyond_chance), ties=frozenset(ties))
+    return ScoreRow(
+        name=name, cells=tuple(cells), strong=frozenset(beyond_chance), ties=frozenset(ties)
+    )
 
 
 def _error(error: Error) -> CellWords:

@@ -99,13 +99,13 @@ def similarity_card(sanity: Sanity, caption: str) -> FigureCard:
         for stage, value in zip(sanity.stages, sanity.similarity, strict=True)
     )
     return FigureCard(
-        "similarity",
-        "Similarity to the trained map",
-        "1 is the same map",
-        partial(draw_similarity, sanity.stages, sanity.similarity),
-        f"Similarity (SSIM) of the map as ever more weights are drawn anew: {listing}.",
-        Table(STAGE_COLUMNS, tuple(zip(sanity.stages, sanity.similarity, strict=True))),
-        caption,
+        key="similarity",
+        title="Similarity to the trained map",
+        explanation="1 is the same map",
+        draw=partial(draw_similarity, sanity.stages, sanity.similarity),
+        alt=f"Similarity (SSIM) of the map as ever more weights are drawn anew: {listing}.",
+        table=Table(STAGE_COLUMNS, tuple(zip(sanity.stages, sanity.similarity, strict=True))),
+        caption=caption,
     )
 
 
@@ -144,8 +144,12 @@ def pointing_rows(localisations: Mapping[str, Localisation]) -> tuple[ScoreRow, 
     """Return the maps with their three measures."""
     return tuple(
         ScoreRow(
-            KINDS[key],
-            (_cell(localisation.pointing), _cell(localisation.iou), _cell(localisation.energy)),
+            name=KINDS[key],
+            cells=(
+                _cell(localisation.pointing),
+                _cell(localisation.iou),
+                _cell(localisation.energy),
+            ),
             notes=(f"{count(localisation.n)} films",),
             shaded=key == MODEL,
         )
@@ -183,13 +187,13 @@ def pointing_card(localisations: Mapping[str, Localisation], name: str, caption:
         for key, localisation in localisations.items()
     ]
     return FigureCard(
-        "pointing",
-        "Where the strongest place lies",
-        "in the box of the lesion, with 95 % intervals over films",
-        partial(draw_pointing, rows),
-        f"{pointing_text(localisations, name)} {_listed(rows)}",
-        pointing_table(localisations),
-        caption,
+        key="pointing",
+        title="Where the strongest place lies",
+        explanation="in the box of the lesion, with 95 % intervals over films",
+        draw=partial(draw_pointing, rows),
+        alt=f"{pointing_text(localisations, name)} {_listed(rows)}",
+        table=pointing_table(localisations),
+        caption=caption,
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.defaults import FALSE_ALARMS
-from core.metrics.clinical import Classified, HosmerLemeshow, Subgroup
+from core.metrics.clinical import Classified, HosmerLemeshow
+from core.metrics.clinical.groups import Subgroup
 from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.predictions import Extents
@@ -81,12 +82,12 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
         )
     rows = tuple(
         ScoreRow(
-            name,
-            (
+            name=name,
+            cells=(
                 _percent(score),
                 CellWords(count(score.n) if score.settings.get("interval") == "Wilson" else ""),
             ),
-            (f"{in_hundred(score.value, score.low, score.high)} {words}",),
+            notes=(f"{in_hundred(score.value, score.low, score.high)} {words}",),
         )
         for name, score, words in measures
     )
@@ -155,9 +156,9 @@ def _group_row(subgroup: Subgroup, *, detected: bool) -> ScoreRow:
         away.add(len(cells) - 1)
     every = frozenset(range(len(cells)))
     return ScoreRow(
-        subgroup.name,
-        tuple(cells),
-        (f"{TOO_FEW}: no verdict",) if subgroup.too_few else (),
+        name=subgroup.name,
+        cells=tuple(cells),
+        notes=(f"{TOO_FEW}: no verdict",) if subgroup.too_few else (),
         strong=frozenset(away) if detected else frozenset(),
         ties=every if subgroup.too_few else frozenset(),
     )

@@ -39,7 +39,7 @@ TONES: Final[dict[Tone, str]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClinicSource:
     """Where the numbers come from: what every figure, table and file of a clinical page names.
 

@@ -194,10 +194,10 @@ def _row(line: RunLine, *, differences: bool) -> ScoreRow:
     cells = (CellWords(line.n), *line.scores, *([line.difference] if differences else []))
     last = frozenset({len(cells) - 1}) if differences else frozenset()
     return ScoreRow(
-        line.name,
-        cells,
-        (line.note,),
-        line.mark,
+        name=line.name,
+        cells=cells,
+        notes=(line.note,),
+        mark=line.mark,
         strong=frozenset() if line.tie else last,
         ties=last if line.tie else frozenset(),
         shaded=line.reference,

@@ -239,7 +239,13 @@ def sets() -> tuple[OutsideSet, ...]:
         root = _root(kind)
         if kind in {"corrupted", "cifar10c"}:
             outside_sets += [
-                OutsideSet(kind, root, name, severity, value("shift_seed") * (kind == "corrupted"))
+                OutsideSet(
+                    kind=kind,
+                    root=root,
+                    corruption=name,
+                    severity=severity,
+                    seed=value("shift_seed") * (kind == "corrupted"),
+                )
                 for name in _picked(kind)
                 for severity in value("severities") or []
             ]
@@ -308,12 +314,12 @@ def config(opened: OpenedWeights) -> EvaluationConfig:
         raise UsageError("FOLDER", what, "name the folder")
     check_folder(root)
     return EvaluationConfig(
-        chosen,
-        int(value("n_outputs")),
-        int(value("channels")),
-        opened.weights(opened.file.group(str(value("group")))),
-        preprocessing(),
-        data,
+        model=chosen,
+        n_outputs=int(value("n_outputs")),
+        channels=int(value("channels")),
+        weights=opened.weights(opened.file.group(str(value("group")))),
+        preprocessing=preprocessing(),
+        data=data,
         name=(value("name") or "").strip(),
         data_root=root,
         split_seed=value("split_seed"),

@@ -160,7 +160,9 @@ def dynamics(
     """Return a history with the rule that it followed, as far as that is known."""
     grid = HistoryGrid.of(bins)
     history_rule = learned(loss, grid)
-    return GammaDynamics(name, origin(history_rule.rule), grid, history_rule, digest)
+    return GammaDynamics(
+        name=name, origin=origin(history_rule.rule), grid=grid, learned=history_rule, digest=digest
+    )
 
 
 def origin(rule: Rule | None) -> str:
@@ -220,5 +222,9 @@ def replayed(settings: ReplaySettings, bins: BinHistory) -> GammaDynamics:
     history_rule = HistoryRule(settings.rule, "as the replay was set")
     name = f"replay, {origin(settings.rule)}"
     return GammaDynamics(
-        settings.source.name, name, HistoryGrid.of(bins), history_rule, replayed=True
+        name=settings.source.name,
+        origin=name,
+        grid=HistoryGrid.of(bins),
+        learned=history_rule,
+        replayed=True,
     )

@@ -67,13 +67,13 @@ def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMar
     run = inside.owner
     temperature = cache_ood.temperature(run)[0]
     return SetRow(
-        run.name,
-        mark,
-        name,
-        temperature,
-        _scores(inside, outside, 1.0),
-        {} if temperature is None else _scores(inside, outside, temperature),
-        _printed(run, name),
+        run=run.name,
+        mark=mark,
+        name=name,
+        temperature=temperature,
+        as_read=_scores(inside, outside, 1.0),
+        after={} if temperature is None else _scores(inside, outside, temperature),
+        printed=_printed(run, name),
     )
 
 
@@ -108,15 +108,15 @@ def _other(
     question = OodQuestion(inside, part, base.score, temperature)
     difference, why = cache_ood.difference(question, base)
     return SetRow(
-        line.run,
-        line.mark,
-        line.name,
-        line.temperature,
-        line.as_read,
-        line.after,
-        line.printed,
-        difference,
-        why,
+        run=line.run,
+        mark=line.mark,
+        name=line.name,
+        temperature=line.temperature,
+        as_read=line.as_read,
+        after=line.after,
+        printed=line.printed,
+        difference=difference,
+        why=why,
     )
 
 

@@ -90,7 +90,7 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
     named = [(run.name, calibration) for run, calibration in calibrations.items()]
     widgets.second(views.summary(dict(named)))
     rows = [
-        ScoreRow(run.name, views.innate_cells(calibration), mark=badges[run])
+        ScoreRow(name=run.name, cells=views.innate_cells(calibration), mark=badges[run])
         for run, calibration in calibrations.items()
     ]
     widgets.scores("Runs before and after their temperature", views.HEADS, rows)

@@ -25,7 +25,7 @@ MINUTES_S: Final = 400.0  # a ScoreCAM map of DenseNet-121 takes 130 to 260 s
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FilmResult:
     """What one model says of one film.
 
@@ -110,13 +110,13 @@ def _film_result(model: Model, answer: Answer, finding: int | None) -> FilmResul
     places = range(len(maps)) if finding is None else [finding]
     scores = tuple(float(p) for p in answer.arrays["probabilities"])
     return FilmResult(
-        model,
-        FilmScores(model.name, model.findings, scores),
-        tuple(answer.values["layers"]),
-        dict(zip(places, maps, strict=True)),
-        cast(Frame, tuple(answer.values["frame"])),
-        answer.values["layer"],
-        answer.values["method"],
+        model=model,
+        scored=FilmScores(model.name, model.findings, scores),
+        layers=tuple(answer.values["layers"]),
+        maps=dict(zip(places, maps, strict=True)),
+        frame=cast(Frame, tuple(answer.values["frame"])),
+        layer=answer.values["layer"],
+        method=answer.values["method"],
     )
 
 

@@ -142,7 +142,13 @@ def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, 
 def _study(film: FilmEntry, results: tuple[FilmResult, ...], index: int) -> FilmStudy:
     references = tuple(_reference(result.model, film) for result in results)
     names = {name for result in results for name in result.scored.findings}
-    return FilmStudy(film, results, index, references, xray_pictures.thresholds(names))
+    return FilmStudy(
+        film=film,
+        results=results,
+        index=index,
+        references=references,
+        chosen=xray_pictures.thresholds(names),
+    )
 
 
 def _finding(results: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> int:

@@ -29,7 +29,7 @@ MODELS: Final = ("phantom-ce", "phantom-focal-3", "phantom-fcl")
 WEIGHTS: Final = "weights.safetensors"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """A model that films can be shown to.
 
@@ -73,10 +73,23 @@ def _sample(manifest: Manifest) -> Model:
     side, moments = phantom.SIDE, ((phantom.MEAN,), (phantom.STD,))
     weights = str(SAMPLES / manifest.id / WEIGHTS)
     preprocessing = Preprocessing((side, side), *moments)
-    network = FilmModel(config["model"], len(manifest.class_names), 1, preprocessing, weights)
+    network = FilmModel(
+        model=config["model"],
+        n_outputs=len(manifest.class_names),
+        channels=1,
+        preprocessing=preprocessing,
+        weights=weights,
+    )
     name = manifest.name.removeprefix("Phantom films, ")
     names = manifest.class_names
-    return Model(manifest.id, name, network, names, synthetic=True, run=manifest.id)
+    return Model(
+        id=manifest.id,
+        name=name,
+        film_model=network,
+        findings=names,
+        synthetic=True,
+        run=manifest.id,
+    )
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -88,7 +101,7 @@ def drawn(seed: int, index: int) -> Phantom:
     return film
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FilmScene:
     """A film with its saliency and marks, as it is drawn; `key` is equal for equal pictures."""
 

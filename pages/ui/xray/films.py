@@ -34,7 +34,7 @@ MOST: Final = 24  # films of a session
 BOXES: Final = "a list of boxes goes into the second field of Add films"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FilmEntry:
     """One film that can be shown to a model.
 
@@ -65,7 +65,7 @@ class FilmEntry:
     synthetic: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FilmReading:
     """A film that is being read; `position` says which of those dropped it is."""
 
@@ -130,13 +130,13 @@ def _synthetic(place: int) -> FilmEntry:
         for name, box in phantom_film.boxes.items()
     }
     return FilmEntry(
-        f"s{place + 1}",
-        f"Synthetic film {place + 1}",
-        phantom_film.pixels,
-        {"phantom": [HELD_OUT, index]},
-        f"phantom-{HELD_OUT}-{index}",
-        (),
-        boxes,
+        id=f"s{place + 1}",
+        title=f"Synthetic film {place + 1}",
+        pixels=phantom_film.pixels,
+        payload={"phantom": [HELD_OUT, index]},
+        digest=f"phantom-{HELD_OUT}-{index}",
+        notices=(),
+        boxes=boxes,
         synthetic=True,
     )
 
@@ -165,7 +165,16 @@ def take(files: list[tuple[str, memoryview]]) -> None:
         session.room().works.add(cancel)
         future = session.in_thread(_read, stored, position, cancel)
         disguised_name = xray_names.disguised(name)
-        readings().append(FilmReading(number, position, stored, disguised_name, future, cancel))
+        readings().append(
+            FilmReading(
+                number=number,
+                position=position,
+                stored=stored,
+                disguised_name=disguised_name,
+                future=future,
+                cancel=cancel,
+            )
+        )
 
 
 def nth(place: int) -> str:
@@ -208,13 +217,13 @@ def _hold(reading: FilmReading, read: ReadFilm) -> None:
     file.touch(mode=0o600)
     np.save(file, read.pixels)
     film = FilmEntry(
-        f"f{reading.number}",
-        f"Film {reading.number}",
-        read.pixels,
-        {"file": str(file)},
-        read.digest,
-        read.notices,
-        {},
+        id=f"f{reading.number}",
+        title=f"Film {reading.number}",
+        pixels=read.pixels,
+        payload={"file": str(file)},
+        digest=read.digest,
+        notices=read.notices,
+        boxes={},
     )
     held_films()[film.id] = DroppedFilm(film, file, reading.disguised_name)
     choose(film.id)

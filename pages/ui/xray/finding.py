@@ -51,7 +51,7 @@ def draw(run: cache.Run) -> None:
     parts = cache_clinic.parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
-    query = ClinicQuery(run, split, "one", index, (method, smoother))
+    query = ClinicQuery(run=run, split=split, what="one", label=index, detail=(method, smoother))
     statistics: OneFinding | None = cache_clinic.answer(query)
     if statistics is None:
         with top:
@@ -191,14 +191,14 @@ def _sheet(
     groups: tuple[tuple[str, Table], ...],
 ) -> PageView:
     return PageView(
-        view.eyebrow,
-        (BANNER, source.noise),
-        view.sentence,
-        view.numbers,
-        (*_badge_texts(view.badge), use.text),
-        (view.curve, decision, view.outcomes),
-        (("All numbers", view.table), ("At a threshold", use.table), *groups),
-        view.caption,
+        eyebrow=view.eyebrow,
+        banners=(BANNER, source.noise),
+        sentence=view.sentence,
+        numbers=view.numbers,
+        paragraphs=(*_badge_texts(view.badge), use.text),
+        cards=(view.curve, decision, view.outcomes),
+        tables=(("All numbers", view.table), ("At a threshold", use.table), *groups),
+        caption=view.caption,
     )
 
 
@@ -351,14 +351,14 @@ def _plain(
     widgets.caption(view.caption)
     clinic.export(
         PageView(
-            view.eyebrow,
-            (BANNER, source.noise),
-            view.sentence,
-            (),
-            (*view.care, RISK, *_badge_texts(score_badge)),
-            (view.card,),
-            (),
-            view.caption,
+            eyebrow=view.eyebrow,
+            banners=(BANNER, source.noise),
+            sentence=view.sentence,
+            numbers=(),
+            paragraphs=(*view.care, RISK, *_badge_texts(score_badge)),
+            cards=(view.card,),
+            tables=(),
+            caption=view.caption,
             icons=(f"{view.title}: {view.note}", view.icons) if view.icons is not None else None,
         )
     )

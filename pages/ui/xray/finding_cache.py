@@ -22,7 +22,7 @@ AS_READ = "none"  # for the method of recalibration
 Call = tuple[Callable[..., Any], tuple[object, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClinicQuery:
     """One thing to compute: what, of which rows, and for which finding if for one.
 

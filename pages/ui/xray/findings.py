@@ -34,7 +34,7 @@ def draw(run: cache.Run) -> None:
     top = st.container()
     clinic.splits(run)
     source = clinic.source(run, rows, split)
-    statistics = cache_clinic.answer(ClinicQuery(run, split, "findings"))
+    statistics = cache_clinic.answer(ClinicQuery(run=run, split=split, what="findings"))
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
@@ -66,14 +66,14 @@ def _sheet(
     source: ClinicSource, view: FindingsView, more: tuple[tuple[str, Table], ...]
 ) -> PageView:
     return PageView(
-        view.eyebrow,
-        (BANNER, source.noise),
-        view.sentence,
-        view.numbers,
-        view.notes,
-        tuple(diagram.card for diagram in view.small),
-        (("Every finding", view.table), *more),
-        view.caption,
+        eyebrow=view.eyebrow,
+        banners=(BANNER, source.noise),
+        sentence=view.sentence,
+        numbers=view.numbers,
+        paragraphs=view.notes,
+        cards=tuple(diagram.card for diagram in view.small),
+        tables=(("Every finding", view.table), *more),
+        caption=view.caption,
     )
 
 
@@ -85,7 +85,7 @@ def _temperatures(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    queries = [ClinicQuery(run, split, "heated", k) for k in ranked]
+    queries = [ClinicQuery(run=run, split=split, what="heated", label=k) for k in ranked]
     chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
     if not chosen and not all(map(cache_clinic.known, queries)):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)

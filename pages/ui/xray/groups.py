@@ -6,7 +6,7 @@ from threading import Event
 import streamlit as st
 
 from core.errors import AuditError, LostWorker
-from core.metrics.clinical import grouping
+from core.metrics.clinical.groups import grouping
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import MatchedTable, TextColumns, match
 from core.screens.kit.records import Table

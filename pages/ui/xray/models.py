@@ -168,16 +168,20 @@ def _model(opened: OpenedWeights) -> Model:
     data = spec.data if spec is not None else ""
     preprocessing = shown_to(spec, network.channels, network.size)
     film_model = FilmModel(
-        network.model, network.n_outputs, network.channels, preprocessing, str(opened.path(group))
+        model=network.model,
+        n_outputs=network.n_outputs,
+        channels=network.channels,
+        preprocessing=preprocessing,
+        weights=str(opened.path(group)),
     )
     number = st.session_state[NEXT] = st.session_state.get(NEXT, 0) + 1
     return Model(
-        f"own-{number}-{secrets.token_hex(2)}",
-        opened.file.name,
-        film_model,
-        output_names(network.n_outputs, data),
-        data == "phantom" if data else None,
-        opened.run,
+        id=f"own-{number}-{secrets.token_hex(2)}",
+        name=opened.file.name,
+        film_model=film_model,
+        findings=output_names(network.n_outputs, data),
+        synthetic=data == "phantom" if data else None,
+        run=opened.run,
     )
 
 

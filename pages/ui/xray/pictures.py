@@ -32,7 +32,7 @@ SALIENCY_BATCH: Final = "heats"
 OVERLAY: Final = "overlay"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SaliencySettings:
     """How heat is drawn."""
 
@@ -43,7 +43,7 @@ class SaliencySettings:
     scale: str = words.FINDINGS
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PagePicture:
     """A picture as it stands on the page, for what is saved as well.
 
@@ -93,7 +93,7 @@ def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
         disabled=look != OVERLAY,
         width=120,
     )
-    settings = SaliencySettings(look, opacity / 100.0)
+    settings = SaliencySettings(look=look, opacity=opacity / 100.0)
     if plain:
         return settings
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
@@ -120,12 +120,14 @@ def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySe
     )
     if scale == words.OWN:
         widgets.caveat("Scaled to itself", words.ALONE)
-    return SaliencySettings(settings.look, settings.opacity, method, layer, scale)
+    return SaliencySettings(
+        look=settings.look, opacity=settings.opacity, method=method, layer=layer, scale=scale
+    )
 
 
 def film_alone(film: FilmEntry) -> None:
     """Draw a film without heat."""
-    scene = _scene(film, None, SaliencySettings("film", 0.0), ())
+    scene = _scene(film, None, SaliencySettings(look="film", opacity=0.0), ())
     st.image(cache_xray.png(scene), alt=f"{film.title}.", width="stretch")
 
 
@@ -177,10 +179,14 @@ def _picture(
     scale = settings.scale if METHODS[settings.method].at_once else words.OWN
     if index is None:
         return PagePicture(
-            result, bare, None, scale, f"This model has no finding {name.replace('_', ' ')}."
+            result=result,
+            scene=bare,
+            index=None,
+            scale=scale,
+            why_not=f"This model has no finding {name.replace('_', ' ')}.",
         )
     if settings.look == "film":
-        return PagePicture(result, bare, index, scale)
+        return PagePicture(result=result, scene=bare, index=index, scale=scale)
     score = result.scored.scores[index]
     threshold = _threshold(reference, name)
     least = views.HALF if threshold is None else threshold
@@ -188,24 +194,42 @@ def _picture(
     anyway = f"xray.anyway.{place}"
     if score < least and not st.session_state.get(anyway):
         why = words.hidden(score, threshold)
-        return PagePicture(result, bare, index, scale, why, ("Show anyway", anyway))
+        return PagePicture(
+            result=result,
+            scene=bare,
+            index=index,
+            scale=scale,
+            why_not=why,
+            offer=("Show anyway", anyway),
+        )
     compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
     if not METHODS[settings.method].at_once and not st.session_state.get(compute):
         label = f"Compute {METHODS[settings.method].label}"
         return PagePicture(
-            result, bare, index, scale, words.slow(settings.method), (label, compute)
+            result=result,
+            scene=bare,
+            index=index,
+            scale=scale,
+            why_not=words.slow(settings.method),
+            offer=(label, compute),
         )
     mapped = xray_ask.look_as(result, film, settings.method, settings.layer, index)
     if mapped is None:
-        return PagePicture(result, bare, index, scale)
+        return PagePicture(result=result, scene=bare, index=index, scale=scale)
     if heat.blank(mapped.maps[index]):
-        return PagePicture(mapped, bare, index, scale, words.BLANK)
+        return PagePicture(result=mapped, scene=bare, index=index, scale=scale, why_not=words.BLANK)
     top = _top(film, mapped, index, scale)
     if top is None:
-        return PagePicture(mapped, bare, index, scale)
+        return PagePicture(result=mapped, scene=bare, index=index, scale=scale)
     saliency = Saliency(mapped.maps[index], mapped.frame, top)
     focus = words.focus(saliency.coarse, saliency.frame, [mark.box for mark in marks])
-    return PagePicture(mapped, _scene(film, saliency, settings, marks), index, scale, focus=focus)
+    return PagePicture(
+        result=mapped,
+        scene=_scene(film, saliency, settings, marks),
+        index=index,
+        scale=scale,
+        focus=focus,
+    )
 
 
 def _marks(film: FilmEntry, name: str) -> tuple[DrawnBox, ...]:
@@ -227,7 +251,14 @@ def _scene(
         else (saliency.coarse.tobytes().hex(), saliency.frame, saliency.top)
     )
     key = repr((film.digest, of_map, look if saliency else None, marks))
-    return FilmScene(key, film.pixels, saliency, look, marks, TAG if film.synthetic else "")
+    return FilmScene(
+        key=key,
+        film=film.pixels,
+        saliency=saliency,
+        look=look,
+        marks=marks,
+        tag=TAG if film.synthetic else "",
+    )
 
 
 def _top(film: FilmEntry, result: FilmResult, index: int, scale: str) -> float | None:

@@ -61,16 +61,16 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageSheet:
     """Return the view as one file: the picture to save, the bands, the findings."""
     alt = f"{study.film.title} as the models see it; the text below says the same."
     return PageSheet(
-        f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
-        (BANNER, study.noise),
-        study.sentence,
-        (),
-        (*study.notes, *_care(study)),
-        _cards(study),
-        _tables(study, pictures),
-        words.CAPTION,
-        ((alt, picture.sheet(sheet(study, pictures))),),
-        _icons(study),
+        eyebrow=f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
+        banners=(BANNER, study.noise),
+        sentence=study.sentence,
+        numbers=(),
+        paragraphs=(*study.notes, *_care(study)),
+        cards=_cards(study),
+        tables=_tables(study, pictures),
+        caption=words.CAPTION,
+        pictures=((alt, picture.sheet(sheet(study, pictures))),),
+        icons=_icons(study),
     )
 
 

@@ -43,11 +43,11 @@ def source(
         reported_rows.groups.name, reported_rows.groups.count
     )
     return ClinicSource(
-        run.name,
-        split,
-        run.file_digest,
-        names,
-        reported_rows.n,
+        run=run.name,
+        split=split,
+        digest=run.file_digest,
+        findings=names,
+        n=reported_rows.n,
         synthetic=run.data == "phantom",
         rest=rest,
         groups=groups or "",

@@ -15,7 +15,7 @@ from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.films import FilmEntry
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FilmStudy:
     """What the view speaks of: a film, what models say of it, and one finding.
 
@@ -69,19 +69,25 @@ class FilmStudy:
         index = views.place_of(result.scored.findings, self.name)
         if index is None:
             return None
-        return FilmStudy(self.film, (result,), index, (self.references[place],), self.chosen)
+        return FilmStudy(
+            film=self.film,
+            results=(result,),
+            index=index,
+            references=(self.references[place],),
+            chosen=self.chosen,
+        )
 
     def opinions(self, focuses: Sequence[SaliencyFocus | None] = ()) -> tuple[Opinion, ...]:
         """Return what each model says, with where its heat points as far as that is given."""
         return tuple(
             Opinion(
-                result.scored,
-                mark,
-                reference,
-                strange,
-                result.model.synthetic is None,
-                self.chosen,
-                focus,
+                scored=result.scored,
+                mark=mark,
+                known=reference,
+                strange=strange,
+                doubtful=result.model.synthetic is None,
+                chosen=self.chosen,
+                focus=focus,
             )
             for result, mark, reference, strange, focus in zip(
                 self.results,

@@ -104,11 +104,18 @@ def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
     saliency = None if heat.blank(coarse) else Saliency(coarse, of_film, top)
     key = repr((film.digest, coarse.tobytes().hex(), of_film))
     tag = "SYNTHETIC" if film.synthetic else ""
-    scene = FilmScene(key, film.pixels, saliency, SaliencyStyle("overlay", 0.8), (), tag)
+    scene = FilmScene(
+        key=key,
+        film=film.pixels,
+        saliency=saliency,
+        look=SaliencyStyle("overlay", 0.8),
+        marks=(),
+        tag=tag,
+    )
     return cache_xray.small(scene)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FindingCase:
     """A finding on a film: how the film is asked for, the finding's number, and where it is.
 
@@ -185,7 +192,10 @@ def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCa
             k = xray_film.place_of(findings, name)
             if k is not None:
                 by_index[k] = (*by_index.get(k, ()), *boxes)
-        cases += [FindingCase(film.digest, film.payload, k, boxes) for k, boxes in by_index.items()]
+        cases += [
+            FindingCase(film=film.digest, payload=film.payload, index=k, boxes=boxes)
+            for k, boxes in by_index.items()
+        ]
     return cases[:MOST_CASES]
 
 
@@ -323,7 +333,13 @@ def _synthetic_cases(finding: str, index: int, cancel: Event) -> list[FindingCas
             payload = {"phantom": [HELD_OUT, number]}
             film = f"phantom-{HELD_OUT}-{number}"
             cases.append(
-                FindingCase(film, payload, index, ((left, top, right, bottom),), phantom_film.lungs)
+                FindingCase(
+                    film=film,
+                    payload=payload,
+                    index=index,
+                    boxes=((left, top, right, bottom),),
+                    lungs=phantom_film.lungs,
+                )
             )
         number += 1
     return cases

@@ -155,7 +155,16 @@ def pair_rows(sets: int, seed: int) -> Iterator[Row]:
                 rng = generator(seed, number, name, n)
                 group = 20 if "groups" in name else 1
                 found = difference(*pair(rng, n, distances, group), SCORE)
-                line = SetRow("A", MARKS[0], SetName("set", "pictures"), None, {}, {}, (), found)
+                line = SetRow(
+                    run="A",
+                    mark=MARKS[0],
+                    name=SetName("set", "pictures"),
+                    temperature=None,
+                    as_read={},
+                    after={},
+                    printed=(),
+                    difference=found,
+                )
                 held += found.low <= true <= found.high
                 told += not table_rows([line], (SCORE, False))[0].ties
             yield Row("interval of a difference of auroc", name, n, held / sets, sets)

@@ -125,7 +125,14 @@ WRONG = (
 def _prepared(claims: Float, outcomes: Bool, seed: int) -> PreparedTarget:
     draws = N_RESAMPLES if claims.size < MANY_ROWS else N_RESAMPLES_MANY
     resamples = Resamples.of(Ranked.of(Outcomes(claims, outcomes)), draws, seed)
-    return PreparedTarget("answers", None, "top_label", resamples, draws, seed)
+    return PreparedTarget(
+        name="answers",
+        target=None,
+        of="top_label",
+        resamples=resamples,
+        n_resamples=draws,
+        seed=seed,
+    )
 
 
 def _judged(prepared: PreparedTarget) -> TargetAudit:

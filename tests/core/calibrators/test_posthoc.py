@@ -229,5 +229,10 @@ def test_temperature_of_other_pages_is_fitted_by_weight():
 
 def test_what_a_calibrator_was_fitted_on_names_the_column_of_weights():
     whole, again = weighted_and_repeated()
-    assert provenance(PosthocRows(whole, again, "val", "test"))["weights"] == "films"
-    assert "weights" not in provenance(PosthocRows(again, whole, "val", "test"))
+    assert (
+        provenance(PosthocRows(fit=whole, test=again, fit_name="val", test_name="test"))["weights"]
+        == "films"
+    )
+    assert "weights" not in provenance(
+        PosthocRows(fit=again, test=whole, fit_name="val", test_name="test")
+    )

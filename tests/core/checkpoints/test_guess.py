@@ -19,7 +19,9 @@ SAMPLE = [
 
 def file_of(tensors, hints=None, name="x.pt"):
     group = WeightGroup("", ema=False, tensors=tuple(tensors), file="g")
-    return WeightsFile(name, "", "torch", (group,), hints or {}), group
+    return WeightsFile(
+        name=name, digest="", format="torch", groups=(group,), hints=hints or {}
+    ), group
 
 
 def shapes_of(network, *, n_outputs=9, channels=3):

@@ -21,7 +21,11 @@ def digits() -> SplitDataset:
 def small(pixels: np.ndarray, labels: np.ndarray) -> SplitDataset:
     names = tuple(str(row) for row in range(len(pixels)))
     split = as_given(len(pixels) - 4, 2, 2, 0)
-    return in_memory(DatasetRows("cifar10", labels, ("a", "b"), split), pixels, names)
+    return in_memory(
+        DatasetRows(name="cifar10", labels=labels, class_names=("a", "b"), split=split),
+        pixels,
+        names,
+    )
 
 
 def test_images_come_in_the_order_asked() -> None:

@@ -40,7 +40,11 @@ def cifar(
     split = as_given(20, 5, n_test, 0)
     names = [str(row) for row in range(len(pixels))]
     return in_memory(
-        DatasetRows(name, labels.astype(np.int64), CIFAR10_CLASSES, split), pixels, names
+        DatasetRows(
+            name=name, labels=labels.astype(np.int64), class_names=CIFAR10_CLASSES, split=split
+        ),
+        pixels,
+        names,
     )
 
 
@@ -188,7 +192,11 @@ def test_only_a_model_of_cifar10_is_shown_cifar10c(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["gaussian_noise", "contrast", "jpeg_compression"])
 def test_the_test_part_is_corrupted_as_it_is_read(name: str) -> None:
     data = cifar()
-    opened = open_outside(OutsideSet("corrupted", None, name, 3, 9), data, download=False)
+    opened = open_outside(
+        OutsideSet(kind="corrupted", root=None, corruption=name, severity=3, seed=9),
+        data,
+        download=False,
+    )
     expected = corrupt(all_images(data.test), name, 3, seed=9, rows=np.arange(N))
     np.testing.assert_array_equal(all_images(opened.split), expected)
     assert not np.array_equal(expected, all_images(data.test))
@@ -198,7 +206,7 @@ def test_the_test_part_is_corrupted_as_it_is_read(name: str) -> None:
 
 
 def test_any_order_of_rows_gives_each_the_same_image() -> None:
-    wanted = OutsideSet("corrupted", None, "impulse_noise", 5, 1)
+    wanted = OutsideSet(kind="corrupted", root=None, corruption="impulse_noise", severity=5, seed=1)
     part = open_outside(wanted, cifar(), download=False).split
     straight = all_images(part)
     mixed = [rows(7, 0, 7), rows(3), rows(11, 2)]
@@ -207,7 +215,7 @@ def test_any_order_of_rows_gives_each_the_same_image() -> None:
 
 
 def test_digests_tell_corruption_severity_seed_and_split_apart() -> None:
-    first = OutsideSet("corrupted", None, "fog", 3, 1)
+    first = OutsideSet(kind="corrupted", root=None, corruption="fog", severity=3, seed=1)
     other = [replace(first, corruption="snow"), replace(first, severity=2), replace(first, seed=2)]
     found = {open_outside(one, cifar(), download=False).digest for one in (first, *other)}
     found.add(open_outside(first, cifar(n_test=11), download=False).digest)

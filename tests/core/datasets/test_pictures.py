@@ -173,7 +173,9 @@ def streamed(tmp_path: Path) -> StreamedSplit:
     names = tuple(f"{row:02}.png" for row in range(40))
     for name, pixels in zip(names, random_pixels(40), strict=True):
         write_png(tmp_path / name, pixels)
-    return StreamedSplit(torch.zeros(40, dtype=torch.int64), names, tmp_path, (8, 6))
+    return StreamedSplit(
+        targets=torch.zeros(40, dtype=torch.int64), row_ids=names, root=tmp_path, size=(8, 6)
+    )
 
 
 def test_streamed_images_come_in_the_order_asked(streamed: StreamedSplit) -> None:

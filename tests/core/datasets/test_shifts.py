@@ -53,7 +53,9 @@ def test_each_name_is_a_split_of_its_own_and_says_which_set_it_is() -> None:
             "CIFAR-10-C: Gaussian noise, severity 5",
         ),
         (
-            OutsideSet("corrupted", None, "frost_procedural", 3, 7),
+            OutsideSet(
+                kind="corrupted", root=None, corruption="frost_procedural", severity=3, seed=7
+            ),
             "corrupted-frost_procedural-3",
             "shifted",
             "Frost (procedural), severity 3",
@@ -85,7 +87,10 @@ def test_other_splits_are_no_outside_sets(name: str) -> None:
     assert parse_name(name) is None
 
 
-@pytest.mark.parametrize("wanted", [*EVERY, OutsideSet("corrupted", "/r", "fog", 2, 2**63 - 1)])
+@pytest.mark.parametrize(
+    "wanted",
+    [*EVERY, OutsideSet(kind="corrupted", root="/r", corruption="fog", severity=2, seed=2**63 - 1)],
+)
 def test_plain_json_gives_an_equal_set_back(wanted: OutsideSet) -> None:
     assert OutsideSet.from_json(wanted.to_json()) == wanted
 

@@ -30,7 +30,9 @@ def model(folder, seed, how=HOW):
     path = folder / f"{seed}.safetensors"
     if not path.exists():
         save_file(network(seed).state_dict(), path)
-    return FilmModel("densenet_small", 4, 1, how, str(path)).to_json()
+    return FilmModel(
+        model="densenet_small", n_outputs=4, channels=1, preprocessing=how, weights=str(path)
+    ).to_json()
 
 
 def question(about, film, **more):
@@ -177,7 +179,13 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
     with pytest.raises(Refused, match="scorecam is of one finding"):
         films.film_saliency(question(about, {"phantom": [2, 1]}, method="scorecam"))
     with pytest.raises(UsageError, match="mean has 0 numbers"):
-        FilmModel("densenet_small", 4, 1, Preprocessing((64, 64)), "w")
+        FilmModel(
+            model="densenet_small",
+            n_outputs=4,
+            channels=1,
+            preprocessing=Preprocessing((64, 64)),
+            weights="w",
+        )
     assert from_json(about).to_json() == about
 
 

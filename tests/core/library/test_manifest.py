@@ -171,7 +171,13 @@ def test_json_that_is_no_manifest_is_refused(data):
 
 def _audit(metrics, floor):
     target = TargetAudit(
-        "answers", None, metrics, floor, Gap(0.04, 0.03, 0.05), Verdict("over_confident", "."), None
+        name="answers",
+        target=None,
+        metrics=metrics,
+        noise_floor=floor,
+        direction=Gap(0.04, 0.03, 0.05),
+        verdict=Verdict("over_confident", "."),
+        bins=None,
     )
     return Audit("multiclass", "logits", 10, 3, (), {}, target)
 
@@ -179,8 +185,8 @@ def _audit(metrics, floor):
 def test_summary_takes_the_headline_numbers_of_an_audit():
     audit = _audit(
         {
-            "accuracy": Score("accuracy", 0.9, 0.8, 0.95, 0.95, 10),
-            "ece": Score("ece", 0.0625, 0.05, 0.07, 0.95, 10),
+            "accuracy": Score(metric="accuracy", value=0.9, low=0.8, high=0.95, level=0.95, n=10),
+            "ece": Score(metric="ece", value=0.0625, low=0.05, high=0.07, level=0.95, n=10),
         },
         {"ece": Floor(0.01, 0.02)},
     )

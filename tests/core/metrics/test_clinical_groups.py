@@ -4,25 +4,25 @@ import numpy as np
 import pytest
 
 from core.metrics import clinical, suite
-from core.metrics.clinical.groups import MISSING, MOST, REST, too_few
+from core.metrics.clinical.groups import MISSING, MOST, REST, grouping, subgroups, too_few
 from core.predictions import Predictions, ScoreKind, Task
 
 
 def test_values_are_groups_the_most_frequent_first_the_missing_last():
-    found = clinical.grouping(["F", " M", "F", "", "", "", "X"])
+    found = grouping(["F", " M", "F", "", "", "", "X"])
     assert found.order == ("F", "M", "X", MISSING)
     assert found.groups == ("F", "M", "F", MISSING, MISSING, MISSING, "X")
     assert found.edges == ()
 
 
 def test_few_different_numbers_stay_as_they_are():
-    found = clinical.grouping(["1", "0", "1"])
+    found = grouping(["1", "0", "1"])
     assert found.order == ("1", "0")
 
 
 def test_many_different_numbers_are_cut_into_quartiles_that_name_their_edges():
     ages = [str(age) for age in range(20, 60)]
-    found = clinical.grouping([*ages, ""])
+    found = grouping([*ages, ""])
     assert found.edges == (29.0, 39.0, 49.0)
     assert found.order == ("up to 29", "over 29 to 39", "over 39 to 49", "over 49", MISSING)
     assert found.groups[9:11] == ("up to 29", "over 29 to 39")
@@ -31,14 +31,14 @@ def test_many_different_numbers_are_cut_into_quartiles_that_name_their_edges():
 
 def test_quartiles_that_coincide_become_fewer_groups():
     values = ["0"] * 80 + [str(k) for k in range(1, 21)]
-    found = clinical.grouping(values)
+    found = grouping(values)
     assert found.order == ("up to 0", "over 0")
     assert [found.groups.count(name) for name in found.order] == [80, 20]
 
 
 def test_beyond_twelve_groups_the_rest_is_one():
     values = [f"ward {k:02d}" for k in range(20) for _ in range(30 - k)]
-    found = clinical.grouping(values)
+    found = grouping(values)
     assert len(found.order) == MOST
     assert found.order[0] == "ward 00"
     assert found.order[-1] == REST
@@ -47,25 +47,25 @@ def test_beyond_twelve_groups_the_rest_is_one():
 
 @pytest.mark.parametrize("cell", ["NA", "n/a", "NaN", "null", "None", " ? ", ""])
 def test_one_missing_cell_leaves_numbers_numbers(cell):
-    found = clinical.grouping([*(str(age) for age in range(20, 60)), cell])
+    found = grouping([*(str(age) for age in range(20, 60)), cell])
     assert found.edges == (29.0, 39.0, 49.0)
     assert found.groups[-1] == found.order[-1] == "missing"
 
 
 def test_ages_with_their_unit_are_years():
     ages = [f"{age:03d}Y" for age in range(20, 60)]
-    plain = clinical.grouping([str(age) for age in range(20, 60)])
-    assert clinical.grouping(ages) == plain
-    young = clinical.grouping([*ages, "018M", "364D", "052W", "NA"])
+    plain = grouping([str(age) for age in range(20, 60)])
+    assert grouping(ages) == plain
+    young = grouping([*ages, "018M", "364D", "052W", "NA"])
     assert young.groups[-4:] == ("up to 27", "up to 27", "up to 27", "missing")
     for age, years in (("018M", 1.5), ("364D", 364 / 365.25), ("052W", 364 / 365.25)):
         column = [age, *(str(k) for k in range(100, 130))]
-        assert clinical.grouping([age] * 90 + column).edges[0] == pytest.approx(years)
+        assert grouping([age] * 90 + column).edges[0] == pytest.approx(years)
 
 
 @pytest.mark.parametrize("odd", ["inf", "about 40", "058X"])
 def test_what_is_no_number_leaves_values_as_they_are(odd):
-    found = clinical.grouping([*(str(k) for k in range(30)), odd])
+    found = grouping([*(str(k) for k in range(30)), odd])
     assert found.edges == ()
     assert len(found.order) == MOST
 
@@ -75,7 +75,7 @@ def test_a_group_is_audited_like_rows_of_its_own():
     p = rng.random(900)
     y = rng.random(900) < p**1.5
     sex = np.where(rng.random(900) < 0.7, "F", "M")
-    women, men = clinical.subgroups(p, y, clinical.grouping(sex.tolist()), n_resamples=80)
+    women, men = subgroups(p, y, grouping(sex.tolist()), n_resamples=80)
     own = sex == "F"
     assert (women.name, men.name) == ("F", "M")
     assert women.fit == clinical.recalibration(p[own], y[own])
@@ -97,8 +97,8 @@ def test_two_hundred_of_each_are_enough(n, events, few):
 
 def test_groups_of_one_row_or_one_outcome_say_what_is_missing():
     p, y = np.array([0.2, 0.4, 0.9]), np.array([False, False, True])
-    groups = clinical.grouping(["a", "a", "b"])
-    first, second = clinical.subgroups(p, y, groups, n_resamples=20)
+    groups = grouping(["a", "a", "b"])
+    first, second = subgroups(p, y, groups, n_resamples=20)
     assert first.fit.slope.reason.startswith("only one outcome")
     assert (second.fit.n, second.ece.value) == (1, pytest.approx(0.1))
     assert first.fit.observed_expected.value == 0.0

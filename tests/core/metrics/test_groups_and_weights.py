@@ -14,6 +14,7 @@ from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import sums
 from core.metrics.classwise import class_bins, redrawn_ece
 from core.metrics.clinical.fit import recalibration
+from core.metrics.clinical.groups import grouping, subgroups
 from core.metrics.clinical.scores import spiegelhalter_z
 from core.metrics.comparison import compare, compared
 from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
@@ -358,9 +359,9 @@ def test_equal_weights_leave_spiegelhalters_z_as_it_is():
 
 def test_a_subgroup_that_weighs_nothing_is_left_out():
     p, y = sample()
-    sides = clinical.grouping(["left", "right"] * 150)
+    sides = grouping(["left", "right"] * 150)
     weights = np.where(np.arange(300) % 2, 1.0, 0.0)
-    found = clinical.subgroups(p, y, sides, n_resamples=20, extents=Extents(None, weights))
+    found = subgroups(p, y, sides, n_resamples=20, extents=Extents(None, weights))
     assert [group.name for group in found] == ["right"]
 
 
@@ -392,13 +393,13 @@ def test_a_few_rows_that_rule_the_weight_are_said():
 def test_centring_is_given_back_as_the_share_of_the_variance_that_it_took():
     # one bin, weights 1, 1, 2: 1 - 2 * 10 / (4 * 6) + 6 / 16; three of equal weight: 1 - 1 / 3
     bins = GroupCells(
-        np.array([0, 0, 0, 1, 1, 1]),
-        np.arange(6),
-        np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0]),
-        np.zeros(6),
-        np.zeros(6),
-        2,
-        6,
+        cell=np.array([0, 0, 0, 1, 1, 1]),
+        group=np.arange(6),
+        rows=np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0]),
+        confidence=np.zeros(6),
+        hits=np.zeros(6),
+        n_cells=2,
+        n_groups=6,
     )
     np.testing.assert_allclose(centring_left(bins), [1 - 20 / 24 + 6 / 16, 2 / 3], rtol=1e-12)
 
@@ -617,10 +618,10 @@ def test_films_of_a_patient_widen_bands_and_subgroups():
     ):
         alone, grouped = make(), make(extents=extents)
         assert np.mean(grouped.high - grouped.low) > 1.2 * np.mean(alone.high - alone.low)
-    sides = clinical.grouping(np.where(np.arange(p.size) % 2, "left", "right").tolist())
+    sides = grouping(np.where(np.arange(p.size) % 2, "left", "right").tolist())
     for one, other in zip(
-        clinical.subgroups(p, y, sides, n_resamples=100),
-        clinical.subgroups(p, y, sides, n_resamples=100, extents=extents),
+        subgroups(p, y, sides, n_resamples=100),
+        subgroups(p, y, sides, n_resamples=100, extents=extents),
         strict=True,
     ):
         widths = [group.fit.slope.high - group.fit.slope.low for group in (one, other)]

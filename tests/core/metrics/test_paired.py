@@ -66,11 +66,11 @@ TASKS = {
 def taken(run, rows):
     """Return the file that holds exactly these rows, as often as they were drawn."""
     return Predictions(
-        run.task,
-        run.kind,
-        run.scores[rows],
-        run.labels[rows],
-        run.class_names,
+        task=run.task,
+        kind=run.kind,
+        scores=run.scores[rows],
+        labels=run.labels[rows],
+        class_names=run.class_names,
         predicted=None if run.predicted is None else run.predicted[rows],
     )
 
@@ -210,7 +210,16 @@ def test_swapping_two_runs_swaps_the_signs(level):
 
 def made(metric, value, found, *, gap=0.0, floor=0.0):
     found = np.asarray(found, dtype=float)
-    return MetricDraws(metric, value, value, found, np.full(found.size, gap), floor, 100, 0)
+    return MetricDraws(
+        metric=metric,
+        value=value,
+        centre=value,
+        draws=found,
+        gap=np.full(found.size, gap),
+        floor=floor,
+        n=100,
+        seed=0,
+    )
 
 
 def test_means_span_percentiles_and_the_normal_interval():

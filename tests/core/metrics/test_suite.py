@@ -36,11 +36,23 @@ def multiclass(logits=LOGITS, labels=ANSWERS, **more):
 
 
 def binary():
-    return Predictions(Task.BINARY, ScoreKind.SIGMOID, P, POSITIVE, ("well", "ill"))
+    return Predictions(
+        task=Task.BINARY,
+        kind=ScoreKind.SIGMOID,
+        scores=P,
+        labels=POSITIVE,
+        class_names=("well", "ill"),
+    )
 
 
 def multilabel():
-    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, SCORES, LABELS, ("mass", "nodule"))
+    return Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=SCORES,
+        labels=LABELS,
+        class_names=("mass", "nodule"),
+    )
 
 
 def top_label():
@@ -226,7 +238,13 @@ def test_multilabel_is_the_mean_of_its_labels():
 def test_label_without_positives_leaves_its_ranks_undefined():
     labels = LABELS.copy()
     labels[:, 0] = 0
-    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, SCORES, labels, ("mass", "nodule"))
+    rows = Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=SCORES,
+        labels=labels,
+        class_names=("mass", "nodule"),
+    )
     audit = suite.audit(rows, QUICK)
     assert audit.labels[0].metrics["auroc"].value is None
     assert "0 of 400 rows are positive" in audit.labels[0].metrics["auroc"].reason
@@ -314,7 +332,7 @@ def judged(gap, bins, *p_values, ece=0.05, power=0.0, steepness=0.0, wrong=0.01,
     """The verdict for adjusted p-values of gap, slope and ECE, and one for every bin."""
     each = np.full(bins.count.size, wrong)
     test = NullTest(min(p_values), *p_values, steepness, power, each)
-    error = Score("ece", ece, None, None, level, 100), FLOOR
+    error = Score(metric="ece", value=ece, low=None, high=None, level=level, n=100), FLOOR
     return verdict(gap, bins, error, test, came_true="it is right")
 
 
@@ -520,8 +538,16 @@ def test_clinical_numbers_are_asked_for_like_others_and_change_no_other():
 @pytest.mark.parametrize("present", [0, 1])
 def test_rows_of_one_outcome_leave_reasons_not_errors(n, present):
     p, y = np.array([0.0, 0.7])[:n], np.full(n, present)
-    two = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, ("well", "ill"))
-    many = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p[:, None], y[:, None], ("ill",))
+    two = Predictions(
+        task=Task.BINARY, kind=ScoreKind.SIGMOID, scores=p, labels=y, class_names=("well", "ill")
+    )
+    many = Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=p[:, None],
+        labels=y[:, None],
+        class_names=("ill",),
+    )
     audit = suite.audit(many, QUICK)
     for target in (suite.audit(two, QUICK).main, *audit.labels):
         for name in ("citl", "slope", "intercept", "brier_skill"):

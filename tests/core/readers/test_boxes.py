@@ -34,8 +34,8 @@ def refusal(data: bytes) -> Refused:
 def test_nihs_list_is_read_with_its_odd_header() -> None:
     first, second = read(NIH).boxes
     assert first == Box(
-        "00013118_008.png", "Atelectasis", 225.084745762712, 547.019216763771, 86.7796610169491,
-        79.5,
+        image="00013118_008.png", finding="Atelectasis",
+        x=225.084745762712, y=547.019216763771, w=86.7796610169491, h=79.5,
     )  # fmt: skip
     assert (second.finding, second.h, second.width) == ("Infiltration", 313.5, 1024)
     assert read(NIH.replace(b"\n", b"\r\n")) == read(NIH)
@@ -43,7 +43,7 @@ def test_nihs_list_is_read_with_its_odd_header() -> None:
 
 
 def test_the_plain_form_is_read_in_any_order_and_case() -> None:
-    box = Box("film_1.png", "Effusion", 102.5, 480, 210, 190.25)
+    box = Box(image="film_1.png", finding="Effusion", x=102.5, y=480, w=210, h=190.25)
     assert read(PLAIN).boxes == (box,)
     turned = b"W,H,X,Y,Finding,Image,note\n210,190.25,102.5,480,effusion,film_1.png,seen twice\n"
     assert read(turned).boxes == (box,)

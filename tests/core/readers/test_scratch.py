@@ -35,7 +35,7 @@ def test_a_folder_is_gone_after_its_use():
 MAKER = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from core.readers import scratch
+from core.readers.sandbox import scratch
 (scratch.make("session") / "upload").mkdir()
 print(flush=True)
 sys.stdin.read()
@@ -104,7 +104,7 @@ def test_a_temporary_folder_that_is_gone_is_no_error(tmp_path, monkeypatch):
 SLOW = """
 import sys, time
 from core.__main__ import main
-from core.readers import sandbox
+from core.readers.sandbox import read as sandbox
 read = sandbox.run
 def slowly(*arguments):
     read(*arguments)

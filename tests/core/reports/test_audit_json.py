@@ -44,7 +44,13 @@ def multilabel(n=80):
     p = RNG.random((n, 3))
     labels = (RNG.random((n, 3)) < p).astype(np.int64)
     labels[:, 2] = 0
-    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, ("a", "b", "never"))
+    return Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=p,
+        labels=labels,
+        class_names=("a", "b", "never"),
+    )
 
 
 def binary(n=70):
@@ -128,7 +134,12 @@ def test_a_label_that_only_many_looks_call_off_keeps_its_own_verdict_beside_the_
     labels = (rng.random(p.shape) < p).astype(np.int64)
     labels[:, 0] = rng.random(n) < p[:, 0] - 0.08  # off, and detected where it stands alone
     names = tuple(f"f{k}" for k in range(40))
-    found = audit(Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, names), QUICK)
+    found = audit(
+        Predictions(
+            task=Task.MULTILABEL, kind=ScoreKind.SIGMOID, scores=p, labels=labels, class_names=names
+        ),
+        QUICK,
+    )
     first, *_ = audit_json("f", "ab", {"test": n}, "test", (), found)["labels"]
     own = first["verdict"]
     assert own["code"] == "over_confident"

@@ -14,7 +14,15 @@ def _bins(count, confidence, accuracy, half=0.04, band=0.03):
     acc = np.where(n > 0, np.array(accuracy, dtype=float), np.nan)
     edges = np.arange(n.size + 1) / n.size
     return BinTable(
-        edges[:-1], edges[1:], n, conf, acc, acc - half, acc + half, conf - band, conf + band
+        low=edges[:-1],
+        high=edges[1:],
+        count=n,
+        confidence=conf,
+        accuracy=acc,
+        ci_low=acc - half,
+        ci_high=acc + half,
+        band_low=conf - band,
+        band_high=conf + band,
     )
 
 
@@ -33,10 +41,31 @@ def make_target(make_bins):
             name="answers" if target is None else "cat",
             target=target,
             metrics={
-                "ece": Score("ece", ece, ece - 0.005, ece + 0.006, 0.95, 1000, settings),
-                "accuracy": Score("accuracy", 0.8742, 0.853, 0.894, 0.95, 1000),
-                "nll": Score("nll", None, None, None, 0.95, 1000, {}, "NLL_INFINITE: 2 rows"),
-                "brier": Score("brier", 0.1053, 0.0981, 0.1127, 0.95, 1000),
+                "ece": Score(
+                    metric="ece",
+                    value=ece,
+                    low=ece - 0.005,
+                    high=ece + 0.006,
+                    level=0.95,
+                    n=1000,
+                    settings=settings,
+                ),
+                "accuracy": Score(
+                    metric="accuracy", value=0.8742, low=0.853, high=0.894, level=0.95, n=1000
+                ),
+                "nll": Score(
+                    metric="nll",
+                    value=None,
+                    low=None,
+                    high=None,
+                    level=0.95,
+                    n=1000,
+                    settings={},
+                    reason="NLL_INFINITE: 2 rows",
+                ),
+                "brier": Score(
+                    metric="brier", value=0.1053, low=0.0981, high=0.1127, level=0.95, n=1000
+                ),
             },
             noise_floor={"ece": Floor(0.012, 0.02)},
             direction=Gap(*gap),

@@ -14,7 +14,7 @@ from core.training import estimate
 from core.training.config import from_json
 from core.training.estimate import SHAPES, Speed, basis, measure, seconds
 
-SPEED = Speed("cpu", trained=100.0, evaluated=1000.0, start_s=5.0, epoch_s=0.5)
+SPEED = Speed(device="cpu", trained=100.0, evaluated=1000.0, start_s=5.0, epoch_s=0.5)
 DIGITS = {"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}, "epochs": 10}
 
 

@@ -16,7 +16,7 @@ NAMES = ("plain", "sharp", "soft")
 
 
 def apart(metric, value, low, high):
-    return Difference(metric, value, low, high, 0.975, 1000)
+    return Difference(metric=metric, value=value, low=low, high=high, level=0.975, n=1000)
 
 
 def told(metric, *differences, names=NAMES, reference=0, reason=""):
@@ -76,7 +76,16 @@ def test_when_none_is_ahead_the_sentence_says_so():
 
 
 def test_what_cannot_be_compared_says_why():
-    missing = Difference("nll", None, None, None, 0.95, 10, {}, "NLL_INFINITE: 2 rows")
+    missing = Difference(
+        metric="nll",
+        value=None,
+        low=None,
+        high=None,
+        level=0.95,
+        n=10,
+        settings={},
+        reason="NLL_INFINITE: 2 rows",
+    )
     found = told("nll", None, missing, names=("plain", "sharp"))
     assert found.text == "These runs cannot be compared by log-loss."
     assert found.second == "NLL_INFINITE: 2 rows"
@@ -159,7 +168,9 @@ def test_the_file_holds_raw_numbers_of_every_metric(view, three):
 
 
 def test_other_labels_leave_a_table_of_single_audits_in_the_order_picked(three):
-    rows = ComparedRows(600, "other", "", three[1].rows.claim, three[1].rows.names)
+    rows = ComparedRows(
+        n=600, labels="other", ids="", claim=three[1].rows.claim, names=three[1].rows.names
+    )
     mixed = [three[1], replace(three[0], rows=rows)]
     view = compare_view(named(NAMES[:2]), mixed, compare(mixed, NAMES, 0), "ece")
     assert "not ranked" in view.sentence.text

@@ -56,7 +56,13 @@ def test_as_many_as_are_shown_have_no_more():
 
 def test_groups_and_files_are_counted():
     one, other = group("state_dict_ema", ema=True), group("state_dict")
-    file = WeightsFile("a.pt", "d" * 32, "torch", (one, other), {"arch": "resnet18", "epoch": 3})
+    file = WeightsFile(
+        name="a.pt",
+        digest="d" * 32,
+        format="torch",
+        groups=(one, other),
+        hints={"arch": "resnet18", "epoch": 3},
+    )
     assert checkpoint.n_numbers(one) == 64 * 27 + 64 + 640 + 10
     assert checkpoint.group_label(one) == "state_dict_ema, averaged (EMA)"
     assert checkpoint.group_label(group()) == "all of it"

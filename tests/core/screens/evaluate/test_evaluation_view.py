@@ -14,7 +14,12 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.screens.evaluate import results as evaluation
 
 CONFIG = EvaluationConfig(
-    "resnet50_cifar", 10, 3, WeightsSource("a.pt", "w" * 32), Preprocessing((32, 32)), "cifar10"
+    model="resnet50_cifar",
+    n_outputs=10,
+    channels=3,
+    weights=WeightsSource("a.pt", "w" * 32),
+    preprocessing=Preprocessing((32, 32)),
+    data="cifar10",
 )
 
 

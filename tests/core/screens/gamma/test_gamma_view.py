@@ -27,7 +27,7 @@ RULE = HistoryRule(AdaFocalRule(), "as the training was set")
 
 
 def dynamics(table, name="a run"):
-    return GammaDynamics(name, "AdaFocal, λ = 1", table, RULE)
+    return GammaDynamics(name=name, origin="AdaFocal, λ = 1", grid=table, learned=RULE)
 
 
 def test_the_hardest_bin_and_the_one_pushed_on_are_named():
@@ -57,7 +57,9 @@ def test_without_a_negative_gamma_the_least_held_back_is_named():
 def test_a_replay_says_what_the_rule_would_do():
     rule = HistoryRule(AdaFocalRule(), "as the replay was set")
     table = grid([[1.0, -0.1, 2.3], [1.0, -0.2, 2.3]], np.zeros((2, 3)))
-    found = GammaDynamics("a run", "replay, AdaFocal, λ = 1", table, rule, replayed=True)
+    found = GammaDynamics(
+        name="a run", origin="replay, AdaFocal, λ = 1", grid=table, learned=rule, replayed=True
+    )
     view = gamma_view(found, 1, 0)
     assert "the rule would hold bin 3 back hardest" in view.sentence.text
     assert "Bin 2 (γ\u202f−0.2) would still be pushed on." in view.sentence.text

@@ -18,7 +18,15 @@ def bins_of(count, confidence, accuracy, half=0.04, band=0.03):
     conf[n == 0] = acc[n == 0] = np.nan
     edges = np.arange(n.size + 1) / max(1, n.size)
     return BinTable(
-        edges[:-1], edges[1:], n, conf, acc, acc - half, acc + half, conf - band, conf + band
+        low=edges[:-1],
+        high=edges[1:],
+        count=n,
+        confidence=conf,
+        accuracy=acc,
+        ci_low=acc - half,
+        ci_high=acc + half,
+        band_low=conf - band,
+        band_high=conf + band,
     )
 
 

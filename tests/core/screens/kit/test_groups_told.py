@@ -145,7 +145,14 @@ def findings(*, grouped=True):
     patients = np.arange(PATIENTS).repeat(EACH).astype(str)
     groups = Groups.of("patient", patients) if grouped else None
     names = ("Mass", "Nodule")
-    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, risk, labels, names, groups=groups)
+    return Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=risk,
+        labels=labels,
+        class_names=names,
+        groups=groups,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +160,12 @@ def clinic():
     rows = findings()
     known = f"{PATIENTS} groups (patient)"
     return rows, clinic_words.ClinicSource(
-        "a run", "test", "a1b2c3d4", rows.class_names, rows.n, groups=known
+        run="a run",
+        split="test",
+        digest="a1b2c3d4",
+        findings=rows.class_names,
+        n=rows.n,
+        groups=known,
     )
 
 
@@ -170,7 +182,9 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
     assert plain.care[-1].endswith(f"tell as much as about {worth} unrelated ones.")
     alone = findings(grouped=False)
-    single = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    single = clinic_words.ClinicSource(
+        run="a run", split="test", digest="a1b2c3d4", findings=alone.class_names, n=alone.n
+    )
     found = clinic_study.one_finding(clinic_study.binary_rows(alone, 0))
     assert finding_view(single, "Mass", found).sentence.second == ""
     words = " ".join(plain_finding(single, "Mass", alone.outcomes(0), band=3).care)
@@ -185,7 +199,9 @@ def test_findings_of_many_films_but_few_patients_say_what_these_are_worth(clinic
     assert f", worth {worth} · " in next(one for one in view.small if one.index == 0).note
     assert "Worth: how many independent films" in view.legend
     alone = findings(grouped=False)
-    single = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", alone.class_names, alone.n)
+    single = clinic_words.ClinicSource(
+        run="a run", split="test", digest="a1b2c3d4", findings=alone.class_names, n=alone.n
+    )
     view = findings_view(single, clinic_study.findings(alone), ())
     assert "orth" not in view.legend + view.small[0].note
 
@@ -194,16 +210,18 @@ def test_findings_of_enough_patients_are_not_said_to_be_worth_less():
     rng = np.random.default_rng(5)
     risk = rng.uniform(0.2, 0.8, (1200, 1))
     rows = Predictions(
-        Task.MULTILABEL,
-        ScoreKind.SIGMOID,
-        risk,
-        (rng.random((1200, 1)) < risk).astype(np.int64),
-        ("Mass",),
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=risk,
+        labels=(rng.random((1200, 1)) < risk).astype(np.int64),
+        class_names=("Mass",),
         groups=Groups.of("patient", (np.arange(1200) // 2).astype(str)),
     )
     found = clinic_study.findings(rows)
     assert not found.few(0)
-    source = clinic_words.ClinicSource("a run", "test", "a1b2c3d4", rows.class_names, rows.n)
+    source = clinic_words.ClinicSource(
+        run="a run", split="test", digest="a1b2c3d4", findings=rows.class_names, n=rows.n
+    )
     (small,) = findings_view(source, found, ()).small
     assert "worth" not in small.note
 
@@ -282,7 +300,14 @@ def test_a_column_by_which_both_sets_count_is_named_once():
 
 def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independent():
     judged, _, shown = strange_films()
-    line = SetRow("a run", shown.mark, set_name("noise"), None, judged.numbers, {})
+    line = SetRow(
+        run="a run",
+        mark=shown.mark,
+        name=set_name("noise"),
+        temperature=None,
+        as_read=judged.numbers,
+        after={},
+    )
     (row,) = (
         row
         for row in csv.DictReader(io.StringIO(csv_text(ood_table.table([line]))))
@@ -291,7 +316,14 @@ def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independ
     assert float(row["effective_in"]) == judged.groups[0].effective_n
     assert float(row["effective_out"]) == 120.0
     alone = judge(films(0, grouped=False), films(1, grouped=False, labelled=False), "entropy")
-    bare = SetRow("a run", shown.mark, set_name("noise"), None, alone.numbers, {})
+    bare = SetRow(
+        run="a run",
+        mark=shown.mark,
+        name=set_name("noise"),
+        temperature=None,
+        as_read=alone.numbers,
+        after={},
+    )
     assert "effective_in" not in csv_text(ood_table.table([bare]))
 
 

@@ -11,14 +11,26 @@ HOSTILE = '<img src=x onerror="alert(1)">\u202e'
 
 
 def row(name, index, gap, low, high, p_value=0.01):
-    return ClassRow(name, index, 100, 90, 0.9, 0.9 - gap, Gap(gap, low, high), 0.01, p_value)
+    return ClassRow(
+        name=name,
+        index=index,
+        labelled=100,
+        n=90,
+        confidence=0.9,
+        accuracy=0.9 - gap,
+        gap=Gap(gap, low, high),
+        ece=0.01,
+        p_value=p_value,
+    )
 
 
 ROWS = (
     row("dog", 5, 0.085, 0.067, 0.104),
     row(HOSTILE, 2, 0.009, 0.001, 0.014, 0.06),  # leaves 0 out alone, not among all classes
     row("plane", 0, -0.023, -0.036, -0.011),
-    ClassRow("absent", 3, 7, 0, None, None, None, None),
+    ClassRow(
+        name="absent", index=3, labelled=7, n=0, confidence=None, accuracy=None, gap=None, ece=None
+    ),
 )
 
 

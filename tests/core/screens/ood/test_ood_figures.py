@@ -7,7 +7,14 @@ from core.screens.kit.theme import DARK, LIGHT
 from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
 from core.screens.ood.shift_maps import ValueGrid, heatmap
 
-LINE = RocLine("a & b", 0.9123, np.array([0, 0.2, 1.0]), np.array([0, 0.7, 1.0]), 3, "dot")
+LINE = RocLine(
+    name="a & b",
+    area=0.9123,
+    alarms=np.array([0, 0.2, 1.0]),
+    flagged=np.array([0, 0.7, 1.0]),
+    colour=3,
+    dash="dot",
+)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
@@ -25,14 +32,14 @@ def test_curves_end_in_the_corners_and_wear_their_area(theme):
 def drawn(log, threshold=0.5):
     edges = np.geomspace(0.01, 1, 5) if log else np.linspace(-2, 2, 5)
     return Density(
-        edges,
-        np.array([1, 2, 3, 4]),
-        np.array([5, 0, 0, 15]),
-        ("in", "out"),
-        "a score",
-        threshold,
-        log,
-        0,
+        edges=edges,
+        inside=np.array([1, 2, 3, 4]),
+        outside=np.array([5, 0, 0, 15]),
+        names=("in", "out"),
+        axis="a score",
+        threshold=threshold,
+        log=log,
+        colour=0,
     )
 
 
@@ -61,10 +68,14 @@ def test_a_log_axis_names_its_powers():
 
 def test_small_is_bright_where_small_is_good():
     values = np.array([[0.0, 0.5]])
-    figure = heatmap(ValueGrid(["fog"], [1, 2], values, 0.5, 0.0), LIGHT)
+    figure = heatmap(
+        ValueGrid(rows=["fog"], columns=[1, 2], values=values, low=0.5, high=0.0), LIGHT
+    )
     cells, dark, bright = figure.data
     assert cells.reversescale
     assert (cells.zmin, cells.zmax) == (0, 50)
     assert (list(dark.text), list(bright.text)) == (["50"], ["0"])
-    other = heatmap(ValueGrid(["fog"], [1, 2], values, 0.0, 0.5), LIGHT)
+    other = heatmap(
+        ValueGrid(rows=["fog"], columns=[1, 2], values=values, low=0.0, high=0.5), LIGHT
+    )
     assert (list(other.data[1].text), list(other.data[2].text)) == (["0"], ["50"])

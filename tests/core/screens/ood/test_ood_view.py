@@ -37,8 +37,12 @@ def part(logits, labels=None):
 def separated(inside, outside, score="entropy"):
     """A set judged by scores that are given."""
     found = Separation.of(np.array(inside, dtype=float), np.array(outside, dtype=float))
-    auroc = Score("auroc", 0.9, 0.85, 0.95, 0.95, 120)
-    return ShownCurve("SVHN", MARK, ScoreSeparation(score, 1.0, found, {"auroc": auroc}))
+    auroc = Score(metric="auroc", value=0.9, low=0.85, high=0.95, level=0.95, n=120)
+    return ShownCurve(
+        "SVHN",
+        MARK,
+        ScoreSeparation(score=score, temperature=1.0, separation=found, numbers={"auroc": auroc}),
+    )
 
 
 # 100 ordinary rows of scores 0.01 to 1.00; of 50 strange ones 5 lie at 0.5 and 45 at 1.5
@@ -174,7 +178,7 @@ def test_names_of_sets():
 
 
 def score(value):
-    return Score("auroc", value, value - 0.01, value + 0.01, 0.95, 10)
+    return Score(metric="auroc", value=value, low=value - 0.01, high=value + 0.01, level=0.95, n=10)
 
 
 def line(**other):
@@ -205,8 +209,8 @@ def test_the_papers_stand_under_the_run_in_the_same_columns():
 
 
 def test_a_difference_is_a_tie_where_its_interval_holds_zero():
-    told = Score("auroc", -0.05, -0.08, -0.02, 0.95, 10)
-    tie = Score("auroc", 0.01, -0.02, 0.04, 0.95, 10)
+    told = Score(metric="auroc", value=-0.05, low=-0.08, high=-0.02, level=0.95, n=10)
+    tie = Score(metric="auroc", value=0.01, low=-0.02, high=0.04, level=0.95, n=10)
     lines = [line(), line(difference=told), line(difference=tie), line(why="other rows")]
     rows = ood_table.rows(lines, ("max_logit", False))
     last = [row.cells[-1] for row in rows]

@@ -48,7 +48,9 @@ def told(judged, **differences):
     each = [{}]
     for name in list(judged)[1:]:
         value, low, high = differences[name]
-        each.append({"ece": Difference("ece", value, low, high, 0.975, 800)})
+        each.append(
+            {"ece": Difference(metric="ece", value=value, low=low, high=high, level=0.975, n=800)}
+        )
     return sentence(judged, Comparison("", 0, 0.975, tuple(each)))
 
 
@@ -316,7 +318,7 @@ def test_runs_before_and_after_are_told_with_their_temperature():
 def test_price_of_a_lower_calibration_error_is_said(found):
     _, _, judged = found
     two = {NONE: judged[NONE], "histogram": judged["ts"]}
-    better_ece = Difference("ece", -0.1, -0.12, -0.08, 0.95, 800)
+    better_ece = Difference(metric="ece", value=-0.1, low=-0.12, high=-0.08, level=0.95, n=800)
 
     def said(**more):
         each = {"ece": better_ece} | {
@@ -339,7 +341,7 @@ def test_infinite_log_loss_is_said_of_the_best_method():
     sure = judge(Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, labels), None)
     assert sure.compared.audit.main.metrics["nll"].value is None
     two = {NONE: judge(rows(n=slice(0, 400)), None), "histogram": sure}
-    each = {"ece": Difference("ece", -0.1, -0.12, -0.08, 0.95, 400)}
+    each = {"ece": Difference(metric="ece", value=-0.1, low=-0.12, high=-0.08, level=0.95, n=400)}
     said = sentence(two, Comparison("", 0, 0.95, ({}, each)))
     assert "its log-loss is infinite" in said.second
 

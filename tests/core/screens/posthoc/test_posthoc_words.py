@@ -12,7 +12,7 @@ from core.studies.posthoc import NONE, MethodReport, judge
 RNG = np.random.default_rng(4)
 TRUE = RNG.normal(size=(300, 3))
 LABELS = (TRUE + RNG.gumbel(size=TRUE.shape)).argmax(axis=1)
-HELPS = {"ece": Difference("ece", -0.1, -0.12, -0.08, 0.95, 300)}
+HELPS = {"ece": Difference(metric="ece", value=-0.1, low=-0.12, high=-0.08, level=0.95, n=300)}
 
 
 def compared(scale):

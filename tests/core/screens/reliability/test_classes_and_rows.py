@@ -59,11 +59,11 @@ def test_class_table_counts_every_row_once(view):
 
 def test_a_class_that_was_never_answered_is_listed_and_not_drawn():
     two = Predictions(
-        Task.MULTICLASS,
-        ScoreKind.PROBABILITIES,
-        np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]),
-        np.array([0, 2]),
-        ("a", "b", "c"),
+        task=Task.MULTICLASS,
+        kind=ScoreKind.PROBABILITIES,
+        scores=np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]),
+        labels=np.array([0, 2]),
+        class_names=("a", "b", "c"),
     )
     found = audited_view(two, audit(two, QUICK), SUBJECT)
     assert found.parts.rows[2][-1] == "no such answers"
@@ -96,11 +96,11 @@ def test_rows_of_all_bins_are_the_counts_of_the_diagram(found):
 
 def test_rows_show_the_surest_mistakes_first():
     made = Predictions(
-        Task.MULTICLASS,
-        ScoreKind.PROBABILITIES,
-        np.array([[0.75, 0.25], [0.9, 0.1], [0.72, 0.28], [0.85, 0.15], [0.79, 0.21]]),
-        np.array([1, 0, 0, 1, 1]),
-        ("cat", "dog"),
+        task=Task.MULTICLASS,
+        kind=ScoreKind.PROBABILITIES,
+        scores=np.array([[0.75, 0.25], [0.9, 0.1], [0.72, 0.28], [0.85, 0.15], [0.79, 0.21]]),
+        labels=np.array([1, 0, 0, 1, 1]),
+        class_names=("cat", "dog"),
         row_ids=("w", "x", "y", "z", "v"),
     )
     bins = diagram(prepare(made, None, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
@@ -118,7 +118,13 @@ def films():
     rng = np.random.default_rng(5)
     p = rng.random((400, 2)) ** 2
     labels = (rng.random((400, 2)) < p ** [1.0, 2.0]).astype(np.int64)
-    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, ("mass", "fluid"))
+    return Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=p,
+        labels=labels,
+        class_names=("mass", "fluid"),
+    )
 
 
 def test_rows_of_a_label_say_present_or_absent(films):
@@ -168,6 +174,15 @@ def test_a_top_label_file_says_what_it_cannot_support():
 def test_class_card_is_silent_about_markup_in_names(found):
     from core.metrics.records import ClassRow, Gap
 
-    row = ClassRow("<b>x</b>", 0, 5, 5, 0.9, 0.8, Gap(0.1, 0.05, 0.2), None)
+    row = ClassRow(
+        name="<b>x</b>",
+        index=0,
+        labelled=5,
+        n=5,
+        confidence=0.9,
+        accuracy=0.8,
+        gap=Gap(0.1, 0.05, 0.2),
+        ece=None,
+    )
     figure = class_card((row,), "95 %", "").figure("light")
     assert figure.layout.yaxis.ticktext == ("&lt;b&gt;x&lt;/b&gt;",)

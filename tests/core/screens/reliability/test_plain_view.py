@@ -84,7 +84,13 @@ def test_plain_view_of_a_real_audit_names_its_class():
     rng = np.random.default_rng(3)
     p = rng.random(900)
     labels = (rng.random(900) < p).astype(np.int64)
-    found = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, p, labels, ("well", "ill"))
+    found = Predictions(
+        task=Task.BINARY,
+        kind=ScoreKind.PROBABILITIES,
+        scores=p,
+        labels=labels,
+        class_names=("well", "ill"),
+    )
     made = audit(found, QUICK)
     view = plain_view(made, made.main, Ranked.of(found.outcomes(1)), name="m", split="test")
     assert "“ill”" in view.sentence.text

@@ -10,9 +10,12 @@ X = np.array([0.0, 0.5, 1.0])
 
 def test_curves_keep_their_points_names_and_dashes():
     plot = Plot(
-        (TheoryCurve("one", X, X**2, 0, "dot"), TheoryCurve("two", X, X, dots=True)),
-        "across",
-        "up",
+        curves=(
+            TheoryCurve(name="one", x=X, y=X**2, colour=0, dash="dot"),
+            TheoryCurve(name="two", x=X, y=X, dots=True),
+        ),
+        across="across",
+        up="up",
         spots=(Highlight(0.5, 0.25, "here"),),
     )
     figure = chart(plot, LIGHT)
@@ -26,17 +29,19 @@ def test_curves_keep_their_points_names_and_dashes():
 
 
 def test_the_area_runs_along_one_curve_and_back_along_the_other():
-    low, high = TheoryCurve("low", X, X - 1), TheoryCurve("high", X, X + 1)
-    area = chart(Plot((low, high), "x", "y", between=(low, high)), LIGHT).data[0]
+    low, high = TheoryCurve(name="low", x=X, y=X - 1), TheoryCurve(name="high", x=X, y=X + 1)
+    area = chart(Plot(curves=(low, high), across="x", up="y", between=(low, high)), LIGHT).data[0]
     assert list(area.x) == [0.0, 0.5, 1.0, 1.0, 0.5, 0.0]
     assert list(area.y) == [-1.0, -0.5, 0.0, 2.0, 1.5, 1.0]
     assert area.showlegend is False
 
 
 def test_a_square_figure_keeps_its_sides_equal():
-    plot = Plot((TheoryCurve("one", X, X),), "x", "y", square=True)
+    plot = Plot(curves=(TheoryCurve(name="one", x=X, y=X),), across="x", up="y", square=True)
     assert chart(plot, LIGHT).layout.yaxis.scaleanchor == "x"
-    assert chart(Plot(plot.curves, "x", "y"), LIGHT).layout.yaxis.scaleanchor is None
+    assert (
+        chart(Plot(curves=plot.curves, across="x", up="y"), LIGHT).layout.yaxis.scaleanchor is None
+    )
 
 
 def test_classes_lie_at_their_corners():

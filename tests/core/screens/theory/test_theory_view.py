@@ -17,7 +17,7 @@ from core.screens.theory.triangle import loss_cards, simplex_cards
 GOLDEN = {
     entry["id"]: entry["value"]
     for entry in json.loads(
-        (Path(__file__).parents[1] / "calibrators" / "golden_posthoc.json").read_text()
+        (Path(__file__).parents[2] / "calibrators" / "golden_posthoc.json").read_text()
     )
 }
 TRUTH = (0.55, 0.3, 0.15)

@@ -11,11 +11,15 @@ from core.screens.train.figures import MOST_POINTS, MeasureCurve, MeasurePanel, 
 
 def line(values, **settings):
     value = np.array(values, dtype=float)
-    return MeasureCurve("run", np.arange(1, len(value) + 1), value, 0, **settings)
+    return MeasureCurve(
+        name="run", epoch=np.arange(1, len(value) + 1), value=value, colour=0, **settings
+    )
 
 
 def drawn(values, unit="nats", n_epochs=None, **settings):
-    shown = MeasurePanel((line(values, **settings),), unit, n_epochs or len(values))
+    shown = MeasurePanel(
+        lines=(line(values, **settings),), unit=unit, n_epochs=n_epochs or len(values)
+    )
     return panel(shown, LIGHT)
 
 
@@ -64,7 +68,7 @@ def test_a_rate_that_falls_tenfold_and_more_has_a_logarithmic_axis():
 
 
 def test_a_dashed_line_wears_its_runs_colour_in_both_themes():
-    shown = MeasurePanel((line([1, 2], dash="dash"),), "nats", 2)
+    shown = MeasurePanel(lines=(line([1, 2], dash="dash"),), unit="nats", n_epochs=2)
     for theme in (LIGHT, DARK):
         found = panel(shown, theme).data[0].line
         assert found.color == theme.runs[0]
@@ -72,7 +76,13 @@ def test_a_dashed_line_wears_its_runs_colour_in_both_themes():
 
 
 def test_a_name_with_markup_is_text():
-    shown = MeasurePanel((MeasureCurve("<b>x</b>", np.array([1]), np.array([1.0]), 0),), "nats", 1)
+    shown = MeasurePanel(
+        lines=(
+            MeasureCurve(name="<b>x</b>", epoch=np.array([1]), value=np.array([1.0]), colour=0),
+        ),
+        unit="nats",
+        n_epochs=1,
+    )
     assert "<b>x" not in panel(shown, LIGHT).data[0].name
 
 

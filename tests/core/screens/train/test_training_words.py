@@ -148,9 +148,9 @@ def test_numbers_of_an_ended_job():
 
 
 def test_devices_say_what_is_free_and_who_is_on_them():
-    gpu = Device("cuda:0", "H100", 60 * 2**30, 80 * 2**30)
+    gpu = Device(slot="cuda:0", name="H100", free=60 * 2**30, total=80 * 2**30)
     assert words.device_words(gpu) == "cuda:0: H100, 60.0 GiB of 80.0 GiB free"
-    assert words.device_words(Device("cpu", "CPU"), "“x”") == "CPU, busy with “x”"
+    assert words.device_words(Device(slot="cpu", name="CPU"), "“x”") == "CPU, busy with “x”"
     assert words.memory(5 * 2**20) == "5 MiB"
-    assert words.device_words(Device("cpu", "cpu")) == "CPU"
-    assert words.device_words(Device("cuda:1", "cuda:1")) == "cuda:1"
+    assert words.device_words(Device(slot="cpu", name="cpu")) == "CPU"
+    assert words.device_words(Device(slot="cuda:1", name="cuda:1")) == "cuda:1"

@@ -54,14 +54,23 @@ def test_rates_of_nearly_nothing_sit_on_the_edge_as_triangles(bins):
 
 
 def dot(low, n, says, rate, tone):
-    return BandDot(low, low + 0.1, n, says, rate, rate - 0.05, rate + 0.05, tone)
+    return BandDot(
+        low=low,
+        high=low + 0.1,
+        n=n,
+        says=says,
+        rate=rate,
+        ci_low=rate - 0.05,
+        ci_high=rate + 0.05,
+        tone=tone,
+    )
 
 
 def test_bands_mark_the_chosen_one_and_leave_empty_ones_out():
     nan = float("nan")
     dots = [
         dot(0.0, 40, 0.05, 0.1, "under"),
-        BandDot(0.1, 0.2, 0, nan, nan, nan, nan, "few"),
+        BandDot(low=0.1, high=0.2, n=0, says=nan, rate=nan, ci_low=nan, ci_high=nan, tone="few"),
         dot(0.2, 30, 0.25, 0.17, "over"),
     ]
     figure = bands(dots, 2, LIGHT)

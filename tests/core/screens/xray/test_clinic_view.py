@@ -15,6 +15,7 @@ from core import published
 from core.arrays import log_sigmoid
 from core.metrics import clinical
 from core.metrics.clinical import Bands, bands
+from core.metrics.clinical.groups import grouping
 from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
@@ -63,11 +64,15 @@ def made(n=N, seed=5, stretch=2.0):
     )
     labels = (rng.random((n, 3)) < sigmoid(true)).astype(np.int64)
     said = sigmoid(true * np.array([stretch, 1.0, 1.0]))
-    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, said, labels, NAMES)
+    return Predictions(
+        task=Task.MULTILABEL, kind=ScoreKind.SIGMOID, scores=said, labels=labels, class_names=NAMES
+    )
 
 
 def source(n=N, names=NAMES, **more):
-    return ClinicSource("the run", "test", "a1b2c3d4e5", names, n, **more)
+    return ClinicSource(
+        run="the run", split="test", digest="a1b2c3d4e5", findings=names, n=n, **more
+    )
 
 
 @pytest.fixture(scope="module")
@@ -335,7 +340,7 @@ def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
 
 def test_words_for_what_the_labels_are_worth():
     nih = tuple(row.metric.removeprefix("auroc_") for row in published.published(method="bce"))
-    chest = ClinicSource("r", "test", "0" * 8, nih, 5)
+    chest = ClinicSource(run="r", split="test", digest="0" * 8, findings=nih, n=5)
     assert MINED in chest.caption
     assert MINED not in source().caption
     assert source(synthetic=True).noise == SYNTHETIC
@@ -364,7 +369,13 @@ def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest
     at = 0.024  # the operating point, which is moved to one half
     odd = np.where(p < at, p / (2 * at), 1 - (1 - p) / (2 * (1 - at)))
     strong = clinic_study.one_finding(
-        Predictions(Task.BINARY, ScoreKind.SIGMOID, odd, y, ("no", "Effusion"))
+        Predictions(
+            task=Task.BINARY,
+            kind=ScoreKind.SIGMOID,
+            scores=odd,
+            labels=y,
+            class_names=("no", "Effusion"),
+        )
     )
     said = badge(source(), strong)
     assert said.alarm
@@ -377,7 +388,13 @@ def test_a_bent_curve_is_told_though_mean_and_slope_fit(honest):
     said, came = np.repeat([0.2, 0.4, 0.6, 0.8], 1000), np.repeat([0.25, 0.22, 0.78, 0.75], 1000)
     y = (np.tile(np.arange(1000) / 1000, 4) < came).astype(np.int64)
     bent = clinic_study.one_finding(
-        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+        Predictions(
+            task=Task.BINARY,
+            kind=ScoreKind.SIGMOID,
+            scores=said,
+            labels=y,
+            class_names=("no", "Effusion"),
+        )
     )
     assert bent.fit.in_the_large.low < 0 < bent.fit.in_the_large.high
     assert bent.fit.slope.low < 1 < bent.fit.slope.high
@@ -395,7 +412,13 @@ def test_no_badge_from_a_curve_of_too_few_events(events):
     came = np.repeat([0.25, 0.22, 0.78, 0.75], 60) if events else np.zeros(240)
     y = (np.tile(np.arange(60) / 60, 4) < came).astype(np.int64)
     found = clinic_study.one_finding(
-        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+        Predictions(
+            task=Task.BINARY,
+            kind=ScoreKind.SIGMOID,
+            scores=said,
+            labels=y,
+            class_names=("no", "Effusion"),
+        )
     )
     assert found.fit.events == events
     if events:  # the curve alone would be beyond chance
@@ -410,7 +433,13 @@ def test_recalibration_speaks_of_the_other_rows(rows, stretched):
     half = np.arange(N) % 2 == 0
     one = clinic_study.binary_rows(rows, 0)
     fit, test = (
-        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        Predictions(
+            task=one.task,
+            kind=one.kind,
+            scores=one.scores[side],
+            labels=one.labels[side],
+            class_names=one.class_names,
+        )
         for side in (half, ~half)
     )
     found = clinic_study.one_finding(test, fit, "beta")
@@ -433,7 +462,9 @@ def near_zero(n=6, seed=3, event=1):
     p = sigmoid(rng.normal(-1.0, 1.0, N))
     y = (rng.random(N) < p).astype(np.int64)
     p[:n], y[:n] = 4e-13, event
-    return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, ("no", "Effusion")), n
+    return Predictions(
+        task=Task.BINARY, kind=ScoreKind.SIGMOID, scores=p, labels=y, class_names=("no", "Effusion")
+    ), n
 
 
 def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_spread():
@@ -453,9 +484,7 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     lines = {line["number"]: line["reason"] for line in numbers_of(shown.table)}
     assert {k for k, note in lines.items() if said in note} == {"citl", "slope", "intercept"}
     assert shown.badge is None
-    group = clinic_use.group_rows(
-        clinic_study.groups(found.p, found.y, clinical.grouping(["PA"] * N))
-    )
+    group = clinic_use.group_rows(clinic_study.groups(found.p, found.y, grouping(["PA"] * N)))
     assert not group[0].strong & {4, 5}
     single = clinic_study.one_finding(near_zero(1)[0])
     assert "1 film scored" in finding_view(source(), "Effusion", single).caption
@@ -486,7 +515,13 @@ def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
     true, y = np.append(true, -true), np.append(y, 1 - y)  # on average it is right
     said = sigmoid(3.0 * true)
     found = clinic_study.one_finding(
-        Predictions(Task.BINARY, ScoreKind.SIGMOID, said, y, ("no", "Effusion"))
+        Predictions(
+            task=Task.BINARY,
+            kind=ScoreKind.SIGMOID,
+            scores=said,
+            labels=y,
+            class_names=("no", "Effusion"),
+        )
     )
     assert found.fit.extreme
     assert found.fit.in_the_large.low < 0 < found.fit.in_the_large.high
@@ -501,7 +536,13 @@ def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
     one = clinic_study.binary_rows(made(), 0)
     half = np.arange(N) % 2 == 0
     fit, test = (
-        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        Predictions(
+            task=one.task,
+            kind=one.kind,
+            scores=one.scores[side],
+            labels=one.labels[side],
+            class_names=one.class_names,
+        )
         for side in (half, ~half)
     )
     found = clinic_study.one_finding(test, fit, "isotonic")
@@ -576,7 +617,13 @@ def test_a_benefit_of_few_events_is_drawn_and_not_claimed():
     rng = np.random.default_rng(4)
     y = np.arange(4000) < 150
     p = sigmoid(np.where(y, 1.0, -4.0) + rng.normal(0.0, 1.0, y.size))
-    rows = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y.astype(np.int64), ("no", "Hernia"))
+    rows = Predictions(
+        task=Task.BINARY,
+        kind=ScoreKind.SIGMOID,
+        scores=p,
+        labels=y.astype(np.int64),
+        class_names=("no", "Hernia"),
+    )
     found = clinic_study.one_finding(rows)
     assert (found.net.gain_low > 0).any()  # the band alone would say so
     assert clinic_decision.benefit_words(found, (0.05, 0.4)).startswith("Too few events (under 200")
@@ -591,11 +638,11 @@ def test_decisions_honour_the_patients_of_films(stretched):
     plain, paired = (
         clinic_study.one_finding(
             Predictions(
-                Task.BINARY,
-                ScoreKind.SIGMOID,
-                pairs[0],
-                pairs[1].astype(np.int64),
-                ("no", "Effusion"),
+                task=Task.BINARY,
+                kind=ScoreKind.SIGMOID,
+                scores=pairs[0],
+                labels=pairs[1].astype(np.int64),
+                class_names=("no", "Effusion"),
                 groups=groups,
             )
         )
@@ -644,7 +691,7 @@ def test_the_band_to_speak_of_is_the_one_that_was_missed_most():
 
 
 def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched):
-    groups = clinical.grouping(["AP" if i % 2 else "PA" for i in range(N)])
+    groups = grouping(["AP" if i % 2 else "PA" for i in range(N)])
     found = clinic_study.groups(stretched.p, stretched.y, groups)
     ideals = ("observed_expected", 1.0), ("in_the_large", 0.0), ("slope", 1.0), ("intercept", 0.0)
     for one, row in zip(found, clinic_use.group_rows(found), strict=True):
@@ -658,7 +705,7 @@ def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched)
 
 
 def test_subgroups_with_few_events_have_no_verdict(stretched):
-    groups = clinical.grouping(["AP" if i % 40 else "PA" for i in range(N)])
+    groups = grouping(["AP" if i % 40 else "PA" for i in range(N)])
     found = clinic_study.groups(stretched.p, stretched.y, groups)
     rows = {row.name: row for row in clinic_use.group_rows(found)}
     assert rows["PA"].notes == ("too few events: no verdict",)
@@ -677,7 +724,13 @@ def test_temperatures_of_a_stretched_finding(rows):
     half = np.arange(N) % 2 == 0
     one = clinic_study.binary_rows(rows, 0)
     fit, test = (
-        Predictions(one.task, one.kind, one.scores[side], one.labels[side], one.class_names)
+        Predictions(
+            task=one.task,
+            kind=one.kind,
+            scores=one.scores[side],
+            labels=one.labels[side],
+            class_names=one.class_names,
+        )
         for side in (half, ~half)
     )
     heated = clinic_study.temperature_scaled(fit, test)
@@ -698,11 +751,11 @@ def test_temperatures_of_a_stretched_finding(rows):
 def test_one_outcome_only_is_said_and_drawn():
     rng = np.random.default_rng(0)
     rows = Predictions(
-        Task.MULTILABEL,
-        ScoreKind.SIGMOID,
-        rng.random((60, 2)),
-        np.column_stack([np.zeros(60, dtype=np.int64), np.arange(60) % 2]),
-        ("Effusion", "Mass"),
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=rng.random((60, 2)),
+        labels=np.column_stack([np.zeros(60, dtype=np.int64), np.arange(60) % 2]),
+        class_names=("Effusion", "Mass"),
     )
     found = clinic_study.findings(rows)
     shown = findings_view(source(60, rows.class_names), found, ())
@@ -717,18 +770,20 @@ def test_one_outcome_only_is_said_and_drawn():
 
 
 def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
-    hostile = ClinicSource("<script>x</script>", "test", "0" * 8, ("<b>x</b>",), N)
+    hostile = ClinicSource(
+        run="<script>x</script>", split="test", digest="0" * 8, findings=("<b>x</b>",), n=N
+    )
     shown = finding_view(hostile, "<b>x</b>", stretched)
     html = sheet_html(
         PageView(
-            shown.eyebrow,
-            (BANNER, MINED),
-            shown.sentence,
-            shown.numbers,
-            ("said",),
-            (shown.curve,),
-            (("All numbers", shown.table),),
-            shown.caption,
+            eyebrow=shown.eyebrow,
+            banners=(BANNER, MINED),
+            sentence=shown.sentence,
+            numbers=shown.numbers,
+            paragraphs=("said",),
+            cards=(shown.curve,),
+            tables=(("All numbers", shown.table),),
+            caption=shown.caption,
         )
     )
     body = html.split("<main>")[1].split("</main>")[0]
@@ -742,7 +797,15 @@ def test_a_file_draws_a_hundred_films(stretched):
     """Of 400 films 68: 17 in 100, 14 to 21."""
     icons = hundred(band(400, 68), 2)
     sheet = PageView(
-        "e", (), Sentence((Phrase("s"),)), (), (), (), (), "", icons=("<b>100</b>", icons)
+        eyebrow="e",
+        banners=(),
+        sentence=Sentence((Phrase("s"),)),
+        numbers=(),
+        paragraphs=(),
+        cards=(),
+        tables=(),
+        caption="",
+        icons=("<b>100</b>", icons),
     )
     html = sheet_html(sheet).split("<main>")[1]
     drawn = html.split("c-hundred")[1].split("</div>")[0]

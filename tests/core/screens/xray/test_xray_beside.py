@@ -18,7 +18,7 @@ WHERE = "this test set of 100 films"
 
 
 def opinion(model, score, other=0.01, mark=A, **more):
-    return Opinion(FilmScores(model, NAMES, (score, other)), mark, **more)
+    return Opinion(scored=FilmScores(model, NAMES, (score, other)), mark=mark, **more)
 
 
 def three(first=0.74, second=0.2, third=0.5):
@@ -78,7 +78,7 @@ def test_a_threshold_that_was_set_is_that_of_all():
 
 
 def test_nothing_is_said_of_whom_nothing_is_known():
-    lacking = Opinion(FilmScores("E", ("Mass",), (0.9,)), D)
+    lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D)
     found = (three()[0], opinion("C", 0.5, mark=C), lacking)
     assert text(found) == (
         "For effusion this film scores 74 of 100 with A and 50 with C. A reaches the threshold "
@@ -133,7 +133,7 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
 
 
 def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
-    lacking = Opinion(FilmScores("E", ("Mass",), (0.9,)), D)
+    lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D)
     found = (opinion("C", 0.5), opinion("D", 0.5, strange="why"), lacking)
     rows = views.model_rows(found, NAME, boxes=False)
     assert [row.cells[1].interval for row in rows[:2]] == ["not known", "means nothing here"]
@@ -145,7 +145,7 @@ def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
 
 
 def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
-    more = Opinion(FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), D)
+    more = Opinion(scored=FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), mark=D)
     found = (opinion("A", 0.2, 0.9, known=known()), opinion("B", 0.74, known=known()), more)
     assert views.finding_heads(found) == ("Finding", "A", "B", "E", "Threshold")
     rows = views.finding_rows(found, NAME, plain=False)
@@ -177,7 +177,7 @@ def test_a_threshold_is_that_of_a_row_only_where_every_model_of_it_has_it(other,
 
 
 def test_the_files_have_names_thresholds_and_what_they_are_not_for():
-    found = (*three()[:2], Opinion(FilmScores("=E", ("Mass",), (0.9,)), D, known=None))
+    found = (*three()[:2], Opinion(scored=FilmScores("=E", ("Mass",), (0.9,)), mark=D, known=None))
     head, *lines = csv_text(views.finding_table(found, NOTE)).splitlines()
     assert head == (
         "finding,score: A,threshold: A,score: B,threshold: B,score: =E,threshold: =E,note"

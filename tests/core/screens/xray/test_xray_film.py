@@ -27,8 +27,19 @@ def reference(p, y, synthetic=False):
     p, y = np.asarray(p, float), np.asarray(y)
     scores = np.stack([p, np.full(p.size, 0.01)], axis=1)
     labels = np.stack([y, np.zeros_like(y)], axis=1).astype(np.int64)
-    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, scores, labels, NAMES)
-    return Reference.of(rows, ClinicSource("run", "test", "d" * 32, NAMES, p.size, synthetic))
+    rows = Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=scores,
+        labels=labels,
+        class_names=NAMES,
+    )
+    return Reference.of(
+        rows,
+        ClinicSource(
+            run="run", split="test", digest="d" * 32, findings=NAMES, n=p.size, synthetic=synthetic
+        ),
+    )
 
 
 def known():
@@ -211,15 +222,15 @@ def test_a_saved_film_is_one_file_with_its_picture_inside():
     drawn = picture.png(picture.coloured(np.full((40, 40), 90, np.uint8)))
     html = sheet_html(
         PageView(
-            "Chest X-ray",
-            (NOTE,),
-            views.sentence(film(0.74), 0, known(), plain=False),
-            (),
-            views.care(film(0.74), 0, known()),
-            (tables.bands_card(film(0.74), 0, known()),),
-            (("Findings", tables.table(film(0.74), known(), NOTE)),),
-            "caption",
-            (("<Film> 1", drawn),),
+            eyebrow="Chest X-ray",
+            banners=(NOTE,),
+            sentence=views.sentence(film(0.74), 0, known(), plain=False),
+            numbers=(),
+            paragraphs=views.care(film(0.74), 0, known()),
+            cards=(tables.bands_card(film(0.74), 0, known()),),
+            tables=(("Findings", tables.table(film(0.74), known(), NOTE)),),
+            caption="caption",
+            pictures=(("<Film> 1", drawn),),
         )
     )
     (inline,) = re.findall(r'alt="&lt;Film&gt; 1" src="data:image/png;base64,([^"]+)"', html)
