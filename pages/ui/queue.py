@@ -10,7 +10,7 @@ from core.errors import AuditError
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.screens.evaluate import words as evaluation_words
-from core.screens.kit.numbers import count
+from core.screens.kit.numbers import count, duration, memory
 from core.screens.train import words
 from core.training.progress import Progress
 from pages.ui import frame, site, state, widgets
@@ -112,9 +112,9 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
         status = _progress(job, progress)
         if not state.plain():
             status += f", {count(round(progress.images_per_second))} images/s"
-            status += f", {words.memory(progress.memory)}"
+            status += f", {memory(progress.memory)}"
     elif job.state.ended:
-        elapsed = job.started and job.ended and f" after {words.duration(job.ended - job.started)}"
+        elapsed = job.started and job.ended and f" after {duration(job.ended - job.started)}"
         status = f"{status}{elapsed or ''}, {_day(job)}"
     bar = "" if progress is None else _bar(words.share_done(progress))
     st.html(f'<p class="c-queued">{escape(status)}</p>{bar}')

@@ -12,10 +12,15 @@ from core.screens.compare import figures
 from core.screens.kit import cards
 from core.screens.kit.diagram import small_diagram
 from core.screens.kit.differences import (
+    COLUMNS,
+    HEADS,
     HIGHER,
     IN_POINTS,
     LABELS,
+    NamedRun,
     difference_words,
+    drawn_words,
+    level_words,
     name,
     number,
     plain_sentence,
@@ -27,16 +32,6 @@ from core.screens.kit.records import Cell, CellWords, Column, FigureCard, Kind, 
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.sentences import groups_words
 
-COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
-HEADS = {
-    "accuracy": "Accuracy, %",
-    "nll": "Log-loss",
-    "brier": "Brier",
-    "ece": "ECE, %",
-    "ece_em": "ECE equal mass, %",
-    "classwise_ece": "Classwise, %",
-    "smece": "Smooth ECE, %",
-}
 PLAIN_COLUMNS = ("accuracy", "ece")
 PLAIN_HEADS = ("Model", "Images", "Right, in 100", "Off by, points on average")
 PLAIN_CAPTION = (
@@ -48,16 +43,6 @@ CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"
 ERROR_SIDES = ("smaller error", "larger error")
 ANSWER_SIDES = ("less often right", "more often right")
 PLAIN_SIDES = ("closer", "further off")
-
-
-@dataclass(frozen=True)
-class NamedRun:
-    """A run on the page: id, name, split and digest of its file."""
-
-    id: str
-    name: str
-    split: str
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -125,7 +110,10 @@ def plain_view(
 
 
 def compare_view(
-    names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison, metric: str
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    metric: str,
 ) -> CompareView:
     """Return the view of a comparison.
 
@@ -270,17 +258,6 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
         by_run = "" if least == most else ", depending on the run"
         words.append(f"The images are worth about {about} independent ones{by_run}.")
     return words
-
-
-def drawn_words(differences: Sequence[Difference]) -> str:
-    """Return what resamples draw: rows, or groups of rows that belong together."""
-    grouped = any(difference.settings.get("resampled_by") == "group" for difference in differences)
-    return "groups of rows" if grouped else "rows"
-
-
-def level_words(level: float) -> str:
-    """Return a level in percent with at most three digits: 97.5 %."""
-    return f"{100 * level:.3g}{THIN}%"
 
 
 def _forest(

@@ -2,10 +2,9 @@
 
 from core.jobs.records import Job, JobState
 from core.screens.evaluate.results import Plausibility, SplitResult
-from core.screens.kit.numbers import MISSING, count, percent, points, span
+from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points, span
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.screens.kit.words import GLOSSARY
-from core.screens.train.words import about, duration, memory
 from core.training.progress import Progress
 
 SMALLER = frozenset({"MEMORY", "HOST_MEMORY", "DEVICE_MEMORY", "LIMIT_MEMORY", "SIGNAL", "HANG"})

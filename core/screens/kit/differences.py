@@ -1,13 +1,24 @@
 """The words of a comparison: names of metrics, differences as people read them, the sentence."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.metrics.comparison import Comparison
 from core.metrics.paired import PAIRED, Difference
 from core.metrics.records import Score
-from core.screens.kit.numbers import MINUS, known, points, span, three, three_span, with_span
+from core.screens.kit.numbers import MINUS, THIN, known, points, span, three, three_span, with_span
 from core.screens.kit.records import Phrase, Sentence
 
+COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
+HEADS = {
+    "accuracy": "Accuracy, %",
+    "nll": "Log-loss",
+    "brier": "Brier",
+    "ece": "ECE, %",
+    "ece_em": "ECE equal mass, %",
+    "classwise_ece": "Classwise, %",
+    "smece": "Smooth ECE, %",
+}
 LABELS = {
     "ece": "ECE",
     "ece_em": "ECE equal mass",
@@ -235,3 +246,24 @@ def _counted(ahead: int, behind: int, ties: int) -> str:
 
 def _ties(n: int) -> str:
     return f"{number(n)} cannot be told from it"
+
+
+@dataclass(frozen=True)
+class NamedRun:
+    """A run on the page: id, name, split and digest of its file."""
+
+    id: str
+    name: str
+    split: str
+    digest: str
+
+
+def drawn_words(differences: Sequence[Difference]) -> str:
+    """Return what resamples draw: rows, or groups of rows that belong together."""
+    grouped = any(difference.settings.get("resampled_by") == "group" for difference in differences)
+    return "groups of rows" if grouped else "rows"
+
+
+def level_words(level: float) -> str:
+    """Return a level in percent with at most three digits: 97.5 %."""
+    return f"{100 * level:.3g}{THIN}%"

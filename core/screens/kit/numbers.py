@@ -8,6 +8,7 @@ import math
 THIN = "\u202f"  # narrow no-break space: in long numbers and before the percent sign
 MINUS = "\u2212"
 MISSING = "–"
+MINUTE, HOUR, DAY = 60, 3_600, 86_400  # seconds
 MAX_DECIMALS = 4
 SMALLEST_WEIGHT = 0.05  # nearer to a whole number it is one
 SMALLEST = 0.00005  # a share nearer to 0 or 1 is not printed in digits
@@ -149,3 +150,34 @@ def edges(low: float, high: float) -> tuple[str, str]:
 def _unsigned_zero(text: str) -> str:
     """Drop the sign of what rounds to zero: neither -0.0 nor +0.0 says anything."""
     return text.lstrip("+-") if not text.strip("+-0.") else text
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: 40 s, 3 min 20 s, 2 h 5 min, 3 days 4 h."""
+    whole = max(0, round(seconds))
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return _two(whole, MINUTE, "min", 1, "s")
+    if whole < DAY:
+        return _two(whole, HOUR, "h", MINUTE, "min")
+    days = "day" if whole < 2 * DAY else "days"
+    return _two(whole, DAY, days, HOUR, "h")
+
+
+def _two(whole: int, unit: int, name: str, under: int, small: str) -> str:
+    rest = whole % unit // under
+    return f"{whole // unit} {name}" + (f" {rest} {small}" if rest else "")
+
+
+def about(seconds: float) -> str:
+    """Return a time that is only estimated, without digits that it does not deserve."""
+    for step, below in ((5, 2 * MINUTE), (MINUTE, 2 * HOUR), (HOUR, 2 * DAY)):
+        if seconds < below:
+            return f"about {duration(max(step, step * round(seconds / step)))}"
+    return f"about {duration(DAY * round(seconds / DAY))}"
+
+
+def memory(size: int) -> str:
+    """Return bytes in MiB or GiB."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

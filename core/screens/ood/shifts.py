@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from core.datasets.shifts import CORRUPTIONS, KINDS, SEVERITIES, OutsideSet
-from core.screens.compare.view import NamedRun
+from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.ood.shift_maps import ValueGrid, heatmap

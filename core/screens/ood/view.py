@@ -10,7 +10,7 @@ from core.arrays import Float
 from core.metrics.records import Score
 from core.ood.detection import Counts, Separation, counts_at, roc_points, threshold_at, worth
 from core.ood.scores import SCORES
-from core.screens.compare.view import NamedRun
+from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count, percent, three, weight
 from core.screens.kit.records import (
     Cell,

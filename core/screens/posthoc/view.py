@@ -8,11 +8,20 @@ from core.arrays import Float
 from core.calibrators.landscape import Landscape
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
-from core.screens.compare.view import COLUMNS, HEADS, NamedRun, drawn_words, level_words
 from core.screens.kit import cards
 from core.screens.kit.curves import Plot, TheoryCurve, chart
 from core.screens.kit.diagram import small_diagram
-from core.screens.kit.differences import IN_POINTS, difference_words, value_words
+from core.screens.kit.differences import (
+    COLUMNS,
+    HEADS,
+    IN_POINTS,
+    NamedRun,
+    difference_words,
+    drawn_words,
+    level_words,
+    value_words,
+)
+from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count, points, span, three
 from core.screens.kit.records import (
     Cell,
@@ -33,7 +42,6 @@ from core.screens.posthoc.words import (
     NAMES,
     OBJECTIVES,
     explained,
-    parameters,
     plain_best,
     plain_sentence,
     sentence,
@@ -73,7 +81,10 @@ class PosthocView:
 
 
 def posthoc_view(
-    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
+    named: NamedRun,
+    parts: PosthocRows,
+    fits: Sequence[Fit],
+    judged: Mapping[str, MethodReport],
 ) -> PosthocView:
     """Return the view of one run.
 
@@ -113,7 +124,10 @@ def posthoc_view(
 
 
 def plain_view(
-    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
+    named: NamedRun,
+    parts: PosthocRows,
+    fits: Sequence[Fit],
+    judged: Mapping[str, MethodReport],
 ) -> PosthocView:
     """Return the view in plain words: how often right, how far off, before and after."""
     full = posthoc_view(named, parts, fits, judged)

@@ -7,12 +7,11 @@ from typing import Final
 from core.histories import History
 from core.jobs.devices import CPU, Device
 from core.jobs.records import Job, JobState
-from core.screens.kit.numbers import MISSING, count, percent, points
+from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.training import threads
 from core.training.progress import Progress
 
-MINUTE, HOUR, DAY = 60, 3_600, 86_400
 EVALUATE: Final = "evaluate"  # kind of a job; others train
 STATES: Final[dict[JobState, str]] = {
     JobState.QUEUED: "waiting",
@@ -35,37 +34,6 @@ HELP: Final = {
     "val_ece": "Expected calibration error on the validation part, 15 bins of equal width.",
     "took": "From start to end, reading data and the last evaluation included.",
 }
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it: 40 s, 3 min 20 s, 2 h 5 min, 3 days 4 h."""
-    whole = max(0, round(seconds))
-    if whole < MINUTE:
-        return f"{whole} s"
-    if whole < HOUR:
-        return _two(whole, MINUTE, "min", 1, "s")
-    if whole < DAY:
-        return _two(whole, HOUR, "h", MINUTE, "min")
-    days = "day" if whole < 2 * DAY else "days"
-    return _two(whole, DAY, days, HOUR, "h")
-
-
-def _two(whole: int, unit: int, name: str, under: int, small: str) -> str:
-    rest = whole % unit // under
-    return f"{whole // unit} {name}" + (f" {rest} {small}" if rest else "")
-
-
-def about(seconds: float) -> str:
-    """Return a time that is only estimated, without digits that it does not deserve."""
-    for step, below in ((5, 2 * MINUTE), (MINUTE, 2 * HOUR), (HOUR, 2 * DAY)):
-        if seconds < below:
-            return f"about {duration(max(step, step * round(seconds / step)))}"
-    return f"about {duration(DAY * round(seconds / DAY))}"
-
-
-def memory(size: int) -> str:
-    """Return bytes in MiB or GiB."""
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
 
 
 def device_words(device: Device, busy: str = "") -> str:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from core.metrics.paired import Difference
 from core.screens.kit.differences import better, difference_words
+from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
-from core.screens.posthoc.words import parameters
 from core.screens.xray.words import ClinicSource, finding
 from core.studies.clinic import TEMPERATURE_METHODS, Error, TemperatureScaled
 from core.studies.posthoc import NONE, PosthocRows

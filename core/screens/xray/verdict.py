@@ -7,9 +7,9 @@ from core.defaults import FALSE_ALARMS
 from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
 from core.metrics.records import Floor, Score
+from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import THIN, count, percent, points, span, two, two_span
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.posthoc.words import IN_SENTENCE
 from core.screens.xray.words import TOO_FEW, ClinicSource
 from core.studies.clinic import Error, OneFinding
 

@@ -7,8 +7,8 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, compare, why_not
-from core.screens.compare.view import CompareView, NamedRun, RunLine, compare_view, plain_view
-from core.screens.kit.differences import LABELS
+from core.screens.compare.view import CompareView, RunLine, compare_view, plain_view
+from core.screens.kit.differences import LABELS, NamedRun
 from core.screens.kit.records import CellWords, FigureCard, ScoreRow
 from core.screens.kit.run_marks import RunMark
 from pages.ui import cache, frame, picked_runs, site, state, widgets

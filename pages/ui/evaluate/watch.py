@@ -16,6 +16,7 @@ from core.library import open_library
 from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
 from core.screens.evaluate.results import SplitResult
+from core.screens.kit.numbers import duration
 from core.screens.train import words as jobs_words
 from pages.ui import (
     cache,
@@ -226,7 +227,7 @@ def _progress(jobs: LocalJobs, job: Job) -> None:
             )
             st.progress(jobs_words.share_done(progress) if progress else 0.0, text=text)
         if quiet is not None:
-            warning = f"Nothing was heard from it for {jobs_words.duration(quiet)}; it may be gone."
+            warning = f"Nothing was heard from it for {duration(quiet)}; it may be gone."
             widgets.caveat("No sign of life", warning)
     tiles = words.tiles(job, progress, _lines(job))
     if tiles:

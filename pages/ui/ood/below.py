@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.datasets.shifts import OutsideSet, parse_name
 from core.ood.scores import SCORES
-from core.screens.compare.view import NamedRun
+from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Tile
 from core.screens.ood.rows import certain_table
 from core.screens.ood.shifts import shift_view

@@ -8,7 +8,7 @@ import streamlit as st
 from core.errors import Notice, Refused
 from core.ood.scores import DEFAULT, SCORES, unavailable
 from core.predictions import Task
-from core.screens.compare.view import NamedRun
+from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import DASHES, marks
 from core.screens.kit.text import short
 from core.screens.ood import view as views

@@ -19,12 +19,13 @@ from core.configs import OTHER_NAMES
 from core.errors import Notice, Refused
 from core.library.export import npz_bytes
 from core.predictions import Task
-from core.screens.compare.view import NamedRun
+from core.screens.kit.differences import NamedRun
+from core.screens.kit.methods import parameters
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.posthoc import view as views
 from core.screens.posthoc.view import PosthocView
-from core.screens.posthoc.words import MEANINGS, NAMES, OBJECTIVES, parameters
+from core.screens.posthoc.words import MEANINGS, NAMES, OBJECTIVES
 from core.screens.reliability.view import KEY
 from core.studies.posthoc import (
     CUT,

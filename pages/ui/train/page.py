@@ -13,7 +13,7 @@ from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job
 from core.models.catalogue import MODELS
-from core.screens.kit.numbers import count
+from core.screens.kit.numbers import about, count
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
 from core.training.config import TrainConfig, from_json
@@ -314,4 +314,4 @@ def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
     if durations[0] is None:
         return f"{rate}; the number of images is not known before they are read."
     per_training = " each" if len(configs) > 1 else ""
-    return f"**{words.about(durations[0]).capitalize()}{per_training}**, {rate}."
+    return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."

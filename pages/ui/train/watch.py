@@ -13,6 +13,7 @@ from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job, JobState
 from core.library import open_library
 from core.library.manifest import BINS, HISTORY
+from core.screens.kit.numbers import duration
 from core.screens.kit.records import FigureCard
 from core.screens.kit.text import short
 from core.screens.train import view as views
@@ -239,7 +240,7 @@ def _numbers(jobs: LocalJobs, job: Job, beside: str | None) -> None:
                 words.share_done(progress), text=words.progress_words(progress, plain=state.plain())
             )
         if quiet is not None:
-            text = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
+            text = f"Nothing was heard from it for {duration(quiet)}; it may be gone."
             widgets.caveat("No sign of life", text)
     course = JobProgress.of(history, config.epochs)
     widgets.strip(words.tiles(job, progress, course, plain=state.plain()))

@@ -16,8 +16,9 @@ from core.arrays import Float, Int
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.comparison import Comparison, compare
 from core.predictions import Predictions, ScoreKind, Task
+from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.innate import summary
-from core.screens.posthoc.words import IN_SENTENCE, plain_sentence, sentence
+from core.screens.posthoc.words import plain_sentence, sentence
 from core.studies import posthoc
 from core.studies.innate import innate_calibration
 from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport

@@ -9,8 +9,8 @@ import pytest
 from core.metrics.comparison import Compared, ComparedRows, Comparison, compare, compared
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.compare.view import NamedRun, compare_view, plain_view
-from core.screens.kit.differences import LABELS, difference_words, sentence
+from core.screens.compare.view import compare_view, plain_view
+from core.screens.kit.differences import LABELS, NamedRun, difference_words, sentence
 
 NAMES = ("plain", "sharp", "soft")
 

@@ -17,7 +17,8 @@ from core.ood.scores import ood_scores
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.compare_json import compare_json, compare_lines
 from core.reports.table import csv_text
-from core.screens.compare.view import NamedRun, compare_view, drawn_words
+from core.screens.compare.view import compare_view
+from core.screens.kit.differences import NamedRun, drawn_words
 from core.screens.kit.numbers import percent
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import verdict_sentence

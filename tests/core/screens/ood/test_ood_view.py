@@ -9,7 +9,7 @@ from core.ood.detection import Separation
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows, subject
 from core.reports.table import csv_text
-from core.screens.compare.view import NamedRun
+from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.ood import table as ood_table

@@ -12,13 +12,14 @@ from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.compare.view import NamedRun
+from core.screens.kit.differences import NamedRun
+from core.screens.kit.methods import parameters
 from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import THEMES
 from core.screens.posthoc.figures import excess
 from core.screens.posthoc.innate import innate_cells, innate_table, summary
 from core.screens.posthoc.view import curves_card, landscape_card, plain_view, posthoc_view
-from core.screens.posthoc.words import parameters, plain_sentence, sentence
+from core.screens.posthoc.words import plain_sentence, sentence
 from core.studies.innate import innate_calibration
 from core.studies.posthoc import NONE, Fit, MethodReport, evaluate, fit, judge, parts
 

@@ -6,6 +6,7 @@ import pytest
 
 from core.jobs.devices import Device
 from core.jobs.records import Job, JobState
+from core.screens.kit.numbers import about, duration, memory
 from core.screens.train import words
 from core.screens.train.words import JobProgress
 from core.training.progress import Progress
@@ -32,7 +33,7 @@ COURSE = JobProgress(5, 10, {"val_error": 0.021, "val_ece": 0.034, "images_per_s
     ],
 )
 def test_durations(seconds, said):
-    assert words.duration(seconds) == said
+    assert duration(seconds) == said
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_durations(seconds, said):
     ],
 )
 def test_estimates_have_no_more_digits_than_they_deserve(seconds, said):
-    assert words.about(seconds) == said
+    assert about(seconds) == said
 
 
 def test_share_done_counts_batches():
@@ -151,6 +152,6 @@ def test_devices_say_what_is_free_and_who_is_on_them():
     gpu = Device(slot="cuda:0", name="H100", free=60 * 2**30, total=80 * 2**30)
     assert words.device_words(gpu) == "cuda:0: H100, 60.0 GiB of 80.0 GiB free"
     assert words.device_words(Device(slot="cpu", name="CPU"), "“x”") == "CPU, busy with “x”"
-    assert words.memory(5 * 2**20) == "5 MiB"
+    assert memory(5 * 2**20) == "5 MiB"
     assert words.device_words(Device(slot="cpu", name="cpu")) == "CPU"
     assert words.device_words(Device(slot="cuda:1", name="cuda:1")) == "cuda:1"
