@@ -1,9 +1,8 @@
 """Post-hoc: what calibrators would do to one run, fitted on one part and judged on another."""
 
-from pages.ui import frame
+from pages.ui import frame, opening
 from pages.ui.posthoc import body as posthoc
-from pages.ui.runs import table as library
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
-    posthoc.draw(library.open_run("Open a run to see what calibrators would do to it."))
+    posthoc.draw(opening.open_run("Open a run to see what calibrators would do to it."))

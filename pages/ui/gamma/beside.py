@@ -9,12 +9,11 @@ from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.losses.catalogue import LOSSES, Parameter
 from core.screens.gamma.replay import replay_run
 from core.screens.gamma.view import GammaDynamics
-from pages.ui import frame
+from pages.ui import controls, frame
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, ReplaySettings
-from pages.ui.reliability import body as audit
 from pages.ui.work import BackgroundWork
 
 AT_WORK, STOPPED = "gamma.work", "gamma.stopped"
@@ -32,7 +31,7 @@ def look(source: HistorySource, *, plain: bool) -> str:
         return REPLAY
     if plain or not source.replays:
         return TRAINED
-    return audit.segments(
+    return controls.segments(
         "Show",
         "look",
         list(LOOKS),
@@ -80,7 +79,7 @@ def settings(source: HistorySource, *, plain: bool) -> ReplaySettings:
     if plain:
         return ReplaySettings(source, AdaFocalRule(), N_BINS)
     with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
-        name = audit.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
+        name = controls.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
         parameters = {parameter.name: parameter for parameter in LOSSES[name].parameters}
         rate = _number(parameters["lambda"], 0.1)
         rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)

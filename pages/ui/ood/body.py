@@ -16,7 +16,7 @@ from core.screens.ood.plain import PlainOod, plain_view
 from core.screens.ood.view import OodView, ShownCurve
 from core.screens.ood.words import SetName
 from core.studies import ood as study
-from pages.ui import cache, drafts, frame, site, state, widgets
+from pages.ui import cache, controls, drafts, frame, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.ood import (
     below as ood_below,
@@ -35,7 +35,6 @@ from pages.ui.ood import (
 )
 from pages.ui.ood.cache import OodQuestion, SplitSource
 from pages.ui.ood.sets import Offer
-from pages.ui.reliability import body as audit
 
 ALARMS = 5.0  # percent of ordinary pictures stopped, at first
 MOST_ALARMS = 50.0
@@ -102,7 +101,7 @@ def draw(run: cache.Run) -> None:
     judged = cache_ood.judged(questions[choice.reference], full=True)
     notices += study.extent_notices(judged, sets.names[choice.reference].label)
     with top:
-        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
         for draft in cache_ood.dropped().values():
@@ -272,7 +271,7 @@ def _score(inside: SplitSource, outside: SplitSource) -> str:
     if state.plain():
         return default
     missing = "; ".join(f"{SCORES[key].label}: {text}" for key, text in why.items() if text)
-    return audit.segments(
+    return controls.segments(
         "Score",
         "score",
         offered,
@@ -293,13 +292,13 @@ def _temperature(inside: SplitSource, score: str) -> float | None:
     help_text = f"T = {temperature:.3g}, fitted on the labelled validation part alone."
     if score == "max_logit":
         help_text += " It divides all largest logits alike, so it changes no rank here."
-    scaling = audit.segments("Temperature", "heat", list(SCALINGS), AS_READ, SCALINGS, help_text)
+    scaling = controls.segments("Temperature", "heat", list(SCALINGS), AS_READ, SCALINGS, help_text)
     return temperature if scaling == FITTED else None
 
 
 def _nothing(run: cache.Run) -> None:
     """Say what is needed beside the run's own rows, with the ways to it."""
-    widgets.eyebrow(f"Out of distribution · {run.name}", audit.chip(run))
+    widgets.eyebrow(f"Out of distribution · {run.name}", controls.chip(run))
     st.html('<h1 class="c-sentence">Nothing strange stands beside this run yet.</h1>')
     widgets.second(
         "How sure is the model of inputs that belong to none of its classes? That takes its "

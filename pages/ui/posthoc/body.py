@@ -39,14 +39,13 @@ from core.studies.posthoc import (
     fit_default,
     provenance,
 )
-from pages.ui import cache, drafts, frame, state, widgets
+from pages.ui import cache, controls, drafts, frame, state, widgets
 from pages.ui.posthoc import beside
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc.cache import MethodChoice, PosthocStep, RowChoice
-from pages.ui.reliability import body as audit
 
 SMALL_WIDTH = 246
-SPLIT_NAMES = audit.SPLIT_NAMES
+SPLIT_NAMES = controls.SPLIT_NAMES
 RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
 SAID_ELSEWHERE = ("CUT",)  # over the sentence
 SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
@@ -133,7 +132,7 @@ def _plain_methods(*, odd: bool) -> list[str]:
 
 
 def _head(run: cache.Run, view: PosthocView, notices: Sequence[Notice]) -> None:
-    widgets.eyebrow(view.eyebrow, audit.chip(run))
+    widgets.eyebrow(view.eyebrow, controls.chip(run))
     widgets.sentence(view.sentence)
     drafts.bar(run)
     frame.notices(tuple(note for note in notices if note.code not in SAID_ELSEWHERE))
@@ -153,11 +152,11 @@ def _choose_rows(run: cache.Run) -> RowChoice:
     """Draw the choice of the rows to fit on and to report."""
     test = run.split
     if len(run.splits) > 1:
-        test = audit.segments("Reported on", "test", run.splits, run.split, SPLIT_NAMES)
+        test = controls.segments("Reported on", "test", run.splits, run.split, SPLIT_NAMES)
     options = [*run.splits, CUT]
     default = fit_default(run.splits, test)
     words = {**SPLIT_NAMES, CUT: "Part of it" if len(run.splits) == 1 else "Part of the reported"}
-    fit_on = audit.segments(
+    fit_on = controls.segments(
         "Fitted on",
         "fit",
         options,
@@ -194,7 +193,7 @@ def _number(label: str, name: str, ends: tuple[int, int], default: int) -> int:
 
 def _choose_fit_settings() -> tuple[str, str]:
     """Draw the choice of what fits minimise, and how they search."""
-    objective = audit.segments(
+    objective = controls.segments(
         "Fitted by",
         "objective",
         list(OBJECTIVES),
@@ -206,7 +205,7 @@ def _choose_fit_settings() -> tuple[str, str]:
     linked = st.query_params.get("search", "")
     if linked in OTHER_NAMES:
         st.query_params["search"] = OTHER_NAMES[linked]
-    search = audit.segments(
+    search = controls.segments(
         "Search",
         "search",
         list(SEARCHES),

@@ -1,7 +1,5 @@
 """The reliability page: its controls, its figures, and the rows behind a bin."""
 
-from collections.abc import Mapping, Sequence
-
 import streamlit as st
 
 from core import defaults
@@ -14,20 +12,13 @@ from core.screens.kit import cards
 from core.screens.reliability import view as views
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.rows import bin_rows
-from pages.ui import cache, drafts, frame, state, widgets
+from pages.ui import cache, controls, drafts, frame, state, widgets
 
-MOST_SEGMENTS = 6  # more are a list that can be searched
-SPLIT_NAMES = {"val": "Validation", "test": "Test", "train": "Training"}
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
 ANSWERS = "answers"
 ROWS_SHOWN = 200
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
 PARTS_OPEN = 20  # with more classes the table starts folded
-
-
-def split_of(run: cache.Run) -> str:
-    """Return the split that the link or the session names, else the run's headline split."""
-    return state.choice("split", run.splits, run.split)
 
 
 def draw(run: cache.Run, split: str) -> None:
@@ -49,7 +40,7 @@ def draw(run: cache.Run, split: str) -> None:
         log_counts=logarithmic,
     )
     with top:
-        widgets.eyebrow(view.eyebrow, chip(run))
+        widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
         if audit.labels:
@@ -69,11 +60,6 @@ def _curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] | No
     return risk_coverage(cache.prepared(run, split, None).resamples.ranked)
 
 
-def chip(run: cache.Run) -> str:
-    """Return the dashed mark beside the eyebrow: samples and drafts say what they are."""
-    return {"sample": "Sample: a model that comes with Candor", "draft": "Draft"}.get(run.kind, "")
-
-
 def subject(run: cache.Run, split: str) -> views.Subject:
     """Return the names that travel with every figure."""
     return views.Subject(run.name, split, run.file_digest, run.class_names, run.notices)
@@ -81,41 +67,7 @@ def subject(run: cache.Run, split: str) -> views.Subject:
 
 def _splits(run: cache.Run) -> None:
     if len(run.splits) > 1:
-        segments("Split", "split", run.splits, run.split, SPLIT_NAMES)
-
-
-def segments(
-    label: str,
-    name: str,
-    options: Sequence[str],
-    default: str,
-    words: Mapping[str, str],
-    help_text: str | None = None,
-) -> str:
-    """Draw a choice between a few options that lives in the link."""
-    value = state.choice(name, options, default)
-    if len(options) > MOST_SEGMENTS:
-        st.selectbox(
-            label,
-            options,
-            format_func=lambda option: words.get(option, option),
-            key=f"widget.{name}",
-            on_change=state.pick,
-            args=(name, default),
-            help=help_text,
-        )
-        return value
-    st.segmented_control(
-        label,
-        options,
-        required=True,
-        format_func=lambda option: words.get(option, option),
-        key=f"widget.{name}",
-        on_change=state.pick,
-        args=(name, default),
-        help=help_text,
-    )
-    return value
+        controls.segments("Split", "split", run.splits, run.split, controls.SPLIT_NAMES)
 
 
 def _target(run: cache.Run, audit: Audit) -> int | None:
@@ -143,7 +95,7 @@ def _target(run: cache.Run, audit: Audit) -> int | None:
 
 
 def _bins() -> tuple[int, str]:
-    rule = segments(
+    rule = controls.segments(
         "Bins",
         "rule",
         list(RULES),
@@ -168,7 +120,7 @@ def _bins() -> tuple[int, str]:
 
 def _log_counts() -> bool | None:
     words = {"auto": "Auto", "linear": "Linear", "log": "Log"}
-    scale = segments(
+    scale = controls.segments(
         "Histogram",
         "counts",
         list(words),
@@ -270,7 +222,7 @@ def draw_plain(run: cache.Run, split: str) -> None:
     )
     view = plain_view(audit, target_audit, prepared.resamples.ranked, name=run.name, split=split)
     with top:
-        widgets.eyebrow(view.eyebrow, chip(run))
+        widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
         widgets.strip(view.numbers)

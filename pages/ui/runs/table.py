@@ -1,6 +1,6 @@
 """The Runs page: search, the table, what can be done with the chosen runs, and undo."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +12,7 @@ from core.library import Library, RunRow, open_library
 from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
 from core.screens.runs.view import RunTable, damaged_words, run_table
-from pages.ui import cache, frame, picked_runs, site, state, widgets
+from pages.ui import cache, frame, opening, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
 COLUMNS = {
@@ -34,13 +34,6 @@ COLUMNS = {
     "Tags": st.column_config.MultiselectColumn(width=92, color="gray"),
     "Added": st.column_config.DatetimeColumn(width=94, format="D MMM, HH:mm"),
 }
-OFFERED = (
-    "digits-fair",
-    "digits-overconfident",
-    "digits-traits",
-    "cifar10-ce",
-    "cifar10-adafocal",
-)
 KINDS = {
     "all": "All",
     "sample": "Samples",
@@ -48,48 +41,6 @@ KINDS = {
     "train": "Trained",
     "history": "Histories",
 }
-
-
-def samples() -> None:
-    """Offer a few sample runs, one button each; the list below has all of them."""
-    rows = {row.id: row for row in cache.rows(kind="sample", sort="name", descending=False)}
-    with st.container(horizontal=True, key="samples"):
-        for row in (rows[name] for name in OFFERED if name in rows):
-            if st.button(esc(row.name), icon=":material/play_arrow:", key=f"sample.{row.id}"):
-                open_in_reliability(row.id)
-
-
-def open_run(why: str, offer: Callable[[], None] = samples) -> cache.Run:
-    """Return the run that a page speaks of; without one, say what to do and stop the page.
-
-    What runs are offered then is drawn by `offer`.
-    """
-    try:
-        run = state.current_run()
-    except LibraryError as gone:
-        frame.refusal(gone)
-        state.open_run(None)
-        run = None
-    if run is None:
-        _nothing_open(why, offer)
-        st.stop()
-    assert run is not None
-    return run
-
-
-def _nothing_open(why: str, offer: Callable[[], None]) -> None:
-    """Say what to do on a page that needs a run, with buttons that do it."""
-    st.html('<h1 class="c-sentence">No run is open yet.</h1>')
-    st.markdown(why)
-    offer()
-    st.page_link(site.HOME.script, label="Drop a file of your own", icon=site.HOME.icon)
-
-
-def open_in_reliability(run_id: str) -> None:
-    """Open a run or a draft on the reliability page."""
-    run = cache.find(run_id)
-    state.open_run(run)
-    st.switch_page(site.RELIABILITY.script, query_params={} if run.draft else {"run": run.id})
 
 
 def table() -> None:
@@ -170,7 +121,7 @@ def _styled(listing: RunTable) -> Styler:
 def _open(row: RunRow) -> None:
     """Open a run, or say below the table why it cannot be."""
     try:
-        open_in_reliability(row.id)
+        opening.open_in_reliability(row.id)
     except LibraryError as refused:
         frame.refusal(refused)
 

@@ -17,6 +17,7 @@ from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from pages.ui import (
     frame,
+    opening,
     readings,
     session,
     site,
@@ -30,7 +31,6 @@ from pages.ui import (
     weights_source as evaluate_source,
 )
 from pages.ui.escape import esc
-from pages.ui.runs import table as library
 
 READ = (
     "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
@@ -90,7 +90,7 @@ def _drop_zone() -> None:
             )
     with right:
         widgets.title("Nothing at hand?", "open a sample")
-        library.samples()
+        opening.samples()
         widgets.caption("Or from the command line: python -m core audit FILE")
     if uploaded:
         with frame.caught():
@@ -450,7 +450,7 @@ def _accept(reading: session.FileReading, result: ReadResult) -> None:
         save_recipe(home(), reading.form, chosen.to_json())
     draft = session.add_draft(reading, result)
     st.session_state["app.reading"] = None
-    library.open_in_reliability(draft.id)
+    opening.open_in_reliability(draft.id)
 
 
 def _another_file(reading: session.FileReading) -> None:

@@ -8,9 +8,8 @@ import streamlit as st
 from core.screens.xray import beside as views
 from core.screens.xray.plain import RISK
 from core.screens.xray.words import finding, plain_finding
-from pages.ui import widgets
+from pages.ui import controls, widgets
 from pages.ui.escape import esc
-from pages.ui.reliability import body as audit
 from pages.ui.xray import (
     ask as xray_ask,
 )
@@ -81,7 +80,7 @@ def _closer(
     ids = [model.id for model in picked]
     widgets.title("One model in detail", "what its score was worth, and checks of its map")
     names = {model.id: esc(model.name) for model in picked}
-    chosen = picked[ids.index(audit.segments("Model", CLOSER, ids, ids[0], names))]
+    chosen = picked[ids.index(controls.segments("Model", CLOSER, ids, ids[0], names))]
     place = next(
         (i for i, result in enumerate(study.results) if result.model.id == chosen.id), None
     )

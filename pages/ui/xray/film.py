@@ -88,7 +88,7 @@ def draw(*, plain: bool) -> str:
             results = _collect_results([models[model_id] for model_id in picked], film)
         if results:
             study = _study(film, results, _finding(results, alone=len(picked) == 1, plain=plain))
-            settings = xray_pictures.controls(study, plain=plain)
+            settings = xray_pictures.settings(study, plain=plain)
     if not results:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))

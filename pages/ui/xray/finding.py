@@ -18,8 +18,7 @@ from core.screens.xray.use import ThresholdUse
 from core.screens.xray.verdict import Badge, badge
 from core.screens.xray.words import BANNER, ClinicSource, finding, plain_finding
 from core.studies.clinic import THRESHOLDS, OneFinding
-from pages.ui import cache, drafts, state, widgets
-from pages.ui.reliability import body as audit
+from pages.ui import cache, controls, drafts, state, widgets
 from pages.ui.xray import finding_cache as cache_clinic
 from pages.ui.xray import groups as clinic_groups
 from pages.ui.xray import shared as clinic
@@ -38,7 +37,7 @@ LEFT = 470
 
 def draw(run: cache.Run) -> None:
     """Draw the view of one finding of the open run."""
-    split = audit.split_of(run)
+    split = controls.split_of(run)
     rows = cache_clinic.rows(run, split)
     if rows.task not in {Task.MULTILABEL, Task.BINARY}:
         clinic.nothing(NO_FINDING)
@@ -55,7 +54,7 @@ def draw(run: cache.Run) -> None:
     statistics: OneFinding | None = cache_clinic.answer(query)
     if statistics is None:
         with top:
-            widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
+            widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
             label = plain_finding(name) if state.plain() else finding(name)
             widgets.sentence(views.waiting(label))
         if not state.plain():
@@ -97,7 +96,7 @@ def _method() -> str:
     method = state.choice(clinic.RECALIBRATE, list(METHODS), AS_READ)
     if method == AS_READ:
         return method
-    return audit.segments(
+    return controls.segments(
         "Scores",
         clinic.RECALIBRATE,
         list(METHODS),
@@ -112,7 +111,7 @@ def _smoother() -> str:
     """Return what the flexible curve is smoothed by, with the choice of it in the full view."""
     if state.plain():
         return state.choice(SMOOTHED, list(SMOOTHERS), SMOOTHER)
-    return audit.segments(
+    return controls.segments(
         "Curve",
         SMOOTHED,
         list(SMOOTHERS),
@@ -159,7 +158,7 @@ def _full(
 ) -> None:
     view = views.finding_view(source, name, statistics)
     with top:
-        widgets.eyebrow(view.eyebrow, audit.chip(query.run))
+        widgets.eyebrow(view.eyebrow, controls.chip(query.run))
         widgets.sentence(view.sentence)
         drafts.bar(query.run)
         _badge(view.badge)
@@ -334,7 +333,7 @@ def _plain(
         prevalence = _prevalence()
     view = plain_view(source, name, statistics.outcomes, band=band, prevalence=prevalence)
     with top:
-        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
     left, right = st.columns([6, 5], gap="medium")

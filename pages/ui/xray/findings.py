@@ -9,9 +9,8 @@ from core.screens.kit.records import Table
 from core.screens.xray import temperature_scaled as clinic_heat
 from core.screens.xray.findings import KEY, TITLE, FindingsView, findings_view, order
 from core.screens.xray.words import BANNER, ClinicSource
-from pages.ui import cache, drafts, frame, state, widgets
+from pages.ui import cache, controls, drafts, frame, state, widgets
 from pages.ui.escape import esc
-from pages.ui.reliability import body as audit
 from pages.ui.xray import finding_cache as cache_clinic
 from pages.ui.xray import shared as clinic
 from pages.ui.xray.finding_cache import ClinicQuery
@@ -26,7 +25,7 @@ FITTED = "temperatures"  # whether they are fitted, in the link
 
 def draw(run: cache.Run) -> None:
     """Draw the view of all findings of the open run."""
-    split = audit.split_of(run)
+    split = controls.split_of(run)
     rows = cache_clinic.rows(run, split)
     if rows.task is not Task.MULTILABEL:
         clinic.nothing(NO_FINDINGS)
@@ -37,14 +36,14 @@ def draw(run: cache.Run) -> None:
     statistics = cache_clinic.answer(ClinicQuery(run=run, split=split, what="findings"))
     if statistics is None:
         with top:
-            widgets.eyebrow(f"Chest X-ray · {run.name}", audit.chip(run))
+            widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
             st.html('<h1 class="c-sentence">Looking at every finding.</h1>')
         return
     view = findings_view(
         source, statistics, published.published(dataset="chestxray14"), plain=state.plain()
     )
     with top:
-        widgets.eyebrow(view.eyebrow, audit.chip(run))
+        widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
         widgets.strip(view.numbers)

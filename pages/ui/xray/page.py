@@ -7,9 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.screens.xray.film import NO_LABELS, place_of, spelled
 from core.screens.xray.words import BANNER, LABELS_MAY_ERR
-from pages.ui import cache, state, widgets
-from pages.ui.reliability import body as audit
-from pages.ui.runs import table as library
+from pages.ui import cache, controls, opening, state, widgets
 from pages.ui.xray import (
     film as xray_film,
 )
@@ -36,7 +34,7 @@ def draw() -> None:
     place = st.empty()
     _banner(place, NO_LABELS)
     with st.container(key="xray_view"):
-        view = audit.segments(
+        view = controls.segments(
             "View", clinic.VIEW, list(clinic.VIEW_NAMES), clinic.FILM, clinic.VIEW_NAMES
         )
     last = st.session_state.get(LAST)
@@ -47,7 +45,7 @@ def draw() -> None:
         _banner(place, xray_film.draw(plain=state.plain()))
         return
     _banner(place, LABELS_MAY_ERR)  # until it is known whose labels these are
-    run = library.open_run(WHY, clinic.first_sample)
+    run = opening.open_run(WHY, clinic.first_sample)
     rows = cache.predictions(run, run.split)
     _banner(place, clinic.source(run, rows, run.split).noise)
     if last == clinic.FILM:

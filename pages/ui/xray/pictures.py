@@ -15,9 +15,8 @@ from core.screens.xray.saliency import SaliencyFocus
 from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
-from pages.ui import frame, state, widgets
+from pages.ui import controls, frame, state, widgets
 from pages.ui import inference as evaluate_ask
-from pages.ui.reliability import body as audit
 from pages.ui.xray import ask as xray_ask
 from pages.ui.xray import film_cache as cache_xray
 from pages.ui.xray.ask import FilmResult
@@ -78,9 +77,9 @@ class PagePicture:
         return None if self.index is None else self.result.scored.scores[self.index]
 
 
-def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
+def settings(study: FilmStudy, *, plain: bool) -> SaliencySettings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
-    look = audit.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
+    look = controls.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
     opacity = st.slider(
         "Opacity, %",
         10,
@@ -103,10 +102,10 @@ def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
 
 def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySettings:
     labels = {key: known_method.label for key, known_method in METHODS.items()}
-    method = audit.segments("Method", "method", list(METHODS), DEFAULT, labels)
+    method = controls.segments("Method", "method", list(METHODS), DEFAULT, labels)
     about = METHODS[method]
     widgets.caption(f"{about.plain} {about.source}.")
-    layer = audit.segments(
+    layer = controls.segments(
         "Layer",
         "layer",
         list(reversed(result.layers)),
@@ -115,7 +114,7 @@ def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySe
         "From coarse to fine. The last one with a plane is what most papers take.",
     )
     offered_scales = list(words.SCALES) if about.at_once else [words.OWN]
-    scale = audit.segments(
+    scale = controls.segments(
         "One scale for", "scale", offered_scales, offered_scales[0], words.SCALES
     )
     if scale == words.OWN:

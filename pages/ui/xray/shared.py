@@ -10,9 +10,8 @@ from core.screens.kit.numbers import count
 from core.screens.kit.sentences import groups_words
 from core.screens.xray.words import ClinicSource
 from core.studies.posthoc import PosthocRows
-from pages.ui import cache, site, state
+from pages.ui import cache, controls, site, state
 from pages.ui.escape import esc
-from pages.ui.reliability import body as audit
 
 VIEW = "show"  # of the page Chest X-ray, in the link
 FILM, ALL, ONE = "film", "findings", "finding"
@@ -27,7 +26,7 @@ FIRST_SAMPLE = "phantom-ce"
 def splits(run: cache.Run) -> None:
     """Draw the choice of the split where there are several."""
     if len(run.splits) > 1:
-        audit.segments("Split", "split", run.splits, run.split, audit.SPLIT_NAMES)
+        controls.segments("Split", "split", run.splits, run.split, controls.SPLIT_NAMES)
 
 
 def source(

@@ -1,0 +1,54 @@
+"""Choices that several pages draw alike: the split of a run, and a few options side by side."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from pages.ui import cache, state
+
+MOST_SEGMENTS = 6  # more are a list that can be searched
+SPLIT_NAMES = {"val": "Validation", "test": "Test", "train": "Training"}
+
+
+def split_of(run: cache.Run) -> str:
+    """Return the split that the link or the session names, else the run's headline split."""
+    return state.choice("split", run.splits, run.split)
+
+
+def chip(run: cache.Run) -> str:
+    """Return the dashed mark beside the eyebrow: samples and drafts say what they are."""
+    return {"sample": "Sample: a model that comes with Candor", "draft": "Draft"}.get(run.kind, "")
+
+
+def segments(
+    label: str,
+    name: str,
+    options: Sequence[str],
+    default: str,
+    words: Mapping[str, str],
+    help_text: str | None = None,
+) -> str:
+    """Draw a choice between a few options that lives in the link."""
+    value = state.choice(name, options, default)
+    if len(options) > MOST_SEGMENTS:
+        st.selectbox(
+            label,
+            options,
+            format_func=lambda option: words.get(option, option),
+            key=f"widget.{name}",
+            on_change=state.pick,
+            args=(name, default),
+            help=help_text,
+        )
+        return value
+    st.segmented_control(
+        label,
+        options,
+        required=True,
+        format_func=lambda option: words.get(option, option),
+        key=f"widget.{name}",
+        on_change=state.pick,
+        args=(name, default),
+        help=help_text,
+    )
+    return value
