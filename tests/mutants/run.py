@@ -1,8 +1,8 @@
 """Put each seeded bug into a copy of the tree and see whether a test turns red.
 
 Every ``*.patch`` beside this file is one small bug in `core`. Run ``make soak``; exits with 1 when
-fewer than 95 % are caught. Names given on the command line select patches. The fast tests of the
-package that a bug is in run first; while all is green, the other fast ones do, then the slow ones.
+fewer than 95 % are caught. Names given on the command line select patches. Test files that import
+the module with the bug run first; while all is green, the other fast tests do, then the slow ones.
 """
 
 import re
@@ -10,13 +10,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
+from queue import Queue
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CAUGHT_SHARE = 0.95
 KEPT = 153  # bugs that were written; fewer would mean that some were lost
 TIMEOUT_S = 1800
+AT_ONCE = 2  # bugs tried beside one another, each in a copy of its own
 ALL = "tests/core"
 FAST, SLOW = "not slow and not gpu", "slow and not gpu and not soak"
 
@@ -42,23 +47,27 @@ def apply(patch: Path, tree: Path, *, back: bool = False) -> None:
     subprocess.run(command, cwd=tree, check=True)
 
 
-def near(patch: Path) -> str:
-    """Return where the tests of the module lie that a patch changes."""
-    found = re.search(
-        r"^\+\+\+ b/core/(?:(\w+)/)?(?:\w+/)*(\w+)\.py$", patch.read_text(), re.MULTILINE
+def near(patch: Path) -> list[str]:
+    """Return the test files that import the module that a patch changes, else its package's."""
+    changed = re.search(r"^\+\+\+ b/(core(?:/\w+)*)/(\w+)\.py$", patch.read_text(), re.MULTILINE)
+    assert changed, f"{patch.name} changes no module of core"
+    package, module = changed[1].replace("/", "."), changed[2]
+    imports = re.compile(
+        rf"from {package}\.{module} import|from {package} import [^\n]*\b{module}\b"
     )
-    assert found, f"{patch.name} changes no module of core"
-    package, module = found.groups()
-    tests = f"{ALL}/{package}" if package else f"{ALL}/test_{module}.py"
-    return tests if (ROOT / tests).exists() else ALL
+    files = [f for f in sorted((ROOT / ALL).rglob("test_*.py")) if imports.search(f.read_text())]
+    files.sort(key=lambda f: module not in f.stem)
+    folder = ROOT / ALL / "/".join(package.split(".")[1:2])
+    nearest = files or ([folder] if folder.exists() else [ROOT / ALL])
+    return [str(f.relative_to(ROOT)) for f in nearest]
 
 
-def passes(tree: Path, tests: str, kind: str) -> bool:
+def passes(tree: Path, tests: Sequence[str], kind: str, n_workers: int = 0) -> bool:
     """Run tests of a kind in the copy until one is red; a hang counts as red."""
-    options = ["-x", "-q", "-n", "2", "-m", kind, "-p", "no:cacheprovider"]
+    options = ["-x", "-q", "-n", str(n_workers), "-m", kind, "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", tests, *options],
+            [sys.executable, "-m", "pytest", *tests, *options],
             cwd=tree,
             capture_output=True,
             timeout=TIMEOUT_S,
@@ -66,9 +75,21 @@ def passes(tree: Path, tests: str, kind: str) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False
-    if done.returncode not in (0, 1, 2):
+    if done.returncode not in (0, 1, 2, 5):
         raise SystemExit(done.stdout.decode() + done.stderr.decode())
-    return done.returncode == 0
+    return done.returncode in (0, 5)  # 5: none of that kind
+
+
+def survives(patch: Path, trees: Queue[Path]) -> bool:
+    """Put one bug into a copy that is free, and tell whether every test stays green."""
+    tree = trees.get()
+    apply(patch, tree)
+    stages = ((near(patch), FAST), ([ALL], FAST), ([ALL], SLOW))
+    survived = all(passes(tree, tests, kind) for tests, kind in stages)
+    apply(patch, tree, back=True)
+    trees.put(tree)
+    print(f"{'SURVIVED' if survived else 'caught':<9} {patch.stem}", flush=True)
+    return survived
 
 
 def main(names: list[str]) -> int:
@@ -77,22 +98,18 @@ def main(names: list[str]) -> int:
     if not names and len(patches) < KEPT:
         raise SystemExit(f"{len(patches)} patches here, expected at least {KEPT}")
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder)
-        copy_tree(tree)
-        subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
-        if not (passes(tree, ALL, FAST) and passes(tree, ALL, SLOW)):
+        trees: Queue[Path] = Queue()
+        for k in range(AT_ONCE):
+            tree = Path(folder) / str(k)
+            copy_tree(tree)
+            subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
+            trees.put(tree)
+        if not names and not all(passes(tree, [ALL], kind, AT_ONCE) for kind in (FAST, SLOW)):
             raise SystemExit("the suite is red without any bug: mend that first")
-        survivors = []
-        for patch in patches:
-            apply(patch, tree)
-            stages = ((near(patch), FAST), (ALL, FAST), (ALL, SLOW))
-            survived = all(passes(tree, tests, kind) for tests, kind in stages)
-            apply(patch, tree, back=True)
-            print(f"{'SURVIVED' if survived else 'caught':<9} {patch.stem}", flush=True)
-            survivors += [patch.stem] if survived else []
-    caught = len(patches) - len(survivors)
-    print(f"{caught} of {len(patches)} seeded bugs caught")
-    return int(caught < CAUGHT_SHARE * len(patches))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            n_survivors = sum(pool.map(survives, patches, repeat(trees)))
+    print(f"{len(patches) - n_survivors} of {len(patches)} seeded bugs caught")
+    return int(n_survivors > (1 - CAUGHT_SHARE) * len(patches))
 
 
 if __name__ == "__main__":
