@@ -14,16 +14,11 @@ from core.metrics.comparison import ComparedRows, why_not
 from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
-from core.ood.detection import (
-    Members,
-    Separation,
-    auroc_difference,
-    auroc_score,
-    numbers,
-    resampled_by,
-    worth,
-)
+from core.ood.intervals import auroc_score, numbers, resampled_by
+from core.ood.pairs import auroc_difference
 from core.ood.scores import MANY_LABELS, SCORES, ood_scores, temperature_scaled, unavailable
+from core.ood.separation import Members, Separation
+from core.ood.values import worth
 from core.predictions import Groups, Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
