@@ -25,6 +25,7 @@ from core.jobs.launch import ROOT, start_what_can
 from core.jobs.log import Log
 from core.jobs.records import BEAT_S, Failure, Job, JobState, Json, beat
 from core.jobs.store import JobStore
+from core.process_identity import identity
 
 # By kind of job: a module that takes its folder.
 PROGRAMS: Final = {"train": "core.training", "evaluate": "core.inference"}
@@ -36,7 +37,7 @@ LINES: Final = 50
 
 def main(home: Path, programs: Mapping[str, str] = PROGRAMS) -> int:
     """Run one job to its end, if one can start."""
-    own = processes.identity(os.getpid())
+    own = identity(os.getpid())
     if own is None:
         return 1
     store = JobStore(home)
@@ -149,7 +150,7 @@ class Supervisor:
             process.poll()  # before others are reaped: its exit code must not get lost
             pids = processes.descendants(os.getpid())
             processes.reap([pid for pid in pids if pid != process.pid])
-            return [pid for pid in pids if processes.identity(pid) is not None]
+            return [pid for pid in pids if identity(pid) is not None]
 
         processes.end(left, GRACE_S)
         process.poll()
