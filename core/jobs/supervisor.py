@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from core.codes import RefusalCode
 from core.disk import parse_json
 from core.errors import AuditError
 from core.jobs import failures, processes
@@ -138,7 +139,7 @@ class Supervisor:
             if now is not None and now.state is JobState.STARTING:
                 now = self.store.running(self.job)
         except AuditError as error:
-            return "fenced" if error.code == "JOB_UNKNOWN" else ""
+            return "fenced" if error.code == RefusalCode.JOB_UNKNOWN else ""
         if now is None or now.supervisor != self.job.supervisor or now.state.ended:
             return "fenced"
         return "cancel" if now.asked else ""
@@ -188,7 +189,7 @@ class Supervisor:
             try:
                 self.store.end(self.job, state, exit_code=exit_code, failure=failure, run=run)
             except AuditError as error:
-                if error.code == "JOB_UNKNOWN" or self.stopped:
+                if error.code == RefusalCode.JOB_UNKNOWN or self.stopped:
                     return
                 time.sleep(BEAT_S)
                 beat(self.folder)

@@ -14,6 +14,7 @@ import numpy as np
 
 from core import arrays
 from core.arrays import Float, Int
+from core.codes import RefusalCode
 from core.errors import Refused
 from core.metrics.design_effect import design_effect
 from core.metrics.grouped import drawn_groups, sum_variance
@@ -209,7 +210,7 @@ def counted_rows(scores: Float, extents: Extents, name: str) -> tuple[Float, Ext
     counted = weights > 0.0
     if scores.size and not counted.any():
         what = f"no {name} row has a weight above 0"
-        raise Refused("EMPTY", what, "give at least one row a weight above 0")
+        raise Refused(RefusalCode.EMPTY, what, "give at least one row a weight above 0")
     if groups is not None:
         groups = np.unique(groups[counted], return_inverse=True)[1].astype(np.int64)
     return scores[counted], Extents(groups, weights[counted])
@@ -230,11 +231,11 @@ def as_number(value: np.int64 | np.float64) -> float:
 def _sorted(scores: Float, name: str) -> Float:
     """Return scores ascending, or refuse what cannot be ordered."""
     if scores.size == 0:
-        raise Refused("EMPTY", f"there are no {name} rows", "give at least one")
+        raise Refused(RefusalCode.EMPTY, f"there are no {name} rows", "give at least one")
     ordered = np.sort(scores)
     if not np.isfinite(ordered[[0, -1]]).all():  # infinities and NaN are sorted to the ends
         what = f"a score of the {name} rows is no finite number"
-        raise Refused("NONFINITE", what, "use another score, or leave such rows out")
+        raise Refused(RefusalCode.NONFINITE, what, "use another score, or leave such rows out")
     return ordered
 
 
