@@ -14,6 +14,7 @@ import pytest
 
 from core.__main__ import _parser
 from core.calibrators import CALIBRATORS
+from core.codes import NoticeCode, RefusalCode
 from core.datasets.catalogue import DATASETS
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
@@ -28,6 +29,7 @@ from core.training.recipes import RECIPES
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ERRORS = {"AuditError", "Refused", "UsageError", "LibraryError", "LostWorker", "Notice", "Failure"}
+ENUMS = {"NoticeCode", "RefusalCode"}
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
 
@@ -153,6 +155,8 @@ class _Codes(ast.NodeVisitor):
         self.codes |= codes
 
     def _strings(self, node: ast.AST | None) -> set[str]:
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ENUMS:
+            return {node.attr}
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return {node.value}
         if isinstance(node, ast.IfExp):
@@ -184,8 +188,12 @@ def raised() -> frozenset[str]:
 
 def documented() -> list[str]:
     text = page("docs/reading.md")
-    tables = "".join(section(text, title) for title in ("Refusals", "Notices", "Other codes"))
-    return [cells[0].strip("`") for cells in table_rows(tables) if cells[0].startswith("`")]
+    return [c for title in ("Refusals", "Notices", "Other codes") for c in _codes(text, title)]
+
+
+def _codes(text: str, title: str) -> list[str]:
+    rows = table_rows(section(text, title))
+    return [cells[0].strip("`") for cells in rows if cells[0].startswith("`")]
 
 
 def test_codes_are_found_in_every_form_the_code_uses() -> None:
@@ -208,6 +216,14 @@ def lost(what):
 
 def test_every_code_is_written_as_codes_are() -> None:
     assert [code for code in sorted(raised()) if not CODE.fullmatch(code)] == []
+
+
+def test_the_lists_of_codes_are_those_of_the_tables_in_their_order() -> None:
+    text = page("docs/reading.md")
+    tables = {title: _codes(text, title) for title in ("Refusals", "Notices", "Other codes")}
+    assert list(RefusalCode) == tables["Refusals"] + tables["Other codes"]
+    assert list(NoticeCode) == [*tables["Notices"], "OVERLAP"]  # refused, or said of rows alone
+    assert [code.name for code in (*RefusalCode, *NoticeCode)] == [*RefusalCode, *NoticeCode]
 
 
 def test_every_code_has_one_line_in_the_tables_and_no_line_is_without_a_code() -> None:

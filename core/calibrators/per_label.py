@@ -16,6 +16,7 @@ from core.calibrators.base import (
     cannot_restore,
     not_fitted,
 )
+from core.codes import RefusalCode
 from core.errors import Refused
 
 
@@ -64,7 +65,7 @@ class PerLabel:
             try:
                 members.append(self.make().fit(logits[:, k], labels[:, k], weights))
             except Refused as refusal:
-                if refusal.code != "FIT":
+                if refusal.code != RefusalCode.FIT:
                     raise
                 members.append(None)
                 reasons.append(f"label {k} is left as it is: {refusal.what}")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from core.codes import NoticeCode
 from core.commands.shared import (
     UNITS,
     Json,
@@ -167,7 +168,7 @@ def _set(path: Path, choices: dict[str, object], columns: Json, tables: Tables) 
         for option, name in named.items()
         if option not in here
     ]
-    notices = tuple(Notice("KEYS_GUESSED", text) for text in texts)
+    notices = tuple(Notice(NoticeCode.KEYS_GUESSED, text) for text in texts)
     return replace(result, notices=(*result.notices, *notices))
 
 

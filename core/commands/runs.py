@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from core.codes import RefusalCode
 from core.commands.shared import Parser, add_reading, emit, printable, read
 from core.errors import Refused
 
@@ -90,7 +91,7 @@ def _import(arguments: argparse.Namespace) -> int:
     try:
         result = read(arguments)
     except Refused as refusal:
-        if refusal.code != "BIN_HISTORY":
+        if refusal.code != RefusalCode.BIN_HISTORY:
             raise
         history = read_bin_history(arguments.file)
         manifest = keep_bin_history(_library(), name, arguments.file.name, history)

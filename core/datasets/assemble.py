@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from core.arrays import Int, digest, row_chunks
+from core.codes import NoticeCode
 from core.datasets.base import DatasetRequest, DatasetSplit, ResidentSplit, SplitDataset
 from core.datasets.cache import remembered
 from core.datasets.catalogue import DATASETS
@@ -122,7 +123,7 @@ def _streamed(
         for name, chosen in rows.split.rows.items()
     }
     notice = Notice(
-        "IMAGENET_MOMENTS",
+        NoticeCode.IMAGENET_MOMENTS,
         "Pictures are read as they are needed, and normalised with ImageNet's mean and standard "
         "deviation instead of their own.",
     )

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from core.arrays import Bool
+from core.codes import NoticeCode
 from core.datasets.assemble import DatasetRows, from_files
 from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.findings import FINDINGS
@@ -158,7 +159,7 @@ def _missing(listed: int, pictures: int, matched: int) -> tuple[Notice, ...]:
         f"{listed - matched:,} of {listed:,} films in the list have no picture, and "
         f"{pictures - matched:,} of {pictures:,} pictures are not in the list; they were left out."
     )
-    return (Notice("FILMS_MISSING", text),)
+    return (Notice(NoticeCode.FILMS_MISSING, text),)
 
 
 def _list_refused(what: str, location: str) -> Refused:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from core.arrays import Int
+from core.codes import NoticeCode
 from core.datasets import splits
 from core.datasets.assemble import DatasetRows, from_files
 from core.datasets.base import DatasetRequest, SplitDataset
@@ -155,7 +156,7 @@ def _given_split(
     if "test" in n:
         return splits.held_out(n["train"], n["test"], seed), ()
     text = "There is no folder test, so val is the test part, and a tenth of train validates."
-    return splits.held_out(n["train"], n["val"], seed), (Notice("VAL_AS_TEST", text),)
+    return splits.held_out(n["train"], n["val"], seed), (Notice(NoticeCode.VAL_AS_TEST, text),)
 
 
 def _columns(text: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from core.codes import NoticeCode
 from core.datasets.pictures import SUFFIXES
 from core.errors import Notice, Refused
 
@@ -120,7 +121,8 @@ def skipped_notice(skipped: int) -> tuple[Notice, ...]:
     """Say that files were left out, if any were."""
     if not skipped:
         return ()
-    return (Notice("FILES_SKIPPED", f"{skipped:,} files that are no pictures were left out."),)
+    text = f"{skipped:,} files that are no pictures were left out."
+    return (Notice(NoticeCode.FILES_SKIPPED, text),)
 
 
 def _utf8(name: str) -> str:

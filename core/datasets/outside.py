@@ -17,6 +17,7 @@ from scipy.io import loadmat, whosmat
 from torch import Tensor
 
 from core.arrays import Int, digest
+from core.codes import NoticeCode
 from core.datasets.base import DatasetSplit, ResidentSplit, SplitDataset
 from core.datasets.corruptions import corrupt
 from core.datasets.corruptions.sampling import LUMA
@@ -384,10 +385,10 @@ def _fitted(
     """Return the set with images of a data set's channels and size, and say so."""
     notices = list(outside.notices)
     if size != data.size:
-        shape = f"{data.size[0]} x {data.size[1]}"
-        notices.append(Notice("OUTSIDE_FITTED", f"Its images were resized to {shape} pixels."))
+        text = f"Its images were resized to {data.size[0]} x {data.size[1]} pixels."
+        notices.append(Notice(NoticeCode.OUTSIDE_FITTED, text))
     if channels != data.channels:
-        notices.append(Notice("OUTSIDE_FITTED", "Its images were turned into greys."))
+        notices.append(Notice(NoticeCode.OUTSIDE_FITTED, "Its images were turned into greys."))
     if len(notices) == len(outside.notices):
         return outside
     change = partial(_changed, size=data.size, channels=data.channels)

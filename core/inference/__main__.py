@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from core.codes import RefusalCode
 from core.errors import AuditError, LibraryError, Refused
 from core.training.folder import JobFolder
 
@@ -35,7 +36,7 @@ def main() -> int:
             folder.begin()
             run(folder, watch)
     except AuditError as error:
-        if error.code != "RUNNING" and folder.result() is None:
+        if error.code != RefusalCode.RUNNING and folder.result() is None:
             _failed(folder, error)
         return error.exit_code
     except KeyboardInterrupt:

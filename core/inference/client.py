@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
 from core.errors import AuditError, LostWorker, Refused
 
@@ -280,7 +281,7 @@ def _threads() -> str:
 
 def _machine_memory() -> int:
     """Return the bytes of memory of the machine, or of the container if it has fewer."""
-    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    installed = psutil.virtual_memory().total
     try:
         return min(installed, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (OSError, ValueError):  # "max" is no number: there is no limit
@@ -290,10 +291,9 @@ def _machine_memory() -> int:
 def _resident(pid: int) -> int:
     """Return the bytes of memory that a process holds; 0 where that is not known."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
+        return psutil.Process(pid).memory_info().rss
+    except psutil.Error:
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 _SHARED: Final = Client()  # its process starts with the first call

@@ -17,6 +17,7 @@ from torch import nn
 
 from core import defaults
 from core.checkpoints.load import load as load_model
+from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.load import load as load_data
@@ -299,7 +300,7 @@ class Evaluation:
             )
         if n_same:
             text = f"{n_same:,} of {len(split):,} images of {label} also are in {self.data.name}."
-            self.notices.append(Notice("OVERLAP", text))
+            self.notices.append(Notice(NoticeCode.OVERLAP, text))
 
 
 def environment(device: torch.device) -> Json:

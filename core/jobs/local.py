@@ -20,6 +20,7 @@ from core.jobs.log import tail
 from core.jobs.records import LATE_S, Job, JobState, silence, watched
 from core.jobs.store import ALPHABET, LIVE, JobStore
 from core.library import home
+from core.process_identity import this_boot
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.progress import Progress
@@ -229,14 +230,14 @@ class LocalJobs:
         elif refusal is not None:
             self._store.end(job, JobState.FAILED, failure=refusal)
         else:
-            again = job.supervisor is not None and job.supervisor.boot != processes.this_boot()
+            again = job.supervisor is not None and job.supervisor.boot != this_boot()
             what = "the machine was started again" if again else "its supervisor was killed"
             self._store.end(job, JobState.LOST, failure=failures.lost(what))
 
     # How ----------------------------------------------------------------------------------------
 
     def _check(self, n_jobs: int, time_limit: float | None) -> None:
-        if not processes.this_boot():
+        if not this_boot():
             what = "training in the background needs Linux"
             raise UsageError("PLATFORM", what, "train there, and import the predictions here")
         waiting = sum(job.state is JobState.QUEUED for job in self._store.all())

@@ -1,104 +1,39 @@
-"""Who a process is, who descends from it, and how all of them are ended; Linux's /proc.
-
-A pid alone names nobody: pids are used again. A process is named by the boot it runs in, its pid
-and the clock tick it started at.
-"""
+"""What descends from a process or carries a job's mark, and the end of all of them."""
 
 import ctypes
 import os
-import platform
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Final
 
+import psutil
+
+from core.process_identity import PROC, identity
+
 MARK: Final = "CANDOR_JOB"  # environment variable that every process of a job inherits
-PROC: Final = Path("/proc")
 LOOK_S: Final = 0.05
 KILL_S: Final = 10.0  # how long killed processes may take to go, in a driver for example
 _SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER of linux/prctl.h
 
 
-@dataclass(frozen=True)
-class ProcessIdentity:
-    """One process of one boot.
-
-    Attributes
-    ----------
-    boot : str
-        Identifier of the boot, and of the namespace that the pid belongs to.
-    pid : int
-    start : int
-        Clock ticks from the boot to its start.
-    host : str
-        Name of the machine.
-    """
-
-    boot: str
-    pid: int
-    start: int
-    host: str
-
-
-@cache
-def this_boot() -> str:
-    """Return what names this boot and this namespace of pids; empty off Linux."""
-    try:
-        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}:{(PROC / 'self/ns/pid').stat().st_ino}"
-    except OSError:
-        return ""
-
-
-def this_host() -> str:
-    """Return the name of this machine."""
-    return platform.node()
-
-
-def identity(pid: int) -> ProcessIdentity | None:
-    """Return who has a pid now; None when nobody does, or only a dead process does."""
-    stat = _stat(pid)
-    if stat is None or stat[0] in "ZX":
-        return None
-    return ProcessIdentity(this_boot(), pid, stat[2], this_host())
-
-
-def alive(who: ProcessIdentity) -> bool:
-    """Whether this very process runs in this boot."""
-    current = identity(who.pid) if who.boot == this_boot() else None
-    return current is not None and current.start == who.start
-
-
 def descendants(pid: int) -> list[int]:
     """Return all that descend from a process, dead ones not yet taken leave of among them."""
-    children: dict[int, list[int]] = {}
-    for other in _pids():
-        stat = _stat(other)
-        if stat is not None:
-            children.setdefault(stat[1], []).append(other)
-    reached, pending = [], [pid]
-    while pending:
-        for child in children.get(pending.pop(), ()):
-            reached.append(child)
-            pending.append(child)
-    return reached
+    try:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
 
 
 def marked(mark: str) -> list[int]:
     """Return the processes of this user that inherited a job's mark, this one left out."""
-    variable = f"{MARK}={mark}".encode()
-    pids = []
-    for pid in _pids():
-        try:
-            words = (PROC / str(pid) / "environ").read_bytes().split(b"\0")
-        except OSError:  # gone, or another user's
-            continue
-        if variable in words and pid != os.getpid() and identity(pid) is not None:
-            pids.append(pid)
-    return pids
+    return [
+        process.pid
+        for process in psutil.process_iter(["environ"])  # None of another user's
+        if (process.info["environ"] or {}).get(MARK) == mark
+        and process.pid != os.getpid()
+        and identity(process.pid) is not None
+    ]
 
 
 def become_reaper() -> None:
@@ -156,20 +91,3 @@ def _send(pid: int, which: signal.Signals) -> None:
         os.kill(pid, which)
     except ProcessLookupError:
         return
-
-
-def _pids() -> list[int]:
-    try:
-        return [int(entry.name) for entry in os.scandir(PROC) if entry.name.isdigit()]
-    except OSError:
-        return []
-
-
-def _stat(pid: int) -> tuple[str, int, int] | None:
-    """Return state, parent and start of a process; its name may hold any character."""
-    try:
-        text = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    fields = text[text.rindex(")") + 2 :].split()
-    return fields[0], int(fields[1]), int(fields[19])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from core.disk import PART
-from core.jobs.processes import ProcessIdentity, alive, this_boot, this_host
+from core.process_identity import ProcessIdentity, alive, this_boot, this_host
 
 BEAT: Final = "beat"  # file of a job's folder that its supervisor renews
 BEAT_S: Final = 2.0

@@ -22,8 +22,8 @@ from core.disk import make_private, parse_json, replace_text, writing
 from core.errors import LibraryError
 from core.jobs.devices import fit
 from core.jobs.log import NAME as LOG
-from core.jobs.processes import ProcessIdentity
 from core.jobs.records import BEAT, Failure, Job, JobState
+from core.process_identity import ProcessIdentity
 
 VERSION: Final = 1  # of the table; another one is made anew from the folders
 BUSY_S: Final = 30.0

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from core.codes import RefusalCode
 from core.disk import parse_json
 from core.errors import AuditError
 from core.jobs import failures, processes
@@ -25,6 +26,7 @@ from core.jobs.launch import ROOT, start_what_can
 from core.jobs.log import Log
 from core.jobs.records import BEAT_S, Failure, Job, JobState, Json, beat
 from core.jobs.store import JobStore
+from core.process_identity import identity
 
 # By kind of job: a module that takes its folder.
 PROGRAMS: Final = {"train": "core.training", "evaluate": "core.inference"}
@@ -36,7 +38,7 @@ LINES: Final = 50
 
 def main(home: Path, programs: Mapping[str, str] = PROGRAMS) -> int:
     """Run one job to its end, if one can start."""
-    own = processes.identity(os.getpid())
+    own = identity(os.getpid())
     if own is None:
         return 1
     store = JobStore(home)
@@ -137,7 +139,7 @@ class Supervisor:
             if now is not None and now.state is JobState.STARTING:
                 now = self.store.running(self.job)
         except AuditError as error:
-            return "fenced" if error.code == "JOB_UNKNOWN" else ""
+            return "fenced" if error.code == RefusalCode.JOB_UNKNOWN else ""
         if now is None or now.supervisor != self.job.supervisor or now.state.ended:
             return "fenced"
         return "cancel" if now.asked else ""
@@ -149,7 +151,7 @@ class Supervisor:
             process.poll()  # before others are reaped: its exit code must not get lost
             pids = processes.descendants(os.getpid())
             processes.reap([pid for pid in pids if pid != process.pid])
-            return [pid for pid in pids if processes.identity(pid) is not None]
+            return [pid for pid in pids if identity(pid) is not None]
 
         processes.end(left, GRACE_S)
         process.poll()
@@ -187,7 +189,7 @@ class Supervisor:
             try:
                 self.store.end(self.job, state, exit_code=exit_code, failure=failure, run=run)
             except AuditError as error:
-                if error.code == "JOB_UNKNOWN" or self.stopped:
+                if error.code == RefusalCode.JOB_UNKNOWN or self.stopped:
                     return
                 time.sleep(BEAT_S)
                 beat(self.folder)

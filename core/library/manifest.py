@@ -22,7 +22,8 @@ from core.library.strict_json import (
     texts_of,
     typed,
 )
-from core.metrics.records import VERDICTS, Audit
+from core.metrics.records import Audit
+from core.metrics.verdict_codes import VerdictCode
 from core.predictions import ScoreKind, Task
 
 SCHEMA_VERSION = 4
@@ -387,5 +388,5 @@ def _summary(split: str, splits: Mapping[str, SplitEntry], data: object) -> Summ
         gap=SignedGap(
             gap=number_of(gap, "gap"), low=number_of(gap, "low"), high=number_of(gap, "high")
         ),
-        verdict=one_of(VERDICTS, data, "verdict"),
+        verdict=one_of(tuple(VerdictCode), data, "verdict"),
     )

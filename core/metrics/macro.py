@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.defaults import FALSE_ALARMS
 from core.metrics.null_test import holm
 from core.metrics.records import (
@@ -18,17 +19,10 @@ from core.metrics.records import (
     TargetAudit,
     Verdict,
 )
+from core.metrics.verdict_codes import DETECTED, VerdictCode
 
 BOUNDS = "mean of the labels' bounds (conservative)"
 SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken
-CODES = {
-    "over_confident": "over-confident",
-    "under_confident": "under-confident",
-    "mixed": "mixed",
-    "sound": "sound",
-    "could_be_chance": "could be chance",
-}
-DETECTED = ("over_confident", "under_confident", "mixed")
 
 
 def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
@@ -94,7 +88,7 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     defined = [score for score in scores if score.value is not None]
     settings: dict[str, Setting] = {"average": "macro", "labels": len(defined)}
     first = scores[0]
-    infinite = sum(score.reason.startswith("NLL_INFINITE") for score in scores)
+    infinite = sum(score.reason.startswith(NoticeCode.NLL_INFINITE) for score in scores)
     if infinite and defined:
         reason = f"NLL_INFINITE: infinite for {infinite} of {len(scores)} labels"
         return Score(
@@ -164,7 +158,7 @@ def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
     The code is that of the most frequent one.
     """
     counts = Counter(corrected_codes(labels))
-    listed = [f"{counts[code]} {words}" for code, words in CODES.items() if counts[code]]
+    listed = [f"{counts[code]} {code.words}" for code in VerdictCode if counts[code]]
     code = counts.most_common(1)[0][0]
     if len(labels) == 1:
         return Verdict(code, f"Of 1 label: {listed[0]}.")
@@ -172,14 +166,14 @@ def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
     return Verdict(code, f"Of {len(labels)} labels: {', '.join(listed)}, {looks}.")
 
 
-def corrected_codes(labels: Sequence[TargetAudit]) -> tuple[str, ...]:
+def corrected_codes(labels: Sequence[TargetAudit]) -> tuple[VerdictCode, ...]:
     """Return the verdict of each label after Holm's correction for looking at all of them.
 
     What the joint test of one label detects, but not the corrected one, could be chance.
     """
     p_values = holm([label.verdict.p_value or 0.0 for label in labels])
     return tuple(
-        "could_be_chance"
+        VerdictCode.COULD_BE_CHANCE
         if p > FALSE_ALARMS and label.verdict.code in DETECTED
         else label.verdict.code
         for label, p in zip(labels, p_values, strict=True)

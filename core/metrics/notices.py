@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.arrays import row_chunks
+from core.codes import NoticeCode
 from core.defaults import SMALL_N
 from core.errors import Notice
 from core.metrics.grouped import FEW_GROUPS, RULED, rule_of_few, weight_summary
@@ -61,7 +62,8 @@ def _small(predictions: Predictions) -> Notice | None:
     if predictions.n >= SMALL_N:
         return None
     return Notice(
-        "SMALL_N", f"Only {_rows(predictions.n)}: read the intervals, not the values alone."
+        NoticeCode.SMALL_N,
+        f"Only {_rows(predictions.n)}: read the intervals, not the values alone.",
     )
 
 
@@ -70,13 +72,13 @@ def _ties(predictions: Predictions) -> Notice | None:
     same = bool(np.all(stats.predicted == stats.predicted[0]))
     if predictions.n > 1 and same and np.ptp(stats.confidence) == 0.0:
         return Notice(
-            "TIES",
+            NoticeCode.TIES,
             "Every row has the same answer and the same confidence: such a model can look "
             "calibrated and still be useless, because it tells no row from another.",
         )
     if stats.tied:
         return Notice(
-            "TIES",
+            NoticeCode.TIES,
             f"{_rows(stats.tied, 'shares its', 'share their')} largest score between classes; "
             "the class with the lowest index counts as the answer.",
         )
@@ -89,7 +91,7 @@ def _constant_labels(predictions: Predictions) -> Notice | None:
         return None
     names = _names([predictions.class_names[k] for k in np.flatnonzero(flat)])
     return Notice(
-        "TIES",
+        NoticeCode.TIES,
         f"Every row has the same score for {names}: such a score can look calibrated and still "
         "be useless, because it tells no row from another.",
     )
@@ -108,7 +110,7 @@ def _zero(predictions: Predictions) -> Notice | None:
     if not rows:
         return None
     return Notice(
-        "ZERO_PROBABILITY",
+        NoticeCode.ZERO_PROBABILITY,
         f"{_rows(rows, 'gives', 'give')} some class a probability of exactly 0;"
         " nothing was clipped.",
     )
@@ -121,7 +123,7 @@ def infinite_rows(predictions: Predictions) -> int:
 
 def nll_reason(rows: int) -> str:
     """Return why the NLL of a part has no value, given its rows whose true class has 0."""
-    return f"NLL_INFINITE: {_rows(rows, 'gives', 'give')} the true class 0"
+    return f"{NoticeCode.NLL_INFINITE}: {_rows(rows, 'gives', 'give')} the true class 0"
 
 
 def _infinite(predictions: Predictions) -> Notice | None:
@@ -129,7 +131,7 @@ def _infinite(predictions: Predictions) -> Notice | None:
     if not rows:
         return None
     return Notice(
-        "NLL_INFINITE",
+        NoticeCode.NLL_INFINITE,
         f"{_rows(rows, 'gives', 'give')} the true class a probability of 0, so the NLL is infinite"
         " and shown as undefined.",
     )
@@ -153,7 +155,7 @@ def _absent(predictions: Predictions) -> Notice | None:
     if not one_sided.size:
         return None
     listed = _names([names[k] for k in one_sided])
-    return Notice("CLASS_ABSENT", f"{one_sided.size} of {len(names)} {words}: {listed}.")
+    return Notice(NoticeCode.CLASS_ABSENT, f"{one_sided.size} of {len(names)} {words}: {listed}.")
 
 
 def _chance(predictions: Predictions) -> Notice | None:
@@ -164,7 +166,7 @@ def _chance(predictions: Predictions) -> Notice | None:
         return None
     largest = int(np.bincount(predictions.labels).max())
     return Notice(
-        "BELOW_CHANCE",
+        NoticeCode.BELOW_CHANCE,
         f"Accuracy is {100 * right / predictions.n:.1f} %, at or below chance "
         f"({100 / classes:.1f} % for {classes} classes; always naming the most frequent class "
         f"is right in {100 * largest / predictions.n:.1f} %). "
@@ -177,7 +179,7 @@ def _always_right(predictions: Predictions) -> Notice | None:
     if predictions.n < MANY_ROWS or not predictions.rows.correct.all():
         return None
     return Notice(
-        "ALWAYS_RIGHT",
+        NoticeCode.ALWAYS_RIGHT,
         f"All {predictions.n:,} answers are right: are the labels the truth, and not the model's "
         "own answers?",
     )
@@ -203,7 +205,7 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     name, says, share = max(rescaled, key=lambda entry: entry[1] - entry[2])
     more = f" (and {len(rescaled) - 1} more)" if len(rescaled) > 1 else ""
     return Notice(
-        "NOT_PROBABILITY",
+        NoticeCode.NOT_PROBABILITY,
         f"{name}{more}: on average the score says {100 * says:.1f} %, and {100 * share:.1f} % of "
         "rows have it, though it ranks them well. It looks rescaled to an operating point, not "
         "like a probability; recalibrate it on labelled rows.",
@@ -224,18 +226,18 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             f"{n:,} rows of {groups.n:,} groups by {groups.column}, {worth}; "
             "intervals, noise floors and verdicts allow for it."
         )
-        out.append(Notice("GROUPED", text))
+        out.append(Notice(NoticeCode.GROUPED, text))
         if groups.n < FEW_GROUPS:
             few = f"{groups.n} groups by {groups.column} are few: intervals are rough."
-            out.append(Notice("FEW_GROUPS", few))
+            out.append(Notice(NoticeCode.FEW_GROUPS, few))
     summary = weight_summary(predictions.weights)
     if summary is not None and predictions.weights is not None:
         text = (
             f"rows count by {summary.column}: {n:,} rows are worth about "
             f"{round(summary.effective_n):,} of equal weight."
         )
-        out.append(Notice("WEIGHTED", text))
+        out.append(Notice(NoticeCode.WEIGHTED, text))
         if rule_of_few(predictions.weights) > RULED:
             ruled = f"a few rows hold much of the weight by {summary.column}"
-            out.append(Notice("FEW_WEIGH", f"{ruled}: intervals and verdicts are rough."))
+            out.append(Notice(NoticeCode.FEW_WEIGH, f"{ruled}: intervals and verdicts are rough."))
     return tuple(out)

@@ -7,10 +7,9 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.errors import Notice
+from core.metrics.verdict_codes import MixedReading, VerdictCode
 
 Setting = str | int | float | bool | None
-VERDICTS = ("over_confident", "under_confident", "mixed", "sound", "could_be_chance")
-READINGS = ("opposite", "too_extreme", "too_timid", "cancel", "uneven")
 
 
 @dataclass(frozen=True)
@@ -89,22 +88,22 @@ class Gap:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of VERDICTS, and its sentence.
+    """A verdict and its sentence.
 
     Attributes
     ----------
-    code, text : str
-        The verdict and its sentence.
+    code : VerdictCode
+    text : str
     p_value : float or None
         Of the joint test of "calibrated"; None for many labels together.
-    reading : str
-        What makes a target mixed, one of READINGS; empty for the other verdicts.
+    reading : MixedReading or None
+        What makes a target mixed; None for the other verdicts.
     """
 
-    code: str
+    code: VerdictCode
     text: str
     p_value: float | None = None
-    reading: str = ""
+    reading: MixedReading | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

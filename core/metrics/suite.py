@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.arrays import Float
+from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig, BinRule
 from core.defaults import HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
@@ -167,7 +168,9 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     unknown = sorted(set(config.metrics) - set(METRICS))
     if unknown:
         raise UsageError(
-            "SETTING", f"metric {unknown[0]!r} is unknown", f"use one of {', '.join(METRICS)}"
+            RefusalCode.SETTING,
+            f"metric {unknown[0]!r} is unknown",
+            f"use one of {', '.join(METRICS)}",
         )
     if predictions.task is Task.MULTILABEL:
         labels = tuple(_audit_label(predictions, k, config) for k in range(predictions.n_classes))
@@ -178,7 +181,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     reasons = UNAVAILABLE[predictions.task]
     noted = notices(predictions, nll_clip=config.nll_clip)
     noted += extent_notices(main.groups, predictions)
-    doubt = next((note.text for note in noted if note.code == "ALWAYS_RIGHT"), None)
+    doubt = next((note.text for note in noted if note.code == NoticeCode.ALWAYS_RIGHT), None)
     if doubt is not None:  # said first: a verdict on a model's own answers is none
         main = replace(main, verdict=replace(main.verdict, text=f"{doubt} {main.verdict.text}"))
     return Audit(

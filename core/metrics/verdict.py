@@ -6,6 +6,7 @@ from core.arrays import Bool, Float
 from core.defaults import FALSE_ALARMS, MIXED_SHARE, SOUND_POWER
 from core.metrics.null_test import NullTest
 from core.metrics.records import BinTable, Floor, Gap, Score, Verdict
+from core.metrics.verdict_codes import MixedReading, VerdictCode
 
 MATERIAL = "logits off by 15 % or odds off by a fifth"  # MATERIAL_TEMPERATURE and MATERIAL_ODDS
 
@@ -55,16 +56,20 @@ def verdict(
         the rows. It finds the slope or the ECE alone: mixed. It finds nothing: sound where it
         would have found a material miscalibration, otherwise could_be_chance.
     """
+    reading = None
     if test.gap <= FALSE_ALARMS:
         code, reading, opening = _one_sided(gap, bins, test)
     elif test.p_value <= FALSE_ALARMS:
-        code, (reading, opening) = "mixed", _uneven(gap, bins, error, test)
+        code = VerdictCode.MIXED
+        reading, opening = _uneven(gap, bins, error, test)
     else:
-        code, reading, opening = _within_chance(gap, error, test)
+        code, opening = _within_chance(gap, error, test)
     return Verdict(code, f"{opening} {fullest_bin(bins, came_true)}", test.p_value, reading)
 
 
-def _one_sided(gap: Gap, bins: BinTable, test: NullTest) -> tuple[str, str, str]:
+def _one_sided(
+    gap: Gap, bins: BinTable, test: NullTest
+) -> tuple[VerdictCode, MixedReading | None, str]:
     over = gap.gap > 0
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = f"by {points(abs(gap.gap))} points ({points(low)} to {points(high)})"
@@ -75,12 +80,13 @@ def _one_sided(gap: Gap, bins: BinTable, test: NullTest) -> tuple[str, str, str]
     if against >= MIXED_SHARE:
         other = "under" if over else "over"
         return (
-            "mixed",
-            "opposite",
+            VerdictCode.MIXED,
+            MixedReading.OPPOSITE,
             f"Mixed: {word}-confident {size} on average, but {other}-confident "
             f"in bins beyond chance that hold {share(against)} % of the rows.",
         )
-    return f"{word}_confident", "", f"{word.capitalize()}-confident {size}."
+    code = VerdictCode.OVER_CONFIDENT if over else VerdictCode.UNDER_CONFIDENT
+    return code, None, f"{word.capitalize()}-confident {size}."
 
 
 def beyond_chance(bins: BinTable, p_values: Float, *, over: bool) -> Bool:
@@ -91,13 +97,13 @@ def beyond_chance(bins: BinTable, p_values: Float, *, over: bool) -> Bool:
 
 def _uneven(
     gap: Gap, bins: BinTable, error: tuple[Score, Floor], test: NullTest
-) -> tuple[str, str]:
+) -> tuple[MixedReading, str]:
     """Return what is off though the signed gap is not beyond chance, and its sentence."""
     opening = f"Mixed: {_signed(gap)}"
     if test.slope <= FALSE_ALARMS:
-        extreme = test.steepness > 0
-        word, much = ("extreme", "more") if extreme else ("timid", "less")
-        reading = f"too_{word}"
+        reading, word, much = MixedReading.TOO_TIMID, "timid", "less"
+        if test.steepness > 0:
+            reading, word, much = MixedReading.TOO_EXTREME, "extreme", "more"
         return (
             reading,
             f"{opening}, but its claims are too {word}: they spread {much} than outcomes.",
@@ -105,11 +111,12 @@ def _uneven(
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
     if all(beyond_chance(bins, test.bins, over=side).any() for side in (True, False)):
-        return "cancel", f"{opening}, so errors of both signs cancel, but {off} {chance}."
-    return "uneven", f"{opening}, but {off} {chance}."
+        text = f"{opening}, so errors of both signs cancel, but {off} {chance}."
+        return MixedReading.CANCEL, text
+    return MixedReading.UNEVEN, f"{opening}, but {off} {chance}."
 
 
-def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tuple[str, str, str]:
+def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tuple[VerdictCode, str]:
     value, floor = error[0].value or 0.0, error[1]
     chance = f"within what chance explains (up to {points(floor.q95)})"
     if value > floor.q95:
@@ -123,10 +130,9 @@ def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tupl
             "calibrated sets."
         )
     if test.power >= SOUND_POWER:
-        return "sound", "", f"Sound: {summary}; {MATERIAL} would have shown.{alone}"
+        return VerdictCode.SOUND, f"Sound: {summary}; {MATERIAL} would have shown.{alone}"
     return (
-        "could_be_chance",
-        "",
+        VerdictCode.COULD_BE_CHANCE,
         f"Could be chance: {summary}; too few rows to tell, {MATERIAL} might not have shown."
         f"{alone}",
     )

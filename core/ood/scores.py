@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, row_chunks
+from core.codes import RefusalCode
 from core.errors import Refused, UsageError
 from core.predictions import Predictions, ScoreKind, Task
 
@@ -110,17 +111,21 @@ def ood_scores(predictions: Predictions, key: str, temperature: float = 1.0) -> 
     whose largest probability rounds to 1.
     """
     if key not in SCORES:
-        raise UsageError("SETTING", f"there is no score {key!r}", f"use one of {', '.join(SCORES)}")
+        raise UsageError(
+            RefusalCode.SETTING, f"there is no score {key!r}", f"use one of {', '.join(SCORES)}"
+        )
     if not (np.isfinite(temperature) and temperature > 0.0):
-        raise UsageError("SETTING", f"the temperature is {temperature:g}", "use one above 0")
+        raise UsageError(
+            RefusalCode.SETTING, f"the temperature is {temperature:g}", "use one above 0"
+        )
     why = unavailable(predictions).get(key)
     if why:
         remedy = "use another score, or a file with the logits of every class"
-        raise Refused("OOD_SCORE", f"{SCORES[key].label}: {why}", remedy)
+        raise Refused(RefusalCode.OOD_SCORE, f"{SCORES[key].label}: {why}", remedy)
     if predictions.task is Task.TOP_LABEL:
         if temperature != 1.0:
             what = "a temperature changes class scores, and the file states confidences alone"
-            raise UsageError("SETTING", what, "leave the temperature out")
+            raise UsageError(RefusalCode.SETTING, what, "leave the temperature out")
         return np.asarray(1.0 - predictions.scores.astype(np.float64))
     out = np.empty(predictions.n)
     for rows in row_chunks(predictions.n, predictions.n_classes):

@@ -5,6 +5,7 @@ from typing import Any
 
 from core.calibrators import CALIBRATORS
 from core.calibrators.protocols import PROTOCOLS
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.metrics.comparison import compare
 from core.metrics.paired import Difference
@@ -121,7 +122,7 @@ def calibrate_lines(report: Json) -> list[str]:
 
 
 def _same(report: Json) -> str:
-    same = any(notice["code"] == "SAME_ROWS" for notice in report["notices"])
+    same = any(notice["code"] == NoticeCode.SAME_ROWS for notice in report["notices"])
     return ", the same rows: better than on new ones" if same else ""
 
 

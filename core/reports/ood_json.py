@@ -6,8 +6,8 @@ from typing import Any
 
 from core.errors import Notice
 from core.metrics.records import GroupSummary, WeightSummary
-from core.ood.detection import POSITIVE
 from core.ood.scores import SCORES
+from core.ood.separation import POSITIVE
 from core.studies.ood import ScoreSeparation
 
 Json = dict[str, Any]  # Any: plain JSON values

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, Int
+from core.codes import RefusalCode
 from core.configs import AuditConfig, BinRule
 from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
@@ -296,7 +297,7 @@ def _recalibrated(
     fit = posthoc.fit(method, fit_rows)
     if fit.calibrator is None:
         remedy = "use more rows with and without the finding"
-        raise Refused("FIT", fit.refusal, remedy)
+        raise Refused(RefusalCode.FIT, fit.refusal, remedy)
     after = posthoc.calibrated(fit.calibrator, rows)
     errors = [error(split) for split in (rows, after)]
     ece_draws = [

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, digest, row_chunks
+from core.codes import NoticeCode, RefusalCode
 from core.defaults import LEVEL, N_RESAMPLES
 from core.errors import Notice, Refused, UsageError
 from core.metrics import METRICS
@@ -14,16 +15,11 @@ from core.metrics.comparison import ComparedRows, why_not
 from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
-from core.ood.detection import (
-    Members,
-    Separation,
-    auroc_difference,
-    auroc_score,
-    numbers,
-    resampled_by,
-    worth,
-)
+from core.ood.intervals import auroc_score, numbers, resampled_by
+from core.ood.pairs import auroc_difference
 from core.ood.scores import MANY_LABELS, SCORES, ood_scores, temperature_scaled, unavailable
+from core.ood.separation import Members, Separation
+from core.ood.values import worth
 from core.predictions import Groups, Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
@@ -138,11 +134,13 @@ def check(
     """
     for part in (inside, outside):
         if part.task is Task.MULTILABEL:
-            raise Refused("CLASSES", MANY_LABELS, "use a file whose rows have one answer each")
+            raise Refused(
+                RefusalCode.CLASSES, MANY_LABELS, "use a file whose rows have one answer each"
+            )
     stated = Task.TOP_LABEL in (inside.task, outside.task)
     if not stated and inside.n_classes != outside.n_classes:
         what = f"{name} has scores of {outside.n_classes} classes, the run of {inside.n_classes}"
-        raise Refused("CLASSES", what, "give the scores of the same model on both")
+        raise Refused(RefusalCode.CLASSES, what, "give the scores of the same model on both")
     if shifted:
         return _unchanged(inside, outside, name)
     notices: tuple[Notice, ...] = ()
@@ -152,16 +150,18 @@ def check(
             f"the part {part_name}" if part_name else "the in-distribution rows",
         )
         if shared == outside.n:
-            raise Refused("OOD_SAME", f"{name} has the same scores as {rows}", OTHER_INPUTS)
+            raise Refused(
+                RefusalCode.OOD_SAME, f"{name} has the same scores as {rows}", OTHER_INPUTS
+            )
         if shared:
             text = (
                 f"{shared} of the {outside.n} rows of {name} have exactly the scores of a row of "
                 f"{rows}: the sets may overlap, and then the alarm looks worse than it is"
             )
-            notices += (Notice("OVERLAP", text),)
+            notices += (Notice(NoticeCode.OVERLAP, text),)
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
-        raise Refused("OOD_SAME", f"{what}: the same inputs, scored anew", OTHER_INPUTS)
+        raise Refused(RefusalCode.OOD_SAME, f"{what}: the same inputs, scored anew", OTHER_INPUTS)
     return (*notices, *_of_names(inside, outside, name), *_of_classes(inside, outside, name))
 
 
@@ -173,14 +173,16 @@ def extent_notices(judged: ScoreSeparation, name: str) -> tuple[Notice, ...]:
         if groups is not None:
             own = f"{n:,} {rows} of {groups.n:,} groups by {groups.column}, worth about"
             worth = f"{round(groups.effective_n):,} independent ones for the AUROC"
-            notices.append(Notice("GROUPED", f"{own} {worth}; intervals draw whole groups."))
+            notices.append(
+                Notice(NoticeCode.GROUPED, f"{own} {worth}; intervals draw whole groups.")
+            )
             if groups.n < FEW_GROUPS:
                 few = f"{groups.n} groups by {groups.column} among the {rows} are few"
-                notices.append(Notice("FEW_GROUPS", f"{few}: intervals are rough."))
+                notices.append(Notice(NoticeCode.FEW_GROUPS, f"{few}: intervals are rough."))
         if weights is not None:
             own = f"{rows} count by {weights.column}: {n:,} rows are worth about"
             text = f"{own} {round(weights.effective_n):,} of equal weight."
-            notices.append(Notice("WEIGHTED", text))
+            notices.append(Notice(NoticeCode.WEIGHTED, text))
     return tuple(notices)
 
 
@@ -193,7 +195,7 @@ def _unchanged(inside: Predictions, outside: Predictions, name: str) -> tuple[No
         f"every row of {name} has" if every else f"{shared} of the {outside.n} rows of {name} have"
     )
     text = f"{rows} exactly the scores of an in-distribution row"
-    return (Notice("UNCHANGED", f"{text}: for those this corruption changed nothing"),)
+    return (Notice(NoticeCode.UNCHANGED, f"{text}: for those this corruption changed nothing"),)
 
 
 def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
@@ -206,7 +208,7 @@ def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Not
         f"{shared} rows of {name} are named as in-distribution rows are: if they are the same "
         "inputs, the alarm cannot tell them apart"
     )
-    return (Notice("OVERLAP", text),)
+    return (Notice(NoticeCode.OVERLAP, text),)
 
 
 def _names(row: str) -> bool:
@@ -225,7 +227,7 @@ def _of_classes(inside: Predictions, outside: Predictions, name: str) -> tuple[N
         f"{name} has a class {stranger}, which the run has not: scores of another model say "
         "nothing of this one"
     )
-    return (Notice("OTHER_MODEL", text),)
+    return (Notice(NoticeCode.OTHER_MODEL, text),)
 
 
 def same_labels(inside: Predictions, outside: Predictions) -> bool:
@@ -468,7 +470,7 @@ def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVE
     """
     reason = why_unpaired(pair, other, ("one run", "the other"))
     if reason:
-        raise UsageError("SETTING", reason, "compare runs on the same rows")
+        raise UsageError(RefusalCode.SETTING, reason, "compare runs on the same rows")
     extents = pair.inside.extents, pair.outside.extents
     value, low, high = auroc_difference(
         pair.scores(score),

@@ -12,6 +12,7 @@ from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import Fittable, make
 from core.calibrators.temperature import Temperature
+from core.codes import NoticeCode, RefusalCode
 from core.defaults import SEED_MAX
 from core.errors import Notice, Refused, UsageError
 from core.metrics.comparison import Compared, compared
@@ -146,7 +147,7 @@ def parts(
     for name in (fit_on, test):
         if name not in splits and (name, fit_on) != (CUT, CUT):
             names = ", ".join(splits)
-            raise UsageError("SPLIT", f"no split {name!r}", f"the file holds {names}")
+            raise UsageError(RefusalCode.SPLIT, f"no split {name!r}", f"the file holds {names}")
     if fit_on not in splits:
         first, second = cut(splits[test], share, seed)
         text = (
@@ -159,7 +160,7 @@ def parts(
             fit_name=test,
             test_name=test,
             cut=(share, seed),
-            notices=(Notice("CUT", text),),
+            notices=(Notice(NoticeCode.CUT, text),),
         )
     whole = PosthocRows(fit=splits[fit_on], test=splits[test], fit_name=fit_on, test_name=test)
     if not whole.same_rows:
@@ -169,7 +170,7 @@ def parts(
         f"calibrators were fitted on {source}, the same rows that are reported: the numbers "
         "after calibration are better than they would be on new rows"
     )
-    return replace(whole, notices=(Notice("SAME_ROWS", text),))
+    return replace(whole, notices=(Notice(NoticeCode.SAME_ROWS, text),))
 
 
 def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
@@ -199,15 +200,15 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
         FIT: there is one row only.
     """
     if not SHARES[0] <= share <= SHARES[1]:
-        raise UsageError("SETTING", f"the share is {share:g}", "use 0.1 to 0.9")
+        raise UsageError(RefusalCode.SETTING, f"the share is {share:g}", "use 0.1 to 0.9")
     if not 0 <= seed <= SEED_MAX:
-        raise UsageError("SETTING", f"the seed is {seed}", f"use 0 to {SEED_MAX}")
+        raise UsageError(RefusalCode.SETTING, f"the seed is {seed}", f"use 0 to {SEED_MAX}")
     groups = predictions.groups
     of_row = np.arange(predictions.n) if groups is None else groups.of_row
     n = predictions.n if groups is None else groups.count
     if n < 2:
         noun = "row" if groups is None else groups.name
-        raise Refused("FIT", f"one {noun} cannot be cut in two", "give more rows")
+        raise Refused(RefusalCode.FIT, f"one {noun} cannot be cut in two", "give more rows")
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     fitted = np.isin(of_row, order[: min(max(1, round(share * n)), n - 1)])
     return predictions.take(np.flatnonzero(fitted)), predictions.take(np.flatnonzero(~fitted))
@@ -254,7 +255,7 @@ def fitted_temperature(rows: Predictions) -> float:
     method_fit = fit("ts", rows)
     if not isinstance(method_fit.calibrator, Temperature):
         what = method_fit.refusal or "many labels have no temperature in common"
-        raise Refused("FIT", what, "leave the scores as they were read")
+        raise Refused(RefusalCode.FIT, what, "leave the scores as they were read")
     return float(method_fit.calibrator.temperature_)
 
 
@@ -325,7 +326,7 @@ def calibrated_splits(
     if isinstance(calibrator, PerLabel) != (task is Task.MULTILABEL):
         what = "labels of their own" if isinstance(calibrator, PerLabel) else "one answer a row"
         raise Refused(
-            "CLASSES",
+            RefusalCode.CLASSES,
             f"the calibrator was fitted on {what}, the file holds {task.value} scores",
             "apply it to scores of the same model",
         )
@@ -370,7 +371,7 @@ def logits_of(rows: Predictions) -> npt.NDArray[np.floating]:
     """
     if rows.task is Task.TOP_LABEL:
         raise Refused(
-            "CLASSES",
+            RefusalCode.CLASSES,
             "the file holds the confidence of the answer only",
             "give a file with the scores of every class",
         )

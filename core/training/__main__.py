@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from core.codes import RefusalCode
 from core.errors import AuditError, LibraryError
 from core.training.folder import JobFolder
 
@@ -31,7 +32,8 @@ def main() -> int:
             folder.begin()
         result = run(folder, seconds=arguments.seconds)
     except AuditError as error:
-        if error.code != "RUNNING" and folder.result() is None:  # of ranks the first that failed
+        # Of ranks the first that failed.
+        if error.code != RefusalCode.RUNNING and folder.result() is None:
             failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
             try:
                 folder.finish(failure)

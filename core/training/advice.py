@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from core.codes import NoticeCode
 from core.datasets.catalogue import DATASETS
 from core.errors import Notice
 from core.predictions import Task
@@ -38,4 +39,4 @@ def advice(config: TrainConfig) -> tuple[Notice, ...]:
         "of answers wrong, cross-entropy with 1 to 2 %. Clip gradients to norm 2, as the papers' "
         f"recipe does, or begin at a rate of {CALM:g}"
     )
-    return (Notice("OVERSHOOT", text),)
+    return (Notice(NoticeCode.OVERSHOOT, text),)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.histories import History
 
@@ -50,7 +51,7 @@ def notices(counts: Sequence[int | None]) -> tuple[Notice, ...]:
     """
     return tuple(
         Notice(
-            "THREADS",
+            NoticeCode.THREADS,
             f"resumed after epoch {done} with {words(now)}, until then with {before}: from here on "
             "the numbers may differ in the last bits",
         )

@@ -17,6 +17,7 @@ from typing import Final
 import streamlit as st
 
 from core.checkpoints.guess import NetworkCandidate, guess
+from core.codes import RefusalCode
 from core.errors import AuditError, LostWorker, UsageError
 from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.folder import WEIGHTS
@@ -233,7 +234,7 @@ def settle(slot: str = EVALUATE_SLOT) -> bool:
 
 def _refused(now: WeightsReading, error: AuditError, slot: str) -> None:
     """Remember why a file was refused; what was open before stays open."""
-    if error.code != "CANCELLED":
+    if error.code != RefusalCode.CANCELLED:
         refuse(error, slot)
     if now.job:
         st.query_params.pop(LINK, None)

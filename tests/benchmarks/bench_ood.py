@@ -15,8 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from core.ood import detection
-from core.ood.detection import Separation
+from core.ood import values
+from core.ood.separation import Separation
 from tests.benchmarks.bench_metrics import best_ms, peak_mib
 
 SIZES = {"S": 10_000, "XL": 1_000_000}  # rows of each of the two sets
@@ -36,7 +36,7 @@ def make(size: str) -> tuple[np.ndarray, np.ndarray]:
 
 def ours(inside: np.ndarray, outside: np.ndarray) -> dict[str, float]:
     found = Separation.of(inside, outside)
-    return {key: detection.NUMBERS[key](found) for key in KEYS}
+    return {key: values.NUMBERS[key](found) for key in KEYS}
 
 
 def scikit_learn(inside: np.ndarray, outside: np.ndarray) -> dict[str, float]:
@@ -47,7 +47,7 @@ def scikit_learn(inside: np.ndarray, outside: np.ndarray) -> dict[str, float]:
         "auroc": roc_auc_score(truth, scores),
         "aupr_in": average_precision_score(1 - truth, -scores),
         "aupr_out": average_precision_score(truth, scores),
-        "fpr95": alarms[np.argmax(found >= detection.KEEP)],
+        "fpr95": alarms[np.argmax(found >= values.KEEP)],
     }
 
 
@@ -57,7 +57,7 @@ def pytorch_ood(inside: np.ndarray, outside: np.ndarray) -> dict[str, float]:
     from pytorch_ood.metrics import AUPR, AUROC, FPRAtTPR, MetricCollection
 
     torch.set_num_threads(1)
-    metrics = MetricCollection([AUROC(), AUPR("id"), AUPR("ood"), FPRAtTPR(detection.KEEP)])
+    metrics = MetricCollection([AUROC(), AUPR("id"), AUPR("ood"), FPRAtTPR(values.KEEP)])
     labels = np.r_[np.zeros(inside.size), -np.ones(outside.size)]
     scores = torch.from_numpy(np.r_[inside, outside])
     metrics.update(scores=scores, labels=torch.from_numpy(labels))

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core import process_identity
 from core.errors import UsageError
-from core.jobs import processes
 from core.predictions import Predictions, ScoreKind, Task
 from core.studies.posthoc import cut
 from tests.core.jobs.conftest import until
@@ -70,9 +70,9 @@ def test_a_call_ends_with_the_process_that_waits_for_it(tmp_path):
     command = [sys.executable, "-c", PARENT, str(said)]
     with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as parent:
         until(lambda: said.exists() and said.read_text())
-        worker = processes.identity(int(said.read_text()))
+        worker = process_identity.identity(int(said.read_text()))
         parent.kill()
-    until(lambda: not processes.alive(worker))
+    until(lambda: not process_identity.alive(worker))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends it")

@@ -9,7 +9,6 @@ import pytest
 
 from core.histories import COLUMNS
 from core.jobs.local import open_jobs
-from core.jobs.processes import identity
 from core.jobs.records import Job, JobState
 from core.jobs.store import JobStore
 from core.library import SAMPLES, Library, RunSource, summarise
@@ -17,6 +16,7 @@ from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from core.process_identity import identity
 from core.screens.kit.numbers import three
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder

@@ -12,9 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from core.calibrators.temperature import nll_temperature
 from core.library import SAMPLES, Library, RunSource
-from core.ood import detection
-from core.ood.detection import Separation, auroc, counts_at, threshold_at
+from core.ood import values
 from core.ood.scores import ood_scores
+from core.ood.separation import Separation
+from core.ood.thresholds import counts_at, threshold_at
+from core.ood.values import auroc
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from pages.ui.state import distinct_names
 from tests.pages.seen import html, opened, table
@@ -240,7 +242,7 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     assert f">{counts.flagged_out:.0f}<" in rows
     assert f">{films.sum():.0f}<" in rows
     assert "rows count by films" in html(test)
-    worth = [round(number) for number in detection.worth(found)]
+    worth = [round(number) for number in values.worth(found)]
     assert (
         f"The 300 ordinary rows of 100 groups (patient) are worth about {worth[0]} independent "
         f"ones. The 150 strange rows of 30 groups (patient) are worth about {worth[1]} independent "

@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import LostWorker
 from core.jobs.local import open_jobs
-from core.jobs.processes import identity
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore
 from core.library import SAMPLES, Library, RunSource, summarise
@@ -23,6 +22,7 @@ from core.losses.catalogue import LOSSES
 from core.metrics.suite import audit
 from core.models import names
 from core.predictions import Predictions, ScoreKind, Task
+from core.process_identity import identity
 from core.training import progress
 from core.training.config import from_json
 from core.training.estimate import Speed

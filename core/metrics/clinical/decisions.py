@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, Int
+from core.codes import RefusalCode
 from core.defaults import FALSE_ALARMS, LEVEL
 from core.errors import UsageError
 from core.metrics.binning import bin_index
@@ -88,7 +89,7 @@ def net_benefit(
     at = np.asarray(thresholds, dtype=np.float64)
     if at.size == 0 or not (np.all((at > 0.0) & (at < 1.0)) and np.all(np.diff(at) > 0.0)):
         what = "thresholds must ascend between 0 and 1, both excluded"
-        raise UsageError("SETTING", what, "give for example 0.01 to 0.5")
+        raise UsageError(RefusalCode.SETTING, what, "give for example 0.01 to 0.5")
     rows = np.ones(p.size) if extents.weights is None else extents.weights
     n, odds = float(rows.sum()), at / (1.0 - at)
     cell = np.searchsorted(at, p, side="right")  # p >= t: at or above its own threshold
@@ -257,7 +258,7 @@ def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:
 def _odds(prevalence: float) -> float:
     if not 0.0 < prevalence < 1.0:
         what = f"prevalence is {prevalence:g}"
-        raise UsageError("SETTING", what, "give a share between 0 and 1, both excluded")
+        raise UsageError(RefusalCode.SETTING, what, "give a share between 0 and 1, both excluded")
     return prevalence / (1.0 - prevalence)
 
 

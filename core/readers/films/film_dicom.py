@@ -26,6 +26,7 @@ from pydicom.uid import (
     ImplicitVRLittleEndian,
 )
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.films import film_codestream
 from core.readers.films.film import (
@@ -225,7 +226,9 @@ def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
     notices += [window] if window is not None else []
     if inverted:
         notices.append(
-            Notice("INVERTED", "stored with its lowest value white; turned to white = dense")
+            Notice(
+                NoticeCode.INVERTED, "stored with its lowest value white; turned to white = dense"
+            )
         )
     return greys
 
@@ -289,7 +292,7 @@ def _facing(greys: Pixels, tags: FileDataset, notices: list[Notice]) -> Pixels:
         turned = turned[::-1]
     if turned is not greys:
         text = "the file says where left and head are; the film was turned or mirrored accordingly"
-        notices.append(Notice("ORIENTED", text))
+        notices.append(Notice(NoticeCode.ORIENTED, text))
     return turned
 
 
@@ -299,14 +302,14 @@ def _warn(tags: FileDataset, notices: list[Notice]) -> None:
     if burnt != "NO":
         does = "says that text is" if burnt == "YES" else "does not say whether text is"
         text = f"the file {does} burnt into the pixels; such text stays, and may name a patient"
-        notices.append(Notice("BURNED_IN", text))
+        notices.append(Notice(NoticeCode.BURNED_IN, text))
     for keyword in ("PixelAspectRatio", "PixelSpacing", "ImagerPixelSpacing"):
         ratio = _ratio(tags, keyword)
         if ratio is None:
             continue
         if abs(ratio - 1) > SQUARE:
             text = f"pixels are {ratio:.3g} times as high as wide; they are shown as squares"
-            notices.append(Notice("PIXEL_ASPECT", text))
+            notices.append(Notice(NoticeCode.PIXEL_ASPECT, text))
         return
 
 

@@ -7,6 +7,7 @@ import warnings
 
 from PIL import Image
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.films import film_dicom
 from core.readers.films.film import EXPECTED, MAX_PIXELS, SAVE_AGAIN, Film, check_sides, damaged
@@ -54,7 +55,7 @@ def read_film_file(source: FileBytes) -> Film:
     check_sides(film.pixels)
     if film.pixels.min() == film.pixels.max():
         blank = Notice(
-            "IMAGE_BLANK", "every pixel has the same grey: there is nothing on this film"
+            NoticeCode.IMAGE_BLANK, "every pixel has the same grey: there is nothing on this film"
         )
         film = Film(film.pixels, (*film.notices, blank))
     return film

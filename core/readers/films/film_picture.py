@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.films.film import Film, Pixels
 from core.readers.films.film_chunks import PNG, Skeleton, jpeg_skeleton, png_skeleton
@@ -39,7 +40,7 @@ def read_picture(data: memoryview) -> Film:
     turned = upright(greys, bones.orientation)
     if turned is not greys:
         text = "the file says how the film was held; it was turned or mirrored accordingly"
-        notices.append(Notice("EXIF_APPLIED", text))
+        notices.append(Notice(NoticeCode.EXIF_APPLIED, text))
     return Film(turned, tuple(notices))
 
 
@@ -66,7 +67,9 @@ def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]
     notices: list[Notice] = []
     if picture.mode == "CMYK":
         text = "printing colours (CMYK) were turned into greys"
-        return np.asarray(picture.convert("RGB").convert("L")), [Notice("COLOUR_CONVERTED", text)]
+        return np.asarray(picture.convert("RGB").convert("L")), [
+            Notice(NoticeCode.COLOUR_CONVERTED, text)
+        ]
     if picture.mode in ("P", "PA") or "transparency" in picture.info:
         picture = picture.convert("RGBA")
     if picture.mode in ("LA", "RGBA"):
@@ -81,7 +84,7 @@ def grey_of_colours(picture: Image.Image, notices: list[Notice]) -> Pixels:
     """Return the greys of a picture (ITU-R BT.601), and say so where it has true colours."""
     if picture.mode == "RGB" and _differ(picture):
         notices.append(
-            Notice("COLOUR_CONVERTED", "the picture has colours, which were turned grey")
+            Notice(NoticeCode.COLOUR_CONVERTED, "the picture has colours, which were turned grey")
         )
     return np.asarray(picture.convert("L"))
 
@@ -97,7 +100,9 @@ def _opaque(picture: Image.Image, notices: list[Notice]) -> Image.Image:
 
 
 def _transparent() -> Notice:
-    return Notice("TRANSPARENCY", "parts of the picture are transparent and were drawn on black")
+    return Notice(
+        NoticeCode.TRANSPARENCY, "parts of the picture are transparent and were drawn on black"
+    )
 
 
 def _differ(picture: Image.Image) -> bool:
@@ -122,4 +127,4 @@ def _upper_bits(greys: Pixels) -> Notice:
         raise Refused(
             "IMAGE_KIND", what, "save it as grey PNG of 16 bits, or stretch its greys first"
         )
-    return Notice("WINDOW", "16 bits a colour: the upper 8 of them were taken")
+    return Notice(NoticeCode.WINDOW, "16 bits a colour: the upper 8 of them were taken")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.readers.films.film import Pixels, damaged
 
@@ -147,10 +148,10 @@ def _shares(
     voi = display.voi
     if isinstance(voi, Lut):
         text = "the film's own table decides which values are black and white"
-        return voi.apply(values) / voi.top, Notice("WINDOW", text)
+        return voi.apply(values) / voi.top, Notice(NoticeCode.WINDOW, text)
     if voi is not None:
         text = f"the film's own window was used: centre {voi.centre:g}, width {voi.width:g}"
-        return voi.apply(values), Notice("WINDOW", text)
+        return voi.apply(values), Notice(NoticeCode.WINDOW, text)
     if display.whole is not None:
         there, with_notice = display.rescaled(np.array(display.whole, np.float64)), False
     else:
@@ -159,7 +160,7 @@ def _shares(
     shares = np.clip((values - low) / max(high - low, FLAT), 0, 1)
     text = f"{display.bits} bits a pixel: its values, {low:g} to {high:g}, "
     return shares, Notice(
-        "WINDOW", text + "were spread over black to white"
+        NoticeCode.WINDOW, text + "were spread over black to white"
     ) if with_notice else None
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from core import defaults
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.arrow import array_of_column
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
@@ -80,9 +81,13 @@ def _names(dialect: Dialect) -> tuple[list[str], bool, list[Notice]]:
         _check_header(first, dialect.skip + 1)
         counted = all(is_number(cell) for cell in first if cell)
         text = "the first line counts the columns from 0 and was taken as their names"
-        return first, True, [Notice("HEADER_GUESSED", text)] if counted else []
+        return first, True, [Notice(NoticeCode.HEADER_GUESSED, text)] if counted else []
     text = "no header line: the first line holds numbers and was read as a row"
-    return [f"column {i + 1}" for i in range(len(first))], False, [Notice("HEADER_GUESSED", text)]
+    return (
+        [f"column {i + 1}" for i in range(len(first))],
+        False,
+        [Notice(NoticeCode.HEADER_GUESSED, text)],
+    )
 
 
 def _is_header(first: list[str], rest: tuple[tuple[str, ...], ...], decimal: str) -> bool:
@@ -207,5 +212,5 @@ def _without_trailing(columns: dict[str, Entry]) -> tuple[dict[str, Entry], list
     if len(columns) > 1 and is_text(cells) and not np.any(cells != ""):
         del columns[last]
         text = "a separator ends each line; the empty last column was left out"
-        return columns, [Notice("DIALECT", text)]
+        return columns, [Notice(NoticeCode.DIALECT, text)]
     return columns, []

@@ -5,6 +5,7 @@ import csv
 import re
 from dataclasses import dataclass
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 
 SAMPLE_BYTES = 65_536
@@ -43,14 +44,16 @@ def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:
     """
     head = bytes(data[:4])
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return _recoded(data, "utf-16"), [Notice("ENCODING_GUESSED", "read as UTF-16 by its mark")]
+        return _recoded(data, "utf-16"), [
+            Notice(NoticeCode.ENCODING_GUESSED, "read as UTF-16 by its mark")
+        ]
     if head[:3] == codecs.BOM_UTF8:
         data = data[3:]
     _refuse_nul(data)
     if _is_utf8(data):
         return data, []
     text = "not UTF-8; read as Windows-1252 (Latin-1): check names with accents"
-    return _recoded(data, "cp1252"), [Notice("ENCODING_GUESSED", text)]
+    return _recoded(data, "cp1252"), [Notice(NoticeCode.ENCODING_GUESSED, text)]
 
 
 def _recoded(data: memoryview, encoding: str) -> memoryview:
@@ -145,7 +148,7 @@ def dialect_notices(dialect: Dialect, data: memoryview) -> list[Notice]:
     head = bytes(data[:SAMPLE_BYTES])
     if b"\r" in head and b"\n" not in head:
         texts.append("lines end in a carriage return only")
-    return [Notice("DIALECT", "; ".join(texts))] if texts else []
+    return [Notice(NoticeCode.DIALECT, "; ".join(texts))] if texts else []
 
 
 def is_number(cell: str, decimal: str = ".") -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core import defaults
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.records import columns_of
 from core.readers.predictions.parts import counted
@@ -143,7 +144,7 @@ def _by_column(
     outside = len(tree) <= len(inner)
     names = list(tree if outside else inner)
     text = f"columns were told from rows by their number: {counted(len(names), 'column')}"
-    return outside, (Notice("KEYS_GUESSED", text),)
+    return outside, (Notice(NoticeCode.KEYS_GUESSED, text),)
 
 
 def _one_kind(cells: Iterable[object]) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core import defaults
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.readers.formats.contents import Entry, is_text
 
@@ -48,11 +49,11 @@ def with_matrices(
         matrix = _matrix(cells, width) if odd is None else odd
         if isinstance(matrix, int):
             text = f"{row_name(matrix)} of {name} is no list of {width} numbers as in the first row"
-            notices.append(Notice("KEYS_GUESSED", f"{text}: kept as text"))
+            notices.append(Notice(NoticeCode.KEYS_GUESSED, f"{text}: kept as text"))
         else:
             out[name] = matrix
             text = f"lists in the cells of {name} were read as a matrix of {width} columns"
-            notices.append(Notice("DIALECT", text))
+            notices.append(Notice(NoticeCode.DIALECT, text))
     return out, notices
 
 

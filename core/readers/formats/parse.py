@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.arrow import read_parquet
@@ -63,7 +64,7 @@ def _harmless(contents: Contents) -> Contents:
     if not changed:
         return contents
     text = f"control characters became question marks in {listed(changed)}"
-    notices = (*contents.notices, Notice("DIALECT", text))
+    notices = (*contents.notices, Notice(NoticeCode.DIALECT, text))
     batches = None if contents.batches is None else _cleaned(contents.batches)[0]
     return replace(contents, entries=entries, notices=notices, batches=batches)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.batches import flat_stacks, join_lists, join_mappings
 from core.readers.formats.contents import Contents, Entry, is_text, native, text_array
@@ -73,7 +74,7 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
         flat.entries,
         printed=printed,
         named=flat.named,
-        notices=tuple(Notice("KEYS_GUESSED", text) for text in texts),
+        notices=tuple(Notice(NoticeCode.KEYS_GUESSED, text) for text in texts),
         batches=flat.batches or _unstacked(tree, flat.entries),
     )
 
@@ -120,7 +121,7 @@ def _columns(
     texts = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
     if odd:
         texts.append(f"not a number, a text or a list of numbers in every row: {listed(odd)}")
-    return columns, (Notice("KEYS_GUESSED", "; ".join(texts)),) if texts else ()
+    return columns, (Notice(NoticeCode.KEYS_GUESSED, "; ".join(texts)),) if texts else ()
 
 
 def _column(name: str, cells: list[object]) -> Entry | None:

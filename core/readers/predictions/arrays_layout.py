@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.predictions import ScoreKind
 from core.readers.formats.contents import Contents, Entry, id_text, is_text
@@ -368,4 +369,4 @@ def _notices(contents: Contents, unused: list[str], guessed: list[str]) -> tuple
     texts = list(guessed)
     if unused and contents.named:
         texts.append(f"not used: {listed(unused)}")
-    return (Notice("KEYS_GUESSED", "; ".join(texts)),) if texts else ()
+    return (Notice(NoticeCode.KEYS_GUESSED, "; ".join(texts)),) if texts else ()

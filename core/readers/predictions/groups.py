@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from core.arrays import Float
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Groups, Weights
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
@@ -278,7 +279,8 @@ def _of_table(
         return _ColumnCells(column_name, _in_order(part, column))
     if own is None or ids is None:
         text = f"{column_name} was matched by row order: nothing names the rows in both files"
-        return _ColumnCells(column_name, _in_order(part, column), (Notice("KEYS_GUESSED", text),))
+        notice = Notice(NoticeCode.KEYS_GUESSED, text)
+        return _ColumnCells(column_name, _in_order(part, column), (notice,))
     return _ColumnCells(column_name, column[_partners(option, own, ids, column)])
 
 

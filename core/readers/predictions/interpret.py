@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind, Task
 from core.readers.formats.cells import words_in
@@ -41,13 +42,18 @@ from core.readers.predictions.offers import (
 from core.readers.predictions.offers import offers as find_offers
 from core.readers.predictions.options import PairMeaning, ReadOptions
 from core.readers.predictions.parts import FileLayout, SplitArrays, listed
-from core.readers.predictions.questions import UNDECIDED, Guess, Question, ReadChoice, undecided
+from core.readers.predictions.questions import Guess, Question, ReadChoice, undecided
 from core.readers.predictions.repeats import repeated
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
 from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
 from core.readers.tables.table_layout import lay_out_table
 
-RULED_OUT = {"PROB_RANGE", "PROB_SUM", "CLASSES", "LABEL_RANGE"}
+RULED_OUT = {
+    RefusalCode.PROB_RANGE,
+    RefusalCode.PROB_SUM,
+    RefusalCode.CLASSES,
+    RefusalCode.LABEL_RANGE,
+}
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ def read_source(
         return interpret(contents, Companions(others, lists), options)
     reading = interpret(others, Companions(contents, lists), options)
     text = f"{source.name} was taken for the labels, {labels.name} for the scores"
-    return replace(reading, notices=(Notice("KEYS_GUESSED", text), *reading.notices))
+    return replace(reading, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *reading.notices))
 
 
 def _read_table(option: str, source: FileBytes) -> Contents:
@@ -316,10 +322,10 @@ def _try_choices(
             continue
         last = reading
         possible.append(_candidate(choice, chosen, reading))
-    alone = question.code == UNDECIDED and len(possible) == 1 < len(question.choices)
+    alone = question.code == RefusalCode.UNDECIDED and len(possible) == 1 < len(question.choices)
     if alone and ruled_out and last is not None and _doubt(last, *files, options) is None:
         text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
-        return replace(last, notices=(Notice("KEYS_GUESSED", text), *last.notices))
+        return replace(last, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *last.notices))
     raise NeedsChoice(question, _open(inspection, possible))
 
 
@@ -409,7 +415,7 @@ def _joined(
     notices: tuple[Notice, ...] = ()
     if part.labels is not None:
         text = f"{part.labels_name} was not used: the label file counts"
-        notices = (Notice("KEYS_GUESSED", text),)
+        notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
     joined, more = attach_labels(part, without_chosen(others, options), options)
     return joined, (*notices, *more)
 
@@ -475,7 +481,7 @@ def _all_notices(
         chosen = choose_split({p.part.split: 0 for p in prepared})
         notices.append(
             Notice(
-                "SPLIT_CHOSEN",
+                NoticeCode.SPLIT_CHOSEN,
                 f"the file holds {names}; {chosen} is audited unless another is named",
             )
         )

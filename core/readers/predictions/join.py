@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole, stacked
 from core.readers.predictions.names import bare_name, class_names, counts_up, folded
@@ -71,12 +72,12 @@ def attach_labels(
     if label_list.ids is not None and _numbers_rows(label_list.ids):
         rows = label_list.ids.astype(np.int64).argsort()
         text = "the label file numbers the rows: labels were put into the order of their numbers"
-        notices.append(Notice("KEYS_GUESSED", text))
+        notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
         part = replace(part, labels=labels[rows], label_rows=rows)
         return replace(part, guesses=_orders(part, label_list)), tuple(notices)
     if part.ids is not None or label_list.ids is not None:
         text = "only one of the two files names its rows: labels were matched by row order"
-        notices.append(Notice("KEYS_GUESSED", text))
+        notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
     part = replace(part, guesses=_orders(part, None))
     return replace(part, labels=labels), tuple(notices)
 
@@ -162,7 +163,7 @@ def _match(ids: Entry, others: Entry) -> tuple[Entry, list[Notice]]:
     extra = len(known) - len(row_ids)
     if extra:
         text = f"the label file holds {len(known)} rows; {extra} not in the scores were left out"
-        return rows, [Notice("KEYS_GUESSED", text)]
+        return rows, [Notice(NoticeCode.KEYS_GUESSED, text)]
     return rows, []
 
 
@@ -218,7 +219,7 @@ def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> Lab
     unused = [n for n in names if n not in labels]
     if unused:
         shown = listed([name or "(no name)" for name in unused])
-        notices.append(Notice("KEYS_GUESSED", f"not used in the label file: {shown}"))
+        notices.append(Notice(NoticeCode.KEYS_GUESSED, f"not used in the label file: {shown}"))
     column = None if ids is None else id_text(entries[ids])
     return LabelList(
         labels=matrix,
@@ -381,9 +382,9 @@ def _unnamed_labels(
             shown = listed(part.class_names)
             raise Refused("CLASSES", f"{what}; scores are {shown}", remedy, "label file")
         text = f"labels have no names; their {width} columns were taken in the order of the scores"
-        return numbers, [Notice("KEYS_GUESSED", f"{text}: {listed(part.class_names)}")]
+        return numbers, [Notice(NoticeCode.KEYS_GUESSED, f"{text}: {listed(part.class_names)}")]
     if len(numbers) == 1 and width >= 1:
-        return numbers, [Notice("KEYS_GUESSED", f"labels from {numbers[0]}")]
+        return numbers, [Notice(NoticeCode.KEYS_GUESSED, f"labels from {numbers[0]}")]
     what = f"labels may be {listed(names)}" if names else "no column of labels was found"
     raise ambiguous(what, "name the column with --labels-key", "label file")
 

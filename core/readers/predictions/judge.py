@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, log_sigmoid, log_softmax, row_chunks
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.readers.formats.contents import Entry, id_text, is_text
@@ -74,7 +75,9 @@ class SettledSplit:
         verdict = decide(declared, hint, self.survey, self.shape, self.part.scores_name)
         if self.units is None:
             return verdict
-        notice = Notice("UNITS", f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}")
+        notice = Notice(
+            NoticeCode.UNITS, f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}"
+        )
         return replace(verdict, notices=(notice, *verdict.notices))
 
     def task(self, kind: ScoreKind) -> Task:
@@ -258,15 +261,16 @@ def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Not
         text = (
             f"{part.scores_name} and {part.labels_name} are {rows} x {columns}: columns are samples"
         )
-        return scores.T, labels.T, (Notice("ORIENTATION", f"{text}; both were transposed"),)
+        notice = Notice(NoticeCode.ORIENTATION, f"{text}; both were transposed")
+        return scores.T, labels.T, (notice,)
     if rows != len(labels) == columns:
         text = (
             f"{part.scores_name} is {rows} x {columns} with {columns} labels: columns are samples"
         )
-        return scores.T, labels, (Notice("ORIENTATION", f"{text}; it was transposed"),)
+        return scores.T, labels, (Notice(NoticeCode.ORIENTATION, f"{text}; it was transposed"),)
     if rows == columns:
         text = f"{part.scores_name} is {rows} x {columns}: rows were taken as samples"
-        return scores, labels, (Notice("ORIENTATION", text),)
+        return scores, labels, (Notice(NoticeCode.ORIENTATION, text),)
     return scores, labels, ()
 
 
@@ -279,7 +283,7 @@ def _turned(
     text = (
         f"{part.scores_name} is {rows} x {columns} beside {part.labels_name} of {columns} x {rows}"
     )
-    notices = (Notice("ORIENTATION", f"{text}; {name} was transposed"),)
+    notices = (Notice(NoticeCode.ORIENTATION, f"{text}; {name} was transposed"),)
     return (scores, labels.T, notices) if rows > columns else (scores.T, labels, notices)
 
 

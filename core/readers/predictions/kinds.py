@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
 from core.readers.predictions.options import Units
@@ -160,7 +161,7 @@ def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
         kind=LOGITS,
         reason=reason,
         renormalise=False,
-        notices=(Notice("SCORES_GUESSED", text),),
+        notices=(Notice(NoticeCode.SCORES_GUESSED, text),),
         guesses=(guess,),
     )
 
@@ -169,7 +170,7 @@ def _checked_guess(
     kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence, name: str
 ) -> KindVerdict:
     verdict = _checked(kind, reason, survey, shape, name)
-    notice = Notice("SCORES_GUESSED", f"read as {kind}: {reason}")
+    notice = Notice(NoticeCode.SCORES_GUESSED, f"read as {kind}: {reason}")
     return KindVerdict(
         kind=kind,
         reason=reason,
@@ -222,7 +223,10 @@ def _rows(reason: str, survey: Survey, name: str) -> KindVerdict:
         f" {survey.worst_row}); each row was divided by its sum"
     )
     return KindVerdict(
-        kind=PROBABILITIES, reason=reason, renormalise=True, notices=(Notice("RENORMALISED", text),)
+        kind=PROBABILITIES,
+        reason=reason,
+        renormalise=True,
+        notices=(Notice(NoticeCode.RENORMALISED, text),),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Int
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Entry, is_text
 from core.readers.predictions.names import (
@@ -135,10 +136,10 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         if counts_up(classes.names) and not classes.declared:  # from 1: or positions from 0
             texts = tuple(str(k) for k in numbers)
             text = "label numbers were matched to the numbers in the column names"
-            matched = (Notice("KEYS_GUESSED", text),)
+            matched = (Notice(NoticeCode.KEYS_GUESSED, text),)
             return Labels(np.asarray(values - 1, np.int64), texts=texts, notices=matched)
         text = "label numbers were matched to the numbers in the column names"
-        notices = () if classes.declared else (Notice("KEYS_GUESSED", text),)
+        notices = () if classes.declared else (Notice(NoticeCode.KEYS_GUESSED, text),)
         at = np.array([numbers.index(v) for v in distinct.tolist()], dtype=np.int64)
         return Labels(at[places.reshape(-1)], by_name=True, notices=notices)
     meant = meanings(classes.names) if classes.by_column and not classes.declared else None
@@ -154,7 +155,7 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
     if not numbers:
         return Labels(values, texts=texts)
     text = "labels are not the numbers in the column names; they were taken as positions from 0"
-    return Labels(values, texts=texts, notices=(Notice("KEYS_GUESSED", text),))
+    return Labels(values, texts=texts, notices=(Notice(NoticeCode.KEYS_GUESSED, text),))
 
 
 def _outside(values: Int, numbers: list[int], names: tuple[str, ...], row_name: RowName) -> Refused:
@@ -175,7 +176,7 @@ def _stated(values: Int, names: tuple[str, ...], word: str) -> Labels:
         return Labels(values, names=own, by_name=True, texts=names)
     text = f"the scores are of class {names[0]}, as their name says; it is audited as the second"
     turned = np.asarray(1 - values, dtype=np.int64)
-    notices = (Notice("KEYS_GUESSED", text),)
+    notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
     return Labels(turned, False, names[::-1], True, texts=names[::-1], notices=notices)
 
 
@@ -311,7 +312,7 @@ def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Label
         ordered = tuple(distinct) if meant == [0, 1] else (distinct[1], distinct[0])
         text = f"the scores were taken to be of class {ordered[1]}, by its meaning"
         names = () if {n.casefold() for n in ordered} <= TRUTHS else ordered
-        notices = (Notice("KEYS_GUESSED", text),) if names else ()
+        notices = (Notice(NoticeCode.KEYS_GUESSED, text),) if names else ()
         turned = values if meant == [0, 1] else 1 - values
         return Labels(np.asarray(turned, np.int64), False, names, texts=ordered, notices=notices)
     first, second = distinct
@@ -340,7 +341,8 @@ def _alphabetical(cells: list[str], distinct: list[str], n_classes: int) -> Labe
     text = f"labels are names; columns were taken {rule}: {listed(order)}"
     values = _places(cells, order, list(range(n_classes)))
     names = tuple(order)
-    return Labels(values, names=names, texts=names, notices=(Notice("KEYS_GUESSED", text),))
+    notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
+    return Labels(values, names=names, texts=names, notices=notices)
 
 
 def _is_whole(cell: str) -> bool:

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Groups
 from core.readers.formats.contents import Contents, Entry, is_text
@@ -201,7 +202,10 @@ def unfit(option: str, columns: tuple[str, ...], beside: Companions) -> list[Not
         WEIGHT: "no column holds numbers other than those of its lines",
     }
     return [
-        Notice("TABLE_UNFIT", f"nothing of the table of {option}s can be chosen: {why[option]}")
+        Notice(
+            NoticeCode.TABLE_UNFIT,
+            f"nothing of the table of {option}s can be chosen: {why[option]}",
+        )
     ]
 
 
@@ -226,4 +230,4 @@ def offered(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
     command = first.command
     text = f"rows seem to belong to {first.groups.count:,} {first.noun} ({place}); say {command}"
     more = "".join(f" or {offer.command}" for offer in others[:2])
-    return [Notice("GROUPS_OFFERED", f"{text}{more} so that intervals honour it")]
+    return [Notice(NoticeCode.GROUPS_OFFERED, f"{text}{more} so that intervals honour it")]

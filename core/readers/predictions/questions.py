@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from core.codes import RefusalCode
 from core.errors import Refused
 from core.readers.predictions.options import ReadOptions
 
-UNDECIDED = "UNDECIDED"
 LONG = 200  # letters of an option that a sentence holds; the reading itself has it whole
 
 
@@ -51,7 +51,7 @@ def undecided(what: str, *choices: ReadChoice, location: str = "") -> Question:
     commands = [choice.command for choice in choices]
     options = " or ".join(c if len(c) <= LONG else f"{c[:LONG]}..." for c in commands)
     remedy = f"say which it is: {options}" if len(choices) > 1 else f"if so, say {options}"
-    return Question(Refused("UNDECIDED", what, remedy, location), choices)
+    return Question(Refused(RefusalCode.UNDECIDED, what, remedy, location), choices)
 
 
 @dataclass(frozen=True)

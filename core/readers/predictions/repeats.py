@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.readers.predictions.judge import MANY_ROWS, JudgedSplit
 from core.readers.predictions.offers import GroupOffer
@@ -27,17 +28,19 @@ def repeated(splits: dict[str, JudgedSplit], offers: tuple[GroupOffer, ...] = ()
             text += ": rows may have been counted twice"
             if names_rows is not None and ready.prepared.part.groups is None:
                 text += f"; if they belong together, say {names_rows.command}"
-            notices.append(Notice("ROWS_REPEATED", text))
+            notices.append(Notice(NoticeCode.ROWS_REPEATED, text))
         elif not ids and _doubled(ready):
             text = f"the second half of the {name} part repeats the first row by row"
-            notices.append(Notice("ROWS_REPEATED", f"{text}: rows may have been counted twice"))
+            notices.append(
+                Notice(NoticeCode.ROWS_REPEATED, f"{text}: rows may have been counted twice")
+            )
     names = list(splits)
     for first, second in combinations(names, 2):
         first_split, second_split = splits[first], splits[second]
         same = np.array_equal(first_split.prepared.scores, second_split.prepared.scores)
         if same and np.array_equal(first_split.labels, second_split.labels):
             text = f"the parts {first} and {second} hold the same rows: nothing that is fitted on "
-            notices.append(Notice("SAME_ROWS", f"{text}one can be judged on the other"))
+            notices.append(Notice(NoticeCode.SAME_ROWS, f"{text}one can be judged on the other"))
     return notices
 
 

@@ -9,31 +9,28 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedWriter, FileIO
 from pathlib import Path
+from typing import Any
 
 from core.errors import LostWorker, Refused
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox import scratch
 from core.readers.sandbox.limits import NOBODY
+from core.readers.sandbox.readers import GIB, Reader
 from core.readers.sandbox.wire import NEW, RESULT, open_left
 
 log = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parents[3]
-GIB = 2**30
 WINDOWS = sys.platform == "win32"
 POLL_S = 0.02
 DIGEST_BLOCK = 2**20
-PACKED = (
-    b"PK",
-    b"PA",
-    b"\x1f\x8b",
-)  # zip, Parquet and gzip: their bytes may become many more in memory
+PACKED = (b"PK", b"PA", b"\x1f\x8b")  # zip, Parquet and gzip
 OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.sandbox.child
 ERRORS = "stderr.txt"
 AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors"
@@ -52,11 +49,10 @@ class OpenFile:
         return os.fstat(self.file.fileno()).st_size
 
     @property
-    def memory_bytes(self) -> int:
-        """What reading it may take beyond the interpreter."""
+    def packed(self) -> bool:
+        """Whether its bytes may become many more in memory."""
         self.file.seek(0)
-        packed = self.file.read(2) in PACKED
-        return GIB + 8 * self.size if packed else 3 * self.size
+        return self.file.read(2) in PACKED
 
     @property
     def handle(self) -> int | str:
@@ -70,7 +66,7 @@ class OpenFile:
             state.update(block)
 
 
-def digest_of(inputs: list[OpenFile]) -> str:
+def digest_of(inputs: Iterable[OpenFile]) -> str:
     """Return the digest of all bytes, 32 hexadecimal digits."""
     state = blake2b(digest_size=16)
     for item in inputs:
@@ -104,25 +100,28 @@ def private_folder() -> Iterator[Path]:
         scratch.remove(folder)
 
 
+def memory_for(reader: Reader[Any, Any], inputs: Iterable[OpenFile]) -> int:
+    """Return the address space that reading these files may take."""
+    return reader.base_bytes + sum(
+        GIB + 8 * item.size if reader.unpacks and item.packed else 3 * item.size for item in inputs
+    )
+
+
 def job_of(
-    reader: str,
-    inputs: list[OpenFile],
+    reader: Reader[Any, Any],
+    inputs: Mapping[str, OpenFile],
     options: ReadOptions,
     folder: Path,
-    memory_bytes: int | None,
+    memory_bytes: int,
     timeout_s: float,
 ) -> dict[str, object]:
-    """Return what the child is told, as plain JSON."""
+    """Return the child's first argument, as plain JSON."""
     return {
-        "reader": reader,
-        "input": inputs[0].handle,
-        "name": inputs[0].name,
-        "labels": inputs[1].handle if len(inputs) > 1 else None,
-        "labels_name": inputs[1].name if len(inputs) > 1 else None,
-        "tables": {},
+        "reader": reader.name,
+        "files": {role: {"name": f.name, "input": f.handle} for role, f in inputs.items()},
         "options": options.to_json(),
         "folder": str(folder),
-        "memory_bytes": memory_bytes or GIB + sum(item.memory_bytes for item in inputs),
+        "memory_bytes": memory_bytes,
         "seconds": int(timeout_s) + 1,
     }
 
@@ -141,7 +140,10 @@ def _environment() -> dict[str, str]:
 
 
 def run(
-    job: dict[str, object], inputs: list[OpenFile], timeout_s: float, cancel: threading.Event | None
+    job: Mapping[str, object],
+    inputs: Iterable[OpenFile],
+    timeout_s: float,
+    cancel: threading.Event | None,
 ) -> None:
     """Start the child and wait for its result, the clock, or the user."""
     folder = Path(str(job["folder"]))
@@ -155,7 +157,7 @@ def run(
 
 
 def _start(
-    job: dict[str, object], inputs: list[OpenFile], errors: BufferedWriter
+    job: Mapping[str, object], inputs: Iterable[OpenFile], errors: BufferedWriter
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "core.readers.sandbox.child", json.dumps(job)],

@@ -1,40 +1,94 @@
-"""Read a file in a confined child process, and leave nothing behind."""
+"""Read a file in a confined child process, and leave nothing behind.
+
+Every function raises, beside the codes of its own reader,
+
+- Refused LIMIT_TIME, LIMIT_MEMORY, QUOTA, or CANCELLED when `cancel` was set;
+- LostWorker where the child died, or left no valid result.
+"""
 
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Generic
 
-from core import defaults
 from core.readers.films.film import Film
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox.child_process import (
-    GIB,
-    OpenFile,
     digest_of,
     job_of,
+    memory_for,
     opened,
     private_folder,
     run,
 )
-from core.readers.sandbox.wire import (
-    read_left_boxes,
-    read_left_columns,
-    read_left_film,
-    read_left_history,
-    read_left_weights,
-    read_result,
+from core.readers.sandbox.readers import (
+    BOXES,
+    COLUMNS,
+    FILE,
+    FILM,
+    HISTORY,
+    PREDICTIONS,
+    WEIGHTS,
+    Reader,
+    Result,
 )
+from core.readers.sandbox.wire import copy_tensors
 from core.readers.tables.boxes import BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
 from core.readers.weights.named_tensors import WeightsFile
 
 Table = tuple[Path, str]  # a file, and the name the user knows it by
-FILM_BYTES = 3 * GIB  # a film of 50 million pixels in colour, twice, and the decoders themselves
-FILM_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a caller sets of the limits; None stands for the reader's own.
+
+    Attributes
+    ----------
+    timeout_s : float, optional
+        Seconds until the child is ended.
+    memory_bytes : int, optional
+        Address space of the child.
+    cancel : threading.Event, optional
+        Ends the child when set.
+    """
+
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
+    cancel: threading.Event | None = None
+
+
+@dataclass(frozen=True)
+class Response(Generic[Result]):
+    """What the child left: the folder, what was loaded of it, the digest of the files' bytes."""
+
+    folder: Path
+    result: Result
+    digest: str
+
+
+@contextmanager
+def read_sealed(
+    reader: Reader[Any, Result],
+    files: Mapping[str, tuple[Path, str | None]],
+    limits: Limits,
+    options: ReadOptions | None = None,
+) -> Iterator[Response[Result]]:
+    """Have files read by a child of their own, and yield what it left until the body ends."""
+    with ExitStack() as stack:
+        inputs = {role: opened(stack, path, name) for role, (path, name) in files.items()}
+        opened_files = list(inputs.values())
+        memory_bytes = limits.memory_bytes or memory_for(reader, opened_files)
+        timeout_s = reader.timeout_s if limits.timeout_s is None else limits.timeout_s
+        folder = stack.enter_context(private_folder())
+        job = job_of(reader, inputs, options or ReadOptions(), folder, memory_bytes, timeout_s)
+        run(job, opened_files, timeout_s, limits.cancel)
+        yield Response(folder, reader.load(folder), digest_of(opened_files))
 
 
 def read(  # noqa: PLR0913  each is a separate wish of a page or the command line
@@ -45,7 +99,7 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     labels_name: str | None = None,
     tables: Mapping[str, Table] | None = None,
     options: ReadOptions | None = None,
-    timeout_s: float = defaults.READ_TIMEOUT_S,
+    timeout_s: float | None = None,
     cancel: threading.Event | None = None,
     memory_bytes: int | None = None,
 ) -> ReadResult:
@@ -75,63 +129,27 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     -------
     ReadResult
         Predictions by split, with notices and inspection.
-
-    Raises
-    ------
-    Refused
-        Any code of the readers; LIMIT_TIME, LIMIT_MEMORY; CANCELLED when `cancel` was set.
-    LostWorker
-        The child died, or left no valid result.
     """
-    with ExitStack() as stack:
-        inputs = [opened(stack, path, name)]
-        if labels is not None:
-            inputs.append(opened(stack, labels, labels_name))
-        lists = {key: opened(stack, *table) for key, table in (tables or {}).items()}
-        every = [*inputs, *lists.values()]
-        limit = memory_bytes or GIB + sum(item.memory_bytes for item in every)
-        folder = stack.enter_context(private_folder())
-        job = job_of("predictions", inputs, options or ReadOptions(), folder, limit, timeout_s)
-        job["tables"] = {
-            key: {"input": table.handle, "name": table.name} for key, table in lists.items()
-        }
-        inputs = every
-        run(job, inputs, timeout_s, cancel)
-        return replace(read_result(folder), digest=digest_of(inputs))
+    files: dict[str, tuple[Path, str | None]] = {FILE: (path, name)}
+    if labels is not None:
+        files["labels"] = (labels, labels_name)
+    limits = Limits(timeout_s, memory_bytes, cancel)
+    with read_sealed(PREDICTIONS, files | dict(tables or {}), limits, options) as response:
+        return replace(response.result, digest=response.digest)
 
 
 def read_bin_history(
-    path: Path,
-    *,
-    name: str | None = None,
-    timeout_s: float = defaults.READ_TIMEOUT_S,
-    cancel: threading.Event | None = None,
+    path: Path, *, name: str | None = None, cancel: threading.Event | None = None
 ) -> HistoryFile:
-    """Read a history of bins and gammas by epoch in a child process of its own.
-
-    Parameters
-    ----------
-    path, name, timeout_s, cancel
-        As of `read`.
+    """Read a history of bins and gammas by epoch; see `core.readers.tables.history_file`.
 
     Returns
     -------
     HistoryFile
         Bins by epoch, what was assumed, and the digest of the bytes.
-
-    Raises
-    ------
-    Refused
-        Any code of `core.readers.tables.history_file`; LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
-    LostWorker
-        The child died, or left no valid result.
     """
-    with ExitStack() as stack:
-        inputs = [opened(stack, path, name)]
-        folder = stack.enter_context(private_folder())
-        job = job_of("history", inputs, ReadOptions(), folder, None, timeout_s)
-        run(job, inputs, timeout_s, cancel)
-        return replace(read_left_history(folder), digest=digest_of(inputs))
+    with read_sealed(HISTORY, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+        return replace(response.result, digest=response.digest)
 
 
 def read_weights(
@@ -139,15 +157,14 @@ def read_weights(
     *,
     into: Path,
     name: str | None = None,
-    timeout_s: float = defaults.READ_TIMEOUT_S,
     cancel: threading.Event | None = None,
     memory_bytes: int | None = None,
 ) -> WeightsFile:
-    """Read a file of weights in a child process of its own.
+    """Read a file of weights; see `core.readers.weights.weights_file`.
 
     Parameters
     ----------
-    path, name, timeout_s, cancel, memory_bytes
+    path, name, cancel, memory_bytes
         As of `read`.
     into : Path
         Folder that the tensors are put into, a safetensors file for each group; made where it is
@@ -161,124 +178,48 @@ def read_weights(
 
     Raises
     ------
-    Refused
-        Any code of `core.readers.weights.weights_file`; LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
-    LostWorker
-        The child died, or left no valid result.
     LibraryError
         LIBRARY_WRITE: `into` cannot be written.
     """
-    with ExitStack() as stack:
-        inputs = [opened(stack, path, name)]
-        folder = stack.enter_context(private_folder())
-        # Storages are never compressed and are read one by one; the largest may be copied.
-        limit = memory_bytes or GIB + 3 * inputs[0].size
-        job = job_of("weights", inputs, ReadOptions(), folder, limit, timeout_s)
-        run(job, inputs, timeout_s, cancel)
-        return replace(read_left_weights(folder, into), digest=digest_of(inputs))
+    limits = Limits(memory_bytes=memory_bytes, cancel=cancel)
+    with read_sealed(WEIGHTS, {FILE: (path, name)}, limits) as response:
+        copy_tensors(response.result, response.folder, into)
+        return replace(response.result, name=name or path.name, digest=response.digest)
 
 
-def read_film(
-    path: Path,
-    *,
-    name: str,
-    timeout_s: float = FILM_TIMEOUT_S,
-    cancel: threading.Event | None = None,
-) -> Film:
-    """Read a film (PNG, JPEG or DICOM) in a child process of its own; only pixels come back.
+def read_film(path: Path, *, name: str, cancel: threading.Event | None = None) -> Film:
+    """Read a film (PNG, JPEG or DICOM); only pixels come back. See `core.readers.films.film_file`.
 
     Parameters
     ----------
-    path, timeout_s, cancel
+    path, cancel
         As of `read`; the content decides what the file is, never its name.
     name : str
         What messages call it, such as "film 3": never the user's file name, which may be that of
-        a patient.
+        a patient. No refusal repeats a word of the file.
 
     Returns
     -------
     Film
         Greys, upright, white = dense.
-
-    Raises
-    ------
-    Refused
-        Any code of `core.readers.films.film_file`, none of which repeats a word of the file;
-        LIMIT_TIME, LIMIT_MEMORY, CANCELLED.
-    LostWorker
-        The child died, or left no valid result.
     """
-    with ExitStack() as stack:
-        inputs = [opened(stack, path, name)]
-        folder = stack.enter_context(private_folder())
-        limit = FILM_BYTES + 3 * inputs[0].size
-        run(
-            job_of("film", inputs, ReadOptions(), folder, limit, timeout_s),
-            inputs,
-            timeout_s,
-            cancel,
-        )
-        return read_left_film(folder)
+    with read_sealed(FILM, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+        return response.result
 
 
 def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None) -> TextColumns:
-    """Read a table of what is known of the rows of a run, in a child process of its own.
-
-    Parameters
-    ----------
-    path, name, cancel
-        As of `read_film`.
+    """Read a table of what is known of the rows of a run; see `core.readers.tables.columns`.
 
     Returns
     -------
     TextColumns
         All columns as text; `core.readers.tables.columns.match` finds the rows of a run in them.
-
-    Raises
-    ------
-    Refused
-        Any code of `core.readers.tables.columns.read_columns_file`; LIMIT_TIME, LIMIT_MEMORY,
-        CANCELLED.
-    LostWorker
-        The child died, or left no valid result.
     """
-    with _left_by("columns", path, name, cancel) as (folder, inputs):
-        return replace(read_left_columns(folder), digest=digest_of(inputs))
+    with read_sealed(COLUMNS, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+        return replace(response.result, digest=response.digest)
 
 
 def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) -> BoxList:
-    """Read a list of boxes around lesions in a child process of its own.
-
-    Parameters
-    ----------
-    path, name, cancel
-        As of `read_film`.
-
-    Raises
-    ------
-    Refused
-        Any code of `core.readers.tables.boxes.read_boxes_file`; LIMIT_TIME, LIMIT_MEMORY,
-        CANCELLED.
-    LostWorker
-        The child died, or left no valid result.
-    """
-    with _left_by("boxes", path, name, cancel) as (folder, inputs):
-        return replace(read_left_boxes(folder), digest=digest_of(inputs))
-
-
-@contextmanager
-def _left_by(
-    reader: str, path: Path, name: str, cancel: threading.Event | None
-) -> Iterator[tuple[Path, list[OpenFile]]]:
-    """Have a table read, and yield the folder with what was left."""
-    with ExitStack() as stack:
-        inputs = [opened(stack, path, name)]
-        folder = stack.enter_context(private_folder())
-        timeout_s = defaults.READ_TIMEOUT_S
-        run(
-            job_of(reader, inputs, ReadOptions(), folder, None, timeout_s),
-            inputs,
-            timeout_s,
-            cancel,
-        )
-        yield folder, inputs
+    """Read a list of boxes around lesions; see `core.readers.tables.boxes`."""
+    with read_sealed(BOXES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+        return replace(response.result, digest=response.digest)

@@ -6,20 +6,19 @@ because elsewhere, in a container that shares the folder for example, a pid says
 """
 
 import os
-import platform
 import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
+from core.process_identity import boot_id, identity, pid_namespace, this_boot, this_host
+
 PREFIX = "candor-"
 STALE_S = 14 * 24 * 3600.0  # where a process cannot be looked up; a page may stay open for days
-PROC = Path("/proc")
 _NAMED = re.compile(rf"{PREFIX}(\d+)-([0-9a-f]{{8}})-([0-9a-f]{{8}})-\w+-.+", re.ASCII)
 
 
@@ -63,7 +62,7 @@ def _orphaned(path: Path) -> bool:
     if match is None or path.is_symlink() or not path.is_dir():
         return False
     pid, process, place = match.groups()
-    if place == _place() and PROC.joinpath("self").exists():
+    if place == _place() and this_boot():
         return _process(int(pid)) != process
     with suppress(OSError):
         return time.time() - path.stat().st_mtime > STALE_S
@@ -72,22 +71,12 @@ def _orphaned(path: Path) -> bool:
 
 def _process(pid: int) -> str:
     """Return what tells a process from another of the same pid; of nobody, and off Linux, zeros."""
-    try:
-        stat = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
-        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return "0" * 8
-    state, *_, start = stat[stat.rindex(")") + 2 :].split()[:20]
-    return "0" * 8 if state in "ZX" else _digest(boot, start)
+    who = identity(pid)
+    return "0" * 8 if who is None else _digest(boot_id(), str(who.start))
 
 
-@cache
 def _place() -> str:
-    try:
-        namespace = str((PROC / "self/ns/pid").stat().st_ino)
-    except OSError:
-        namespace = ""
-    return _digest(platform.node(), namespace)
+    return _digest(this_host(), pid_namespace())
 
 
 def _digest(*words: str) -> str:

@@ -42,7 +42,7 @@ FLOATS = {"float16", "float32", "float64"}
 Json = dict[str, Any]  # Any: plain JSON values of several types
 
 
-def write_result(folder: Path, result: InterpretedFile) -> None:
+def write_predictions(folder: Path, result: InterpretedFile) -> None:
     """Write arrays first and the JSON last: a result that can be read is complete."""
     splits = {name: _write_split(folder, name, p) for name, p in result.splits.items()}
     _write_json(
@@ -81,7 +81,7 @@ def write_boxes(folder: Path, box_list: BoxList) -> None:
     _write_json(folder, {"boxes": [astuple(box) for box in box_list.boxes], "notices": notices})
 
 
-def write_weights(folder: Path, name: str, weights: StoredWeights) -> None:
+def write_weights(folder: Path, weights: StoredWeights) -> None:
     """Write each group as a safetensors file, tensor by tensor, and the JSON last."""
     for stored in weights.groups:
         try:
@@ -90,7 +90,7 @@ def write_weights(folder: Path, name: str, weights: StoredWeights) -> None:
             raise OSError(error.errno or errno.ENOSPC, "no room for tensors") from error
     groups = tuple(stored.group for stored in weights.groups)
     file = WeightsFile(
-        name=name,
+        name="",
         digest="",
         format=weights.format,
         groups=groups,
@@ -140,7 +140,7 @@ def _save(path: Path, array: Entry) -> None:
         raise OSError(error.errno or errno.ENOSPC, "no room for an array") from error
 
 
-def read_result(folder: Path) -> ReadResult:
+def load_predictions(folder: Path) -> ReadResult:
     """Return what the child wrote, after checking every type and shape.
 
     Raises
@@ -160,8 +160,8 @@ def read_result(folder: Path) -> ReadResult:
         )
 
 
-def read_left_history(folder: Path) -> HistoryFile:
-    """Return the history that the child wrote; raises as `read_result` does."""
+def load_history(folder: Path) -> HistoryFile:
+    """Return the history that the child wrote; raises as `load_predictions` does."""
     with _arriving():
         data = _left(folder)
         columns: dict[str, Any] = {  # Any: int64 and float64, which the record turns as it needs
@@ -170,8 +170,8 @@ def read_left_history(folder: Path) -> HistoryFile:
         return HistoryFile(BinHistory(**columns), _notices(data))
 
 
-def read_left_film(folder: Path) -> Film:
-    """Return the film that the child read, copied to memory; raises as `read_result` does."""
+def load_film(folder: Path) -> Film:
+    """Return the film that the child read, copied to memory; raises as `load_predictions` does."""
     with _arriving():
         data = _left(folder)
         stored_pixels = cast("Pixels", _array(folder / FILM, {"uint8"}))
@@ -183,8 +183,8 @@ def read_left_film(folder: Path) -> Film:
         return Film(pixels, _notices(data))
 
 
-def read_left_columns(folder: Path) -> TextColumns:
-    """Return the table that the child wrote; raises as `read_result` does."""
+def load_columns(folder: Path) -> TextColumns:
+    """Return the table that the child wrote; raises as `load_predictions` does."""
     with _arriving():
         data = _left(folder)
         columns = {str(k): tuple(map(str, cells)) for k, cells in data["columns"].items()}
@@ -193,8 +193,8 @@ def read_left_columns(folder: Path) -> TextColumns:
         return TextColumns(columns, _notices(data))
 
 
-def read_left_boxes(folder: Path) -> BoxList:
-    """Return the boxes that the child wrote; raises as `read_result` does."""
+def load_boxes(folder: Path) -> BoxList:
+    """Return the boxes that the child wrote; raises as `load_predictions` does."""
     with _arriving():
         data = _left(folder)
         boxes = tuple(
@@ -204,22 +204,25 @@ def read_left_boxes(folder: Path) -> BoxList:
         return BoxList(boxes, _notices(data))
 
 
-def read_left_weights(folder: Path, into: Path) -> WeightsFile:
-    """Return what the child found, and copy its tensors, unseen, to a folder of this user alone.
-
-    Raises
-    ------
-    Refused, LostWorker
-        As by `read_result`.
-    LibraryError
-        LIBRARY_WRITE; nothing is left in `into`.
-    """
+def load_weights(folder: Path) -> WeightsFile:
+    """Return the names that the child left, held against its tensors; see `load_predictions`."""
     with _arriving():
         weights = WeightsFile.from_json(_left(folder))
         for group in weights.groups:
             with open_left(folder / group.file) as file:
                 if open_safetensors(FileBytes.of_file(group.file, file))[0] != group.tensors:
                     raise ValueError(group.file)
+        return weights
+
+
+def copy_tensors(weights: WeightsFile, folder: Path, into: Path) -> None:
+    """Copy the tensors that the child left, unseen, to a folder of this user alone.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE; nothing is left in `into`.
+    """
     with writing(), ExitStack() as undo:
         into.mkdir(mode=0o700, parents=True, exist_ok=True)
         for group in weights.groups:
@@ -228,7 +231,6 @@ def read_left_weights(folder: Path, into: Path) -> WeightsFile:
             with target, open_left(folder / group.file) as file:
                 shutil.copyfileobj(file, target, COPIED)
         undo.pop_all()
-    return weights
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.arrays import Float
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.histories import COLUMNS, WHOLE, BinHistory
 from core.readers.formats.arrow import read_parquet
@@ -105,7 +106,7 @@ def _known(names: Iterable[str]) -> tuple[dict[str, str], list[Notice]]:
         column_names = listed(list(folded.values())) or "none"
         raise Refused("HISTORY_COLUMNS", f"no column {missing[0]}; columns: {column_names}", LAYOUT)
     aside = [own for name, own in folded.items() if name not in COLUMNS]
-    notices = [Notice("KEYS_GUESSED", f"not used: {listed(aside)}")] if aside else []
+    notices = [Notice(NoticeCode.KEYS_GUESSED, f"not used: {listed(aside)}")] if aside else []
     return {name: folded[name] for name in COLUMNS if name in folded}, notices
 
 
@@ -155,7 +156,7 @@ def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     if stated.any():
         text = f"a confidence or accuracy is stated of {counted(int(stated.sum()), 'empty bin')}"
         text += ", and left out"
-        notices = [*notices, Notice("EMPTY_BINS", text)]
+        notices = [*notices, Notice(NoticeCode.EMPTY_BINS, text)]
     for name in ("confidence", "accuracy"):
         columns[name] = np.where(empty, np.nan, columns[name])
     gap = np.where(empty, 0.0, columns["confidence"] - columns["accuracy"])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, id_text
 from core.readers.predictions.options import ReadOptions
@@ -124,4 +125,4 @@ def _part_names(words: list[str]) -> dict[str, str]:
 def _say_unused(columns: TableColumns) -> None:
     unused = [i.name for i in columns.named if i.role in (Role.UNUSED, Role.ASIDE)]
     if unused:
-        columns.notices.append(Notice("KEYS_GUESSED", f"not used: {listed(unused)}"))
+        columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"not used: {listed(unused)}"))

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Entry, id_text, is_text, is_whole
 from core.readers.predictions.names import class_names, folded, without_score_word
@@ -39,7 +40,7 @@ def _settle_index(columns: TableColumns, name: str, entry: Entry, *, called: boo
         columns.set_role([name], Role.INDEX)
         place = "first column" if name == next(iter(columns.entries)) else "column"
         text = f"the {place} ({name or 'without a name'}) numbers the rows and was left out"
-        columns.notices.append(Notice("INDEX_COLUMN", text))
+        columns.notices.append(Notice(NoticeCode.INDEX_COLUMN, text))
     elif called:
         unique = np.unique(entry).size == entry.size
         columns.set_role([name], Role.IDS if unique else Role.UNUSED)
@@ -58,7 +59,7 @@ def find_ids(columns: TableColumns) -> None:
         if columns.entries[name].ndim == 1 and len(set(values)) == len(values) > 1:
             columns.set_role([name], Role.IDS)
             shown = name or "the column without a name"
-            columns.notices.append(Notice("KEYS_GUESSED", f"rows named by {shown}"))
+            columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"rows named by {shown}"))
             return
 
 
@@ -216,7 +217,7 @@ def find_labels(columns: TableColumns) -> None:
             what = f"labels may be {listed(candidates)}"
         raise ambiguous(f"{what}; columns: {listed(list(columns.entries))}", NO_LABELS)
     columns.set_role(candidates, Role.LABELS)
-    columns.notices.append(Notice("KEYS_GUESSED", f"labels from {candidates[0]}"))
+    columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"labels from {candidates[0]}"))
     if columns.contents.headed:
         choice = ReadChoice(f"labels in {candidates[0]}", {"labels_key": candidates[0]})
         columns.guesses.append(Guess(f"no name says that {candidates[0]} holds labels", (choice,)))
@@ -252,7 +253,7 @@ def _find_paired(columns: TableColumns) -> bool:
         return False
     bare = [free[key] for key in keys]
     columns.set_role(bare, Role.LABELS)
-    columns.notices.append(Notice("KEYS_GUESSED", f"labels from {listed(bare)}"))
+    columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"labels from {listed(bare)}"))
     return True
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
 from core.readers.formats.cells import refuse_text, words_in
@@ -209,7 +210,7 @@ def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
     rest = [n for n in scores if n not in used]
     columns.set_role(rest, Role.UNUSED)
     text = f"{listed(rest)} say the same as {listed(used)}, which were read"
-    columns.notices.append(Notice("KEYS_GUESSED", text))
+    columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
     return used
 
 
@@ -301,7 +302,7 @@ def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:
         _ask_models(columns, list(numbers))
     scores, named = pick_scores(numbers, columns.classes | words)
     if not named:
-        columns.notices.append(Notice("KEYS_GUESSED", f"scores from {listed(scores)}"))
+        columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"scores from {listed(scores)}"))
         choice = ReadChoice(f"scores in {listed(scores)}", {"scores_key": join_names(scores)})
         columns.guesses.append(Guess(f"no name says that {listed(scores)} hold scores", (choice,)))
     return scores

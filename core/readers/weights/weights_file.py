@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import Entry, FileBytes
@@ -48,6 +49,12 @@ BESIDE: Final = frozenset(
 CONVERT: Final = (
     "where you trust the file, run `python assets/convert_checkpoint.py FILE` "
     "and give the .safetensors that it writes"
+)
+CONVERTIBLE: Final = (  # of refusals: what the converter makes plain weights of
+    RefusalCode.TORCHSCRIPT,
+    RefusalCode.PICKLE_SHAPE,
+    RefusalCode.DTYPE,
+    RefusalCode.OBJECT_DTYPE,
 )
 PREDICTIONS: Final = "give a file of weights here, and predictions under Runs"
 
@@ -114,15 +121,15 @@ def _foreign(model: str) -> Refused:
 
 def _converted(refusal: Refused) -> Refused:
     """Return a refusal of a pickle or program with what helps a file of weights."""
-    if refusal.code == "PICKLE_GLOBAL":
+    if refusal.code == RefusalCode.PICKLE_GLOBAL:
         what = (
             f"the file asks for {refusal.location}: a whole network or another object of Python, "
             "which is code, beside or instead of plain weights"
         )
         return Refused(refusal.code, what, CONVERT, refusal.location)
-    if refusal.code in ("TORCHSCRIPT", "PICKLE_SHAPE", "DTYPE", "OBJECT_DTYPE"):
+    if refusal.code in CONVERTIBLE:
         return refusal.with_remedy(CONVERT)
-    if refusal.code == "PICKLE_LIMIT":
+    if refusal.code == RefusalCode.PICKLE_LIMIT:
         return refusal.with_remedy("save the state dict alone")
     return refusal
 
@@ -293,4 +300,6 @@ def _notices(tree: object) -> tuple[Notice, ...]:
     if not keys:
         return ()
     text = f"an argparse.Namespace lies beside the weights ({', '.join(keys[:8])[:200]}): its plain"
-    return (Notice("NAMESPACE", f"{text} values are shown, and nothing else is made of it"),)
+    return (
+        Notice(NoticeCode.NAMESPACE, f"{text} values are shown, and nothing else is made of it"),
+    )

@@ -1,5 +1,6 @@
 """What is said of evaluations: how far a job is, how it ended, and its numbers."""
 
+from core.codes import RefusalCode
 from core.jobs.records import Job, JobState
 from core.screens.evaluate.results import Plausibility, SplitResult
 from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points, span
@@ -7,7 +8,16 @@ from core.screens.kit.records import Phrase, Sentence, Tile
 from core.screens.kit.words import GLOSSARY
 from core.training.progress import Progress
 
-SMALLER = frozenset({"MEMORY", "HOST_MEMORY", "DEVICE_MEMORY", "LIMIT_MEMORY", "SIGNAL", "HANG"})
+SMALLER = frozenset(
+    {
+        RefusalCode.MEMORY,
+        RefusalCode.HOST_MEMORY,
+        RefusalCode.DEVICE_MEMORY,
+        RefusalCode.LIMIT_MEMORY,
+        RefusalCode.SIGNAL,
+        RefusalCode.HANG,
+    }
+)
 HELP = {
     "parts": "Splits of the data and sets beside them.",
     "left": "From the speed so far.",

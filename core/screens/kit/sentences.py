@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.defaults import LEVEL
 from core.errors import Notice
 from core.metrics.records import TargetAudit
 from core.metrics.verdict import MATERIAL
+from core.metrics.verdict_codes import MixedReading, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import count, in_hundred, percent, points, span
 from core.screens.kit.records import Phrase, Sentence
@@ -17,11 +19,11 @@ from core.screens.kit.tiles import calibration_error
 from core.screens.kit.words import UNIT
 
 CODE_TONES: dict[str, Tone] = {
-    "over_confident": "over",
-    "under_confident": "under",
-    "mixed": "ink",
-    "sound": "sound",
-    "could_be_chance": "quiet",
+    VerdictCode.OVER_CONFIDENT: "over",
+    VerdictCode.UNDER_CONFIDENT: "under",
+    VerdictCode.MIXED: "ink",
+    VerdictCode.SOUND: "sound",
+    VerdictCode.COULD_BE_CHANCE: "quiet",
 }
 
 
@@ -74,11 +76,11 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
         return Sentence((Phrase(target.verdict.text),))
     code = target.verdict.code
     parts = {
-        "over_confident": _direction_parts,
-        "under_confident": _direction_parts,
-        "mixed": _mixed_parts,
-        "sound": _sound_parts,
-        "could_be_chance": _chance_parts,
+        VerdictCode.OVER_CONFIDENT: _direction_parts,
+        VerdictCode.UNDER_CONFIDENT: _direction_parts,
+        VerdictCode.MIXED: _mixed_parts,
+        VerdictCode.SOUND: _sound_parts,
+        VerdictCode.COULD_BE_CHANCE: _chance_parts,
     }[code](target)
     return Sentence(parts, f"{fullest_bin(target)} {worth(target)}".strip())
 
@@ -102,7 +104,9 @@ def groups_words(column: str, n: int) -> str:
 
 def doubted(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:
     """Return the sentence behind the question whether labels are the model's own answers."""
-    doubts = [Phrase(f"{note.text} ", "over") for note in notices if note.code == "ALWAYS_RIGHT"]
+    doubts = [
+        Phrase(f"{note.text} ", "over") for note in notices if note.code == NoticeCode.ALWAYS_RIGHT
+    ]
     return replace(sentence, parts=(*doubts, *sentence.parts))
 
 
@@ -135,7 +139,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         return Sentence((Phrase(target.verdict.text),))
     says, right = (in_hundred(share) for share in shares(target.bins))
     code, name = target.verdict.code, target.name
-    reading = target.verdict.reading or ("uneven" if code == "mixed" else code)
+    reading = target.verdict.reading or (MixedReading.UNEVEN if code == VerdictCode.MIXED else code)
     if target.target is None:
         first = PLAIN_ANSWERS[reading]
         rest = (
@@ -153,7 +157,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
 
 def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     gap = target.direction
-    over = target.verdict.code == "over_confident"
+    over = target.verdict.code == VerdictCode.OVER_CONFIDENT
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = points(abs(gap.gap), low, high)
     word = "Over-confident" if over else "Under-confident"
@@ -166,7 +170,7 @@ def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     gap, reading = target.direction, target.verdict.reading
-    if reading == "opposite":
+    if reading == MixedReading.OPPOSITE:
         word, against = ("over", "less") if gap.gap > 0 else ("under", "more")
         low, high = (gap.low, gap.high) if gap.gap > 0 else (-gap.high, -gap.low)
         return (
@@ -177,7 +181,7 @@ def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
         )
     ece = _ece(target)
     off = "" if ece is None else f"; bin by bin it is off by {points(ece)} points"
-    return Phrase("Mixed"), Phrase(f": {MIXED.get(reading, MIXED['uneven'])}{off}.")
+    return Phrase("Mixed"), Phrase(f": {MIXED[reading or MixedReading.UNEVEN]}{off}.")
 
 
 def _sound_parts(target: TargetAudit) -> tuple[Phrase, ...]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.ood.detection import counts_at, threshold_at
+from core.ood.thresholds import counts_at, threshold_at
 from core.screens.kit.numbers import count, in_hundred
 from core.screens.ood.view import ShownCurve
 from core.screens.ood.words import SetName, alike_words

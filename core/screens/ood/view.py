@@ -8,8 +8,10 @@ import numpy as np
 
 from core.arrays import Float
 from core.metrics.records import Score
-from core.ood.detection import Counts, Separation, counts_at, roc_points, threshold_at, worth
 from core.ood.scores import SCORES
+from core.ood.separation import Separation
+from core.ood.thresholds import Counts, counts_at, roc_points, threshold_at
+from core.ood.values import worth
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count, percent, three, weight
 from core.screens.kit.records import (

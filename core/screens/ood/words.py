@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.metrics.records import Score
-from core.ood.detection import Counts
+from core.ood.thresholds import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, weight
 from core.screens.kit.records import Phrase, Sentence
 from core.studies.ood import ScoreSeparation

@@ -11,9 +11,9 @@ from core.metrics.binning import sums
 from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_rows
 from core.metrics.intervals import wilson
-from core.metrics.macro import DETECTED
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, TargetAudit
+from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import MISSING, count, in_hundred, known, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
@@ -297,20 +297,20 @@ def _limits(audit: Audit) -> Advice:
 
 def _helps(target: TargetAudit) -> Advice:
     advice = {
-        "over_confident": (
+        VerdictCode.OVER_CONFIDENT: (
             "One knob, set on pictures kept aside, makes the model less sure of everything and "
             "changes none of its answers."
         ),
-        "under_confident": (
+        VerdictCode.UNDER_CONFIDENT: (
             "One knob, set on pictures kept aside, makes the model surer of everything and "
             "changes none of its answers."
         ),
-        "mixed": (
+        VerdictCode.MIXED: (
             "One knob for everything may not be enough. Compare several corrections on pictures "
             "kept aside."
         ),
-        "sound": "Nothing needs to be done. Look again when the pictures change.",
-        "could_be_chance": (
+        VerdictCode.SOUND: "Nothing needs to be done. Look again when the pictures change.",
+        VerdictCode.COULD_BE_CHANCE: (
             "More pictures with known answers: on this many, a perfect model could look the same."
         ),
     }[target.verdict.code]

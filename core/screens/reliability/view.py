@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from core.arrays import Float
+from core.codes import NoticeCode
 from core.defaults import LEVEL
 from core.errors import Notice
 from core.metrics.ranked import Ranked
@@ -214,5 +215,6 @@ def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:
 def _notices(audit: Audit, subject: Subject) -> tuple[Notice, ...]:
     """Collect what reader and audit said, each once; a wrong class order voids all the rest."""
     notices = dict.fromkeys((*subject.notices, *audit.notices))
-    listed = [note for note in notices if note.code != "GROUPED" or audit.labels]  # by the sentence
-    return tuple(sorted(listed, key=lambda notice: notice.code != "BELOW_CHANCE"))
+    # The sentence says what groups are worth, but not of many labels.
+    listed = [note for note in notices if note.code != NoticeCode.GROUPED or audit.labels]
+    return tuple(sorted(listed, key=lambda notice: notice.code != NoticeCode.BELOW_CHANCE))

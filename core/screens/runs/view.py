@@ -6,6 +6,7 @@ from datetime import datetime
 
 from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Summary
+from core.metrics.verdict_codes import VerdictCode
 from core.screens.kit.numbers import points, span
 from core.screens.kit.theme import Tone
 
@@ -92,11 +93,11 @@ def direction(row: RunRow) -> tuple[str, Tone]:
     gap = row.metrics["gap"]["gap"]
     by = points(abs(gap)) if gap is not None else "–"
     by_verdict: dict[str, tuple[str, Tone]] = {
-        "over_confident": (f"▲ says more by {by}", "over"),
-        "under_confident": (f"▼ says less by {by}", "under"),
-        "mixed": ("◆ mixed", "ink"),
-        "sound": ("● within chance", "sound"),
-        "could_be_chance": ("○ could be chance", "quiet"),
+        VerdictCode.OVER_CONFIDENT: (f"▲ says more by {by}", "over"),
+        VerdictCode.UNDER_CONFIDENT: (f"▼ says less by {by}", "under"),
+        VerdictCode.MIXED: ("◆ mixed", "ink"),
+        VerdictCode.SOUND: ("● within chance", "sound"),
+        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "quiet"),
     }
     return by_verdict[row.metrics["verdict"]]
 

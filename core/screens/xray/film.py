@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from core.codes import NoticeCode
 from core.metrics.clinical import Bands, bands
 from core.predictions import Predictions
 from core.screens.kit.numbers import THIN, count, in_hundred, percent
@@ -23,7 +24,7 @@ NO_LABELS: Final = "No labels were used here."
 TOO_FEW: Final = "too few films for a picture of 100"
 ICONS: Final = "100 films like this one, by the model’s score"
 UNKNOWN: Final = "nothing is known of what this model was trained on"
-BLANK: Final = "IMAGE_BLANK"  # a notice of the reading
+BLANK: Final = NoticeCode.IMAGE_BLANK  # of the reading
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from core.codes import NoticeCode
 from core.defaults import FALSE_ALARMS
 from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
@@ -154,7 +155,7 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     if one_sided or not (_off(analysis) and _beyond(error, floor)):
         return None
     stated, observed = analysis.fit.mean, analysis.fit.rate
-    if "NOT_PROBABILITY" in {note.code for note in analysis.notices}:
+    if NoticeCode.NOT_PROBABILITY in {note.code for note in analysis.notices}:
         return Badge(
             "This score is not a probability",
             f"On average it says {percent(stated)}, and {percent(observed)} of "

@@ -8,6 +8,7 @@ from typing import Final
 import streamlit as st
 
 from core import defaults
+from core.codes import RefusalCode
 from core.errors import AuditError, UsageError
 from core.inference.config import EvaluationConfig
 from core.jobs.local import LocalJobs, open_jobs
@@ -47,7 +48,10 @@ from pages.ui.evaluate import (
 from pages.ui.weights_source import OpenedWeights
 
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
-CONVERTED: Final = ("PICKLE_GLOBAL", "TORCHSCRIPT")  # what it makes plain weights of
+CONVERTED: Final = (  # what it makes plain weights of
+    RefusalCode.PICKLE_GLOBAL,
+    RefusalCode.TORCHSCRIPT,
+)
 LOOK_S: Final = 2.0
 READING_S: Final = 0.5
 DROPS: Final = "evaluate.drops"  # files taken in; after each the uploader is a new one

@@ -5,6 +5,7 @@ from html import escape
 
 import streamlit as st
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.ood.scores import DEFAULT, SCORES, unavailable
 from core.predictions import Task
@@ -137,7 +138,7 @@ def _sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
         sound.append(reference)
         notices += pair_notices
         if ood_sets.foreign(offers[reference], inside.owner):
-            notices.append(Notice("OTHER_MODEL", f"{names[reference].label} {FOREIGN}"))
+            notices.append(Notice(NoticeCode.OTHER_MODEL, f"{names[reference].label} {FOREIGN}"))
     return Sets(offers, names, sound), notices
 
 

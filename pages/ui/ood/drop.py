@@ -7,12 +7,12 @@ from threading import Event
 
 import streamlit as st
 
+from core.codes import NoticeCode, RefusalCode
 from core.errors import AuditError, LostWorker, Notice, Refused
 from core.library import open_library
 from core.library.importing import keep_result
 from core.predictions import ScoreKind
 from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.questions import UNDECIDED
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.sandbox import read as sandbox
 from pages.ui import cache, frame, readings, session, state, widgets
@@ -24,7 +24,12 @@ from pages.ui.runs.upload import KIND_WORDS, READ
 DROPS, REFUSED, WAITING = "ood.drops", "ood.refused", "ood.waiting"
 BESIDE = "ood.beside"  # id of the run that the last file was dropped beside
 AUTO = "(by its name)"
-UNUSABLE = {"AMBIGUOUS_KEYS", "GROUPS", "WEIGHTS", "LENGTH_MISMATCH"}  # of a column of the file
+UNUSABLE = {  # of a column of the file
+    RefusalCode.AMBIGUOUS_KEYS,
+    RefusalCode.GROUPS,
+    RefusalCode.WEIGHTS,
+    RefusalCode.LENGTH_MISMATCH,
+}
 
 
 def door(run: cache.Run) -> None:
@@ -42,7 +47,7 @@ def refusal() -> None:
     refused: AuditError | None = st.session_state.get(REFUSED)
     if refused is None:
         return
-    if refused.code == UNDECIDED:
+    if refused.code == RefusalCode.UNDECIDED:
         readings.question(refused)
     else:
         frame.refusal(_for_page(refused))
@@ -157,9 +162,9 @@ def _read_as_the_run(path: Path, name: str, options: ReadOptions, cancel: Event)
         except Refused as refused:
             if refused.code not in UNUSABLE:
                 raise
-            none = refused.code == "AMBIGUOUS_KEYS"
+            none = refused.code == RefusalCode.AMBIGUOUS_KEYS
             why = f"{name} has no {column.name} of its own" if none else f"{name}: {refused.what}"
-            alone = Notice("KEYS_GUESSED", f"{why}: each of its rows counts as one")
+            alone = Notice(NoticeCode.KEYS_GUESSED, f"{why}: each of its rows counts as one")
             result = replace(result, notices=(*result.notices, alone))
     return result
 
@@ -226,7 +231,7 @@ def bar(draft: session.Draft) -> None:
             _form(draft)
         st.button("Discard", key=f"ood.discard.{draft.id}", on_click=_discard, args=(draft.id,))
     for notice in draft.result.notices:
-        if notice.code == "KEYS_GUESSED":
+        if notice.code == NoticeCode.KEYS_GUESSED:
             st.markdown(f":material/info: {esc(notice.text)} `{notice.code}`")
 
 

@@ -15,6 +15,7 @@ from core.calibrators.export import code
 from core.calibrators.landscape import GAMMAS
 from core.calibrators.protocols import PROTOCOLS
 from core.calibrators.stored import to_json
+from core.codes import NoticeCode
 from core.configs import OTHER_NAMES
 from core.errors import Notice, Refused
 from core.library.export import npz_bytes
@@ -47,7 +48,7 @@ from pages.ui.posthoc.cache import MethodChoice, PosthocStep, RowChoice
 SMALL_WIDTH = 246
 SPLIT_NAMES = controls.SPLIT_NAMES
 RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
-SAID_ELSEWHERE = ("CUT",)  # over the sentence
+SAID_ELSEWHERE = (NoticeCode.CUT,)  # over the sentence
 SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
 
 
@@ -123,7 +124,7 @@ def _as_read(objective: str) -> MethodChoice:
 
 
 def _rescaled(none: MethodReport) -> bool:
-    return "NOT_PROBABILITY" in {note.code for note in none.compared.audit.notices}
+    return NoticeCode.NOT_PROBABILITY in {note.code for note in none.compared.audit.notices}
 
 
 def _plain_methods(*, odd: bool) -> list[str]:

@@ -7,12 +7,12 @@ from pathlib import Path
 import streamlit as st
 
 from core import defaults
+from core.codes import NoticeCode, RefusalCode
 from core.errors import AuditError, LostWorker, Notice
 from core.library import home
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
 from core.readers.predictions.options import ID_STEM, ReadOptions
-from core.readers.predictions.questions import UNDECIDED
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from pages.ui import (
@@ -179,9 +179,9 @@ def _refused(reading: session.FileReading, refusal: AuditError) -> None:
         if isinstance(refusal, LostWorker):
             st.markdown("Nothing of yours was kept or changed.")
         with st.container(horizontal=True):
-            if refusal.code == "BIN_HISTORY":
+            if refusal.code == RefusalCode.BIN_HISTORY:
                 _offer_gammas(reading)
-            if refusal.code == "STATE_DICT":
+            if refusal.code == RefusalCode.STATE_DICT:
                 _offer_evaluation(reading)
             _without_tables(reading)
             if st.button("Try another file", type="primary", key="import.again"):
@@ -212,7 +212,7 @@ def _choose_after_refusal(reading: session.FileReading, refusal: NeedsChoice) ->
     form = reading.form or inspection.fingerprint
     with st.container(border=True, key="import"):
         widgets.title(reading.upload.scores_name, inspection.layout)
-        if refusal.code == UNDECIDED:
+        if refusal.code == RefusalCode.UNDECIDED:
             readings.question(refusal)
         else:
             frame.refusal(_for_page(refusal))
@@ -282,7 +282,7 @@ def _for_page(refusal: NeedsChoice) -> AuditError:
 
 def _notice_for_page(notice: Notice) -> Notice:
     """Return an offer of groups that points at the choice below, not at a command's option."""
-    if notice.code != "GROUPS_OFFERED":
+    if notice.code != NoticeCode.GROUPS_OFFERED:
         return notice
     return Notice(
         notice.code, f"{notice.text.rpartition('; say ')[0]}; choose below whether they do"

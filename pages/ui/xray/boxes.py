@@ -12,6 +12,7 @@ from typing import Final
 
 import streamlit as st
 
+from core.codes import RefusalCode
 from core.errors import AuditError, LostWorker
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.boxes import Box, BoxList
@@ -91,7 +92,7 @@ def settle() -> None:
     try:
         st.session_state[LIST] = _by_film(now.future.result().boxes)
     except AuditError as error:
-        if error.code != "CANCELLED":
+        if error.code != RefusalCode.CANCELLED:
             st.session_state[REFUSED] = error
 
 

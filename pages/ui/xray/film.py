@@ -6,6 +6,7 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.codes import NoticeCode
 from core.errors import LibraryError
 from core.screens.xray import film as views
 from core.screens.xray import film_tables as tables
@@ -211,7 +212,7 @@ def _draw_heading(study: FilmStudy, *, plain: bool) -> None:
     widgets.eyebrow(" · ".join(parts), _chip(study.film))
     widgets.sentence(study.opening_sentence(plain=plain))
     frame.notices(study.film.notices)
-    has_burnt_in_notice = any(notice.code == "BURNED_IN" for notice in study.film.notices)
+    has_burnt_in_notice = any(notice.code == NoticeCode.BURNED_IN for notice in study.film.notices)
     if not study.film.synthetic and not has_burnt_in_notice:
         widgets.caption(words.BURNT_IN)
     if study.unusual:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import streamlit as st
 
+from core.codes import RefusalCode
 from core.errors import AuditError, LostWorker, Notice, Refused
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
@@ -201,9 +202,9 @@ def settle() -> bool:
             _hold(reading, reading.future.result())
         except AuditError as error:
             refusal = error.with_location(reading.position)
-            if error.code == "FORMAT_UNKNOWN":
+            if error.code == RefusalCode.FORMAT_UNKNOWN:
                 refusal = refusal.with_remedy(f"{error.remedy}; {BOXES}")
-            if error.code != "CANCELLED":
+            if error.code != RefusalCode.CANCELLED:
                 refusals().append(refusal)
         except OSError as error:
             what = f"{reading.position} could not be kept ({error.strerror})"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from core.codes import RefusalCode
 from core.errors import LibraryError
 from core.screens.xray.film import names_match
 from pages.ui import cache, frame, session, site, state, widgets
@@ -165,7 +166,7 @@ def _refused() -> None:
         frame.refusal(weights)
     errors = xray_films.refusals()
     if len(errors) > 1:
-        n = sum(error.code != "LIMIT_FILMS" for error in errors)
+        n = sum(error.code != RefusalCode.LIMIT_FILMS for error in errors)
         title = f"{n} of {st.session_state[xray_films.DROPPED]} were refused"
         with st.expander(title, key="xray.refused.list"):
             for error in errors:

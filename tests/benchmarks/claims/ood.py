@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from core.arrays import Float
-from core.ood.detection import NUMBERS, Separation
+from core.ood.separation import Separation
+from core.ood.values import NUMBERS
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from core.screens.kit.run_marks import marks
 from core.screens.ood.table import SetRow

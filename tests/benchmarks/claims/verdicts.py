@@ -14,10 +14,11 @@ from core.metrics import suite
 from core.metrics.clinical import bands
 from core.metrics.estimates import PreparedTarget
 from core.metrics.intervals import Resamples
-from core.metrics.macro import DETECTED, corrected_codes
+from core.metrics.macro import corrected_codes
 from core.metrics.null_test import holm
 from core.metrics.ranked import Ranked
 from core.metrics.records import TargetAudit
+from core.metrics.verdict_codes import DETECTED
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.class_figure import gap_tone
 from core.screens.reliability.plain import certainty_groups

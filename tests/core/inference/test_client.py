@@ -10,9 +10,9 @@ from threading import Event, Thread, Timer
 import numpy as np
 import pytest
 
+from core import process_identity
 from core.errors import AuditError, LostWorker, Refused
 from core.inference.client import Client
-from core.jobs import processes
 from tests.core.jobs.conftest import until
 
 ECHO = "tests.core.inference.echo"
@@ -170,9 +170,9 @@ def test_a_process_in_the_middle_of_a_call_ends_with_the_one_that_asked(tmp_path
     command = [sys.executable, "-c", PARENT, str(said)]
     with subprocess.Popen(command, cwd=Path(__file__).parents[3]) as parent:
         until(lambda: said.exists() and said.read_text())
-        worker = processes.identity(int(said.read_text()))
+        worker = process_identity.identity(int(said.read_text()))
         parent.kill()
-    until(lambda: not processes.alive(worker))
+    until(lambda: not process_identity.alive(worker))
 
 
 def test_it_stays_when_the_thread_that_asked_first_has_ended(client):

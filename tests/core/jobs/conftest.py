@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from core import process_identity
 from core.jobs import launch, processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
@@ -73,5 +74,5 @@ def jobs(tmp_path: Path, monkeypatch) -> LocalJobs:
     for job in found.list():
         processes.end(lambda job=job: processes.marked(job.id), 0.0)
         who = job.supervisor
-        if who is not None and who.pid != os.getpid() and processes.alive(who):
+        if who is not None and who.pid != os.getpid() and process_identity.alive(who):
             os.kill(who.pid, signal.SIGKILL)

@@ -11,7 +11,8 @@ import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
-from core.jobs import launch, processes
+from core import process_identity
+from core.jobs import launch
 from core.jobs.local import LocalJobs
 from tests.core.jobs.conftest import config, let, until
 
@@ -38,7 +39,7 @@ def main(home: Path, how: str) -> None:
     found = LocalJobs(home).get(job.id)
     seen = {"state": found.state, "code": found.failure.code, "listed": jobs.list() == [found]}
     (home / "fill").unlink()
-    until(lambda: not processes.alive(supervisor))
+    until(lambda: not process_identity.alive(supervisor))
     jobs.cancel(job.id)  # changes nothing but lets the table take in what it missed
     with closing(sqlite3.connect(home / "jobs.sqlite")) as table:
         rows = table.execute("SELECT state FROM jobs").fetchall()

@@ -15,6 +15,7 @@ from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 
+from core import process_identity
 from core.jobs import launch, processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
@@ -69,7 +70,7 @@ def one_round(jobs: LocalJobs, draw: random.Random) -> Counter[str]:
 
 def _victims(jobs: LocalJobs) -> list[int]:
     live = [job for job in jobs.list() if job.state in {JobState.STARTING, JobState.RUNNING}]
-    supervisors = [job.supervisor.pid for job in live if processes.alive(job.supervisor)]
+    supervisors = [job.supervisor.pid for job in live if process_identity.alive(job.supervisor)]
     return supervisors + [pid for job in live for pid in processes.marked(job.id)]
 
 

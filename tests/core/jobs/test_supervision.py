@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from core import process_identity
 from core.jobs import processes
 from core.jobs.failures import explain
 from core.jobs.log import LIMIT, Follower, Log, tail
@@ -163,7 +164,7 @@ def test_a_job_is_cancelled_while_it_starts(jobs):
     (one,) = jobs.submit([config("wait:go")])
     (jobs.home / "jobs" / "paused").unlink()
     store = JobStore(jobs.home)
-    me = processes.identity(os.getpid())
+    me = process_identity.identity(os.getpid())
     claimed = store.claim(me, ("cpu",))
     assert claimed.state is JobState.STARTING
     assert jobs.cancel(one.id).state is JobState.STARTING
@@ -205,7 +206,7 @@ def test_a_supervisor_that_is_asked_to_end_takes_its_job_with_it(jobs):
     job = jobs.get(job.id)
     assert (job.state, job.exit_code) == (JobState.LOST, -15)
     assert marked(job) == []
-    until(lambda: not processes.alive(job.supervisor))
+    until(lambda: not process_identity.alive(job.supervisor))
     assert jobs.get(waits.id).state is JobState.QUEUED  # a machine that shuts down starts nothing
 
 
@@ -217,7 +218,7 @@ def test_another_process_with_the_same_pid_is_not_touched(wrong, jobs, tmp_path)
     (jobs.home / "jobs" / "paused").unlink()
     bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
-        who = replace(processes.identity(bystander.pid), **wrong)
+        who = replace(process_identity.identity(bystander.pid), **wrong)
         assert JobStore(jobs.home).claim(who, ("cpu",)).id == one.id
         jobs.tick()
         job = jobs.get(one.id)
@@ -231,7 +232,7 @@ def test_another_process_with_the_same_pid_is_not_touched(wrong, jobs, tmp_path)
 def test_cancelling_a_job_whose_supervisor_is_gone_ends_its_process(jobs):
     job = began(jobs, "wait:go")
     os.kill(job.supervisor.pid, signal.SIGKILL)
-    until(lambda: not processes.alive(job.supervisor))
+    until(lambda: not process_identity.alive(job.supervisor))
     assert jobs.cancel(job.id).state is JobState.CANCELLED
     assert marked(job) == []
 
@@ -277,8 +278,8 @@ def test_a_supervisor_that_sleeps_is_late_but_not_lost(jobs):
 
 
 def test_in_another_container_the_beat_decides(tmp_path):
-    boot = processes.this_boot().split(":")[0]
-    there = processes.ProcessIdentity(f"{boot}:1", os.getpid(), 1, "x")
+    boot = process_identity.this_boot().split(":")[0]
+    there = process_identity.ProcessIdentity(f"{boot}:1", os.getpid(), 1, "x")
     job = Job("a", "train", "a", "g", "d", 0.0, supervisor=there, state=JobState.RUNNING)
     assert not watched(job, tmp_path)
     (tmp_path / "beat").write_text(f"{boot}:1 {time.monotonic() - 50}")
@@ -290,7 +291,7 @@ def test_in_another_container_the_beat_decides(tmp_path):
 
 
 def test_on_another_machine_the_date_of_the_beat_decides_and_after_a_restart_nothing(tmp_path):
-    far = processes.ProcessIdentity("another:1", os.getpid(), 1, "elsewhere")
+    far = process_identity.ProcessIdentity("another:1", os.getpid(), 1, "elsewhere")
     job = Job("a", "train", "a", "g", "d", 0.0, supervisor=far, state=JobState.RUNNING)
     assert not watched(job, tmp_path)
     beat = tmp_path / "beat"
@@ -299,7 +300,7 @@ def test_on_another_machine_the_date_of_the_beat_decides_and_after_a_restart_not
     os.utime(beat, (time.time() - 700, time.time() - 700))
     assert not watched(job, tmp_path)
     os.utime(beat)
-    here = replace(far, host=processes.this_host())
+    here = replace(far, host=process_identity.this_host())
     assert not watched(replace(job, supervisor=here), tmp_path)
 
 
@@ -308,7 +309,7 @@ def test_a_job_taken_from_its_supervisor_is_ended_by_it(jobs):
     job = began(jobs, "wait:go")
     store = JobStore(jobs.home)
     assert store.end(job, JobState.LOST).state is JobState.LOST
-    until(lambda: not processes.alive(job.supervisor))
+    until(lambda: not process_identity.alive(job.supervisor))
     assert marked(job) == []
     assert jobs.get(job.id).state is JobState.LOST
 
@@ -355,8 +356,8 @@ def test_no_zombie_stays_of_those_that_this_process_started(jobs):
         assert ended(jobs, one.id).supervisor.pid != os.getpid()
 
     def dead() -> list[int]:
-        stats = ((p, processes._stat(p)) for p in processes.descendants(os.getpid()))
-        return [pid for pid, found in stats if found is not None and found[0] == "Z"]
+        pids = processes.descendants(os.getpid())
+        return [pid for pid in pids if process_identity.identity(pid) is None]
 
     until(lambda: not dead())
 

@@ -13,8 +13,7 @@ from core.errors import LibraryError, Notice
 from core.library.describe import describe
 from core.library.history import Tables
 from core.library.manifest import from_json, summarise
-from core.metrics.macro import CODES
-from core.metrics.records import VERDICTS, Audit, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.records import Audit, Floor, Gap, Score, TargetAudit, Verdict
 from tests.core.library.builders import (
     SOURCE,
     headline,
@@ -224,7 +223,3 @@ def test_only_labelled_splits_can_be_audited():
     assert found.headline == "test"
     assert describe("a", {"svhn": unlabelled()}, source=SOURCE, summary={}).headline == ""
     assert from_json(json.loads(json.dumps(found.to_json()))) == found
-
-
-def test_verdicts_are_those_that_an_audit_gives():
-    assert set(VERDICTS) == set(CODES)

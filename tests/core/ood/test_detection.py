@@ -11,19 +11,13 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from core.errors import Refused
 from core.metrics.intervals import logit_interval, quantile, student
-from core.ood import detection
-from core.ood.detection import (
-    NUMBERS,
-    Separation,
-    auroc,
-    auroc_difference,
-    auroc_error,
-    cells,
-    counts_at,
-    numbers,
-    threshold_at,
-)
+from core.ood import intervals, pairs, separation, thresholds, values
+from core.ood.intervals import numbers
+from core.ood.pairs import auroc_difference
 from core.ood.scores import ood_scores
+from core.ood.separation import Separation, cells
+from core.ood.thresholds import counts_at, threshold_at
+from core.ood.values import NUMBERS, auroc, auroc_error
 from core.predictions import Predictions, ScoreKind, Task
 from tests.reference import slow_ood
 
@@ -79,40 +73,40 @@ def test_golden_values_with_either_side_positive():
 def test_both_conventions_are_one_number():
     # entropy with out-of-distribution positive, confidence with in-distribution positive
     found = golden("msp")
-    assert detection.auroc(found) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
-    assert detection.auroc(found.swapped()) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
+    assert values.auroc(found) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
+    assert values.auroc(found.swapped()) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
 
 
 def test_by_hand():
     found = both([1, 2, 3, 4], [3, 5])
     assert found.values.tolist() == [1, 2, 3, 4, 5]
     assert (found.inside.tolist(), found.outside.tolist()) == ([1, 1, 1, 1, 0], [0, 0, 1, 0, 1])
-    assert detection.auroc(found) == (2.5 + 4) / 8  # 3 beats 1 and 2 and ties 3; 5 beats all
-    assert detection.aupr_out(found) == pytest.approx(0.5 * 1 + 0.5 * 2 / 4)
-    assert detection.aupr_in(found) == pytest.approx(0.25 + 0.25 + 0.25 * 3 / 4 + 0.25 * 4 / 5)
-    assert detection.fpr95(found) == 2 / 4  # both are flagged from 3 on, and so are 3 and 4
-    assert detection.fpr95_in(found) == 1 / 2  # all four pass up to 4, and so does 3
-    assert detection.detection_error(found) == 0.25  # above 4: one of two missed, no false alarm
+    assert values.auroc(found) == (2.5 + 4) / 8  # 3 beats 1 and 2 and ties 3; 5 beats all
+    assert values.aupr_out(found) == pytest.approx(0.5 * 1 + 0.5 * 2 / 4)
+    assert values.aupr_in(found) == pytest.approx(0.25 + 0.25 + 0.25 * 3 / 4 + 0.25 * 4 / 5)
+    assert values.fpr95(found) == 2 / 4  # both are flagged from 3 on, and so are 3 and 4
+    assert values.fpr95_in(found) == 1 / 2  # all four pass up to 4, and so does 3
+    assert values.detection_error(found) == 0.25  # above 4: one of two missed, no false alarm
 
 
 def test_ties_count_one_half():
-    assert detection.auroc(both([7, 7, 7], [7, 7])) == 0.5
+    assert values.auroc(both([7, 7, 7], [7, 7])) == 0.5
     constant = both([0.0] * 5, [0.0] * 3)
-    assert detection.aupr_out(constant) == pytest.approx(3 / 8)
-    assert detection.fpr95(constant) == detection.fpr95_in(constant) == 1.0
-    assert detection.detection_error(constant) == 0.5
+    assert values.aupr_out(constant) == pytest.approx(3 / 8)
+    assert values.fpr95(constant) == values.fpr95_in(constant) == 1.0
+    assert values.detection_error(constant) == 0.5
 
 
 def test_perfect_and_worst():
     found, reverse = both([1, 2], [3, 4]), both([3, 4], [1, 2])
     assert [NUMBERS[key](found) for key in NUMBERS] == [1, 1, 1, 0, 0, 0]
-    assert detection.auroc(reverse) == 0.0
-    assert detection.detection_error(reverse) == 0.5
-    assert detection.auroc_error(found) == 0.0
+    assert values.auroc(reverse) == 0.0
+    assert values.detection_error(reverse) == 0.5
+    assert values.auroc_error(found) == 0.0
 
 
 def test_signed_zeros_are_one_value():
-    assert detection.auroc(both([0.0], [-0.0])) == 0.5
+    assert values.auroc(both([0.0], [-0.0])) == 0.5
     assert both([0.0, 1.0], [-0.0]).values.size == 2
 
 
@@ -132,7 +126,7 @@ def test_a_second_implementation_agrees(inside, outside):
     }
     for key, value in slow.items():
         assert NUMBERS[key](found) == pytest.approx(float(value), abs=1e-12), key
-    assert detection.auroc_error(found) ** 2 == pytest.approx(
+    assert values.auroc_error(found) ** 2 == pytest.approx(
         slow_ood.delong_variance(inside, outside), abs=1e-12
     )
 
@@ -148,15 +142,13 @@ def test_monotone_maps_change_nothing(inside, outside):
 def test_the_question_asked_the_other_way_round_has_the_same_answer(inside, outside):
     found = both(inside, outside)
     swapped = both([-v for v in outside], [-v for v in inside])
-    assert detection.auroc(swapped) == pytest.approx(detection.auroc(found), abs=1e-15)
-    assert detection.aupr_in(swapped) == detection.aupr_out(found)
-    assert detection.fpr95_in(swapped) == detection.fpr95(found)
+    assert values.auroc(swapped) == pytest.approx(values.auroc(found), abs=1e-15)
+    assert values.aupr_in(swapped) == values.aupr_out(found)
+    assert values.fpr95_in(swapped) == values.fpr95(found)
     other = found.swapped()
     for name in ("values", "inside", "outside"):
         np.testing.assert_array_equal(getattr(other, name), getattr(swapped, name))
-    assert detection.auroc(both(outside, inside)) == pytest.approx(
-        1 - detection.auroc(found), abs=1e-15
-    )
+    assert values.auroc(both(outside, inside)) == pytest.approx(1 - values.auroc(found), abs=1e-15)
 
 
 @given(SIDES, SIDES, st.randoms(use_true_random=False))
@@ -200,7 +192,7 @@ def test_a_threshold_is_the_lowest_with_so_few_false_alarms(inside, outside, sha
     if lower and share < 1.0:
         assert sum(v > lower[-1] for v in inside) / len(inside) > share
     if share == 0.05:
-        assert counts.missed == detection.fpr95_in(found)
+        assert counts.missed == values.fpr95_in(found)
 
 
 def test_needed_rows_are_free_of_rounding():
@@ -211,7 +203,7 @@ def test_needed_rows_are_free_of_rounding():
         (150, 1 - 0.18, 123),  # 150 * 0.82 is a little more
         (10**9, 0.95, 950_000_000),
     ):
-        assert rows - 1 < detection.needed(np.asarray(n), share) <= rows
+        assert rows - 1 < values.needed(np.asarray(n), share) <= rows
 
 
 def test_empty_sides_and_nan_are_refused():
@@ -225,26 +217,26 @@ def test_empty_sides_and_nan_are_refused():
 def test_the_curve_runs_from_corner_to_corner_and_holds_the_area():
     rng = np.random.default_rng(0)
     found = both(rng.normal(size=3000), rng.normal(size=2000) + 1)
-    alarms, flagged = detection.roc_points(found)
+    alarms, flagged = thresholds.roc_points(found)
     assert (alarms[0], flagged[0], alarms[-1], flagged[-1]) == (0, 0, 1, 1)
     assert alarms.size <= 401
     assert (np.diff(alarms) >= 0).all()
     assert (np.diff(flagged) >= 0).all()
-    assert np.trapezoid(flagged, alarms) == pytest.approx(detection.auroc(found), abs=1e-3)
+    assert np.trapezoid(flagged, alarms) == pytest.approx(values.auroc(found), abs=1e-3)
 
 
 @given(SIDES, SIDES)
 def test_a_short_curve_is_exact(inside, outside):
     found = both(inside, outside)
-    alarms, flagged = detection.roc_points(found)
-    assert np.trapezoid(flagged, alarms) == pytest.approx(detection.auroc(found), abs=1e-12)
+    alarms, flagged = thresholds.roc_points(found)
+    assert np.trapezoid(flagged, alarms) == pytest.approx(values.auroc(found), abs=1e-12)
 
 
 @given(st.integers(1, 50))
 def test_cells_keep_every_row(most):
     rng = np.random.default_rng(0)
     found = both(rng.normal(size=300), rng.normal(size=20) + 3)
-    inside, outside = detection.cells(found, most)
+    inside, outside = separation.cells(found, most)
     assert inside.size <= most
     assert (inside.sum(), outside.sum()) == (300, 20)
 
@@ -252,13 +244,13 @@ def test_cells_keep_every_row(most):
 def test_intervals_hold_their_values_and_say_what_is_positive():
     rng = np.random.default_rng(0)
     found = both(rng.normal(size=400), rng.normal(size=300) + 1)
-    scores = detection.numbers(found, n_resamples=200)
+    scores = intervals.numbers(found, n_resamples=200)
     assert list(scores) == list(NUMBERS)
     for key, score in scores.items():
         assert score.value == NUMBERS[key](found)
         assert 0.0 <= score.low < score.value < score.high <= 1.0
         assert score.settings["positive"] == ("id" if key.endswith("_in") else "ood")
-    again = detection.numbers(found, n_resamples=200)
+    again = intervals.numbers(found, n_resamples=200)
     assert again == scores
 
 
@@ -269,7 +261,7 @@ def test_bootstrap_intervals_are_as_wide_as_new_samples_scatter():
     def sample():
         return both(rng.normal(size=1500), rng.normal(size=900) + 1.2)
 
-    scores = detection.numbers(sample(), n_resamples=400)
+    scores = intervals.numbers(sample(), n_resamples=400)
     fresh = [sample() for _ in range(400)]
     for key in NUMBERS:
         spread = 2 * 1.96 * np.std([NUMBERS[key](one) for one in fresh])
@@ -286,7 +278,7 @@ PAIRS = st.lists(
 def test_the_paired_difference_is_delongs(inside, outside):
     one = tuple(np.array([a for a, _ in side]) for side in (inside, outside))
     other = tuple(np.array([b for _, b in side]) for side in (inside, outside))
-    value, low, high = detection.auroc_difference(one, other)
+    value, low, high = pairs.auroc_difference(one, other)
     assert value == pytest.approx(float(slow_ood.auroc(*one) - slow_ood.auroc(*other)), abs=1e-12)
     error = np.sqrt(slow_ood.delong_difference_variance(one, other))
     assume(value - 2 * error > -0.99 and value + 2 * error < 0.99)
@@ -296,16 +288,16 @@ def test_the_paired_difference_is_delongs(inside, outside):
 def test_a_run_differs_from_itself_by_nothing():
     rng = np.random.default_rng(0)
     side = rng.normal(size=50), rng.normal(size=40) + 1
-    assert detection.auroc_difference(side, side) == (0.0, 0.0, 0.0)
+    assert pairs.auroc_difference(side, side) == (0.0, 0.0, 0.0)
     mapped = tuple(np.exp(one) for one in side)
-    assert detection.auroc_difference(side, mapped) == (0.0, 0.0, 0.0)
+    assert pairs.auroc_difference(side, mapped) == (0.0, 0.0, 0.0)
 
 
 def test_placements_average_to_the_area():
     rng = np.random.default_rng(0)
     inside, outside = np.round(rng.normal(size=60), 1), np.round(rng.normal(size=70), 1)
-    area = detection.auroc(both(inside, outside))
-    for side in detection.placements(inside, outside):
+    area = values.auroc(both(inside, outside))
+    for side in pairs.placements(inside, outside):
         assert side.mean() == pytest.approx(area, abs=1e-12)
 
 
@@ -425,7 +417,7 @@ def test_one_group_in_either_set_leaves_every_bootstrapped_number_open():
     many, one = np.arange(40) // 2, np.zeros(40, dtype=np.int64)
     for groups in ((many, one), (one, many)):
         scores = numbers(Separation.of(inside, outside, groups), n_resamples=20)
-        for key in detection.BOOTSTRAPPED:
+        for key in intervals.BOOTSTRAPPED:
             assert (scores[key].low, scores[key].high) == (0.0, 1.0), key
 
 

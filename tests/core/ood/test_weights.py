@@ -14,18 +14,13 @@ from core.__main__ import main
 from core.errors import Refused, UsageError
 from core.metrics import ranking
 from core.metrics.ranked import Ranked
-from core.ood import detection
-from core.ood.detection import (
-    NUMBERS,
-    Separation,
-    auroc_difference,
-    auroc_error,
-    cells,
-    counts_at,
-    numbers,
-    threshold_at,
-)
+from core.ood import thresholds, values
+from core.ood.intervals import numbers
+from core.ood.pairs import auroc_difference
 from core.ood.scores import ood_scores
+from core.ood.separation import Separation, cells
+from core.ood.thresholds import counts_at, threshold_at
+from core.ood.values import NUMBERS, auroc_error
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
 from core.studies import ood as study
 from core.studies.ood import OodPair
@@ -73,11 +68,11 @@ def test_by_hand():
     assert found.values.tolist() == [1, 2, 3, 4]
     assert (found.total_in, found.total_out, found.n_in, found.n_out) == (4, 4, 3, 2)
     # 2 beats the one row at 1 and half of the two at 2; 4 beats all four
-    assert detection.auroc(found) == (3 * (1 + 0.5 * 2) + 1 * 4) / 16
-    assert detection.aupr_out(found) == pytest.approx(0.25 * 1 + 0.75 * 4 / 7)
-    assert detection.fpr95(found) == 3 / 4
-    assert detection.fpr95_in(found) == 3 / 4
-    assert detection.detection_error(found) == pytest.approx(0.375)
+    assert values.auroc(found) == (3 * (1 + 0.5 * 2) + 1 * 4) / 16
+    assert values.aupr_out(found) == pytest.approx(0.25 * 1 + 0.75 * 4 / 7)
+    assert values.fpr95(found) == 3 / 4
+    assert values.fpr95_in(found) == 3 / 4
+    assert values.detection_error(found) == pytest.approx(0.375)
     # shares of weight that each row beats, about their means 5/8: rows are groups of their own
     other = 3 / 4 * (2 / 4 - 5 / 8), 1 / 4 * (1 - 5 / 8)
     own = 1 / 4 * (1 - 5 / 8), 2 / 4 * (2.5 / 4 - 5 / 8), 1 / 4 * (1 / 4 - 5 / 8)
@@ -95,7 +90,7 @@ def test_whole_weights_are_rows_repeated(inside, outside):
         threshold = threshold_at(often, share)
         assert threshold_at(found, share) == threshold
         assert counts_at(found, threshold) == counts_at(often, threshold)
-    for one, other in zip(detection.roc_points(found), detection.roc_points(often), strict=True):
+    for one, other in zip(thresholds.roc_points(found), thresholds.roc_points(often), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -165,7 +160,7 @@ def test_shares_of_equal_weights_are_free_of_rounding(n, weight):
     scores = np.arange(n, dtype=np.float64)
     alike = Separation.of(scores, scores, NO_GROUPS, (np.full(n, weight), np.full(n, weight)))
     plain = Separation.of(scores, scores)
-    assert detection.fpr95(alike) == pytest.approx(detection.fpr95(plain), abs=1e-9)
+    assert values.fpr95(alike) == pytest.approx(values.fpr95(plain), abs=1e-9)
     for share in (0.01, 0.05, 0.18, 0.2):
         assert threshold_at(alike, share) == threshold_at(plain, share)
 
@@ -191,12 +186,12 @@ def test_the_area_and_its_error_are_those_of_the_audit():
         np.r_[own, other],
     )
     ranked = Ranked.of(outcomes)
-    assert detection.auroc(found) == pytest.approx(ranking.auroc(ranked), rel=1e-12)
+    assert values.auroc(found) == pytest.approx(ranking.auroc(ranked), rel=1e-12)
     # the audit counts the groups of both sides together: G / (G - 1) of all, not of either
     assert found.members is not None
     parts = [
         side.variance(each)
-        for side, each in zip(found.members, reversed(detection.components(found)), strict=True)
+        for side, each in zip(found.members, reversed(values.components(found)), strict=True)
     ]
     counts = [side.n_groups for side in found.members]
     both = sum(counts) / (sum(counts) - 1)
@@ -208,7 +203,7 @@ def test_the_area_and_its_error_are_those_of_the_audit():
 def test_the_question_asked_the_other_way_round_keeps_its_weights():
     found = weighted(*sample(4))
     other = found.swapped()
-    assert detection.auroc(other) == pytest.approx(detection.auroc(found), abs=1e-15)
+    assert values.auroc(other) == pytest.approx(values.auroc(found), abs=1e-15)
     assert auroc_error(other) == pytest.approx(auroc_error(found), rel=1e-12)
     assert (other.n_in, other.n_out) == (found.n_out, found.n_in)
 
@@ -269,7 +264,7 @@ def test_a_difference_of_weighted_rows_is_that_of_rows_repeated_in_groups():
     often = auroc_difference(*both, groups=groups)
     found = auroc_difference(one, other, weights=weights)
     assert found == pytest.approx(often, rel=1e-9)
-    areas = [detection.auroc(Separation.of(*run, NO_GROUPS, weights)) for run in (one, other)]
+    areas = [values.auroc(Separation.of(*run, NO_GROUPS, weights)) for run in (one, other)]
     assert found[0] == pytest.approx(areas[0] - areas[1], abs=1e-12)
     scaled = auroc_difference(one, other, weights=tuple(7.3 * w for w in weights))
     assert scaled == pytest.approx(found, rel=1e-9)

@@ -218,19 +218,20 @@ def test_the_largest_film_fits_into_the_memory_that_is_given(form: str, tmp_path
 def test_what_the_child_left_is_checked(pixels: np.ndarray, tmp_path: Path) -> None:
     wire.write_film(tmp_path, Film(pixels, ()))  # type: ignore[arg-type]
     with pytest.raises(LostWorker):
-        wire.read_left_film(tmp_path)
+        wire.load_film(tmp_path)
 
 
 LATE = """
 import os, sys
 from pathlib import Path
 from core.errors import Refused
-from core.readers import child
+from core.readers.sandbox import child
 child.import_early("film")
 before = set(sys.modules)
 for name in sys.argv[1:]:
+    file = {"name": "film", "input": os.open(name, os.O_RDONLY)}
     try:
-        child._read({"name": "film", "input": os.open(name, os.O_RDONLY), "reader": "film"}, Path())
+        child._read({"files": {"file": file}, "options": {}, "reader": "film"}, Path())
     except Refused:
         pass
 print(*sorted(set(sys.modules) - before))

@@ -24,6 +24,7 @@ from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice
 from core.readers.sandbox import child_process, wire
 from core.readers.sandbox import read as sandbox
+from core.readers.sandbox.readers import PREDICTIONS
 from tests import hostile_cases as made
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
@@ -191,7 +192,7 @@ def test_the_parent_grows_by_the_arrays_alone(scratch: Path) -> None:
 
 WALLS = """
 import os, socket, sys
-from core.readers.limits import drop_privileges, leave_network, limit_resources
+from core.readers.sandbox.limits import drop_privileges, leave_network, limit_resources
 "x".encode("idna")  # a codec that connecting needs, imported while it can be
 alone = leave_network()
 limit_resources(2**30, 60)
@@ -272,13 +273,14 @@ LATE = """
 import os, sys
 from pathlib import Path
 from core.errors import Refused
-from core.readers import child
+from core.readers.sandbox import child
 child.import_early("film")
 before = set(sys.modules)
 for name in sys.argv[1:]:
-    job = {"options": {}, "name": name, "input": os.open(name, os.O_RDONLY), "labels": None}
+    file = {"name": name, "input": os.open(name, os.O_RDONLY)}
     readers = {"gammas": "history", "net": "weights"}
-    job["reader"] = readers.get(name.partition(".")[0], "predictions")
+    reader = readers.get(name.partition(".")[0], "predictions")
+    job = {"options": {}, "files": {"file": file}, "reader": reader}
     try:
         child._read(job, Path())
     except Refused:
@@ -337,7 +339,8 @@ def test_a_full_disk_is_named_as_such(scratch: Path, name: str) -> None:
     ):
         (folder / name).symlink_to("/dev/full")
         item = child_process.OpenFile(file, "a.npz")  # type: ignore[arg-type]
-        job = child_process.job_of("predictions", [item], ReadOptions(), folder, 2**31, 60)
+        options = ReadOptions()
+        job = child_process.job_of(PREDICTIONS, {"file": item}, options, folder, 2**31, 60)
         with pytest.raises(Refused) as caught:
             child_process.run(job, [item], 60, None)
     assert (caught.value.code, "no room" in caught.value.what) == ("QUOTA", True)
@@ -362,15 +365,15 @@ def test_what_the_child_left_is_opened_only_where_it_is_a_plain_file(
 ) -> None:
     """Else a child that was taken over could have the app read another file, or wait forever."""
     source = FileBytes.of_bytes("a.npz", made.npz(logits=z, labels=y))
-    wire.write_result(scratch, read_source(source, None, ReadOptions()))
-    assert wire.read_result(scratch).chosen_split == "test"
+    wire.write_predictions(scratch, read_source(source, None, ReadOptions()))
+    assert wire.load_predictions(scratch).chosen_split == "test"
     secret = (scratch / name).rename(write(b"", "secret"))
     if how == "pipe":
         os.mkfifo(scratch / name)
     else:
         (scratch / name).symlink_to(secret) if how == "link" else os.link(secret, scratch / name)
     with pytest.raises(LostWorker):
-        wire.read_result(scratch)
+        wire.load_predictions(scratch)
     for left in scratch.iterdir():
         left.unlink()
 

@@ -12,8 +12,8 @@ from core.datasets.shifts import OutsideSet
 from core.metrics.comparison import compare, compared
 from core.metrics.ranked import Ranked
 from core.metrics.suite import audit
-from core.ood.detection import counts_at, threshold_at
 from core.ood.scores import ood_scores
+from core.ood.thresholds import counts_at, threshold_at
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.compare_json import compare_json, compare_lines
 from core.reports.table import csv_text

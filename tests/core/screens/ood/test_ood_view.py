@@ -5,7 +5,7 @@ import pytest
 
 from core.datasets.shifts import OutsideSet
 from core.metrics.records import Score
-from core.ood.detection import Separation
+from core.ood.separation import Separation
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows, subject
 from core.reports.table import csv_text

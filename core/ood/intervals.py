@@ -1,0 +1,183 @@
+"""The numbers of `core.ood.values` with their intervals; numpy only."""
+
+import numpy as np
+
+from core import arrays
+from core.arrays import Float
+from core.defaults import LEVEL, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
+from core.metrics.grouped import HEAVY_DRAWS
+from core.metrics.intervals import (
+    logit_interval,
+    newcombe,
+    percentile,
+    precision_interval,
+    quantile,
+    student,
+)
+from core.metrics.records import Score, Setting
+from core.ood.bounds import ScoreCounts, false_positives, smallest_error
+from core.ood.separation import POSITIVE, Separation, cell_ends, cells
+from core.ood.values import (
+    KEEP,
+    NUMBERS,
+    auroc,
+    auroc_error,
+    average_precisions,
+    detection_errors,
+    false_positive_shares,
+    worth,
+)
+from core.predictions import Extents
+
+CELLS = 1_000  # of neighbouring scores, in which rows are resampled
+BLOCK = 100  # resamples at a time, or fewer of many groups
+MOST_DRAWN = 2**23  # groups times resamples at a time
+STREAM = 17  # of random numbers
+BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
+DELONG = "hull of DeLong, logit scale (Student's with groups), and Newcombe"
+HULLS = {
+    "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale or Wilson",
+    "fpr95": "hull of percentile bootstrap of both sets and Wilson's reaches",
+    "detection_error": "hull of percentile bootstrap of both sets and Wilson's reaches",
+}
+
+
+def numbers(
+    separation: Separation,
+    *,
+    level: float = LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = SEED,
+) -> dict[str, Score]:
+    """Return every number of `NUMBERS` with its interval.
+
+    Parameters
+    ----------
+    separation : Separation
+        Both sets.
+    level : float
+        Of the intervals.
+    n_resamples, seed : int
+        Of the bootstrap: both sets are resampled on their own. With more than `CELLS` distinct
+        scores rows are exchanged within cells of neighbouring scores.
+
+    Returns
+    -------
+    dict of str to Score
+        Fractions; settings say what is positive.
+    """
+    scores = {"auroc": auroc_score(separation, level=level)}
+    rounds = _rounds(separation, n_resamples)
+    centre, draws = _draws(separation, rounds, seed)
+    n = separation.n_in + separation.n_out
+    for key in BOOTSTRAPPED:
+        value = NUMBERS[key](separation)
+        moved = draws[key] - centre[key] + value
+        ends = percentile(moved, level), _own(key, separation, value - float(moved.mean()), level)
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        if separation.members is not None and min(side.n_groups for side in separation.members) < 2:
+            low, high = 0.0, 1.0  # one group a set: nothing tells how far it may be off
+        settings: dict[str, Setting] = {
+            "positive": "id" if key.endswith("_in") else POSITIVE,
+            "interval": HULLS[key.removesuffix("_in").removesuffix("_out")],
+            "resamples": rounds,
+            "seed": seed,
+            **resampled_by(*separation.extents),
+        }
+        low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
+        scores[key] = Score(
+            metric=key, value=value, low=low, high=high, level=level, n=n, settings=settings
+        )
+    return {key: scores[key] for key in NUMBERS}
+
+
+def _own(key: str, separation: Separation, bias: float, level: float) -> tuple[float, float]:
+    """Return the interval of a number that has a width even where no row is out of order."""
+    own, other = worth(separation)
+    sides = ScoreCounts(separation.inside, separation.outside, (own, other))
+    if not key.endswith("_in"):
+        sides = ScoreCounts(separation.outside[::-1], separation.inside[::-1], (other, own))
+    if key == "detection_error":
+        return smallest_error(sides, max(0.0, bias), level)
+    if key.startswith("fpr95"):
+        return false_positives(sides, KEEP, level)
+    return precision_interval(NUMBERS[key](separation), sides.worth[0], level)
+
+
+def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
+    """Return the AUROC with an interval that spans DeLong's and Newcombe's.
+
+    With few rows DeLong's is too short, and without a row out of order it has no width at all.
+    """
+    value, error, rows = auroc(separation), auroc_error(separation), worth(separation)
+    low, high = newcombe(value, *rows, level)
+    if 0.0 < value < 1.0 and error > 0.0:
+        if separation.members is not None:  # of few groups the spread itself is uncertain
+            fewest = min(side.n_groups for side in separation.members)
+            error *= student(level, max(1, fewest - 1)) / quantile(level)
+        ends = logit_interval(value, error, min(rows), level)
+        low, high = min(low, ends[0]), max(high, ends[1])
+    settings: dict[str, Setting] = {
+        "positive": POSITIVE,
+        "interval": DELONG,
+        **resampled_by(*separation.extents),
+    }
+    if separation.members is not None:
+        settings |= {"effective_in": rows[0], "effective_out": rows[1]}
+    return Score(
+        metric="auroc",
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=separation.n_in + separation.n_out,
+        settings=settings,
+    )
+
+
+def resampled_by(*sides: Extents) -> dict[str, Setting]:
+    """Return what is drawn as one, for settings; nothing where every row is independent."""
+    if all(side.independent for side in sides):
+        return {}
+    return {"resampled_by": "row" if all(side.groups is None for side in sides) else "group"}
+
+
+def _rounds(separation: Separation, n_resamples: int) -> int:
+    """Return how many resamples are drawn where that many are asked for."""
+    if (
+        separation.members is None
+        or (separation.n_in + separation.n_out) * n_resamples <= HEAVY_DRAWS
+    ):
+        return n_resamples
+    return min(n_resamples, N_RESAMPLES_HEAVY)
+
+
+def _draws(
+    separation: Separation, n_resamples: int, seed: int
+) -> tuple[dict[str, Float], dict[str, Float]]:
+    """Return the bootstrapped numbers of the cells themselves, and on each resample."""
+    inside, outside = cells(separation, CELLS)
+    rng = np.random.default_rng([seed, STREAM])
+    blocks, members = [], separation.members or ()
+    grouped = [(side, side.by_group(cell_ends(separation, CELLS))) for side in members]
+    most = max(1, MOST_DRAWN // max((side.n_groups for side in members), default=1))
+    drawn: list[arrays.Counts]
+    for start in range(0, n_resamples, min(BLOCK, most)):
+        size = min(BLOCK, most, n_resamples - start)
+        if not grouped:
+            drawn = [rng.multinomial(int(s.sum()), s / s.sum(), size) for s in (inside, outside)]
+        else:
+            drawn = [side.draws(rows, size, rng) for side, rows in grouped]
+        blocks.append(_all(*drawn))
+    draws = {key: np.concatenate([block[key] for block in blocks]) for key in BOOTSTRAPPED}
+    return _all(inside[None], outside[None]), draws
+
+
+def _all(inside: arrays.Counts, outside: arrays.Counts) -> dict[str, Float]:
+    return {
+        "aupr_out": average_precisions(outside[:, ::-1], inside[:, ::-1]),
+        "aupr_in": average_precisions(inside, outside),
+        "fpr95": false_positive_shares(outside[:, ::-1], inside[:, ::-1]),
+        "fpr95_in": false_positive_shares(inside, outside),
+        "detection_error": detection_errors(inside, outside),
+    }

@@ -1,0 +1,89 @@
+"""Who a process is: a pid alone names nobody, because pids are used again.
+
+A process is named by the boot it runs in, its pid and the clock tick it started at. psutil tells
+what runs; the tick and the boot are read from Linux's /proc. psutil gives the start as a time of
+day, counted from a moment of booting that moves when the clock is set, so that the time of one
+process would not stay the same.
+"""
+
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+PROC: Final = Path("/proc")
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """One process of one boot.
+
+    Attributes
+    ----------
+    boot : str
+        Identifier of the boot, and of the namespace that the pid belongs to.
+    pid : int
+    start : int
+        Clock ticks from the boot to its start.
+    host : str
+        Name of the machine.
+    """
+
+    boot: str
+    pid: int
+    start: int
+    host: str
+
+
+@cache
+def boot_id() -> str:
+    """Return what names this boot; empty off Linux."""
+    try:
+        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+@cache
+def pid_namespace() -> str:
+    """Return what names this namespace of pids; empty off Linux."""
+    try:
+        return str((PROC / "self/ns/pid").stat().st_ino)
+    except OSError:
+        return ""
+
+
+def this_boot() -> str:
+    """Return what names this boot and this namespace of pids; empty off Linux."""
+    boot, namespace = boot_id(), pid_namespace()
+    return f"{boot}:{namespace}" if boot and namespace else ""
+
+
+def this_host() -> str:
+    """Return the name of this machine."""
+    return platform.node()
+
+
+def identity(pid: int) -> ProcessIdentity | None:
+    """Return who has a pid now; None off Linux, and when nobody or only a dead process has it."""
+    try:
+        if psutil.Process(pid).status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            return None
+        return ProcessIdentity(this_boot(), pid, _start_ticks(pid), this_host())
+    except (psutil.Error, OSError):
+        return None
+
+
+def alive(who: ProcessIdentity) -> bool:
+    """Whether this very process runs in this boot."""
+    current = identity(who.pid) if who.boot == this_boot() else None
+    return current is not None and current.start == who.start
+
+
+def _start_ticks(pid: int) -> int:
+    """Return the 22nd field of a process's stat; its name, the second, may hold any character."""
+    text = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
+    return int(text[text.rindex(")") + 2 :].split()[19])

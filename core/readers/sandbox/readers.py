@@ -1,0 +1,123 @@
+"""The table of readers: what the sealed child can read, and how each kind crosses to the parent.
+
+Both sides import this module. Only films bring packages of their own, which are imported in the
+child that reads a film and nowhere else.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from core import defaults
+from core.readers.films.film import Film
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.interpret import InterpretedFile, read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadResult
+from core.readers.sandbox import wire
+from core.readers.tables.boxes import BoxList, read_boxes_file
+from core.readers.tables.columns import TextColumns, read_columns_file
+from core.readers.tables.history_file import HistoryFile, read_history
+from core.readers.weights.named_tensors import WeightsFile
+from core.readers.weights.weights_file import StoredWeights, read_weights_file
+
+GIB: Final = 2**30
+FILE: Final = "file"  # the role of the file that is read, among those that come with it
+Sources = Mapping[str, FileBytes]  # by role: file, labels, group, weight
+Content = TypeVar("Content")
+Result = TypeVar("Result")
+
+
+def _nothing() -> None:
+    """Import nothing early: all is imported with this module."""
+
+
+@dataclass(frozen=True)
+class Reader(Generic[Content, Result]):
+    """One kind of thing that the sealed child reads.
+
+    Attributes
+    ----------
+    name : str
+        What a job calls it.
+    read : callable
+        In the child: sources and options to the content.
+    write : callable
+        In the child: puts the content into the folder.
+    load : callable
+        In the parent: the folder to the result, every type and shape checked.
+    import_early : callable
+        In the child, before privileges are dropped: imports what `read` would at first use.
+    base_bytes : int
+        Memory that reading may take, beside three bytes for each of the input.
+    unpacks : bool
+        Whether a packed input gets more, because it may become many more bytes in memory.
+    timeout_s : float
+        Seconds until the child is ended.
+    """
+
+    name: str
+    read: Callable[[Sources, ReadOptions], Content]
+    write: Callable[[Path, Content], None]
+    load: Callable[[Path], Result]
+    import_early: Callable[[], None] = _nothing
+    base_bytes: int = GIB
+    unpacks: bool = True
+    timeout_s: float = defaults.READ_TIMEOUT_S
+
+
+def _read_predictions(sources: Sources, options: ReadOptions) -> InterpretedFile:
+    tables = {role: source for role, source in sources.items() if role not in (FILE, "labels")}
+    return read_source(sources[FILE], sources.get("labels"), options, tables)
+
+
+def _import_decoders() -> None:
+    """Import what decodes films: a quarter of a second, which no other reader pays."""
+    sys.modules["requests"] = None  # type: ignore[assignment]  # pydicom would, to download
+    importlib.import_module("core.readers.films.film_file").import_early()
+
+
+def _read_film(sources: Sources, _: ReadOptions) -> Film:
+    from core.readers.films.film_file import read_film_file
+
+    return read_film_file(sources[FILE])
+
+
+PREDICTIONS: Final = Reader[InterpretedFile, ReadResult](
+    "predictions", _read_predictions, wire.write_predictions, wire.load_predictions
+)
+HISTORY: Final = Reader[HistoryFile, HistoryFile](
+    "history", lambda sources, _: read_history(sources[FILE]), wire.write_history, wire.load_history
+)
+COLUMNS: Final = Reader[TextColumns, TextColumns](
+    "columns",
+    lambda sources, _: read_columns_file(sources[FILE]),
+    wire.write_columns,
+    wire.load_columns,
+)
+BOXES: Final = Reader[BoxList, BoxList](
+    "boxes", lambda sources, _: read_boxes_file(sources[FILE]), wire.write_boxes, wire.load_boxes
+)
+WEIGHTS: Final = Reader[StoredWeights, WeightsFile](
+    "weights",
+    lambda sources, _: read_weights_file(sources[FILE]),
+    wire.write_weights,
+    wire.load_weights,
+    unpacks=False,  # storages are never compressed and are read one by one
+)
+FILM: Final = Reader[Film, Film](
+    "film",
+    _read_film,
+    wire.write_film,
+    wire.load_film,
+    import_early=_import_decoders,
+    base_bytes=3 * GIB,  # 50 million pixels in colour, twice, and the decoders themselves
+    unpacks=False,
+    timeout_s=60.0,
+)
+READERS: Final[Mapping[str, Reader[Any, Any]]] = {  # Any: each has its own content
+    reader.name: reader for reader in (PREDICTIONS, HISTORY, COLUMNS, BOXES, WEIGHTS, FILM)
+}
