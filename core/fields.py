@@ -105,7 +105,7 @@ class Field:
             what = f"{key} has {len(value)} characters"
         else:
             shown = list(value) if isinstance(value, tuple) else value
-            what = f"{key} {'are' if isinstance(value, tuple) else 'is'} {shown!r:.60}"
+            what = f"{key} is {shown!r:.60}"
         remedy = self.remedy or f"{'use' if self.choices else 'give'} {self.allowed}"
         raise UsageError("SETTING", what, remedy)
 

@@ -58,25 +58,24 @@ class Form:
         changed: Callable[[], None] | None = None,
     ) -> None:
         """Draw the widget of a field: what kind it is follows from the field."""
-        field = self.widgets[name][1]
+        field, key = self.widgets[name][1], self.key(name)
         common = self._common(name, changed) | ({"help": help_text} if help_text else {})
         if field.choices:
             self.select(name, list(field.choices), _words(field), width=width, changed=changed)
         elif field.kind is bool:
-            st.toggle(**common)
+            st.toggle(key=key, **common)
         elif field.low is not None:
             st.number_input(
-                **common,
-                **_ends(field),
+                key=key,
                 value=None if field.optional else "min",
                 disabled=disabled,
                 width=NARROW,
+                **_ends(field),
+                **common,
             )
         else:
             st.text_input(
-                **common,
-                max_chars=field.length or LINE,
-                width=width or "stretch",
+                key=key, max_chars=field.length or LINE, width=width or "stretch", **common
             )
 
     def select(
@@ -90,17 +89,17 @@ class Form:
     ) -> None:
         """Draw the choice of one of some options."""
         st.selectbox(
-            **self._common(name, changed),
+            key=self.key(name),
             options=options,
             format_func=words,
             width=width or "stretch",
+            **self._common(name, changed),
         )
 
     def _common(self, name: str, changed: Callable[[], None] | None) -> JsonObject:
         field = self.widgets[name][1]
         return {
             "label": field.label,
-            "key": self.key(name),
             "persist_state": SESSION,
             "help": field.help or None,
             "on_change": changed or "rerun",
@@ -197,4 +196,4 @@ def _numbers(key: str, field: Field, text: str) -> list[float]:
     try:
         return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
     except ValueError:
-        raise UsageError("SETTING", f"{key} are {text[:60]!r}", field.remedy) from None
+        raise UsageError("SETTING", f"{key} is {text[:60]!r}", field.remedy) from None

@@ -116,7 +116,7 @@ def test_a_list_that_holds_no_numbers_is_refused(drawn: AppTest) -> None:
     assert json.loads(test.text[0].value)["schedule"]["drops"] == [0.2, 0.4]
     test.text_input(key="made.drops").set_value("a").run()
     assert test.text[0].value == (
-        "SETTING: schedule.drops are 'a'; give ascending numbers between 0 and 1"
+        "SETTING: schedule.drops is 'a'; give ascending numbers between 0 and 1"
     )
 
 
