@@ -5,4 +5,4 @@ from pages.ui.evaluate import page as evaluate
 
 frame.begin("pages/evaluate.py")
 with frame.caught():
-    evaluate.draw()
+    evaluate.PAGE.draw()

@@ -5,4 +5,4 @@ from pages.ui.train import page as train
 
 frame.begin("pages/train.py")
 with frame.caught():
-    train.draw()
+    train.PAGE.draw()

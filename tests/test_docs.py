@@ -1,12 +1,12 @@
 """The documentation says what the program does: metrics, codes, examples, links, commands, tree."""
 
 import ast
+import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from core.__main__ import _parser
 from core.calibrators import CALIBRATORS
 from core.codes import NoticeCode, RefusalCode
 from core.datasets.catalogue import DATASETS
+from core.fields import REQUIRED, declared
+from core.inference.config import EvaluationConfig
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
 from core.models.catalogue import MODELS
@@ -110,10 +112,21 @@ def test_every_loss_network_data_set_and_recipe_has_its_row() -> None:
     assert rows("Recipes") == {key: [one.label, one.source] for key, one in RECIPES.items()}
 
 
-def test_every_key_of_a_config_is_explained() -> None:
-    found = table_rows(section(page("docs/training.md"), "The config"))
-    explained = {key for cells in found for key in re.findall(r"`(\w+)`", cells[0])}
-    assert explained == {field.name for field in fields(TrainConfig)}
+@pytest.mark.parametrize(
+    ("path", "config"),
+    [("docs/training.md", TrainConfig), ("docs/evaluation.md", EvaluationConfig)],
+)
+def test_every_field_of_a_config_has_its_row_as_it_is_declared(path: str, config: type) -> None:
+    rows = {
+        cells[0].strip("`"): cells[1:3] for cells in table_rows(section(page(path), "The config"))
+    }
+    assert rows == {
+        key: [
+            field.allowed,
+            "" if field.default is REQUIRED else f"`{json.dumps(field.default)}`",
+        ]
+        for key, field in declared(config).items()
+    }
 
 
 # Codes ------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from core import fields
 from core.commands import checkpoint
 from core.commands.shared import Json, Parser, emit, printable
 from core.errors import UsageError
@@ -59,7 +60,7 @@ def _gradcam(arguments: argparse.Namespace) -> int:
             stored = folder / "film.npy"
             np.save(stored, film.pixels)
             request = {
-                "model": model.to_json(),
+                "model": fields.to_json(model),
                 "film": {"file": str(stored)},
                 "method": arguments.method,
                 "layer": arguments.layer,

@@ -5,12 +5,14 @@ Pages, configs and the command line read it; `core.datasets.outside` opens the s
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final, Self
+from typing import Annotated, Final
 
+from core import fields
 from core.defaults import SEED_MAX
 from core.errors import UsageError
+from core.fields import Field
 
 SEVERITIES: Final = (1, 2, 3, 4, 5)
 MAX_FOLDER_NAME: Final = 52  # with "folder-" a split's name has at most 60 characters
@@ -122,22 +124,20 @@ class OutsideSet:
         SETTING: a value that is none of these.
     """
 
-    kind: str
+    kind: Annotated[str, Field(choices=KINDS)]
     root: str | None = None
     corruption: str = ""
     severity: int = 0
-    seed: int = 0
+    seed: Annotated[
+        int, Field("Seed of corruptions", "Of those that are random.", low=0, high=SEED_MAX)
+    ] = 0
 
     def __post_init__(self) -> None:
-        """Check every value."""
-        _one_of("kind", self.kind, KINDS)
+        """Refuse values that are none."""
+        fields.check(self)
         shifts: dict[str, tuple[str, ...]] = {"cifar10c": OFFICIAL, "corrupted": OWN}
         _one_of("corruption", self.corruption, shifts.get(self.kind, ("",)))
         _one_of("severity", self.severity, SEVERITIES if self.kind in shifts else (0,))
-        if not _is_whole(self.seed) or not 0 <= self.seed <= SEED_MAX:
-            raise UsageError("SETTING", f"seed is {self.seed!r}", f"use 0 to {SEED_MAX}")
-        if self.root is not None and not isinstance(self.root, str):
-            raise UsageError("SETTING", f"root is {self.root!r}", "name a folder, or null")
         if self.kind == "folder" and not self.root:
             raise UsageError("SETTING", "no image folder is named", "name it with root")
 
@@ -163,28 +163,6 @@ class OutsideSet:
         shift = f"{CORRUPTIONS[self.corruption].label}, severity {self.severity}"
         return f"CIFAR-10-C: {shift}" if self.kind == "cifar10c" else shift
 
-    def to_json(self) -> dict[str, object]:
-        """Return plain JSON; `from_json` gives an equal set back."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: object) -> Self:
-        """Return the set in plain JSON; what is left out has its default.
-
-        Raises
-        ------
-        UsageError
-            SETTING: no object, an unknown key, or a value that is none of its kind's.
-        """
-        known = [field.name for field in fields(cls)]
-        if not isinstance(data, dict) or "kind" not in data:
-            raise UsageError("SETTING", "an outside set is no object with a kind", _use(KINDS))
-        if strange := sorted(map(str, data.keys() - set(known))):
-            what = f"an outside set has the unknown key {strange[0][:60]!r}"
-            raise UsageError("SETTING", what, _use(known))
-        given: dict[str, Any] = data  # Any: JSON as it came, checked by the record
-        return cls(**given)
-
 
 def parse_name(split_name: str) -> OutsideSet | None:
     """Return which outside set a split holds, told by its name; None for a split of the data.
@@ -208,18 +186,7 @@ def _folder_name(root: str) -> str:
     return name[:MAX_FOLDER_NAME].strip("-") or "pictures"
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _one_of(key: str, value: object, allowed: Iterable[str] | Iterable[int]) -> None:
-    choices = list(allowed)
-    if not any(
-        value == choice and type(value) is type(choice) for choice in choices
-    ):  # 1.0 is no severity
-        raise UsageError("SETTING", f"{key} is {value!r:.80}", _use(choices))
-
-
-def _use(choices: Iterable[object]) -> str:
-    names = [str(choice) or "an empty text" for choice in choices]
-    return f"use {', '.join(names)}"
+def _one_of(key: str, value: str | int, choices: Iterable[str] | Iterable[int]) -> None:
+    if value not in choices:
+        names = ", ".join(str(choice) or "an empty text" for choice in choices)
+        raise UsageError("SETTING", f"{key} is {value!r:.80}", f"use {names}")

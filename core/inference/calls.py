@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from core import fields
 from core.checkpoints.match import match
 from core.datasets.outside import open_outside
 from core.errors import Refused
@@ -40,7 +41,7 @@ def matching(question: Json) -> Answer:
         channels=question["channels"],
         size=input_size(question["model"], settings.size),
     )
-    return {"match": fit.to_json(), "settings": settings.to_json()}, {}
+    return {"match": fit.to_json(), "settings": fields.to_json(settings)}, {}
 
 
 def trying(question: Json) -> Answer:

@@ -1,12 +1,10 @@
 """FilmModel: the network that a film is shown to, as plain values; no torch."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from core.datasets.findings import FINDINGS
 from core.errors import UsageError
-from core.inference import preprocessing
 from core.inference.config import EvaluationConfig
 from core.inference.preprocessing import MOMENTS, Preprocessing
 from core.models.catalogue import checked_model
@@ -51,21 +49,6 @@ class FilmModel:
         if len(self.preprocessing.mean) != self.channels:
             what = f"mean has {len(self.preprocessing.mean)} numbers for {self.channels} channels"
             raise UsageError("SETTING", what, "give mean and std for each channel")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON; `from_json` gives an equal one back."""
-        return {
-            "model": self.model,
-            "n_outputs": self.n_outputs,
-            "channels": self.channels,
-            "preprocessing": self.preprocessing.to_json(),
-            "weights": self.weights,
-        }
-
-
-def from_json(data: Mapping[str, Any]) -> FilmModel:
-    """Return the model in plain JSON; UsageError SETTING where a value is out of range."""
-    return FilmModel(**{**data, "preprocessing": preprocessing.from_json(data["preprocessing"])})
 
 
 def output_names(n_outputs: int, data: str = "") -> tuple[str, ...]:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from core import fields
 from core.errors import Refused
 from core.inference.evaluate import prepared_scores
-from core.inference.film_model import FilmModel, from_json
+from core.inference.film_model import FilmModel
 from core.inference.kept import CPU, kept_model
 from core.inference.prepare import BatchPreprocessor, frame
 from core.xray import gradcam, phantom
@@ -33,7 +34,7 @@ MOST_FILMS: Final = 500
 
 def film_saliency(question: Json) -> Answer:
     """Return what a model says of one film, and a map for each finding that is asked for."""
-    about = from_json(question["model"])
+    about = fields.read(FilmModel, question["model"])
     model = kept_model(about, Path(about.weights))
     film = _pixels(question["film"])
     crops = _prepare(about)(film)
@@ -63,7 +64,7 @@ def film_saliency(question: Json) -> Answer:
 
 def saliency_maps(question: Json) -> Answer:
     """Return maps for pairs of film and finding, and what the model says of each film."""
-    about = from_json(question["model"])
+    about = fields.read(FilmModel, question["model"])
     model = kept_model(about, Path(about.weights))
     if question["shuffled"] is not None:
         model = shuffled(model, question["shuffled"])
@@ -93,7 +94,7 @@ def saliency_maps(question: Json) -> Answer:
 
 def sanity(question: Json) -> Answer:
     """Return the map of a finding as trained, and as ever more weights are drawn anew."""
-    about = from_json(question["model"])
+    about = fields.read(FilmModel, question["model"])
     model = kept_model(about, Path(about.weights))
     film = _middle(_prepare(about)(_pixels(question["film"])))
     layer = question["layer"] or gradcam.layers(model, film)[-1]

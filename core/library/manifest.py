@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import TypedDict
 
 from core.errors import LibraryError, Notice
+from core.fields import is_text
 from core.library.strict_json import (
     JsonObject,
     bad,
     count_of,
-    is_text,
     moment_of,
     number_of,
     object_of,

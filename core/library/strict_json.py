@@ -6,15 +6,11 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from core.errors import LibraryError
+from core.fields import is_text
 
 JsonObject = dict[str, Any]  # Any: JSON as it came, checked field by field
 T = TypeVar("T")
 MOST: Final = 2**63 - 1
-
-
-def is_text(value: str) -> bool:
-    """Whether UTF-8 can hold it: file names may carry lone surrogates, which SQLite refuses."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def bad(what: str) -> LibraryError:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
+from core import fields
 from core.inference import films
 from core.inference.client import Client
 from core.inference.film_model import FilmModel
@@ -62,13 +63,14 @@ def model(sample: str) -> dict[str, Any]:
     """Return a shipped network as questions name it."""
     how = Preprocessing(SHAPE, (phantom.MEAN,), (phantom.STD,))
     weights = str(SAMPLES / sample / "weights.safetensors")
-    return FilmModel(
+    film_model = FilmModel(
         model="densenet_small",
         n_outputs=len(phantom.FINDINGS),
         channels=1,
         preprocessing=how,
         weights=weights,
-    ).to_json()
+    )
+    return fields.to_json(film_model)
 
 
 def answers(
@@ -193,13 +195,14 @@ def times(rounds: int = 7) -> None:
         net = build("torchvision:densenet121", n_outputs=14, channels=3, size=(224, 224))
         save_file(net.state_dict(), weights)
         np.save(film, np.random.default_rng(0).integers(0, 256, (1024, 1024), np.uint8))
-        about = FilmModel(
+        film_model = FilmModel(
             model="torchvision:densenet121",
             n_outputs=14,
             channels=3,
             preprocessing=how,
             weights=str(weights),
-        ).to_json()
+        )
+        about = fields.to_json(film_model)
         asked = {"model": about, "film": {"file": str(film)}, "method": "gradcam", "layer": None}
         client = Client()
         client.call("heat", asked | {"findings": [0]})  # imports and loads

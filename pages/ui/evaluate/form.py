@@ -1,6 +1,5 @@
 """The form of the Evaluate page: images, sets beside them, and what the network is shown."""
 
-from collections.abc import Callable
 from typing import Final
 
 import streamlit as st
@@ -9,18 +8,16 @@ from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import CORRUPTIONS, KINDS, OFFICIAL, OWN, SEVERITIES
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
-from core.inference.config import DEVICES
-from core.inference.preprocessing import AVERAGES, CROPS, INTERPOLATIONS, MOMENTS
+from core.inference.preprocessing import MOMENTS
 from core.models.catalogue import MODELS
 from core.screens.evaluate.results import PART_WORDS
 from pages.ui import state, widgets
 from pages.ui.escape import esc
 from pages.ui.evaluate import state as form
-from pages.ui.evaluate.state import key
+from pages.ui.evaluate.state import FORM, SHOWN, key
+from pages.ui.form import NARROW, SESSION, WIDE
 from pages.ui.weights_source import OpenedWeights
 
-SESSION: Final = "session"  # values outlive a change of page
-NARROW, WIDE = 132, 250
 PLAIN_KINDS: Final = {
     "svhn": "House numbers (SVHN)",
     "cifar10c": "Damaged photographs (CIFAR-10-C)",
@@ -35,12 +32,6 @@ MOMENT_WORDS: Final = {
     "cifar100": "of CIFAR-100, released code",
     form.OWN: "of my own",
 }
-DEVICE_WORDS: Final = {"auto": "Automatic", "cpu": "CPU", "cuda": "GPU"}
-SET_ROOTS: Final = {
-    "svhn": ("Folder of SVHN, or test_32x32.mat", "Empty: the data folder; downloaded if missing."),
-    "cifar10c": ("Folder of CIFAR-10-C", "With gaussian_noise.npy and so on, and labels.npy."),
-    "folder": ("Folder of pictures", "Pictures of none of the classes; folders in it count too."),
-}
 LIBRARIES: Final = "of the catalogue, timm or torchvision"
 MORE_THAN: Final = 12  # sets from which their number is said
 
@@ -50,7 +41,7 @@ def images() -> None:
     widgets.title("Images", "the data it is asked about, and others beside them")
     left, right = st.columns(2, gap="small")
     with left:
-        _select("Data", "data", list(DATASETS), lambda name: DATASETS[name].label)
+        FORM.select("data", list(DATASETS), lambda name: DATASETS[name].label)
         widgets.caption(DATASETS[str(form.value("data"))].plain)
     with right:
         st.multiselect(
@@ -63,7 +54,7 @@ def images() -> None:
             "test part.",
         )
     if DATASETS[str(form.value("data"))].needs_root:
-        _text("Data folder", "data_root", "On the machine that evaluates.")
+        FORM.draw("data_root")
     _sets()
 
 
@@ -88,9 +79,8 @@ def _sets() -> None:
     if {"corrupted", "cifar10c"} & set(kinds):
         _corruptions(kinds)
     for kind in kinds:
-        if kind in SET_ROOTS:
-            label, help_text = SET_ROOTS[kind]
-            _text(label, f"{kind}_root", help_text)
+        if kind != "corrupted":
+            FORM.draw(f"{kind}_root")
 
 
 def _corruptions(kinds: list[str]) -> None:
@@ -159,36 +149,28 @@ def _sizes() -> None:
         "Only its own size fits this network." if fixed else "Pixels that the network takes."
     )
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.sizes"):
-        _whole("Height", "height", help_text, disabled=fixed, changed=_edited)
-        _whole("Width", "width", help_text, disabled=fixed, changed=_edited)
-        st.number_input(
-            "Share kept",
-            *form.ENDS["crop"],
-            step=0.005,
-            format="%g",
-            key=key("crop"),
-            persist_state=SESSION,
-            on_change=_edited,
-            help="Of the sides of the scaled image: 224 of 256 is 0.875.",
-            width=NARROW,
-        )
-        _select("Scaled by", "interpolation", list(INTERPOLATIONS), str, NARROW, _edited)
-        st.toggle(
-            "Keep proportions",
-            key=key("cover"),
-            persist_state=SESSION,
-            on_change=_edited,
-            help="Scale until the image covers, and cut off what lies beyond; else stretch it.",
-        )
+        for name in ("height", "width"):
+            SHOWN.draw(name, help_text=help_text, disabled=fixed, changed=_edited)
+        SHOWN.draw("crop", changed=_edited)
+        SHOWN.draw("interpolation", width=NARROW, changed=_edited)
+        SHOWN.draw("cover", changed=_edited)
 
 
 def _moments() -> None:
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.moments"):
         options = [form.OF_DATA, *MOMENTS, form.OWN]
-        _select("Mean and deviation", "moments", options, _capital, WIDE, _edited)
+        st.selectbox(
+            "Mean and deviation",
+            options,
+            key=key("moments"),
+            persist_state=SESSION,
+            format_func=_capital,
+            on_change=_edited,
+            width=WIDE,
+        )
         if form.value("moments") == form.OWN:
-            for label, name in (("Mean", "mean"), ("Standard deviation", "std")):
-                _text(label, name, "Of each channel, in 0 to 1.", width=WIDE, changed=_edited)
+            for name in ("mean", "std"):
+                SHOWN.draw(name, width=WIDE, changed=_edited)
     if form.value("moments") in MOMENTS:
         mean, std = MOMENTS[str(form.value("moments"))]
         numbers = (", ".join(f"{number:g}" for number in part) for part in (mean, std))
@@ -202,17 +184,9 @@ def _capital(name: str) -> str:
 
 def _crops() -> None:
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.crops"):
-        st.selectbox(
-            "Parts of an image looked at",
-            list(CROPS),
-            key=key("crops"),
-            persist_state=SESSION,
-            format_func=lambda n: f"{n}: {CROPS[n]}",
-            on_change=_edited,
-            width=360,
-        )
+        SHOWN.draw("crops", width=360, changed=_edited)
         if form.value("crops") != 1:
-            _select("Of these", "average", list(AVERAGES), AVERAGES.__getitem__, 360, _edited)
+            SHOWN.draw("average", width=360, changed=_edited)
 
 
 def more() -> None:
@@ -221,15 +195,14 @@ def more() -> None:
         st.expander("More settings", key="evaluate.more"),
         st.container(horizontal=True, vertical_alignment="top", key="evaluate.rest"),
     ):
-        _text("Name", "name", "Empty for network and data.", width=WIDE)
-        _whole("Images of each", "limit", "At even distances; empty for all.")
-        _whole("Batch size", "batch_size", "Images at once: less needs less memory.")
-        _select("Device", "device", list(DEVICES), DEVICE_WORDS.__getitem__, NARROW)
-        _whole("Seed of the split", "split_seed", "Of the validation part.")
-        _whole("Seed of corruptions", "shift_seed", "Of those that are random.")
+        FORM.draw("name", width=WIDE)
+        FORM.draw("limit")
+        FORM.draw("batch_size")
+        FORM.draw("device", width=NARROW)
+        FORM.draw("split_seed")
+        FORM.draw("shift_seed")
         if not DATASETS[str(form.value("data"))].needs_root:
-            help_text = "On the machine that evaluates. Embedded data need none."
-            _text("Data folder", "data_root", help_text, width=WIDE)
+            FORM.draw("data_root", width=WIDE)
 
 
 def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
@@ -283,67 +256,5 @@ def _picked(opened: OpenedWeights) -> None:
 def shape() -> None:
     """Draw how many outputs and channels the network has."""
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.shape"):
-        _whole("Classes", "n_outputs", "Outputs of its last layer.")
-        _whole("Channels", "channels", "Of the images it takes: 1 for grey, 3 for colours.")
-
-
-def _select(
-    label: str,
-    name: str,
-    options: list[str],
-    words: Callable[[str], str],
-    width: int | None = None,
-    changed: Callable[[], None] | None = None,
-) -> None:
-    st.selectbox(
-        label,
-        options,
-        key=key(name),
-        persist_state=SESSION,
-        format_func=words,
-        on_change=changed or "rerun",
-        width=width or "stretch",
-    )
-
-
-def _whole(
-    label: str,
-    name: str,
-    help_text: str,
-    *,
-    disabled: bool = False,
-    changed: Callable[[], None] | None = None,
-) -> None:
-    low, high = form.ENDS[name]
-    st.number_input(
-        label,
-        int(low),
-        int(high),
-        value=None if name == "limit" else "min",
-        step=1,
-        key=key(name),
-        persist_state=SESSION,
-        help=help_text,
-        disabled=disabled,
-        on_change=changed or "rerun",
-        width=NARROW,
-    )
-
-
-def _text(
-    label: str,
-    name: str,
-    help_text: str,
-    *,
-    width: int | None = None,
-    changed: Callable[[], None] | None = None,
-) -> None:
-    st.text_input(
-        label,
-        key=key(name),
-        persist_state=SESSION,
-        max_chars=form.LENGTHS[name],
-        help=help_text,
-        on_change=changed or "rerun",
-        width=width or "stretch",
-    )
+        FORM.draw("n_outputs")
+        FORM.draw("channels")

@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
+from core import fields
 from core.errors import AuditError
-from core.inference.preprocessing import from_json as preprocessing_from_json
+from core.inference.preprocessing import Preprocessing
 from core.models import names
 from core.screens.evaluate import checkpoint as views
 from core.screens.evaluate.checkpoint import TITLES, CheckpointFit
@@ -17,6 +18,7 @@ from pages.ui import weights_source as evaluate_source
 from pages.ui.escape import esc
 from pages.ui.evaluate import form as evaluate_form
 from pages.ui.evaluate import state as form
+from pages.ui.form import SESSION
 from pages.ui.weights_source import OpenedWeights
 
 LOOK_S = 0.5
@@ -63,7 +65,7 @@ def _inside(opened: OpenedWeights) -> None:
             "Weights",
             list(groups),
             key=form.key("group"),
-            persist_state=evaluate_form.SESSION,
+            persist_state=SESSION,
             format_func=lambda key: esc(views.group_label(groups[key])),
             captions=[views.group_words(group) for group in file.groups],
             on_change=form.take_group,
@@ -117,7 +119,7 @@ def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: ob
     about = repr([question["model"], question["channels"], size])
     if st.session_state.get(form.EDITED) or st.session_state.get(form.SHOWN_FOR) == about:
         return
-    preprocessing = preprocessing_from_json(settings)
+    preprocessing = fields.read(Preprocessing, settings, "preprocessing")
     form.fill_shown(preprocessing if size is None else replace(preprocessing, size=size))
     st.session_state[form.SHOWN_FOR] = about
 

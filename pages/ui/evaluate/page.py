@@ -9,20 +9,19 @@ import streamlit as st
 
 from core import defaults
 from core.codes import RefusalCode
-from core.errors import AuditError, UsageError
+from core.errors import UsageError
 from core.inference.config import EvaluationConfig
-from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.screens.evaluate.checkpoint import CheckpointFit
-from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import EVALUATE
 from core.training.submission import IMPORT
 from pages.ui import (
     frame,
+    job_page,
     session,
     site,
     state,
-    train_work,
     widgets,
 )
 from pages.ui import (
@@ -52,10 +51,8 @@ CONVERTED: Final = (  # what it makes plain weights of
     RefusalCode.PICKLE_GLOBAL,
     RefusalCode.TORCHSCRIPT,
 )
-LOOK_S: Final = 2.0
 READING_S: Final = 0.5
 DROPS: Final = "evaluate.drops"  # files taken in; after each the uploader is a new one
-SHOWN_JOB: Final = "evaluate.shown_job"
 READ: Final = "PT, PTH, PTH.TAR, CKPT or safetensors"
 TITLE: Final = (
     '<h1 class="c-sentence">Show a model images, and keep what it says of them as a run.</h1>'
@@ -71,40 +68,6 @@ PLAIN: Final = (
     "Give a trained model. It is shown images, also damaged or strange ones, and its answers are "
     "kept: then you see how far what it says can be trusted."
 )
-
-
-def draw() -> None:
-    """Draw one job where the link names it, else the weights, the form and the list of jobs."""
-    jobs = open_jobs()
-    jobs.tick()
-    train_work.take_in()
-    listed = jobs.list()
-    job_id = _named()
-    if not job_id:
-        _start(jobs, listed)
-        return
-    try:
-        job = jobs.get(job_id)
-    except AuditError as error:
-        widgets.sentence(Sentence((Phrase("This evaluation is not here."),)))
-        frame.refusal(error)
-        st.page_link(site.EVALUATE.script, label="All evaluations", icon=site.EVALUATE.icon)
-        return
-    if job.kind != EVALUATE:
-        st.switch_page(site.TRAIN.script, query_params={"job": job.id})
-    evaluate_watch.draw(jobs, job, listed)
-
-
-def _named() -> str:
-    """Return the job in the link, and make sure that the address bar shows it.
-
-    A link from this page to itself gives its query to the session, but not to the address bar.
-    """
-    job_id = st.query_params.get("job", "")
-    if job_id and st.session_state.get(SHOWN_JOB) != job_id:
-        st.query_params["job"] = job_id
-    st.session_state[SHOWN_JOB] = job_id
-    return job_id
 
 
 def _start(jobs: LocalJobs, listed: list[Job]) -> None:
@@ -269,25 +232,16 @@ def _form(jobs: LocalJobs, opened: OpenedWeights, fit: CheckpointFit | None) -> 
 
 def _list(listed: Sequence[Job]) -> None:
     """Draw the evaluations that were begun."""
-    own = [job for job in listed if job.kind == EVALUATE]
-    live = sum(not job.state.ended for job in own)
+    live = sum(job.kind == EVALUATE and not job.state.ended for job in listed)
     widgets.title("Evaluations", f"{live} waiting or running" if live else "")
-    queue_state = train_queue.stand(own)
-    (_live_rows if live else _rows)(queue_state)
+    job_page.rows(listed, EVALUATE)
 
 
-def _rows(queue_state: str) -> None:
-    """Draw the list; the whole page anew when something stands elsewhere by now."""
-    with frame.caught():
-        jobs = open_jobs()
-        jobs.tick()
-        listed = jobs.list()
-        own = [job for job in listed if job.kind == EVALUATE]
-        if train_queue.stand(own) != queue_state:
-            st.rerun()
-        if not own:
-            st.markdown("None yet. They stay listed here, also while nobody looks.")
-        train_queue.rows(jobs, listed, EVALUATE)
-
-
-_live_rows = st.fragment(_rows, run_every=LOOK_S)
+PAGE: Final = job_page.JobPage(
+    entry=site.EVALUATE,
+    noun="evaluation",
+    start=_start,
+    heading=evaluate_watch.heading,
+    actions=evaluate_watch.actions,
+    body=evaluate_watch.body,
+)

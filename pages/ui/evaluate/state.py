@@ -1,80 +1,75 @@
 """What stands in the form of the Evaluate page: filled from what was opened, read into a config."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import streamlit as st
 
+from core import fields
 from core.checkpoints.guess import NetworkCandidate
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
-from core.inference.config import MAX_BATCH, MAX_NAME, MAX_OUTPUTS, EvaluationConfig
+from core.fields import Field, fields_of
+from core.inference.config import MAX_OUTPUTS, EvaluationConfig
 from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing
 from core.models.catalogue import MODELS
 from core.readers.weights.named_tensors import WeightGroup
-from core.training.config import TrainConfig
+from core.training.config import MAX_NAME, TrainConfig
 from core.training.estimate import SHAPES
 from core.training.submission import check_folder
+from pages.ui.form import Form
 from pages.ui.weights_source import OpenedWeights
 
 OFFERED: Final = 4  # networks that weights look like
+SEPARATE: Final = ("model", "weights", "preprocessing", "splits", "sets")  # of what has no widget
 OTHER: Final = "other"  # network, than those it looks like
 OF_DATA, OWN = "data", "own"  # mean and standard deviation
-EXACT: Final = 2**53 - 1  # what a browser counts exactly
-ENDS: Final[dict[str, tuple[float, float]]] = {  # of the widgets
-    "n_outputs": (1, MAX_OUTPUTS),
-    "channels": (1, 4),
-    "height": (8, MAX_SIDE),
-    "width": (8, MAX_SIDE),
-    "crop": (0.1, 1.0),
-    "split_seed": (0, EXACT),
-    "shift_seed": (0, EXACT),
-    "limit": (1, EXACT),
-    "batch_size": (1, MAX_BATCH),
-}
-LENGTHS: Final = {"name": MAX_NAME, "mean": 200, "std": 200} | dict.fromkeys(
-    ("data_root", "svhn_root", "cifar10c_root", "folder_root"), 4_000
+SET_ROOT: Final = fields_of(OutsideSet)["root"]
+FORM: Final = Form(
+    "evaluate",
+    {name: field for name, field in fields_of(EvaluationConfig).items() if name not in SEPARATE}
+    | {
+        "shift_seed": fields_of(OutsideSet)["seed"],
+        "svhn_root": replace(
+            SET_ROOT,
+            label="Folder of SVHN, or test_32x32.mat",
+            help="Empty: the data folder; downloaded if missing.",
+        ),
+        "cifar10c_root": replace(
+            SET_ROOT,
+            label="Folder of CIFAR-10-C",
+            help="With gaussian_noise.npy and so on, and labels.npy.",
+        ),
+        "folder_root": replace(
+            SET_ROOT,
+            label="Folder of pictures",
+            help="Pictures of none of the classes; folders in it count too.",
+        ),
+    },
 )
+SIDE: Final = Field(low=8, high=MAX_SIDE, kind=int)
+SHOWN: Final = Form(
+    "evaluate",
+    {name: field for name, field in fields_of(Preprocessing).items() if name != "size"}
+    | {"height": replace(SIDE, label="Height"), "width": replace(SIDE, label="Width")},
+)
+key, value, put = FORM.key, FORM.value, FORM.put
 # Offered first: a noise, a blur, a weather and two of the camera's own.
 SOME: Final = ("gaussian_noise", "defocus_blur", "fog", "contrast", "jpeg_compression")
 SOME_SEVERITIES: Final = (1, 3, 5)
-DEFAULTS: Final[dict[str, Any]] = {
-    "data_root": "",
-    "split_seed": 0,
+DEFAULTS: Final = FORM.initial() | {
     "splits": ["val", "test"],
     "kinds": [],
-    "svhn_root": "",
-    "cifar10c_root": "",
-    "folder_root": "",
     "corruptions": list(SOME),
     "severities": list(SOME_SEVERITIES),
-    "shift_seed": 0,
-    "limit": None,
-    "batch_size": 64,
-    "device": "auto",
-    "name": "",
     "network": None,
 }
 FOR: Final = "evaluate.for"  # which weights the form was filled for
 SHOWN_FOR: Final = "evaluate.shown_for"  # which network and data the preprocessing was filled for
 EDITED: Final = "evaluate.edited"  # by hand, so it stays
-
-
-def key(name: str) -> str:
-    """Return the key of a widget."""
-    return f"evaluate.{name}"
-
-
-def value(name: str) -> Any:  # noqa: ANN401  whatever the widget holds
-    """Return what a widget holds."""
-    return st.session_state.get(key(name))
-
-
-def put(name: str, what: object) -> None:
-    """Set a widget that is not drawn yet in this run."""
-    st.session_state[key(name)] = what
 
 
 def begin(opened: OpenedWeights) -> None:
@@ -143,12 +138,9 @@ def _fill_trained(opened: OpenedWeights, config: TrainConfig) -> None:
 def _fill_again(opened: OpenedWeights, config: EvaluationConfig) -> None:
     """Fill in an evaluation as it was."""
     _pick(opened, config.model)
-    same = ("n_outputs", "channels", "data", "split_seed", "limit", "batch_size", "device")
-    for name in same:
-        put(name, getattr(config, name))
-    put("data_root", config.data_root or "")
+    for name, what in FORM.of(config.to_json()).items():
+        put(name, what)
     put("splits", list(config.splits))
-    put("name", config.name)
     put("kinds", list(dict.fromkeys(outside_set.kind for outside_set in config.sets)))
     for outside_set in config.sets:
         if outside_set.root is not None and outside_set.kind != "corrupted":
@@ -166,16 +158,14 @@ def fill_shown(preprocessing: Preprocessing) -> None:
     """Set the widgets of what is done to an image."""
     put("height", preprocessing.size[0])
     put("width", preprocessing.size[1])
-    for name in ("crop", "cover", "interpolation", "crops", "average"):
-        put(name, getattr(preprocessing, name))
+    for name, what in SHOWN.of(fields.to_json(preprocessing)).items():
+        put(name, what)
     named = (
         name
         for name, moments in MOMENTS.items()
         if moments == (preprocessing.mean, preprocessing.std)
     )
     put("moments", next(named, OWN if preprocessing.mean else OF_DATA))
-    put("mean", ", ".join(f"{number:g}" for number in preprocessing.mean))
-    put("std", ", ".join(f"{number:g}" for number in preprocessing.std))
 
 
 def last_outputs(group: WeightGroup) -> int:
@@ -275,26 +265,10 @@ def preprocessing() -> Preprocessing:
     chosen = value("moments")
     mean, std = MOMENTS.get(chosen, ((), ()))
     if chosen == OWN:
-        mean, std = (_numbers(name) for name in ("mean", "std"))
-    return Preprocessing(
-        (int(value("height")), int(value("width"))),
-        mean,
-        std,
-        crop=value("crop"),
-        cover=bool(value("cover")),
-        interpolation=value("interpolation"),
-        crops=value("crops"),
-        average=value("average"),
-    )
-
-
-def _numbers(name: str) -> tuple[float, ...]:
-    text = value(name) or ""
-    try:
-        return tuple(float(part) for part in text.replace(";", ",").split(",") if part.strip())
-    except ValueError:
-        remedy = "give one for each channel, as 0.49, 0.48, 0.45"
-        raise UsageError("SETTING", f"{name} is {text[:60]!r}", remedy) from None
+        mean, std = (tuple(SHOWN.setting(name)) for name in ("mean", "std"))
+    names = fields_of(Preprocessing).keys() - {"size", "mean", "std"}
+    rest = {name: SHOWN.setting(name) for name in names}
+    return Preprocessing((int(value("height")), int(value("width"))), mean, std, **rest)
 
 
 def config(opened: OpenedWeights) -> EvaluationConfig:
@@ -308,26 +282,18 @@ def config(opened: OpenedWeights) -> EvaluationConfig:
     chosen = model()
     if chosen is None:
         raise UsageError("SETTING", "no network is picked", "search one of timm or torchvision")
-    data, root = str(value("data")), (value("data_root") or "").strip() or None
-    if DATASETS[data].needs_root and root is None:
-        what = f"{DATASETS[data].label} is read from a folder"
-        raise UsageError("FOLDER", what, "name the folder")
+    settings = FORM.settings(EvaluationConfig)
+    data, root = DATASETS[settings["data"]], settings["data_root"]
+    if data.needs_root and root is None:
+        raise UsageError("FOLDER", f"{data.label} is read from a folder", "name the folder")
     check_folder(root)
     return EvaluationConfig(
+        **settings,
         model=chosen,
-        n_outputs=int(value("n_outputs")),
-        channels=int(value("channels")),
         weights=opened.weights(opened.file.group(str(value("group")))),
         preprocessing=preprocessing(),
-        data=data,
-        name=(value("name") or "").strip(),
-        data_root=root,
-        split_seed=value("split_seed"),
         splits=_in_order(value("splits") or []),
         sets=sets(),
-        limit=value("limit"),
-        batch_size=value("batch_size"),
-        device=value("device"),
     )
 
 

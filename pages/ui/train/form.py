@@ -1,32 +1,21 @@
 """The form of the Train page: few things first, the rest folded; `train_state` reads it."""
 
-from collections.abc import Callable
-from typing import Final
-
 import streamlit as st
 
 from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
 from core.jobs.devices import CPU
-from core.losses.catalogue import LOSSES, REDUCTIONS, Parameter
+from core.losses.catalogue import LOSSES, Parameter
 from core.models import names
 from core.models.catalogue import MODELS
 from core.screens.kit.numbers import MINUS, count, three
 from core.training.advice import advice
-from core.training.config import OPTIMIZERS, PRECISIONS, SCHEDULES
+from core.training.config import DEVICES
 from core.training.recipes import RECIPES
 from pages.ui import cache_train, frame, train_work, widgets
+from pages.ui.form import NARROW, SESSION, WIDE
 from pages.ui.train import state as form
-from pages.ui.train.state import BY_NAME, NUMBER, OWN, key
-
-SESSION: Final = "session"  # values outlive a change of page
-WIDE, NARROW = 250, 132
-DEVICES: Final = {"auto": "Automatic", "cpu": "CPU", "cuda": "GPU"}
-OPTIMISERS: Final = {"sgd": "SGD", "adamw": "AdamW"}
-FALLS: Final = {"step": "In steps", "cosine": "Cosine", "constant": "Constant"}
-COUNTED: Final = {"mean": "Mean", "sum": "Sum"}
-BITS: Final = {"32": "float32", "bf16": "bfloat16", "16": "float16"}
-OPTIONAL: Final = ("n_train", "clip_norm", "minutes")  # may be left empty
+from pages.ui.train.state import BY_NAME, FORM, NUMBER, OWN, key
 
 
 def draw() -> None:
@@ -37,9 +26,9 @@ def draw() -> None:
     _parameters(str(form.value("loss")))
     place = st.container()
     with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
-        _whole("Epochs", "epochs", "How often it goes through the images.")
+        FORM.draw("epochs")
         _device()
-        _text("Seeds", "seeds", "One training with each: 0, or 0, 1, 2.", width=NARROW)
+        FORM.draw("seeds", width=NARROW)
     with st.expander("More settings", key="train.more"):
         _recipe()
         _steps()
@@ -60,20 +49,16 @@ def _advice() -> None:
 
 
 def _data() -> None:
-    _select("Data", "data", list(DATASETS), lambda name: DATASETS[name].label)
+    FORM.select("data", list(DATASETS), lambda name: DATASETS[name].label)
     entry = DATASETS[str(form.value("data"))]
     widgets.caption(entry.plain)
     if entry.needs_root:
-        _folder()
-
-
-def _folder() -> None:
-    _text("Data folder", "data_root", "On the machine that trains. Embedded data need none.")
+        FORM.draw("data_root")
 
 
 def _model() -> None:
     options = [*MODELS, BY_NAME]
-    _select("Network", "model", options, _model_name)
+    FORM.select("model", options, _model_name)
     model = str(form.value("model"))
     if model in MODELS:
         widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
@@ -105,7 +90,7 @@ def _model_name(name: str) -> str:
 
 
 def _loss() -> None:
-    _select("Loss", "loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
+    FORM.select("loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
     widgets.caption(LOSSES[str(form.value("loss"))].plain)
 
 
@@ -210,7 +195,7 @@ def _device() -> None:
     options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if len(gpus) > 1 else [])]
     now = str(form.value("device"))
     options += [] if now in options else [now]
-    _select("Device", "device", options, lambda device: DEVICES.get(device, device), width=NARROW)
+    FORM.select("device", options, lambda device: DEVICES.get(device, device), width=NARROW)
 
 
 def _recipe() -> None:
@@ -236,38 +221,34 @@ def _take_recipe() -> None:
 def _steps() -> None:
     widgets.title("Learning")
     with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
-        _whole("Batch size", "batch_size", "Images a step.")
-        _select("Optimiser", "optimizer", list(OPTIMIZERS), OPTIMISERS.__getitem__, width=NARROW)
-        _number("Learning rate", "lr", 0.01, "At the start.")
+        FORM.draw("batch_size")
+        FORM.draw("optimizer", width=NARROW)
+        FORM.draw("lr")
         if form.value("optimizer") == "sgd":
-            _number("Momentum", "momentum", 0.05)
-        _number("Weight decay", "weight_decay", 0.0001)
-        _select("Rate falls", "schedule", list(SCHEDULES), FALLS.__getitem__, width=NARROW)
+            FORM.draw("momentum")
+        FORM.draw("weight_decay")
+        FORM.draw("schedule", width=NARROW)
         if form.value("schedule") == "step":
-            _text("After shares of the epochs", "drops", "Such as 0.43, 0.71.", width=200)
-            _number("Times", "factor", 0.1, "What the rate is multiplied by.")
-        help_text = " ".join(REDUCTIONS.values())
-        _select("Loss over a batch", "reduction", list(REDUCTIONS), COUNTED.__getitem__, help_text)
-        _number("Clip gradients to", "clip_norm", 0.5, "Norm; empty for none.")
-        help_text = " ".join(f"{BITS[name]}: {words}" for name, words in PRECISIONS.items())
-        _select("Precision", "precision", list(PRECISIONS), BITS.__getitem__, help_text)
-        _toggle("Shift and mirror images", "augment", "Where the data allow it.")
+            FORM.draw("drops", width=200)
+            FORM.draw("factor")
+        for name in ("reduction", "clip_norm", "precision", "augment"):
+            FORM.draw(name)
 
 
 def _images() -> None:
     widgets.title("Images")
     with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
-        _whole("Images to train on", "n_train", "Empty for all.")
-        _whole("Seed of the split", "split_seed", "Of the validation part.")
+        FORM.draw("n_train")
+        FORM.draw("split_seed")
         if not DATASETS[str(form.value("data"))].needs_root:
             with st.container(width=WIDE, key="train.box.folder"):
-                _folder()
+                FORM.draw("data_root")
 
 
 def _submission() -> None:
     widgets.title("Submission")
     with st.container(horizontal=True, vertical_alignment="top", key="train.submission"):
-        _text("Name", "name", "Empty for loss, network and data.", width=WIDE)
+        FORM.draw("name", width=WIDE)
         st.multiselect(
             "Other losses beside it",
             list(LOSSES),
@@ -278,73 +259,5 @@ def _submission() -> None:
             width=330,
             help="One more training with each, with the loss's defaults, in the same submission.",
         )
-        _whole("Priority", "priority", "Higher ones start first.")
-        _number("Time limit, minutes", "minutes", 10.0, "Then it stops; empty for none.")
-        _whole("Devices at once", "devices", "GPUs that share each batch.")
-        _toggle("Repeatable bits on a GPU", "deterministic", "Slower; a CPU repeats them anyway.")
-
-
-def _select(  # noqa: PLR0913  as Streamlit's
-    label: str,
-    name: str,
-    options: list[str],
-    words: Callable[[str], str],
-    help_text: str | None = None,
-    *,
-    width: int | None = None,
-    changed: Callable[[], None] | None = None,
-) -> None:
-    st.selectbox(
-        label,
-        options,
-        key=key(name),
-        persist_state=SESSION,
-        format_func=words,
-        help=help_text,
-        on_change=changed or "rerun",
-        width=width or "stretch",
-    )
-
-
-def _whole(label: str, name: str, help_text: str) -> None:
-    low, high = form.ENDS[name]
-    st.number_input(
-        label,
-        int(low),
-        int(high),
-        value=None if name in OPTIONAL else "min",
-        step=1,
-        key=key(name),
-        persist_state=SESSION,
-        help=help_text,
-        width=NARROW,
-    )
-
-
-def _number(label: str, name: str, step: float, help_text: str | None = None) -> None:
-    st.number_input(
-        label,
-        *form.ENDS[name],
-        value=None if name in OPTIONAL else "min",
-        step=step,
-        format="%g",
-        key=key(name),
-        persist_state=SESSION,
-        help=help_text,
-        width=NARROW,
-    )
-
-
-def _text(label: str, name: str, help_text: str, *, width: int | None = None) -> None:
-    st.text_input(
-        label,
-        key=key(name),
-        persist_state=SESSION,
-        max_chars=form.LENGTHS[name],
-        help=help_text,
-        width=width or "stretch",
-    )
-
-
-def _toggle(label: str, name: str, help_text: str) -> None:
-    st.toggle(label, key=key(name), persist_state=SESSION, help=help_text)
+        for name in ("priority", "minutes", "devices", "deterministic"):
+            FORM.draw(name)

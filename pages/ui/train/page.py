@@ -10,11 +10,10 @@ from core.datasets.catalogue import DATASETS
 from core.disk import JsonError, parse_json
 from core.errors import AuditError, UsageError
 from core.jobs.devices import CPU
-from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.models.catalogue import MODELS
 from core.screens.kit.numbers import about, count
-from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
 from core.training.config import TrainConfig, from_json
 from core.training.estimate import Speed, seconds
@@ -23,6 +22,7 @@ from pages.ui import (
     cache,
     cache_train,
     frame,
+    job_page,
     site,
     state,
     train_work,
@@ -36,11 +36,9 @@ from pages.ui.train import form as train_form
 from pages.ui.train import state as form
 from pages.ui.train import watch as train_watch
 
-LOOK_S: Final = 2.0
 LARGE: Final = 1.0  # million weights
 MAX_CONFIG_BYTES: Final = 64 * 1024
 NOT_LOADED: Final = "train.not_loaded"
-OPENED: Final = "train.opened"
 LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one
 TITLE: Final = (
     '<h1 class="c-sentence">Train a model, and see while it learns how far its certainty can be '
@@ -54,40 +52,6 @@ PLAIN: Final = (
     "What comes out is a run: its answers on images it never learned from, and how sure it said "
     "it was of each. One click shows it on handwritten digits, in about a minute."
 )
-
-
-def draw() -> None:
-    """Draw one job where the link names it, else the form and the list of jobs."""
-    jobs = open_jobs()
-    jobs.tick()
-    train_work.take_in()
-    listed = jobs.list()
-    job_id = _linked_job_id()
-    if not job_id:
-        _start(jobs, listed)
-        return
-    try:
-        job = jobs.get(job_id)
-    except AuditError as error:
-        widgets.sentence(Sentence((Phrase("This training is not here."),)))
-        frame.refusal(error)
-        st.page_link(site.TRAIN.script, label="All trainings", icon=site.TRAIN.icon)
-        return
-    if train_queue.page_of(job) is not site.TRAIN:
-        st.switch_page(train_queue.page_of(job).script, query_params={"job": job.id})
-    train_watch.draw(jobs, job, listed)
-
-
-def _linked_job_id() -> str:
-    """Return the job in the link, and make sure that the address bar shows it.
-
-    A link from this page to itself gives its query to the session, but not to the address bar.
-    """
-    job_id = st.query_params.get("job", "")
-    if job_id and st.session_state.get(OPENED) != job_id:
-        st.query_params["job"] = job_id
-    st.session_state[OPENED] = job_id
-    return job_id
 
 
 def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
@@ -111,25 +75,7 @@ def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     with place:
         with st.container():
             train_queue.head(jobs, listed)
-        stood = train_queue.stand(listed)
-        busy = train_queue.any_live(listed) or bool(train_work.running())
-        (_live_rows if busy else _rows)(stood)
-
-
-def _rows(stood: str) -> None:
-    """Draw the list; the whole page anew when something stands elsewhere by now."""
-    with frame.caught():
-        jobs = open_jobs()
-        jobs.tick()
-        listed = jobs.list()
-        if train_queue.stand(listed) != stood or train_work.any_done():
-            st.rerun()
-        if not listed:
-            st.markdown("None yet. They stay listed here, also while nobody looks.")
-        train_queue.rows(jobs, listed)
-
-
-_live_rows = st.fragment(_rows, run_every=LOOK_S)
+        job_page.rows(listed)
 
 
 def _one_click(jobs: LocalJobs) -> None:
@@ -139,27 +85,10 @@ def _one_click(jobs: LocalJobs) -> None:
             type="primary",
             icon=":material/play_arrow:",
             key="train.first_one",
-            on_click=_send,
+            on_click=job_page.submit,
             args=(jobs, (from_json(FIRST),)),
         )
         st.markdown("About a minute on two cores; nothing is downloaded.")
-
-
-def _send(
-    jobs: LocalJobs,
-    configs: Sequence[TrainConfig],
-    wants: str = "auto",
-    priority: int = 0,
-    minutes: float | None = None,
-) -> None:
-    """Queue trainings and open the first; what is refused is said on the page that follows."""
-    limit = None if minutes is None else 60 * minutes
-    try:
-        submitted = jobs.submit(configs, wants=wants, priority=priority, time_limit=limit)
-    except AuditError as error:
-        st.session_state[train_queue.REFUSED] = error
-        return
-    st.query_params["job"] = submitted[0].id
 
 
 def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
@@ -177,17 +106,18 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             _link_earlier_job(jobs, configs[0], listed)
             _time(configs, listed)
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
-        device = str(form.value("device"))
+        device, minutes = str(form.value("device")), form.value("minutes")
         st.button(
             f"Train {len(configs)}" if len(configs) > 1 else "Train",
             type="primary" if listed else "secondary",
             disabled=not configs,
             key="train.submit",
-            on_click=_send,
-            args=(jobs, configs, device if ":" in device else "auto"),
+            on_click=job_page.submit,
+            args=(jobs, configs),
             kwargs={
+                "wants": device if ":" in device else "auto",
                 "priority": form.value("priority") or 0,
-                "minutes": form.value("minutes"),
+                "time_limit": None if minutes is None else 60 * minutes,
             },
         )
         if configs:
@@ -315,3 +245,14 @@ def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
         return f"{rate}; the number of images is not known before they are read."
     per_training = " each" if len(configs) > 1 else ""
     return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."
+
+
+PAGE: Final = job_page.JobPage(
+    entry=site.TRAIN,
+    noun="training",
+    start=_start,
+    heading=train_watch.heading,
+    actions=train_watch.actions,
+    body=train_watch.body,
+    choice=train_watch.choice,
+)

@@ -8,64 +8,34 @@ import streamlit as st
 
 from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
+from core.fields import Field, declared
 from core.jobs.records import Job
 from core.losses.catalogue import LOSSES, Parameter, Setting
 from core.models.catalogue import MODELS
-from core.training.config import (
-    MAX_BATCH,
-    MAX_DEVICES,
-    MAX_EPOCHS,
-    MAX_NAME,
-    TrainConfig,
-    from_json,
-)
+from core.training.config import TrainConfig, from_json
 from core.training.submission import FIRST, check_folder, seeds, trainings
+from pages.ui.form import Form
 
 BY_NAME: Final = "by_name"  # of timm or torchvision
 OWN: Final = "own"
 NUMBER: Final = "number"
-RECIPE_KEYS: Final = (
-    "epochs",
-    "batch_size",
-    "optimizer",
-    "schedule",
-    "reduction",
-    "clip_norm",
-    "augment",
-    "precision",
+FORM: Final = Form(
+    "train",
+    {key: field for key, field in declared(TrainConfig).items() if key != "seed"}
+    | {
+        "seeds": Field("Seeds", "One training with each: 0, or 0, 1, 2.", length=2_000),
+        "priority": Field("Priority", "Higher ones start first.", low=-100, high=100, kind=int),
+        "minutes": Field(
+            "Time limit, minutes",
+            "Then it stops; empty for none.",
+            low=1,
+            high=527_040,
+            step=10,
+            kind=float | None,
+        ),
+    },
 )
-EXACT: Final = 2**53 - 1  # what a browser counts exactly
-ENDS: Final[dict[str, tuple[float, float]]] = {  # of the widgets
-    "epochs": (1, MAX_EPOCHS),
-    "batch_size": (1, MAX_BATCH),
-    "n_train": (1, EXACT),
-    "split_seed": (0, EXACT),
-    "devices": (1, MAX_DEVICES),
-    "lr": (0.0, 1000.0),
-    "momentum": (0.0, 1.0),
-    "weight_decay": (0.0, 10.0),
-    "factor": (0.0, 1.0),
-    "clip_norm": (0.0, 1e6),
-    "priority": (-100, 100),
-    "minutes": (1.0, 527_040.0),
-}
-LENGTHS: Final = {"name": MAX_NAME, "data_root": 4_000, "seeds": 2_000, "drops": 4_000}
-Json = dict[str, Any]  # Any: plain JSON values
-
-
-def key(name: str) -> str:
-    """Return the key of a widget."""
-    return f"train.{name}"
-
-
-def value(name: str) -> Any:  # noqa: ANN401  whatever the widget holds
-    """Return what a widget holds."""
-    return st.session_state.get(key(name))
-
-
-def put(name: str, what: object) -> None:
-    """Set a widget that is not drawn yet in this run."""
-    st.session_state[key(name)] = what
+key, value, put = FORM.key, FORM.value, FORM.put
 
 
 def begin() -> None:
@@ -85,27 +55,21 @@ def fill(config: TrainConfig, job: Job | None = None) -> None:
     own = config.model in MODELS
     pinned = job is not None and ":" in job.wants
     limit = job.time_limit if job else None
-    values: Json = {
-        "data": config.data,
+    values = FORM.of(config.to_json()) | {
         "model": config.model if own else BY_NAME,
         "network": None if own else config.model,
         "loss": config.loss["name"],
         # A name that only says loss, network and data would be wrong once these are changed.
         "name": "" if config.name == replace(config, name="").name else config.name,
-        "data_root": "" if config.data_root is None else config.data_root,
-        "n_train": config.n_train,
         "seeds": str(config.seed),
-        "split_seed": config.split_seed,
         "device": job.wants if job and pinned else config.device,
-        "devices": config.devices,
-        "deterministic": config.deterministic,
         "others": [],
         "priority": job.priority if job else 0,
         "minutes": None if limit is None else limit / 60,
         "preset": config.preset or OWN,
-    } | _of_recipe(config.to_json())
-    for name, what in values.items():
-        _check_fits(name, what)
+    }
+    for name in values.keys() & FORM.widgets.keys():
+        FORM.check(name, values[name])
     if config.data_root == "":
         raise UsageError("SETTING", "data_root is empty", "name the folder, or give null")
     for name, what in values.items():
@@ -113,47 +77,10 @@ def fill(config: TrainConfig, job: Job | None = None) -> None:
     fill_loss(str(config.loss["name"]), config.loss)
 
 
-def _check_fits(name: str, what: object) -> None:
-    """Refuse what a widget would change: a number off its range, text off its one line."""
-    if name in ENDS and isinstance(what, int | float):
-        low, high = ENDS[name]
-        if not low <= what <= high:
-            problem = f"{name} is {what!r:.60}, which this form cannot hold"
-            raise UsageError(
-                "SETTING", problem, f"give {low} to {high}, or use python -m core train"
-            )
-    if name in LENGTHS and isinstance(what, str):
-        line = what.strip() == what and not any(ord(character) < ord(" ") for character in what)
-        if not line or len(what) > LENGTHS[name]:
-            problem = f"{name} is {what!r:.60}, which this form cannot hold"
-            use = f"give one line of at most {LENGTHS[name]} characters, no space at its ends"
-            raise UsageError("SETTING", problem, f"{use}, or use python -m core train")
-
-
 def fill_recipe(settings: Mapping[str, Any]) -> None:
     """Set the widgets that a recipe speaks of."""
-    for name, what in _of_recipe(settings).items():
+    for name, what in FORM.of(settings).items():
         put(name, what)
-
-
-def _of_recipe(settings: Mapping[str, Any]) -> Json:
-    optimizer, schedule, clip_norm = (
-        settings[name] for name in ("optimizer", "schedule", "clip_norm")
-    )
-    same = ("epochs", "batch_size", "reduction", "augment", "precision")
-    return {name: settings[name] for name in same} | {
-        "clip_norm": None if clip_norm is None else float(clip_norm),
-        "optimizer": optimizer["name"],
-        **{name: float(optimizer[name]) for name in ("lr", "momentum", "weight_decay")},
-        "schedule": schedule["name"],
-        "drops": ", ".join(_short(drop) for drop in schedule["drops"]),
-        "factor": float(schedule["factor"]),
-    }
-
-
-def _short(number: float) -> str:
-    """Return a number in few digits where they give it back exactly."""
-    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 
 def fill_loss(loss: str, settings: Mapping[str, Setting]) -> None:
@@ -215,24 +142,14 @@ def base() -> TrainConfig:
     loss, own = value("loss"), value("model") != BY_NAME
     if not own and not value("network"):
         raise UsageError("SETTING", "no network is picked", "search one of timm or torchvision")
-    data: Json = {
-        "data": value("data"),
+    data = FORM.settings(TrainConfig) | {
         "model": value("model") if own else value("network"),
         "loss": {"name": loss, **loss_settings(loss)},
-        "data_root": (value("data_root") or "").strip() or None,
-        "optimizer": {"name": value("optimizer")}
-        | {name: value(name) for name in ("lr", "momentum", "weight_decay")},
-        "schedule": {
-            "name": value("schedule"),
-            "drops": _drops(value("drops") or ""),
-            "factor": value("factor"),
-        },
+        "name": "",
         "seed": seeds(value("seeds") or "")[0],
         "device": str(value("device")).split(":")[0],
         "preset": None if value("preset") == OWN else value("preset"),
     }
-    same = (*RECIPE_KEYS, "n_train", "split_seed", "devices", "deterministic")
-    data |= {name: value(name) for name in same if name not in data}
     config = from_json(data)
     if DATASETS[config.data].needs_root and config.data_root is None:
         raise UsageError(
@@ -246,12 +163,3 @@ def submitted() -> tuple[TrainConfig, ...]:
     """Return every training that the form asks for; errors as of `base`."""
     name = (value("name") or "").strip()
     return trainings(base(), name, value("others") or [], seeds(value("seeds") or ""))
-
-
-def _drops(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
-    except ValueError:
-        raise UsageError(
-            "SETTING", f"schedule.drops are {text[:60]!r}", "give ascending numbers between 0 and 1"
-        ) from None

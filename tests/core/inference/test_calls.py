@@ -8,13 +8,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from core import fields
 from core.datasets.base import ResidentSplit
 from core.datasets.load import load
 from core.datasets.shifts import OutsideSet
 from core.errors import AuditError
 from core.inference.client import Client
 from core.inference.evaluate import spread
-from core.inference.preprocessing import from_json
+from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from tests.core.inference.test_job import CONFIG
 
@@ -53,7 +54,10 @@ def test_matching_says_how_tensors_fit_and_what_the_network_is_shown(client):
     }  # fmt: skip
     timm = client.call("matching", asked | {"model": "timm:vit_tiny_patch16_224", "size": None})
     assert timm.values["settings"]["interpolation"] == "bicubic"
-    assert from_json(timm.values["settings"]).scaled == (248, 248)  # as timm, which rounds down
+    assert fields.read(Preprocessing, timm.values["settings"]).scaled == (
+        248,
+        248,
+    )  # as timm, which rounds down
     with pytest.raises(AuditError, match="unknown"):
         client.call("matching", asked | {"model": "timm:no_such_net", "size": None})
 

@@ -80,6 +80,11 @@ def test_what_is_out_of_range_or_of_another_type_is_refused(wrong):
         from_json(BASE.to_json() | wrong)
 
 
+def test_the_name_of_the_weights_file_may_be_left_out():
+    data = BASE.to_json() | {"weights": {"digest": "0f", "group": "ema"}}
+    assert from_json(data).weights == WeightsSource("", "0f", "ema")
+
+
 @pytest.mark.parametrize("missing", ["model", "weights", "preprocessing", "data", "n_outputs"])
 def test_what_is_missing_is_named(missing):
     data = BASE.to_json()

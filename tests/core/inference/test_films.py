@@ -7,10 +7,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from core import fields
 from core.errors import AuditError, Refused, UsageError
 from core.inference import films
 from core.inference.client import Client
-from core.inference.film_model import FilmModel, from_json
+from core.inference.film_model import FilmModel
 from core.inference.kept import CPU
 from core.inference.prepare import BatchPreprocessor, frame
 from core.inference.preprocessing import Preprocessing
@@ -30,9 +31,10 @@ def model(folder, seed, how=HOW):
     path = folder / f"{seed}.safetensors"
     if not path.exists():
         save_file(network(seed).state_dict(), path)
-    return FilmModel(
+    film_model = FilmModel(
         model="densenet_small", n_outputs=4, channels=1, preprocessing=how, weights=str(path)
-    ).to_json()
+    )
+    return fields.to_json(film_model)
 
 
 def question(about, film, **more):
@@ -186,7 +188,7 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
             preprocessing=Preprocessing((64, 64)),
             weights="w",
         )
-    assert from_json(about).to_json() == about
+    assert fields.to_json(fields.read(FilmModel, about)) == about
 
 
 @pytest.mark.slow

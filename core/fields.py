@@ -1,0 +1,263 @@
+"""Fields of a config: each declared once, for its checks, its JSON, its form and its docs."""
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from core.errors import UsageError
+
+T = TypeVar("T")
+JsonObject = dict[str, Any]  # Any: plain JSON values
+REQUIRED: Final = object()  # the default of a field that has none
+WORDS: Final[dict[type, str]] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+    NoneType: "null",
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """What may stand in a field, and what a form says of it.
+
+    A record declares it beside the type, ``epochs: Annotated[int, Field("Epochs", low=1)] = 40``.
+
+    Parameters
+    ----------
+    label, help : str
+        Printed name, and one sentence.
+    low, high : float, optional
+        Range of a number, both ends included unless they are open.
+    open_low, open_high : bool
+    choices : mapping
+        Printed name of each value, where only some are allowed.
+    length : int, optional
+        Most characters of a text that must not be blank.
+    allows : callable, optional
+        Any other rule; it needs a `remedy`.
+    remedy : str
+        What to do about a wrong value, where `allowed` does not say it.
+    step : float
+        Of a number's widget.
+    kind, default
+        Type and default, which `fields_of` takes from the record where it has them.
+    """
+
+    label: str = ""
+    help: str = ""
+    low: float | None = None
+    high: float | None = None
+    open_low: bool = False
+    open_high: bool = False
+    choices: Mapping[Any, str] = dataclasses.field(default_factory=dict)  # Any: of the field's kind
+    length: int | None = None
+    allows: Callable[[Any], bool] | None = None
+    remedy: str = ""
+    step: float = 1
+    kind: Any = str  # Any: a type or a union of some
+    default: Any = REQUIRED
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types it may have."""
+        return get_args(self.kind) if isinstance(self.kind, UnionType) else (self.kind,)
+
+    @property
+    def optional(self) -> bool:
+        """Whether null may stand here."""
+        return NoneType in self.kinds
+
+    @property
+    def is_list(self) -> bool:
+        """Whether several values stand here."""
+        return get_origin(self.kind) is tuple
+
+    @property
+    def allowed(self) -> str:
+        """What may stand here, as a remedy and the docs say it."""
+        null = ", or null" if self.optional else ""
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}{null}"
+        if self.length is not None:
+            return f"1 to {self.length} characters of ordinary text"
+        if self.low is None:
+            return " or ".join(_json_words(self.kinds))
+        if self.high is None:
+            return f"a whole number from {self.low}{null}"
+        if self.open_low:
+            return f"above {self.low}, at most {self.high}{null}"
+        if self.open_high:
+            return f"{self.low} or more, below {self.high}{null}"
+        return f"{self.low} to {self.high}{null}"
+
+    def check(self, key: str, value: Any) -> None:  # noqa: ANN401  of the field's kind
+        """Refuse a value of the right type that must not stand here; UsageError SETTING."""
+        if value is None or self._may_be(value):
+            return
+        if self.length is not None:
+            what = f"{key} has {len(value)} characters"
+        else:
+            shown = list(value) if isinstance(value, tuple) else value
+            what = f"{key} is {shown!r:.60}"
+        remedy = self.remedy or f"{'use' if self.choices else 'give'} {self.allowed}"
+        raise UsageError("SETTING", what, remedy)
+
+    def _may_be(self, value: Any) -> bool:  # noqa: ANN401  of the field's kind
+        if self.choices:
+            return value in self.choices
+        if self.length is not None:
+            return value.strip() != "" and len(value) <= self.length and is_text(value)
+        if self.allows is not None:
+            return bool(self.allows(value))
+        if self.low is None:
+            return True
+        above = value > self.low if self.open_low else value >= self.low
+        high = value if self.high is None else self.high
+        below = value < high if self.open_high else value <= high
+        return bool(above and below)
+
+
+def is_text(value: str) -> bool:
+    """Whether UTF-8 can hold it: file names may carry lone surrogates, which SQLite refuses."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  any dataclass
+    """Return the fields of a record with their types and defaults; bare where not declared."""
+    hints = get_type_hints(record, include_extras=True)
+    out = {}
+    for entry in dataclasses.fields(record):
+        hint = hints[entry.name]
+        kind, *extra = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        field: Field = extra[0] if extra else Field()
+        default = field.default if entry.default is MISSING else entry.default
+        if entry.default_factory is not MISSING:
+            default = entry.default_factory()
+        out[entry.name] = replace(field, kind=kind, default=default)
+    return out
+
+
+def declared(record: Any) -> dict[str, Field]:  # noqa: ANN401  any dataclass
+    """Return all fields of a record, those of its sections as ``section.field``."""
+    out: dict[str, Field] = {}
+    for name, field in fields_of(record).items():
+        if is_dataclass(field.kind):
+            out |= {f"{name}.{key}": inner for key, inner in declared(field.kind).items()}
+        else:
+            out[name] = field
+    return out
+
+
+def check(record: Any, section: str = "") -> None:  # noqa: ANN401  any dataclass
+    """Refuse a record that has a value out of range; UsageError SETTING."""
+    for name, field in fields_of(type(record)).items():
+        value = getattr(record, name)
+        field.check(f"{section}{name}", value)
+        if is_dataclass(value):
+            check(value, f"{section}{name}.")
+
+
+def to_json(record: Any) -> JsonObject:  # noqa: ANN401  any dataclass
+    """Return a record as plain JSON; `read` gives an equal one back."""
+    return {name: _plain(getattr(record, name)) for name in fields_of(type(record))}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  plain JSON values
+    if is_dataclass(value):
+        return to_json(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def read(record: type[T], data: object, section: str = "") -> T:
+    """Return a record from its plain JSON; what is left out has its default.
+
+    Parameters
+    ----------
+    record : type
+        A dataclass.
+    data : object
+        What `to_json` gives, or a user wrote.
+    section : str
+        Key of the object in the config that holds it; empty for the config itself.
+
+    Raises
+    ------
+    UsageError
+        SETTING: no object, an unknown or missing key, or a value of the wrong type; and what the
+        record refuses.
+    """
+    if not isinstance(data, dict):
+        name = section or "the config"
+        raise UsageError("SETTING", f"{name} is a {type(data).__name__}", "give a JSON object")
+    known, section_name = fields_of(record), section or "config"
+    for key in data:
+        if key not in known:
+            what = f"{section_name} has unknown key {key!r:.60}"
+            raise UsageError("SETTING", what, f"use {', '.join(known)}")
+    needed = [key for key, field in known.items() if field.default is REQUIRED]
+    missing = [f"{section}.{key}".lstrip(".") for key in needed if key not in data]
+    if missing:
+        names = " and ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
+        raise UsageError("SETTING", f"{', '.join(missing)} is missing", f"name {names}")
+    values = {
+        key: _value(f"{section}.{key}".lstrip("."), field, data[key])
+        if key in data
+        else field.default
+        for key, field in known.items()
+    }
+    return record(**values)
+
+
+def _value(key: str, field: Field, value: Any) -> Any:  # noqa: ANN401  checked against the field
+    _check_type(f"{key} is", field.kinds, value)
+    if is_dataclass(field.kind):
+        return read(field.kind, value, key)  # type: ignore[arg-type]
+    return _items(key, field, value) if field.is_list else value
+
+
+def _items(key: str, field: Field, values: list[Any]) -> tuple[Any, ...]:  # Any: checked here
+    """Return the values of a list: any number of one type, or so many as the type has."""
+    kinds = get_args(field.kind)
+    if kinds[-1] is ...:
+        kinds = kinds[:1] * len(values)
+    if len(values) != len(kinds):
+        raise UsageError("SETTING", f"{key} is {values!r:.60}", field.remedy)
+    return tuple(_item(key, field, *pair) for pair in zip(kinds, values, strict=True))
+
+
+def _item(key: str, field: Field, kind: Any, value: Any) -> Any:  # noqa: ANN401  checked here
+    if is_dataclass(kind):
+        return read(kind, value, key)  # type: ignore[arg-type]
+    _check_type(f"{key} has", (kind,), value, field.remedy)
+    return float(value) if kind is float else value
+
+
+def _check_type(start: str, kinds: tuple[Any, ...], value: Any, remedy: str = "") -> None:  # noqa: ANN401
+    """Refuse a value of another type, and a number that is not finite; true is no number."""
+    allowed = [_json_type(kind) for kind in kinds]
+    number = float in allowed and type(value) in (int, float)
+    what = f"{start} {value!r:.60}"
+    if not number and type(value) not in allowed:
+        raise UsageError("SETTING", what, remedy or f"give {' or '.join(_json_words(kinds))}")
+    if number and not abs(value) <= sys.float_info.max:
+        raise UsageError("SETTING", what, remedy or "give a finite number")
+
+
+def _json_type(kind: Any) -> type:  # noqa: ANN401  a type as annotated
+    """Return the type that a kind has in JSON."""
+    if is_dataclass(kind) or get_origin(kind) in (Mapping, dict):
+        return dict
+    return list if get_origin(kind) is tuple else kind
+
+
+def _json_words(kinds: tuple[Any, ...]) -> list[str]:
+    return [WORDS[_json_type(kind)] for kind in kinds]

@@ -1,0 +1,276 @@
+"""The page of jobs of one kind: where they are begun and listed, and one of them watched."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import streamlit as st
+
+from core.errors import AuditError, LibraryError
+from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.records import Job, JobState
+from core.screens.kit.numbers import duration
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.train import words
+from core.training.progress import Progress
+from pages.ui import cache, frame, queue, site, state, train_work, widgets
+
+LOOK_S: Final = 2.0
+LOG_LINES: Final = 50
+BEFORE: Final = {"resume": "Goes on from", "retry": "Repeats"}
+AFTER: Final = {"resume": "Resumed as", "retry": "Repeated as"}
+
+
+@dataclass(frozen=True)
+class WatchedJob:
+    """The job that a page shows, and those that are listed with it."""
+
+    jobs: LocalJobs
+    job: Job
+    listed: Sequence[Job]
+
+    @property
+    def place(self) -> str:
+        """Where it stands, also in the queue."""
+        before = words.before(self.job, self.listed)
+        return words.state_words(self.job, before, paused=self.jobs.paused)
+
+
+@dataclass(frozen=True)
+class JobPage:
+    """What a kind of job adds to its page.
+
+    Parameters
+    ----------
+    entry : Entry
+        The page.
+    noun : str
+        What one of its jobs is called.
+    start : callable
+        Draws the page on which jobs are begun.
+    heading : callable
+        Returns what stands between page and state above the sentence, and the sentence.
+    actions : callable
+        Draws what can be done with a job beside stopping it.
+    body : callable
+        Draws progress, numbers and log; every LOOK_S seconds while the job lives. Its last argument
+        is what `choice` returned.
+    choice : callable, optional
+        Draws what is chosen at the end of the actions.
+    """
+
+    entry: site.Entry
+    noun: str
+    start: Callable[[LocalJobs, list[Job]], None]
+    heading: Callable[[WatchedJob], tuple[str, Sentence]]
+    actions: Callable[[WatchedJob], None]
+    body: Callable[[LocalJobs, Job, str | None], None]
+    choice: Callable[[WatchedJob], str | None] | None = None
+
+    def draw(self) -> None:
+        """Draw one job where the link names it, else where jobs are begun and listed."""
+        jobs = open_jobs()
+        jobs.tick()
+        train_work.take_in()
+        listed = jobs.list()
+        job_id = self._linked_job_id()
+        if not job_id:
+            self.start(jobs, listed)
+            return
+        try:
+            job = jobs.get(job_id)
+        except AuditError as error:
+            widgets.sentence(Sentence((Phrase(f"This {self.noun} is not here."),)))
+            frame.refusal(error)
+            st.page_link(self.entry.script, label=f"All {self.noun}s", icon=self.entry.icon)
+            return
+        page = queue.page_of(job)
+        if page is not self.entry:
+            st.switch_page(page.script, query_params={"job": job.id})
+        self._watch(WatchedJob(jobs, job, listed))
+
+    def _linked_job_id(self) -> str:
+        """Return the job in the link, and make sure that the address bar shows it.
+
+        A link from this page to itself gives its query to the session, but not to the address bar.
+        """
+        opened = f"{self.entry.name}.opened"
+        job_id = st.query_params.get("job", "")
+        if job_id and st.session_state.get(opened) != job_id:
+            st.query_params["job"] = job_id
+        st.session_state[opened] = job_id
+        return job_id
+
+    def _watch(self, watched: WatchedJob) -> None:
+        job = watched.job
+        about, sentence = self.heading(watched)
+        widgets.eyebrow(_eyebrow(self.entry.title, about, job))
+        widgets.sentence(sentence)
+        with st.container():  # keeps what follows in its place, whatever is in it
+            queue.refused()
+            if job.failure is not None:
+                frame.refusal(AuditError(job.failure.code, job.failure.what, job.failure.remedy))
+            _relatives(self.entry, watched)
+        # Outside what redraws itself, so that focus stays.
+        with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
+            _stop(watched)
+            self.actions(watched)
+            st.button(
+                f"All {self.noun}s",
+                key="job.all",
+                type="tertiary",
+                icon=":material/list:",
+                on_click=leave,
+            )
+            chosen = self.choice(watched) if self.choice else None
+        (_body if job.state.ended else _live_body)(self, job.id, chosen, queue.stand([job]))
+
+
+def _body(page: JobPage, job_id: str, chosen: str | None, stood: str) -> None:
+    """Draw what changes; the whole page anew when the job stands elsewhere by now."""
+    with frame.caught():
+        jobs = open_jobs()
+        jobs.tick()
+        job = jobs.get(job_id)
+        if queue.stand([job]) != stood:
+            st.rerun()
+        page.body(jobs, job, chosen)
+
+
+_live_body = st.fragment(_body, run_every=LOOK_S)
+
+
+def _eyebrow(title: str, about: str, job: Job) -> str:
+    parts = [title, *filter(None, [about]), words.standing(job)]
+    if state.plain():
+        return f"{title} · {words.standing(job)}"
+    if job.slots:
+        parts.append(", ".join(job.slots))
+    return " · ".join([*parts, f"job {job.id}", f"config {job.digest[:8]}"])
+
+
+def _relatives(entry: site.Entry, watched: WatchedJob) -> None:
+    """Link the job that this one goes on from or repeats, and those that do so with it."""
+    job, listed = watched.job, watched.listed
+    relatives = [(other, BEFORE[job.relation]) for other in listed if other.id == job.parent]
+    relatives += [(other, AFTER[other.relation]) for other in listed if other.parent == job.id]
+    for other, relation in relatives:
+        st.page_link(
+            entry.script,
+            label=f"{relation} job {other.id}, {words.standing(other)}",
+            icon=":material/link:",
+            query_params={"job": other.id},
+        )
+
+
+def _stop(watched: WatchedJob) -> None:
+    """Draw what can be done with a job that has not ended."""
+    jobs, job = watched.jobs, watched.job
+    if job.state.ended:
+        return
+    if job.state is JobState.QUEUED:
+        button("To the front", "front", jobs.to_front, job)
+        if jobs.paused:
+            queue.unpause(jobs)
+    button("Stop", "stop", jobs.cancel, job, disabled=bool(job.asked))
+
+
+def button(
+    label: str,
+    name: str,
+    action: queue.Act,
+    job: Job,
+    *,
+    primary: bool = False,
+    disabled: bool = False,
+) -> None:
+    """Draw a button that does something with a job."""
+    st.button(
+        label,
+        key=f"job.{name}",
+        type="primary" if primary else "secondary",
+        disabled=disabled,
+        on_click=queue.act,
+        args=(action, job.id),
+    )
+
+
+def leave() -> None:
+    """Go back to where jobs are begun and listed."""
+    st.query_params.pop("job", None)
+
+
+def run_of(job: Job) -> cache.Run | None:
+    """Return the run of a job; None, and say so, where it is no longer in the library."""
+    try:
+        return cache.look_up(job.run)
+    except LibraryError:
+        st.markdown("Its run is no longer in the library.")
+        return None
+
+
+def open_in(entry: site.Entry, run: cache.Run, *, primary: bool = False) -> None:
+    """Draw a button that opens a run on another page."""
+    label, key = f"Open in {entry.title}", f"job.{entry.name}"
+    if st.button(label, key=key, type="primary" if primary else "secondary"):
+        state.open_run(run)
+        st.switch_page(entry.script, query_params={"run": run.id})
+
+
+def progress(jobs: LocalJobs, job: Job, current: Progress | None, text: str) -> None:
+    """Draw how far a running job is, unless there is no text yet, and whether it is silent."""
+    quiet = jobs.silent(job.id)
+    with st.container():
+        if text and job.state is JobState.RUNNING:
+            st.progress(words.share_done(current) if current else 0.0, text=text)
+        if quiet is not None:
+            warning = f"Nothing was heard from it for {duration(quiet)}; it may be gone."
+            widgets.caveat("No sign of life", warning)
+
+
+def log(jobs: LocalJobs, job: Job) -> None:
+    """Draw the last lines of a job's log; in plain words only where it failed."""
+    lines = jobs.log(job.id, LOG_LINES)
+    failed = job.state in {JobState.FAILED, JobState.LOST}
+    if not lines or (state.plain() and not failed):
+        return
+    with st.expander(f"Log, last {LOG_LINES} lines", key="job.log", expanded=failed):
+        st.code("\n".join(lines), language=None, height=300)
+
+
+def submit(jobs: LocalJobs, configs: Sequence[Any], **options: Any) -> None:  # noqa: ANN401
+    """Queue jobs as `LocalJobs.submit` does and open the first; a refusal is shown next."""
+    try:
+        submitted = jobs.submit(configs, **options)
+    except AuditError as error:
+        st.session_state[queue.REFUSED] = error
+        return
+    st.query_params["job"] = submitted[0].id
+
+
+def rows(listed: Sequence[Job], kind: str = "") -> None:
+    """Draw the list of jobs (of one kind), again and again while one of them lives."""
+    own = _of_kind(listed, kind)
+    busy = queue.any_live(own) or bool(train_work.running())
+    (_live_rows if busy else _rows)(kind, queue.stand(own))
+
+
+def _of_kind(listed: Sequence[Job], kind: str) -> list[Job]:
+    return [job for job in listed if kind in ("", job.kind)]
+
+
+def _rows(kind: str, stood: str) -> None:
+    """Draw the list; the whole page anew when something stands elsewhere by now."""
+    with frame.caught():
+        jobs = open_jobs()
+        jobs.tick()
+        listed = jobs.list()
+        own = _of_kind(listed, kind)
+        if queue.stand(own) != stood or train_work.any_done():
+            st.rerun()
+        if not own:
+            st.markdown("None yet. They stay listed here, also while nobody looks.")
+        queue.rows(jobs, listed, kind)
+
+
+_live_rows = st.fragment(_rows, run_every=LOOK_S)
