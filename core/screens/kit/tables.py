@@ -17,6 +17,8 @@ from core.screens.kit.numbers import (
     span,
     three,
     three_span,
+    two,
+    two_span,
     weight,
 )
 from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
@@ -24,6 +26,7 @@ from core.screens.kit.run_marks import RunMark
 
 Number = int | float
 Form = Callable[[Number, float | None, float | None], tuple[str, str]]
+Mark = Literal["", "beyond", "tie"]
 TIE = "tie"
 
 
@@ -43,7 +46,7 @@ class Estimate:
         Quiet words behind the interval.
     text : str or None
         What a page writes in place of the value.
-    mark : str
+    mark : Mark
         "beyond" for a difference beyond chance, "tie" for one whose interval holds zero.
     """
 
@@ -53,7 +56,7 @@ class Estimate:
     reason: str = ""
     note: str = ""
     text: str | None = None
-    mark: Literal["", "beyond", "tie"] = ""
+    mark: Mark = ""
 
 
 @dataclass(frozen=True)
@@ -159,10 +162,11 @@ def cell_words(cell: Estimate, form: Form) -> CellWords:
 
 
 def estimate(score: Score | None, missing: str = "", note: str = "") -> Estimate:
-    """Return the cell of a score; `missing` says why there is none."""
+    """Return the cell of a score; `missing` says why there is none, `note` is of a known value."""
     if score is None:
         return Estimate(reason=missing)
-    return Estimate(score.value, score.low, score.high, score.reason, note)
+    known_note = "" if score.value is None else note
+    return Estimate(score.value, score.low, score.high, score.reason, known_note)
 
 
 def difference_cell(difference: Difference | None) -> Estimate:
@@ -214,6 +218,20 @@ def in_signed_points(value: Number, low: float | None, high: float | None) -> tu
 def in_three(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
     """Write three significant digits of the largest of value and ends: 0.257, 0.241 to 0.270."""
     return three(value, low, high), three_span(value, low, high)
+
+
+def in_two(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
+    """Write two decimals, 0.99, 0.90 to 1.08; a fit without an interval is not shown."""
+    if low is None or high is None:
+        return MISSING, ""
+    return two(value), two_span(low, high)
+
+
+def in_signed_two(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
+    """Write two decimals with their signs: +0.02, −0.10 to +0.14."""
+    if low is None or high is None:
+        return MISSING, ""
+    return two(value, signed=True), two_span(low, high, signed=True)
 
 
 def in_signed_three(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
