@@ -14,16 +14,17 @@ from core.screens.kit.differences import (
     HIGHER,
     IN_POINTS,
     LABELS,
-    difference_form,
+    difference_kind,
     difference_words,
     name,
     number,
     plain_sentence,
     sentence,
-    value_form,
+    value_kind,
 )
+from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import THIN, count, points
-from core.screens.kit.records import Cell, Column, FigureCard, Kind, Sentence, Table
+from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.sentences import groups_words
 from core.screens.kit.tables import (
@@ -32,7 +33,6 @@ from core.screens.kit.tables import (
     PageColumn,
     ScoreTable,
     TableRow,
-    counted,
     difference_cell,
     estimate,
     with_ends,
@@ -175,16 +175,16 @@ def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Co
 
 def _shown(comparison: Comparison, metric: str) -> tuple[PageColumn, ...]:
     unit = ", points" if metric in IN_POINTS else ""
-    scores = (PageColumn(column, HEADS[column], value_form(column)) for column in COLUMNS)
+    scores = (PageColumn(column, HEADS[column], value_kind(column)) for column in COLUMNS)
     last = _difference_column(comparison, metric, f"{LABELS[metric]} from reference{unit}")
-    return (PageColumn("n", "n", counted), *scores, *last)
+    return (PageColumn("n", "n", "count"), *scores, *last)
 
 
 def _plain_columns(comparison: Comparison) -> tuple[PageColumn, ...]:
     return (
-        PageColumn("n", "Images", counted),
-        PageColumn("accuracy", "Right, in 100", value_form("accuracy")),
-        PageColumn("ece", "Off by, points on average", value_form("ece")),
+        PageColumn("n", "Images", "count"),
+        PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
+        PageColumn("ece", "Off by, points on average", value_kind("ece")),
         *_difference_column(comparison, "ece", "Further off by, points"),
     )
 
@@ -193,7 +193,7 @@ def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[
     """Return the column of differences from the reference; none where nothing is ranked."""
     if comparison.reason:
         return ()
-    return (PageColumn(f"{metric}_difference", head, difference_form(metric)),)
+    return (PageColumn(f"{metric}_difference", head, difference_kind(metric)),)
 
 
 def _columns(comparison: Comparison) -> tuple[Column, ...]:

@@ -20,16 +20,13 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import MODELS as PRINTED
 from core.published import PAPERS, PublishedNumber, published, subject
-from core.screens.kit.numbers import count, in_hundred, percent, three, three_span
+from core.screens.kit.numbers import count, in_hundred, percent
 from core.screens.kit.records import Column
 from core.screens.kit.tables import (
-    Number,
     PageColumn,
     ScoreTable,
     TableRow,
-    counted,
     estimate,
-    in_percent,
 )
 
 PART_WORDS: Final = {
@@ -308,18 +305,14 @@ def table(results: Sequence[SplitResult], *, plain: bool = False) -> ScoreTable:
     """Return the table of splits and sets; on the page those of the data are shaded."""
     split, images, score, ece, confidence = heads(results, plain=plain)
     shown = (
-        PageColumn("n", images, counted),
-        PageColumn("auroc", score, _in_three)
+        PageColumn("n", images, "count"),
+        PageColumn("auroc", score, "three")
         if _multilabel(results)
-        else PageColumn("accuracy", score, in_percent),
-        PageColumn("ece", ece, in_percent),
-        PageColumn("confidence", confidence, in_percent),
+        else PageColumn("accuracy", score, "share"),
+        PageColumn("ece", ece, "share"),
+        PageColumn("confidence", confidence, "share"),
     )
     return ScoreTable(split, shown, COLUMNS, tuple(_row(result, plain=plain) for result in results))
-
-
-def _in_three(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    return three(value), three_span(value, low, high)
 
 
 def _row(result: SplitResult, *, plain: bool) -> TableRow:

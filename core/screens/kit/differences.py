@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from core.metrics.comparison import Comparison
 from core.metrics.paired import PAIRED, Difference
+from core.screens.kit.forms import FORMS, Kind
 from core.screens.kit.numbers import MISSING, points, three, three_span, with_span
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.tables import Form, in_points, in_signed_points, in_signed_three, in_three
 
 LABELS = {
     "ece": "ECE",
@@ -40,21 +40,21 @@ def number(n: int) -> str:
     return WORDS[n] if n < len(WORDS) else str(n)
 
 
-def value_form(metric: str) -> Form:
+def value_kind(metric: str) -> Kind:
     """Return how scores of a metric are written in tables."""
-    return in_points if metric in IN_POINTS else in_three
+    return "unsigned_points" if metric in IN_POINTS else "number"
 
 
-def difference_form(metric: str) -> Form:
+def difference_kind(metric: str) -> Kind:
     """Return how differences in a metric are written in tables, with their signs."""
-    return in_signed_points if metric in IN_POINTS else in_signed_three
+    return "points" if metric in IN_POINTS else "change"
 
 
 def difference_words(difference: Difference) -> tuple[str, str]:
     """Return a difference and its interval with their signs: −14.7, −15.2 to −14.1."""
     if difference.value is None:
         return MISSING, ""
-    form = difference_form(difference.metric)
+    form = FORMS[difference_kind(difference.metric)]
     return form(difference.value, difference.low, difference.high)
 
 

@@ -1,31 +1,16 @@
 """A table of estimates, made once: the page shows some of it in its own words, a file all of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from core.metrics.paired import Difference
 from core.metrics.records import Score
-from core.screens.kit.numbers import (
-    MINUS,
-    MISSING,
-    THIN,
-    count,
-    known,
-    percent,
-    points,
-    span,
-    three,
-    three_span,
-    two,
-    two_span,
-    weight,
-)
+from core.screens.kit.forms import FORMS, Kind
+from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
 from core.screens.kit.run_marks import RunMark
 
-Number = int | float
-Form = Callable[[Number, float | None, float | None], tuple[str, str]]
 Mark = Literal["", "beyond", "tie"]
 TIE = "tie"
 
@@ -65,7 +50,7 @@ class PageColumn:
 
     key: str
     head: str
-    form: Form
+    kind: Kind = "text"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +109,7 @@ class ScoreTable:
         return ScoreRow(
             name=row.name,
             cells=tuple(
-                cell_words(cell, column.form)
+                cell_words(cell, column.kind)
                 for cell, column in zip(cells, self.shown, strict=True)
             ),
             notes=row.notes,
@@ -147,13 +132,13 @@ class ScoreTable:
         )
 
 
-def cell_words(cell: Estimate, form: Form) -> CellWords:
+def cell_words(cell: Estimate, kind: Kind) -> CellWords:
     """Return a cell as a page shows it; text stands as it is, a missing value is a dash."""
     text, interval = MISSING, ""
     if isinstance(cell.value, str):
         text = cell.value
     elif cell.value is not None:
-        text, interval = form(cell.value, cell.low, cell.high)
+        text, interval = FORMS[kind](cell.value, cell.low, cell.high)
     return CellWords(
         text if cell.text is None else cell.text,
         "; ".join(filter(None, (interval, cell.note))),
@@ -182,65 +167,3 @@ def difference_cell(difference: Difference | None) -> Estimate:
 def with_ends(key: str, cell: Estimate) -> dict[str, Estimate | Cell]:
     """Return a cell and, in cells of their own, the ends of its interval, as a file has them."""
     return {key: cell, f"{key}_low": cell.low, f"{key}_high": cell.high}
-
-
-def counted(value: Number, *_ends: float | None) -> tuple[str, str]:
-    """Write a whole number: 10 000."""
-    return count(int(value)), ""
-
-
-def weighted(value: Number, *_ends: float | None) -> tuple[str, str]:
-    """Write how many rows weighted ones stand for."""
-    return weight(value), ""
-
-
-def in_percent(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write a share with its sign, its interval in points: 97.6 %, 97.1 to 98.0."""
-    return percent(value), span(low, high)
-
-
-def in_points(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write a share in points, with as many decimals as its interval needs: 4.0, 3.8 to 4.9."""
-    return points(value, low, high), span(low, high)
-
-
-def in_points_percent(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write a share in points with the sign behind it."""
-    text, interval = in_points(value, low, high)
-    return f"{text}{THIN}%", interval
-
-
-def in_signed_points(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write a difference of shares: −14.7, −15.2 to −14.1."""
-    return points(value, low, high, signed=True), span(low, high, signed=True)
-
-
-def in_three(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write three significant digits of the largest of value and ends: 0.257, 0.241 to 0.270."""
-    return three(value, low, high), three_span(value, low, high)
-
-
-def in_two(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write two decimals, 0.99, 0.90 to 1.08; a fit without an interval is not shown."""
-    if low is None or high is None:
-        return MISSING, ""
-    return two(value), two_span(low, high)
-
-
-def in_signed_two(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write two decimals with their signs: +0.02, −0.10 to +0.14."""
-    if low is None or high is None:
-        return MISSING, ""
-    return two(value, signed=True), two_span(low, high, signed=True)
-
-
-def in_signed_three(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    """Write a difference in three digits: +0.120, +0.050 to +0.250."""
-    text, start, end = (_signed(number, value, low, high) for number in (value, low, high))
-    return text, f"{start} to {end}" if known(low) else ""
-
-
-def _signed(number: float | None, *others: float | None) -> str:
-    text = three(number, *others)
-    plain = not known(number) or text.startswith(MINUS) or not text.strip("0.")
-    return text if plain else f"+{text}"

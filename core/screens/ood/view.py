@@ -21,7 +21,7 @@ from core.screens.kit.records import (
     Tile,
 )
 from core.screens.kit.run_marks import RunMark
-from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow, weighted
+from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import short
 from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
 from core.screens.ood.words import (
@@ -311,9 +311,9 @@ def _count_table(
         for i, (label, set_name, side) in enumerate(sides)
     )
     shown = (
-        PageColumn("flagged", flagged, weighted),
-        PageColumn("passed", passed, weighted),
-        PageColumn("all", every, weighted),
+        PageColumn("flagged", flagged, "weight"),
+        PageColumn("passed", passed, "weight"),
+        PageColumn("all", every, "weight"),
     )
     columns = (*COUNT_COLUMNS, *EXTENT_COLUMNS) if grouped else COUNT_COLUMNS
     return ScoreTable(corner, shown, columns, rows)

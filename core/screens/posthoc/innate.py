@@ -14,9 +14,6 @@ from core.screens.kit.tables import (
     TableRow,
     difference_cell,
     estimate,
-    in_points,
-    in_signed_points,
-    in_three,
     with_ends,
 )
 from core.screens.posthoc.view import CHANCE
@@ -25,12 +22,12 @@ from core.studies.innate import ConfidentAnswers, InnateCalibration
 from core.studies.posthoc import MethodReport
 
 SHOWN = (
-    PageColumn("temperature", "T", in_three),
-    PageColumn("ece_before", "ECE as read, %", in_points),
-    PageColumn("ece_after", "ECE after T, %", in_points),
-    PageColumn("ece_difference", "Temperature gap, points", in_signed_points),
-    PageColumn("s99_share_before", "Sure answers as read, %", in_points),
-    PageColumn("s99_share_after", "Sure answers after T, %", in_points),
+    PageColumn("temperature", "T", "number"),
+    PageColumn("ece_before", "ECE as read, %", "unsigned_points"),
+    PageColumn("ece_after", "ECE after T, %", "unsigned_points"),
+    PageColumn("ece_difference", "Temperature gap, points", "points"),
+    PageColumn("s99_share_before", "Sure answers as read, %", "unsigned_points"),
+    PageColumn("s99_share_after", "Sure answers after T, %", "unsigned_points"),
 )
 COLUMNS = (
     Column("run", "run"),

@@ -12,13 +12,13 @@ from core.screens.compare.view import COLUMNS, HEADS, NamedRun, drawn_words, lev
 from core.screens.kit import cards
 from core.screens.kit.curves import Plot, TheoryCurve, chart
 from core.screens.kit.diagram import small_diagram
-from core.screens.kit.differences import IN_POINTS, value_form
+from core.screens.kit.differences import IN_POINTS, value_kind
+from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import count, points, span, three
 from core.screens.kit.records import (
     Cell,
     Column,
     FigureCard,
-    Kind,
     Phrase,
     Sentence,
     Table,
@@ -29,11 +29,8 @@ from core.screens.kit.tables import (
     PageColumn,
     ScoreTable,
     TableRow,
-    counted,
     difference_cell,
     estimate,
-    in_points,
-    in_signed_points,
     with_ends,
 )
 from core.screens.kit.text import safe, short
@@ -55,9 +52,9 @@ ON_REQUEST = {"ada_ece": "AdaECE, %"}  # columns where a fit was by them
 CHANCE = "chance: up to {}"
 DIAGRAM_PX = 232
 PLAIN_COLUMNS = (
-    PageColumn("accuracy", "Right, in 100", in_points),
-    PageColumn("ece", "Off by, points on average", in_points),
-    PageColumn("answers_changed", "Answers changed", counted),
+    PageColumn("accuracy", "Right, in 100", "unsigned_points"),
+    PageColumn("ece", "Off by, points on average", "unsigned_points"),
+    PageColumn("answers_changed", "Answers changed", "count"),
 )
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
@@ -202,11 +199,11 @@ def _table(
 
 def _shown(metrics: Sequence[str], *, with_temperature: bool) -> tuple[PageColumn, ...]:
     heads = {**HEADS, **ON_REQUEST}
-    scores = (PageColumn(metric, heads[metric], value_form(metric)) for metric in metrics)
-    differences = [PageColumn("ece_difference", "ECE from none, points", in_signed_points)]
+    scores = (PageColumn(metric, heads[metric], value_kind(metric)) for metric in metrics)
+    differences = [PageColumn("ece_difference", "ECE from none, points", "points")]
     if with_temperature:
-        differences += [PageColumn(FROM_TS, "ECE from temperature, points", in_signed_points)]
-    return (*scores, *differences, PageColumn("answers_changed", "Answers changed", counted))
+        differences += [PageColumn(FROM_TS, "ECE from temperature, points", "points")]
+    return (*scores, *differences, PageColumn("answers_changed", "Answers changed", "count"))
 
 
 def _columns(metrics: Sequence[str]) -> tuple[Column, ...]:

@@ -8,18 +8,14 @@ from core.metrics.null_test import holm
 from core.metrics.records import BinTable, TargetAudit
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
-from core.screens.kit.numbers import in_hundred, percent, points, three, three_span
+from core.screens.kit.numbers import in_hundred, percent, points, three
 from core.screens.kit.records import Cell, Column
 from core.screens.kit.tables import (
     Estimate,
-    Number,
     PageColumn,
     ScoreTable,
     TableRow,
-    counted,
     estimate,
-    in_points,
-    in_two,
     with_ends,
 )
 from core.screens.kit.theme import Tone
@@ -92,12 +88,12 @@ def _top_tone(bins: BinTable, p_value: float | None) -> Tone:
 
 def _shown(printed_auroc: Columns) -> tuple[PageColumn, ...]:
     return (
-        PageColumn("events", "Labelled with it", counted),
-        PageColumn("auroc", "AUROC", _decimals),
-        *(PageColumn(_printed_key(m), METHODS[m], _decimals) for m in printed_auroc),
-        PageColumn("auprc", "Average precision", _alone),
-        PageColumn("ece", "ECE, %", in_points),
-        PageColumn("slope", "Slope", in_two),
+        PageColumn("events", "Labelled with it", "count"),
+        PageColumn("auroc", "AUROC", "decimals"),
+        *(PageColumn(_printed_key(m), METHODS[m], "decimals") for m in printed_auroc),
+        PageColumn("auprc", "Average precision", "three_alone"),
+        PageColumn("ece", "ECE, %", "unsigned_points"),
+        PageColumn("slope", "Slope", "two"),
     )
 
 
@@ -119,14 +115,6 @@ def _columns(printed_auroc: Columns) -> tuple[Column, ...]:
 
 def _printed_key(method: str) -> str:
     return f"auroc_published_{method}"
-
-
-def _decimals(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    return f"{value:.3f}", three_span(value, low, high)
-
-
-def _alone(value: Number, *_ends: float | None) -> tuple[str, str]:
-    return three(value), ""
 
 
 def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Columns) -> TableRow:
@@ -173,20 +161,12 @@ def _means(findings: Findings, printed_auroc: Columns) -> tuple[TableRow]:
     return (TableRow(name=f"Mean of {n}", cells=cells, shaded=True, in_file=False),)
 
 
-def _of_hundred(value: Number, low: float | None, high: float | None) -> tuple[str, str]:
-    return in_hundred(value, low, high), f"{in_hundred(low)} to {in_hundred(high)}"
-
-
-def _times(value: Number, *_ends: float | None) -> tuple[str, str]:
-    return in_hundred(value), ""
-
-
 PLAIN_SHOWN = (
-    PageColumn("events", "Labelled with it", counted),
-    PageColumn("auroc", "Told apart, of 100 pairs", _times),
-    PageColumn("top_says", "Where it scores highest it says, of 100", _times),
-    PageColumn("top_labelled", "Labelled with it there, of 100", _of_hundred),
-    PageColumn("top_reading", "So there it", _times),
+    PageColumn("events", "Labelled with it", "count"),
+    PageColumn("auroc", "Told apart, of 100 pairs", "hundred_alone"),
+    PageColumn("top_says", "Where it scores highest it says, of 100", "hundred_alone"),
+    PageColumn("top_labelled", "Labelled with it there, of 100", "hundred"),
+    PageColumn("top_reading", "So there it", "hundred_alone"),
 )
 
 

@@ -14,7 +14,6 @@ from core.screens.kit.tables import (
     PageColumn,
     ScoreTable,
     TableRow,
-    in_points,
     with_ends,
 )
 from core.screens.xray.trust_figures import PointingShare
@@ -32,9 +31,9 @@ KINDS: Final = {
     LUNGS: "Anywhere in the lungs",  # a point uniform over each film's own lungs
 }
 SHOWN: Final = (
-    PageColumn("pointing", "Points into the box, of 100 films", in_points),
-    PageColumn("iou", "Overlap (IoU), %", in_points),
-    PageColumn("energy", "Energy in box, %", in_points),
+    PageColumn("pointing", "Points into the box, of 100 films", "unsigned_points"),
+    PageColumn("iou", "Overlap (IoU), %", "unsigned_points"),
+    PageColumn("energy", "Energy in box, %", "unsigned_points"),
 )
 FEWEST: Final = 20  # films below which no comparison is made in words
 MOST_SHOWN: Final = 8  # stages whose maps are drawn

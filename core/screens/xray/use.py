@@ -17,12 +17,7 @@ from core.screens.kit.tables import (
     PageColumn,
     ScoreTable,
     TableRow,
-    counted,
     estimate,
-    in_points,
-    in_points_percent,
-    in_signed_two,
-    in_two,
     with_ends,
 )
 from core.screens.xray.verdict import outside
@@ -30,8 +25,8 @@ from core.screens.xray.words import TOO_FEW, ClinicSource
 
 ASSUMED = "assumes that only the prevalence changes"
 THRESHOLD_SHOWN = (
-    PageColumn("value", "Share", in_points_percent),
-    PageColumn("of", "Of", counted),
+    PageColumn("value", "Share", "percent"),
+    PageColumn("of", "Of", "count"),
 )
 THRESHOLD_COLUMNS = (
     Column("number", "number"),
@@ -42,13 +37,13 @@ THRESHOLD_COLUMNS = (
     Column("source", "source"),
 )
 GROUP_SHOWN = (
-    PageColumn("n", "n", counted),
-    PageColumn("events", "Labelled with it", counted),
-    PageColumn("observed_expected", "O:E", in_two),
-    PageColumn("citl", "In the large", in_signed_two),
-    PageColumn("slope", "Slope", in_two),
-    PageColumn("intercept", "Intercept", in_signed_two),
-    PageColumn("ece", "ECE, %", in_points),
+    PageColumn("n", "n", "count"),
+    PageColumn("events", "Labelled with it", "count"),
+    PageColumn("observed_expected", "O:E", "two"),
+    PageColumn("citl", "In the large", "signed_two"),
+    PageColumn("slope", "Slope", "two"),
+    PageColumn("intercept", "Intercept", "signed_two"),
+    PageColumn("ece", "ECE, %", "unsigned_points"),
 )
 GROUP_COLUMNS = (
     Column("group", "group"),

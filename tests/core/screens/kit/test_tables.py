@@ -5,6 +5,7 @@ import pytest
 from core.metrics.paired import Difference
 from core.metrics.records import Score
 from core.screens.kit import tables
+from core.screens.kit.forms import FORMS
 from core.screens.kit.records import CellWords, Column
 from core.screens.kit.run_marks import marks
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
@@ -23,10 +24,10 @@ def gap(value, low, high):
 TABLE = ScoreTable(
     "Run",
     (
-        PageColumn("n", "n", tables.counted),
-        PageColumn("gap", "Gap", tables.in_signed_points),
-        PageColumn("ece", "ECE, %", tables.in_points),
-        PageColumn("aside", "Aside", tables.in_three),
+        PageColumn("n", "n", "count"),
+        PageColumn("gap", "Gap", "points"),
+        PageColumn("ece", "ECE, %", "unsigned_points"),
+        PageColumn("aside", "Aside", "number"),
     ),
     (
         Column("run", "run"),
@@ -107,7 +108,7 @@ def test_the_file_holds_raw_values_under_its_own_columns():
     ],
 )
 def test_a_cell_says_its_text_its_interval_and_its_reason(cell, shown):
-    assert tables.cell_words(cell, tables.in_points) == shown
+    assert tables.cell_words(cell, "unsigned_points") == shown
 
 
 def test_a_difference_without_an_interval_is_not_beyond_chance():
@@ -116,18 +117,26 @@ def test_a_difference_without_an_interval_is_not_beyond_chance():
 
 
 @pytest.mark.parametrize(
-    ("form", "value", "ends", "shown"),
+    ("kind", "value", "ends", "shown"),
     [
-        (tables.counted, 1234, (None, None), ("1\u202f234", "")),
-        (tables.weighted, 12.5, (None, None), ("12.5", "")),
-        (tables.in_percent, 0.976, (0.97, 0.98), ("97.6\u202f%", "97.0 to 98.0")),
-        (tables.in_points, 0.04, (None, None), ("4.0", "")),
-        (tables.in_points_percent, 0.04, (0.03, 0.05), ("4.0\u202f%", "3.0 to 5.0")),
-        (tables.in_signed_points, -0.147, (-0.152, -0.141), ("−14.7", "−15.2 to −14.1")),
-        (tables.in_three, 0.0998, (0.09, 0.101), ("0.100", "0.0900 to 0.101")),
-        (tables.in_signed_three, 0.12, (0.05, 0.25), ("+0.120", "+0.050 to +0.250")),
-        (tables.in_signed_three, -0.12, (None, None), ("−0.120", "")),
+        ("count", 1234, (None, None), ("1\u202f234", "")),
+        ("weight", 12.5, (None, None), ("12.5", "")),
+        ("share", 0.976, (0.97, 0.98), ("97.6\u202f%", "97.0 to 98.0")),
+        ("unsigned_points", 0.04, (None, None), ("4.0", "")),
+        ("percent", 0.04, (0.03, 0.05), ("4.0\u202f%", "3.0 to 5.0")),
+        ("points", -0.147, (-0.152, -0.141), ("−14.7", "−15.2 to −14.1")),
+        ("number", 0.0998, (0.09, 0.101), ("0.100", "0.0900 to 0.101")),
+        ("change", 0.12, (0.05, 0.25), ("+0.120", "+0.050 to +0.250")),
+        ("change", -0.12, (None, None), ("−0.120", "")),
+        ("three", 0.985, (0.97, 1.0), ("0.985", "0.970 to 1.00")),
+        ("three_alone", 0.985, (0.97, 1.0), ("0.985", "")),
+        ("decimals", 0.9995, (None, None), ("1.000", "")),
+        ("two", 0.99, (0.9, 1.08), ("0.99", "0.90 to 1.08")),
+        ("two", 0.99, (None, None), ("–", "")),
+        ("signed_two", 0.02, (-0.1, 0.14), ("+0.02", "−0.10 to +0.14")),
+        ("hundred", 0.984, (0.97, 0.99), ("98", "97 to 99")),
+        ("hundred_alone", 0.984, (0.97, 0.99), ("98", "")),
     ],
 )
-def test_numbers_are_written_with_their_intervals(form, value, ends, shown):
-    assert form(value, *ends) == shown
+def test_numbers_are_written_with_their_intervals(kind, value, ends, shown):
+    assert FORMS[kind](value, *ends) == shown
