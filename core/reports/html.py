@@ -1,22 +1,29 @@
 """One self-contained HTML file of an audit, made from the same view as the page."""
 
+import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from pathlib import Path
 
-from core.errors import Notice
+from plotly.offline import get_plotlyjs
+
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit
 from core.readers.predictions.result import ReadResult
-from core.reports.page import page
+from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table, Tile
-from core.screens.kit.text import clean
+from core.screens.kit.theme import DARK, LIGHT, Side
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, audited_view, pictured
 from core.screens.xray.plain import HundredFilms
 
-SQUARE = {"reliability", "clinic_curve", "clinic_bands"}
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+SIDES: tuple[Side, ...] = ("light", "dark")
+TEMPLATES = templates(Path(__file__).parent / "templates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,24 +64,8 @@ class PageView:
 
 def sheet_html(sheet: PageView) -> str:
     """Return a view as one HTML file that works offline, its banners first and last."""
-    banners = "".join(f"<p><strong>{_text(banner)}</strong></p>" for banner in sheet.banners)
-    body = "\n".join(
-        [
-            banners,
-            f'<p class="eyebrow">{_text(sheet.eyebrow)}</p>',
-            _sentence(sheet.sentence, "h1"),
-            _numbers(sheet.numbers) if sheet.numbers else "",
-            f"<h3>{_text(sheet.icons[0])}</h3>{films_html(sheet.icons[1])}" if sheet.icons else "",
-            *(f"<p>{_text(paragraph)}</p>" for paragraph in sheet.paragraphs),
-            *(_picture(alt, data) for alt, data in sheet.pictures),
-            f'<div class="figures">{"".join(map(_figure, sheet.cards))}</div>',
-            *(_section(_text(title), _table(table)) for title, table in sheet.tables),
-            f'<p class="quiet">{_text(sheet.caption)}</p>',
-            banners,
-        ]
-    )
-    figures = {card.key: _json(card) for card in sheet.cards}
-    return page(f"Candor: {_text(sheet.eyebrow)}", f"<main>\n{body}\n</main>", figures)
+    pictures = [(alt, b64encode(data).decode()) for alt, data in sheet.pictures]
+    return _file("sheet.html", sheet.eyebrow, sheet.cards, sheet=sheet, pictures=pictures)
 
 
 def films_html(icons: HundredFilms) -> str:
@@ -82,21 +73,7 @@ def films_html(icons: HundredFilms) -> str:
 
     The page and the file each style its classes, alike.
     """
-    kinds = (
-        ["sure"] * icons.low
-        + ["found"] * (icons.filled - icons.low)
-        + ["might"] * (icons.high - icons.filled)
-        + [""] * (100 - icons.high)
-    )
-    cells = "".join(f'<i class="{kind}" aria-hidden="true"></i>' for kind in kinds)
-    sure, chance, without = map(_text, icons.key)
-    return (
-        f'<div class="c-hundred" role="img" aria-label="{_text(icons.text)}">{cells}</div>'
-        f'<p class="c-key"><span><i class="c-film sure" aria-hidden="true"></i>{sure}</span>'
-        '<span><i class="c-film found" aria-hidden="true"></i>'
-        f'<i class="c-film might" aria-hidden="true"></i>{chance}</span>'
-        f'<span><i class="c-film" aria-hidden="true"></i>{without}</span></p>'
-    )
+    return TEMPLATES.get_template("films.html").render(icons=icons)
 
 
 def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
@@ -133,131 +110,35 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
 
 def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, str]) -> str:
     """Return a view, its plain twin and the settings as one HTML file that works offline."""
-    cards = [*view.figures.values(), plain.dumbbells]
-    body = "\n".join(
-        [
-            f'<p class="eyebrow">{_text(view.eyebrow)}</p>',
-            _sentence(view.sentence, "h1"),
-            _numbers(view.numbers),
-            _notices(view.notices),
-            f'<div class="figures">{"".join(map(_figure, view.figures.values()))}</div>',
-            _section("By class or label", _table(view.parts)) if view.parts.rows else "",
-            _section("All numbers", _table(view.scores)),
-            _section("Not possible with this file", _table(view.unavailable))
-            if view.unavailable.rows
-            else "",
-            _plain(plain),
-            _section("Settings", _definitions(settings)),
-        ]
+    tables = (
+        ("By class or label", view.parts),
+        ("All numbers", view.scores),
+        ("Not possible with this file", view.unavailable),
     )
-    figures = {card.key: _json(card) for card in cards}
-    return page(f"Candor: {_text(view.eyebrow)}", f"<main>\n{body}\n</main>", figures)
-
-
-def _picture(alt: str, data: bytes) -> str:
-    inline = b64encode(data).decode()
-    return f'<p><img alt="{_text(alt)}" src="data:image/png;base64,{inline}"></p>'
-
-
-def _text(text: str) -> str:
-    return escape(clean(text), quote=True)
-
-
-def _section(title: str, content: str) -> str:
-    return f"<section><h2>{title}</h2>{content}</section>"
-
-
-def _sentence(sentence: Sentence, tag: str) -> str:
-    parts = "".join(f'<span class="{p.tone}">{_text(p.text)}</span>' for p in sentence.parts)
-    second = f"<p>{_text(sentence.second)}</p>" if sentence.second else ""
-    return f"<{tag}>{parts}</{tag}>{second}"
-
-
-def _numbers(tiles: tuple[Tile, ...]) -> str:
-    return f'<dl class="numbers">{"".join(_tile(tile) for tile in tiles)}</dl>'
-
-
-def _tile(tile: Tile) -> str:
-    under = "<br>".join(_text(line) for line in (tile.interval, tile.note) if line)
-    return (
-        f'<div title="{_text(tile.help)}"><dt>{_text(tile.label)}</dt>'
-        f"<dd><b>{_text(tile.value)}</b> {_text(tile.unit)}<br><small>{under}</small></dd></div>"
+    return _file(
+        "report.html",
+        view.eyebrow,
+        (*view.figures.values(), plain.dumbbells),
+        view=view,
+        plain=plain,
+        tables=tables,
+        settings=settings,
     )
 
 
-def _notices(notices: tuple[Notice, ...]) -> str:
-    if not notices:
-        return ""
-    items = "".join(f"<li>{_text(n.text)} <code>{_text(n.code)}</code></li>" for n in notices)
-    return _section("What to know first", f"<ul>{items}</ul>")
-
-
-def _figure(card: FigureCard) -> str:
-    square = ' class="square"' if card.key in SQUARE else ""
-    return (
-        f"<figure{square}><h3>{_text(card.title)}<small>{_text(card.explanation)}</small></h3>"
-        f'<div data-figure="{card.key}" role="img" aria-label="{_text(card.alt)}"></div>'
-        f"<figcaption>{_text(card.caption)}</figcaption>"
-        f"<details><summary>as table</summary>{_table(card.table)}</details></figure>"
+def _file(template: str, title: str, cards: Sequence[FigureCard], **values: object) -> str:
+    """Return a self-contained file; its figures are drawn into elements that name their keys."""
+    figures = {card.key: {side: _drawn(card, side) for side in SIDES} for card in cards}
+    return TEMPLATES.get_template(template).render(
+        title=title,
+        policy=POLICY,
+        light=LIGHT,
+        dark=DARK,
+        figures=figures,
+        plotly=get_plotlyjs(),
+        **values,
     )
 
 
-def _json(card: FigureCard) -> dict[str, str]:
-    return {
-        "light": str(card.figure("light").to_json()),
-        "dark": str(card.figure("dark").to_json()),
-    }
-
-
-def _table(table: Table) -> str:
-    classes = ["" if column.kind == "text" else ' class="number"' for column in table.columns]
-    head = "".join(
-        f"<th{css} scope='col'>{_text(column.label)}</th>"
-        for css, column in zip(classes, table.columns, strict=True)
-    )
-    rows = "".join(f"<tr>{_cells(row, classes)}</tr>" for row in table.written())
-    return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _cells(row: list[str], classes: list[str]) -> str:
-    return "".join(f"<td{css}>{_text(cell)}</td>" for css, cell in zip(classes, row, strict=True))
-
-
-def _definitions(settings: Mapping[str, str]) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{_text(key)}</th><td>{_text(value)}</td></tr>'
-        for key, value in settings.items()
-    )
-    return f"<table><tbody>{rows}</tbody></table>"
-
-
-def _plain(plain: PlainView) -> str:
-    advice = "".join(
-        f"<h3>{_text(part.title)}</h3><p>{_text(part.text)}</p>"
-        for part in (plain.limits, plain.helps)
-    )
-    return _section(
-        "In plain words",
-        f"{_sentence(plain.sentence, 'p')}{_numbers(plain.numbers)}{_figure(plain.dumbbells)}"
-        f"{_icons(plain)}{advice}<p class='quiet'>{_text(plain.caption)}</p>",
-    )
-
-
-def _icons(plain: PlainView) -> str:
-    if plain.icons is None:
-        return ""
-    icons = plain.icons
-    return (
-        f"<h3>{_text(icons.title)}<small>{_text(icons.note)}</small></h3>"
-        f"<p>{_text(icons.promised_text)}</p>{_hundred(icons.promised, 'quiet')}"
-        f"<p>{_text(icons.observed_text)}</p>{_hundred(icons.observed, icons.tone)}"
-    )
-
-
-def _hundred(crosses: int, tone: str) -> str:
-    """Draw 100 boxes, the last ones crossed; the sentence over them says the same."""
-    boxes = "<i></i>" * (100 - crosses) + f'<i class="{tone}">×</i>' * crosses
-    return f'<div class="icons" aria-hidden="true">{boxes}</div>'
+def _drawn(card: FigureCard, side: Side) -> object:
+    return json.loads(card.figure(side).to_json())

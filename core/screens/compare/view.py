@@ -7,7 +7,6 @@ from functools import partial
 from core.defaults import SEED
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.paired import Difference
-from core.metrics.records import Score
 from core.screens.compare import figures
 from core.screens.kit import cards
 from core.screens.kit.diagram import small_diagram
@@ -18,6 +17,7 @@ from core.screens.kit.differences import (
     IN_POINTS,
     LABELS,
     NamedRun,
+    difference_kind,
     difference_words,
     drawn_words,
     level_words,
@@ -25,38 +25,32 @@ from core.screens.kit.differences import (
     number,
     plain_sentence,
     sentence,
-    value_words,
+    value_kind,
 )
+from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import THIN, count, points
-from core.screens.kit.records import Cell, CellWords, Column, FigureCard, Kind, Sentence, Table
+from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.sentences import groups_words
+from core.screens.kit.tables import (
+    TIE,
+    Estimate,
+    PageColumn,
+    ScoreTable,
+    TableRow,
+    difference_cell,
+    estimate,
+    with_ends,
+)
 
-PLAIN_COLUMNS = ("accuracy", "ece")
-PLAIN_HEADS = ("Model", "Images", "Right, in 100", "Off by, points on average")
 PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "
     "times in 100. A tie: too few images to tell the two apart."
 )
-TIE = "tie"
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
 ERROR_SIDES = ("smaller error", "larger error")
 ANSWER_SIDES = ("less often right", "more often right")
 PLAIN_SIDES = ("closer", "further off")
-
-
-@dataclass(frozen=True)
-class RunLine:
-    """One run's row of the table; `difference` is empty for the reference."""
-
-    name: str
-    mark: RunMark
-    note: str
-    n: str
-    scores: tuple[CellWords, ...]
-    difference: CellWords
-    tie: bool
-    reference: bool
 
 
 @dataclass(frozen=True)
@@ -65,12 +59,10 @@ class CompareView:
 
     eyebrow: str
     sentence: Sentence
-    heads: tuple[str, ...]
-    lines: tuple[RunLine, ...]
     forest: FigureCard | None
     curves: FigureCard | None
     diagrams: tuple[tuple[RunMark, FigureCard], ...]
-    table: Table
+    table: ScoreTable
     caption: str
 
 
@@ -81,9 +73,6 @@ def plain_view(
     full = compare_view(names, runs, comparison, "ece")
     order = _order(runs, comparison, "ece")
     badges = marks([named.id for named in names])
-    lines = tuple(
-        _line(names[i], badges[i], runs[i], comparison, (i, "ece"), PLAIN_COLUMNS) for i in order
-    )
     run_names = [named.name for named in names]
     forest = _forest(
         run_names, badges, comparison, "ece", (order, PLAIN_CAPTION), sides=PLAIN_SIDES
@@ -100,11 +89,10 @@ def plain_view(
     return replace(
         full,
         sentence=plain_sentence(run_names, errors, comparison),
-        heads=PLAIN_HEADS if comparison.reason else (*PLAIN_HEADS, "Further off by, points"),
-        lines=lines,
         forest=forest,
         curves=None,
         diagrams=(),
+        table=replace(full.table, names_head="Model", shown=_plain_columns(comparison)),
         caption=PLAIN_CAPTION,
     )
 
@@ -133,16 +121,18 @@ def compare_view(
     run_names = [named.name for named in names]
     caption = _caption(runs, comparison, metric)
     sides = ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES
-    table = _table(names, runs, comparison, order)
     return CompareView(
         eyebrow=_eyebrow(names, runs, comparison),
         sentence=sentence(run_names, comparison, metric),
-        heads=_heads(comparison, metric),
-        lines=tuple(_line(names[i], badges[i], runs[i], comparison, (i, metric)) for i in order),
         forest=_forest(run_names, badges, comparison, metric, (order, caption), sides=sides),
         curves=None if comparison.reason else _curves(run_names, badges, runs, (order, caption)),
         diagrams=() if comparison.reason else _diagrams(names, badges, runs, order),
-        table=table,
+        table=ScoreTable(
+            "Run",
+            _shown(comparison, metric),
+            _columns(comparison),
+            tuple(_row(names[i], badges[i], runs[i], comparison, i) for i in order),
+        ),
         caption=caption,
     )
 
@@ -171,47 +161,54 @@ def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Co
     return " · ".join(parts)
 
 
-def _heads(comparison: Comparison, metric: str) -> tuple[str, ...]:
+def _shown(comparison: Comparison, metric: str) -> tuple[PageColumn, ...]:
     unit = ", points" if metric in IN_POINTS else ""
-    last = () if comparison.reason else (f"{LABELS[metric]} from reference{unit}",)
-    return ("Run", "n", *(HEADS[column] for column in COLUMNS), *last)
+    scores = (PageColumn(column, HEADS[column], value_kind(column)) for column in COLUMNS)
+    last = _difference_column(comparison, metric, f"{LABELS[metric]} from reference{unit}")
+    return (PageColumn("n", "n", "count"), *scores, *last)
 
 
-def _line(
-    named: NamedRun,
-    mark: RunMark,
-    run: Compared,
-    comparison: Comparison,
-    index_and_metric: tuple[int, str],
-    columns: Sequence[str] = COLUMNS,
-) -> RunLine:
-    i, metric = index_and_metric
-    difference = comparison.differences[i].get(metric)
-    reference = not comparison.reason and i == comparison.reference
-    return RunLine(
-        name=named.name,
-        mark=mark,
-        note="reference" if reference else "",
-        n=count(run.rows.n),
-        scores=tuple(_cell(run, column) for column in columns),
-        difference=_difference_cell(difference),
-        tie=difference is not None and difference.tie,
-        reference=reference,
+def _plain_columns(comparison: Comparison) -> tuple[PageColumn, ...]:
+    return (
+        PageColumn("n", "Images", "count"),
+        PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
+        PageColumn("ece", "Off by, points on average", value_kind("ece")),
+        *_difference_column(comparison, "ece", "Further off by, points"),
     )
 
 
-def _cell(run: Compared, metric: str) -> CellWords:
-    score = run.audit.main.metrics.get(metric)
-    if score is None:
-        return CellWords("–", reason=run.audit.unavailable.get(metric, ""))
-    return CellWords(*value_words(score), score.reason)
+def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[PageColumn, ...]:
+    """Return the column of differences from the reference; none where nothing is ranked."""
+    if comparison.reason:
+        return ()
+    return (PageColumn(f"{metric}_difference", head, difference_kind(metric)),)
 
 
-def _difference_cell(difference: Difference | None) -> CellWords:
-    if difference is None:
-        return CellWords("")
-    value, interval = difference_words(difference)
-    return CellWords(TIE if difference.tie else value, interval, difference.reason)
+def _columns(comparison: Comparison) -> tuple[Column, ...]:
+    """Return the columns of the file: every score, and every difference where runs are ranked."""
+    columns = [Column("run", "run"), Column("n", "n", "count")]
+    for metric in COLUMNS:
+        kind: Kind = "share" if metric in IN_POINTS else "number"
+        for key in (metric,) if comparison.reason else (metric, f"{metric}_difference"):
+            columns += [Column(f"{key}{end}", metric, kind) for end in ("", "_low", "_high")]
+    return tuple(columns)
+
+
+def _row(named: NamedRun, mark: RunMark, run: Compared, comparison: Comparison, i: int) -> TableRow:
+    audit, differences = run.audit, comparison.differences[i]
+    reference = not comparison.reason and i == comparison.reference
+    cells: dict[str, Estimate | Cell] = {"run": named.name, "n": run.rows.n}
+    for metric in COLUMNS:
+        why = audit.unavailable.get(metric, "")
+        cells |= with_ends(metric, estimate(audit.main.metrics.get(metric), why))
+        cells |= with_ends(f"{metric}_difference", difference_cell(differences.get(metric)))
+    return TableRow(
+        name=named.name,
+        cells=cells,
+        notes=("reference",) if reference else (),
+        mark=mark,
+        shaded=reference,
+    )
 
 
 def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> str:
@@ -397,33 +394,3 @@ def _diagrams(
         )
         diagrams.append((badges[i], card))
     return tuple(diagrams)
-
-
-def _table(
-    names: Sequence[NamedRun],
-    runs: Sequence[Compared],
-    comparison: Comparison,
-    order: Sequence[int],
-) -> Table:
-    """Return every score and difference as raw numbers, for the file."""
-    columns = [Column("run", "run"), Column("n", "n", "count")]
-    for metric in COLUMNS:
-        kind: Kind = "share" if metric in IN_POINTS else "number"
-        columns += [Column(f"{metric}{end}", metric, kind) for end in ("", "_low", "_high")]
-        if not comparison.reason:
-            columns += [
-                Column(f"{metric}_difference{end}", metric, kind) for end in ("", "_low", "_high")
-            ]
-    rows = []
-    for i in order:
-        row: list[Cell] = [names[i].name, runs[i].rows.n]
-        for metric in COLUMNS:
-            row += _ends(runs[i].audit.main.metrics.get(metric))
-            if not comparison.reason:
-                row += _ends(comparison.differences[i].get(metric))
-        rows.append(tuple(row))
-    return Table(tuple(columns), tuple(rows))
-
-
-def _ends(estimate: Score | Difference | None) -> list[Cell]:
-    return [None, None, None] if estimate is None else [estimate.value, estimate.low, estimate.high]

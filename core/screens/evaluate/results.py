@@ -20,8 +20,14 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import MODELS as PRINTED
 from core.published import PAPERS, PublishedNumber, published, subject
-from core.screens.kit.numbers import MISSING, count, in_hundred, percent, span, three, three_span
-from core.screens.kit.records import CellWords, Column, ScoreRow, Table
+from core.screens.kit.numbers import count, in_hundred, percent
+from core.screens.kit.records import Column
+from core.screens.kit.tables import (
+    PageColumn,
+    ScoreTable,
+    TableRow,
+    estimate,
+)
 
 PART_WORDS: Final = {
     "train": ("Training part", "training images"),
@@ -284,56 +290,44 @@ def _ends(rows: Sequence[PublishedNumber]) -> str:
 
 def heads(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[str, ...]:
     """Return the heads of the table of splits and sets."""
-    multilabel = any(result.score.metric == "auroc" for result in results)
+    multilabel = _multilabel(results)
     if plain and not multilabel:
         return ("Images of", "Images", "Right", "Off by, on average", "Says, on average")
     score = "AUROC, mean of labels" if multilabel else "Right"
     return ("Split or set", "Images", score, "ECE", "Mean confidence")
 
 
-def rows(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[ScoreRow, ...]:
-    """Return the table of splits and sets; those of the data are shaded."""
-    return tuple(
-        ScoreRow(
-            name=result.label,
-            cells=(CellWords(count(result.n)), *_cells(result)),
-            notes=() if plain or result.split in PART_WORDS else (result.split,),
-            shaded=result.split in PART_WORDS,
-        )
-        for result in results
+def _multilabel(results: Sequence[SplitResult]) -> bool:
+    return any(result.score.metric == "auroc" for result in results)
+
+
+def table(results: Sequence[SplitResult], *, plain: bool = False) -> ScoreTable:
+    """Return the table of splits and sets; on the page those of the data are shaded."""
+    split, images, score, ece, confidence = heads(results, plain=plain)
+    shown = (
+        PageColumn("n", images, "count"),
+        PageColumn("auroc", score, "three")
+        if _multilabel(results)
+        else PageColumn("accuracy", score, "share"),
+        PageColumn("ece", ece, "share"),
+        PageColumn("confidence", confidence, "share"),
     )
+    return ScoreTable(split, shown, COLUMNS, tuple(_row(result, plain=plain) for result in results))
 
 
-def _cells(result: SplitResult) -> tuple[CellWords, CellWords, CellWords]:
-    score, ece = result.score, result.ece
-    if score.metric == "auroc":
-        first = CellWords(three(score.value), three_span(score.value, score.low, score.high))
-    else:
-        first = _share(score)
-    sure = MISSING if result.confidence is None else percent(result.confidence)
-    return first, _share(ece), CellWords(sure)
-
-
-def _share(score: Score) -> CellWords:
-    return CellWords(percent(score.value), span(score.low, score.high), score.reason)
-
-
-def table(results: Sequence[SplitResult]) -> Table:
-    """Return the same as a table of plain numbers, for a file."""
-    return Table(
-        COLUMNS,
-        tuple(
-            (
-                result.split,
-                result.role,
-                result.n,
-                result.score.value if result.score.metric == "accuracy" else None,
-                result.score.value if result.score.metric == "auroc" else None,
-                result.ece.value,
-                result.confidence,
-            )
-            for result in results
-        ),
+def _row(result: SplitResult, *, plain: bool) -> TableRow:
+    return TableRow(
+        name=result.label,
+        cells={
+            "split": result.split,
+            "role": result.role,
+            "n": result.n,
+            result.score.metric: estimate(result.score),
+            "ece": estimate(result.ece),
+            "confidence": result.confidence,
+        },
+        notes=() if plain or result.split in PART_WORDS else (result.split,),
+        shaded=result.split in PART_WORDS,
     )
 
 

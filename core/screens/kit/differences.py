@@ -5,8 +5,15 @@ from dataclasses import dataclass
 
 from core.metrics.comparison import Comparison
 from core.metrics.paired import PAIRED, Difference
-from core.metrics.records import Score
-from core.screens.kit.numbers import MINUS, THIN, known, points, span, three, three_span, with_span
+from core.screens.kit.forms import FORMS, Kind
+from core.screens.kit.numbers import (
+    MISSING,
+    THIN,
+    points,
+    three,
+    three_span,
+    with_span,
+)
 from core.screens.kit.records import Phrase, Sentence
 
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
@@ -51,29 +58,22 @@ def number(n: int) -> str:
     return WORDS[n] if n < len(WORDS) else str(n)
 
 
-def value_words(score: Score) -> tuple[str, str]:
-    """Return a score and its interval as a table shows them; a missing one with its reason."""
-    if score.metric in IN_POINTS:
-        value = points(score.value, score.low, score.high)
-        return value, span(score.low, score.high)
-    others = [bound for bound in (score.low, score.high) if bound is not None]
-    return three(score.value, *others), three_span(score.value, score.low, score.high)
+def value_kind(metric: str) -> Kind:
+    """Return how scores of a metric are written in tables."""
+    return "unsigned_points" if metric in IN_POINTS else "number"
+
+
+def difference_kind(metric: str) -> Kind:
+    """Return how differences in a metric are written in tables, with their signs."""
+    return "points" if metric in IN_POINTS else "change"
 
 
 def difference_words(difference: Difference) -> tuple[str, str]:
     """Return a difference and its interval with their signs: −14.7, −15.2 to −14.1."""
-    if difference.metric in IN_POINTS:
-        value = points(difference.value, difference.low, difference.high, signed=True)
-        return value, span(difference.low, difference.high, signed=True)
-    ends = (difference.value, difference.low, difference.high)
-    value, low, high = (_signed(end, *ends) for end in ends)
-    return value, f"{low} to {high}" if known(difference.low) else ""
-
-
-def _signed(value: float | None, *others: float | None) -> str:
-    text = three(value, *others)
-    plain = not known(value) or text.startswith(MINUS) or not text.strip("0.")
-    return text if plain else f"+{text}"
+    if difference.value is None:
+        return MISSING, ""
+    form = FORMS[difference_kind(difference.metric)]
+    return form(difference.value, difference.low, difference.high)
 
 
 def better(difference: Difference) -> bool:

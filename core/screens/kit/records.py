@@ -6,12 +6,12 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from core.screens.kit.numbers import MISSING, count, percent, points, three, weight
+from core.screens.kit.forms import FORMS, Kind
+from core.screens.kit.numbers import MISSING
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES, Side, Theme, Tone
 
 Cell = str | int | float | bool | None
-Kind = Literal["text", "count", "weight", "share", "points", "number"]
 Draw = Callable[[Theme], go.Figure]
 
 
@@ -175,12 +175,4 @@ def written(cell: Cell, kind: Kind) -> str:
         return MISSING
     if isinstance(cell, str):
         return cell
-    if kind == "count":
-        return count(int(cell))
-    if kind == "weight":
-        return weight(cell)
-    if kind == "share":
-        return percent(cell)
-    if kind == "points":
-        return points(cell, signed=True)
-    return three(cell) if kind == "number" else str(cell)
+    return FORMS[kind](cell, None, None)[0]

@@ -16,15 +16,14 @@ from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count, percent, three, weight
 from core.screens.kit.records import (
     Cell,
-    CellWords,
     Column,
     FigureCard,
-    ScoreRow,
     Sentence,
     Table,
     Tile,
 )
 from core.screens.kit.run_marks import RunMark
+from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import short
 from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
 from core.screens.ood.words import (
@@ -46,6 +45,23 @@ LOG_SCORES = ("entropy", "msp")
 TAIL = 0.001  # of either set, beyond the ends of a linear axis
 COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
 PLAIN_HEADS = ("Of these pictures", "Alarm", "No alarm", "All")
+COUNT_COLUMNS = (
+    Column("set", "set"),
+    Column("side", "side"),
+    Column("positive", "positive class"),
+    Column("score", "score"),
+    Column("temperature", "temperature", "number"),
+    Column("threshold", "threshold", "number"),
+    Column("flagged", "flagged", "weight"),
+    Column("passed", "passed", "weight"),
+)
+EXTENT_COLUMNS = (
+    Column("rows", "rows", "count"),
+    Column("group_column", "groups by"),
+    Column("groups", "groups", "count"),
+    Column("effective_n", "independent rows, for the AUROC", "number"),
+    Column("weight_column", "rows count by"),
+)
 SUMS = " Counts are sums of weights, not of rows."
 PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Left: certain; right: no idea"
 ROC_COLUMNS = (
@@ -84,9 +100,7 @@ class OodView:
     numbers: tuple[Tile, ...]
     roc: FigureCard
     density: FigureCard
-    heads: tuple[str, ...]
-    counts: tuple[ScoreRow, ...]
-    counts_table: Table
+    counts: ScoreTable
     reading: str
     caption: str
 
@@ -137,9 +151,9 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
         roc=_roc_card(curves, counts, scoring, caption),
         density=_density_card(named, name, curve, counts, caption, plain=plain),
-        heads=PLAIN_HEADS if plain else COUNT_HEADS,
-        counts=_count_rows(named, name, counts),
-        counts_table=counts_table(named, name, counts, curve.judged),
+        counts=_count_table(
+            named, name, counts, curve.judged, PLAIN_HEADS if plain else COUNT_HEADS
+        ),
         reading=f"{plainly(auroc)}{SUMS if by_weight else ''}",
         caption=caption,
     )
@@ -260,82 +274,69 @@ def _density_card(
     )
 
 
-def _count_rows(named: NamedRun, name: SetName, counts: Counts) -> tuple[ScoreRow, ...]:
+def _count_table(
+    named: NamedRun,
+    name: SetName,
+    counts: Counts,
+    judged: ScoreSeparation,
+    heads: tuple[str, str, str, str],
+) -> ScoreTable:
+    """Return what the threshold does to either set; the file says what their rows are worth."""
+    corner, flagged, passed, every = heads
+    grouped = judged.separation.members is not None
+    same: dict[str, Estimate | Cell] = {
+        "positive": "out-of-distribution",
+        "score": judged.score,
+        "temperature": judged.temperature,
+        "threshold": counts.threshold,
+    }
     sides = (
-        (f"{named.split} (ordinary)", counts.flagged_in, counts.passed_in, False),
-        (f"{name.label} (strange)", counts.flagged_out, counts.passed_out, True),
+        (f"{named.split} (ordinary)", named.split, "in-distribution"),
+        (f"{name.label} (strange)", name.label, "out-of-distribution"),
     )
-    return tuple(
-        ScoreRow(
+    numbers = (
+        (counts.flagged_in, counts.passed_in),
+        (counts.flagged_out, counts.passed_out),
+    )
+    rows = tuple(
+        TableRow(
             name=label,
-            cells=(
-                _share(flagged, flagged + passed),
-                _share(passed, flagged + passed),
-                _all(flagged + passed),
-            ),
-            shaded=shaded,
+            cells={
+                **same,
+                "set": set_name,
+                "side": side,
+                **_shares(*numbers[i]),
+                **(_extent(judged, i) if grouped else {}),
+            },
+            shaded=i == 1,
         )
-        for label, flagged, passed, shaded in sides
+        for i, (label, set_name, side) in enumerate(sides)
     )
-
-
-def _share(rows: float, total: float) -> CellWords:
-    return CellWords(weight(rows), percent(rows / total))
-
-
-def _all(rows: float) -> CellWords:
-    return CellWords(weight(rows))
-
-
-def counts_table(named: NamedRun, name: SetName, counts: Counts, judged: ScoreSeparation) -> Table:
-    """Return what the threshold does as raw numbers, with the positive class, for the file."""
-    columns = (
-        Column("set", "set"),
-        Column("side", "side"),
-        Column("positive", "positive class"),
-        Column("score", "score"),
-        Column("temperature", "temperature", "number"),
-        Column("threshold", "threshold", "number"),
-        Column("flagged", "flagged", "weight"),
-        Column("passed", "passed", "weight"),
+    shown = (
+        PageColumn("flagged", flagged, "weight"),
+        PageColumn("passed", passed, "weight"),
+        PageColumn("all", every, "weight"),
     )
-    same = ("out-of-distribution", judged.score, judged.temperature, counts.threshold)
-    rows = (
-        (named.split, "in-distribution", *same, counts.flagged_in, counts.passed_in),
-        (name.label, "out-of-distribution", *same, counts.flagged_out, counts.passed_out),
-    )
-    more, ends = _extents(judged)
-    return Table(
-        (*columns, *more), tuple((*row, *end) for row, end in zip(rows, ends, strict=True))
-    )
+    columns = (*COUNT_COLUMNS, *EXTENT_COLUMNS) if grouped else COUNT_COLUMNS
+    return ScoreTable(corner, shown, columns, rows)
 
 
-def _extents(judged: ScoreSeparation) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
-    """Return columns and cells of what rows of either set are worth; none where each is one."""
-    separation = judged.separation
-    if separation.members is None:
-        return (), ((), ())
-    columns = (
-        Column("rows", "rows", "count"),
-        Column("group_column", "groups by"),
-        Column("groups", "groups", "count"),
-        Column("effective_n", "independent rows, for the AUROC", "number"),
-        Column("weight_column", "rows count by"),
-    )
-    sides = zip(
-        (separation.n_in, separation.n_out),
-        judged.groups,
-        judged.weights,
-        worth(separation),
-        strict=True,
-    )
-    return columns, tuple(
-        (
-            n,
-            groups.column if groups else "",
-            groups.n if groups else None,
-            effective,
-            weights.column if weights else "",
-        )
-        for n, groups, weights, effective in sides
-    )
+def _shares(flagged: float, passed: float) -> dict[str, Estimate]:
+    total = flagged + passed
+    return {
+        "flagged": Estimate(flagged, note=percent(flagged / total)),
+        "passed": Estimate(passed, note=percent(passed / total)),
+        "all": Estimate(total),
+    }
+
+
+def _extent(judged: ScoreSeparation, side: int) -> dict[str, Cell]:
+    """Return what the rows of one set are worth."""
+    separation, groups, weights = judged.separation, judged.groups[side], judged.weights[side]
+    return {
+        "rows": (separation.n_in, separation.n_out)[side],
+        "group_column": groups.column if groups else "",
+        "groups": groups.n if groups else None,
+        "effective_n": worth(separation)[side],
+        "weight_column": weights.column if weights else "",
+    }

@@ -3,22 +3,49 @@
 from collections.abc import Mapping, Sequence
 from math import isnan
 
-from core.screens.kit.differences import better, difference_words
-from core.screens.kit.numbers import percent, points, span, three
-from core.screens.kit.records import CellWords, Column, Table
-from core.screens.posthoc.view import CHANCE, TIE
+from core.screens.kit.differences import better
+from core.screens.kit.numbers import percent
+from core.screens.kit.records import Cell, Column
+from core.screens.kit.run_marks import RunMark
+from core.screens.kit.tables import (
+    Estimate,
+    PageColumn,
+    ScoreTable,
+    TableRow,
+    difference_cell,
+    estimate,
+    with_ends,
+)
+from core.screens.posthoc.view import CHANCE
 from core.screens.posthoc.words import explained
 from core.studies.innate import ConfidentAnswers, InnateCalibration
 from core.studies.posthoc import MethodReport
 
-HEADS = (
-    "Run",
-    "T",
-    "ECE as read, %",
-    "ECE after T, %",
-    "Temperature gap, points",
-    "Sure answers as read, %",
-    "Sure answers after T, %",
+SHOWN = (
+    PageColumn("temperature", "T", "number"),
+    PageColumn("ece_before", "ECE as read, %", "unsigned_points"),
+    PageColumn("ece_after", "ECE after T, %", "unsigned_points"),
+    PageColumn("ece_difference", "Temperature gap, points", "points"),
+    PageColumn("s99_share_before", "Sure answers as read, %", "unsigned_points"),
+    PageColumn("s99_share_after", "Sure answers after T, %", "unsigned_points"),
+)
+COLUMNS = (
+    Column("run", "run"),
+    Column("temperature", "T", "number"),
+    *(
+        Column(f"{key}{end}", key, "share")
+        for key in ("ece_before", "ece_after", "ece_difference")
+        for end in ("", "_low", "_high")
+    ),
+    *(
+        Column(f"ece_{when}_floor_q95", f"ece {when}, noise floor, 95th percentile", "share")
+        for when in ("before", "after")
+    ),
+    *(
+        Column(f"s99_{key}_{when}", f"s99 {key} {when}", "share")
+        for when in ("before", "after")
+        for key in ("share", "accuracy")
+    ),
 )
 CAPTION = (
     "A run that training has calibrated needs a T near 1, and temperature scaling changes little. "
@@ -30,69 +57,37 @@ CAPTION = (
 NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
 
 
-def innate_cells(calibration: InnateCalibration) -> tuple[CellWords, ...]:
-    """Return the cells of one run, in the order of HEADS after its name."""
+def innate_table(runs: Sequence[tuple[str, RunMark, InnateCalibration]]) -> ScoreTable:
+    """Return a row for each run: its name, its badge and its calibration."""
+    return ScoreTable("Run", SHOWN, COLUMNS, tuple(_row(*run) for run in runs))
+
+
+def _row(name: str, mark: RunMark, calibration: InnateCalibration) -> TableRow:
     near = abs(calibration.temperature - 1.0) <= NEAR
     note = "at its bound" if calibration.at_bound else "near 1" if near else ""
-    value, interval = difference_words(calibration.gap)
-    return (
-        CellWords(three(calibration.temperature), note),
-        *(_ece(judged) for judged in (calibration.before, calibration.after)),
-        CellWords(TIE if calibration.gap.tie else value, interval, calibration.gap.reason),
-        _sure(calibration.sure_before),
-        _sure(calibration.sure_after),
+    return TableRow(
+        name=name,
+        mark=mark,
+        cells={
+            "run": name,
+            "temperature": Estimate(calibration.temperature, note=note),
+            **with_ends("ece_difference", difference_cell(calibration.gap)),
+            **_when("before", calibration.before, calibration.sure_before),
+            **_when("after", calibration.after, calibration.sure_after),
+        },
     )
 
 
-def _ece(judged: MethodReport) -> CellWords:
-    score = judged.compared.audit.main.metrics["ece"]
-    chance = explained(judged, CHANCE)
-    return CellWords(points(score.value), f"{span(score.low, score.high)}{chance}")
-
-
-def _sure(answers: ConfidentAnswers) -> CellWords:
-    right = f"{percent(answers.accuracy)} right" if answers.share else "none"
-    return CellWords(points(answers.share), right)
-
-
-def innate_table(runs: Sequence[tuple[str, InnateCalibration]]) -> Table:
-    """Return the same as raw numbers, for the file."""
-    columns = (
-        Column("run", "run"),
-        Column("temperature", "T", "number"),
-        *(
-            Column(f"{key}{end}", key, "share")
-            for key in ("ece_before", "ece_after", "ece_difference")
-            for end in ("", "_low", "_high")
-        ),
-        *(
-            Column(f"ece_{when}_floor_q95", f"ece {when}, noise floor, 95th percentile", "share")
-            for when in ("before", "after")
-        ),
-        *(
-            Column(f"s99_{key}_{when}", f"s99 {key} {when}", "share")
-            for when in ("before", "after")
-            for key in ("share", "accuracy")
-        ),
-    )
-    rows = []
-    for name, calibration in runs:
-        before, after = (
-            judged.compared.audit.main.metrics["ece"]
-            for judged in (calibration.before, calibration.after)
-        )
-        ends = [end for e in (before, after, calibration.gap) for end in (e.value, e.low, e.high)]
-        sure = [
-            _known(number)
-            for answers in (calibration.sure_before, calibration.sure_after)
-            for number in (answers.share, answers.accuracy)
-        ]
-        floors = [
-            judged.compared.audit.main.noise_floor["ece"].q95
-            for judged in (calibration.before, calibration.after)
-        ]
-        rows.append((name, calibration.temperature, *ends, *floors, *sure))
-    return Table(columns, tuple(rows))
+def _when(when: str, judged: MethodReport, sure: ConfidentAnswers) -> dict[str, Estimate | Cell]:
+    """Return the cells of a run as read, or after its temperature."""
+    main = judged.compared.audit.main
+    right = f"{percent(sure.accuracy)} right" if sure.share else "none"
+    return {
+        **with_ends(f"ece_{when}", estimate(main.metrics["ece"], note=explained(judged, CHANCE))),
+        f"ece_{when}_floor_q95": main.noise_floor["ece"].q95,
+        f"s99_share_{when}": Estimate(_known(sure.share), note=right),
+        f"s99_accuracy_{when}": _known(sure.accuracy),
+    }
 
 
 def _known(value: float) -> float | None:

@@ -16,25 +16,31 @@ from core.screens.kit.differences import (
     HEADS,
     IN_POINTS,
     NamedRun,
-    difference_words,
     drawn_words,
     level_words,
-    value_words,
+    value_kind,
 )
+from core.screens.kit.forms import Kind
 from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count, points, span, three
 from core.screens.kit.records import (
     Cell,
-    CellWords,
     Column,
     FigureCard,
-    Kind,
     Phrase,
-    ScoreRow,
     Sentence,
     Table,
 )
 from core.screens.kit.run_marks import RunMark
+from core.screens.kit.tables import (
+    Estimate,
+    PageColumn,
+    ScoreTable,
+    TableRow,
+    difference_cell,
+    estimate,
+    with_ends,
+)
 from core.screens.kit.text import safe, short
 from core.screens.posthoc.figures import excess, landscape, unit
 from core.screens.posthoc.words import (
@@ -48,12 +54,15 @@ from core.screens.posthoc.words import (
 )
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
-TIE = "tie"
+FROM_TS = "ece_from_temperature"  # on the page alone
 ON_REQUEST = {"ada_ece": "AdaECE, %"}  # columns where a fit was by them
-CHANCE = "; chance: up to {}"
+CHANCE = "chance: up to {}"
 DIAGRAM_PX = 232
-PLAIN_COLUMNS = ("accuracy", "ece")
-PLAIN_HEADS = ("Correction", "Right, in 100", "Off by, points on average", "Answers changed")
+PLAIN_COLUMNS = (
+    PageColumn("accuracy", "Right, in 100", "unsigned_points"),
+    PageColumn("ece", "Off by, points on average", "unsigned_points"),
+    PageColumn("answers_changed", "Answers changed", "count"),
+)
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
     "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
@@ -73,10 +82,8 @@ class PosthocView:
 
     eyebrow: str
     sentence: Sentence
-    heads: tuple[str, ...]
-    rows: tuple[ScoreRow, ...]
     diagrams: tuple[tuple[str, str, FigureCard], ...]
-    table: Table
+    table: ScoreTable
     caption: str
 
 
@@ -105,21 +112,12 @@ def posthoc_view(
     ts = compare(runs, names, names.index("ts")) if "ts" in names and len(names) > 2 else None
     refused = [fit for fit in fits if fit.calibrator is None]
     by_method = {fit.method: fit for fit in fits}
-    columns = _columns(judged)
-    rows = [
-        _row(name, by_method.get(name), judged[name], columns, _pair(names, name, none, ts))
-        for name in names
-    ]
-    rows += [_refused(fit, len(columns) + (2 if ts else 1) + 1) for fit in refused]
-    caption = _caption(parts, none, judged)
     return PosthocView(
         eyebrow=_eyebrow(named, parts),
         sentence=_over_same_rows(sentence(judged, none, refused), parts),
-        heads=_heads(columns, with_temperature=ts is not None),
-        rows=tuple(rows),
         diagrams=_diagrams(named, by_method, judged),
-        table=_table(by_method, judged, none),
-        caption=caption,
+        table=_table(fits, judged, none, ts),
+        caption=_caption(parts, none, judged),
     )
 
 
@@ -135,16 +133,12 @@ def plain_view(
     none = compare([report.compared for report in judged.values()], names, 0)
     best = plain_best(judged, none)
     rows = tuple(
-        ScoreRow(
-            name=row.name,
-            cells=(
-                *(_score(judged[name], column) for column in PLAIN_COLUMNS),
-                _changed(judged[name]),
-            ),
+        replace(
+            row,
             notes=(MEANINGS.get(name, "The scores as they were read."),),
             shaded=name == best,
         )
-        for name, row in zip(names, full.rows, strict=False)
+        for name, row in zip(names, full.table.rows, strict=False)
     )
     before_after = [
         (PLAIN_TITLES[name == best], "", card)
@@ -154,10 +148,8 @@ def plain_view(
     return PosthocView(
         eyebrow=full.eyebrow,
         sentence=_over_same_rows(plain_sentence(judged, none), parts),
-        heads=PLAIN_HEADS,
-        rows=rows,
         diagrams=tuple(before_after),
-        table=full.table,
+        table=replace(full.table, names_head="Correction", shown=PLAIN_COLUMNS, rows=rows),
         caption=f"{PLAIN_CAPTION} {SAME if parts.same_rows else ELSEWHERE}",
     )
 
@@ -190,80 +182,93 @@ def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
     return f"Post-hoc · {named.name} · {source}"
 
 
-def _columns(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:
+def _metrics(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:
     """Return the metrics shown: the usual ones, and what the methods were fitted by."""
     known = judged[NONE].compared.audit.main.metrics
     return (*COLUMNS, *(metric for metric in ON_REQUEST if metric in known))
 
 
-def _heads(columns: Sequence[str], *, with_temperature: bool) -> tuple[str, ...]:
-    last = ["ECE from none, points"] + (
-        ["ECE from temperature, points"] if with_temperature else []
-    )
-    heads = {**HEADS, **ON_REQUEST}
-    return ("Method", *(heads[column] for column in columns), *last, "Answers changed")
+def _table(
+    fits: Sequence[Fit],
+    judged: Mapping[str, MethodReport],
+    none: Comparison,
+    ts: Comparison | None,
+) -> ScoreTable:
+    """Return every score and every difference from none; what refused is on the page alone.
 
-
-def _pair(
-    names: Sequence[str], name: str, none: Comparison, ts: Comparison | None
-) -> list[Difference | None]:
-    """Return the differences in ECE that a row shows: from none, and from temperature."""
-    at = names.index(name)
+    Where there is a temperature the page shows differences in ECE from it as well.
+    """
+    metrics = _metrics(judged)
+    by_method = {fit.method: fit for fit in fits}
     comparisons = [none] if ts is None else [none, ts]
-    return [comparison.differences[at].get("ece") for comparison in comparisons]
+    rows = [
+        _row(name, by_method.get(name), report, metrics, [c.differences[i] for c in comparisons])
+        for i, (name, report) in enumerate(judged.items())
+    ]
+    shown = _shown(metrics, with_temperature=ts is not None)
+    rows += [_refused(fit, shown) for fit in fits if fit.calibrator is None]
+    return ScoreTable("Method", shown, _columns(metrics), tuple(rows))
+
+
+def _shown(metrics: Sequence[str], *, with_temperature: bool) -> tuple[PageColumn, ...]:
+    heads = {**HEADS, **ON_REQUEST}
+    scores = (PageColumn(metric, heads[metric], value_kind(metric)) for metric in metrics)
+    differences = [PageColumn("ece_difference", "ECE from none, points", "points")]
+    if with_temperature:
+        differences += [PageColumn(FROM_TS, "ECE from temperature, points", "points")]
+    return (*scores, *differences, PageColumn("answers_changed", "Answers changed", "count"))
+
+
+def _columns(metrics: Sequence[str]) -> tuple[Column, ...]:
+    columns = [Column("method", "method"), Column("parameters", "parameters")]
+    for metric in metrics:
+        kind: Kind = "share" if metric in IN_POINTS else "number"
+        for key in (metric, f"{metric}_difference"):
+            columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
+    columns.append(Column("ece_floor_q95", "ece, noise floor, 95th percentile", "share"))
+    columns.append(Column("answers_changed", "answers changed", "count"))
+    return tuple(columns)
 
 
 def _row(
     name: str,
     fit: Fit | None,
     judged: MethodReport,
-    columns: Sequence[str],
-    differences: Sequence[Difference | None],
-) -> ScoreRow:
-    scores = [_score(judged, column) for column in columns]
-    known = {
-        len(scores) + i: difference
-        for i, difference in enumerate(differences)
-        if difference is not None
+    metrics: Sequence[str],
+    differences: Sequence[Mapping[str, Difference]],
+) -> TableRow:
+    """Return the row of a method; `differences` from none, and from temperature if it is there."""
+    audit = judged.compared.audit
+    floor = audit.main.noise_floor.get("ece")
+    from_none, *from_ts = differences
+    cells: dict[str, Estimate | Cell] = {
+        "method": name,
+        "parameters": "" if fit is None else parameters(fit),
+        "ece_floor_q95": None if floor is None else floor.q95,
+        "answers_changed": judged.changed,
     }
-    note = "" if fit is None or fit.report is None else fit.report.message
-    return ScoreRow(
+    for metric in metrics:
+        why, note = audit.unavailable.get(metric, ""), explained(judged, CHANCE, metric)
+        cells |= with_ends(metric, estimate(audit.main.metrics.get(metric), why, note))
+        cells |= with_ends(f"{metric}_difference", difference_cell(from_none.get(metric)))
+    if from_ts:
+        cells[FROM_TS] = difference_cell(from_ts[0].get("ece"))
+    message = "" if fit is None or fit.report is None else fit.report.message
+    return TableRow(
         name=NAMES[name],
-        cells=(*scores, *map(_difference, differences), _changed(judged)),
-        notes=("as read" if fit is None else parameters(fit), note),
-        strong=frozenset(
-            i
-            for i, difference in known.items()
-            if difference.low is not None and not difference.tie
-        ),
-        ties=frozenset(i for i, difference in known.items() if difference.tie),
+        cells=cells,
+        notes=("as read" if fit is None else parameters(fit), message),
         shaded=name == "ts",
     )
 
 
-def _refused(fit: Fit, columns: int) -> ScoreRow:
-    nothing = tuple(CellWords("–") for _ in range(columns))
-    return ScoreRow(name=NAMES[fit.method], cells=nothing, notes=(f"not fitted: {fit.refusal}",))
-
-
-def _score(judged: MethodReport, metric: str) -> CellWords:
-    audit = judged.compared.audit
-    score = audit.main.metrics.get(metric)
-    if score is None:
-        return CellWords("–", reason=audit.unavailable.get(metric, ""))
-    value, interval = value_words(score)
-    return CellWords(value, interval + explained(judged, CHANCE, metric), score.reason)
-
-
-def _difference(difference: Difference | None) -> CellWords:
-    if difference is None:
-        return CellWords("")
-    value, interval = difference_words(difference)
-    return CellWords(TIE if difference.tie else value, interval, difference.reason)
-
-
-def _changed(judged: MethodReport) -> CellWords:
-    return CellWords(count(judged.changed))
+def _refused(fit: Fit, shown: Sequence[PageColumn]) -> TableRow:
+    return TableRow(
+        name=NAMES[fit.method],
+        cells={column.key: None for column in shown},
+        notes=(f"not fitted: {fit.refusal}",),
+        in_file=False,
+    )
 
 
 def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodReport]) -> str:
@@ -307,7 +312,8 @@ def _diagrams(
         if not len(main.bins.count):
             return ()
         ece = main.metrics["ece"]
-        words = f"ECE {points(ece.value)} ({span(ece.low, ece.high)}{explained(report, CHANCE)})"
+        ends = filter(None, (span(ece.low, ece.high), explained(report, CHANCE)))
+        words = f"ECE {points(ece.value)} ({'; '.join(ends)})"
         note = "as read" if name == NONE else parameters(fits[name])
         card = FigureCard(
             key=f"after_{name}",
@@ -320,34 +326,6 @@ def _diagrams(
         )
         diagrams.append((NAMES[name], f"{note}, {words}", card))
     return tuple(diagrams)
-
-
-def _table(fits: Mapping[str, Fit], judged: Mapping[str, MethodReport], none: Comparison) -> Table:
-    """Return every score and difference as raw numbers, for the file."""
-    columns = [Column("method", "method"), Column("parameters", "parameters")]
-    metrics = _columns(judged)
-    for metric in metrics:
-        kind: Kind = "share" if metric in IN_POINTS else "number"
-        for key in (metric, f"{metric}_difference"):
-            columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
-    columns.append(Column("ece_floor_q95", "ece, noise floor, 95th percentile", "share"))
-    columns.append(Column("answers_changed", "answers changed", "count"))
-    rows = []
-    for (name, report), differences in zip(judged.items(), none.differences, strict=True):
-        row: list[Cell] = [name, "" if name == NONE else parameters(fits[name])]
-        for metric in metrics:
-            for estimate in (
-                report.compared.audit.main.metrics.get(metric),
-                differences.get(metric),
-            ):
-                row += (
-                    [None] * 3
-                    if estimate is None
-                    else [estimate.value, estimate.low, estimate.high]
-                )
-        floor = report.compared.audit.main.noise_floor.get("ece")
-        rows.append((*row, None if floor is None else floor.q95, report.changed))
-    return Table(tuple(columns), tuple(rows))
 
 
 def landscape_card(

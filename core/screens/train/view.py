@@ -8,8 +8,9 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.histories import History
+from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import count, percent, points, three
-from core.screens.kit.records import Cell, Column, FigureCard, Kind, Table
+from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.text import clean
 from core.screens.train.figures import MeasureCurve, MeasurePanel, Unit, kept, panel

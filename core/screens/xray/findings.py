@@ -14,12 +14,12 @@ from core.screens.kit.records import (
     Column,
     FigureCard,
     Phrase,
-    ScoreRow,
     Sentence,
     Swatch,
     Table,
     Tile,
 )
+from core.screens.kit.tables import ScoreTable
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import strip
 from core.screens.kit.words import GLOSSARY
@@ -71,9 +71,7 @@ class FindingsView:
     numbers: tuple[Tile, ...]
     small: tuple[SmallDiagram, ...]
     together: FigureCard
-    heads: tuple[str, ...]
-    rows: tuple[ScoreRow, ...]
-    table: Table
+    table: ScoreTable
     notes: tuple[str, ...]
     caption: str
     legend: str
@@ -115,11 +113,9 @@ def findings_view(
         numbers=_tiles(source, findings, plain=plain),
         small=() if plain else tuple(_small(source, findings, k) for k in ranked),
         together=_together(source, findings, ranked),
-        heads=tables.PLAIN_HEADS if plain else tables.heads(printed_auroc),
-        rows=tables.plain_rows(source, findings, ranked)
+        table=tables.plain_table(source, findings, ranked)
         if plain
-        else tables.rows(source, findings, ranked, printed_auroc),
-        table=tables.table(source, findings, ranked, printed_auroc),
+        else tables.table(source, findings, ranked, printed_auroc),
         notes=(tables.PRINTED_NOTE,) if printed_auroc else (),
         caption=source.caption,
         legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",

@@ -1,24 +1,23 @@
 """The table of all findings: numbers beside those that a paper prints, in full or plainly."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.defaults import FALSE_ALARMS
 from core.metrics.null_test import holm
-from core.metrics.records import BinTable, Score, TargetAudit
+from core.metrics.records import BinTable, TargetAudit
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
-from core.screens.kit.numbers import (
-    count,
-    in_hundred,
-    percent,
-    points,
-    span,
-    three,
-    three_span,
-    two,
-    two_span,
+from core.screens.kit.numbers import in_hundred, percent, points, three
+from core.screens.kit.records import Cell, Column
+from core.screens.kit.tables import (
+    Estimate,
+    PageColumn,
+    ScoreTable,
+    TableRow,
+    estimate,
+    with_ends,
 )
-from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
 from core.screens.kit.theme import Tone
 from core.screens.xray.finding_figures import reading
 from core.screens.xray.words import TONES, TOO_FEW, ClinicSource, finding, plain_finding
@@ -26,23 +25,7 @@ from core.studies.clinic import Findings
 
 Columns = dict[str, tuple[PublishedNumber | None, ...]]  # what a paper prints, by method
 METHODS = {"bce": "CheXNet (BCE), published", "fcl": "FCL, published"}
-HEADS = (
-    "Finding",
-    "Labelled with it",
-    "AUROC",
-    *METHODS.values(),
-    "Average precision",
-    "ECE, %",
-    "Slope",
-)
-PLAIN_HEADS = (
-    "Finding",
-    "Labelled with it",
-    "Told apart, of 100 pairs",
-    "Where it scores highest it says, of 100",
-    "Labelled with it there, of 100",
-    "So there it",
-)
+NUMBERS = ("auroc", "auprc", "ece", "slope")
 PRINTED_NOTE = (
     "Published: Focal calibration loss 2024, table 9, their own test films; its printed averages "
     "do not match its columns, so the means here are taken from the columns."
@@ -66,27 +49,22 @@ def printed(source: ClinicSource, published: Sequence[PublishedNumber]) -> Colum
     return columns
 
 
-def heads(printed_auroc: Columns) -> tuple[str, ...]:
-    """Return the heads of the table, with those of the methods that are shown."""
-    left = [head for method, head in METHODS.items() if method not in printed_auroc]
-    return tuple(head for head in HEADS if head not in left)
-
-
-def rows(
+def table(
     source: ClinicSource, findings: Findings, ranked: Sequence[int], printed_auroc: Columns
-) -> tuple[ScoreRow, ...]:
-    """Return one row a finding, and the means over all."""
-    return tuple(_row(source, findings, k, printed_auroc) for k in ranked) + _macro(
-        findings, printed_auroc
-    )
+) -> ScoreTable:
+    """Return one row a finding, and on the page the means over all."""
+    rows = tuple(_row(source, findings, k, printed_auroc) for k in ranked)
+    means = _means(findings, printed_auroc) if len(findings.events) > 1 else ()
+    return ScoreTable("Finding", _shown(printed_auroc), _columns(printed_auroc), (*rows, *means))
 
 
-def plain_rows(
-    source: ClinicSource, findings: Findings, ranked: Sequence[int]
-) -> tuple[ScoreRow, ...]:
-    """Return one row a finding in plain words."""
+def plain_table(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> ScoreTable:
+    """Return the same rows, on the page in plain words."""
     tones = top_tones(findings)
-    return tuple(_plain_row(source, findings, k, tones[k]) for k in ranked)
+    rows = tuple(
+        _plain_row(_row(source, findings, k, {}), source, findings, k, tones[k]) for k in ranked
+    )
+    return ScoreTable("Finding", PLAIN_SHOWN, _columns({}), rows)
 
 
 def top_tones(findings: Findings) -> tuple[Tone, ...]:
@@ -108,132 +86,102 @@ def _top_tone(bins: BinTable, p_value: float | None) -> Tone:
     return "sound" if reading(bins, top, few=False) == "sound" else "few"
 
 
-def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Columns) -> ScoreRow:
-    label = findings.audit.labels[k]
-    return ScoreRow(
-        name=finding(source.findings[k]),
-        cells=(
-            CellWords(count(findings.events[k]), percent(findings.events[k] / findings.audit.n)),
-            _number(label.metrics["auroc"]),
-            *(_printed_cell(cells[k]) for cells in printed_auroc.values()),
-            _precision(label, findings.events[k] / findings.audit.n),
-            _error(label),
-            _slope(label),
+def _shown(printed_auroc: Columns) -> tuple[PageColumn, ...]:
+    return (
+        PageColumn("events", "Labelled with it", "count"),
+        PageColumn("auroc", "AUROC", "decimals"),
+        *(PageColumn(_printed_key(m), METHODS[m], "decimals") for m in printed_auroc),
+        PageColumn("auprc", "Average precision", "three_alone"),
+        PageColumn("ece", "ECE, %", "unsigned_points"),
+        PageColumn("slope", "Slope", "two"),
+    )
+
+
+def _columns(printed_auroc: Columns) -> tuple[Column, ...]:
+    return (
+        Column("finding", "finding"),
+        Column("events", "labelled with it", "count"),
+        Column("prevalence", "prevalence", "share"),
+        *(
+            Column(f"{key}{end}", f"{key}{end}", "number")
+            for key in NUMBERS
+            for end in ("", "_low", "_high")
         ),
+        Column("ece_floor_q95", "noise floor, 95th percentile", "number"),
+        *(Column(_printed_key(m), f"published AUROC, {m}", "number") for m in printed_auroc),
+        Column("source", "source"),
+    )
+
+
+def _printed_key(method: str) -> str:
+    return f"auroc_published_{method}"
+
+
+def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Columns) -> TableRow:
+    label, events = findings.audit.labels[k], findings.events[k]
+    prevalence = events / findings.audit.n
+    name = finding(source.findings[k])
+    printed_cells = {
+        _printed_key(method): None if (row := rows[k]) is None else row.value
+        for method, rows in printed_auroc.items()
+    }
+    return TableRow(
+        name=name,
+        cells={
+            "finding": name,
+            "events": Estimate(events, note=percent(prevalence)),
+            "prevalence": prevalence,
+            **_scores(label, prevalence),
+            **with_ends("slope", estimate(label.metrics["slope"])),
+            "ece_floor_q95": label.noise_floor["ece"].q95,
+            **printed_cells,
+            "source": source.caption,
+        },
         notes=(TOO_FEW,) if findings.few(k) else (),
     )
 
 
-def _macro(findings: Findings, printed_auroc: Columns) -> tuple[ScoreRow, ...]:
-    main, n = findings.audit.main, len(findings.events)
-    if n == 1:
-        return ()
-    means = []
-    for cells in printed_auroc.values():
-        values = [cell.value for cell in cells if cell is not None]
+def _scores(label: TargetAudit, prevalence: float) -> dict[str, Estimate | Cell]:
+    """Return the cells that a finding and the mean over findings have."""
+    metrics, chance = label.metrics, f"chance: up to {points(label.noise_floor['ece'].q95)}"
+    return {
+        **with_ends("auroc", estimate(metrics["auroc"])),
+        **with_ends("auprc", estimate(metrics["auprc"], note=f"a guess: {three(prevalence)}")),
+        **with_ends("ece", estimate(metrics["ece"], note=chance)),
+    }
+
+
+def _means(findings: Findings, printed_auroc: Columns) -> tuple[TableRow]:
+    n = len(findings.events)
+    cells = _scores(findings.audit.main, sum(findings.events) / n / findings.audit.n)
+    for method, rows in printed_auroc.items():
+        values = [row.value for row in rows if row is not None]
         coverage = "" if len(values) == n else f"of {len(values)}"
-        means.append(CellWords(f"{sum(values) / len(values):.3f}", coverage))
-    return (
-        ScoreRow(
-            name=f"Mean of {n}",
-            cells=(
-                CellWords(""),
-                _number(main.metrics["auroc"]),
-                *means,
-                _precision(main, sum(findings.events) / n / findings.audit.n),
-                _error(main),
-                CellWords(""),
-            ),
-            shaded=True,
-        ),
+        cells[_printed_key(method)] = Estimate(sum(values) / len(values), note=coverage)
+    return (TableRow(name=f"Mean of {n}", cells=cells, shaded=True, in_file=False),)
+
+
+PLAIN_SHOWN = (
+    PageColumn("events", "Labelled with it", "count"),
+    PageColumn("auroc", "Told apart, of 100 pairs", "hundred_alone"),
+    PageColumn("top_says", "Where it scores highest it says, of 100", "hundred_alone"),
+    PageColumn("top_labelled", "Labelled with it there, of 100", "hundred"),
+    PageColumn("top_reading", "So there it", "hundred_alone"),
+)
+
+
+def _plain_row(
+    row: TableRow, source: ClinicSource, findings: Findings, k: int, tone: Tone
+) -> TableRow:
+    bins, events = findings.bins[k], findings.events[k]
+    i, name = filled(bins)[-1], plain_finding(source.findings[k])
+    right, low, high = (float(part[i]) for part in (bins.accuracy, bins.ci_low, bins.ci_high))
+    plain_cells: dict[str, Estimate | Cell] = {
+        "events": Estimate(events, note=f"{in_hundred(events / findings.audit.n)} in 100"),
+        "top_says": float(bins.confidence[i]),
+        "top_labelled": Estimate(right, low, high),
+        "top_reading": "too few to tell" if findings.few(k) else TONES[tone],
+    }
+    return replace(
+        row, name=name[:1].upper() + name[1:], cells={**row.cells, **plain_cells}, notes=()
     )
-
-
-def _number(score: Score) -> CellWords:
-    if score.value is None:
-        return CellWords("–", reason=score.reason)
-    return CellWords(f"{score.value:.3f}", three_span(score.value, score.low, score.high))
-
-
-def _printed_cell(row: PublishedNumber | None) -> CellWords:
-    return CellWords("–") if row is None else CellWords(f"{row.value:.3f}")
-
-
-def _precision(label: TargetAudit, prevalence: float) -> CellWords:
-    score = label.metrics["auprc"]
-    if score.value is None:
-        return CellWords("–", reason=score.reason)
-    return CellWords(three(score.value), f"a guess: {three(prevalence)}")
-
-
-def _error(label: TargetAudit) -> CellWords:
-    score, floor = label.metrics["ece"], label.noise_floor["ece"]
-    return CellWords(
-        points(score.value, score.low, score.high),
-        f"{span(score.low, score.high)}; chance: up to {points(floor.q95)}",
-    )
-
-
-def _slope(label: TargetAudit) -> CellWords:
-    score = label.metrics["slope"]
-    if score.value is None or score.low is None or score.high is None:
-        return CellWords("–", reason=score.reason)
-    return CellWords(two(score.value), two_span(score.low, score.high))
-
-
-def _plain_row(source: ClinicSource, findings: Findings, k: int, tone: Tone) -> ScoreRow:
-    bins, label = findings.bins[k], findings.audit.labels[k]
-    i, n = filled(bins)[-1], findings.events[k]
-    auroc = label.metrics["auroc"].value
-    low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
-    return ScoreRow(
-        name=plain_finding(source.findings[k])[:1].upper() + plain_finding(source.findings[k])[1:],
-        cells=(
-            CellWords(count(n), f"{in_hundred(n / findings.audit.n)} in 100"),
-            CellWords(in_hundred(auroc)),
-            CellWords(in_hundred(float(bins.confidence[i]))),
-            CellWords(
-                in_hundred(float(bins.accuracy[i]), low, high),
-                f"{in_hundred(low)} to {in_hundred(high)}",
-            ),
-            CellWords("too few to tell" if findings.few(k) else TONES[tone]),
-        ),
-    )
-
-
-def table(
-    source: ClinicSource,
-    findings: Findings,
-    ranked: Sequence[int],
-    printed_auroc: Columns,
-) -> Table:
-    """Return every number of the table, one row a finding."""
-    numbers = ("auroc", "auprc", "ece", "slope")
-    columns = [Column("finding", "finding"), Column("events", "labelled with it", "count")]
-    columns.append(Column("prevalence", "prevalence", "share"))
-    for key in numbers:
-        columns += [Column(f"{key}{end}", f"{key}{end}", "number") for end in ("", "_low", "_high")]
-    columns.append(Column("ece_floor_q95", "noise floor, 95th percentile", "number"))
-    columns += [
-        Column(f"auroc_published_{m}", f"published AUROC, {m}", "number") for m in printed_auroc
-    ]
-    columns.append(Column("source", "source"))
-    rows: list[tuple[Cell, ...]] = []
-    for k in ranked:
-        label = findings.audit.labels[k]
-        scores = [label.metrics[key] for key in numbers]
-        rows.append(
-            (
-                finding(source.findings[k]),
-                findings.events[k],
-                findings.events[k] / findings.audit.n,
-                *(part for s in scores for part in (s.value, s.low, s.high)),
-                label.noise_floor["ece"].q95,
-                *(
-                    None if (row := cells[k]) is None else row.value
-                    for cells in printed_auroc.values()
-                ),
-                source.caption,
-            )
-        )
-    return Table(tuple(columns), tuple(rows))

@@ -7,8 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from core.screens.kit.numbers import count, in_hundred, points, span, two
-from core.screens.kit.records import CellWords, Column, FigureCard, ScoreRow, Table
+from core.screens.kit.numbers import count, in_hundred, two
+from core.screens.kit.records import Column, FigureCard, Table
+from core.screens.kit.tables import (
+    Estimate,
+    PageColumn,
+    ScoreTable,
+    TableRow,
+    with_ends,
+)
 from core.screens.xray.trust_figures import PointingShare
 from core.screens.xray.trust_figures import pointing as draw_pointing
 from core.screens.xray.trust_figures import similarity as draw_similarity
@@ -23,7 +30,11 @@ KINDS: Final = {
     CENTRE: "Always the centre",
     LUNGS: "Anywhere in the lungs",  # a point uniform over each film's own lungs
 }
-HEADS: Final = ("Map", "Points into the box, of 100 films", "Overlap (IoU), %", "Energy in box, %")
+SHOWN: Final = (
+    PageColumn("pointing", "Points into the box, of 100 films", "unsigned_points"),
+    PageColumn("iou", "Overlap (IoU), %", "unsigned_points"),
+    PageColumn("energy", "Energy in box, %", "unsigned_points"),
+)
 FEWEST: Final = 20  # films below which no comparison is made in words
 MOST_SHOWN: Final = 8  # stages whose maps are drawn
 STAGE_COLUMNS: Final = (
@@ -140,40 +151,28 @@ def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
     )
 
 
-def pointing_rows(localisations: Mapping[str, Localisation]) -> tuple[ScoreRow, ...]:
+def pointing_table(localisations: Mapping[str, Localisation]) -> ScoreTable:
     """Return the maps with their three measures."""
-    return tuple(
-        ScoreRow(
-            name=KINDS[key],
-            cells=(
-                _cell(localisation.pointing),
-                _cell(localisation.iou),
-                _cell(localisation.energy),
-            ),
-            notes=(f"{count(localisation.n)} films",),
-            shaded=key == MODEL,
-        )
-        for key, localisation in localisations.items()
+    return ScoreTable(
+        "Map",
+        SHOWN,
+        POINT_COLUMNS,
+        tuple(
+            TableRow(
+                name=KINDS[key],
+                cells={
+                    "map": KINDS[key],
+                    "films": localisation.n,
+                    **with_ends("pointing", Estimate(*_all(localisation.pointing))),
+                    **with_ends("iou", Estimate(*_all(localisation.iou))),
+                    **with_ends("energy", Estimate(*_all(localisation.energy))),
+                },
+                notes=(f"{count(localisation.n)} films",),
+                shaded=key == MODEL,
+            )
+            for key, localisation in localisations.items()
+        ),
     )
-
-
-def _cell(share: MeanOverFilms) -> CellWords:
-    return CellWords(points(share.value, share.low, share.high), span(share.low, share.high))
-
-
-def pointing_table(localisations: Mapping[str, Localisation]) -> Table:
-    """Return the maps with their measures for a file."""
-    rows = tuple(
-        (
-            KINDS[key],
-            localisation.n,
-            *_all(localisation.pointing),
-            *_all(localisation.iou),
-            *_all(localisation.energy),
-        )
-        for key, localisation in localisations.items()
-    )
-    return Table(POINT_COLUMNS, rows)
 
 
 def _all(share: MeanOverFilms) -> tuple[float, float, float]:
@@ -192,7 +191,7 @@ def pointing_card(localisations: Mapping[str, Localisation], name: str, caption:
         explanation="in the box of the lesion, with 95 % intervals over films",
         draw=partial(draw_pointing, rows),
         alt=f"{pointing_text(localisations, name)} {_listed(rows)}",
-        table=pointing_table(localisations),
+        table=pointing_table(localisations).file,
         caption=caption,
     )
 

@@ -1,7 +1,7 @@
 """One finding in use: what a threshold does, another prevalence, subgroups, a test on request."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.defaults import FALSE_ALARMS
 from core.metrics.clinical import Classified, HosmerLemeshow
@@ -9,22 +9,41 @@ from core.metrics.clinical.groups import Subgroup
 from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.predictions import Extents
-from core.screens.kit.numbers import THIN, count, in_hundred, percent, points, span, two, two_span
-from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
+from core.screens.kit.numbers import count, in_hundred, percent, points
+from core.screens.kit.records import Cell, Column
+from core.screens.kit.tables import (
+    Estimate,
+    Mark,
+    PageColumn,
+    ScoreTable,
+    TableRow,
+    estimate,
+    with_ends,
+)
 from core.screens.xray.verdict import outside
 from core.screens.xray.words import TOO_FEW, ClinicSource
 
 ASSUMED = "assumes that only the prevalence changes"
-THRESHOLD_HEADS = ("At this threshold", "Share", "Of")
-GROUP_HEADS = (
-    "Group",
-    "n",
-    "Labelled with it",
-    "O:E",
-    "In the large",
-    "Slope",
-    "Intercept",
-    "ECE, %",
+THRESHOLD_SHOWN = (
+    PageColumn("value", "Share", "percent"),
+    PageColumn("of", "Of", "count"),
+)
+THRESHOLD_COLUMNS = (
+    Column("number", "number"),
+    Column("threshold", "threshold", "share"),
+    Column("value", "value", "number"),
+    Column("low", "low", "number"),
+    Column("high", "high", "number"),
+    Column("source", "source"),
+)
+GROUP_SHOWN = (
+    PageColumn("n", "n", "count"),
+    PageColumn("events", "Labelled with it", "count"),
+    PageColumn("observed_expected", "O:E", "two"),
+    PageColumn("citl", "In the large", "signed_two"),
+    PageColumn("slope", "Slope", "two"),
+    PageColumn("intercept", "Intercept", "signed_two"),
+    PageColumn("ece", "ECE, %", "unsigned_points"),
 )
 GROUP_COLUMNS = (
     Column("group", "group"),
@@ -48,10 +67,9 @@ CAUTION = (
 
 @dataclass(frozen=True)
 class ThresholdUse:
-    """What a threshold does: rows of the table, its raw numbers, and a sentence."""
+    """What a threshold does: a table, and a sentence."""
 
-    rows: tuple[ScoreRow, ...]
-    table: Table
+    table: ScoreTable
     text: str
 
 
@@ -81,27 +99,20 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
             (f"NPV, {at}", there.npv, f"of 100 not flagged would not; {ASSUMED}"),
         )
     rows = tuple(
-        ScoreRow(
+        TableRow(
             name=name,
-            cells=(
-                _percent(score),
-                CellWords(count(score.n) if score.settings.get("interval") == "Wilson" else ""),
-            ),
+            cells={
+                "number": name,
+                "threshold": here.threshold,
+                "value": estimate(score),
+                "low": score.low,
+                "high": score.high,
+                "source": source.caption,
+                **({"of": score.n} if score.settings.get("interval") == "Wilson" else {}),
+            },
             notes=(f"{in_hundred(score.value, score.low, score.high)} {words}",),
         )
         for name, score, words in measures
-    )
-    columns = (
-        Column("number", "number"),
-        Column("threshold", "threshold", "share"),
-        Column("value", "value", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
-        Column("source", "source"),
-    )
-    lines = tuple(
-        (name, here.threshold, score.value, score.low, score.high, source.caption)
-        for name, score, _ in measures
     )
     missed = here.false_negative
     text = (
@@ -109,86 +120,67 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
         f"flagged; {count(here.true_positive)} of them are labelled with it, and {count(missed)} "
         "that are labelled with it are not flagged."
     )
-    return ThresholdUse(rows, Table(columns, lines), text)
+    table = ScoreTable("At this threshold", THRESHOLD_SHOWN, THRESHOLD_COLUMNS, rows)
+    return ThresholdUse(table, text)
 
 
-def _percent(score: Score) -> CellWords:
-    if score.value is None:
-        return CellWords("–", reason=score.reason)
-    value = points(score.value, score.low, score.high)
-    return CellWords(f"{value}{THIN}%", span(score.low, score.high))
-
-
-def group_rows(subgroups: Sequence[Subgroup]) -> tuple[ScoreRow, ...]:
+def group_table(source: ClinicSource, column: str, subgroups: Sequence[Subgroup]) -> ScoreTable:
     """Return one row a subgroup; numbers beyond chance are strong, unless events are too few.
 
     They are so only in groups that the joint test detects among all groups judged (Holm).
+    `column` is what the groups were formed by.
     """
     judged = [i for i, subgroup in enumerate(subgroups) if not subgroup.too_few]
     corrected = holm([subgroups[i].p_value for i in judged])
     detected = {i for i, p in zip(judged, corrected, strict=True) if p <= FALSE_ALARMS}
-    return tuple(
-        _group_row(subgroup, detected=i in detected) for i, subgroup in enumerate(subgroups)
+    caption = f"groups by {column}. {source.caption}"
+    rows = tuple(
+        _group_row(subgroup, caption, detected=i in detected)
+        for i, subgroup in enumerate(subgroups)
     )
+    return ScoreTable("Group", GROUP_SHOWN, GROUP_COLUMNS, rows)
 
 
-def _group_row(subgroup: Subgroup, *, detected: bool) -> ScoreRow:
-    fit = subgroup.fit
-    ideals = (
-        (fit.observed_expected, 1.0),
-        (fit.in_the_large, 0.0),
-        (fit.slope, 1.0),
-        (fit.intercept, 0.0),
-    )
-    cells = [
-        CellWords(count(fit.n)),
-        CellWords(count(fit.events), percent(fit.events / fit.n)),
-        *(_two(score, signed=ideal == 0.0) for score, ideal in ideals),
-        CellWords(
-            points(subgroup.ece.value, subgroup.ece.low, subgroup.ece.high),
-            f"{span(subgroup.ece.low, subgroup.ece.high)}; chance: up to "
-            f"{points(subgroup.floor.q95)}",
-        ),
-    ]
-    judged = ideals[:2] if fit.swayed else ideals  # a few rows next to 0 or 1 decide the slope
-    away = {i + 2 for i, (score, ideal) in enumerate(judged) if outside(score, ideal)}
-    if subgroup.ece.value is not None and subgroup.ece.value > subgroup.floor.q95:
-        away.add(len(cells) - 1)
-    every = frozenset(range(len(cells)))
-    return ScoreRow(
+def _group_row(subgroup: Subgroup, caption: str, *, detected: bool) -> TableRow:
+    fit, floor = subgroup.fit, subgroup.floor.q95
+    verdict = f"{TOO_FEW}: no verdict" if subgroup.too_few else ""
+    cells = {
+        "n": Estimate(fit.n),
+        "events": Estimate(fit.events, note=percent(fit.events / fit.n)),
+        "observed_expected": estimate(fit.observed_expected),
+        "citl": estimate(fit.in_the_large),
+        "slope": estimate(fit.slope),
+        "intercept": estimate(fit.intercept),
+        "ece": estimate(subgroup.ece, note=f"chance: up to {points(floor)}"),
+    }
+    away = _away(subgroup) if detected else set()
+    ends: dict[str, Estimate | Cell] = {}
+    for key, cell in cells.items():
+        mark: Mark = "tie" if subgroup.too_few else "beyond" if key in away else ""
+        ends |= with_ends(key, replace(cell, mark=mark))
+    return TableRow(
         name=subgroup.name,
-        cells=tuple(cells),
-        notes=(f"{TOO_FEW}: no verdict",) if subgroup.too_few else (),
-        strong=frozenset(away) if detected else frozenset(),
-        ties=every if subgroup.too_few else frozenset(),
+        cells={
+            "group": subgroup.name,
+            **ends,
+            "ece_floor_q95": floor,
+            "note": verdict,
+            "source": caption,
+        },
+        notes=(verdict,) if verdict else (),
     )
 
 
-def _two(score: Score, *, signed: bool) -> CellWords:
-    if score.value is None or score.low is None or score.high is None:
-        return CellWords("–", reason=score.reason)
-    ends = two_span(score.low, score.high, signed=signed)
-    return CellWords(two(score.value, signed=signed), ends)
-
-
-def group_table(source: ClinicSource, column: str, subgroups: Sequence[Subgroup]) -> Table:
-    """Return every number of the subgroups; `column` is what they were formed by."""
-    lines: list[tuple[Cell, ...]] = []
-    for subgroup in subgroups:
-        fit = subgroup.fit
-        scores = (fit.observed_expected, fit.in_the_large, fit.slope, fit.intercept, subgroup.ece)
-        lines.append(
-            (
-                subgroup.name,
-                fit.n,
-                fit.events,
-                *(part for score in scores for part in (score.value, score.low, score.high)),
-                subgroup.floor.q95,
-                f"{TOO_FEW}: no verdict" if subgroup.too_few else "",
-                f"groups by {column}. {source.caption}",
-            )
-        )
-    return Table(GROUP_COLUMNS, tuple(lines))
+def _away(subgroup: Subgroup) -> set[str]:
+    """Return the numbers whose intervals miss their ideals, and the error above its floor."""
+    fit = subgroup.fit
+    ideals = {"observed_expected": (fit.observed_expected, 1.0), "citl": (fit.in_the_large, 0.0)}
+    if not fit.swayed:  # a few rows next to 0 or 1 decide the slope
+        ideals |= {"slope": (fit.slope, 1.0), "intercept": (fit.intercept, 0.0)}
+    away = {key for key, (score, ideal) in ideals.items() if outside(score, ideal)}
+    if subgroup.ece.value is not None and subgroup.ece.value > subgroup.floor.q95:
+        away.add("ece")
+    return away
 
 
 def hosmer_words(test: HosmerLemeshow, extents: Extents) -> str:

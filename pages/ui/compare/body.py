@@ -7,9 +7,9 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, compare, why_not
-from core.screens.compare.view import CompareView, RunLine, compare_view, plain_view
+from core.screens.compare.view import CompareView, compare_view, plain_view
 from core.screens.kit.differences import LABELS, NamedRun
-from core.screens.kit.records import CellWords, FigureCard, ScoreRow
+from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
 from pages.ui import cache, frame, picked_runs, site, state, widgets
 from pages.ui.escape import esc
@@ -75,8 +75,8 @@ def _body(view: CompareView) -> None:
             if card:
                 with st.container(key=f"half.{card.key}", width=HALF_WIDTH):
                     widgets.figure(card)
-    widgets.scores("Scores of the runs", view.heads, _rows(view))
-    widgets.save(view.table, "compare", "All numbers, CSV")
+    widgets.scores("Scores of the runs", view.table.heads, view.table.written())
+    widgets.save(view.table.file, "compare", "All numbers, CSV")
     if view.diagrams:
         widgets.title("Reliability on common bins", "dots as on the Reliability page")
         with st.container(horizontal=True, key="small"):
@@ -182,26 +182,6 @@ def _splits(runs: list[cache.Run]) -> list[str]:
             args=("split", default),
         )
     return [split] * len(runs)
-
-
-def _rows(view: CompareView) -> list[ScoreRow]:
-    """Return the runs as rows; the difference stands last where there is a reference."""
-    differences = len(view.heads) > len(view.lines[0].scores) + 2
-    return [_row(line, differences=differences) for line in view.lines]
-
-
-def _row(line: RunLine, *, differences: bool) -> ScoreRow:
-    cells = (CellWords(line.n), *line.scores, *([line.difference] if differences else []))
-    last = frozenset({len(cells) - 1}) if differences else frozenset()
-    return ScoreRow(
-        name=line.name,
-        cells=cells,
-        notes=(line.note,),
-        mark=line.mark,
-        strong=frozenset() if line.tie else last,
-        ties=last if line.tie else frozenset(),
-        shaded=line.reference,
-    )
 
 
 def _small(mark: RunMark, card: FigureCard) -> None:

@@ -137,10 +137,10 @@ def _results(config: EvaluationConfig, job: Job, lines: tuple[SplitResult, ...])
     """Draw the table of splits and sets, and what was noticed."""
     plain = state.plain()
     widgets.title("What it was shown" if plain else "Splits and sets", "the data's own are shaded")
-    rows, heads = evaluation.rows(lines, plain=plain), evaluation.heads(lines, plain=plain)
-    widgets.scores("Splits and sets", heads, rows)
+    table = evaluation.table(lines, plain=plain)
+    widgets.scores("Splits and sets", table.heads, table.written())
     with st.container(horizontal=True, vertical_alignment="center", key="job.saves"):
-        widgets.save(evaluation.table(lines), f"evaluation_{job.id}")
+        widgets.save(table.file, f"evaluation_{job.id}")
         if not plain:
             widgets.caption(evaluation.caption(config, lines, job.digest))
     frame.notices(open_library().get(job.run).notices)

@@ -169,9 +169,9 @@ def _threshold(sets: Sets, choice: OodChoice, questions: dict[str, OodQuestion])
     with right:
         if state.plain():
             _plain(plain_view(name, curves[choice.reference], alarms))
-        widgets.scores("What the threshold does", view.heads, view.counts)
+        widgets.scores("What the threshold does", view.counts.heads, view.counts.written())
         widgets.caption(view.reading)
-        widgets.save(view.counts_table, "threshold", "Counts, CSV")
+        widgets.save(view.counts.file, "threshold", "Counts, CSV")
     if not state.plain():
         with strip:
             widgets.strip(view.numbers)

@@ -6,7 +6,6 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.predictions import Task
-from core.screens.kit.records import ScoreRow
 from core.screens.kit.run_marks import marks
 from core.screens.posthoc import innate as views
 from core.studies.innate import InnateCalibration
@@ -87,12 +86,12 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
     if not calibrations:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
-    named = [(run.name, calibration) for run, calibration in calibrations.items()]
-    widgets.second(views.summary(dict(named)))
-    rows = [
-        ScoreRow(name=run.name, cells=views.innate_cells(calibration), mark=badges[run])
-        for run, calibration in calibrations.items()
-    ]
-    widgets.scores("Runs before and after their temperature", views.HEADS, rows)
-    widgets.save(views.innate_table(named), "before_and_after")
+    widgets.second(
+        views.summary({run.name: run_calibration for run, run_calibration in calibrations.items()})
+    )
+    table = views.innate_table(
+        [(run.name, badges[run], calibration) for run, calibration in calibrations.items()]
+    )
+    widgets.scores("Runs before and after their temperature", table.heads, table.written())
+    widgets.save(table.file, "before_and_after")
     widgets.caption(views.CAPTION)

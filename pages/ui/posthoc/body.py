@@ -99,8 +99,8 @@ def draw(run: cache.Run) -> None:
         if odd and not state.plain() and tuple(methods) != RECALIBRATE:
             _offer_recalibration()
     _diagrams(view)
-    widgets.scores("Scores of the methods", view.heads, view.rows)
-    widgets.save(view.table, "posthoc", "All numbers, CSV")
+    widgets.scores("Scores of the methods", view.table.heads, view.table.written())
+    widgets.save(view.table.file, "posthoc", "All numbers, CSV")
     widgets.caption(view.caption)
     if not state.plain() and len(results) == len(steps):
         _more(run, row_choice, objective, fits, parts)

@@ -196,7 +196,7 @@ def _sheet(
         numbers=view.numbers,
         paragraphs=(*_badge_texts(view.badge), use.text),
         cards=(view.curve, decision, view.outcomes),
-        tables=(("All numbers", view.table), ("At a threshold", use.table), *groups),
+        tables=(("All numbers", view.table), ("At a threshold", use.table.file), *groups),
         caption=view.caption,
     )
 
@@ -247,8 +247,8 @@ def _threshold(source: ClinicSource, statistics: OneFinding) -> ThresholdUse:
         )
     use = clinic_use.at_threshold(source, at_own_prevalence, at_other_prevalence)
     widgets.second(use.text)
-    widgets.scores("At a threshold", clinic_use.THRESHOLD_HEADS, use.rows)
-    widgets.save(use.table, "threshold", "Threshold, CSV")
+    widgets.scores("At a threshold", use.table.heads, use.table.written())
+    widgets.save(use.table.file, "threshold", "Threshold, CSV")
     return use
 
 

@@ -52,8 +52,8 @@ def draw(run: cache.Run) -> None:
     hint = "choose one here" if state.plain() else "click a name above, or choose one here,"
     widgets.title("Every finding", f"{hint} to see it alone")
     _chooser(source.findings)
-    widgets.scores("Every finding", view.heads, view.rows)
-    widgets.save(view.table, "findings", "Findings, CSV")
+    widgets.scores("Every finding", view.table.heads, view.table.written())
+    widgets.save(view.table.file, "findings", "Findings, CSV")
     for note in view.notes:
         widgets.caption(note)
     widgets.caption(view.caption)
@@ -71,7 +71,7 @@ def _sheet(
         numbers=view.numbers,
         paragraphs=view.notes,
         cards=tuple(diagram.card for diagram in view.small),
-        tables=(("Every finding", view.table), *more),
+        tables=(("Every finding", view.table.file), *more),
         caption=view.caption,
     )
 

@@ -59,9 +59,9 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
     subgroups = cache_clinic.answer(groups_query)
     if subgroups is None:
         return ()
-    widgets.scores("Subgroups", clinic_use.GROUP_HEADS, clinic_use.group_rows(subgroups))
     table = clinic_use.group_table(source, f"{column}; {matched.description}", subgroups)
-    widgets.save(table, "subgroups", "Subgroups, CSV")
+    widgets.scores("Subgroups", table.heads, table.written())
+    widgets.save(table.file, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""
     widgets.caption(
         f"{matched.description[:1].upper()}{matched.description[1:]}.{cut} Strong: the group is "
@@ -69,7 +69,7 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
         "the ideal, or ECE exceeds what a perfect model would show. Differences between groups can "
         f"be chance. {source.caption}"
     )
-    return ((f"Subgroups by {column}", table),)
+    return ((f"Subgroups by {column}", table.file),)
 
 
 def _door() -> None:

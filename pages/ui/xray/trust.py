@@ -255,7 +255,8 @@ def _pointed(
     with left:
         widgets.figure(views.pointing_card(localisations, target, caption))
     with right:
-        widgets.scores("Maps and boxes", views.HEADS, views.pointing_rows(localisations))
+        table = views.pointing_table(localisations)
+        widgets.scores("Maps and boxes", table.heads, table.written())
         widgets.caption(caption)
 
 

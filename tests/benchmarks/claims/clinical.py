@@ -28,7 +28,7 @@ from core.metrics.ranked import Ranked
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
 from core.screens.xray.temperature_scaled import summary
 from core.screens.xray.trust import KINDS, pointing_text
-from core.screens.xray.use import group_rows
+from core.screens.xray.use import group_table
 from core.screens.xray.verdict import badge, sentence
 from core.screens.xray.words import ClinicSource
 from core.studies.clinic import groups as subgroups
@@ -143,7 +143,9 @@ def _said(rng: np.random.Generator, n: int, each: int) -> dict[str, bool]:
             words in sentence(source, "Effusion", finding).text for words in OFF_WORDS
         ),
         "“this score is not a probability”": badge(source, finding) is not None,
-        "a cell of the subgroups is strong": any(row.strong for row in group_rows(by_group)),
+        "a cell of the subgroups is strong": any(
+            row.strong for row in group_table(source, "group", by_group).written()
+        ),
         "a temperature lowers the error of a finding": "in 1 of 1 findings"
         in summary({0: temperature_scaled(fit_rows, rows_)}),
         **({"Hosmer-Lemeshow, p under 0.05": test.p_value < 0.05} if each == 1 else {}),

@@ -305,7 +305,7 @@ CLAIMED = (
     Claimed(
         "detected=i in detected",
         "Clinic, subgroups",
-        "core.screens.xray.use:group_rows",
+        "core.screens.xray.use:group_table",
         "the joint test of each group, Holm, and the cell's interval",
         CLINICAL,
         "a cell of the subgroups is strong",

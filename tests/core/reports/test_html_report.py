@@ -1,9 +1,13 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 from core.configs import AuditConfig
 from core.errors import Notice
@@ -11,8 +15,9 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
-from core.reports.html import audit_html
-from core.reports.page import page
+from core.reports.html import PageView, audit_html, sheet_html
+from core.screens.kit.markup import templates
+from core.screens.kit.records import FigureCard, Sentence, Table
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 
@@ -112,6 +117,43 @@ def test_report_says_verdict_notices_settings_and_plain_words(report):
 
 
 def test_figure_data_cannot_end_its_script_element():
-    html = page("t", "", {"k": {"light": '{"x": "</script><b>"}', "dark": "{}"}})
-    data = html.split('id="figures">')[1].split("</script>")[0]
-    assert json.loads(data) == {"k": {"light": {"x": "</script><b>"}, "dark": {}}}
+    title = "</script><b>"
+    card = FigureCard(
+        key="k",
+        title="t",
+        explanation="",
+        draw=lambda theme: go.Figure(layout={"title": {"text": title}}),
+        alt="1",
+        table=Table((), ()),
+        caption="",
+    )
+    html = sheet_html(
+        PageView(
+            eyebrow="e",
+            banners=(),
+            sentence=Sentence(()),
+            numbers=(),
+            paragraphs=(),
+            cards=(card,),
+            tables=(),
+            caption="",
+        )
+    )
+    data = json.loads(html.split('id="figures">')[1].split("</script>")[0])
+    assert [data["k"][side]["layout"]["title"]["text"] for side in ("light", "dark")] == [title] * 2
+
+
+def test_templates_escape_every_value_and_know_no_missing_ones():
+    environment = templates(Path(__file__).parent)
+    escaped = environment.from_string("{{ text }}").render(text="<b>\u202e\"'")
+    assert escaped == "&lt;b&gt; &#34;&#39;"
+    assert environment.from_string("{{ text }}").render(text=Markup("<b>")) == "<b>"
+    with pytest.raises(UndefinedError):
+        environment.from_string("{{ nothing }}").render()
+
+
+def test_the_whole_report_stands_in_its_main_part(report):
+    html, _ = report
+    assert html.count("<main>") == html.count("</main>") == 1
+    assert html.index("<main>") < html.index('class="eyebrow"') < html.index("</main>")
+    assert html.index("Settings") < html.index("</main>")

@@ -11,6 +11,7 @@ from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.compare.view import compare_view, plain_view
 from core.screens.kit.differences import LABELS, NamedRun, difference_words, sentence
+from core.screens.kit.records import CellWords
 
 NAMES = ("plain", "sharp", "soft")
 
@@ -122,16 +123,20 @@ def view(three):
 
 def test_the_table_shows_the_audits_best_first(view, three):
     errors = [run.audit.main.metrics["ece"].value for run in three]
-    assert [line.name for line in view.lines] == [NAMES[i] for i in np.argsort(errors)]
-    for line in view.lines:
-        score = three[NAMES.index(line.name)].audit.main.metrics["ece"]
-        assert line.scores[3].value == f"{100 * score.value:.1f}"
-        assert line.n == "600"
-    assert [line.reference for line in view.lines].count(True) == 1
-    last = view.lines[-1]
-    assert (last.name, last.tie, last.difference.value[0]) == ("sharp", False, "+")
-    soft = next(line for line in view.lines if line.name == "soft")
-    assert (soft.difference.value, soft.tie) == ("tie", True)
+    rows = {row.name: row for row in view.table.written()}
+    assert list(rows) == [NAMES[i] for i in np.argsort(errors)]
+    for name, row in rows.items():
+        score = three[NAMES.index(name)].audit.main.metrics["ece"]
+        assert row.cells[4].value == f"{100 * score.value:.1f}"
+        assert row.cells[0].value == "600"
+    assert [name for name, row in rows.items() if row.shaded] == ["plain"]
+    assert rows["plain"].notes == ("reference",)
+    assert rows["plain"].cells[-1] == CellWords("")
+    last = len(view.table.heads) - 2
+    assert list(rows)[-1] == "sharp"
+    assert (rows["sharp"].cells[-1].value[0], rows["sharp"].strong) == ("+", {last})
+    assert (rows["soft"].cells[-1].value, rows["soft"].ties) == ("tie", {last})
+    assert not rows["plain"].strong | rows["plain"].ties
 
 
 def test_the_level_is_said_with_what_it_keeps(view, three):
@@ -158,8 +163,8 @@ def test_small_diagrams_share_their_edges_and_their_rows(three, view):
 
 
 def test_the_file_holds_raw_numbers_of_every_metric(view, three):
-    keys = [column.key for column in view.table.columns]
-    row = next(row for row in view.table.rows if row[0] == "sharp")
+    keys = [column.key for column in view.table.file.columns]
+    row = next(row for row in view.table.file.rows if row[0] == "sharp")
     score = three[1].audit.main.metrics["nll"]
     assert row[keys.index("nll")] == score.value
     other = three[0].audit.main.metrics["nll"]
@@ -176,10 +181,12 @@ def test_other_labels_leave_a_table_of_single_audits_in_the_order_picked(three):
     assert "not ranked" in view.sentence.text
     assert "different labels" in view.sentence.second
     assert (view.forest, view.curves, view.diagrams) == (None, None, ())
-    assert [line.name for line in view.lines] == ["plain", "sharp"]
-    assert view.lines[0].scores[3].value == f"{100 * three[1].audit.main.metrics['ece'].value:.1f}"
+    shown = view.table.written()
+    assert [row.name for row in shown] == ["plain", "sharp"]
+    assert shown[0].cells[4].value == f"{100 * three[1].audit.main.metrics['ece'].value:.1f}"
     assert not any("difference" in column.key for column in view.table.columns)
-    assert not any(line.reference for line in view.lines)
+    assert not any("reference" in head for head in view.table.heads)
+    assert not any(row.shaded for row in shown)
 
 
 def test_plain_words_have_no_jargon_and_the_same_numbers(view, three):
@@ -188,7 +195,7 @@ def test_plain_words_have_no_jargon_and_the_same_numbers(view, three):
         [
             plain.sentence.text,
             plain.sentence.second,
-            *plain.heads,
+            *plain.table.heads,
             plain.forest.title,
             plain.forest.explanation,
             plain.forest.alt,
@@ -197,10 +204,11 @@ def test_plain_words_have_no_jargon_and_the_same_numbers(view, three):
     )
     assert not re.search(r"ECE|calibrat|confiden|paired|bootstrap|!", said)
     assert "Against “plain”, one of the differences could be chance." in plain.sentence.second
-    for line in plain.lines:
-        technical = next(one for one in view.lines if one.name == line.name)
-        assert line.scores[1] == technical.scores[3]
-        assert line.difference == technical.difference
+    technical = {row.name: row.cells for row in view.table.written()}
+    for row in plain.table.written():
+        full = technical[row.name]
+        assert row.cells == (full[0], full[1], full[4], full[-1])
+    assert plain.table.file == view.table.file
 
 
 @pytest.mark.slow
@@ -212,5 +220,6 @@ def test_many_labels_are_compared_without_pooled_bins():
     view = compare_view(named(NAMES[:2]), runs, compare(runs, NAMES, 0), "ece")
     assert (view.curves, view.diagrams) == (None, ())
     assert view.forest is not None
-    assert view.lines[-1].scores[5].value == "–"  # no classwise ECE of labels
-    assert view.lines[-1].scores[5].reason
+    classwise = view.table.written()[-1].cells[6]
+    assert classwise.value == "–"  # no classwise ECE of labels
+    assert classwise.reason

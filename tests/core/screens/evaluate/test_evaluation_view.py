@@ -70,7 +70,7 @@ def test_a_set_without_labels_has_its_certainty_only():
     assert found.score.value is None
     assert found.ece.value is None
     assert found.confidence == pytest.approx(0.7)
-    (row,) = evaluation.rows((found,))
+    (row,) = evaluation.table((found,)).written()
     assert [cell.value for cell in row.cells] == ["50", "–", "–", "70.0\u202f%"]
     assert not row.shaded
 
@@ -83,7 +83,10 @@ def test_many_labels_have_a_mean_auroc():
     found = evaluation.line("test", "test", data)
     assert found.score == audit(data).main.metrics["auroc"]
     assert found.confidence is None
-    assert "AUROC" in evaluation.heads((found,))[2]
+    table = evaluation.table((found,))
+    assert "AUROC" in table.heads[2]
+    assert table.written()[0].cells[1].value == f"{found.score.value:.3f}"
+    assert table.file.rows[0][3:5] == (None, found.score.value)
     config = replace(CONFIG, data="chestxray14", data_root="/x", n_outputs=3)
     judged = evaluation.judged(config, (found,))
     assert judged is not None
@@ -169,10 +172,11 @@ def test_the_shifted_set_with_the_fewest_right_answers_is_named():
 def test_the_table_shades_the_data_and_the_file_has_raw_numbers():
     shifted = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 10))
     found = (*lines(90, 100), shifted)
-    rows = evaluation.rows(found)
+    table = evaluation.table(found)
+    rows = table.written()
     assert [row.shaded for row in rows] == [True, False]
     assert [row.name for row in rows] == ["Test part", "Fog, severity 3"]
-    first = evaluation.table(found).rows[0]
+    first = table.file.rows[0]
     assert first[:4] == ("test", "test", 100, 0.9)
     assert "1 x 1" not in evaluation.caption(CONFIG, found, "c" * 32)
     asked = replace(CONFIG, limit=50, sets=(OutsideSet("svhn"),))

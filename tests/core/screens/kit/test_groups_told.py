@@ -248,7 +248,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
         "n = 120;" in view.caption
     )
     assert "weight" not in view.caption + view.reading
-    first, second = csv.DictReader(io.StringIO(csv_text(view.counts_table)))
+    first, second = csv.DictReader(io.StringIO(csv_text(view.counts.file)))
     assert (first["rows"], first["group_column"], first["groups"]) == ("120", "patient", "30")
     assert float(first["effective_n"]) == judged.groups[0].effective_n
     assert (second["groups"], second["effective_n"]) == ("", "120.0")
@@ -266,8 +266,8 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     counts = counts_at(judged.separation, threshold_at(judged.separation, 0.05))
     flagged = weights.of_row[ood_scores(films(1, labelled=False), "entropy") > counts.threshold]
     assert counts.flagged_out == pytest.approx(flagged.sum(), rel=1e-12)
-    assert view.counts[1].cells[0].value == f"{flagged.sum():.1f}"
-    assert view.counts[1].cells[2].value == "120"
+    assert view.counts.written()[1].cells[0].value == f"{flagged.sum():.1f}"
+    assert view.counts.written()[1].cells[2].value == "120"
     assert (
         f"by weight {percent(counts.missed)} of the strange ones lie on their side of it."
         in view.sentence.second
@@ -281,7 +281,7 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     assert sum(row[3] for row in bins) == pytest.approx(120.0, rel=1e-9)
     assert isinstance(bins[0][2], int)
     assert "rows by weight" in view.density.figure("light").to_json()
-    first, second = csv.DictReader(io.StringIO(csv_text(view.counts_table)))
+    first, second = csv.DictReader(io.StringIO(csv_text(view.counts.file)))
     assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
     assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")
     assert "Each picture counts by its weight." in plain_ood(set_name("noise"), shown, 0.05).limits

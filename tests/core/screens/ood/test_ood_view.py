@@ -87,10 +87,13 @@ def test_scores_that_say_nothing_of_certainty_are_not_called_certain():
 
 def test_the_threshold_moves_the_counts():
     few, many = view(alarms=0.05), view(alarms=0.5)
-    assert [row.cells[0].value for row in few.counts] == ["5", "45"]
-    assert [row.cells[1].value for row in few.counts] == ["95", "5"]
-    assert [row.cells[0].value for row in many.counts] == ["50", "45"]  # 0.5 itself passes
-    assert [row.cells[0].value for row in view(alarms=0.51).counts] == ["51", "50"]
+    assert [row.cells[0].value for row in few.counts.written()] == ["5", "45"]
+    assert [row.cells[1].value for row in few.counts.written()] == ["95", "5"]
+    assert [row.cells[0].value for row in many.counts.written()] == [
+        "50",
+        "45",
+    ]  # 0.5 itself passes
+    assert [row.cells[0].value for row in view(alarms=0.51).counts.written()] == ["51", "50"]
     assert "threshold keeps 50 of 100" in many.sentence.second
 
 
@@ -102,11 +105,11 @@ def test_the_positive_class_is_on_every_card_table_and_line():
         assert "positive" in csv_text(card.table).splitlines()[0]
         assert "positive" in card.figure("light").to_json()
         assert "positive class: out-of-distribution" in card.caption
-    assert "positive" in csv_text(found.counts_table).splitlines()[0]
+    assert "positive" in csv_text(found.counts.file).splitlines()[0]
 
 
 def test_the_counts_as_a_file():
-    rows = view().counts_table.rows
+    rows = view().counts.file.rows
     assert rows[0][0] == "test"
     assert rows[0][-3:] == (0.95, 5, 95)
     assert rows[1][-3:] == (0.95, 45, 5)
@@ -158,7 +161,7 @@ def test_plain_words_speak_of_hundreds_and_name_no_auroc():
     found = view(plain=True)
     assert "AUROC" not in found.sentence.text
     assert found.density.title == "How unsure it is"
-    assert found.heads == ("Of these pictures", "Alarm", "No alarm", "All")
+    assert found.counts.heads == ("Of these pictures", "Alarm", "No alarm", "All")
     said = plain_view(STREETS, HAND, 0.05)
     assert [one.crossed for one in said.hundreds] == [90, 5]
     assert said.hundreds[0].text == "Of 100 street numbers the alarm rings for 90"

@@ -17,7 +17,7 @@ from core.screens.kit.methods import parameters
 from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import THEMES
 from core.screens.posthoc.figures import excess
-from core.screens.posthoc.innate import innate_cells, innate_table, summary
+from core.screens.posthoc.innate import innate_table, summary
 from core.screens.posthoc.view import curves_card, landscape_card, plain_view, posthoc_view
 from core.screens.posthoc.words import plain_sentence, sentence
 from core.studies.innate import innate_calibration
@@ -115,14 +115,14 @@ def test_error_that_the_methods_were_fitted_by_is_shown_and_in_the_file(found):
     by_it = {NONE: judge(part.test, None, "ada_ece")}
     by_it["ts"] = judge(part.test, ts.calibrator, "ada_ece")
     view = posthoc_view(NAMED, part, [ts, Fit("matrix", None, "too few")], by_it)
-    at = view.heads.index("AdaECE, %")
-    assert "AdaECE, %" not in usual.heads
-    assert {len(row.cells) for row in view.rows} == {len(view.heads) - 1}
+    at = view.table.heads.index("AdaECE, %")
+    assert "AdaECE, %" not in usual.table.heads
+    assert {len(row.cells) for row in view.table.written()} == {len(view.table.heads) - 1}
     score = by_it["ts"].compared.audit.main.metrics["ada_ece"]
-    assert view.rows[1].cells[at - 1].value == f"{100 * score.value:.1f}"
-    keys = [column.key for column in view.table.columns]
+    assert view.table.written()[1].cells[at - 1].value == f"{100 * score.value:.1f}"
+    keys = [column.key for column in view.table.file.columns]
     assert {"ada_ece", "ada_ece_low", "ada_ece_difference_high"} <= set(keys)
-    assert view.table.rows[1][keys.index("ada_ece")] == score.value
+    assert view.table.file.rows[1][keys.index("ada_ece")] == score.value
 
 
 @pytest.mark.slow
@@ -140,32 +140,32 @@ def test_table_shows_each_methods_own_audit(found):
     assert view.eyebrow == (
         "Post-hoc · sharp <b> · fitted on 800 images of val, reported on 800 of test"
     )
-    assert [row.name for row in view.rows] == [
+    assert [row.name for row in view.table.written()] == [
         "None",
         "Temperature",
         "Focal temperature",
         "Vector",
     ]
-    assert len(view.heads) == len(view.rows[0].cells) + 1
+    assert len(view.table.heads) == len(view.table.written()[0].cells) + 1
     temperature = fits[0].calibrator.temperature_
     own = audit(rows(2.5 / temperature, slice(800, None))).main.metrics
-    assert view.rows[1].notes[0] == f"T = {temperature:.2f}"
-    cell = dict(zip(view.heads[1:], view.rows[1].cells, strict=True))
+    assert view.table.written()[1].notes[0] == f"T = {temperature:.2f}"
+    cell = dict(zip(view.table.heads[1:], view.table.written()[1].cells, strict=True))
     assert cell["ECE, %"].value == f"{100 * own['ece'].value:.1f}"
     floors = judged["ts"].compared.audit.main.noise_floor
     assert cell["ECE, %"].interval.endswith(f"; chance: up to {100 * floors['ece'].q95:.1f}")
     assert "chance" not in cell["Accuracy, %"].interval
-    assert cell["Accuracy, %"].value == view.rows[0].cells[0].value
+    assert cell["Accuracy, %"].value == view.table.written()[0].cells[0].value
     assert cell["Answers changed"].value == "0"
-    assert view.rows[1].shaded
-    assert view.rows[1].strong == {7}  # the difference from none; from itself there is none
+    assert view.table.written()[1].shaded
+    assert view.table.written()[1].strong == {7}  # from none; not from itself
     assert cell["ECE from temperature, points"].value == ""
-    assert int(view.rows[3].cells[-1].value) == judged["vector"].changed
+    assert int(view.table.written()[3].cells[-1].value) == judged["vector"].changed
 
 
 def test_file_holds_every_score_and_difference_as_fractions(found):
     part, fits, judged = found
-    table = posthoc_view(NAMED, part, fits, judged).table
+    table = posthoc_view(NAMED, part, fits, judged).table.file
     row = dict(zip([c.key for c in table.columns], table.rows[1], strict=True))
     ece = [judged[name].compared.audit.main.metrics["ece"].value for name in (NONE, "ts")]
     assert row["ece"] == ece[1]
@@ -181,7 +181,7 @@ def test_small_diagrams_are_on_common_bins_with_words_over_them(found):
     view = posthoc_view(NAMED, part, fits, judged)
     edges = {tuple(one.compared.audit.main.bins.low.tolist()) for one in judged.values()}
     assert len(edges) == 1
-    assert [name for name, _, _ in view.diagrams] == [row.name for row in view.rows]
+    assert [name for name, _, _ in view.diagrams] == [row.name for row in view.table.written()]
     assert view.diagrams[0][1].startswith("as read, ECE ")
     assert view.diagrams[1][1].startswith("T = ")
     assert all("; chance: up to " in words for _, words, _ in view.diagrams)
@@ -191,9 +191,10 @@ def test_small_diagrams_are_on_common_bins_with_words_over_them(found):
 def test_method_that_could_not_be_fitted_keeps_its_row_with_the_reason(found):
     part, fits, judged = found
     view = posthoc_view(NAMED, part, [*fits, Fit("beta", None, "no labels")], judged)
-    last = view.rows[-1]
+    last = view.table.written()[-1]
     assert (last.name, last.notes) == ("Beta", ("not fitted: no labels",))
-    assert len(last.cells) == len(view.rows[0].cells)
+    assert [cell.value for cell in last.cells] == ["–"] * (len(view.table.heads) - 1)
+    assert [row[0] for row in view.table.file.rows] == [NONE, *(fit.method for fit in fits)]
 
 
 def test_what_a_fit_says_of_itself_stands_under_its_name(found):
@@ -202,7 +203,7 @@ def test_what_a_fit_says_of_itself_stands_under_its_name(found):
     own.report_ = replace(fits[0].report, message="at the end of its range")
     fits = [Fit("ts", own), *fits[1:]]
     view = posthoc_view(NAMED, part, fits, judged)
-    assert view.rows[1].notes[1] == "at the end of its range"
+    assert view.table.written()[1].notes[1] == "at the end of its range"
 
 
 @pytest.mark.parametrize(
@@ -232,15 +233,15 @@ def test_parameters_of_many_labels_are_a_range():
 def test_plain_words_name_no_metric(found):
     part, fits, judged = found
     view = plain_view(NAMED, part, fits, judged)
-    said = view.sentence.text + view.caption + " ".join(view.heads)
+    said = view.sentence.text + view.caption + " ".join(view.table.heads)
     assert re.search(
         r"to \d\.\d \(chance alone explains up to \d\.\d\), without changing any answer\.$",
         view.sentence.text,
     )
-    assert "; chance: up to " in view.rows[1].cells[1].interval
+    assert "; chance: up to " in view.table.written()[1].cells[1].interval
     for term in ("ECE", "γ", "log-loss", "logit", "calibrat"):
         assert term not in said.replace("temperature", "")
-    assert len(view.rows[0].cells) == 3
+    assert len(view.table.written()[0].cells) == 3
     calm = {NONE: judge(rows(1.0), None), "ts": judge(rows(1.0), None)}
     nothing = compare([one.compared for one in calm.values()], list(calm), 0)
     assert "None of these corrections" in plain_sentence(calm, nothing).second
@@ -299,8 +300,12 @@ def test_runs_before_and_after_are_told_with_their_temperature():
     assert sharp.sure_before.share == pytest.approx(sure.mean(), abs=1e-12)
     assert sharp.sure_before.accuracy == pytest.approx(right[sure].mean(), abs=1e-12)
     assert sharp.sure_after.share < sharp.sure_before.share
-    assert innate_cells(calm)[0].interval == "near 1"
-    assert innate_cells(sharp)[0].interval == ""
+    badges = tuple(marks(["a", "b"]))
+    table = innate_table([("sharp", badges[0], sharp), ("calm", badges[1], calm)])
+    shown = table.written()
+    assert tuple(row.mark for row in shown) == badges
+    assert [row.cells[0].interval for row in shown] == ["", "near 1"]
+    assert [(row.strong, row.ties) for row in shown] == [({3}, set()), (set(), {3})]
     assert "“calm”" in summary({"sharp": sharp, "calm": calm})
     assert "“sharp”" not in summary({"sharp": sharp, "calm": calm})
     assert "none is calibrated" in summary({"sharp": sharp})
@@ -308,12 +313,12 @@ def test_runs_before_and_after_are_told_with_their_temperature():
     assert tied.gap.tie
     assert "could be chance" in summary({"sharp": sharp, "tied": tied})
     assert "none is calibrated" not in summary({"sharp": sharp, "tied": tied})
-    row = innate_table([("sharp", sharp)]).rows[0]
+    row = table.file.rows[0]
     assert row[:2] == ("sharp", sharp.temperature)
     assert row[2] == before
     floors = [one.compared.audit.main.noise_floor["ece"].q95 for one in (sharp.before, sharp.after)]
     assert list(row[11:13]) == floors
-    assert innate_cells(sharp)[2].interval.endswith(f"; chance: up to {100 * floors[1]:.1f}")
+    assert shown[0].cells[2].interval.endswith(f"; chance: up to {100 * floors[1]:.1f}")
 
 
 def test_price_of_a_lower_calibration_error_is_said(found):

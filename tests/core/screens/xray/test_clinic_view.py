@@ -20,6 +20,7 @@ from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
 from core.reports.html import PageView, sheet_html
+from core.screens.kit.numbers import count
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.xray import (
     decision as clinic_decision,
@@ -110,8 +111,12 @@ def numbers_of(table):
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
 
+def written(subgroups):
+    return clinic_use.group_table(source(), "v", subgroups).written()
+
+
 def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
-    lines = numbers_of(view(found).table)
+    lines = numbers_of(view(found).table.file)
     events = [line["events"] for line in lines]
     assert events == sorted(rows.labels.sum(axis=0).tolist(), reverse=True)
     for line in lines:
@@ -187,7 +192,7 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
     assert tones["Hernia"] == {"keeps its word", "few"}
     assert "over" in tones["Effusion"]
     assert small["Hernia"].note.endswith("too few events")
-    plain = {row.name: row.cells[-1].value for row in view(found, plain=True).rows}
+    plain = {row.name: row.cells[-1].value for row in view(found, plain=True).table.written()}
     assert plain == {
         "Fluid around the lung (Effusion)": "says more than it should",
         "A small spot (Nodule)": plain["A small spot (Nodule)"],
@@ -201,17 +206,17 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
 
 def test_printed_numbers_stand_beside_findings_of_the_same_name_only(found):
     shown = view(found)
-    assert shown.heads[3:5] == ("CheXNet (BCE), published", "FCL, published")
-    effusion = next(row for row in shown.rows if row.name == "Effusion")
+    assert shown.table.heads[3:5] == ("CheXNet (BCE), published", "FCL, published")
+    effusion = next(row for row in shown.table.written() if row.name == "Effusion")
     assert [cell.value for cell in effusion.cells[2:4]] == ["0.864", "0.886"]
-    mean = shown.rows[-1]
+    mean = shown.table.written()[-1]
     assert mean.cells[2].value == f"{np.mean([0.8638, 0.7802, 0.9164]):.3f}"
     assert "do not match its columns" in shown.notes[0]
     renamed = view(found, names=("cat", "dog", "bird"))
-    assert "published" not in " ".join(renamed.heads)
+    assert "published" not in " ".join(renamed.table.heads)
     assert not renamed.notes
     assert not view(found, synthetic=True).notes
-    assert len(renamed.rows[0].cells) == len(renamed.heads) - 1
+    assert len(renamed.table.written()[0].cells) == len(renamed.table.heads) - 1
 
 
 def test_bins_hold_every_film_once(found, rows):
@@ -226,8 +231,11 @@ def test_bins_hold_every_film_once(found, rows):
 def test_plain_words_of_findings_hold_no_jargon(found):
     shown = view(found, plain=True)
     tiles = [(tile.label, tile.value, tile.interval, tile.note) for tile in shown.numbers]
-    cells = [(row.name, [(cell.value, cell.interval) for cell in row.cells]) for row in shown.rows]
-    said = json.dumps([shown.heads, tiles, cells, shown.sentence.text])
+    cells = [
+        (row.name, [(cell.value, cell.interval) for cell in row.cells])
+        for row in shown.table.written()
+    ]
+    said = json.dumps([shown.table.heads, tiles, cells, shown.sentence.text])
     assert not re.search("AUROC|Wilson|slope|quantile|interval", said)
     assert not shown.small
 
@@ -484,7 +492,7 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     lines = {line["number"]: line["reason"] for line in numbers_of(shown.table)}
     assert {k for k, note in lines.items() if said in note} == {"citl", "slope", "intercept"}
     assert shown.badge is None
-    group = clinic_use.group_rows(clinic_study.groups(found.p, found.y, grouping(["PA"] * N)))
+    group = written(clinic_study.groups(found.p, found.y, grouping(["PA"] * N)))
     assert not group[0].strong & {4, 5}
     single = clinic_study.one_finding(near_zero(1)[0])
     assert "1 film scored" in finding_view(source(), "Effusion", single).caption
@@ -664,12 +672,16 @@ def test_a_threshold_in_this_set_and_elsewhere(stretched):
     here = clinical.classified(stretched.p, stretched.y, 0.2)
     there = clinical.classified(stretched.p, stretched.y, 0.2, prevalence=0.02)
     use = clinic_use.at_threshold(source(), here, there)
-    rows = {line["number"]: line["value"] for line in numbers_of(use.table)}
+    rows = {line["number"]: line["value"] for line in numbers_of(use.table.file)}
     se, sp = rows["Sensitivity"], rows["Specificity"]
     ppv = next(v for k, v in rows.items() if k.startswith("PPV, prev"))
     assert ppv == pytest.approx(se * 0.02 / (se * 0.02 + (1 - sp) * 0.98))
-    assert clinic_use.ASSUMED in repr(use.rows)
-    assert clinic_use.at_threshold(source(), here, None).rows == use.rows[:4]
+    assert clinic_use.ASSUMED in repr(use.table.rows)
+    assert clinic_use.at_threshold(source(), here, None).table.rows == use.table.rows[:4]
+    sensitivity = use.table.written()[0].cells
+    assert sensitivity[0].value == f"{100 * se:.1f}\u202f%"
+    assert sensitivity[1].value == count(int(stretched.y.sum()))
+    assert use.table.written()[-1].cells[1].value == ""  # a value carried over counts no films
 
 
 def some_bands(counts, means, shares):
@@ -694,26 +706,27 @@ def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched)
     groups = grouping(["AP" if i % 2 else "PA" for i in range(N)])
     found = clinic_study.groups(stretched.p, stretched.y, groups)
     ideals = ("observed_expected", 1.0), ("in_the_large", 0.0), ("slope", 1.0), ("intercept", 0.0)
-    for one, row in zip(found, clinic_use.group_rows(found), strict=True):
+    for one, row in zip(found, written(found), strict=True):
         scores = [(getattr(one.fit, name), ideal) for name, ideal in ideals]
         away = {2 + i for i, (s, ideal) in enumerate(scores) if not s.low <= ideal <= s.high}
         assert 4 in away  # log-odds are stretched: the slope is off
         assert row.strong == away | ({6} if one.ece.value > one.floor.q95 else set())
         assert row.ties == frozenset()
     chance = [replace(found[0], p_value=0.03), replace(found[1], p_value=0.04)]  # 0.06 by Holm
-    assert [row.strong for row in clinic_use.group_rows(chance)] == [frozenset()] * 2
+    assert [row.strong for row in written(chance)] == [frozenset()] * 2
 
 
 def test_subgroups_with_few_events_have_no_verdict(stretched):
     groups = grouping(["AP" if i % 40 else "PA" for i in range(N)])
     found = clinic_study.groups(stretched.p, stretched.y, groups)
-    rows = {row.name: row for row in clinic_use.group_rows(found)}
+    rows = {row.name: row for row in written(found)}
     assert rows["PA"].notes == ("too few events: no verdict",)
     assert not rows["PA"].strong
     assert rows["PA"].ties == frozenset(range(7))
     assert rows["AP"].strong
     lines = {
-        line["group"]: line for line in numbers_of(clinic_use.group_table(source(), "v", found))
+        line["group"]: line
+        for line in numbers_of(clinic_use.group_table(source(), "v", found).file)
     }
     assert lines["AP"]["n"] + lines["PA"]["n"] == N
     assert lines["AP"]["slope"] == pytest.approx(stretched.fit.slope.value, abs=0.05)
@@ -759,7 +772,7 @@ def test_one_outcome_only_is_said_and_drawn():
     )
     found = clinic_study.findings(rows)
     shown = findings_view(source(60, rows.class_names), found, ())
-    assert {row.name: row.cells[1].value for row in shown.rows}["Effusion"] == "–"
+    assert {row.name: row.cells[1].value for row in shown.table.written()}["Effusion"] == "–"
     one = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
     full = finding_view(source(60, rows.class_names), "Effusion", one)
     assert one.curve is None
@@ -826,7 +839,7 @@ def test_every_copy_says_what_it_is(found, stretched):
         assert BANNER in notes
         assert BANNER in card.caption
         assert all(BANNER in line["source"] for line in numbers_of(card.table))
-    for table in (view(found).table, view(found).together.table, full.table):
+    for table in (view(found).table.file, view(found).together.table, full.table):
         assert all(BANNER in line["source"] for line in numbers_of(table))
 
 

@@ -60,7 +60,7 @@ def test_tables_and_figures_hold_every_map():
     drawn = card.figure("light")
     dots = [trace for trace in drawn.data if trace.mode == "markers"]
     np.testing.assert_allclose([dot.x[0] for dot in dots], [80, 10, 20, 5])
-    rows = views.pointing_rows(maps)
+    rows = views.pointing_table(maps).written()
     assert [row.shaded for row in rows] == [True, False, False, False]
     assert rows[0].cells[0].value == "80.0"
 

@@ -1,0 +1,85 @@
+"""How the numbers of tables are written, by kind: a value, and its interval quiet beside it."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from core.screens.kit.numbers import (
+    MINUS,
+    MISSING,
+    THIN,
+    count,
+    in_hundred,
+    known,
+    percent,
+    points,
+    span,
+    three,
+    three_span,
+    two,
+    two_span,
+    weight,
+)
+
+Kind = Literal[
+    "text",
+    "count",  # 10 000
+    "weight",  # 12.5, of weighted rows
+    "share",  # 97.6 %
+    "percent",  # 97.6 %, with as many decimals as its interval needs
+    "unsigned_points",  # 4.0
+    "points",  # +4.0
+    "number",  # 0.257, three digits of the largest of value and ends
+    "change",  # +0.257
+    "three",  # 0.257, three digits of each
+    "three_alone",
+    "decimals",  # 0.900, three decimals
+    "two",  # 0.99; a fit without an interval is not shown
+    "signed_two",  # +0.02
+    "hundred",  # 98, of 100
+    "hundred_alone",
+]
+Ends = float | None
+Form = Callable[[float, Ends, Ends], tuple[str, str]]
+
+
+def _two(value: float, low: Ends, high: Ends, *, signed: bool = False) -> tuple[str, str]:
+    if low is None or high is None:
+        return MISSING, ""
+    return two(value, signed=signed), two_span(low, high, signed=signed)
+
+
+def _change(value: float, low: Ends, high: Ends) -> tuple[str, str]:
+    text, start, end = (_signed(number, value, low, high) for number in (value, low, high))
+    return text, f"{start} to {end}" if known(low) else ""
+
+
+def _signed(number: float | None, *others: float | None) -> str:
+    text = three(number, *others)
+    plain = not known(number) or text.startswith(MINUS) or not text.strip("0.")
+    return text if plain else f"+{text}"
+
+
+FORMS: dict[Kind, Form] = {
+    "text": lambda value, *_: (str(value), ""),
+    "count": lambda value, *_: (count(int(value)), ""),
+    "weight": lambda value, *_: (weight(value), ""),
+    "share": lambda value, low, high: (percent(value), span(low, high)),
+    "percent": lambda value, low, high: (f"{points(value, low, high)}{THIN}%", span(low, high)),
+    "unsigned_points": lambda value, low, high: (points(value, low, high), span(low, high)),
+    "points": lambda value, low, high: (
+        points(value, low, high, signed=True),
+        span(low, high, signed=True),
+    ),
+    "number": lambda value, low, high: (three(value, low, high), three_span(value, low, high)),
+    "change": _change,
+    "three": lambda value, low, high: (three(value), three_span(value, low, high)),
+    "three_alone": lambda value, *_: (three(value), ""),
+    "decimals": lambda value, low, high: (f"{value:.3f}", three_span(value, low, high)),
+    "two": _two,
+    "signed_two": lambda value, low, high: _two(value, low, high, signed=True),
+    "hundred": lambda value, low, high: (
+        in_hundred(value, low, high),
+        f"{in_hundred(low)} to {in_hundred(high)}",
+    ),
+    "hundred_alone": lambda value, *_: (in_hundred(value), ""),
+}

@@ -1,0 +1,142 @@
+"""One table of estimates: what its page shows, and what its file holds."""
+
+import pytest
+
+from core.metrics.paired import Difference
+from core.metrics.records import Score
+from core.screens.kit import tables
+from core.screens.kit.forms import FORMS
+from core.screens.kit.records import CellWords, Column
+from core.screens.kit.run_marks import marks
+from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
+
+BADGE = marks(["a"])[0]
+
+
+def score(value, low=None, high=None, reason=""):
+    return Score("ece", value, low, high, 0.95, 100, {}, reason)
+
+
+def gap(value, low, high):
+    return Difference(metric="ece", value=value, low=low, high=high, level=0.95, n=100)
+
+
+TABLE = ScoreTable(
+    "Run",
+    (
+        PageColumn("n", "n", "count"),
+        PageColumn("gap", "Gap", "points"),
+        PageColumn("ece", "ECE, %", "unsigned_points"),
+        PageColumn("aside", "Aside", "number"),
+    ),
+    (
+        Column("run", "run"),
+        *(Column(f"ece{end}", "ece", "share") for end in ("", "_low", "_high")),
+        Column("digest", "digest"),
+        Column("gap", "gap", "share"),
+    ),
+    (
+        TableRow(
+            name="First",
+            cells={
+                "run": "first",
+                "n": 12000,
+                **tables.with_ends("ece", tables.estimate(score(0.04, 0.03, 0.05), note="low")),
+                "gap": tables.difference_cell(gap(0.02, 0.01, 0.03)),
+                "aside": 0.5,
+                "digest": "abc",
+            },
+            notes=("reference",),
+            mark=BADGE,
+            shaded=True,
+        ),
+        TableRow(
+            name="Second",
+            cells={
+                "ece": tables.estimate(None, "no bins"),
+                "gap": tables.difference_cell(gap(0.0, -0.01, 0.01)),
+            },
+        ),
+        TableRow(name="Mean", cells={"ece": Estimate(0.05)}, in_file=False),
+    ),
+)
+
+
+def test_the_page_has_columns_of_its_own_in_its_own_order():
+    assert TABLE.heads == ("Run", "n", "Gap", "ECE, %", "Aside")
+    first, second, mean = TABLE.written()
+    assert [cell.value for cell in first.cells] == ["12\u202f000", "+2.0", "4.0", "0.500"]
+    assert first.cells[2].interval == "3.0 to 5.0; low"
+    assert (first.name, first.notes, first.mark, first.shaded) == (
+        "First",
+        ("reference",),
+        BADGE,
+        True,
+    )
+    assert second.cells == (
+        CellWords(""),
+        CellWords("tie", "−1.0 to +1.0"),
+        CellWords("–", reason="no bins"),
+        CellWords(""),
+    )
+    assert (mean.name, mean.mark, mean.shaded) == ("Mean", None, False)
+
+
+def test_marks_are_those_of_the_cells():
+    first, second, mean = TABLE.written()
+    assert (first.strong, first.ties) == ({1}, set())
+    assert (second.strong, second.ties) == (set(), {1})
+    assert not mean.strong | mean.ties
+
+
+def test_the_file_holds_raw_values_under_its_own_columns():
+    assert TABLE.file.columns == TABLE.columns
+    assert TABLE.file.rows == (
+        ("first", 0.04, 0.03, 0.05, "abc", 0.02),
+        (None, None, None, None, None, 0.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (Estimate("energy"), CellWords("energy")),
+        (Estimate(0.5, 0.4, 0.6, text="half"), CellWords("half", "40.0 to 60.0")),
+        (Estimate(0.5, note="of 10"), CellWords("50.0", "of 10")),
+        (Estimate(None, reason="too few"), CellWords("–", "", "too few")),
+        (Estimate(text=""), CellWords("")),
+    ],
+)
+def test_a_cell_says_its_text_its_interval_and_its_reason(cell, shown):
+    assert tables.cell_words(cell, "unsigned_points") == shown
+
+
+def test_a_difference_without_an_interval_is_not_beyond_chance():
+    assert tables.difference_cell(gap(0.02, None, None)).mark == ""
+    assert tables.difference_cell(None) == Estimate(text="")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "ends", "shown"),
+    [
+        ("count", 1234, (None, None), ("1\u202f234", "")),
+        ("weight", 12.5, (None, None), ("12.5", "")),
+        ("share", 0.976, (0.97, 0.98), ("97.6\u202f%", "97.0 to 98.0")),
+        ("unsigned_points", 0.04, (None, None), ("4.0", "")),
+        ("percent", 0.04, (0.03, 0.05), ("4.0\u202f%", "3.0 to 5.0")),
+        ("points", -0.147, (-0.152, -0.141), ("−14.7", "−15.2 to −14.1")),
+        ("number", 0.0998, (0.09, 0.101), ("0.100", "0.0900 to 0.101")),
+        ("change", 0.12, (0.05, 0.25), ("+0.120", "+0.050 to +0.250")),
+        ("change", -0.12, (None, None), ("−0.120", "")),
+        ("three", 0.985, (0.97, 1.0), ("0.985", "0.970 to 1.00")),
+        ("three_alone", 0.985, (0.97, 1.0), ("0.985", "")),
+        ("decimals", 0.9995, (None, None), ("1.000", "")),
+        ("two", 0.99, (0.9, 1.08), ("0.99", "0.90 to 1.08")),
+        ("two", 0.99, (None, None), ("–", "")),
+        ("signed_two", 0.02, (-0.1, 0.14), ("+0.02", "−0.10 to +0.14")),
+        ("hundred", 0.984, (0.97, 0.99), ("98", "97 to 99")),
+        ("hundred_alone", 0.984, (0.97, 0.99), ("98", "")),
+    ],
+)
+def test_numbers_are_written_with_their_intervals(kind, value, ends, shown):
+    assert FORMS[kind](value, *ends) == shown
