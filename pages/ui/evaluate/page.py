@@ -21,7 +21,6 @@ from pages.ui import (
     session,
     site,
     state,
-    train_work,
     widgets,
 )
 from pages.ui import (
@@ -73,7 +72,6 @@ def draw() -> None:
     """Draw one job where the link names it, else the weights, the form and the list of jobs."""
     jobs = open_jobs()
     jobs.tick()
-    train_work.take_in()
     listed = jobs.list()
     job_id = _named()
     if not job_id:
