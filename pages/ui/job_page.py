@@ -13,7 +13,7 @@ from core.screens.kit.numbers import duration
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
 from core.training.progress import Progress
-from pages.ui import cache, frame, queue, site, state, train_work, widgets
+from pages.ui import cache, frame, queue, site, state, widgets
 
 LOOK_S: Final = 2.0
 LOG_LINES: Final = 50
@@ -71,7 +71,6 @@ class JobPage:
         """Draw one job where the link names it, else where jobs are begun and listed."""
         jobs = open_jobs()
         jobs.tick()
-        train_work.take_in()
         listed = jobs.list()
         job_id = self._linked_job_id()
         if not job_id:
@@ -251,8 +250,7 @@ def submit(jobs: LocalJobs, configs: Sequence[Any], **options: Any) -> None:  # 
 def rows(listed: Sequence[Job], kind: str = "") -> None:
     """Draw the list of jobs (of one kind), again and again while one of them lives."""
     own = _of_kind(listed, kind)
-    busy = queue.any_live(own) or bool(train_work.running())
-    (_live_rows if busy else _rows)(kind, queue.stand(own))
+    (_live_rows if queue.any_live(own) else _rows)(kind, queue.stand(own))
 
 
 def _of_kind(listed: Sequence[Job], kind: str) -> list[Job]:
@@ -266,7 +264,7 @@ def _rows(kind: str, stood: str) -> None:
         jobs.tick()
         listed = jobs.list()
         own = _of_kind(listed, kind)
-        if queue.stand(own) != stood or train_work.any_done():
+        if queue.stand(own) != stood:
             st.rerun()
         if not own:
             st.markdown("None yet. They stay listed here, also while nobody looks.")

@@ -57,9 +57,9 @@ def test_refusal_comes_back_with_code_what_where_and_remedy():
 PARENT = """
 import pickle, sys, time
 from threading import Event, Thread
-from pages.ui import work
+from pages.ui import task
 call = f"import os, time; open({sys.argv[1]!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-Thread(target=work._run, args=(pickle.dumps((exec, (call,))), Event())).start()
+Thread(target=task._run, args=(pickle.dumps((exec, (call,))), Event())).start()
 time.sleep(600)
 """
 

@@ -120,7 +120,7 @@ def test_a_checkpoint_is_matched_tried_and_queued(page, tmp_path):
     test.multiselect(key="evaluate.corruptions").set_value(["fog"]).run()
     test.number_input(key="evaluate.limit").set_value(40).run()
     test.button(key="evaluate.try").click().run()
-    until(test, lambda: "evaluate.try" in keys(test))
+    until(test, lambda: not test.button(key="evaluate.try").disabled)
     assert "guessing" in said(fine(test))  # new weights: no better
     test.button(key="evaluate.submit").click().run()
     (job,) = open_jobs().list()

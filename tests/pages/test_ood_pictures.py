@@ -13,7 +13,7 @@ from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
-from tests.pages.seen import PATIENCE_S, html, opened
+from tests.pages.seen import PATIENCE_S, html, opened, said
 
 N_TEST, N_OUT = 500, 5
 IDS = tuple(f"{number}.png" for number in range(N_OUT))
@@ -60,7 +60,7 @@ def run(home, leaves):
 def pictured(run: str) -> AppTest:
     test = opened("ood", run=run)
     deadline = time.monotonic() + PATIENCE_S
-    while "Opening the pictures" in html(test) and time.monotonic() < deadline:
+    while "Opening the pictures" in said(test) and time.monotonic() < deadline:
         time.sleep(0.5)
         test.run()
     assert not test.exception

@@ -11,10 +11,11 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.calibrators.protocols import PROTOCOLS
+from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies.posthoc import cut, fit
-from pages.ui import steps
+from pages.ui import task
 from pages.ui.posthoc import cache as cache_posthoc
 from tests.pages.seen import html, opened, until
 
@@ -268,10 +269,10 @@ def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypat
 def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
-    work = test.session_state[steps.AT_WORK].work
+    (work,) = test.session_state[task.WORKS].values()
     test.button(key="fitting.stop").click().run()
-    code, _ = work.answer.result(60)
-    assert code != 0
+    with pytest.raises(LostWorker, match="ended with code -9"):
+        work.future.result(60)
     assert any("Stopped" in one.value for one in test.markdown)
     assert not has_table(test)
     test.button(key="fitting.go_on").click().run()
@@ -281,11 +282,12 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
 @pytest.mark.slow
 def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
-    test = page(run=keep("large", val=rows(seed=5), test=rows(seed=6)), methods="ts")
-    test.session_state[steps.AT_WORK].work.cancel.set()
-    until(test, lambda: len(test.error) > 0)
+    with monkeypatch.context() as broken:
+        broken.setattr(task, "_run", lambda *_: (-9, b""))
+        test = page(run=keep("large", val=rows(seed=5), test=rows(seed=6)), methods="ts")
+        until(test, lambda: len(test.error) > 0)
     assert "LOST_WORKER" in test.error[0].value
-    test.button(key="fitting.go_on").click().run()
+    test.button(key="fitting.again").click().run()
     until(test, lambda: has_table(test) and len(methods(test)) == 2)
 
 

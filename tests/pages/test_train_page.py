@@ -29,7 +29,8 @@ from core.training.estimate import Speed
 from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
-from pages.ui import cache_train
+from pages.ui import cache_train, task
+from pages.ui.task import Work
 from tests.core.library.builders import small_bins, small_history
 from tests.pages.seen import fine, html, opened
 
@@ -392,12 +393,14 @@ def test_several_trainings_say_that_the_first_config_is_saved(page):
 
 
 def test_networks_that_could_not_be_listed_are_asked_for_again(page):
+    lost: Work[tuple[str, ...]] = Work()
+    lost.future.set_exception(LostWorker("LOST_WORKER", "it ended", "-"))
     test = page()
-    test.session_state["train.failed"] = {"networks": LostWorker("LOST_WORKER", "it ended", "-")}
+    test.session_state[task.WORKS] = {("networks", ""): lost}
     test.selectbox(key="train.model").set_value("by_name").run()
     assert "it ended" in test.error[0].value
     names._keep(("timm:resnet18",))
-    test.button(key="train.ask_again").click().run()
+    test.button(key="networks.again").click().run()
     assert not any("it ended" in one.value for one in test.error)
     assert test.selectbox(key="train.network").options == ["timm:resnet18"]
 
@@ -406,10 +409,15 @@ def test_measuring_can_be_stopped(page):
     test = page()
     test.button(key="train.measure").click().run()
     assert any("Measuring" in one.value for one in test.markdown)
-    test.button(key="train.measure_stop").click().run()
+    test.button(key="train.speed.stop").click().run()
     fine(test)
+    assert any("Stopped: Measuring" in one.value for one in test.markdown)
+    (work,) = test.session_state[task.WORKS].values()
+    assert work.stopped
+    test.number_input(key="train.epochs").set_value(3).run()
+    assert test.button(key="train.speed.go_on")  # it takes as long however many epochs there are
+    test.selectbox(key="train.model").set_value("resnet110_cifar").run()
     assert test.button(key="train.measure")
-    assert not test.session_state["train.work"]
 
 
 def test_the_time_is_told_once_it_was_measured(page):

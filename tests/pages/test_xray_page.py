@@ -416,12 +416,11 @@ def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weight
     then = base | {"film": {"phantom": [3, 1]}, "method": "gradcam"}
     script = tmp_path / "script.py"
     script.write_text(
-        "import streamlit as st\nfrom pages.ui import inference as evaluate_ask\n"
-        f"for one in ({slow!r}, {then!r}):\n"
-        "    evaluate_ask.ask('heat', one, patient=True)\n"
-        f"st.write('both' if all(evaluate_ask.answered('heat', one) is not None and not "
-        f"isinstance(evaluate_ask.answered('heat', one), Exception) for one in ({slow!r}, "
-        f"{then!r})) else 'not yet')\n"
+        "import streamlit as st\nfrom pages.ui import inference\n"
+        "tasks = [inference.query('look', 'heat', one, 'Looking.', patient=True)\n"
+        f"         for one in ({slow!r}, {then!r})]\n"
+        "for task in tasks:\n    if task.work is None:\n        task.begin()\n"
+        "if all(task.work.succeeded for task in tasks):\n    st.write('both')\n"
     )
     test = AppTest.from_file(str(script), default_timeout=600).run()
     until(test, lambda: "both" in said(test))

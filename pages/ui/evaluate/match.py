@@ -9,11 +9,9 @@ import streamlit as st
 from core import fields
 from core.errors import AuditError
 from core.inference.preprocessing import Preprocessing
-from core.models import names
 from core.screens.evaluate import checkpoint as views
 from core.screens.evaluate.checkpoint import TITLES, CheckpointFit
-from pages.ui import frame, state, train_work, widgets
-from pages.ui import inference as asking
+from pages.ui import frame, inference, networks, state, widgets
 from pages.ui import weights_source as evaluate_source
 from pages.ui.escape import esc
 from pages.ui.evaluate import form as evaluate_form
@@ -21,7 +19,6 @@ from pages.ui.evaluate import state as form
 from pages.ui.form import SESSION
 from pages.ui.weights_source import OpenedWeights
 
-LOOK_S = 0.5
 MATCHING = "matching"
 WHOLE = "the weights are loaded whole or not at all"
 
@@ -34,7 +31,8 @@ def draw(opened: OpenedWeights) -> CheckpointFit | None:
         _inside(opened)
     explanation = "what the weights belong to" if state.plain() else WHOLE
     widgets.title("Network", explanation)
-    evaluate_form.network(opened, _known())
+    known = networks.known() if form.value("pick") == form.OTHER else None
+    evaluate_form.network(opened, known)
     if not state.plain():
         evaluate_form.shape()
     return _match(opened)
@@ -78,34 +76,15 @@ def _inside(opened: OpenedWeights) -> None:
             widgets.table(views.hints(file), key="evaluate.hints.table")
 
 
-def _known() -> tuple[str, ...] | None:
-    """Return the networks to search in, which are asked of the libraries once."""
-    if form.value("pick") != form.OTHER:
-        return None
-    networks, failed = names.known(), train_work.failure()
-    if failed is not None:
-        frame.refusal(failed)
-        st.button("Ask again", key="evaluate.ask_again", on_click=train_work.list_again)
-    elif networks is None:
-        train_work.list_networks()
-        _await("Asking timm and torchvision for their names.")
-    return networks
-
-
 def _match(opened: OpenedWeights) -> CheckpointFit | None:
-    """Say whether the weights fit; while that is not known, look again."""
+    """Say whether the weights fit, once that is known."""
     question = form.question(opened)
     if question is None:
         st.markdown("Pick a network, and it is compared with the weights.")
         return None
-    answer = asking.ask(MATCHING, question)
+    text = f"Comparing with {esc(views.model_label(question['model']))}."
+    answer = inference.query("evaluate.matching", MATCHING, question, text).wait()
     if answer is None:
-        _await(f"Comparing with {views.model_label(question['model'])}.")
-        return None
-    if isinstance(answer, AuditError):
-        frame.refusal(answer)
-        again = (MATCHING, question)
-        st.button("Compare again", key="evaluate.again", on_click=asking.forget, args=again)
         return None
     _fill_shown(opened, question, answer.values["settings"])
     fit = CheckpointFit.from_json(answer.values["match"])
@@ -157,20 +136,3 @@ def _list(fit: CheckpointFit, key: str) -> None:
     title, explanation = TITLES[key]
     with st.expander(f"{title}: {len(tensor_names)}, {explanation}", key=f"evaluate.list.{key}"):
         st.code(views.shown(tensor_names), language=None)
-
-
-def _await(text: str) -> None:
-    _poll(text, _pending())
-
-
-@st.fragment(run_every=LOOK_S)
-def _poll(text: str, pending: int) -> None:
-    """Say what is awaited; draw the page anew when it has come."""
-    if _pending() < pending:
-        st.rerun()
-    st.markdown(f":material/hourglass_empty: {esc(text)}")
-
-
-def _pending() -> int:
-    works = sum(not work.done for _, work in train_work.running().values())
-    return asking.awaited() + works

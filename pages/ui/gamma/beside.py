@@ -14,9 +14,8 @@ from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, ReplaySettings
-from pages.ui.work import BackgroundWork
+from pages.ui.steps import StepKind, computed
 
-AT_WORK, STOPPED = "gamma.work", "gamma.stopped"
 REPLAY, TRAINED = "replay", "trained"
 LOOKS = {TRAINED: "As trained", REPLAY: "Replay"}
 RULES = {"adafocal": "AdaFocal", "calfocal_2": "CalFocal"}
@@ -125,75 +124,20 @@ def _bins(parameter: Parameter) -> int:
     return int(value)
 
 
+REPLAYS: StepKind[ReplaySettings, BinHistory] = StepKind(
+    name=lambda settings: f"Replaying the rule on {esc(settings.source.name)}",
+    known=lambda settings: cache_gamma.replays().get(settings),
+    keep=lambda settings, bins: cache_gamma.replays().put(settings, bins),
+    heavy=cache_gamma.heavy,
+    call=lambda settings: (replay_run, cache_gamma.call(settings)),
+)
+
+
 def replay(settings: ReplaySettings) -> GammaDynamics | None:
     """Return a replay; None while it is computed elsewhere, or cannot be."""
-    replays = cache_gamma.replays()
-    bins = replays.get(settings)
-    if bins is None:
-        try:
-            bins = (
-                _replay_elsewhere(settings)
-                if cache_gamma.heavy(settings)
-                else _replay_here(settings)
-            )
-        except AuditError as error:
-            frame.refusal(error)
-    return None if bins is None else cache_gamma.replayed(settings, bins)
-
-
-def _replay_here(settings: ReplaySettings) -> BinHistory:
-    bins = replay_run(*cache_gamma.call(settings))
-    cache_gamma.replays().put(settings, bins)
-    return bins
-
-
-def _stopped() -> set[ReplaySettings]:
-    stopped: set[ReplaySettings] = st.session_state.setdefault(STOPPED, set())
-    return stopped
-
-
-def _replay_elsewhere(settings: ReplaySettings) -> BinHistory | None:
-    """Take in a long replay that is done, else watch it, or say that it was stopped."""
-    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.get(AT_WORK)
-    if at_work is not None and at_work[0] != settings:  # the choice has changed
-        at_work[1].stop()
-        at_work = None
-    if at_work is not None and at_work[1].done:
-        del st.session_state[AT_WORK]
-        _stopped().add(settings)  # so that what fails is not started again and again
-        bins: BinHistory = at_work[1].result()
-        _stopped().discard(settings)
-        cache_gamma.replays().put(settings, bins)
-        return bins
-    if at_work is None and settings in _stopped():
-        with st.container(horizontal=True, vertical_alignment="center", key="stopped"):
-            st.markdown("The replay was stopped.")
-            st.button("Go on", key="gamma.go_on", type="primary", on_click=_stopped().clear)
+    try:
+        bins = computed([settings], REPLAYS).get(settings)
+    except AuditError as error:
+        frame.refusal(error)
         return None
-    st.session_state[AT_WORK] = at_work or (
-        settings,
-        BackgroundWork.start(replay_run, *cache_gamma.call(settings)),
-    )
-    _watch()
-    return None
-
-
-@st.fragment(run_every=0.5)
-def _watch() -> None:
-    """Say how long the replay has been at work, with a way to stop it."""
-    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.get(AT_WORK)
-    if at_work is None or at_work[1].done:
-        st.rerun()
-    assert at_work is not None
-    settings, work = at_work
-    with st.container(border=True, key="gamma_replay"):
-        st.markdown(f"Replaying the rule on {esc(settings.source.name)}: {work.seconds:.0f} s")
-        if st.button("Stop", key="gamma.stop", on_click=_stop):
-            st.rerun()
-
-
-def _stop() -> None:
-    at_work: tuple[ReplaySettings, BackgroundWork] | None = st.session_state.pop(AT_WORK, None)
-    if at_work is not None:
-        at_work[1].stop()
-        _stopped().add(at_work[0])
+    return None if bins is None else cache_gamma.replayed(settings, bins)

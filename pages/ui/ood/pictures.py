@@ -1,6 +1,6 @@
 """Pictures of the rows that look most ordinary, where their images can be opened again."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,12 @@ from core.library import open_library
 from core.screens.kit.numbers import percent
 from core.studies.ood import ConfidentRows
 from core.training.submission import check_folder
-from pages.ui import inference as evaluate_ask
-from pages.ui import widgets
+from pages.ui import inference, widgets
 from pages.ui.escape import esc
 from pages.ui.ood.cache import OodQuestion
 
 SHOWN: Final = 12
 SIDE: Final = 112  # pixels on the screen
-LOOK_S: Final = 1.0
 
 
 def draw(question: OodQuestion, confident_rows: ConfidentRows) -> None:
@@ -35,13 +33,13 @@ def draw(question: OodQuestion, confident_rows: ConfidentRows) -> None:
         "rows": rows,
         "row_ids": [ids[row] for row in rows],
     }
-    outcome = evaluate_ask.ask("pictures", request)
-    if outcome is None:
-        _wait(request)
-    elif isinstance(outcome, AuditError):
-        widgets.caption(f"No pictures: {outcome.what}.")
-    else:
-        _pictures(outcome.arrays["images"], confident_rows)
+    task = inference.query("ood.pictures", "pictures", request, "Opening the pictures.")
+    if task.error is not None:  # the page does without, and its remedy may name a path
+        widgets.caption(f"No pictures: {task.error.what}.")
+        return
+    answer = task.wait()
+    if answer is not None:
+        _pictures(answer.arrays["images"], confident_rows)
 
 
 def _config(run_id: str) -> EvaluationConfig | None:
@@ -59,14 +57,6 @@ def _config(run_id: str) -> EvaluationConfig | None:
         widgets.caption("No pictures: this page may not read the folder they lie in.")
         return None
     return config
-
-
-@st.fragment(run_every=LOOK_S)
-def _wait(request: dict[str, Any]) -> None:
-    """Say that pictures come, and draw the page anew when they are there."""
-    if not evaluate_ask.waits("pictures", request):
-        st.rerun()
-    widgets.caption("Opening the pictures.")
 
 
 def _pictures(images: npt.NDArray[np.uint8], confident_rows: ConfidentRows) -> None:

@@ -6,13 +6,12 @@ from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
 from core.jobs.devices import CPU
 from core.losses.catalogue import LOSSES, Parameter
-from core.models import names
 from core.models.catalogue import MODELS
 from core.screens.kit.numbers import MINUS, count, three
 from core.training.advice import advice
 from core.training.config import DEVICES
 from core.training.recipes import RECIPES
-from pages.ui import cache_train, frame, train_work, widgets
+from pages.ui import cache_train, networks, widgets
 from pages.ui.form import NARROW, SESSION, WIDE
 from pages.ui.train import state as form
 from pages.ui.train.state import BY_NAME, FORM, NUMBER, OWN, key
@@ -63,14 +62,7 @@ def _model() -> None:
     if model in MODELS:
         widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
         return
-    network_names = names.known()
-    failed = train_work.failure()
-    if failed is not None:
-        frame.refusal(failed)
-        st.button("Ask again", key="train.ask_again", on_click=train_work.list_again)
-    elif network_names is None:
-        train_work.list_networks()
-        widgets.caption("Asking timm and torchvision for their names.")
+    network_names = networks.known()
     chosen = form.value("network")
     others = () if chosen is None or (network_names and chosen in network_names) else (chosen,)
     st.selectbox(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import streamlit as st
@@ -16,7 +17,7 @@ from core.models.catalogue import MODELS
 from core.screens.kit.numbers import about, count
 from core.screens.train import words
 from core.training.config import TrainConfig, from_json
-from core.training.estimate import Speed, seconds
+from core.training.estimate import Speed, basis, measure, seconds
 from core.training.submission import FIRST
 from pages.ui import (
     cache,
@@ -25,13 +26,13 @@ from pages.ui import (
     job_page,
     site,
     state,
-    train_work,
     widgets,
 )
 from pages.ui import (
     queue as train_queue,
 )
 from pages.ui.escape import esc
+from pages.ui.task import Task, in_process
 from pages.ui.train import form as train_form
 from pages.ui.train import state as form
 from pages.ui.train import watch as train_watch
@@ -206,35 +207,37 @@ def _time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     devices = cache_train.devices()
     there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
     config = configs[0]
-    speed, failed = cache_train.speeds().get(config), train_work.failure(config)
+    measuring = _measuring(config)
+    speed = _measured(config, measuring)
     slow = config.model in MODELS and MODELS[config.model].millions > LARGE
     if speed is None and slow and all(device.slot == CPU for device in devices):
         widgets.caption("A network of this size is slow on a CPU: see first how long it takes.")
     with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
-        if train_work.measuring(config):
-            st.markdown(":material/timer: Measuring a few steps")
-            st.button(
-                "Stop measuring",
-                key="train.measure_stop",
-                type="tertiary",
-                on_click=train_work.stop_measuring,
-                args=(config,),
-            )
-        elif speed is None:
+        if speed is not None:
+            st.markdown(f":material/timer: {_estimate(speed, configs)}")
+        elif measuring.work is None:
             st.button(
                 "How long will it take?",
                 key="train.measure",
                 type="tertiary",
                 icon=":material/timer:",
-                on_click=train_work.measure_speed,
-                args=(config,),
+                on_click=measuring.begin,
                 help="Times a few training steps on random images; some seconds.",
             )
-        else:
-            st.markdown(f":material/timer: {_estimate(speed, configs)}")
         widgets.caption(f"Devices here: {there}.")
-    if failed is not None:
-        frame.refusal(failed)
+
+
+def _measuring(config: TrainConfig) -> Task[Speed]:
+    start = partial(in_process, measure, config)
+    return Task("train.speed", basis(config).digest, "Measuring a few steps.", start)
+
+
+def _measured(config: TrainConfig, measuring: Task[Speed]) -> Speed | None:
+    """Return how fast a config trains here, where that was measured; draw what measures it."""
+    speed = cache_train.speeds().get(config) or measuring.draw()
+    if speed is not None:
+        cache_train.speeds().put(config, speed)
+    return speed
 
 
 def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:

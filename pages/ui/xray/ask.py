@@ -4,22 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-import streamlit as st
-
-from core.errors import AuditError
 from core.inference.client import Answer, shared
 from core.screens.xray import saliency as words
 from core.screens.xray.film import FilmScores
 from core.xray.heat import Frame, Map
 from core.xray.methods import DEFAULT, METHODS
-from pages.ui import frame
-from pages.ui import inference as asking
+from pages.ui import inference
 from pages.ui.escape import esc
+from pages.ui.task import Task
 from pages.ui.xray.film_cache import Model
 from pages.ui.xray.films import FilmEntry
 
 SALIENCY: Final = "heat"
-LOOK_S: Final = 0.4
 COLD: Final = "The first look takes up to a minute: the program that runs models is started."
 MINUTES_S: Final = 400.0  # a ScoreCAM map of DenseNet-121 takes 130 to 260 s
 Json = dict[str, Any]  # Any: plain JSON values
@@ -70,7 +66,7 @@ def question(
 
 def look(model: Model, film: FilmEntry) -> FilmResult | None:
     """Return the scores of a film and Grad-CAM of its findings; None while that is awaited."""
-    answer = _answer(question(model, film))
+    answer = _looking(model, question(model, film)).wait()
     return None if answer is None else _film_result(model, answer, None)
 
 
@@ -82,27 +78,28 @@ def look_as(
         layer = ""
     if method == result.method and layer in ("", result.layer):
         return result
-    answer = _answer(question(result.model, film, method, layer, finding))
+    answer = _looking(result.model, question(result.model, film, method, layer, finding)).wait()
     if answer is None:
         return None
     return _film_result(result.model, answer, None if METHODS[method].at_once else finding)
 
 
-def _answer(request: Json) -> Answer | None:
-    """Return an answer, asking first; what was refused is said, and can be asked again."""
-    limit = MINUTES_S if request["method"] in words.MINUTES else asking.TIMEOUT_S
-    answer = asking.ask(SALIENCY, request, patient=True, timeout_s=limit)
-    if isinstance(answer, AuditError):
-        frame.refusal(answer)
-        key = f"xray.again.{asking.key(SALIENCY, request).__hash__()}"
-        st.button("Look again", key=key, on_click=asking.forget, args=(SALIENCY, request))
-        return None
-    return answer
+def _looking(model: Model, request: Json) -> Task[Answer]:
+    """Return what asks a model; its own slot, for models answer side by side."""
+    limit = MINUTES_S if request["method"] in words.MINUTES else inference.TIMEOUT_S
+    text = awaited(f"{esc(model.name)} looks at the film.")
+    slot = f"xray.look.{model.id}"
+    return inference.query(slot, SALIENCY, request, text, patient=True, timeout_s=limit)
+
+
+def awaited(text: str) -> str:
+    """Return what is awaited, and why that takes long as long as the process starts."""
+    return text if shared().warm else f"{text} {COLD}"
 
 
 def awaits(model: Model, film: FilmEntry) -> bool:
     """Whether the answer of a model has not come."""
-    return asking.waits(SALIENCY, question(model, film))
+    return _looking(model, question(model, film)).running
 
 
 def _film_result(model: Model, answer: Answer, finding: int | None) -> FilmResult:
@@ -118,12 +115,3 @@ def _film_result(model: Model, answer: Answer, finding: int | None) -> FilmResul
         layer=answer.values["layer"],
         method=answer.values["method"],
     )
-
-
-@st.fragment(run_every=LOOK_S)
-def wait(text: str, pending: int) -> None:
-    """Say what is awaited; draw the page anew when an answer has come."""
-    if asking.awaited() < pending:
-        st.rerun()
-    more = "" if shared().warm else f" {COLD}"
-    st.markdown(f":material/hourglass_empty: {esc(text)}{more}")

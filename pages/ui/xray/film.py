@@ -15,7 +15,6 @@ from core.screens.xray.film import Reference
 from core.screens.xray.words import finding as finding_label
 from core.screens.xray.words import plain_finding
 from pages.ui import cache, frame, state, widgets
-from pages.ui import inference as evaluate_ask
 from pages.ui.xray import (
     add as xray_add,
 )
@@ -135,7 +134,6 @@ def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, 
         if result is not None:
             results.append(result)
         elif xray_ask.awaits(model, film):
-            xray_ask.wait(f"{model.name} looks at the film.", evaluate_ask.awaited())
             break  # one thing is asked at a time
     return tuple(results)
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.errors import AuditError
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
 from core.screens.xray.film import Reference
@@ -15,8 +14,7 @@ from core.screens.xray.saliency import SaliencyFocus
 from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
-from pages.ui import controls, frame, state, widgets
-from pages.ui import inference as evaluate_ask
+from pages.ui import controls, inference, state, widgets
 from pages.ui.xray import ask as xray_ask
 from pages.ui.xray import film_cache as cache_xray
 from pages.ui.xray.ask import FilmResult
@@ -266,14 +264,10 @@ def _top(film: FilmEntry, result: FilmResult, index: int, scale: str) -> float |
         return heat.top_of([result.maps[index]])
     if scale == words.FINDINGS:
         return heat.top_of(result.maps.values())
-    answer = evaluate_ask.ask(SALIENCY_BATCH, films_question(film, result, index), patient=True)
-    if answer is None:
-        xray_ask.wait("The other films are looked at, for one scale.", evaluate_ask.awaited())
-        return None
-    if isinstance(answer, AuditError):
-        frame.refusal(answer)
-        return None
-    return heat.top_of(answer.arrays["maps"])
+    slot, question = f"xray.scale.{result.model.id}", films_question(film, result, index)
+    text = xray_ask.awaited("The other films are looked at, for one scale.")
+    answer = inference.query(slot, SALIENCY_BATCH, question, text, patient=True).wait()
+    return None if answer is None else heat.top_of(answer.arrays["maps"])
 
 
 def films_question(

@@ -1,8 +1,8 @@
 """Whether a map can be trusted: the sanity check of one map, and where maps point on many films."""
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 from typing import Any, Final, cast
 
@@ -11,7 +11,6 @@ import streamlit as st
 from scipy import ndimage
 
 from core.arrays import Bool
-from core.errors import AuditError
 from core.inference.client import Answer, shared
 from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
@@ -22,8 +21,8 @@ from core.xray.heat import Frame, Map
 from core.xray.localisation import Box, Localisation, localise
 from core.xray.methods import METHODS
 from core.xray.picture import Saliency, SaliencyStyle
-from pages.ui import frame, session, widgets
-from pages.ui import inference as evaluate_ask
+from pages.ui import inference, widgets
+from pages.ui.task import Task, Work, in_thread
 from pages.ui.xray import ask as xray_ask
 from pages.ui.xray import film_cache as cache_xray
 from pages.ui.xray import films as xray_films
@@ -32,7 +31,6 @@ from pages.ui.xray.film_cache import HELD_OUT, FilmScene
 from pages.ui.xray.films import FilmEntry
 
 SANITY: Final = "sanity"
-POINTING: Final = "xray.pointing"
 SEED: Final = 0
 HALF_WIDTH: Final = 560
 SMALL: Final = 112  # pixels of a small map
@@ -66,21 +64,13 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
         "layer": result.layer,
         "seed": SEED,
     }
-    answer = evaluate_ask.answered(SANITY, question)
-    if evaluate_ask.waits(SANITY, question):
-        xray_ask.wait("Weights are drawn anew, layer by layer.", evaluate_ask.awaited())
-        _button("Stop", "xray.sanity.stop", evaluate_ask.forget, question)
-    elif answer is None:
-        _button("Sanity check of this map", "xray.sanity", evaluate_ask.ask, question)
-    elif isinstance(answer, AuditError):
-        frame.refusal(answer)
-        _button("Try again", "xray.sanity.again", evaluate_ask.forget, question)
-    else:
+    text = xray_ask.awaited("Weights are drawn anew, layer by layer.")
+    task = inference.query("xray.sanity", SANITY, question, text)
+    if task.work is None:
+        st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
+    answer = task.draw()
+    if answer is not None:
         _stages(film, result, answer)
-
-
-def _button(label: str, key: str, call: Callable[..., Any], question: Json) -> None:
-    st.button(label, key=key, on_click=call, args=(SANITY, question))
 
 
 def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
@@ -129,16 +119,6 @@ class FindingCase:
     lungs: Bool | None = None
 
 
-@dataclass
-class PointingRun:
-    """A comparison under way: what it is of, and the means to watch and stop it."""
-
-    key: str
-    cancel: Event
-    done: list[int] = field(default_factory=list)
-    future: "Future[dict[str, Localisation]] | None" = None
-
-
 def _pointing(result: FilmResult, index: int) -> None:
     """Compare where maps point with where lesions are: on synthetic films, or on one's own."""
     name = result.scored.findings[index]
@@ -167,20 +147,19 @@ def _pointing(result: FilmResult, index: int) -> None:
     if not METHODS[result.method].at_once:
         widgets.caption(words.too_slow(result.method, "for so many films"))
         return
-    now: PointingRun | None = st.session_state.get(POINTING)
-    key = _key(result, name, cases)
-    if now is None or now.key != key or now.future is None:
-        st.button(
-            f"Compare on {label}",
-            key="xray.pointing.start",
-            on_click=_start,
-            args=(key, result, name, index, cases),
-        )
-    elif not now.future.done():
-        _watch()
-    else:
+    map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
+    task = Task(
+        "xray.pointing",
+        _key(result, name, cases),
+        "Drawing films and asking the model for its maps.",
+        partial(in_thread, partial(compare, map_settings, cases, name, index)),
+    )
+    if task.work is None:
+        st.button(f"Compare on {label}", key="xray.pointing.start", on_click=task.begin)
+    localisations = task.draw()
+    if localisations is not None:
         target = xray_film.name_of(name, plain=False) if cases is None else "a box"
-        _pointed(now.future, target, films_text, result)
+        _pointed(localisations, target, films_text, result)
 
 
 def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCase]:
@@ -205,47 +184,9 @@ def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
     return repr((result.model.payload, result.method, result.layer, subject))
 
 
-def _start(
-    key: str, result: FilmResult, name: str, index: int, cases: list[FindingCase] | None
-) -> None:
-    _stop()
-    cancel, works = Event(), session.room().works
-    works.add(cancel)
-    now = PointingRun(key, cancel)
-    map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
-    now.future = session.in_thread(compare, map_settings, cases, name, index, now.done, cancel)
-    now.future.add_done_callback(lambda _: works.discard(cancel))
-    st.session_state[POINTING] = now
-
-
-def _stop() -> None:
-    now: PointingRun | None = st.session_state.pop(POINTING, None)
-    if now is not None:
-        now.cancel.set()
-
-
-@st.fragment(run_every=0.5)
-def _watch() -> None:
-    now: PointingRun | None = st.session_state.get(POINTING)
-    if now is None or now.future is None or now.future.done():
-        st.rerun()
-    assert now is not None
-    steps = 2 * -(-(now.done or [FILMS])[0] // STEP) + 1
-    share = len(now.done) / steps
-    st.progress(min(1.0, share), text="Drawing films and asking the model for its maps.")
-    if st.button("Stop", key="xray.pointing.stop", on_click=_stop):
-        st.rerun()
-
-
 def _pointed(
-    future: "Future[dict[str, Localisation]]", target: str, films_text: str, result: FilmResult
+    localisations: dict[str, Localisation], target: str, films_text: str, result: FilmResult
 ) -> None:
-    try:
-        localisations = future.result()
-    except AuditError as error:
-        frame.refusal(error)
-        st.button("Compare again", key="xray.pointing.again", on_click=_stop)
-        return
     st.markdown(views.pointing_text(localisations, target))
     caption = (
         f"{result.model.name}, on {films_text}. {METHODS[result.method].label}, "
@@ -265,8 +206,7 @@ def compare(
     cases: list[FindingCase] | None,
     finding: str,
     index: int,
-    done: list[int],
-    cancel: Event,
+    work: Work[dict[str, Localisation]],
 ) -> dict[str, Localisation]:
     """Return how well maps point at boxes; runs in a thread, without Streamlit.
 
@@ -279,14 +219,13 @@ def compare(
     finding : str
     index : int
         Its number in the model.
-    done : list of int
-        Grows with each step.
-    cancel : Event
-        Stops it.
+    work : Work
+        Is told how far it is, and stops it.
     """
     if cases is None:
-        cases = _synthetic_cases(finding, index, cancel)
-    done.append(len(cases))
+        cases = _synthetic_cases(finding, index, work.cancel)
+    share = 1 / (2 * -(-len(cases) // STEP) + 1)  # of the films, and of each question
+    work.share = share
     maps: dict[str, list[Map]] = {views.MODEL: [], views.SHUFFLED: []}
     for key, seed in ((views.MODEL, None), (views.SHUFFLED, SEED)):
         for start in range(0, len(cases), STEP):
@@ -297,14 +236,14 @@ def compare(
                 "pairs": [[place, case.index] for place, case in enumerate(part)],
                 "shuffled": seed,
             }
-            answer = shared().call("heats", question, cancel=cancel)
+            answer = shared().call("heats", question, cancel=work.cancel)
             maps[key] += [
                 heat.on_film(coarse, cast(Frame, tuple(of_film)), (SIDE, SIDE))
                 for coarse, of_film in zip(
                     answer.arrays["maps"], answer.values["frames"], strict=True
                 )
             ]
-            done.append(start)
+            work.share = min(1.0, work.share + share)
     maps[views.CENTRE] = [_centre()] * len(cases)
     boxes = [tuple(map(_pixels, case.boxes)) for case in cases]
     films = [case.film for case in cases]

@@ -1,0 +1,224 @@
+"""Long work of a page: its states as they are drawn, one at a time, and what processes answer."""
+
+import errno
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.errors import LostWorker, Refused
+from pages.ui import session, task
+from pages.ui.task import Work, in_process, in_thread
+from tests.pages.seen import said
+
+LARGE = b"x" * 400_000  # more than a pipe takes before its other end reads
+PATIENCE_S = 300
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+STARTED: list[Work[str]] = []
+SCRIPT = """
+import streamlit as st
+from pages.ui.task import Task
+from tests.pages.test_task import start
+key, patient = st.session_state.get("key", "a"), st.session_state.get("patient", False)
+result = Task("slow", key, "Counting stars.", start, patient=patient).wait()
+if result is not None:
+    st.markdown(result)
+"""
+
+
+def start() -> Work[str]:
+    """Begin a work that ends as a test wants."""
+    STARTED.append(Work())
+    return STARTED[-1]
+
+
+@pytest.fixture
+def page() -> AppTest:
+    STARTED.clear()
+    return AppTest.from_string(SCRIPT).run()
+
+
+def keys(test: AppTest) -> list[str]:
+    return [button.key for button in test.button]
+
+
+def test_what_runs_is_drawn_with_stop_until_there_is_a_result(page: AppTest):
+    assert "Counting stars." in said(page)
+    assert "0 s" in said(page)
+    assert keys(page.run()) == ["slow.stop"]
+    assert not page.get("progress")
+    STARTED[0].future.set_result("twelve")
+    assert "twelve" in said(page.run())
+    assert "Counting" not in said(page)
+    assert not keys(page)
+    assert len(STARTED) == 1
+
+
+def test_how_far_it_is_is_drawn_where_it_says_so(page: AppTest):
+    STARTED[0].share = 0.25
+    (bar,) = page.run().get("progress")
+    assert bar.proto.value == 25
+
+
+def test_what_is_stopped_says_so_and_goes_on_when_told(page: AppTest):
+    page.button(key="slow.stop").click().run()
+    assert STARTED[0].cancel.is_set()
+    assert STARTED[0].future.cancelled()
+    assert "Stopped: Counting stars." in said(page)
+    assert keys(page.run()) == ["slow.go_on"]
+    assert len(STARTED) == 1
+    page.button(key="slow.go_on").click().run()
+    assert keys(page) == ["slow.stop"]
+    assert len(STARTED) == 2
+
+
+def test_what_a_process_says_as_it_is_stopped_is_no_failure(page: AppTest):
+    STARTED[0].future.set_running_or_notify_cancel()
+    page.button(key="slow.stop").click().run()
+    STARTED[0].future.set_exception(LostWorker("LOST_WORKER", "it was killed", "-"))
+    assert "Stopped: Counting stars." in said(page.run())
+    assert not page.error
+
+
+def test_a_result_that_comes_before_the_end_of_what_is_stopped_counts(page: AppTest):
+    STARTED[0].future.set_running_or_notify_cancel()
+    page.button(key="slow.stop").click().run()
+    STARTED[0].future.set_result("twelve")
+    assert "twelve" in said(page.run())
+
+
+def test_a_failure_is_drawn_and_can_be_tried_again(page: AppTest):
+    STARTED[0].future.set_exception(Refused("LIMIT_TIME", "it took too long", "take fewer"))
+    for _ in range(2):
+        (error,) = page.run().error
+        assert "it took too long" in error.value
+        assert keys(page) == ["slow.again"]
+    page.button(key="slow.again").click().run()
+    assert not page.error
+    assert keys(page) == ["slow.stop"]
+
+
+def test_a_bug_is_raised_once_and_the_work_begun_anew(page: AppTest):
+    STARTED[0].future.set_exception(KeyError("a bug"))
+    assert page.run().exception
+    assert not page.run().exception
+    assert keys(page) == ["slow.stop"]
+    assert len(STARTED) == 2
+
+
+def test_another_task_of_the_slot_stops_the_one_that_runs_and_keeps_results(page: AppTest):
+    page.session_state["key"] = "b"
+    assert keys(page.run()) == ["slow.stop"]
+    assert STARTED[0].cancel.is_set()
+    STARTED[1].future.set_result("twelve")
+    for key, begun in (("b", 2), ("c", 3), ("b", 3), ("a", 4)):
+        page.session_state["key"] = key
+        page.run()
+        assert len(STARTED) == begun
+    assert STARTED[2].cancel.is_set()
+    assert not STARTED[1].cancel.is_set()
+
+
+def test_a_patient_task_takes_back_what_waits_and_leaves_what_is_at_work(page: AppTest):
+    STARTED[0].future.set_running_or_notify_cancel()
+    page.session_state["patient"] = True
+    for key in "bc":
+        page.session_state["key"] = key
+        page.run()
+    at_work, waiting, last = STARTED
+    assert at_work.running
+    assert waiting.future.cancelled()
+    assert last.running
+
+
+def test_a_session_keeps_no_more_than_its_newest_works(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(task, "KEPT", 2)
+    STARTED[0].future.set_result("twelve")
+    for key in "bc":
+        page.session_state["key"] = key
+        page.run()
+        STARTED[-1].future.set_result("twelve")
+    assert [key for _, key in page.session_state[task.WORKS]] == ["b", "c"]
+
+
+@pytest.fixture
+def works(monkeypatch: pytest.MonkeyPatch) -> set[Event]:
+    """Return what ends with the session."""
+    room = SimpleNamespace(works=set())
+    monkeypatch.setattr(session, "room", lambda: room)
+    return room.works
+
+
+def test_work_belongs_to_its_session_until_it_is_done(works: set[Event]):
+    work = in_thread(lambda work: work.cancel.wait(PATIENCE_S))
+    assert works == {work.cancel}
+    works.pop().set()
+    assert work.future.result(PATIENCE_S)
+    works.add(work.cancel)
+    done = in_thread(lambda _: True)
+    assert done.future.result(PATIENCE_S)
+    assert done.cancel not in works
+
+
+def test_a_result_and_what_is_raised_come_out_of_a_process(works: set[Event]):
+    assert in_process(len, LARGE).future.result(PATIENCE_S) == len(LARGE)
+    with pytest.raises(ZeroDivisionError):
+        in_process(divmod, 1, 0).future.result(PATIENCE_S)
+
+
+def ran(function: Callable[..., object], *arguments: object) -> tuple[int, bytes]:
+    """Run a call to its end; a test that waits in vain fails instead of hanging."""
+    cancel = Event()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(task._run, pickle.dumps((function, arguments)), cancel)
+        try:
+            return answer.result(PATIENCE_S)
+        finally:
+            cancel.set()
+
+
+def test_much_data_arrives_though_the_process_starts_slowly(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(task, "LOOK_S", 0.001)  # looks many times before the process reads
+    code, out = ran(len, LARGE)
+    assert (code, pickle.loads(out)) == (0, (len(LARGE), None))
+
+
+def test_a_call_is_ended_when_told():
+    cancel = Event()
+    cancel.set()
+    code, out = task._run(pickle.dumps((len, (LARGE,))), cancel)
+    assert code != 0
+    assert out == b""
+
+
+@pytest.mark.parametrize(
+    ("ended", "reason"),
+    [
+        ((-9, b""), "ended with code -9"),
+        (FULL, "No space left"),
+    ],
+)
+def test_no_answer_is_a_lost_worker(ended: Any, reason: str, monkeypatch: pytest.MonkeyPatch):
+    process: Future[tuple[int, bytes]] = Future()
+    if isinstance(ended, OSError):
+        process.set_exception(ended)
+    else:
+        process.set_result(ended)
+    monkeypatch.setattr(task, "_run", lambda *_: process.result())
+    with pytest.raises(LostWorker, match=reason):
+        task._answer(b"", Event())
+
+
+def test_an_end_without_an_answer_keeps_its_code():
+    code, out = ran(sys.exit, 3)
+    assert code == 3
+    assert out == b""
