@@ -4,9 +4,9 @@ PORT ?= 8501
 export OPENBLAS_NUM_THREADS ?= 1
 PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
-test check soak: export PYTHONDONTWRITEBYTECODE =
+test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static bench soak samples shots chromium clean
+.PHONY: app test check check-static check-numbers bench soak samples shots chromium clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -36,9 +36,16 @@ check-static: .venv/.test
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 
-# The same without slow and browser tests, for the minute between two edits.
-check: check-static
-	$(PY) -m pytest -q -n 2 --dist worksteal -m "not slow and not e2e and not gpu"
+# For the minute between two edits: the static checks, and beside them the tests of the numbers and
+# of what is drawn and said of them, less the slow ones. All other folders are left to `make test`:
+# calibrators, readers, losses, models, data, training, jobs, library, commands, pages, the browser.
+NUMBERS := $(addprefix tests/core/,figures metrics ood views test_arrays.py test_predictions.py)
+
+check: .venv/.test
+	$(MAKE) --no-print-directory -j 2 check-static check-numbers
+
+check-numbers: .venv/.test
+	$(PY) -m pytest -q -n 2 --dist worksteal -m "not slow and not soak and not gpu" $(NUMBERS)
 
 build/peers/.done:
 	$(PY) -m pip install --quiet --no-deps --target build/peers pytorch-ood==0.4.0

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,7 @@ class Server:
     home: Path
     process: subprocess.Popen
     log: Path
+    visited: set[str] = field(default_factory=set)  # paths that it has drawn
 
     def stop(self):
         self.process.terminate()
@@ -110,6 +111,8 @@ def visit(browser: Browser, server: Server):
         page = context.new_page()
         page.goto((url or server.url) + path)
         settled(page)
+        if url is None:
+            server.visited.add(path)
         return page
 
     yield opened

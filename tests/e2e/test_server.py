@@ -71,7 +71,8 @@ def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
     drop(page, files.npz_logits(tmp_path))
     audit(page)
     for path in ONE_EACH:
-        visit(path)
+        if path not in server.visited:
+            visit(path)
     maps = Path(f"/proc/{server.process.pid}/maps").read_text()
     assert "numpy" in maps  # else these are not the maps of the server
     assert "libtorch" not in maps

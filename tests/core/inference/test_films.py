@@ -192,8 +192,9 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_four_threads_get_their_own_maps(tmp_path):
-    """160 calls of several models, films, findings and methods: none is another's."""
+@pytest.mark.parametrize("n_calls", [64, pytest.param(160, marks=pytest.mark.soak)])
+def test_four_threads_get_their_own_maps(n_calls, tmp_path):
+    """Calls of several models, films, findings and methods: none is another's."""
     abouts = [model(tmp_path, seed) for seed in range(3)]
     methods = ("gradcam", "hirescam", "gradcam++", "xgradcam")
 
@@ -203,11 +204,11 @@ def test_four_threads_get_their_own_maps(tmp_path):
         finding, method = int(rng.integers(4)), str(rng.choice(methods))
         return question(abouts[int(rng.integers(3))], film, findings=[finding], method=method)
 
-    expected = {call: films.film_saliency(asked(call))[1] for call in range(160)}
+    expected = {call: films.film_saliency(asked(call))[1] for call in range(n_calls)}
     client = Client()
     try:
         with ThreadPoolExecutor(4) as threads:
-            found = list(threads.map(lambda call: client.call("heat", asked(call)), range(160)))
+            found = list(threads.map(lambda call: client.call("heat", asked(call)), range(n_calls)))
         with pytest.raises(AuditError, match="no layer"):
             client.call("heat", asked(0) | {"layer": "nowhere"})
     finally:

@@ -14,7 +14,7 @@ from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.training.config import TrainConfig, from_json
 
-PATIENCE_S = 120
+PATIENCE_S = 600  # no test may depend on speed
 
 
 def config(words: str, **changed: object) -> TrainConfig:
@@ -25,12 +25,13 @@ def config(words: str, **changed: object) -> TrainConfig:
 
 def until(found: Callable[[], object]) -> object:
     """Return what was found, once it is."""
-    end = time.monotonic() + PATIENCE_S
+    end, pause = time.monotonic() + PATIENCE_S, 0.02
     while time.monotonic() < end:
         value = found()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.2 * pause, 0.1)  # who looks too often takes the time of what is waited for
     raise AssertionError("it never came")
 
 

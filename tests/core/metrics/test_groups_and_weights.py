@@ -196,6 +196,7 @@ def test_events_of_patients_whose_risk_the_model_knows_count_for_themselves():
     assert effective_rarer(blind) < 0.15 * ranked.hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weigh",
     [
@@ -277,6 +278,7 @@ def heavy_rows_too_extreme(seed, n=2_000):
     return p, rng.random(n) < np.where(much, high, others), np.where(much, 20.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [sampled_by_outcome, heavy_rows_at_risk, heavy_rows_too_extreme])
 def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw):
     alarms, held, widths, slopes = 0, 0, [], []

@@ -474,6 +474,7 @@ def test_classwise_floor_redraws_the_classes_of_a_row_together():
     assert floor.q95 == pytest.approx(alone.q95, rel=0.06)
 
 
+@pytest.mark.slow
 def test_classwise_redraws_every_class_as_often_as_it_is_stated():
     rows = guesses(60, 4)
     bins = class_bins(rows).bins

@@ -170,10 +170,11 @@ def test_scikit_learn_agrees(digits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("digits", [2, 17])
-def test_scikit_learn_agrees_on_a_million_rows(digits):
+@pytest.mark.parametrize("n_rows", [100_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
+def test_scikit_learn_agrees_on_very_many_rows(digits, n_rows):
     rng = np.random.default_rng(1)
-    inside = np.round(rng.normal(size=1_000_000), digits)
-    outside = np.round(rng.normal(size=1_000_000) + 0.3, digits)
+    inside = np.round(rng.normal(size=n_rows), digits)
+    outside = np.round(rng.normal(size=n_rows) + 0.3, digits)
     found = both(inside, outside)
     for key, value in sklearn_numbers(inside, outside).items():
         assert NUMBERS[key](found) == pytest.approx(value, abs=1e-9), key

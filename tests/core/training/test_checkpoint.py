@@ -68,7 +68,7 @@ def kill_while_saving(saver: subprocess.Popen[str], folder: Path, seconds: float
     return max([first, *map(int, iter(saver.stdout.readline, "dead\n"))])
 
 
-@pytest.mark.parametrize("n_kills", [10, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [10, pytest.param(200, marks=pytest.mark.soak)])
 def test_after_kill_9_the_last_checkpoint_is_whole_and_no_saved_epoch_is_lost(
     n_kills, saver, tmp_path
 ):
@@ -129,7 +129,7 @@ def test_a_changed_number_is_passed_over(tmp_path):
     assert newest_epoch(tmp_path) == 1
 
 
-@pytest.mark.parametrize("step", [53, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [53, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("flip", [0x80, 0x01])
 def test_no_flipped_byte_is_believed_or_stops_the_one_before(step, flip, tmp_path):
     path, data = two_saved(tmp_path)

@@ -220,16 +220,31 @@ def test_a_training_that_diverges_says_so(trainer):
 CLIPPED = {"mmce_weighted": {"clip_norm": 1.0, "batch_size": 32}}  # its root is steep at the start
 
 
+# One of each kind of loss is trained until it knows digits; `make soak` does so with all of them.
+LEARNED = ("ce", "mmce", "focal", "calfocal_2", "adafocal", "fcl")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", list(LOSSES))
-def test_every_loss_learns_digits(loss, trainer, digits):
-    """Above 95 % of the 500 test images; the validation part may steer gammas, this one nothing."""
-    settings = {"n_train": None, "batch_size": 128, "epochs": 40, **CLIPPED.get(loss, {})}
+@pytest.mark.parametrize(
+    ("loss", "epochs", "error"),
+    [
+        *[(loss, 40, 0.05) for loss in LEARNED],
+        *[(loss, 10, 0.3) for loss in LOSSES if loss not in LEARNED],
+        *[
+            pytest.param(loss, 40, 0.05, marks=pytest.mark.soak)
+            for loss in LOSSES
+            if loss not in LEARNED
+        ],
+    ],
+)
+def test_every_loss_learns_digits(loss, epochs, error, trainer, digits):
+    """On the 500 test images; the validation part may steer gammas, this one nothing."""
+    settings = {"n_train": None, "batch_size": 128, "epochs": epochs, **CLIPPED.get(loss, {})}
     parts, _, trained = trainer(loss={"name": loss}, **settings)
     assert trained.finished
     logits = predict(parts, digits.test).numpy()
     found = measure(answers(logits, digits.test.targets.numpy(), digits.task))
-    assert found["val_error"] < 0.05
+    assert found["val_error"] < error
     assert 0 <= found["val_ece"] < 0.5
 
 

@@ -475,6 +475,7 @@ def near_zero(n=6, seed=3, event=1):
     ), n
 
 
+@pytest.mark.slow
 def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_spread():
     rows, n = near_zero()
     found = clinic_study.one_finding(rows)
@@ -498,6 +499,7 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     assert "1 film scored" in finding_view(source(), "Effusion", single).caption
 
 
+@pytest.mark.slow
 def test_a_film_next_to_zero_that_fits_is_counted_and_nothing_hangs_on_it():
     rows, _ = near_zero(1, event=0)
     shown = finding_view(source(), "Effusion", clinic_study.one_finding(rows))
@@ -540,6 +542,7 @@ def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
     assert badge(source(), found).title == "This score is not a probability"
 
 
+@pytest.mark.slow
 def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
     one = clinic_study.binary_rows(made(), 0)
     half = np.arange(N) % 2 == 0
@@ -640,6 +643,7 @@ def test_a_benefit_of_few_events_is_drawn_and_not_claimed():
     assert "so better than" not in " ".join(hovers)
 
 
+@pytest.mark.slow
 def test_decisions_honour_the_patients_of_films(stretched):
     pairs = stretched.p.repeat(2), stretched.y.repeat(2)
     patients = Groups("patient", np.arange(N).repeat(2))
