@@ -47,16 +47,17 @@ def resume() -> None:
         st.switch_page(script, query_params=query)
 
 
-def refusal(error: AuditError) -> None:
-    """Show what was refused, where, why, and what to do."""
+def refusal(error: AuditError, name: str = "") -> None:
+    """Show what was refused, where, why, and what to do; `name` is that of the file."""
     location = f" ({esc(error.location)})" if error.location else ""
     try:
         place = st.container(key="refusal")
     except StreamlitDuplicateElementKey:  # the second on this page
         place = st.container()
+    file = f" · {esc(name)}" if name else ""
     with place:
         st.error(
-            f"**{esc(error.what)}**{location}  \n{esc(error.remedy)}  \n`{error.code}`",
+            f"**{esc(error.what)}**{location}  \n{esc(error.remedy)}  \n`{error.code}`{file}",
             icon=":material/block:",
         )
 

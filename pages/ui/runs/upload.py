@@ -30,6 +30,7 @@ from pages.ui import (
     weights_source as evaluate_source,
 )
 from pages.ui.escape import esc
+from pages.ui.intake import SealedFile
 from pages.ui.runs import table as library
 
 READ = (
@@ -193,8 +194,8 @@ def _offer_gammas(reading: session.FileReading) -> None:
     """Offer to keep a history of gammas as what it is, on the page that shows it."""
     if st.button("Open it in Gamma dynamics", key="import.gammas"):
         upload = reading.upload
-        gamma_import.keep(upload.scores, upload.scores_name)
-        _forget(reading)
+        gamma_import.take(SealedFile(upload.scores, upload.scores_name))
+        st.session_state["app.reading"] = None
         st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
 
 
@@ -202,7 +203,7 @@ def _offer_evaluation(reading: session.FileReading) -> None:
     """Offer to open weights as what they are, on the page that evaluates them."""
     if st.button("Open it in Evaluate", key="import.weights"):
         st.session_state["app.reading"] = None
-        evaluate_source.take_stored(reading.upload.scores, reading.upload.scores_name)
+        evaluate_source.take(SealedFile(reading.upload.scores, reading.upload.scores_name))
         st.switch_page(site.EVALUATE.script)
 
 
