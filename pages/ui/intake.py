@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import streamlit as st
 
@@ -26,8 +26,7 @@ LOOK_S: Final = 0.5
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class SealedFile:
+class SealedFile(NamedTuple):
     """A dropped file: its bytes in the session's folder, and the name that the user gave it."""
 
     path: Path

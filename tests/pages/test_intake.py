@@ -143,3 +143,15 @@ def test_a_disk_that_is_full_when_it_is_kept_is_said(monkeypatch):
     until(test, lambda: test.error)
     assert "No space left on device" in error(test)
     assert "mine" not in names()
+
+
+def test_the_end_of_a_session_stops_what_it_reads(endless, monkeypatch, tmp_path):
+    (tmp_path / "room").mkdir()
+    room = session.SessionResources(tmp_path / "room", set())
+    monkeypatch.setattr(session, "room", lambda: room)
+    test = drop(opened("gamma"), "mine.csv", HISTORY)
+    until(test, lambda: endless)
+    room.close()
+    ((path, _, cancel),) = endless
+    assert cancel.is_set()
+    assert not path.exists()

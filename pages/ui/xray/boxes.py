@@ -4,7 +4,6 @@ The list names films as their files are called; only disguised names are kept.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
@@ -35,7 +34,7 @@ def listed() -> Mapping[str, Boxes]:
 
 def take(file: SealedFile) -> None:
     """Read a list; an earlier one is stopped."""
-    INTAKE.start(FileReading.of(sandbox.read_boxes, replace(file, name=NAME)))
+    INTAKE.start(FileReading.of(sandbox.read_boxes, SealedFile(file.path, NAME)))
 
 
 def settle() -> None:

@@ -87,7 +87,7 @@ def _door() -> None:
 def _take(file: SealedFile) -> None:
     """Read a table, in place of the one before."""
     st.session_state.pop(TABLE, None)
-    INTAKE.start(FileReading.of(sandbox.read_columns, replace(file, name=NAME)))
+    INTAKE.start(FileReading.of(sandbox.read_columns, SealedFile(file.path, NAME)))
 
 
 def _keep(reading: FileReading[TextColumns]) -> None:
