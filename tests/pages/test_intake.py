@@ -1,8 +1,10 @@
 """One way for all files to come in: sealed, watched, cancelled, refused, kept, by session."""
 
+import io
 from html import unescape
 from threading import Event
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -23,31 +25,40 @@ HISTORY = "\n".join(
 
 
 @pytest.fixture(autouse=True)
-def _at_once(home, monkeypatch):
+def _at_once(paused, monkeypatch):
     monkeypatch.setattr(intake, "FIRST_WAIT_S", 0.0)
 
 
 @pytest.fixture
 def endless(monkeypatch):
-    """Let a history be read until that is cancelled; return what is read."""
+    """Let files be read until that is cancelled; return what is read."""
     begun = []
 
-    def read(path, *, name, cancel: Event):
+    def read(path, *, name, cancel: Event, **_):
         begun.append((path, name, cancel))
         cancel.wait()
         raise Refused("CANCELLED", "reading was cancelled", "read it again")
 
-    monkeypatch.setattr(sandbox, "read_bin_history", read)
+    for reader in ("read", "read_bin_history", "read_weights", "read_film", "read_boxes"):
+        monkeypatch.setattr(sandbox, reader, read)
     return begun
 
 
-def drop(test: AppTest, name: str, data: bytes) -> AppTest:
-    (uploader,) = test.file_uploader
-    return uploader.set_value((name, data, "text/csv")).run()
+def drop(test: AppTest, name: str, data: bytes, label: str = "") -> AppTest:
+    (uploader,) = [zone for zone in test.file_uploader if label in zone.label]
+    file = (name, data, "text/csv")
+    return uploader.set_value([file] if uploader.multiple_files else file).run()
 
 
 def button(test: AppTest, label: str):
     return next((one for one in test.button if one.label == label), None)
+
+
+def two_arrays() -> bytes:
+    """Either of which may be the scores."""
+    rng, out = np.random.default_rng(0), io.BytesIO()
+    np.savez(out, a=rng.normal(size=(40, 10)), b=rng.normal(size=(40, 10)))
+    return out.getvalue()
 
 
 def names() -> list[str]:
@@ -59,12 +70,13 @@ def error(test: AppTest) -> str:
     return unescape(only.value)
 
 
-def test_a_file_that_is_read_is_kept_and_its_bytes_go(home):
-    test = opened("gamma")
-    drop(test, "mine.csv", HISTORY)
+def test_a_file_that_is_read_is_kept_and_its_bytes_go():
+    test = drop(opened("gamma"), "mine.csv", HISTORY)
+    paths = [path for reading in test.session_state["gamma.reading"] for path in reading.files]
     until(test, lambda: "mine" in names())
     until(fine(test), lambda: not test.session_state["gamma.reading"])
     assert test.query_params["run"]
+    assert not any(path.exists() for path in paths)
 
 
 def test_what_is_read_shows_its_name_and_can_be_cancelled(endless):
@@ -79,6 +91,55 @@ def test_what_is_read_shows_its_name_and_can_be_cancelled(endless):
     until(test, lambda: not path.exists())
     assert not fine(test).error
     assert "mine" not in names()
+
+
+@pytest.mark.parametrize(
+    ("page", "label", "name"),
+    [
+        ("library", "", "mine.csv"),
+        ("ood", "", "mine.csv"),
+        ("evaluate", "", "mine.csv"),
+        ("xray", "Weights of", "mine.csv"),
+        ("xray", "Films:", "the film"),
+        ("xray", "Boxes of", "the list of boxes"),
+    ],
+)
+def test_every_place_shows_what_it_reads_and_can_be_cancelled(endless, page, label, name):
+    query = {"run": "digits-adafocal"} if page == "ood" else {}
+    test = fine(drop(opened(page, **query), "mine.csv", HISTORY, label))
+    until(test, lambda: endless)
+    assert f"Reading **{name}**" in said(test)
+    ((path, _, cancel),) = endless
+    assert path.exists()
+    fine(button(test, "Cancel").click().run())
+    assert cancel.is_set()
+    assert "Reading **" not in said(test)
+    until(test, lambda: not path.exists())
+    assert any(label in zone.label for zone in test.file_uploader)
+
+
+@pytest.mark.parametrize(
+    ("page", "remedy"),
+    [
+        ("library", "choose below how it is to be read, or add a label file"),
+        ("ood", "choose below how it is to be read"),
+    ],
+)
+def test_a_page_names_its_own_controls_and_not_options(page, remedy):
+    query = {"run": "digits-adafocal"} if page == "ood" else {}
+    test = drop(opened(page, **query), "mine.npz", two_arrays())
+    until(test, lambda: test.error)
+    assert remedy in error(test)
+    assert "--" not in error(test)
+
+
+def test_a_file_that_leaves_a_choice_waits_with_its_bytes_until_it_is_discarded():
+    test = drop(opened("ood", run="digits-adafocal"), "mine.npz", two_arrays())
+    until(test, lambda: test.error)
+    (path,) = test.session_state["ood.reading"][0].files
+    assert path.exists()
+    fine(button(test, "Discard").click().run())
+    assert not path.exists()
 
 
 def test_the_next_file_takes_the_place_of_the_one_before(endless):

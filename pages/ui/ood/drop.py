@@ -9,7 +9,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import AuditError, Notice, Refused
+from core.errors import Notice, Refused
 from core.library import open_library
 from core.library.importing import keep_result
 from core.predictions import Predictions, ScoreKind
@@ -25,6 +25,7 @@ from pages.ui.ood.cache import dropped
 from pages.ui.runs.upload import KIND_WORDS, READ
 
 AUTO = "(by its name)"
+CHOOSE = "choose below how it is to be read"
 UNUSABLE = {"AMBIGUOUS_KEYS", "GROUPS", "WEIGHTS", "LENGTH_MISMATCH"}  # of a column of the file
 UNLABELLED: Final = ReadOptions(unlabelled=True)
 
@@ -75,7 +76,7 @@ def outcome() -> None:
         if question.code == UNDECIDED:
             readings.question(question)
         else:
-            frame.refusal(_for_page(question), INTAKE.reading.name)
+            frame.refusal(question, INTAKE.reading.name, instead=CHOOSE)
         _choose(question, INTAKE.reading)
 
 
@@ -141,13 +142,6 @@ def _add(reading: ScoresReading) -> None:
     sets_by_run = ood_sets.kept_sets()
     sets_by_run[reading.run.id] = (reference, *sets_by_run.get(reading.run.id, ()))
     st.session_state["set.set"] = reference
-
-
-def _for_page(refused: NeedsChoice) -> AuditError:
-    """Return the refusal with a remedy for this page where its own names a command's option."""
-    if "--" not in refused.remedy:
-        return refused
-    return refused.with_remedy("choose below how it is to be read")
 
 
 def _choose(question: NeedsChoice, reading: ScoresReading) -> None:

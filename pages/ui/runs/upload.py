@@ -248,7 +248,7 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
         if refusal.code == UNDECIDED:
             readings.question(refusal)
         else:
-            frame.refusal(_for_page(refusal))
+            frame.refusal(refusal, instead=_remedy(inspection))
         picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             _read(reading.upload, picked, form=form)
@@ -298,16 +298,13 @@ def _choosable(inspection: Inspection) -> bool:
     return any(len(names) > 1 for names in keys) or any(r.possible for r in inspection.readings)
 
 
-def _for_page(refusal: NeedsChoice) -> AuditError:
-    """Return the refusal with a remedy for this page where its own names a command's option."""
-    if "--" not in refusal.remedy:
-        return refusal
-    remedy = "add a label file below"
-    if refusal.inspection.candidates:
-        remedy = "if the reading below is right, pick it; else correct the file and drop it again"
-    elif _choosable(refusal.inspection):
-        remedy = "choose below how it is to be read, or add a label file"
-    return refusal.with_remedy(remedy)
+def _remedy(inspection: Inspection) -> str:
+    """Return what can be done on this page about a file that leaves a choice open."""
+    if inspection.candidates:
+        return "if the reading below is right, pick it; else correct the file and drop it again"
+    if _choosable(inspection):
+        return "choose below how it is to be read, or add a label file"
+    return "add a label file below"
 
 
 def _notice_for_page(notice: Notice) -> Notice:
