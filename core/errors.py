@@ -7,8 +7,11 @@ AuditError            code, what, location, remedy; pages and the command line s
 `-- LostWorker        a worker process died or an internal error happened (exit 4)
 """
 
+import re
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
+
+OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 class AuditError(Exception):
@@ -34,6 +37,11 @@ class AuditError(Exception):
         self.what = what
         self.remedy = remedy
         self.location = location
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options of the command line in the remedy; a page has controls of its own instead."""
+        return tuple(OPTION.findall(self.remedy))
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:
         """Come out of another process as what went in."""

@@ -47,16 +47,28 @@ def resume() -> None:
         st.switch_page(script, query_params=query)
 
 
-def refusal(error: AuditError) -> None:
-    """Show what was refused, where, why, and what to do."""
+def refusal(error: AuditError, name: str = "", *, instead: str = "") -> None:
+    """Show what was refused, where, why, and what to do.
+
+    Parameters
+    ----------
+    error : AuditError
+        What to show.
+    name : str
+        Of the file, as the page calls it.
+    instead : str
+        What to do on this page where the remedy names options of the command line.
+    """
     location = f" ({esc(error.location)})" if error.location else ""
     try:
         place = st.container(key="refusal")
     except StreamlitDuplicateElementKey:  # the second on this page
         place = st.container()
+    remedy = instead if instead and error.options else error.remedy
+    file = f" · {esc(name)}" if name else ""
     with place:
         st.error(
-            f"**{esc(error.what)}**{location}  \n{esc(error.remedy)}  \n`{error.code}`",
+            f"**{esc(error.what)}**{location}  \n{esc(remedy)}  \n`{error.code}`{file}",
             icon=":material/block:",
         )
 

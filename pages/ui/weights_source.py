@@ -5,11 +5,9 @@ opens weights has a slot of its own for them; that of the page Evaluate is the d
 """
 
 import secrets
-import time
 from collections.abc import Mapping
-from concurrent.futures import Future
-from concurrent.futures import wait as wait_for
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -17,8 +15,7 @@ from typing import Final
 import streamlit as st
 
 from core.checkpoints.guess import NetworkCandidate, guess
-from core.codes import RefusalCode
-from core.errors import AuditError, LostWorker, UsageError
+from core.errors import AuditError, UsageError
 from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs, open_jobs
@@ -30,10 +27,10 @@ from core.screens.train.words import EVALUATE
 from core.training.config import TrainConfig
 from core.training.submission import check_folder
 from pages.ui import session
+from pages.ui.intake import FileReading, Intake, SealedFile
 
 EVALUATE_SLOT: Final = "evaluate"
 LINK: Final = "weights"
-FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
 Spec = TrainConfig | EvaluationConfig
 
 
@@ -82,24 +79,19 @@ class OpenedWeights:
         return WeightsSource(self.file.name, self.file.digest, group.key, self.run)
 
 
-@dataclass(kw_only=True)
-class WeightsReading:
-    """A file of weights that is being read, with the means to wait for it and to stop it."""
+@dataclass(kw_only=True, eq=False)
+class WeightsReading(FileReading[WeightsContents]):
+    """A file of weights that is being read into a folder; `job`, `spec` and `run` as above."""
 
-    name: str
     folder: Path
-    future: "Future[WeightsContents]"
-    cancel: Event
-    stored: Path | None = None
     job: str = ""
     spec: Spec | None = None
     run: str = ""
-    started: float = field(default_factory=time.monotonic)
 
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
+
+def intake(slot: str = EVALUATE_SLOT) -> Intake[WeightsReading]:
+    """Return where the weights of a page come in."""
+    return Intake(slot)
 
 
 def opened(slot: str = EVALUATE_SLOT) -> OpenedWeights | None:
@@ -110,36 +102,13 @@ def opened(slot: str = EVALUATE_SLOT) -> OpenedWeights | None:
 
 def opening(slot: str = EVALUATE_SLOT) -> WeightsReading | None:
     """Return what is being read."""
-    reading: WeightsReading | None = st.session_state.get(f"{slot}.opening")
-    return reading
+    return intake(slot).reading
 
 
-def refused(slot: str = EVALUATE_SLOT) -> AuditError | None:
-    """Return why the last file was refused, or None."""
-    error: AuditError | None = st.session_state.get(f"{slot}.refused")
-    return error
-
-
-def refuse(error: AuditError | None, slot: str = EVALUATE_SLOT) -> None:
-    """Remember why a file was refused; None forgets it."""
-    st.session_state[f"{slot}.refused"] = error
-
-
-def take_upload(name: str, data: memoryview, slot: str = EVALUATE_SLOT) -> None:
-    """Read an upload; its bytes go once they are read."""
-    try:
-        path = session.store(data)
-    except OSError as error:  # the temporary folder: full, gone or not ours
-        what = f"the file could not be stored ({error.strerror})"
-        refuse(LostWorker("LOST_WORKER", what, "free disk space there"), slot)
-        return
-    take_stored(path, name, slot)
-
-
-def take_stored(path: Path, name: str, slot: str = EVALUATE_SLOT) -> None:
+def take(file: SealedFile, slot: str = EVALUATE_SLOT) -> None:
     """Read a file that lies in the session's folder, and remove it afterwards."""
     st.query_params.pop(LINK, None)
-    _start(path, name, slot, stored=path)
+    _start(file, slot, files=(file.path,))
 
 
 def take_job(job_id: str, slot: str) -> None:
@@ -150,9 +119,9 @@ def take_job(job_id: str, slot: str) -> None:
         path, name = weights_of(jobs, job)
         spec = jobs.spec(job_id)
     except AuditError as error:
-        refuse(error, slot)
+        intake(slot).refuse(error)
         return
-    _start(path, name, slot, job=job_id, spec=spec, run=job.run)
+    _start(SealedFile(path, name), slot, job=job_id, spec=spec, run=job.run)
 
 
 def take_path(text: str) -> None:
@@ -160,11 +129,11 @@ def take_path(text: str) -> None:
     try:
         check_folder(text)
     except UsageError as error:
-        refuse(error)
+        intake().refuse(error)
         return
     st.query_params.pop(LINK, None)
     path = Path(text).expanduser()
-    _start(path, path.name, EVALUATE_SLOT)
+    _start(SealedFile(path, path.name), EVALUATE_SLOT)
 
 
 def follow_link() -> None:
@@ -174,7 +143,7 @@ def follow_link() -> None:
     if not job_id or (now is not None and now.job == job_id):
         return
     take_job(job_id, EVALUATE_SLOT)
-    if refused() is not None:
+    if intake().refusals:
         st.query_params.pop(LINK, None)
 
 
@@ -202,54 +171,38 @@ def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     return [job for job in finished if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
 
 
-def settle(slot: str = EVALUATE_SLOT) -> bool:
-    """Take in what was read or refused; return whether something was."""
-    now = opening(slot)
-    if now is None or not now.future.done():
-        return False
-    st.session_state[f"{slot}.opening"] = None
-    session.room().works.discard(now.cancel)
+def settle(slot: str = EVALUATE_SLOT) -> None:
+    """Open what was read; what was open before stays where another file is refused."""
+    intake(slot).settle(partial(_open, slot))
+
+
+def _open(slot: str, reading: WeightsReading) -> None:
     try:
-        read = now.future.result()
-    except AuditError as error:
-        _refused(now, error, slot)
-    except OSError as error:
-        what = f"the file could not be read ({error.strerror})"
-        _refused(now, LostWorker("LOST_WORKER", what, "free disk space and try again"), slot)
-    else:
-        forget(slot)
-        file = replace(read.file, name=now.name)
-        st.session_state[f"{slot}.source"] = OpenedWeights(
-            file=file,
-            looks_like=read.looks_like,
-            folder=now.folder,
-            job=now.job,
-            spec=now.spec,
-            run=now.run,
-        )
-    if now.stored is not None:
-        now.stored.unlink(missing_ok=True)
-    return True
-
-
-def _refused(now: WeightsReading, error: AuditError, slot: str) -> None:
-    """Remember why a file was refused; what was open before stays open."""
-    if error.code != RefusalCode.CANCELLED:
-        refuse(error, slot)
-    if now.job:
-        st.query_params.pop(LINK, None)
-    scratch.remove(now.folder)
+        contents = reading.result()
+    except AuditError:
+        if reading.job:
+            st.query_params.pop(LINK, None)
+        raise
+    forget(slot)
+    st.session_state[f"{slot}.source"] = OpenedWeights(
+        file=replace(contents.file, name=reading.name),
+        looks_like=contents.looks_like,
+        folder=reading.folder,
+        job=reading.job,
+        spec=reading.spec,
+        run=reading.run,
+    )
 
 
 def stop(slot: str = EVALUATE_SLOT) -> None:
     """Stop what is being read."""
     now = opening(slot)
-    if now is not None:
-        now.cancel.set()
-        if now.stored is not None:
-            now.stored.unlink(missing_ok=True)
-        if now.job == st.query_params.get(LINK):
-            st.query_params.pop(LINK, None)
+    if now is None:
+        return
+    intake(slot).stop()
+    now.future.add_done_callback(lambda _: scratch.remove(now.folder))
+    if now.job == st.query_params.get(LINK):
+        st.query_params.pop(LINK, None)
 
 
 def forget(slot: str = EVALUATE_SLOT) -> None:
@@ -266,38 +219,37 @@ def take_out(slot: str) -> OpenedWeights | None:
     return now
 
 
-def _start(  # noqa: PLR0913  where it comes from and goes to
-    path: Path,
-    name: str,
+def _start(
+    file: SealedFile,
     slot: str,
     *,
-    stored: Path | None = None,
+    files: tuple[Path, ...] = (),
     job: str = "",
     spec: Spec | None = None,
     run: str = "",
 ) -> None:
     stop(slot)
-    refuse(None, slot)
-    cancel, folder = Event(), session.room().folder / f"weights-{secrets.token_hex(8)}"
+    intake(slot).refusals.clear()
+    folder = session.room().folder / f"weights-{secrets.token_hex(8)}"
     # What a job is called says nothing of the format of its file.
-    read_as = path.name if job else name
-    future = session.in_thread(_read, path, folder, read_as, cancel)
-    session.room().works.add(cancel)
-    now = WeightsReading(
-        name=name,
+    read_as = file.path.name if job else file.name
+    reading = WeightsReading(
+        name=file.name,
+        read=partial(_read, file.path, folder, read_as),
+        files=files,
         folder=folder,
-        future=future,
-        cancel=cancel,
-        stored=stored,
         job=job,
         spec=spec,
         run=run,
     )
-    st.session_state[f"{slot}.opening"] = now
-    wait_for([future], timeout=FIRST_WAIT_S)
+    intake(slot).start(reading)
 
 
 def _read(path: Path, into: Path, name: str, cancel: Event) -> WeightsContents:
     """Read in a sealed process, then look what it could be; runs in a thread, without Streamlit."""
-    file = sandbox.read_weights(path, into=into, name=name, cancel=cancel)
-    return WeightsContents(file, {group.key: guess(file, group) for group in file.groups})
+    try:
+        file = sandbox.read_weights(path, into=into, name=name, cancel=cancel)
+        return WeightsContents(file, {group.key: guess(file, group) for group in file.groups})
+    except (AuditError, OSError):
+        scratch.remove(into)
+        raise

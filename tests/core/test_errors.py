@@ -21,3 +21,20 @@ def test_a_question_that_is_moved_asks_nothing_any_more():
     moved = question.with_location("column b")
     assert type(moved) is Refused
     assert (moved.code, moved.location) == ("UNDECIDED", "column b")
+
+
+@pytest.mark.parametrize(
+    ("remedy", "options"),
+    [
+        (
+            "name one with --scores-key, and its labels with --labels-key",
+            ("--scores-key", "--labels-key"),
+        ),
+        ("write 0 for -1, or say --classes=-1,1", ("--classes",)),
+        ("name the column (--id-column)", ("--id-column",)),
+        ("give one label for each row -- or none", ()),
+        ("", ()),
+    ],
+)
+def test_a_refusal_knows_the_options_that_its_remedy_names(remedy, options):
+    assert Refused("AMBIGUOUS_KEYS", "which are the labels?", remedy).options == options

@@ -7,10 +7,18 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 
 from core.jobs.local import open_jobs
+from pages.ui import intake
+from tests.pages.seen import PATIENCE_S
 
 # Every AppTest makes a runtime of its own, which would read the metadata of every installed
 # package anew for components: half a second, of which nothing differs between tests.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """Let a dropped file be read before the page is drawn again, however long that takes."""
+    monkeypatch.setattr(intake, "FIRST_WAIT_S", PATIENCE_S)
 
 
 @pytest.fixture

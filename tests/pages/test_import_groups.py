@@ -76,7 +76,7 @@ def test_a_choice_is_read_audited_and_kept_for_such_files(page, home):
     test = press(test, "Read it this way")
     until(test, lambda: "20 groups by patient" in said(test))
     assert select(test, "Rows that belong together").value == "patient"
-    reading = test.session_state["app.reading"]
+    reading = reading_of(test)
     groups = reading.future.result().splits["test"].groups
     assert (groups.name, groups.count) == ("patient", 20)
     press(test, "Audit this file")
@@ -105,7 +105,7 @@ def test_a_table_of_its_own_offers_its_columns(page, home):
     select(test, "Rows that belong together").set_value("ward").run()
     test = press(test, "Read it this way")
     until(test, lambda: "5 groups by ward" in said(test))
-    reading = test.session_state["app.reading"]
+    reading = reading_of(test)
     press(test, "Audit this file")
     assert load_recipe(home, reading.form) is None
 
@@ -124,7 +124,7 @@ def test_tables_of_groups_and_of_weights_are_read_together(page):
     select(test, "Rows count as").set_value("share").run()
     test = press(test, "Read it this way")
     until(test, lambda: "5 groups by ward" in said(test))
-    rows = test.session_state["app.reading"].future.result().splits["test"]
+    rows = reading_of(test).future.result().splits["test"]
     assert (rows.groups.name, rows.weights.name) == ("ward", "share")
     assert rows.weights.of_row.tolist() == [k % 3 for k in range(N)]
 
@@ -138,7 +138,7 @@ def test_a_weight_of_a_table_is_not_kept_for_files_of_this_form(page, home):
     select(test, "Rows that belong together").set_value("patient").run()
     test = press(test, "Read it this way")
     until(test, lambda: "20 groups by patient" in said(test))
-    form = test.session_state["app.reading"].form
+    form = reading_of(test).form
     press(test, "Audit this file")
     kept = load_recipe(home, form)
     assert (kept["group"], kept.get("weight")) == ("patient", None)
@@ -153,11 +153,12 @@ def test_scores_and_labels_swapped_keep_their_tables(page):
     test = add(test, "truth.csv", truth.encode(), "Labels by row order")
     (button,) = [one for one in test.button if one.label == "Swap scores and labels"]
     button.click().run()
-    reading = test.session_state["app.reading"]
+    reading = reading_of(test)
     wait_for([reading.future])
     upload = reading.upload
-    assert (upload.scores_name, upload.labels_name) == ("truth.csv", "films.csv")
-    assert {name: of for name, (_, of) in upload.tables.items()} == {"group": "wards.csv"}
+    assert (upload.scores.name, upload.labels.name) == ("truth.csv", "films.csv")
+    assert {name: file.name for name, file in upload.tables.items()} == {"group": "wards.csv"}
+    assert all(path.exists() for path in upload.paths)
 
 
 def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):
@@ -207,6 +208,11 @@ def test_a_table_that_cannot_be_read_costs_neither_the_file_nor_what_was_chosen(
     (button,) = [one for one in test.button if one.label.startswith("Go on without broken")]
     test = until(button.click().run(), lambda: "20 groups by patient" in said(test))
     assert select(test, "Rows that belong together").value == "patient"
+
+
+def reading_of(test: AppTest):
+    (reading,) = test.session_state["app.reading"]
+    return reading
 
 
 def labels_of(test: AppTest) -> str:

@@ -144,14 +144,14 @@ def test_one_bad_film_needs_no_number(xray):
     assert "film 1" not in text.lower().replace("synthetic film 1", "")
 
 
-def test_a_full_disk_is_said_of_the_film_by_its_place(xray, monkeypatch):
+def test_a_full_disk_is_said_of_films(xray, monkeypatch):
     def full(data):
         raise OSError(28, "No space left on device")
 
     test = xray()
     monkeypatch.setattr(session, "store", full)
     text = said(drop(test, ("a.png", film(1)), ("b.png", film(2))))
-    assert "the 1st of those dropped could not be stored (No space left on device)" in text
+    assert "the file could not be stored or read (No space left on device)" in text
 
 
 @pytest.mark.parametrize(("film", "told"), [("s1", False), ("s6", True)])

@@ -7,7 +7,6 @@ from typing import Final
 
 import streamlit as st
 
-from core import defaults
 from core.codes import RefusalCode
 from core.errors import UsageError
 from core.inference.config import EvaluationConfig
@@ -30,7 +29,6 @@ from pages.ui import (
 from pages.ui import (
     weights_source as evaluate_source,
 )
-from pages.ui.escape import esc
 from pages.ui.evaluate import (
     form as evaluate_form,
 )
@@ -51,8 +49,6 @@ CONVERTED: Final = (  # what it makes plain weights of
     RefusalCode.PICKLE_GLOBAL,
     RefusalCode.TORCHSCRIPT,
 )
-READING_S: Final = 0.5
-DROPS: Final = "evaluate.drops"  # files taken in; after each the uploader is a new one
 READ: Final = "PT, PTH, PTH.TAR, CKPT or safetensors"
 TITLE: Final = (
     '<h1 class="c-sentence">Show a model images, and keep what it says of them as a run.</h1>'
@@ -83,7 +79,7 @@ def _start(jobs: LocalJobs, listed: list[Job]) -> None:
     with left:
         _refused()
         if evaluate_source.opening() is not None:
-            _progress()
+            evaluate_source.intake().progress(evaluate_source.stop)
         elif opened is None:
             _sources(jobs, listed)
         else:
@@ -96,19 +92,18 @@ def _refused() -> None:
     """Show why the last file was refused, or the last submission; what was open is still there."""
     with st.container():  # keeps what follows in its place, whatever is in it
         train_queue.refused()
-        error = evaluate_source.refused()
-        if error is not None:
-            frame.refusal(error)
-            if error.code in CONVERTED:
-                st.download_button(
-                    "Download the converter",
-                    lambda: CONVERTER.read_text("utf-8"),
-                    CONVERTER.name,
-                    "text/x-python",
-                    key="evaluate.converter",
-                    on_click="ignore",
-                    help="Run it where you trust the file: it runs what is in it.",
-                )
+        intake = evaluate_source.intake()
+        intake.refused()
+        if any(refusal.error.code in CONVERTED for refusal in intake.refusals):
+            st.download_button(
+                "Download the converter",
+                lambda: CONVERTER.read_text("utf-8"),
+                CONVERTER.name,
+                "text/x-python",
+                key="evaluate.converter",
+                on_click="ignore",
+                help="Run it where you trust the file: it runs what is in it.",
+            )
 
 
 def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
@@ -121,10 +116,8 @@ def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
             widgets.title("No training has finished here yet", "one takes about a minute")
             st.page_link(site.TRAIN.script, label="Train AdaFocal on digits", icon=site.TRAIN.icon)
     widgets.title("A file of your own" if trained else "Or a file of your own")
-    dropped = st.file_uploader(
-        "A file of weights",
-        key=f"evaluate.drop.{st.session_state.get(DROPS, 0)}",
-        label_visibility="collapsed",
+    evaluate_source.intake().zone(
+        "A file of weights", evaluate_source.take, label_visibility="collapsed"
     )
     if not state.plain():
         widgets.caption(
@@ -134,10 +127,6 @@ def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
         )
     if not session.sealed():
         st.markdown("On this system files are read under a time limit only.")
-    if dropped is not None:
-        st.session_state[DROPS] = st.session_state.get(DROPS, 0) + 1  # its bytes leave the memory
-        evaluate_source.take_upload(dropped.name, dropped.getbuffer())
-        st.rerun()
     if os.environ.get(IMPORT):
         _path()
 
@@ -165,7 +154,7 @@ def _trained(trained: Sequence[Job]) -> None:
 
 
 def _take_training(job_id: str) -> None:
-    evaluate_source.refuse(None)
+    evaluate_source.intake().refusals.clear()
     st.query_params[evaluate_source.LINK] = job_id
 
 
@@ -185,19 +174,6 @@ def _path() -> None:
     if submitted and text.strip():
         evaluate_source.take_path(text.strip())
         st.rerun()
-
-
-@st.fragment(run_every=READING_S)
-def _progress() -> None:
-    """Say what is being read and for how long, with a way to stop it."""
-    now = evaluate_source.opening()
-    if now is None or now.future.done():
-        st.rerun()
-    assert now is not None
-    with st.container(border=True, key="reading"):
-        st.markdown(f"Reading **{esc(now.name)}**: {now.seconds:.0f} s")
-        st.progress(min(0.95, now.seconds / defaults.READ_TIMEOUT_S))
-        st.button("Cancel", key="evaluate.cancel", on_click=evaluate_source.stop)
 
 
 def _form(jobs: LocalJobs, opened: OpenedWeights, fit: CheckpointFit | None) -> None:

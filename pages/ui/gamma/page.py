@@ -28,6 +28,7 @@ WHAT = (
 
 def draw() -> None:
     """Draw the page, or what to do where the open run has no gammas."""
+    gamma_import.settle()
     offered = [*live(), *cache_gamma.kept()]
     source_id, source = _open_source()
     if source is None:
@@ -36,8 +37,7 @@ def draw() -> None:
         _live(source, offered)
     else:
         _still(source, offered)
-    if not state.plain():
-        gamma_import.draw()
+    gamma_import.draw()
 
 
 def live() -> list[HistorySource]:

@@ -82,6 +82,7 @@ def draw(run: cache.Run) -> None:
             "this run has many labels and no single answer; nothing is told from it here",
             "open a run with one answer a row",
         )
+    ood_drop.settle()
     offers = ood_sets.offered(run)
     top = st.container()
     sets, notices = _sets(inside, offers) if offers else (Sets({}, {}, []), [])
@@ -89,7 +90,7 @@ def draw(run: cache.Run) -> None:
         with top:
             _nothing(run)
         if not offers:
-            ood_drop.refusal()
+            ood_drop.outcome()
             ood_drop.zone(run)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
@@ -127,7 +128,7 @@ def _sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
         chosen = ood_sets.picker(offers, names, inside.owner)
         ood_drop.door(inside.owner)
-    ood_drop.refusal()
+    ood_drop.outcome()
     sound: list[str] = []
     notices: list[Notice] = []
     for reference in chosen:

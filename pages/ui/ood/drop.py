@@ -1,155 +1,124 @@
 """Scores of other inputs from a file: dropped, read in a sealed process, kept if wanted."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from threading import Event
+from typing import Final
 
 import streamlit as st
 
 from core.codes import NoticeCode, RefusalCode
-from core.errors import AuditError, LostWorker, Notice, Refused
+from core.errors import Notice, Refused
 from core.library import open_library
 from core.library.importing import keep_result
-from core.predictions import ScoreKind
+from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.sandbox import read as sandbox
 from pages.ui import cache, frame, readings, session, state, widgets
 from pages.ui.escape import esc
+from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.ood import sets as ood_sets
 from pages.ui.ood.cache import dropped
 from pages.ui.runs.upload import KIND_WORDS, READ
 
-DROPS, REFUSED, WAITING = "ood.drops", "ood.refused", "ood.waiting"
-BESIDE = "ood.beside"  # id of the run that the last file was dropped beside
 AUTO = "(by its name)"
+CHOOSE = "choose below how it is to be read"
 UNUSABLE = {  # of a column of the file
     RefusalCode.AMBIGUOUS_KEYS,
     RefusalCode.GROUPS,
     RefusalCode.WEIGHTS,
     RefusalCode.LENGTH_MISMATCH,
 }
+UNLABELLED: Final = ReadOptions(unlabelled=True)
+
+
+@dataclass(kw_only=True, eq=False)
+class ScoresReading(FileReading[ReadResult]):
+    """Scores that are being read beside a run; done and not settled, they leave a choice open."""
+
+    file: SealedFile
+    run: cache.Run
+
+
+INTAKE: Final = Intake[ScoresReading]("ood")
 
 
 def door(run: cache.Run) -> None:
     """Draw the drop zone behind a button that closes once a file was taken."""
-    with st.popover("Add scores from a file", key=f"ood.add.{_drops()}"):
+    with st.popover("Add scores from a file", key=f"ood.add.{INTAKE.drops}"):
         zone(run)
-
-
-def _drops() -> int:
-    return int(st.session_state.get(DROPS, 0))
-
-
-def refusal() -> None:
-    """Say why the last file was refused, and draw what is to be chosen for it."""
-    refused: AuditError | None = st.session_state.get(REFUSED)
-    if refused is None:
-        return
-    if refused.code == RefusalCode.UNDECIDED:
-        readings.question(refused)
-    else:
-        frame.refusal(_for_page(refused))
-    if isinstance(refused, NeedsChoice) and WAITING in st.session_state:
-        _choose(refused)
 
 
 def zone(run: cache.Run) -> None:
     """Draw the drop zone."""
-    uploaded = st.file_uploader(
+    INTAKE.zone(
         "Scores of inputs that the model never saw",
-        key=f"ood.drop.{_drops()}",
+        partial(_start, run),
         label_visibility="collapsed",
     )
     widgets.caption(
         f"{READ}. Scores of the same model on other inputs; labels are neither needed nor looked "
         "at. OpenOOD's npz of pred, conf and label is read as stated confidences."
     )
-    if uploaded is not None:
-        st.session_state[DROPS] = _drops() + 1  # its bytes leave the memory
-        try:
-            path = session.store(uploaded.getbuffer())
-        except OSError as error:
-            what = f"the file could not be stored ({error.strerror})"
-            st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space")
-            st.rerun()
-        kind = cache.predictions(run, run.split).kind
-        st.session_state[BESIDE] = run.id
-        read(path, uploaded.name, kind)
-        st.rerun()
 
 
-def read(path: Path, name: str, kind: ScoreKind) -> None:
-    """Read a file as scores without labels; where it can be read in two ways, as the run's.
+def settle() -> None:
+    """Make scores that were read a draft; a file that leaves a choice open waits for it."""
+    if _question() is None:
+        INTAKE.settle(_add)
 
-    Parameters
-    ----------
-    path : Path
-        Where its bytes lie; removed, unless the user has to choose.
-    name : str
-        What the user calls it.
-    kind : ScoreKind
-        Of the open run's scores.
-    """
-    options = ReadOptions(unlabelled=True)
-    try:
-        _take(path, name, options)
-    except NeedsChoice as refused:
-        if refused.inspection.candidates:
-            _wait(path, name, refused)
+
+def outcome() -> None:
+    """Say what is being read, why the last file was refused, or what is to be chosen for it."""
+    question = _question()
+    if question is None:
+        INTAKE.progress()
+        INTAKE.refused()
+    elif INTAKE.reading is not None:
+        if question.code == RefusalCode.UNDECIDED:
+            readings.question(question)
         else:
-            _try(path, name, replace(options, scores=kind))
-    except AuditError as refused:
-        _refuse(path, refused)
+            frame.refusal(question, INTAKE.reading.name, instead=CHOOSE)
+        _choose(question, INTAKE.reading)
 
 
-def _try(path: Path, name: str, options: ReadOptions) -> None:
-    """Read it in a chosen way; keep the bytes while there is something to choose."""
+def _question() -> NeedsChoice | None:
+    """Return what the last file leaves open."""
+    reading = INTAKE.reading
+    error = reading.future.exception() if reading is not None and reading.done else None
+    return error if isinstance(error, NeedsChoice) else None
+
+
+def _start(run: cache.Run, file: SealedFile, options: ReadOptions = UNLABELLED) -> None:
+    """Read a file as scores without labels, with the groups and weights of the run's rows."""
+    rows = cache.predictions(run, run.split)
+    read = partial(_read, file, rows, options)
+    INTAKE.start(ScoresReading(name=file.name, read=read, files=(file.path,), file=file, run=run))
+
+
+def _read(
+    file: SealedFile, rows: Predictions, options: ReadOptions, *, cancel: Event
+) -> ReadResult:
+    """Read it; where it can be read in several ways and none is chosen, as the run's scores."""
     try:
-        _take(path, name, options)
-    except NeedsChoice as refused:
-        _wait(path, name, refused)
-    except AuditError as refused:
-        _refuse(path, refused)
+        return _read_as_the_run(file, rows, options, cancel)
+    except NeedsChoice as question:
+        if question.inspection.candidates or options != UNLABELLED:
+            raise
+        return _read_as_the_run(file, rows, replace(options, scores=rows.kind), cancel)
 
 
-def _wait(path: Path, name: str, refused: NeedsChoice) -> None:
-    """Keep the bytes of a file until the user has chosen how it is to be read."""
-    st.session_state[REFUSED] = refused
-    st.session_state[WAITING] = (path, name)
-
-
-def _take(path: Path, name: str, options: ReadOptions) -> None:
-    """Read the file and make it a draft of this session."""
-    cancel = Event()
-    works = session.room().works
-    works.add(cancel)
-    try:
-        with st.spinner("Reading the scores"):
-            result = _read_as_the_run(path, name, options, cancel)
-    except OSError as error:  # the temporary folder: full, gone or not ours
-        what = f"the file could not be stored or read ({error.strerror})"
-        raise LostWorker("LOST_WORKER", what, "free disk space and try again") from error
-    finally:
-        works.discard(cancel)
-    path.unlink(missing_ok=True)
-    _forget()
-    draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result)
-    dropped()[draft.id] = draft
-    reference = f"{draft.id}.{result.chosen_split}"
-    sets_by_run, run_id = ood_sets.kept_sets(), str(st.session_state[BESIDE])
-    sets_by_run[run_id] = (reference, *sets_by_run.get(run_id, ()))
-    st.session_state["set.set"] = reference
-
-
-def _read_as_the_run(path: Path, name: str, options: ReadOptions, cancel: Event) -> ReadResult:
+def _read_as_the_run(
+    file: SealedFile, rows: Predictions, options: ReadOptions, cancel: Event
+) -> ReadResult:
     """Read a file with the columns that are called as the run's groups and weights are.
 
     Where it has none, or none that will do, its rows count as one each, and a notice says so.
     """
-    run = cache.look_up(str(st.session_state[BESIDE]))
-    rows = cache.predictions(run, run.split)
+    path, name = file
     result = sandbox.read(path, name=name, options=options, cancel=cancel)
     for option, kind in (("group", "groups"), ("weight", "weights")):
         column, own = (getattr(part, kind) for part in (rows, result.splits[result.chosen_split]))
@@ -169,35 +138,26 @@ def _read_as_the_run(path: Path, name: str, options: ReadOptions, cancel: Event)
     return result
 
 
-def _refuse(path: Path, refused: AuditError) -> None:
-    path.unlink(missing_ok=True)
-    _forget()
-    st.session_state[REFUSED] = refused
+def _add(reading: ScoresReading) -> None:
+    """Make what was read a draft of this session, and show it beside its run."""
+    name, result = reading.name, reading.result()
+    draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result)
+    dropped()[draft.id] = draft
+    reference = f"{draft.id}.{result.chosen_split}"
+    sets_by_run = ood_sets.kept_sets()
+    sets_by_run[reading.run.id] = (reference, *sets_by_run.get(reading.run.id, ()))
+    st.session_state["set.set"] = reference
 
 
-def _forget() -> None:
-    waiting = st.session_state.pop(WAITING, None)
-    if waiting is not None:
-        waiting[0].unlink(missing_ok=True)
-    st.session_state[REFUSED] = None
-
-
-def _for_page(refused: AuditError) -> AuditError:
-    """Return the refusal with a remedy for this page where its own names a command's option."""
-    if "--" not in refused.remedy or not isinstance(refused, NeedsChoice):
-        return refused
-    return refused.with_remedy("choose below how it is to be read")
-
-
-def _choose(refused: NeedsChoice) -> None:
+def _choose(question: NeedsChoice, reading: ScoresReading) -> None:
     """Draw the choices that a file leaves open."""
-    path, name = st.session_state[WAITING]
-    inspection = refused.inspection
-    picked = readings.pick(inspection, f"ood.pick.{_drops()}") if inspection.candidates else None
-    if picked is not None:
-        _try(path, name, picked)
-        st.rerun()
-    kinds = [str(reading.kind) for reading in inspection.readings if reading.possible]
+    inspection = question.inspection
+    if inspection.candidates:
+        picked = readings.pick(inspection, f"ood.pick.{INTAKE.drops}")
+        if picked is not None:
+            _start(reading.run, reading.file, picked)
+            st.rerun()
+    kinds = [str(known.kind) for known in inspection.readings if known.possible]
     with st.form("ood.choose"):
         kind = st.radio(
             "The scores are",
@@ -209,17 +169,14 @@ def _choose(refused: NeedsChoice) -> None:
         )
         key = st.selectbox("Scores are in", [AUTO, *inspection.scores_keys], key="ood.key")
         again = st.form_submit_button("Read it this way", type="primary")
-    if st.button("Discard", key="ood.discard"):
-        path.unlink(missing_ok=True)
-        _forget()
-        st.rerun()
+    st.button("Discard", key="ood.discard", on_click=INTAKE.stop)
     if again:
         options = ReadOptions(
             scores=ScoreKind(kind) if kind else None,
             scores_key=None if key == AUTO else key,
             unlabelled=True,
         )
-        _try(path, name, options)
+        _start(reading.run, reading.file, options)
         st.rerun()
 
 

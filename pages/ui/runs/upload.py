@@ -1,12 +1,13 @@
 """The import: drop a file, see how it was read, choose another reading, audit it."""
 
-from dataclasses import replace
-from io import BytesIO
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import streamlit as st
 
-from core import defaults
 from core.codes import NoticeCode, RefusalCode
 from core.errors import AuditError, LostWorker, Notice
 from core.library import home
@@ -15,6 +16,7 @@ from core.predictions import ScoreKind
 from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
+from core.readers.sandbox import read as sandbox
 from pages.ui import (
     frame,
     opening,
@@ -31,11 +33,11 @@ from pages.ui import (
     weights_source as evaluate_source,
 )
 from pages.ui.escape import esc
+from pages.ui.intake import FileReading, Intake, SealedFile, remove
 
 READ = (
     "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
 )
-FIRST_WAIT_S = 1.5  # most files are read within this time: no flicker of a progress line
 KIND_WORDS = {
     ScoreKind.LOGITS: "Logits",
     ScoreKind.PROBABILITIES: "Probabilities",
@@ -59,13 +61,52 @@ GROUP_HELP = (
 WEIGHT_HELP = "A row of weight 2 counts as if it were there twice."
 
 
+@dataclass(frozen=True)
+class Upload:
+    """Files of one import; `tables` holds what was added, by ``group`` and ``weight``."""
+
+    scores: SealedFile
+    labels: SealedFile | None = None
+    tables: Mapping[str, SealedFile] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """A first name for the run: the file's name without its last suffix."""
+        return Path(self.scores.name).stem or self.scores.name
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the bytes of all files lie."""
+        files = (self.scores, self.labels, *self.tables.values())
+        return tuple(file.path for file in files if file is not None)
+
+
+@dataclass(kw_only=True, eq=False)
+class ImportReading(FileReading[ReadResult]):
+    """An import that is being read, or that was and waits for the user.
+
+    `form` is the fingerprint under which choices for such files are kept: empty until the file
+    was read once, by names and values alone. `recalled` says that a recipe, and not the user,
+    chose the options.
+    """
+
+    upload: Upload
+    options: ReadOptions
+    form: str = ""
+    recalled: bool = False
+
+
+INTAKE: Final = Intake[ImportReading]("app")
+
+
 def draw() -> None:
     """Draw the drop zone, or the import that is under way."""
-    reading: session.FileReading | None = st.session_state.get("app.reading")
+    reading = INTAKE.reading
     if reading is None:
+        INTAKE.refused()
         _drop_zone()
-    elif not reading.future.done():
-        _progress()
+    elif not reading.done:
+        INTAKE.progress()
     else:
         _finished(reading)
 
@@ -73,10 +114,10 @@ def draw() -> None:
 def _drop_zone() -> None:
     left, right = st.columns([5, 3], gap="medium")
     with left:
-        uploaded = st.file_uploader(
+        INTAKE.zone(
             "A file of logits or probabilities with labels; a label file may come with it",
+            _take,
             accept_multiple_files=True,
-            key=f"library.drop.{st.session_state.get('app.drops', 0)}",
             label_visibility="collapsed",
         )
         widgets.caption(
@@ -92,21 +133,16 @@ def _drop_zone() -> None:
         widgets.title("Nothing at hand?", "open a sample")
         opening.samples()
         widgets.caption("Or from the command line: python -m core audit FILE")
-    if uploaded:
-        with frame.caught():
-            _start([(file.name, file.getbuffer()) for file in uploaded])
 
 
-def _start(files: list[tuple[str, memoryview]]) -> None:
-    """Store the files, clear the widget so that their bytes leave the memory, and read."""
-    st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
+def _take(*files: SealedFile) -> None:
+    """Read a file of scores, and the labels that came with it."""
     if len(files) > 2:
+        remove(file.path for file in files)
         state.say("Drop one file, or a file of scores with its label file.")
-        st.rerun()
-    files.sort(key=lambda file: _looks_like_labels(file[0]))
-    stored = [(name, session.store(data)) for name, data in files]
-    labels = stored[1] if len(stored) > 1 else (None, None)
-    _read(session.Upload(stored[0][1], stored[0][0], labels[1], labels[0] or ""))
+        return
+    scores, *labels = sorted(files, key=lambda file: _looks_like_labels(file.name))
+    _read(Upload(scores, labels[0] if labels else None))
 
 
 def _looks_like_labels(name: str) -> bool:
@@ -114,7 +150,7 @@ def _looks_like_labels(name: str) -> bool:
 
 
 def _read(
-    upload: session.Upload,
+    upload: Upload,
     options: ReadOptions | None = None,
     *,
     form: str = "",
@@ -122,31 +158,32 @@ def _read(
 ) -> None:
     """Read an upload; `form` names the files that a choice holds for, once they were looked at."""
     state.say("")
-    reading = session.read(upload, options or ReadOptions(), form=form, recalled=recalled)
-    st.session_state["app.reading"] = reading
-    session.wait(reading, FIRST_WAIT_S)
+    options = options or ReadOptions()
+    read = partial(
+        sandbox.read,
+        upload.scores.path,
+        name=upload.scores.name,
+        labels=upload.labels and upload.labels.path,
+        labels_name=upload.labels and upload.labels.name,
+        tables=upload.tables,
+        options=options,
+    )
+    reading = ImportReading(
+        name=upload.scores.name,
+        read=read,
+        files=upload.paths,
+        upload=upload,
+        options=options,
+        form=form,
+        recalled=recalled,
+    )
+    INTAKE.start(reading)
     st.rerun()
 
 
-@st.fragment(run_every=0.5)
-def _progress() -> None:
-    """Say what is being read and for how long, with a way to stop it."""
-    reading: session.FileReading | None = st.session_state.get("app.reading")
-    if reading is None or reading.future.done():
-        st.rerun()
-    assert reading is not None
-    with st.container(border=True, key="reading"):
-        st.markdown(f"Reading **{esc(reading.upload.scores_name)}**: {reading.seconds:.0f} s")
-        st.progress(min(0.95, reading.seconds / defaults.READ_TIMEOUT_S))
-        if st.button("Cancel", key="reading.cancel"):
-            reading.cancel.set()
-            _forget(reading)
-            st.rerun()
-
-
-def _finished(reading: session.FileReading) -> None:
+def _finished(reading: ImportReading) -> None:
     try:
-        result = reading.future.result()
+        result = reading.result()
     except AuditError as refusal:
         if reading.recalled:  # what was chosen for such files does not fit this one
             _read(reading.upload, form=reading.form)
@@ -154,15 +191,12 @@ def _finished(reading: session.FileReading) -> None:
             _choose_after_refusal(reading, refusal)
         else:
             _refused(reading, refusal)
-    except OSError as error:  # the temporary folder: full, gone or not ours
-        what = f"the file could not be stored or read ({error.strerror})"
-        _refused(reading, LostWorker("LOST_WORKER", what, "free disk space and try again"))
     else:
         _recall(reading, result.inspection)
         _check(reading, result)
 
 
-def _recall(reading: session.FileReading, inspection: Inspection) -> None:
+def _recall(reading: ImportReading, inspection: Inspection) -> None:
     """Read again by the recipe that was saved for files of this form, once."""
     if reading.form:
         return
@@ -172,9 +206,9 @@ def _recall(reading: session.FileReading, inspection: Inspection) -> None:
         _read(reading.upload, options, form=inspection.fingerprint, recalled=True)
 
 
-def _refused(reading: session.FileReading, refusal: AuditError) -> None:
+def _refused(reading: ImportReading, refusal: AuditError) -> None:
     with st.container(border=True, key="import"):
-        widgets.title(reading.upload.scores_name)
+        widgets.title(reading.name)
         frame.refusal(refusal)
         if isinstance(refusal, LostWorker):
             st.markdown("Nothing of yours was kept or changed.")
@@ -185,37 +219,36 @@ def _refused(reading: session.FileReading, refusal: AuditError) -> None:
                 _offer_evaluation(reading)
             _without_tables(reading)
             if st.button("Try another file", type="primary", key="import.again"):
-                _forget(reading)
+                INTAKE.stop()
                 st.rerun()
 
 
-def _offer_gammas(reading: session.FileReading) -> None:
+def _offer_gammas(reading: ImportReading) -> None:
     """Offer to keep a history of gammas as what it is, on the page that shows it."""
     if st.button("Open it in Gamma dynamics", key="import.gammas"):
-        upload = reading.upload
-        gamma_import.keep(upload.scores, upload.scores_name)
-        _forget(reading)
+        gamma_import.take(reading.upload.scores)
+        INTAKE.stop(keep=[reading.upload.scores.path])
         st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
 
 
-def _offer_evaluation(reading: session.FileReading) -> None:
+def _offer_evaluation(reading: ImportReading) -> None:
     """Offer to open weights as what they are, on the page that evaluates them."""
     if st.button("Open it in Evaluate", key="import.weights"):
-        st.session_state["app.reading"] = None
-        evaluate_source.take_stored(reading.upload.scores, reading.upload.scores_name)
+        evaluate_source.take(reading.upload.scores)
+        INTAKE.stop(keep=[reading.upload.scores.path])
         st.switch_page(site.EVALUATE.script)
 
 
-def _choose_after_refusal(reading: session.FileReading, refusal: NeedsChoice) -> None:
+def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
     _recall(reading, refusal.inspection)
     inspection = refusal.inspection
     form = reading.form or inspection.fingerprint
     with st.container(border=True, key="import"):
-        widgets.title(reading.upload.scores_name, inspection.layout)
+        widgets.title(reading.name, inspection.layout)
         if refusal.code == RefusalCode.UNDECIDED:
             readings.question(refusal)
         else:
-            frame.refusal(_for_page(refusal))
+            frame.refusal(refusal, instead=_remedy(inspection))
         picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             _read(reading.upload, picked, form=form)
@@ -240,22 +273,19 @@ def _choose_after_refusal(reading: session.FileReading, refusal: NeedsChoice) ->
             _another_file(reading)
 
 
-def _without_groups(reading: session.FileReading, form: str) -> None:
+def _without_groups(reading: ImportReading, form: str) -> None:
     """Offer to read a file without the groups and weights that may have been refused."""
     if reading.options.group is None and reading.options.weight is None:
         return
     if st.button("Read each row as one of its own", key="import.ungrouped"):
-        for name in reading.upload.tables:
-            session.forget_table(reading.upload, name)
         upload = replace(reading.upload, tables={})
         _read(upload, replace(reading.options, group=None, weight=None), form=form)
 
 
-def _without_tables(reading: session.FileReading) -> None:
+def _without_tables(reading: ImportReading) -> None:
     """Offer to go on without the tables that were added, one of which may be refused."""
-    for name, (_, file_name) in reading.upload.tables.items():
-        if st.button(f"Go on without {esc(file_name)}", key=f"import.without.{name}"):
-            session.forget_table(reading.upload, name)
+    for name, file in reading.upload.tables.items():
+        if st.button(f"Go on without {esc(file.name)}", key=f"import.without.{name}"):
             rest = {key: table for key, table in reading.upload.tables.items() if key != name}
             upload = replace(reading.upload, tables=rest)
             without = replace(reading.options, **{name: None})  # type: ignore[arg-type]
@@ -268,16 +298,13 @@ def _choosable(inspection: Inspection) -> bool:
     return any(len(names) > 1 for names in keys) or any(r.possible for r in inspection.readings)
 
 
-def _for_page(refusal: NeedsChoice) -> AuditError:
-    """Return the refusal with a remedy for this page where its own names a command's option."""
-    if "--" not in refusal.remedy:
-        return refusal
-    remedy = "add a label file below"
-    if refusal.inspection.candidates:
-        remedy = "if the reading below is right, pick it; else correct the file and drop it again"
-    elif _choosable(refusal.inspection):
-        remedy = "choose below how it is to be read, or add a label file"
-    return refusal.with_remedy(remedy)
+def _remedy(inspection: Inspection) -> str:
+    """Return what can be done on this page about a file that leaves a choice open."""
+    if inspection.candidates:
+        return "if the reading below is right, pick it; else correct the file and drop it again"
+    if _choosable(inspection):
+        return "choose below how it is to be read, or add a label file"
+    return "add a label file below"
 
 
 def _notice_for_page(notice: Notice) -> Notice:
@@ -289,11 +316,11 @@ def _notice_for_page(notice: Notice) -> Notice:
     )
 
 
-def _check(reading: session.FileReading, result: ReadResult) -> None:
+def _check(reading: ImportReading, result: ReadResult) -> None:
     """Show how the file was read and what follows; the user agrees or chooses."""
     inspection = result.inspection
     with st.container(border=True, key="import"):
-        widgets.title(reading.upload.scores_name, inspection.layout)
+        widgets.title(reading.name, inspection.layout)
         if inspection.kind is not None:
             st.markdown(
                 f"Read as **{KIND_WORDS[inspection.kind].lower()}**: {esc(inspection.reason)}."
@@ -303,8 +330,8 @@ def _check(reading: session.FileReading, result: ReadResult) -> None:
         frame.notices(tuple(_notice_for_page(notice) for notice in result.notices))
         _preview(inspection)
         options = _belonging(inspection, _choices(reading, inspection))
-        for name, (_, file_name) in reading.upload.tables.items():
-            widgets.caption(f"{LABELS[name]}: a column of {file_name}")
+        for name, file in reading.upload.tables.items():
+            widgets.caption(f"{LABELS[name]}: a column of {file.name}")
         with st.container(horizontal=True):
             if options != reading.options:
                 if st.button("Read it this way", type="primary", key="import.retry"):
@@ -315,7 +342,7 @@ def _check(reading: session.FileReading, result: ReadResult) -> None:
             _another_file(reading)
 
 
-def _recalled(reading: session.FileReading) -> None:
+def _recalled(reading: ImportReading) -> None:
     """Say that a kept recipe decided, with the way out of it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Read as it was chosen before for files of this form.")
@@ -342,7 +369,7 @@ def _unique(names: tuple[str, ...]) -> list[str]:
     return out
 
 
-def _choices(reading: session.FileReading, inspection: Inspection) -> ReadOptions:
+def _choices(reading: ImportReading, inspection: Inspection) -> ReadOptions:
     """Draw the choices and return what they say."""
     options = reading.options
     initial_kind = options.scores or inspection.kind
@@ -393,7 +420,7 @@ def _offered(
 
 def _this(name: str) -> str:
     """Return a widget key that belongs to this file, so that the next one starts afresh."""
-    return f"import.{name}.{st.session_state.get('app.drops', 0)}"
+    return f"import.{name}.{INTAKE.drops}"
 
 
 def _clear_choices() -> None:
@@ -441,52 +468,34 @@ def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> st
     return None if picked == AUTO else str(picked)
 
 
-def _accept(reading: session.FileReading, result: ReadResult) -> None:
+def _accept(reading: ImportReading, result: ReadResult) -> None:
     """Make it a draft, keep what was chosen for files of this form, and open it."""
     chosen = reading.options
     # a column of a table of its own is not there in the next file
     chosen = replace(chosen, **dict.fromkeys(reading.upload.tables))  # type: ignore[arg-type]
     if chosen != ReadOptions() and not reading.recalled:
         save_recipe(home(), reading.form, chosen.to_json())
-    draft = session.add_draft(reading, result)
-    st.session_state["app.reading"] = None
+    draft = session.add_draft(reading.upload.title, reading.name, result)
+    INTAKE.stop()
     opening.open_in_reliability(draft.id)
 
 
-def _another_file(reading: session.FileReading) -> None:
+def _another_file(reading: ImportReading) -> None:
     """Offer to add a label file, or to leave this file."""
-    if reading.upload.labels is None:
+    upload = reading.upload
+    if upload.labels is None:
         with st.popover("Add a label file", key="import.labels"):
-            added = st.file_uploader(
+            INTAKE.zone(
                 "Labels by row order, or by the column that names the rows",
-                key=_this("labels"),
+                lambda labels: _read(replace(upload, labels=labels)),
+                name="labels",
             )
-            if added:
-                _read(replace(reading.upload, labels=_stored(added), labels_name=added.name))
     elif st.button("Swap scores and labels", key="import.swap"):
-        upload = reading.upload
-        assert upload.labels is not None
-        swapped = replace(
-            upload,
-            scores=upload.labels,
-            scores_name=upload.labels_name,
-            labels=upload.scores,
-            labels_name=upload.scores_name,
-        )
-        _read(swapped)
-    if st.button("Discard", key="import.discard"):
-        _forget(reading)
-        st.rerun()
+        _read(replace(upload, scores=upload.labels, labels=upload.scores))
+    st.button("Discard", key="import.discard", on_click=INTAKE.stop)
 
 
-def _stored(added: BytesIO) -> Path:
-    """Keep the bytes of an added file in the session, and let its drop zone start afresh."""
-    path = session.store(added.getbuffer())
-    st.session_state["app.drops"] = st.session_state.get("app.drops", 0) + 1
-    return path
-
-
-def _add_tables(reading: session.FileReading, chosen: ReadOptions, form: str) -> None:
+def _add_tables(reading: ImportReading, chosen: ReadOptions, form: str) -> None:
     """Offer to add tables that say what each row belongs to, and how many rows it counts as.
 
     What is chosen on the page holds on, also where it was not read that way yet.
@@ -494,14 +503,11 @@ def _add_tables(reading: session.FileReading, chosen: ReadOptions, form: str) ->
     with st.popover("Add groups or weights", key=_this("tables")):  # closes once one was taken
         widgets.caption("CSV, TSV or Parquet, also packed with gzip; a column names the rows.")
         for name, label in TABLES.items():
-            added = st.file_uploader(label, key=_this(f"table.{name}"))
-            if added:
-                session.forget_table(reading.upload, name)
-                tables = {**reading.upload.tables, name: (_stored(added), added.name)}
-                upload = replace(reading.upload, tables=tables)
-                _read(upload, replace(chosen, **{name: None}), form=form)  # type: ignore[arg-type]
+            INTAKE.zone(label, partial(_add_table, reading.upload, chosen, form, name), name=name)
 
 
-def _forget(reading: session.FileReading) -> None:
-    session.forget_files(reading.upload)
-    st.session_state["app.reading"] = None
+def _add_table(
+    upload: Upload, chosen: ReadOptions, form: str, name: str, table: SealedFile
+) -> None:
+    with_table = replace(upload, tables={**upload.tables, name: table})
+    _read(with_table, replace(chosen, **{name: None}), form=form)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Where models come from: the choice of up to three, files of weights, jobs, and the open run."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import streamlit as st
 
@@ -17,8 +18,6 @@ from pages.ui.escape import esc
 from pages.ui.xray import models as xray_models
 from pages.ui.xray.film_cache import Model
 
-READING_S = 0.4
-MODEL_DROPS = "xray.model_drops"
 FOLLOWED = "xray.followed"  # the run whose model was shown last
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
@@ -54,15 +53,11 @@ def add_model() -> None:
     if evaluate_source.opening(xray_models.SLOT) is not None:
         widgets.caption("Weights are being read.")
         return
-    dropped = st.file_uploader(
+    evaluate_source.intake(xray_models.SLOT).zone(
         "Weights of CheXNet or of another network for films: PT, PTH, PTH.TAR, CKPT, safetensors",
-        key=f"xray.weights.{st.session_state.get(MODEL_DROPS, 0)}",
+        partial(evaluate_source.take, slot=xray_models.SLOT),
         max_upload_size=MAX_WEIGHTS_MB,
     )
-    if dropped is not None:
-        st.session_state[MODEL_DROPS] = st.session_state.get(MODEL_DROPS, 0) + 1
-        evaluate_source.take_upload(dropped.name, dropped.getbuffer(), xray_models.SLOT)
-        st.rerun()
     widgets.caption(
         "Read in a sealed process and loaded whole or not at all. Fourteen outputs are taken for "
         "NIH’s fourteen findings in their published order."
@@ -71,22 +66,6 @@ def add_model() -> None:
     offered = xray_models.offered()
     for model_id in xray_models.own():
         _settings(offered[model_id])
-
-
-@st.fragment(run_every=READING_S)
-def opening() -> None:
-    """Say which weights are being read; draw the page anew when they are."""
-    now = evaluate_source.opening(xray_models.SLOT)
-    if now is None or now.future.done():
-        st.rerun()
-    with st.container(horizontal=True, vertical_alignment="center", key="xray.weights.reading"):
-        name = esc(now.name) if now is not None else ""
-        st.markdown(f":material/hourglass_empty: Reading {name} in a sealed process.")
-        st.button("Stop", key="xray.weights.stop", on_click=_stop)
-
-
-def _stop() -> None:
-    evaluate_source.stop(xray_models.SLOT)
 
 
 def _jobs(jobs: LocalJobs) -> None:

@@ -4,34 +4,21 @@ The list names films as their files are called; only disguised names are kept.
 """
 
 from collections.abc import Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
-from pathlib import Path, PurePath
-from threading import Event
+from pathlib import PurePath
 from typing import Final
 
 import streamlit as st
 
-from core.codes import RefusalCode
-from core.errors import AuditError, LostWorker
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.boxes import Box, BoxList
 from core.xray.heat import Frame
-from pages.ui import session
+from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import names as xray_names
 
-LIST, READING, REFUSED = "xray.boxes", "xray.boxes_reading", "xray.boxes_refused"
+LIST: Final = "xray.boxes"
+INTAKE: Final = Intake[FileReading[BoxList]](LIST)
 NAME: Final = "the list of boxes"
 Boxes = Mapping[str, tuple[Frame, ...]]  # by finding, in fractions of the film
-
-
-@dataclass(frozen=True)
-class BoxListReading:
-    """A list that is being read."""
-
-    stored: Path
-    future: "Future[BoxList]"
-    cancel: Event
 
 
 def boxes_of(disguised_name: str) -> Boxes:
@@ -45,55 +32,18 @@ def listed() -> Mapping[str, Boxes]:
     return by_name
 
 
-def reading() -> BoxListReading | None:
-    """Return the list that is being read."""
-    current: BoxListReading | None = st.session_state.get(READING)
-    return current
-
-
-def refused() -> AuditError | None:
-    """Return why the last list was refused."""
-    error: AuditError | None = st.session_state.get(REFUSED)
-    return error
-
-
-def take(data: memoryview) -> None:
-    """Read a list in a sealed process; an earlier one is stopped."""
-    now = reading()
-    if now is not None:
-        now.cancel.set()
-    st.session_state[REFUSED] = None
-    try:
-        stored = session.store(data)
-    except OSError as error:
-        what = f"the list could not be stored ({error.strerror})"
-        st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space there")
-        return
-    cancel = Event()
-    session.room().works.add(cancel)
-    future = session.in_thread(_read, stored, cancel)
-    st.session_state[READING] = BoxListReading(stored, future, cancel)
-
-
-def _read(path: Path, cancel: Event) -> BoxList:
-    try:
-        return sandbox.read_boxes(path, name=NAME, cancel=cancel)
-    finally:
-        path.unlink(missing_ok=True)
+def take(file: SealedFile) -> None:
+    """Read a list; an earlier one is stopped."""
+    INTAKE.start(FileReading.of(sandbox.read_boxes, SealedFile(file.path, NAME)))
 
 
 def settle() -> None:
     """Take in a list that was read or refused."""
-    now = reading()
-    if now is None or not now.future.done():
-        return
-    st.session_state[READING] = None
-    session.room().works.discard(now.cancel)
-    try:
-        st.session_state[LIST] = _by_film(now.future.result().boxes)
-    except AuditError as error:
-        if error.code != RefusalCode.CANCELLED:
-            st.session_state[REFUSED] = error
+    INTAKE.settle(_keep)
+
+
+def _keep(reading: FileReading[BoxList]) -> None:
+    st.session_state[LIST] = _by_film(reading.result().boxes)
 
 
 def _by_film(boxes: tuple[Box, ...]) -> dict[str, dict[str, tuple[Frame, ...]]]:

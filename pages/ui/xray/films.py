@@ -5,8 +5,8 @@ in the session's folder, are in no cache that sessions share, and go with the se
 """
 
 import secrets
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -15,19 +15,21 @@ import numpy as np
 import streamlit as st
 
 from core.codes import RefusalCode
-from core.errors import AuditError, LostWorker, Notice, Refused
+from core.errors import Notice, Refused
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
 from core.xray import phantom
 from core.xray.heat import Pixels
-from pages.ui import session
+from pages.ui import intake, session
+from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import boxes as xray_boxes
 from pages.ui.xray import film_cache as cache_xray
 from pages.ui.xray import names as xray_names
 from pages.ui.xray.boxes import Boxes
 from pages.ui.xray.film_cache import HELD_OUT
 
-FILMS, READING, REFUSED = "xray.films", "xray.reading", "xray.refused"
+INTAKE: Final = Intake["FilmReading"]("xray", several=True)
+FILMS: Final = "xray.films"
 REMOVED, COUNT, DROPPED = "xray.removed", "xray.count", "xray.dropped"
 ELSEWHERE: Final = "xray.elsewhere"  # the link led to a film that is not here
 FIRST: Final = "s1"
@@ -66,16 +68,12 @@ class FilmEntry:
     synthetic: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class FilmReading:
-    """A film that is being read; `position` says which of those dropped it is."""
+@dataclass(kw_only=True, eq=False)
+class FilmReading(FileReading[ReadFilm]):
+    """A film that is being read; its `name` says which of those dropped it is."""
 
     number: int
-    position: str
-    stored: Path
     disguised_name: str
-    future: "Future[ReadFilm]"
-    cancel: Event
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,18 +108,6 @@ def held_films() -> dict[str, DroppedFilm]:
     return by_id
 
 
-def readings() -> list[FilmReading]:
-    """Return the films that are being read."""
-    pending: list[FilmReading] = st.session_state.setdefault(READING, [])
-    return pending
-
-
-def refusals() -> list[AuditError]:
-    """Return why films of the last drop were refused."""
-    errors: list[AuditError] = st.session_state.setdefault(REFUSED, [])
-    return errors
-
-
 def _synthetic(place: int) -> FilmEntry:
     index = cache_xray.EXAMPLES[place]
     phantom_film = cache_xray.drawn(HELD_OUT, index)
@@ -142,40 +128,30 @@ def _synthetic(place: int) -> FilmEntry:
     )
 
 
-def take(files: list[tuple[str, memoryview]]) -> None:
-    """Read dropped films in sealed processes, each by itself."""
-    refusals().clear()
-    before = len(readings())  # of a drop whose films are not all read yet
-    st.session_state[DROPPED] = dropped = before + len(files)
-    for place, (name, data) in enumerate(files, 1):
-        if len(held_films()) + len(readings()) >= MOST:
-            left = len(files) - place + 1
-            what = f"a session holds {MOST} films; {left} of those dropped were not read"
-            st.session_state[DROPPED] -= left
-            refusals().append(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
-            return
-        number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
-        position = "the film" if dropped == 1 else f"the {nth(before + place)} of those dropped"
-        try:
-            stored = session.store(data)
-        except OSError as error:
-            what = f"{position} could not be stored ({error.strerror})"
-            refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
-            return
-        cancel = Event()
-        session.room().works.add(cancel)
-        future = session.in_thread(_read, stored, position, cancel)
-        disguised_name = xray_names.disguised(name)
-        readings().append(
-            FilmReading(
-                number=number,
-                position=position,
-                stored=stored,
-                disguised_name=disguised_name,
-                future=future,
-                cancel=cancel,
-            )
-        )
+def take(*files: SealedFile) -> None:
+    """Read dropped films, each by itself, as far as there is room for them."""
+    before = len(INTAKE.readings)  # of a drop whose films are not all read yet
+    room = max(0, MOST - len(held_films()) - before)
+    st.session_state[DROPPED] = before + len(files[:room])
+    INTAKE.start(*(_reading(file, before + i) for i, file in enumerate(files[:room], 1)))
+    left = files[room:]
+    if left:
+        intake.remove(file.path for file in left)
+        what = f"a session holds {MOST} films; {len(left)} of those dropped were not read"
+        INTAKE.refuse(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
+
+
+def _reading(file: SealedFile, place: int) -> FilmReading:
+    number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
+    alone = st.session_state[DROPPED] == 1
+    position = "the film" if alone else f"the {nth(place)} of those dropped"
+    return FilmReading(
+        name=position,
+        read=partial(_read, file.path, position),
+        files=(file.path,),
+        number=number,
+        disguised_name=xray_names.disguised(file.name),
+    )
 
 
 def nth(place: int) -> str:
@@ -185,35 +161,23 @@ def nth(place: int) -> str:
 
 
 def _read(path: Path, name: str, cancel: Event) -> ReadFilm:
-    """Read in a sealed process and remove the bytes; runs in a thread, without Streamlit."""
+    """Read in a sealed process; runs in a thread, without Streamlit."""
     try:
         return sandbox.read_film(path, name=name, cancel=cancel)
-    finally:
-        path.unlink(missing_ok=True)
+    except Refused as error:
+        if error.code == RefusalCode.FORMAT_UNKNOWN:
+            raise error.with_remedy(f"{error.remedy}; {BOXES}") from error
+        raise
 
 
 def settle() -> bool:
     """Take in films that were read or refused; return whether there were any."""
-    done = [reading for reading in readings() if reading.future.done()]
-    for reading in done:
-        readings().remove(reading)
-        session.room().works.discard(reading.cancel)
-        try:
-            _hold(reading, reading.future.result())
-        except AuditError as error:
-            refusal = error.with_location(reading.position)
-            if error.code == RefusalCode.FORMAT_UNKNOWN:
-                refusal = refusal.with_remedy(f"{error.remedy}; {BOXES}")
-            if error.code != RefusalCode.CANCELLED:
-                refusals().append(refusal)
-        except OSError as error:
-            what = f"{reading.position} could not be kept ({error.strerror})"
-            refusals().append(LostWorker("LOST_WORKER", what, "free disk space there"))
-    return bool(done)
+    return INTAKE.settle(_hold)
 
 
-def _hold(reading: FilmReading, read: ReadFilm) -> None:
+def _hold(reading: FilmReading) -> None:
     """Keep a film that was read, and show it."""
+    read = reading.result()
     file = session.room().folder / f"film-{secrets.token_hex(8)}.npy"
     file.touch(mode=0o600)
     np.save(file, read.pixels)
@@ -234,12 +198,6 @@ def choose(film_id: str) -> None:
     """Show a film; elsewhere the link of a film of this session leads to the first one."""
     st.query_params["film"] = film_id
     st.session_state.pop(ELSEWHERE, None)
-
-
-def stop() -> None:
-    """Stop reading; what was read stays."""
-    for reading in readings():
-        reading.cancel.set()
 
 
 def remove(film_id: str) -> None:

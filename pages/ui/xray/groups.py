@@ -1,23 +1,24 @@
 """Subgroups of one finding by any column of a table that the user drops."""
 
 from dataclasses import dataclass, replace
-from threading import Event
+from typing import Final
 
 import streamlit as st
 
-from core.errors import AuditError, LostWorker
+from core.errors import AuditError
 from core.metrics.clinical.groups import grouping
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import MatchedTable, TextColumns, match
 from core.screens.kit.records import Table
 from core.screens.xray import use as clinic_use
 from core.screens.xray.words import ClinicSource
-from pages.ui import cache, frame, session, widgets
+from pages.ui import cache, widgets
+from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import finding_cache as cache_clinic
 from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
 
-TABLE, DROPS, REFUSED = "clinic.table", "clinic.drops", "clinic.refused"
-IN_ORDER = "clinic.in_order"
+INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
+TABLE, IN_ORDER = "clinic.table", "clinic.in_order"
 NAME = "the table"  # what a file is called may name a person
 
 
@@ -42,14 +43,15 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
     query : ClinicQuery
         What was asked for the finding that is shown.
     """
+    INTAKE.settle(_keep)
     widgets.title("Subgroups", "by any column of a table that names the rows of this run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
-        _door()
+        with st.popover("Drop a table", key=f"clinic.door.{INTAKE.drops}"):
+            _door()
         matched = _matched(run, query.split)
         column = _column(matched)
-    refused: AuditError | None = st.session_state.get(REFUSED)
-    if refused is not None:
-        frame.refusal(refused)
+    INTAKE.progress()
+    INTAKE.refused()
     if matched is None or column is None:
         return ()
     rows = cache_clinic.shown_rows(run, query.split, recalibrated=query.detail[0] != AS_READ)
@@ -73,45 +75,23 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
 
 
 def _door() -> None:
-    """Draw the drop zone behind a button."""
-    drops = int(st.session_state.get(DROPS, 0))
-    with st.popover("Drop a table", key=f"clinic.drop.{drops}"):
-        uploaded = st.file_uploader(
-            "Table", key=f"clinic.file.{drops}", label_visibility="collapsed"
-        )
-        widgets.caption(
-            "CSV or TSV with a header: one column names the rows as this run does, the others say "
-            "what is known of them, such as age, sex or view. It stays in this session."
-        )
-        st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
-    if uploaded is not None:
-        st.session_state[DROPS] = drops + 1  # its bytes leave the memory
-        _read(uploaded.getbuffer())
-        st.rerun()
+    """Draw the drop zone, and what its tables are to hold."""
+    INTAKE.zone("Table", _take, label_visibility="collapsed")
+    widgets.caption(
+        "CSV or TSV with a header: one column names the rows as this run does, the others say "
+        "what is known of them, such as age, sex or view. It stays in this session."
+    )
+    st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
 
 
-def _read(data: memoryview) -> None:
-    """Read a table in a sealed process and keep it for this session."""
+def _take(file: SealedFile) -> None:
+    """Read a table, in place of the one before."""
     st.session_state.pop(TABLE, None)
-    st.session_state[REFUSED] = None
-    cancel = Event()
-    works = session.room().works
-    works.add(cancel)
-    path = None
-    try:
-        path = session.store(data)
-        with st.spinner("Reading the table"):
-            table = sandbox.read_columns(path, name=NAME, cancel=cancel)
-        st.session_state[TABLE] = DroppedTable(table, ("", ""))
-    except AuditError as refused:
-        st.session_state[REFUSED] = refused
-    except OSError as error:
-        what = f"the table could not be stored or read ({error.strerror})"
-        st.session_state[REFUSED] = LostWorker("LOST_WORKER", what, "free disk space")
-    finally:
-        works.discard(cancel)
-        if path is not None:
-            path.unlink(missing_ok=True)
+    INTAKE.start(FileReading.of(sandbox.read_columns, SealedFile(file.path, NAME)))
+
+
+def _keep(reading: FileReading[TextColumns]) -> None:
+    st.session_state[TABLE] = DroppedTable(reading.result(), ("", ""))
 
 
 def _matched(run: cache.Run, split: str) -> MatchedTable | None:
@@ -124,11 +104,11 @@ def _matched(run: cache.Run, split: str) -> MatchedTable | None:
     if dropped.rows_key != rows_key:
         rows = cache_clinic.rows(run, split)
         matched = None
-        st.session_state[REFUSED] = None
+        INTAKE.refusals.clear()
         try:
             matched = match(dropped.table, rows.row_ids, rows.n, in_order=in_order)
-        except AuditError as refused:
-            st.session_state[REFUSED] = refused
+        except AuditError as error:
+            INTAKE.refuse(error, NAME)
         dropped = replace(dropped, rows_key=rows_key, matched=matched)
         st.session_state[TABLE] = dropped
     return dropped.matched
@@ -144,7 +124,7 @@ def _column(matched: MatchedTable | None) -> str | None:
         names,
         index=None,
         placeholder="Choose a column",
-        key=f"clinic.by.{st.session_state.get(DROPS, 0)}",  # another table has other columns
+        key=f"clinic.by.{INTAKE.drops}",  # another table has other columns
         persist_state="session",
         width=260,
     )
@@ -154,4 +134,4 @@ def _column(matched: MatchedTable | None) -> str | None:
 
 def _forget() -> None:
     st.session_state.pop(TABLE, None)
-    st.session_state[REFUSED] = None
+    INTAKE.refusals.clear()

@@ -82,7 +82,7 @@ def take_in() -> None:
     try:
         model = _model(opened)
     except UsageError as error:
-        evaluate_source.refuse(error, SLOT)
+        evaluate_source.intake(SLOT).refuse(error, opened.file.name)
         return
     own()[model.id] = model
     if opened.job:

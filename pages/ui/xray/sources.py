@@ -2,13 +2,14 @@
 
 import base64
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import streamlit as st
 
 from core.codes import RefusalCode
 from core.errors import LibraryError
 from core.screens.xray.film import names_match
-from pages.ui import cache, frame, session, site, state, widgets
+from pages.ui import cache, session, site, state, widgets
 from pages.ui import weights_source as evaluate_source
 from pages.ui.escape import esc
 from pages.ui.xray import (
@@ -29,8 +30,6 @@ from pages.ui.xray import (
 from pages.ui.xray.film_cache import Model
 from pages.ui.xray.films import FIRST, FilmEntry
 
-READING_S = 0.4
-DROPS, BOX_DROPS = "xray.drops", "xray.box_drops"
 MAX_MB = 128
 LISTED = 50
 NO_RUN = "None: pick the run that this model made"
@@ -91,36 +90,26 @@ def _thumb(film: FilmEntry, *, chosen: bool) -> None:
 
 def _add() -> None:
     with st.popover("Add films", icon=":material/add_photo_alternate:", key="xray.add"):
-        dropped = st.file_uploader(
+        xray_films.INTAKE.zone(
             "Films: PNG, JPEG or DICOM, several at once",
+            xray_films.take,
             accept_multiple_files=True,
-            key=f"xray.drop.{st.session_state.get(DROPS, 0)}",
             max_upload_size=MAX_MB,
         )
         widgets.caption(KEPT)
         if not session.sealed():
             widgets.caption("On this system films are read under a time limit only.")
         _boxes()
-    if dropped:
-        st.session_state[DROPS] = st.session_state.get(DROPS, 0) + 1
-        xray_films.take([(file.name, file.getbuffer()) for file in dropped])
-        st.rerun()
 
 
 def _boxes() -> None:
     """Draw where a list of lesions is dropped, and say what came of it."""
-    dropped = st.file_uploader(
+    xray_boxes.INTAKE.zone(
         "Boxes of lesions on them: NIH’s list, or columns image, finding, x, y, w, h",
-        key=f"xray.boxes.{st.session_state.get(BOX_DROPS, 0)}",
+        xray_boxes.take,
         max_upload_size=MAX_MB,
     )
-    if dropped is not None:
-        st.session_state[BOX_DROPS] = st.session_state.get(BOX_DROPS, 0) + 1
-        xray_boxes.take(dropped.getbuffer())
-        st.rerun()
-    error = xray_boxes.refused()
-    if error is not None:
-        frame.refusal(error)
+    xray_boxes.INTAKE.refused()
     if xray_boxes.listed():
         own = xray_films.held_films().values()
         with_box = sum(film.disguised_name in xray_boxes.listed() for film in own)
@@ -132,49 +121,17 @@ def _boxes() -> None:
 
 
 def _reading() -> None:
-    now = xray_films.readings()
-    if evaluate_source.opening(xray_models.SLOT) is not None:
-        xray_add.opening()
-    if xray_boxes.reading() is not None:
-        _boxes_progress()
-    if now:
-        _progress(len(now))
-
-
-@st.fragment(run_every=READING_S)
-def _boxes_progress() -> None:
-    now = xray_boxes.reading()
-    if now is None or now.future.done():
-        st.rerun()
-    st.markdown(":material/hourglass_empty: Reading the list of boxes in a sealed process.")
-
-
-@st.fragment(run_every=READING_S)
-def _progress(left: int) -> None:
-    """Say how many films are being read; draw the page anew when one is done."""
-    if sum(not reading.future.done() for reading in xray_films.readings()) < left:
-        st.rerun()
-    with st.container(horizontal=True, vertical_alignment="center", key="xray.reading"):
-        noun = "film" if left == 1 else "films"
-        st.markdown(f":material/hourglass_empty: Reading {left} {noun} in sealed processes.")
-        st.button("Stop", key="xray.stop", on_click=xray_films.stop)
+    """Say what is being read."""
+    weights = evaluate_source.intake(xray_models.SLOT)
+    weights.progress(partial(evaluate_source.stop, xray_models.SLOT))
+    xray_boxes.INTAKE.progress()
+    xray_films.INTAKE.progress()
 
 
 def _refused() -> None:
-    weights = evaluate_source.refused(xray_models.SLOT)
-    if weights is not None:
-        frame.refusal(weights)
-    errors = xray_films.refusals()
-    if len(errors) > 1:
-        n = sum(error.code != RefusalCode.LIMIT_FILMS for error in errors)
-        title = f"{n} of {st.session_state[xray_films.DROPPED]} were refused"
-        with st.expander(title, key="xray.refused.list"):
-            for error in errors:
-                frame.refusal(error)
-    elif errors:
-        frame.refusal(errors[0])
-    if errors:
-        st.button("Close", key="xray.refused.close", type="tertiary", on_click=errors.clear)
+    evaluate_source.intake(xray_models.SLOT).refused()
+    n = sum(refusal.error.code != RefusalCode.LIMIT_FILMS for refusal in xray_films.INTAKE.refusals)
+    xray_films.INTAKE.refused(f"{n} of {st.session_state.get(xray_films.DROPPED)} were refused")
 
 
 def _remove(film_id: str) -> None:

@@ -1,0 +1,248 @@
+"""How files come in: dropped, sealed, read by a confined process, then kept or refused.
+
+Each place where files are dropped has an `Intake`; it says which reader its files go to, and what
+is done with what was read. All of them show progress, can be cancelled and refuse alike.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import streamlit as st
+
+from core import defaults
+from core.errors import AuditError, LostWorker
+from pages.ui import frame, session
+from pages.ui.escape import esc
+
+FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
+LOOK_S: Final = 0.5
+Answer = TypeVar("Answer")
+
+
+class SealedFile(NamedTuple):
+    """A dropped file: its bytes in the session's folder, and the name that the user gave it."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class RefusedFile:
+    """Why a file was refused, and what the page calls it."""
+
+    error: AuditError
+    name: str = ""
+
+
+@dataclass(kw_only=True, eq=False)
+class FileReading(Generic[Answer]):
+    """A file that is read in a thread, with the means to wait for it and to stop it.
+
+    Attributes
+    ----------
+    name : str
+        What the page calls it.
+    read : callable
+        A reader with its file: called with ``cancel`` in a thread, where it must not touch
+        Streamlit.
+    files : tuple of Path
+        Bytes in the session's folder that go with it.
+    """
+
+    name: str
+    read: Callable[..., Answer]
+    files: tuple[Path, ...] = ()
+    cancel: Event = field(default_factory=Event)
+    started: float = field(default_factory=time.monotonic)
+    future: "Future[Answer]" = field(init=False)
+
+    @classmethod
+    def of(cls, reader: Callable[..., Answer], file: SealedFile) -> "FileReading[Answer]":
+        """Return the reading of one file by a reader of `core.readers.sandbox`."""
+        read = partial(reader, file.path, name=file.name)
+        return cls(name=file.name, read=read, files=(file.path,))
+
+    def start(self) -> None:
+        """Begin to read; the end of the session stops it."""
+        works = session.room().works
+        works.add(self.cancel)
+        self.future = session.in_thread(partial(self.read, cancel=self.cancel))
+        self.future.add_done_callback(lambda _: works.discard(self.cancel))
+
+    @property
+    def done(self) -> bool:
+        """Whether it was read or refused."""
+        return self.future.done()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def result(self) -> Answer:
+        """Return what was read, or raise why it was refused."""
+        try:
+            return self.future.result()
+        except OSError as error:
+            raise no_room(error) from error
+
+    def close(self, keep: Iterable[Path] = ()) -> None:
+        """Stop it, and remove its bytes but for those to keep."""
+        self.cancel.set()
+        files = set(self.files).difference(keep)
+        self.future.add_done_callback(lambda _: remove(files))
+
+
+Reading = TypeVar("Reading", bound=FileReading[Any])
+
+
+@dataclass(frozen=True)
+class Intake(Generic[Reading]):
+    """A place where files are dropped; what of it is in the session begins with its `slot`.
+
+    Where it takes `several` files, each is read by itself; elsewhere the next one takes the
+    place of the one before.
+    """
+
+    slot: str
+    several: bool = False
+
+    @property
+    def drops(self) -> int:
+        """How often something was dropped; a door whose key holds it closes at each drop."""
+        return int(st.session_state.get(f"{self.slot}.drops", 0))
+
+    @property
+    def readings(self) -> list[Reading]:
+        """What is being read, or was read and is not settled."""
+        readings: list[Reading] = st.session_state.setdefault(f"{self.slot}.reading", [])
+        return readings
+
+    @property
+    def reading(self) -> Reading | None:
+        """What is being read, where only one file is."""
+        return self.readings[-1] if self.readings else None
+
+    @property
+    def refusals(self) -> list[RefusedFile]:
+        """Why files of the last drop were refused."""
+        refusals: list[RefusedFile] = st.session_state.setdefault(f"{self.slot}.refused", [])
+        return refusals
+
+    def zone(
+        self,
+        label: str,
+        take: Callable[..., None],
+        *,
+        name: str = "drop",
+        **look: Any,  # noqa: ANN401  options of st.file_uploader
+    ) -> None:
+        """Draw a drop zone; what is dropped is sealed and given to `take`, file by file."""
+        dropped: Any = st.file_uploader(label, key=f"{self.slot}.{name}.{self.drops}", **look)
+        if not dropped:
+            return
+        # Under another key the widget starts afresh, and the bytes leave Streamlit's memory.
+        st.session_state[f"{self.slot}.drops"] = self.drops + 1
+        self.refusals.clear()
+        files: list[SealedFile] = []
+        try:
+            files.extend(
+                SealedFile(session.store(file.getbuffer()), file.name)
+                for file in (dropped if isinstance(dropped, list) else [dropped])
+            )
+        except OSError as error:
+            remove(file.path for file in files)
+            self.refuse(no_room(error))
+        else:
+            take(*files)
+        st.rerun()
+
+    def start(self, *readings: Reading) -> None:
+        """Read files, and wait a moment for those that are read at once."""
+        if not self.several:
+            self.stop(keep=[path for reading in readings for path in reading.files])
+        for reading in readings:
+            reading.start()
+        self.readings.extend(readings)
+        wait_for([reading.future for reading in readings], timeout=FIRST_WAIT_S)
+
+    def settle(self, keep: Callable[[Reading], None]) -> bool:
+        """Keep what was read, remember what was refused; return whether there was any."""
+        done = [reading for reading in self.readings if reading.done]
+        for reading in done:
+            self.readings.remove(reading)
+            try:
+                keep(reading)
+            except AuditError as error:
+                self.refuse(error, reading.name)
+            except OSError as error:
+                self.refuse(no_room(error), reading.name)
+            reading.close()
+        return bool(done)
+
+    def stop(self, keep: Iterable[Path] = ()) -> None:
+        """Stop all that is read, and remove its bytes but for those to keep."""
+        kept = list(keep)
+        for reading in self.readings:
+            reading.close(kept)
+        self.readings.clear()
+
+    def refuse(self, error: AuditError, name: str = "") -> None:
+        """Remember why a file was refused."""
+        if not self.several:
+            self.refusals.clear()
+        self.refusals.append(RefusedFile(error, name))
+
+    def progress(self, cancel: Callable[[], None] | None = None) -> None:
+        """Say what is being read and for how long, with a way to stop it."""
+        if self.readings:
+            _progress(self, cancel or self.stop)
+
+    def refused(self, title: str = "") -> None:
+        """Show why files were refused: several below a title, until they are closed."""
+        if len(self.refusals) > 1:
+            with st.expander(title, key=f"{self.slot}.refused.list"):
+                for refusal in self.refusals:
+                    frame.refusal(refusal.error, refusal.name)
+        elif self.refusals:
+            frame.refusal(self.refusals[0].error, self.refusals[0].name)
+        if self.refusals:
+            st.button(
+                "Close",
+                key=f"{self.slot}.refused.close",
+                type="tertiary",
+                on_click=self.refusals.clear,
+            )
+
+
+@st.fragment(run_every=LOOK_S)
+def _progress(intake: Intake[Any], cancel: Callable[[], None]) -> None:
+    """Draw the page anew as soon as a file is read, or all are stopped."""
+    readings = intake.readings
+    if not readings or any(reading.done for reading in readings):
+        st.rerun()
+    name = esc(readings[0].name) if len(readings) == 1 else f"{len(readings)} files"
+    seconds = max(reading.seconds for reading in readings)
+    with st.container(border=True, key=f"{intake.slot}.progress"):
+        st.markdown(f"Reading **{name}**: {seconds:.0f} s")
+        st.progress(min(0.95, seconds / defaults.READ_TIMEOUT_S))
+        st.button("Cancel", key=f"{intake.slot}.cancel", on_click=cancel)
+
+
+def no_room(error: OSError) -> LostWorker:
+    """Return the refusal of a file where the temporary folder is full, gone or not ours."""
+    what = f"the file could not be stored or read ({error.strerror})"
+    return LostWorker("LOST_WORKER", what, "free disk space and try again")
+
+
+def remove(files: Iterable[Path]) -> None:
+    """Remove the bytes of files."""
+    for path in files:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,218 @@
+"""One way for all files to come in: sealed, watched, cancelled, refused, kept, by session."""
+
+import io
+from html import unescape
+from threading import Event
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.errors import Refused
+from core.library import open_library
+from core.readers.sandbox import read as sandbox
+from pages.ui import history_import, intake, session
+from tests.pages.seen import fine, opened, said, until
+
+HISTORY = "\n".join(
+    ["epoch,bin,lower,upper,count,confidence,accuracy,gamma"]
+    + [
+        f"{epoch},{k},{k / 2},{(k + 1) / 2},50,{0.4 + 0.4 * k},{0.3 + 0.4 * k},{1.5 + k}"
+        for epoch in (1, 2)
+        for k in (0, 1)
+    ]
+).encode()
+
+
+@pytest.fixture(autouse=True)
+def _at_once(paused, monkeypatch):
+    monkeypatch.setattr(intake, "FIRST_WAIT_S", 0.0)
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    """Let files be read until that is cancelled; return what is read."""
+    begun = []
+
+    def read(path, *, name, cancel: Event, **_):
+        begun.append((path, name, cancel))
+        cancel.wait()
+        raise Refused("CANCELLED", "reading was cancelled", "read it again")
+
+    for reader in ("read", "read_bin_history", "read_weights", "read_film", "read_boxes"):
+        monkeypatch.setattr(sandbox, reader, read)
+    return begun
+
+
+def drop(test: AppTest, name: str, data: bytes, label: str = "") -> AppTest:
+    (uploader,) = [zone for zone in test.file_uploader if label in zone.label]
+    file = (name, data, "text/csv")
+    return uploader.set_value([file] if uploader.multiple_files else file).run()
+
+
+def button(test: AppTest, label: str):
+    return next((one for one in test.button if one.label == label), None)
+
+
+def two_arrays() -> bytes:
+    """Either of which may be the scores."""
+    rng, out = np.random.default_rng(0), io.BytesIO()
+    np.savez(out, a=rng.normal(size=(40, 10)), b=rng.normal(size=(40, 10)))
+    return out.getvalue()
+
+
+def names() -> list[str]:
+    return [row.name for row in open_library().rows()]
+
+
+def error(test: AppTest) -> str:
+    (only,) = test.error
+    return unescape(only.value)
+
+
+def test_a_file_that_is_read_is_kept_and_its_bytes_go():
+    test = drop(opened("gamma"), "mine.csv", HISTORY)
+    paths = [path for reading in test.session_state["gamma.reading"] for path in reading.files]
+    until(test, lambda: "mine" in names())
+    until(fine(test), lambda: not test.session_state["gamma.reading"])
+    assert test.query_params["run"]
+    assert not any(path.exists() for path in paths)
+
+
+def test_what_is_read_shows_its_name_and_can_be_cancelled(endless):
+    test = fine(drop(opened("gamma"), "mine.csv", HISTORY))
+    until(test, lambda: endless)
+    assert "Reading **mine.csv**" in said(test)
+    ((path, name, cancel),) = endless
+    assert (name, path.read_bytes(), path.stat().st_mode & 0o777) == ("mine.csv", HISTORY, 0o600)
+    fine(button(test, "Cancel").click().run())
+    assert cancel.is_set()
+    assert "Reading" not in said(test)
+    until(test, lambda: not path.exists())
+    assert not fine(test).error
+    assert "mine" not in names()
+
+
+@pytest.mark.parametrize(
+    ("page", "label", "name"),
+    [
+        ("library", "", "mine.csv"),
+        ("ood", "", "mine.csv"),
+        ("evaluate", "", "mine.csv"),
+        ("xray", "Weights of", "mine.csv"),
+        ("xray", "Films:", "the film"),
+        ("xray", "Boxes of", "the list of boxes"),
+    ],
+)
+def test_every_place_shows_what_it_reads_and_can_be_cancelled(endless, page, label, name):
+    query = {"run": "digits-adafocal"} if page == "ood" else {}
+    test = fine(drop(opened(page, **query), "mine.csv", HISTORY, label))
+    until(test, lambda: endless)
+    assert f"Reading **{name}**" in said(test)
+    ((path, _, cancel),) = endless
+    assert path.exists()
+    fine(button(test, "Cancel").click().run())
+    assert cancel.is_set()
+    assert "Reading **" not in said(test)
+    until(test, lambda: not path.exists())
+    assert any(label in zone.label for zone in test.file_uploader)
+
+
+@pytest.mark.parametrize(
+    ("page", "remedy"),
+    [
+        ("library", "choose below how it is to be read, or add a label file"),
+        ("ood", "choose below how it is to be read"),
+    ],
+)
+def test_a_page_names_its_own_controls_and_not_options(page, remedy):
+    query = {"run": "digits-adafocal"} if page == "ood" else {}
+    test = drop(opened(page, **query), "mine.npz", two_arrays())
+    until(test, lambda: test.error)
+    assert remedy in error(test)
+    assert "--" not in error(test)
+
+
+def test_a_file_that_leaves_a_choice_waits_with_its_bytes_until_it_is_discarded():
+    test = drop(opened("ood", run="digits-adafocal"), "mine.npz", two_arrays())
+    until(test, lambda: test.error)
+    (path,) = test.session_state["ood.reading"][0].files
+    assert path.exists()
+    fine(button(test, "Discard").click().run())
+    assert not path.exists()
+
+
+def test_the_next_file_takes_the_place_of_the_one_before(endless):
+    test = drop(opened("gamma"), "first.csv", HISTORY)
+    drop(test, "second.csv", HISTORY)
+    until(test, lambda: len(endless) == 2)
+    (first, _, cancelled), (second, _, going) = endless
+    assert cancelled.is_set()
+    assert not going.is_set()
+    until(test, lambda: not first.exists())
+    assert second.exists()
+    assert "Reading **second.csv**" in said(test)
+    button(test, "Cancel").click().run()
+
+
+def test_a_refusal_names_file_place_reason_and_remedy_until_it_is_closed():
+    test = drop(opened("gamma"), "wrong.csv", b"epoch,bin\n1,2\n")
+    until(test, lambda: test.error)
+    text = error(test)
+    for words in ("wrong.csv", "no column lower", "give columns epoch", "HISTORY_COLUMNS"):
+        assert words in text
+    assert not button(test, "Close").click().run().error
+    drop(test, "wrong.csv", b"epoch,bin\n1,2\n")
+    until(test, lambda: test.error)
+    drop(test, "mine.csv", HISTORY)
+    until(test, lambda: "mine" in names())
+    assert not test.error
+
+
+def test_two_sessions_read_beside_one_another(endless):
+    mine, other = opened("gamma"), opened("gamma")
+    drop(mine, "mine.csv", HISTORY)
+    drop(other, "other.csv", HISTORY)
+    until(mine, lambda: len(endless) == 2)
+    assert "other.csv" not in said(mine)
+    cancels = {name: cancel for _, name, cancel in endless}
+    button(mine, "Cancel").click().run()
+    assert cancels["mine.csv"].is_set()
+    assert not cancels["other.csv"].is_set()
+    assert "Reading **other.csv**" in said(other.run())
+    button(other, "Cancel").click().run()
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(monkeypatch):
+    def full(data):
+        raise OSError(28, "No space left on device")
+
+    test = opened("gamma")
+    monkeypatch.setattr(session, "store", full)
+    drop(test, "mine.csv", HISTORY)
+    assert "No space left on device" in error(test)
+    assert "LOST_WORKER" in error(test)
+    assert not test.session_state["gamma.reading"]
+
+
+def test_a_disk_that_is_full_when_it_is_kept_is_said(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(history_import, "keep_bin_history", full)
+    test = drop(opened("gamma"), "mine.csv", HISTORY)
+    until(test, lambda: test.error)
+    assert "No space left on device" in error(test)
+    assert "mine" not in names()
+
+
+def test_the_end_of_a_session_stops_what_it_reads(endless, monkeypatch, tmp_path):
+    (tmp_path / "room").mkdir()
+    room = session.SessionResources(tmp_path / "room", set())
+    monkeypatch.setattr(session, "room", lambda: room)
+    test = drop(opened("gamma"), "mine.csv", HISTORY)
+    until(test, lambda: endless)
+    room.close()
+    ((path, _, cancel),) = endless
+    assert cancel.is_set()
+    assert not path.exists()
