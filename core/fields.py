@@ -1,15 +1,22 @@
 """Fields of a config: each declared once, for its checks, its JSON, its form and its docs."""
 
 import dataclasses
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from core.errors import UsageError
 
-T = TypeVar("T")
 JsonObject = dict[str, Any]  # Any: plain JSON values
 REQUIRED: Final = object()  # the default of a field that has none
 WORDS: Final[dict[type, str]] = {
@@ -88,7 +95,7 @@ class Field:
         if self.length is not None:
             return f"1 to {self.length} characters of ordinary text"
         if self.low is None:
-            return " or ".join(_json_words(self.kinds))
+            return json_words(self.kinds)
         if self.high is None:
             return f"a whole number from {self.low}{null}"
         if self.open_low:
@@ -129,18 +136,31 @@ def is_text(value: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  any dataclass
+def is_record(kind: object) -> bool:
+    """Whether a type has fields: a dataclass or a typed dictionary."""
+    return is_dataclass(kind) or is_typeddict(kind)
+
+
+def fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  a record's type
     """Return the fields of a record with their types and defaults; bare where not declared."""
-    hints = get_type_hints(record, include_extras=True)
+    defaults = _defaults(record) if is_dataclass(record) else {}
     out = {}
-    for entry in dataclasses.fields(record):
-        hint = hints[entry.name]
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        if get_origin(hint) is ClassVar or hint is ClassVar:
+            continue
         kind, *extra = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         field: Field = extra[0] if extra else Field()
-        default = field.default if entry.default is MISSING else entry.default
+        out[name] = replace(field, kind=kind, default=defaults.get(name, field.default))
+    return out
+
+
+def _defaults(record: Any) -> JsonObject:  # noqa: ANN401  a dataclass
+    out = {}
+    for entry in dataclasses.fields(record):
         if entry.default_factory is not MISSING:
-            default = entry.default_factory()
-        out[entry.name] = replace(field, kind=kind, default=default)
+            out[entry.name] = entry.default_factory()
+        elif entry.default is not MISSING:
+            out[entry.name] = entry.default
     return out
 
 
@@ -164,100 +184,13 @@ def check(record: Any, section: str = "") -> None:  # noqa: ANN401  any dataclas
             check(value, f"{section}{name}.")
 
 
-def to_json(record: Any) -> JsonObject:  # noqa: ANN401  any dataclass
-    """Return a record as plain JSON; `read` gives an equal one back."""
-    return {name: _plain(getattr(record, name)) for name in fields_of(type(record))}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401  plain JSON values
-    if is_dataclass(value):
-        return to_json(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def read(record: type[T], data: object, section: str = "") -> T:
-    """Return a record from its plain JSON; what is left out has its default.
-
-    Parameters
-    ----------
-    record : type
-        A dataclass.
-    data : object
-        What `to_json` gives, or a user wrote.
-    section : str
-        Key of the object in the config that holds it; empty for the config itself.
-
-    Raises
-    ------
-    UsageError
-        SETTING: no object, an unknown or missing key, or a value of the wrong type; and what the
-        record refuses.
-    """
-    if not isinstance(data, dict):
-        name = section or "the config"
-        raise UsageError("SETTING", f"{name} is a {type(data).__name__}", "give a JSON object")
-    known, section_name = fields_of(record), section or "config"
-    for key in data:
-        if key not in known:
-            what = f"{section_name} has unknown key {key!r:.60}"
-            raise UsageError("SETTING", what, f"use {', '.join(known)}")
-    needed = [key for key, field in known.items() if field.default is REQUIRED]
-    missing = [f"{section}.{key}".lstrip(".") for key in needed if key not in data]
-    if missing:
-        names = " and ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
-        raise UsageError("SETTING", f"{', '.join(missing)} is missing", f"name {names}")
-    values = {
-        key: _value(f"{section}.{key}".lstrip("."), field, data[key])
-        if key in data
-        else field.default
-        for key, field in known.items()
-    }
-    return record(**values)
-
-
-def _value(key: str, field: Field, value: Any) -> Any:  # noqa: ANN401  checked against the field
-    _check_type(f"{key} is", field.kinds, value)
-    if is_dataclass(field.kind):
-        return read(field.kind, value, key)  # type: ignore[arg-type]
-    return _items(key, field, value) if field.is_list else value
-
-
-def _items(key: str, field: Field, values: list[Any]) -> tuple[Any, ...]:  # Any: checked here
-    """Return the values of a list: any number of one type, or so many as the type has."""
-    kinds = get_args(field.kind)
-    if kinds[-1] is ...:
-        kinds = kinds[:1] * len(values)
-    if len(values) != len(kinds):
-        raise UsageError("SETTING", f"{key} is {values!r:.60}", field.remedy)
-    return tuple(_item(key, field, *pair) for pair in zip(kinds, values, strict=True))
-
-
-def _item(key: str, field: Field, kind: Any, value: Any) -> Any:  # noqa: ANN401  checked here
-    if is_dataclass(kind):
-        return read(kind, value, key)  # type: ignore[arg-type]
-    _check_type(f"{key} has", (kind,), value, field.remedy)
-    return float(value) if kind is float else value
-
-
-def _check_type(start: str, kinds: tuple[Any, ...], value: Any, remedy: str = "") -> None:  # noqa: ANN401
-    """Refuse a value of another type, and a number that is not finite; true is no number."""
-    allowed = [_json_type(kind) for kind in kinds]
-    number = float in allowed and type(value) in (int, float)
-    what = f"{start} {value!r:.60}"
-    if not number and type(value) not in allowed:
-        raise UsageError("SETTING", what, remedy or f"give {' or '.join(_json_words(kinds))}")
-    if number and not abs(value) <= sys.float_info.max:
-        raise UsageError("SETTING", what, remedy or "give a finite number")
-
-
-def _json_type(kind: Any) -> type:  # noqa: ANN401  a type as annotated
+def json_type(kind: Any) -> type:  # noqa: ANN401  a type as annotated
     """Return the type that a kind has in JSON."""
-    if is_dataclass(kind) or get_origin(kind) in (Mapping, dict):
+    if is_record(kind) or get_origin(kind) in (Mapping, dict):
         return dict
     return list if get_origin(kind) is tuple else kind
 
 
-def _json_words(kinds: tuple[Any, ...]) -> list[str]:
-    return [WORDS[_json_type(kind)] for kind in kinds]
+def json_words(kinds: tuple[Any, ...]) -> str:
+    """Return the names that types have in JSON."""
+    return " or ".join(WORDS[json_type(kind)] for kind in kinds)

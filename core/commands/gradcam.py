@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from core import fields
+from core import codec
 from core.commands import checkpoint
 from core.commands.shared import Json, Parser, emit, printable
 from core.errors import UsageError
@@ -60,7 +60,7 @@ def _gradcam(arguments: argparse.Namespace) -> int:
             stored = folder / "film.npy"
             np.save(stored, film.pixels)
             request = {
-                "model": fields.to_json(model),
+                "model": codec.to_json(model),
                 "film": {"file": str(stored)},
                 "method": arguments.method,
                 "layer": arguments.layer,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from core import fields
+from core import codec
 from core.checkpoints.match import match
 from core.datasets.outside import open_outside
 from core.errors import Refused
@@ -41,7 +41,7 @@ def matching(question: Json) -> Answer:
         channels=question["channels"],
         size=input_size(question["model"], settings.size),
     )
-    return {"match": fit.to_json(), "settings": fields.to_json(settings)}, {}
+    return {"match": fit.to_json(), "settings": codec.to_json(settings)}, {}
 
 
 def trying(question: Json) -> Answer:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from core import fields
+from core import codec, fields
 from core.arrays import digest
 from core.datasets.catalogue import DATASETS, checked_data
 from core.datasets.shifts import OutsideSet
@@ -128,7 +128,7 @@ class EvaluationConfig:
 
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal config back."""
-        return fields.to_json(self)
+        return codec.to_json(self)
 
     @property
     def digest(self) -> str:
@@ -155,4 +155,4 @@ def from_json(data: object) -> EvaluationConfig:
     UsageError
         SETTING: an unknown or missing key, or a value of the wrong type or out of range.
     """
-    return fields.read(EvaluationConfig, data)
+    return codec.read(EvaluationConfig, data)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core import fields
+from core import codec
 from core.errors import Refused
 from core.inference.evaluate import prepared_scores
 from core.inference.film_model import FilmModel
@@ -34,7 +34,7 @@ MOST_FILMS: Final = 500
 
 def film_saliency(question: Json) -> Answer:
     """Return what a model says of one film, and a map for each finding that is asked for."""
-    about = fields.read(FilmModel, question["model"])
+    about = codec.read(FilmModel, question["model"])
     model = kept_model(about, Path(about.weights))
     film = _pixels(question["film"])
     crops = _prepare(about)(film)
@@ -64,7 +64,7 @@ def film_saliency(question: Json) -> Answer:
 
 def saliency_maps(question: Json) -> Answer:
     """Return maps for pairs of film and finding, and what the model says of each film."""
-    about = fields.read(FilmModel, question["model"])
+    about = codec.read(FilmModel, question["model"])
     model = kept_model(about, Path(about.weights))
     if question["shuffled"] is not None:
         model = shuffled(model, question["shuffled"])
@@ -94,7 +94,7 @@ def saliency_maps(question: Json) -> Answer:
 
 def sanity(question: Json) -> Answer:
     """Return the map of a finding as trained, and as ever more weights are drawn anew."""
-    about = fields.read(FilmModel, question["model"])
+    about = codec.read(FilmModel, question["model"])
     model = kept_model(about, Path(about.weights))
     film = _middle(_prepare(about)(_pixels(question["film"])))
     layer = question["layer"] or gradcam.layers(model, film)[-1]

@@ -4,15 +4,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from core import fields
+from core import codec, fields
 from core.arrays import digest
 from core.datasets.catalogue import DATASETS, checked_data
 from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.fields import Field, JsonObject
-from core.losses.catalogue import LOSSES, REDUCTIONS, Setting, checked
+from core.losses.catalogue import LOSSES, REDUCTIONS, checked
 from core.models.catalogue import checked_model
 from core.training.recipes import RECIPES
 
@@ -104,7 +104,7 @@ class TrainConfig:
 
     data: Annotated[str, Field("Data")]
     model: Annotated[str, Field("Network")]
-    loss: Annotated[Mapping[str, Setting], Field("Loss")]
+    loss: Annotated[Mapping[str, Any], Field("Loss")]  # Any: checked by core.losses
     name: Annotated[str, Field("Name", "Empty for loss, network and data.", length=MAX_NAME)] = ""
     data_root: Annotated[
         str | None,
@@ -185,7 +185,7 @@ class TrainConfig:
 
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal config back."""
-        return fields.to_json(self)
+        return codec.to_json(self)
 
     @property
     def digest(self) -> str:
@@ -204,14 +204,14 @@ def from_json(data: object) -> TrainConfig:
         loss.
     """
     if not isinstance(data, dict):
-        return fields.read(TrainConfig, data)
+        return codec.read(TrainConfig, data)
     preset = data.get("preset")
     recipe = RECIPES[preset].settings if isinstance(preset, str) and preset in RECIPES else {}
     merged = {**recipe, **data}
     for key in ("optimizer", "schedule"):
         if key in recipe and isinstance(data.get(key), dict):
             merged[key] = {**recipe[key], **data[key]}
-    return fields.read(TrainConfig, merged)
+    return codec.read(TrainConfig, merged)
 
 
 def _fitting(task: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from core import fields
+from core import codec
 from core.inference import films
 from core.inference.client import Client
 from core.inference.film_model import FilmModel
@@ -70,7 +70,7 @@ def model(sample: str) -> dict[str, Any]:
         preprocessing=how,
         weights=weights,
     )
-    return fields.to_json(film_model)
+    return codec.to_json(film_model)
 
 
 def answers(
@@ -202,7 +202,7 @@ def times(rounds: int = 7) -> None:
             preprocessing=how,
             weights=str(weights),
         )
-        about = fields.to_json(film_model)
+        about = codec.to_json(film_model)
         asked = {"model": about, "film": {"file": str(film)}, "method": "gradcam", "layer": None}
         client = Client()
         client.call("heat", asked | {"findings": [0]})  # imports and loads

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from core import fields
+from core import codec, fields
 from core.errors import UsageError
 from core.fields import Field
 
@@ -42,13 +42,13 @@ LEAST = {"n": 3, "title": "x"}
 
 def refusal(data: object) -> tuple[str, str]:
     with pytest.raises(UsageError) as caught:
-        fields.read(Record, data)
+        codec.read(Record, data)
     assert caught.value.code == "SETTING"
     return caught.value.what, caught.value.remedy
 
 
 def test_what_is_left_out_has_its_default():
-    assert fields.read(Record, LEAST) == Record(3, "x")
+    assert codec.read(Record, LEAST) == Record(3, "x")
 
 
 def test_json_gives_an_equal_record_back():
@@ -65,14 +65,14 @@ def test_json_gives_an_equal_record_back():
         "on": True,
         "loose": {"a": 1},
     }
-    record = fields.read(Record, data)
+    record = codec.read(Record, data)
     assert record.parts == (Part("a", 0.25),)
     assert (record.size, record.most, record.part.share) == ((3, 4), 10**30, 1)
-    assert json.dumps(fields.to_json(record)) == json.dumps(data)
+    assert json.dumps(codec.to_json(record)) == json.dumps(data)
 
 
 def test_whole_numbers_of_a_list_of_numbers_become_floats():
-    record = fields.read(Record, LEAST | {"means": [0, 1]})
+    record = codec.read(Record, LEAST | {"means": [0, 1]})
     assert json.dumps(record.means) == "[0.0, 1.0]"
 
 
@@ -92,13 +92,13 @@ def test_whole_numbers_of_a_list_of_numbers_become_floats():
         ({"part": {"share": True}}, "part.share is True", "give a number"),
         ({"part": {"share": math.inf}}, "part.share is inf", "give a finite number"),
         ({"part": {"size": 1}}, "part has unknown key 'size'", "use name, share"),
-        ({"parts": [{"size": 1}]}, "parts has unknown key 'size'", "use name, share"),
-        ({"parts": [3]}, "parts is a int", "give a JSON object"),
+        ({"parts": [{"size": 1}]}, "parts[0] has unknown key 'size'", "use name, share"),
+        ({"parts": [3]}, "parts[0] is 3", "give an object"),
         ({"size": [1]}, "size is [1]", "give [height, width]"),
-        ({"size": [1, 2.0]}, "size has 2.0", "give [height, width]"),
+        ({"size": [1, 2.0]}, "size[1] is 2.0", "give [height, width]"),
         ({"size": 3}, "size is 3", "give a list"),
-        ({"means": ["1"]}, "means has '1'", "give a number"),
-        ({"means": [math.nan]}, "means has nan", "give a finite number"),
+        ({"means": ["1"]}, "means[0] is '1'", "give a number"),
+        ({"means": [math.nan]}, "means[0] is nan", "give a finite number"),
         ({"rate": 1}, "rate is 1", "give 0 or more, below 1"),
         ({"rate": -0.5}, "rate is -0.5", "give 0 or more, below 1"),
         ({"most": 0}, "most is 0", "give a whole number from 1, or null"),
@@ -118,7 +118,7 @@ def test_a_wrong_value_is_refused_by_key_value_and_remedy(
 
 def test_numbers_that_no_float_holds_are_refused():
     what, remedy = refusal(LEAST | {"means": [10**400]})
-    assert what.startswith("means has 1000")
+    assert what.startswith("means[0] is 1000")
     assert remedy == "give a finite number"
 
 

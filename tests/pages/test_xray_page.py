@@ -12,7 +12,7 @@ from PIL import Image, PngImagePlugin
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
-from core import fields
+from core import codec
 from core.inference.client import shared
 from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.film_model import FilmModel
@@ -411,7 +411,7 @@ def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weight
         preprocessing=Preprocessing((128, 128), (0.5,), (0.25,)),
         weights=str(weights),
     )
-    base = {"model": fields.to_json(model), "findings": [0], "layer": None}
+    base = {"model": codec.to_json(model), "findings": [0], "layer": None}
     slow = base | {"film": {"phantom": [3, 0]}, "method": "scorecam"}
     then = base | {"film": {"phantom": [3, 1]}, "method": "gradcam"}
     script = tmp_path / "script.py"

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import fields
+from core import codec
 from core.errors import AuditError
 from core.inference.preprocessing import Preprocessing
 from core.screens.evaluate import checkpoint as views
@@ -98,7 +98,7 @@ def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: ob
     about = repr([question["model"], question["channels"], size])
     if st.session_state.get(form.EDITED) or st.session_state.get(form.SHOWN_FOR) == about:
         return
-    preprocessing = fields.read(Preprocessing, settings, "preprocessing")
+    preprocessing = codec.read(Preprocessing, settings, "preprocessing")
     form.fill_shown(preprocessing if size is None else replace(preprocessing, size=size))
     st.session_state[form.SHOWN_FOR] = about
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core import fields
+from core import codec
 from core.checkpoints.guess import NetworkCandidate
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
@@ -158,7 +158,7 @@ def fill_shown(preprocessing: Preprocessing) -> None:
     """Set the widgets of what is done to an image."""
     put("height", preprocessing.size[0])
     put("width", preprocessing.size[1])
-    for name, what in SHOWN.of(fields.to_json(preprocessing)).items():
+    for name, what in SHOWN.of(codec.to_json(preprocessing)).items():
         put(name, what)
     named = (
         name

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core import fields
+from core import codec
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, open_library
@@ -58,7 +58,7 @@ class Model:
     @property
     def payload(self) -> dict[str, Any]:
         """How the process that holds torch is told of it, plain JSON."""
-        return fields.to_json(self.film_model)
+        return codec.to_json(self.film_model)
 
 
 def samples() -> tuple[Model, ...]:

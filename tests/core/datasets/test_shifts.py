@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core import fields
+from core import codec
 from core.datasets.shifts import CORRUPTIONS, OFFICIAL, OWN, SEVERITIES, OutsideSet, parse_name
 from core.errors import UsageError
 from core.library.manifest import SPLIT_NAME
@@ -93,7 +93,7 @@ def test_other_splits_are_no_outside_sets(name: str) -> None:
     [*EVERY, OutsideSet(kind="corrupted", root="/r", corruption="fog", severity=2, seed=2**63 - 1)],
 )
 def test_plain_json_gives_an_equal_set_back(wanted: OutsideSet) -> None:
-    assert fields.read(OutsideSet, fields.to_json(wanted), "sets") == wanted
+    assert codec.read(OutsideSet, codec.to_json(wanted), "sets") == wanted
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_plain_json_gives_an_equal_set_back(wanted: OutsideSet) -> None:
 )
 def test_values_that_are_none_are_refused(data: object) -> None:
     with pytest.raises(UsageError) as error:
-        fields.read(OutsideSet, data, "sets")
+        codec.read(OutsideSet, data, "sets")
     assert error.value.code == "SETTING"
     assert error.value.remedy
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from core import fields
+from core import codec
 from core.datasets.base import ResidentSplit
 from core.datasets.load import load
 from core.datasets.shifts import OutsideSet
@@ -54,7 +54,7 @@ def test_matching_says_how_tensors_fit_and_what_the_network_is_shown(client):
     }  # fmt: skip
     timm = client.call("matching", asked | {"model": "timm:vit_tiny_patch16_224", "size": None})
     assert timm.values["settings"]["interpolation"] == "bicubic"
-    assert fields.read(Preprocessing, timm.values["settings"]).scaled == (
+    assert codec.read(Preprocessing, timm.values["settings"]).scaled == (
         248,
         248,
     )  # as timm, which rounds down

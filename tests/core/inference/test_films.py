@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from core import fields
+from core import codec
 from core.errors import AuditError, Refused, UsageError
 from core.inference import films
 from core.inference.client import Client
@@ -34,7 +34,7 @@ def model(folder, seed, how=HOW):
     film_model = FilmModel(
         model="densenet_small", n_outputs=4, channels=1, preprocessing=how, weights=str(path)
     )
-    return fields.to_json(film_model)
+    return codec.to_json(film_model)
 
 
 def question(about, film, **more):
@@ -188,7 +188,7 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
             preprocessing=Preprocessing((64, 64)),
             weights="w",
         )
-    assert fields.to_json(fields.read(FilmModel, about)) == about
+    assert codec.to_json(codec.read(FilmModel, about)) == about
 
 
 @pytest.mark.slow

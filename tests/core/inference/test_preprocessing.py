@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import fields
+from core import codec
 from core.errors import UsageError
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import MOMENTS, Preprocessing
@@ -60,7 +60,7 @@ HOWS = st.builds(
 
 @given(HOWS)
 def test_json_gives_an_equal_one_back(how):
-    assert fields.read(Preprocessing, fields.to_json(how)) == how
+    assert codec.read(Preprocessing, codec.to_json(how)) == how
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_json_gives_an_equal_one_back(how):
 )  # fmt: skip
 def test_json_that_is_none_is_refused(wrong):
     with pytest.raises(UsageError, match="SETTING"):
-        fields.read(Preprocessing, wrong)
+        codec.read(Preprocessing, wrong)
 
 
 def test_an_image_of_the_size_is_only_normalised():
