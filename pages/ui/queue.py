@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from html import escape
 
 import streamlit as st
 
@@ -13,7 +12,7 @@ from core.screens.evaluate import words as evaluation_words
 from core.screens.kit.numbers import count, duration, memory
 from core.screens.train import words
 from core.training.progress import Progress
-from pages.ui import frame, site, state, widgets
+from pages.ui import frame, pieces, site, state, widgets
 from pages.ui.escape import esc
 
 Act = Callable[[str], Job]
@@ -116,8 +115,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     elif job.state.ended:
         elapsed = job.started and job.ended and f" after {duration(job.ended - job.started)}"
         status = f"{status}{elapsed or ''}, {_day(job)}"
-    bar = "" if progress is None else _bar(words.share_done(progress))
-    st.html(f'<p class="c-queued">{escape(status)}</p>{bar}')
+    pieces.draw("queued", status, None if progress is None else words.share_done(progress))
 
 
 def _icon(job: Job) -> str:
@@ -130,11 +128,6 @@ def _progress(job: Job, progress: Progress) -> str:
     if job.kind == words.EVALUATE:
         return evaluation_words.progress_words(progress)
     return words.progress_words(progress, plain=state.plain())
-
-
-def _bar(share: float) -> str:
-    """Return a bar as HTML; its words stand above it."""
-    return f'<div class="c-bar" aria-hidden="true"><i style="width:{100 * share:.1f}%"></i></div>'
 
 
 def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:

@@ -1,7 +1,5 @@
 """The compare page: the choice of runs, its controls, the table, the forest, the diagrams."""
 
-from html import escape
-
 import streamlit as st
 
 from core.errors import LibraryError
@@ -11,7 +9,7 @@ from core.screens.compare.view import CompareView, compare_view, plain_view
 from core.screens.kit.differences import LABELS, NamedRun
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
-from pages.ui import cache, frame, picked_runs, site, state, widgets
+from pages.ui import cache, frame, picked_runs, pieces, site, state, widgets
 from pages.ui.escape import esc
 
 HALF_WIDTH = 500
@@ -88,7 +86,7 @@ def _body(view: CompareView) -> None:
 def _nothing(runs: list[cache.Run]) -> None:
     """Say what to do, with a button that does it."""
     first = "Pick one more run." if runs else "Pick two or more runs."
-    st.html(f'<h1 class="c-sentence">{first}</h1>')
+    pieces.draw("headline", first)
     st.markdown(
         "Runs that were tested on the same labelled rows are ranked, with intervals of their "
         "differences; others are shown side by side."
@@ -186,5 +184,5 @@ def _splits(runs: list[cache.Run]) -> list[str]:
 
 def _small(mark: RunMark, card: FigureCard) -> None:
     with st.container(key=f"small.{mark.letter}", width=SMALL_WIDTH, gap="xsmall"):
-        st.html(f'<h3 class="c-mini">{widgets.badge(mark)}<span>{escape(card.title)}</span></h3>')
+        pieces.draw("small_title", mark, card.title, "")
         widgets.figure(card, titled=False)

@@ -1,7 +1,5 @@
 """One gamma history on its page: sentence, controls, maps with their slider, panels."""
 
-from html import escape
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -15,7 +13,7 @@ from core.screens.gamma.view import GammaDynamics, GammaView
 from core.screens.gamma.words import REPLAY as REPLAY_WORDS
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.run_marks import RunMark, marks
-from pages.ui import state, widgets
+from pages.ui import pieces, state, widgets
 from pages.ui.gamma import beside as gamma_beside
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
@@ -157,7 +155,7 @@ def _beside(history: GammaDynamics, other: tuple[GammaDynamics, RunMark], at: in
     second, mark = other
     text = bin_mismatch(history, second) or difference(history, second, at)
     more = f" {REPLAY_WORDS}" if second.replayed and not history.replayed else ""
-    st.html(f'<p class="c-second c-beside">{widgets.badge(mark)} {escape(text + more)}</p>')
+    pieces.draw("beside", mark, text + more)
 
 
 def _bin(history: GammaDynamics, bin_index: int, *, plain: bool) -> None:
@@ -195,10 +193,7 @@ def _figures(
 
 def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
     """Draw the box round the chosen epoch, and the slider that moves it."""
-    st.html(
-        f"<style>.st-key-gamma_maps {{ --at: {at}; --of: {grid.n_epochs} }}</style>"
-        '<div class="c-epoch" aria-hidden="true"></div>'
-    )
+    pieces.draw("epoch_box", at, grid.n_epochs)
     if grid.n_epochs < 2:
         widgets.caption("This history has one epoch.")
         return
@@ -221,8 +216,7 @@ def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
 def _update(update: Update, learned: HistoryRule, bin_index: int) -> None:
     widgets.title(f"The update here, bin {bin_index + 1}")
     lines = (update.equation, *update.steps) if update.equation else update.steps
-    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    st.html(f'<div class="c-update">{text}</div>')
+    pieces.draw("update", lines)
     if learned.note:
         widgets.caption(learned.note)
 

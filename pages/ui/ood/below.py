@@ -1,7 +1,5 @@
 """What follows below the table: maps of corruptions, the rows that look most ordinary, words."""
 
-from html import escape
-
 import numpy as np
 import streamlit as st
 
@@ -75,9 +73,7 @@ def certain(question: OodQuestion, name: SetName) -> None:
 def meanings(numbers: tuple[Tile, ...]) -> None:
     """Say what the scores and the numbers mean."""
     with st.expander("What these scores and numbers mean", key="details.words"):
-        definitions = "".join(
-            f"<dt>{escape(score.label)}</dt><dd>{escape(score.plain)} {escape(score.source)}.</dd>"
-            for score in SCORES.values()
+        widgets.meanings(
+            (score.label, f"{score.plain} {score.source}.") for score in SCORES.values()
         )
-        st.html(f'<dl class="c-words">{definitions}</dl>')
-        widgets.meanings(numbers)
+        widgets.meanings((tile.label, tile.help) for tile in numbers if tile.help)

@@ -1,7 +1,6 @@
 """The page Out of distribution: its controls, what a threshold does, and what follows below."""
 
 from dataclasses import dataclass, replace
-from html import escape
 
 import streamlit as st
 
@@ -17,7 +16,7 @@ from core.screens.ood.plain import PlainOod, plain_view
 from core.screens.ood.view import OodView, ShownCurve
 from core.screens.ood.words import SetName
 from core.studies import ood as study
-from pages.ui import cache, controls, drafts, frame, site, state, widgets
+from pages.ui import cache, controls, drafts, frame, pieces, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.ood import (
     below as ood_below,
@@ -185,13 +184,7 @@ def _plain(view: PlainOod) -> None:
     """Draw the pictures of 100, and the words beside them."""
     widgets.title("For which the alarm rings", "each mark is one of a hundred")
     for hundred in view.hundreds:
-        plain = '<i aria-hidden="true"></i>' * (100 - hundred.crossed)
-        crosses = '<i class="found-quiet" aria-hidden="true">×</i>' * hundred.crossed
-        text = escape(hundred.text)
-        st.html(
-            f'<p class="c-said">{text}</p>'
-            f'<div class="c-icons" role="img" aria-label="{text}">{crosses}{plain}</div>'
-        )
+        pieces.draw("hundred", hundred.text, hundred.crossed, "found-quiet", True)
     widgets.caveat("What this does not say", view.limits)
     widgets.caveat("What helps", view.helps, helpful=True)
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 import streamlit as st
@@ -40,7 +39,7 @@ from core.studies.posthoc import (
     fit_default,
     provenance,
 )
-from pages.ui import cache, controls, drafts, frame, state, widgets
+from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
 from pages.ui.posthoc import beside
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc.cache import MethodChoice, PosthocStep, RowChoice
@@ -258,9 +257,7 @@ def _diagrams(view: PosthocView) -> None:
     with st.container(horizontal=True, key="small"):
         for name, words, card in view.diagrams:
             with st.container(key=f"small.{card.key}", width=SMALL_WIDTH, gap="xsmall"):
-                st.html(
-                    f'<h3 class="c-mini"><span><b>{escape(name)}</b><br>{escape(words)}</span></h3>'
-                )
+                pieces.draw("small_title", None, name, words)
                 widgets.figure(card, titled=False)
     widgets.key(KEY)
 
@@ -364,9 +361,7 @@ def _take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) 
 
 def _meanings(methods: Sequence[str]) -> None:
     with st.expander("What these methods do", key="details.words"):
-        terms = "".join(
-            f"<dt>{escape(NAMES[method])}</dt><dd>{escape(MEANINGS[method])} "
-            f"{escape(CALIBRATORS[method].source)}.</dd>"
+        widgets.meanings(
+            (NAMES[method], f"{MEANINGS[method]} {CALIBRATORS[method].source}.")
             for method in methods
         )
-        st.html(f'<dl class="c-words">{terms}</dl>')

@@ -179,7 +179,7 @@ def _details(
     run: cache.Run, split: str, target_audit: TargetAudit, view: views.ReliabilityView
 ) -> None:
     with st.expander("What these numbers mean", key="details.words"):
-        widgets.meanings(view.numbers)
+        widgets.meanings((tile.label, tile.help) for tile in view.numbers if tile.help)
     if view.parts.rows:
         many = len(view.parts.rows) > PARTS_OPEN
         with st.expander("By class or label", key="details.parts", expanded=not many):

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from html import escape
 
 import streamlit as st
 
@@ -21,7 +20,7 @@ from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.config import TrainConfig
-from pages.ui import cache, cache_train, job_page, queue, site, state, widgets
+from pages.ui import cache, cache_train, job_page, pieces, queue, site, state, widgets
 from pages.ui.job_page import WatchedJob
 from pages.ui.train import state as form
 
@@ -188,11 +187,7 @@ def _curves(runs: Sequence[TrainedRun]) -> None:
 def _key(runs: Sequence[TrainedRun]) -> None:
     """Say which line is whose."""
     lines = zip(runs, views.run_marks(runs), ("solid", "dashed"), strict=True)
-    legend = "".join(
-        f"<span>{widgets.badge(mark)} {escape(short(run.name, 40))}, {line}</span>"
-        for run, mark, line in lines
-    )
-    st.html(f'<p class="c-key">{legend}</p>')
+    pieces.draw("runs_key", [(mark, f"{short(run.name, 40)}, {line}") for run, mark, line in lines])
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

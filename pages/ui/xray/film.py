@@ -14,7 +14,7 @@ from core.screens.xray import saliency as words
 from core.screens.xray.film import Reference
 from core.screens.xray.words import finding as finding_label
 from core.screens.xray.words import plain_finding
-from pages.ui import cache, frame, state, widgets
+from pages.ui import cache, frame, pieces, state, widgets
 from pages.ui.xray import (
     add as xray_add,
 )
@@ -63,7 +63,6 @@ from pages.ui.xray.study import FilmStudy
 TOP: Final = "top"
 LOOKING: Final = "The model looks at the film."
 NO_ANSWER: Final = "The model says nothing of this film."
-TITLE: Final = '<h1 class="c-sentence">{}</h1>'
 
 
 def draw(*, plain: bool) -> str:
@@ -93,7 +92,7 @@ def draw(*, plain: bool) -> str:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
             waits = any(xray_ask.awaits(models[model_id], film) for model_id in picked)
-            st.html(TITLE.format(LOOKING if waits else NO_ANSWER))
+            pieces.draw("headline", LOOKING if waits else NO_ANSWER)
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
             xray_pictures.film_alone(film)
         return views.NO_LABELS
@@ -123,7 +122,7 @@ def _chip(film: FilmEntry) -> str:
 def _no_model(top: DeltaGenerator) -> None:
     with top:
         widgets.eyebrow("Chest X-ray")
-        st.html(TITLE.format("No model is here to look at films: add one."))
+        pieces.draw("headline", "No model is here to look at films: add one.")
 
 
 def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Final
 
 import streamlit as st
@@ -14,7 +13,7 @@ from core.screens.xray.saliency import SaliencyFocus
 from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
-from pages.ui import controls, inference, state, widgets
+from pages.ui import controls, inference, pieces, state, widgets
 from pages.ui.xray import ask as xray_ask
 from pages.ui.xray import film_cache as cache_xray
 from pages.ui.xray.ask import FilmResult
@@ -366,7 +365,7 @@ def _draw(study: FilmStudy, picture: PagePicture) -> None:
 def _why_not(picture: PagePicture) -> None:
     """Say why there is no heat; what is hidden or slow can be asked for."""
     with st.container(key=f"xray.hidden.{picture.result.model.id}"):
-        st.html(f'<p class="c-hidden">{escape(picture.why_not)}</p>')
+        pieces.draw("hidden", picture.why_not)
         if picture.offer is not None:
             label, key = picture.offer
             st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
@@ -378,8 +377,4 @@ def _take_up(key: str) -> None:
 
 def legend(text: str) -> None:
     """Draw the scale of the colours with its words."""
-    ramp = f"background:linear-gradient(to right,{','.join(heat.STOPS)})"
-    st.html(
-        f'<p class="c-heat"><span>weak</span><i style="{ramp}" aria-hidden="true"></i>'
-        f"<span>{escape(text)}</span></p>"
-    )
+    pieces.draw("scale", heat.STOPS, text)

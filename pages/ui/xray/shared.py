@@ -1,7 +1,5 @@
 """What the clinical views share: where they are in the link, findings, where numbers come from."""
 
-from html import escape
-
 import streamlit as st
 
 from core.predictions import Predictions, Task
@@ -10,7 +8,7 @@ from core.screens.kit.numbers import count
 from core.screens.kit.sentences import groups_words
 from core.screens.xray.words import ClinicSource
 from core.studies.posthoc import PosthocRows
-from pages.ui import cache, controls, site, state
+from pages.ui import cache, controls, site, state, widgets
 from pages.ui.escape import esc
 
 VIEW = "show"  # of the page Chest X-ray, in the link
@@ -115,8 +113,4 @@ def export(sheet: PageView) -> None:
 
 def care(paragraphs: tuple[str, ...], last: str) -> None:
     """Draw what must be read with the numbers, in ink, the last line strong."""
-    paragraphs_html = "".join(f"<p>{escape(text)}</p>" for text in paragraphs)
-    st.html(
-        f'<div class="c-caveat"><h4>Read with care</h4>{paragraphs_html}'
-        f"<p><b>{escape(last)}</b></p></div>"
-    )
+    widgets.caveat("Read with care", *paragraphs, last=last)

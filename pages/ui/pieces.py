@@ -1,0 +1,14 @@
+"""HTML of the pages: macros of one template, to which every value is text."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from core.screens.kit.markup import templates
+
+PIECES = templates(Path(__file__).parent / "templates").get_template("pieces.html").module
+
+
+def draw(piece: str, *values: object) -> None:
+    """Draw a piece: the macro of that name, of these values."""
+    st.html(str(getattr(PIECES, piece)(*values)))
