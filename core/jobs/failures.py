@@ -9,7 +9,6 @@ from typing import Final
 
 from core.jobs.records import Failure, Json
 
-RESUME: Final = "resume it from its last checkpoint, or retry it from the start"
 _RAISED: Final = re.compile(r"^(?:[\w<>]+\.)*[A-Z_]\w*(?:: .*)?$")
 _RANK: Final = re.compile(r"^\[rank\d+\]: ?")
 _GROUPS: Final = Path("/sys/fs/cgroup")
@@ -48,18 +47,30 @@ KNOWN: Final = (
 )
 
 
-def time_limit(seconds: float) -> Failure:
+def remedy(kind: str) -> str:
+    """Return what brings a job of a kind to its end after all; a training keeps checkpoints."""
+    if kind == "train":
+        return "resume it from its last checkpoint, or retry it from the start"
+    return "retry it"
+
+
+def time_limit(seconds: float, kind: str) -> Failure:
     """Return the failure of a job whose time was up."""
-    return Failure("TIME_LIMIT", f"its time limit of {seconds:g} s was reached", RESUME)
+    return Failure("TIME_LIMIT", f"its time limit of {seconds:g} s was reached", remedy(kind))
 
 
-def lost(what: str) -> Failure:
+def lost(what: str, kind: str) -> Failure:
     """Return why it is not known how a job ended."""
-    return Failure("LOST", what, RESUME)
+    return Failure("LOST", what, remedy(kind))
 
 
 def explain(
-    code: int, result: Json | None, lines: Sequence[str], config: Mapping[str, object], kills: int
+    code: int,
+    result: Json | None,
+    lines: Sequence[str],
+    config: Mapping[str, object],
+    kills: int,
+    kind: str,
 ) -> Failure:
     """Return why a process that should have succeeded did not.
 
@@ -75,6 +86,8 @@ def explain(
         Of the training; its batch size is named where halving helps.
     kills : int
         Processes that the kernel killed for want of memory in this control group meanwhile.
+    kind : str
+        Of the job.
     """
     refusal = refused(result)
     if refusal is not None:
@@ -84,16 +97,15 @@ def explain(
     raised = _raised([_RANK.sub("", line) for line in lines])
     for pattern, known in KNOWN:
         if re.search(pattern, raised):
-            what, remedy = f"{known.what} ({raised[:200]})", known.remedy.format(half=half)
-            return replace(known, what=what, remedy=remedy)
+            what = f"{known.what} ({raised[:200]})"
+            return replace(known, what=what, remedy=known.remedy.format(half=half))
     # Of several processes the first that fails takes the others with it, by a signal.
     if code < 0 and not (raised and -code in {signal.SIGKILL, signal.SIGTERM}):
-        return _signalled(-code, half, kills)
+        return _signalled(-code, half, kills, kind)
+    advice = f"see the log; {remedy(kind)}"
     if raised:
-        return Failure("EXCEPTION", raised[:500], f"see the log; {RESUME}")
-    return Failure(
-        "EXIT_CODE", f"its process ended with exit code {code}", f"see the log; {RESUME}"
-    )
+        return Failure("EXCEPTION", raised[:500], advice)
+    return Failure("EXIT_CODE", f"its process ended with exit code {code}", advice)
 
 
 def refused(result: Json | None) -> Failure | None:
@@ -116,7 +128,7 @@ def out_of_memory_kills() -> int:
         return 0
 
 
-def _signalled(number: int, half: str, kills: int) -> Failure:
+def _signalled(number: int, half: str, kills: int, kind: str) -> Failure:
     try:
         name = signal.Signals(number).name
     except ValueError:
@@ -126,10 +138,10 @@ def _signalled(number: int, half: str, kills: int) -> Failure:
         return Failure("HOST_MEMORY", what, HALVE.format(half=half))
     if name == "SIGKILL":
         what = "it was killed (SIGKILL); memory may have run out"
-        return Failure("SIGNAL", what, f"halve the batch size{half}, or {RESUME}")
+        return Failure("SIGNAL", what, f"halve the batch size{half}, or {remedy(kind)}")
     crash = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"}
     what = f"it crashed ({name})" if name in crash else f"it was ended from outside ({name})"
-    return Failure("SIGNAL", what, f"see the log; {RESUME}")
+    return Failure("SIGNAL", what, f"see the log; {remedy(kind)}")
 
 
 def _raised(lines: Sequence[str]) -> str:

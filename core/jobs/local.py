@@ -232,7 +232,7 @@ class LocalJobs:
         else:
             again = job.supervisor is not None and job.supervisor.boot != this_boot()
             what = "the machine was started again" if again else "its supervisor was killed"
-            self._store.end(job, JobState.LOST, failure=failures.lost(what))
+            self._store.end(job, JobState.LOST, failure=failures.lost(what, job.kind))
 
     # How ----------------------------------------------------------------------------------------
 

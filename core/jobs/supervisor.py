@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Final
@@ -81,7 +80,8 @@ class Supervisor:
         try:
             process = self._start()
         except OSError as error:
-            self._end(JobState.FAILED, failure=Failure("EXCEPTION", str(error), failures.RESUME))
+            remedy = failures.remedy(self.job.kind)
+            self._end(JobState.FAILED, failure=Failure("EXCEPTION", str(error), remedy))
             return
         assert process.stdout is not None
         reader = Thread(target=self._log.follow, args=(process.stdout.fileno(),), daemon=True)
@@ -164,14 +164,16 @@ class Supervisor:
             self._end(JobState.CANCELLED, exit_code=code)
         elif reason == "time":
             assert self.job.time_limit is not None
-            failure = failures.time_limit(self.job.time_limit)
+            failure = failures.time_limit(self.job.time_limit, self.job.kind)
             self._end(JobState.FAILED, exit_code=code, failure=failure)
         elif reason == "stopped" or code is None:
-            failure = failures.lost("it was stopped with its supervisor, by a shutdown for example")
+            what = "it was stopped with its supervisor, by a shutdown for example"
+            failure = failures.lost(what, self.job.kind)
             self._end(JobState.LOST, exit_code=code, failure=failure)
         else:
             config = _json(self.folder / "spec.json") or {}
-            failure = failures.explain(code, result, self._log.last(LINES), config, kills)
+            lines = self._log.last(LINES)
+            failure = failures.explain(code, result, lines, config, kills, self.job.kind)
             self._end(JobState.FAILED, exit_code=code, failure=failure)
 
     def _end(
@@ -183,8 +185,6 @@ class Supervisor:
         run: str = "",
     ) -> None:
         """Write the end, waiting for a table that is busy or a disk that is full."""
-        if failure is not None and self.job.kind != "train":
-            failure = replace(failure, remedy=failure.remedy.replace(failures.RESUME, "retry it"))
         while True:
             try:
                 self.store.end(self.job, state, exit_code=exit_code, failure=failure, run=run)

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from core import codec
+from core.errors import Refused
 from core.inference.client import shared
 from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.film_model import FilmModel
@@ -21,7 +22,7 @@ from core.inference.preprocessing import Preprocessing
 from core.jobs.records import JobState
 from core.models.build import build
 from core.xray import phantom
-from pages.ui import session
+from pages.ui import inference, session
 from pages.ui.xray.film_cache import EXAMPLES, HELD_OUT
 from tests.pages.evaluate_cases import keep_job
 from tests.pages.seen import fine, opened, said, until
@@ -107,6 +108,28 @@ def test_a_first_look_says_that_it_takes_longer(xray):
     assert "The first look takes up to a minute" in said(test)
     until(test, lambda: "The findings of this film" in said(test))
     assert "The first look" not in said(button(fine(test), "Synthetic 2").click().run())
+
+
+class Silent:
+    """A process that is never ready, and answers nothing until it is stopped."""
+
+    warm = False
+
+    def call(self, name, question, *, timeout_s, cancel):
+        cancel.wait()
+        raise Refused("CANCELLED", "it was stopped", "-")
+
+
+def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
+    monkeypatch.setattr(inference, "shared", Silent)
+    test = fine(xray())
+    assert "The model looks at the film." in said(test)
+    button(test, "Stop").click().run()
+    assert "The model says nothing of this film." in said(fine(test))
+    assert "Stopped: " in said(test)
+    button(fine(test.run()), "Go on").click().run()
+    assert "The model looks at the film." in said(fine(test))
+    button(test, "Stop").click().run()
 
 
 def test_a_dropped_film_is_kept_by_number_and_nothing_of_its_file(xray):

@@ -13,7 +13,9 @@ from core.inference.preprocessing import Preprocessing
 from core.jobs.local import LocalJobs
 from core.jobs.processes import marked
 from core.jobs.records import JobState
+from core.jobs.store import JobStore
 from core.library import Library
+from core.process_identity import identity
 from core.training.progress import Progress
 from tests.core.inference.test_calls import small
 from tests.core.inference.test_job import CONFIG
@@ -84,3 +86,15 @@ def test_a_crash_says_what_to_do(jobs, weights):
     assert failed.failure is not None
     assert failed.failure.code == "SIGNAL"
     assert "checkpoint" not in failed.failure.remedy
+
+
+def test_an_evaluation_whose_supervisor_was_killed_is_retried(jobs, weights):
+    jobs.pause()
+    (job,) = jobs.submit([CONFIG], weights=weights)
+    (jobs.home / "jobs" / "paused").unlink()
+    gone = replace(identity(os.getpid()), start=1)
+    assert JobStore(jobs.home).claim(gone, ("cpu",)).id == job.id
+    jobs.tick()
+    lost = jobs.get(job.id)
+    assert lost.state is JobState.LOST
+    assert lost.failure.remedy == "retry it"

@@ -16,7 +16,7 @@ import pytest
 
 from core import process_identity
 from core.jobs import processes
-from core.jobs.failures import explain
+from core.jobs.failures import explain, lost, time_limit
 from core.jobs.log import LIMIT, Follower, Log, tail
 from core.jobs.records import Failure, Job, JobState, silence, watched
 from core.jobs.store import JobStore
@@ -76,20 +76,36 @@ def test_every_way_to_fail_has_its_card(words, code, exit_code, what, jobs):
 
 
 def test_a_kernel_that_says_it_killed_is_believed():
-    killed = explain(-9, None, (), {"batch_size": 7}, 1)
+    killed = explain(-9, None, (), {"batch_size": 7}, 1, "train")
     assert (killed.code, killed.remedy.split(",")[0]) == (
         "HOST_MEMORY",
         "halve the batch size to 3",
     )
-    assert explain(-9, None, (), {"batch_size": 1}, 0).remedy.startswith("halve the batch size, or")
+    assert explain(-9, None, (), {"batch_size": 1}, 0, "train").remedy.startswith(
+        "halve the batch size, or"
+    )
 
 
 def test_the_trainers_own_words_come_before_the_log():
     own = {"state": "failed", "error": {"code": "SETTING", "what": "w", "where": "", "remedy": "r"}}
     lines = ("Traceback (most recent call last):", "ValueError: no")
-    assert explain(3, own, lines, {}, 0).code == "SETTING"
-    assert explain(1, None, lines, {}, 0).what == "ValueError: no"
-    assert explain(1, None, ("ValueError: printed, not raised",), {}, 0).code == "EXIT_CODE"
+    assert explain(3, own, lines, {}, 0, "train").code == "SETTING"
+    assert explain(1, None, lines, {}, 0, "train").what == "ValueError: no"
+    assert (
+        explain(1, None, ("ValueError: printed, not raised",), {}, 0, "train").code == "EXIT_CODE"
+    )
+
+
+@pytest.mark.parametrize("code", [1, -9, -11])
+def test_only_a_training_is_resumed_from_a_checkpoint(code):
+    for kind, advised in (("train", True), ("evaluate", False)):
+        for explained in (
+            explain(code, None, (), {}, 0, kind),
+            lost("its supervisor was killed", kind),
+            time_limit(60, kind),
+        ):
+            assert ("checkpoint" in explained.remedy) == advised
+            assert "retry it" in explained.remedy
 
 
 @pytest.mark.parametrize(
@@ -108,10 +124,12 @@ def test_the_trainers_own_words_come_before_the_log():
 @pytest.mark.parametrize("rank", ["", "[rank1]: "])
 def test_what_raised_is_found_behind_the_name_of_a_rank_too(rank, line, code):
     lines = [f"{rank}Traceback (most recent call last):", f'{rank}  File "x", line 1', rank + line]
-    assert explain(1, None, lines, {}, 0).code == code
+    assert explain(1, None, lines, {}, 0, "train").code == code
     # The first of several processes that fails takes the others with it.
-    assert explain(-9, None, lines, {}, 0).code == code
-    assert explain(-11, None, lines, {}, 0).code == ("SIGNAL" if code == "EXCEPTION" else code)
+    assert explain(-9, None, lines, {}, 0, "train").code == code
+    assert explain(-11, None, lines, {}, 0, "train").code == (
+        "SIGNAL" if code == "EXCEPTION" else code
+    )
 
 
 def test_what_it_wrote_at_its_end_counts_more_than_how_its_process_went(jobs):
@@ -435,7 +453,7 @@ def test_a_log_is_followed_line_by_line_also_past_its_turning(tmp_path):
 def test_a_full_disk_keeps_the_end_of_a_log_in_memory(tmp_path):
     log = Log(tmp_path / "gone")  # no folder: nothing can be written there
     log.write(b"Traceback (most recent call last):\nOSError: [Errno 28] No space left on device\n")
-    assert explain(1, None, log.last(50), {}, 0).code == "DISK_FULL"
+    assert explain(1, None, log.last(50), {}, 0, "train").code == "DISK_FULL"
 
 
 @pytest.mark.parametrize(
