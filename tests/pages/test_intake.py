@@ -41,7 +41,18 @@ def endless(monkeypatch):
 
     for reader in ("read", "read_bin_history", "read_weights", "read_film", "read_boxes"):
         monkeypatch.setattr(sandbox, reader, read)
-    return begun
+    yield begun
+    for _, _, cancel in begun:
+        cancel.set()
+
+
+@pytest.fixture
+def room(monkeypatch, tmp_path):
+    """Return what the session of this test has outside its state."""
+    (tmp_path / "room").mkdir()
+    room = session.SessionResources(tmp_path / "room", set())
+    monkeypatch.setattr(session, "room", lambda: room)
+    return room
 
 
 def drop(test: AppTest, name: str, data: bytes, label: str = "") -> AppTest:
@@ -70,13 +81,13 @@ def error(test: AppTest) -> str:
     return unescape(only.value)
 
 
-def test_a_file_that_is_read_is_kept_and_its_bytes_go():
+def test_a_file_that_is_read_is_kept_and_its_bytes_go(room):
     test = drop(opened("gamma"), "mine.csv", HISTORY)
-    paths = [path for reading in test.session_state["gamma.reading"] for path in reading.files]
     until(test, lambda: "mine" in names())
     until(fine(test), lambda: not test.session_state["gamma.reading"])
     assert test.query_params["run"]
-    assert not any(path.exists() for path in paths)
+    assert list(room.folder.iterdir()) == []
+    assert room.works == set()
 
 
 def test_what_is_read_shows_its_name_and_can_be_cancelled(endless):
@@ -206,10 +217,7 @@ def test_a_disk_that_is_full_when_it_is_kept_is_said(monkeypatch):
     assert "mine" not in names()
 
 
-def test_the_end_of_a_session_stops_what_it_reads(endless, monkeypatch, tmp_path):
-    (tmp_path / "room").mkdir()
-    room = session.SessionResources(tmp_path / "room", set())
-    monkeypatch.setattr(session, "room", lambda: room)
+def test_the_end_of_a_session_stops_what_it_reads(endless, room):
     test = drop(opened("gamma"), "mine.csv", HISTORY)
     until(test, lambda: endless)
     room.close()
