@@ -50,12 +50,12 @@ class Work(Generic[Result]):
     @property
     def running(self) -> bool:
         """Whether there is neither a result, nor a reason why there is none."""
-        return not self.future.done() and not self.cancel.is_set()
+        return not self.future.done() and not self.stopped
 
     @property
     def stopped(self) -> bool:
-        """Whether it was stopped before it had a result."""
-        return self.cancel.is_set() and not self.succeeded
+        """Whether it was stopped; a result may come nevertheless."""
+        return self.cancel.is_set()
 
     @property
     def succeeded(self) -> bool:

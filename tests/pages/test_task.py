@@ -82,6 +82,7 @@ def test_what_is_stopped_says_so_and_goes_on_when_told(page: AppTest):
 def test_what_a_process_says_as_it_is_stopped_is_no_failure(page: AppTest):
     STARTED[0].future.set_running_or_notify_cancel()
     page.button(key="slow.stop").click().run()
+    assert "Stopped: Counting stars." in said(page)
     STARTED[0].future.set_exception(LostWorker("LOST_WORKER", "it was killed", "-"))
     assert "Stopped: Counting stars." in said(page.run())
     assert not page.error

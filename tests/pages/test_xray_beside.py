@@ -20,6 +20,7 @@ from core.screens.xray.plain import RISK
 from core.screens.xray.saliency import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture
 from core.xray.picture import Saliency, SaliencyStyle
+from pages.ui import task
 from pages.ui.xray import save as xray_save
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.film_cache import FilmScene, Model
@@ -229,8 +230,8 @@ def check_one_of_three(test: AppTest) -> None:
     assert "Cross-entropy: does this map depend" not in said(test)
     button(test, "Sanity check of this map").click()
     until(test.run(), lambda: "all weights drawn anew" in said(test))
-    (asked,) = [one for one in test.session_state["evaluate.asked"] if one.startswith("sanity")]
-    assert "phantom-fcl/weights" in asked
+    (question,) = [key for slot, key in test.session_state[task.WORKS] if slot == "xray.sanity"]
+    assert "phantom-fcl/weights" in question
 
 
 @pytest.mark.slow
