@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any, TypeVar, get_args
 
 from core.errors import UsageError
-from core.fields import REQUIRED, Field, JsonObject, fields_of, is_record, json_type, json_words
+from core.fields import REQUIRED, Field, JsonObject, fields_of, is_record
 
 T = TypeVar("T")
 
@@ -79,20 +79,18 @@ def _convert(
     remedy: str = "",
 ) -> Any:  # noqa: ANN401  of the field's kind
     _check_type(key, field, value, remedy)
-    if value is None:
-        return None
+    if Any in field.kinds or not isinstance(value, dict | list):
+        return value
+    if isinstance(value, list):
+        return _items(key, field, value, stored=stored)
     kind = next(kind for kind in field.kinds if kind is not NoneType)
     if is_record(kind):
         return read(kind, value, key, stored=stored)
-    if field.is_list:
-        return _items(key, field, value, stored=stored)
-    if json_type(kind) is dict:
-        item = replace(field, kind=get_args(kind)[1])
-        return {
-            name: _convert(f"{key}.{name:.60}", item, entry, stored=stored)
-            for name, entry in value.items()
-        }
-    return value
+    item = replace(field, kind=get_args(kind)[1])
+    return {
+        name: _convert(f"{key}.{name:.60}", item, entry, stored=stored)
+        for name, entry in value.items()
+    }
 
 
 def _items(key: str, field: Field, values: list[Any], *, stored: bool) -> tuple[Any, ...]:
@@ -102,10 +100,10 @@ def _items(key: str, field: Field, values: list[Any], *, stored: bool) -> tuple[
         kinds = kinds[:1] * len(values)
     if len(values) != len(kinds):
         raise UsageError("SETTING", f"{key} is {values!r:.60}", field.remedy)
+    items = {kind: replace(field, kind=kind) for kind in set(kinds)}
     out = []
     for n, (kind, value) in enumerate(zip(kinds, values, strict=True)):
-        item = replace(field, kind=kind)
-        converted = _convert(f"{key}[{n}]", item, value, stored=stored, remedy=field.remedy)
+        converted = _convert(f"{key}[{n}]", items[kind], value, stored=stored, remedy=field.remedy)
         out.append(float(converted) if kind is float else converted)
     return tuple(out)
 
@@ -114,10 +112,10 @@ def _check_type(key: str, field: Field, value: Any, remedy: str) -> None:  # noq
     """Refuse a value of another type, and a number that is not finite; true is no number."""
     if Any in field.kinds:
         return
-    allowed = [json_type(kind) for kind in field.kinds]
+    allowed = field.json_types
     number = float in allowed and type(value) in (int, float)
-    what = f"{key} is {value!r:.60}"
-    if not number and type(value) not in allowed:
-        raise UsageError("SETTING", what, remedy or f"give {json_words(field.kinds)}")
-    if number and not abs(value) <= sys.float_info.max:
-        raise UsageError("SETTING", what, remedy or "give a finite number")
+    if number and abs(value) <= sys.float_info.max:
+        return
+    if number or type(value) not in allowed:
+        use = "give a finite number" if number else f"give {field.type_words}"
+        raise UsageError("SETTING", f"{key} is {value!r:.60}", remedy or use)

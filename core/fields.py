@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, is_dataclass, replace
+from functools import cached_property
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -71,10 +72,20 @@ class Field:
     kind: Any = str  # Any: a type or a union of some
     default: Any = REQUIRED
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Any, ...]:
         """The types it may have."""
         return get_args(self.kind) if isinstance(self.kind, UnionType) else (self.kind,)
+
+    @cached_property
+    def json_types(self) -> tuple[type, ...]:
+        """The types it may have in JSON."""
+        return tuple(_json_type(kind) for kind in self.kinds)
+
+    @property
+    def type_words(self) -> str:
+        """The types it may have, as a remedy says them."""
+        return " or ".join(WORDS[kind] for kind in self.json_types)
 
     @property
     def optional(self) -> bool:
@@ -95,7 +106,7 @@ class Field:
         if self.length is not None:
             return f"1 to {self.length} characters of ordinary text"
         if self.low is None:
-            return json_words(self.kinds)
+            return self.type_words
         if self.high is None:
             return f"a whole number from {self.low}{null}"
         if self.open_low:
@@ -143,6 +154,15 @@ def is_record(kind: object) -> bool:
 
 def fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  a record's type
     """Return the fields of a record with their types and defaults; bare where not declared."""
+    if record not in _FIELDS:
+        _FIELDS[record] = _fields_of(record)
+    return _FIELDS[record]
+
+
+_FIELDS: Final[dict[Any, dict[str, Field]]] = {}  # Any: a record's type
+
+
+def _fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  a record's type
     defaults = _defaults(record) if is_dataclass(record) else {}
     out = {}
     for name, hint in get_type_hints(record, include_extras=True).items():
@@ -184,13 +204,8 @@ def check(record: Any, section: str = "") -> None:  # noqa: ANN401  any dataclas
             check(value, f"{section}{name}.")
 
 
-def json_type(kind: Any) -> type:  # noqa: ANN401  a type as annotated
+def _json_type(kind: Any) -> type:  # noqa: ANN401  a type as annotated
     """Return the type that a kind has in JSON."""
     if is_record(kind) or get_origin(kind) in (Mapping, dict):
         return dict
     return list if get_origin(kind) is tuple else kind
-
-
-def json_words(kinds: tuple[Any, ...]) -> str:
-    """Return the names that types have in JSON."""
-    return " or ".join(WORDS[json_type(kind)] for kind in kinds)

@@ -5,8 +5,8 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -95,16 +95,6 @@ class Match:
         if self.likely_outputs not in (None, self.n_outputs):
             return f"the file's last layer has {self.likely_outputs} outputs: give that number"
         return "choose the network that the weights were made for"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Match":
-        """Return what `to_json` gave."""
-        lists = ("left", "missing", "unexpected", "mismatched")
-        return cls(**{**data, **{key: tuple(data[key]) for key in lists}})
 
 
 def _shown(names: Sequence[str]) -> str:

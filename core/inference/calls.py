@@ -41,7 +41,7 @@ def matching(question: Json) -> Answer:
         channels=question["channels"],
         size=input_size(question["model"], settings.size),
     )
-    return {"match": fit.to_json(), "settings": codec.to_json(settings)}, {}
+    return {"match": codec.to_json(fit), "settings": codec.to_json(settings)}, {}
 
 
 def trying(question: Json) -> Answer:

@@ -3,25 +3,13 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TypedDict
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Annotated, TypedDict
 
-from core.errors import LibraryError, Notice
-from core.fields import is_text
-from core.library.strict_json import (
-    JsonObject,
-    bad,
-    count_of,
-    moment_of,
-    number_of,
-    object_of,
-    one_of,
-    optional_object,
-    same_keys,
-    text_of,
-    texts_of,
-    typed,
-)
+from core import codec
+from core.errors import LibraryError, Notice, UsageError
+from core.fields import Field, JsonObject, is_text
 from core.metrics.records import Audit
 from core.metrics.verdict_codes import VerdictCode
 from core.predictions import ScoreKind, Task
@@ -36,6 +24,17 @@ HISTORY, BINS, VALIDATION = "history.parquet", "bins.parquet", "validation.safet
 RUN_ID = re.compile(r"[a-z0-9](-?[a-z0-9]){0,39}", re.ASCII)
 SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 MAX_NAME, MAX_TAG, MAX_TAGS = 300, 60, 30
+
+
+Text = Annotated[str, Field(allows=is_text, remedy="give ordinary text")]
+Count = Annotated[int, Field(low=1, high=2**63 - 1)]  # what SQLite can hold
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 class ValueRange(TypedDict):
@@ -61,7 +60,7 @@ class Summary(TypedDict):
     ece: ValueRange
     floor_q95: float | None
     gap: SignedGap
-    verdict: str
+    verdict: Annotated[str, Field(allows=frozenset(VerdictCode).__contains__)]
 
 
 @dataclass(frozen=True)
@@ -88,22 +87,22 @@ class SplitEntry:
         none was chosen.
     """
 
-    n: int
-    file: str
-    digest: str
-    row_ids: str
+    n: Count
+    file: Text
+    digest: Text
+    row_ids: Text
     renormalise: bool
-    role: str
-    groups: str = ""
-    weights: str = ""
+    role: Annotated[str, Field(allows=ROLES.__contains__)]
+    groups: Text = ""
+    weights: Text = ""
 
 
 @dataclass(frozen=True)
 class RunSource:
     """Where a run came from: file name, digest of its bytes, and how it was read."""
 
-    file: str
-    digest: str
+    file: Text
+    digest: Text
     recipe: JsonObject | None = None
 
 
@@ -125,7 +124,7 @@ class HistoryEntry:
     file: str | None
     bins: str | None
     validation: str | None
-    epochs: int
+    epochs: Count
     last: Mapping[str, float | None]
 
     @property
@@ -144,12 +143,12 @@ class Manifest:
     """
 
     schema_version: int
-    id: str
+    id: Text
     name: str
-    kind: str
-    owner: str
-    created: str
-    description: str
+    kind: Text
+    owner: Text
+    created: Annotated[str, Field(allows=_is_moment, remedy="give a date with time and zone")]
+    description: Text
     task: str
     scores: str
     n_classes: int
@@ -159,7 +158,7 @@ class Manifest:
     notices: tuple[Notice, ...]
     tags: tuple[str, ...]
     metrics: Mapping[str, Summary]
-    code_version: str
+    code_version: Text
     config: JsonObject | None = None
     environment: JsonObject | None = None
     history: HistoryEntry | None = None
@@ -266,36 +265,34 @@ def from_json(data: object) -> Manifest:
             f"the run has schema {version}, this program reads {SCHEMA_VERSION}",
             "open it with the version of Candor that wrote it",
         )
-    if version == 1:
-        data = dict.fromkeys(SINCE_2) | data
-    same_keys(Manifest, data, "manifest")
-    splits = {
-        split: _split(split, entry, version) for split, entry in object_of(data, "splits").items()
-    }
-    history = None if data["history"] is None else _history(object_of(data, "history"))
-    return Manifest(
-        **_texts(data) | _scores(data, splits, history),
-        schema_version=SCHEMA_VERSION,
-        id=checked_id(text_of(data, "id")),
-        name=checked_name(text_of(data, "name")),
-        class_names=texts_of(data, "class_names"),
-        splits=splits,
-        source=_source(object_of(data, "source")),
-        notices=tuple(_notice(item) for item in typed(data, "notices", list)),
-        tags=checked_tags(texts_of(data, "tags")),
-        metrics={
-            split: _summary(split, splits, summary)
-            for split, summary in object_of(data, "metrics").items()
-        },
-        config=optional_object(data, "config"),
-        environment=optional_object(data, "environment"),
-        history=history,
-    )
+    try:
+        manifest = codec.read(Manifest, _upgraded(data, version), "manifest", stored=True)
+    except UsageError as error:
+        raise bad(error.what) from error
+    checked_id(manifest.id)
+    checked_name(manifest.name)
+    _check_scores(manifest)
+    _check_places(manifest)
+    if not all(is_text(notice.code + notice.text) for notice in manifest.notices):
+        raise bad("a notice is not valid text")
+    return replace(manifest, schema_version=SCHEMA_VERSION, tags=checked_tags(manifest.tags))
 
 
-def _texts(data: JsonObject) -> JsonObject:
-    keys = ("kind", "owner", "description", "code_version")
-    return {key: text_of(data, key) for key in keys} | {"created": moment_of(data, "created")}
+def _upgraded(data: JsonObject, version: int) -> JsonObject:
+    """Return a manifest's JSON with what came with later schemas."""
+    since = dict.fromkeys(SINCE_2) if version == 1 else {}
+    splits = data.get("splits")
+    if isinstance(splits, dict):
+        splits = {
+            split: _split_since(split, version) | entry if isinstance(entry, dict) else entry
+            for split, entry in splits.items()
+        }
+    return since | data | ({} if splits is None else {"splits": splits})
+
+
+def _split_since(split: str, version: int) -> JsonObject:
+    role = {"role": role_of(split, labelled=True)} if version < 3 else {}
+    return role | (dict.fromkeys(SINCE_4, "") if version < 4 else {})
 
 
 def role_of(split: str, *, labelled: bool) -> str:
@@ -307,86 +304,36 @@ def role_of(split: str, *, labelled: bool) -> str:
     return split if split in ("train", "val") else "test"
 
 
-def _split(split: str, entry: object, version: int) -> SplitEntry:
-    if not isinstance(entry, dict):
-        raise bad(f"split {split[:60]!r} is not an object")
-    if version < 3:
-        entry = {"role": role_of(split, labelled=True)} | entry
-    if version < 4:
-        entry = dict.fromkeys(SINCE_4, "") | entry
-    same_keys(SplitEntry, entry, "split")
-    if entry["file"] != split_file(split):
-        raise bad(f"split {split} lies in another place")
-    return SplitEntry(
-        n=count_of(entry, "n"),
-        file=entry["file"],
-        digest=text_of(entry, "digest"),
-        row_ids=text_of(entry, "row_ids"),
-        renormalise=typed(entry, "renormalise", bool),
-        role=one_of(ROLES, entry, "role"),
-        groups=text_of(entry, "groups"),
-        weights=text_of(entry, "weights"),
-    )
-
-
-def _scores(
-    data: JsonObject, splits: Mapping[str, SplitEntry], history: HistoryEntry | None
-) -> JsonObject:
-    """Return what describes the scores; a gamma history has none."""
-    if splits:
-        task, kind = one_of([*Task], data, "task"), one_of([*ScoreKind], data, "scores")
-        return {"task": task, "scores": kind, "n_classes": count_of(data, "n_classes")}
-    if data["kind"] != HISTORY_KIND or history is None or history.bins is None:
+def _check_scores(manifest: Manifest) -> None:
+    """Refuse scores that are not described, or described without splits: of a gamma history."""
+    described = (manifest.task, manifest.scores, manifest.n_classes)
+    if manifest.splits:
+        if manifest.task not in [*Task] or manifest.scores not in [*ScoreKind]:
+            raise bad(f"task is {manifest.task[:60]!r}, scores are {manifest.scores[:60]!r}")
+        if not 1 <= manifest.n_classes < 2**63:
+            raise bad(f"n_classes is {manifest.n_classes!r:.60}")
+        return
+    history = manifest.history
+    if manifest.kind != HISTORY_KIND or history is None or history.bins is None:
         raise bad("splits is empty")
-    nothing = {"task": "", "scores": "", "n_classes": 0}
-    if {key: data[key] for key in nothing} != nothing:
+    if described != ("", "", 0):
         raise bad("task, scores or n_classes are given without splits")
-    return nothing
 
 
-def _history(data: JsonObject) -> HistoryEntry:
-    same_keys(HistoryEntry, data, "history")
-    places = {"file": HISTORY, "bins": BINS, "validation": VALIDATION}
-    for key, place in places.items():
-        if data[key] not in (None, place):
-            raise bad(f"{key} lies in another place")
-    last = object_of(data, "last")
-    return HistoryEntry(
-        **{key: data[key] for key in places},
-        epochs=count_of(data, "epochs"),
-        last={metric: number_of(last, metric) for metric in last},
-    )
+def _check_places(manifest: Manifest) -> None:
+    """Refuse paths other than those that this program writes to."""
+    for split, entry in manifest.splits.items():
+        if entry.file != split_file(split):
+            raise bad(f"split {split} lies in another place")
+    odd = manifest.metrics.keys() - manifest.splits.keys()
+    if odd:
+        raise bad(f"metrics name {min(odd)[:60]!r}, which is no split")
+    if manifest.history is not None:
+        for key, place in {"file": HISTORY, "bins": BINS, "validation": VALIDATION}.items():
+            if getattr(manifest.history, key) not in (None, place):
+                raise bad(f"{key} lies in another place")
 
 
-def _source(data: JsonObject) -> RunSource:
-    same_keys(RunSource, data, "source")
-    return RunSource(
-        text_of(data, "file"), text_of(data, "digest"), optional_object(data, "recipe")
-    )
-
-
-def _notice(data: object) -> Notice:
-    if not isinstance(data, dict):
-        raise bad("a notice is not an object")
-    same_keys(Notice, data, "notice")
-    return Notice(text_of(data, "code"), text_of(data, "text"))
-
-
-def _summary(split: str, splits: Mapping[str, SplitEntry], data: object) -> Summary:
-    if split not in splits or not isinstance(data, dict):
-        raise bad(f"metrics name {split[:60]!r}, which is no split")
-    same_keys(Summary, data, "metrics")
-    ece, gap = object_of(data, "ece"), object_of(data, "gap")
-    same_keys(ValueRange, ece, "ece")
-    same_keys(SignedGap, gap, "gap")
-    return Summary(
-        accuracy=number_of(data, "accuracy"),
-        ece=ValueRange(
-            value=number_of(ece, "value"), low=number_of(ece, "low"), high=number_of(ece, "high")
-        ),
-        floor_q95=number_of(data, "floor_q95"),
-        gap=SignedGap(
-            gap=number_of(gap, "gap"), low=number_of(gap, "low"), high=number_of(gap, "high")
-        ),
-        verdict=one_of(tuple(VerdictCode), data, "verdict"),
-    )
+def bad(what: str) -> LibraryError:
+    """Return the refusal of a manifest."""
+    return LibraryError("MANIFEST", f"the manifest is not one: {what}", "restore it from a backup")

@@ -9,6 +9,7 @@ from typing import Any
 from core.arrays import Scores
 from core.disk import writing
 from core.errors import LibraryError, Notice
+from core.fields import JsonObject
 from core.histories import BinHistory, History
 from core.library import files, recipes, trash
 from core.library.checks import check_tables
@@ -29,7 +30,6 @@ from core.library.manifest import (
     checked_name,
     checked_tags,
 )
-from core.library.strict_json import JsonObject
 from core.library.trash import TrashedRun
 from core.predictions import Predictions
 

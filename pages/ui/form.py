@@ -131,14 +131,14 @@ class Form:
             ends = _ends(field)
             low, high = ends["min_value"], ends["max_value"]
             if not low <= what <= high:
-                use = f"give {low} to {high}, or use python -m core train"
+                use = f"give {low} to {high}, or use python -m core {self.prefix}"
                 raise UsageError("SETTING", problem, use)
         elif isinstance(what, str) and not field.choices:
             most = field.length or LINE
             line = what.strip() == what and not any(character < " " for character in what)
             if not line or len(what) > most:
                 use = f"give one line of at most {most} characters, no space at its ends"
-                raise UsageError("SETTING", problem, f"{use}, or use python -m core train")
+                raise UsageError("SETTING", problem, f"{use}, or use python -m core {self.prefix}")
 
     def settings(self, record: type) -> JsonObject:
         """Return the settings of a config that stand in the form; UsageError SETTING."""

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -145,3 +145,58 @@ def test_fields_of_sections_are_declared_under_both_names():
     assert declared["n"].default is fields.REQUIRED
     assert declared["most"].optional
     assert not declared["n"].optional
+
+
+class Range(TypedDict):
+    low: float | None
+    word: Annotated[str, Field(allows=str.isalpha)]
+
+
+@dataclass(frozen=True)
+class Stored:
+    ranges: Mapping[str, Range]
+    parts: Mapping[str, Part]
+    loose: dict[str, Any] | None = None
+    n: Annotated[int, Field(low=1)] = 1
+
+
+STORED: dict[str, Any] = {
+    "ranges": {"a": {"low": None, "word": "x"}},
+    "parts": {"p": {"name": "a", "share": 0.5}},
+    "loose": {"any": [1, {"b": None}]},
+    "n": 3,
+}
+
+
+def test_records_in_objects_and_typed_dictionaries_come_back():
+    stored = codec.read(Stored, STORED, stored=True)
+    assert stored.ranges == {"a": {"low": None, "word": "x"}}
+    assert stored.parts == {"p": Part("a", 0.5)}
+    assert json.dumps(codec.to_json(stored)) == json.dumps(STORED)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"n": 0}, "n is 0"),
+        ({"ranges": {"a": {"low": 1.0, "word": "1"}}}, "ranges.a.word is '1'"),
+        ({"ranges": {"a": {"low": "1", "word": "x"}}}, "ranges.a.low is '1'"),
+        ({"ranges": {"a": {"low": None}}}, "ranges.a.word is missing"),
+        ({"ranges": {"a": []}}, "ranges.a is []"),
+        ({"parts": {"p": {"name": "c", "share": 0.5}}}, "parts.p.name is 'c'"),
+        ({"parts": {"p": {"name": "a"}}}, "parts.p.share is missing"),
+        ({"loose": []}, "loose is []"),
+    ],
+    ids=str,
+)
+def test_what_is_stored_is_read_whole_and_in_range(change: dict[str, Any], what: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        codec.read(Stored, STORED | change, stored=True)
+    assert caught.value.what == what
+
+
+def test_what_a_user_writes_may_leave_out_what_has_a_default():
+    data = {key: STORED[key] for key in ("ranges", "parts")}
+    assert codec.read(Stored, data).n == 1
+    with pytest.raises(UsageError, match="loose, n is missing"):
+        codec.read(Stored, data, stored=True)

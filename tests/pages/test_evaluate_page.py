@@ -19,6 +19,7 @@ from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
+from pages.ui.evaluate.state import FORM, SHOWN
 from tests.pages.evaluate_cases import CONFIG, checkpoint, harmful, keep_job, keep_run
 from tests.pages.seen import fine, html, opened, said, until
 from tests.pages.test_train_page import buttons, links
@@ -145,6 +146,20 @@ def test_a_wrong_number_of_classes_is_mended_by_one_click(page, tmp_path):
     test.button(key="evaluate.outputs").click().run()
     matched(test)
     assert "All 11 tensors fit Small CNN with 7 outputs" in said(test)
+
+
+@pytest.mark.slow
+def test_every_declared_field_stands_in_the_form(page, tmp_path):
+    test = matched(upload(page(), checkpoint(tmp_path)))
+    kinds = ["corrupted", "svhn", "folder"]
+    test.multiselect(key="evaluate.kinds").set_value(kinds).run()
+    test.selectbox(key="evaluate.moments").set_value("own").run()
+    test.selectbox(key="evaluate.crops").set_value(5).run()
+    matched(test)
+    widgets = [*test.selectbox, *test.number_input, *test.text_input, *test.toggle]
+    drawn = {widget.key for widget in widgets}
+    declared = {FORM.key(name) for name in (*FORM.widgets, *SHOWN.widgets)}
+    assert declared - drawn == {"evaluate.cifar10c_root"}  # of photographs alone
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ from core.training.progress import Progress
 from core.training.submission import FIRST
 from pages.ui import cache_train, task
 from pages.ui.task import Work
+from pages.ui.train.state import FORM
 from tests.core.library.builders import small_bins, small_history
 from tests.pages.seen import fine, html, opened
 
@@ -230,6 +231,13 @@ def test_what_cannot_be_trained_is_refused_beside_the_form_and_nothing_is_lost(
     assert test.button(key="train.submit").disabled
     assert test.number_input(key="train.epochs").value == 7
     assert "Save config" not in [one.label for one in test.get("download_button")]
+
+
+def test_every_declared_field_stands_in_the_form(page):
+    test = page()
+    widgets = [*test.selectbox, *test.number_input, *test.text_input, *test.toggle]
+    drawn = {widget.key for widget in widgets}
+    assert {FORM.key(name) for name in FORM.widgets} - drawn == set()
 
 
 def test_seeds_and_other_losses_are_one_submission(page):

@@ -1,9 +1,8 @@
 """What a file of weights holds, and whether it fits a network, as a page says it; no torch."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core.models.catalogue import MODELS
 from core.readers.weights.named_tensors import WeightGroup, WeightsFile
@@ -39,11 +38,6 @@ class CheckpointFit:
     unexpected: tuple[str, ...]
     mismatched: tuple[str, ...]
     likely_outputs: int | None
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "CheckpointFit":  # Any: plain JSON values
-        """Return it as the process that holds torch sent it."""
-        return cls(**{**data, **{key: tuple(data[key]) for key in TITLES}})
 
     @property
     def ok(self) -> bool:

@@ -87,7 +87,7 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
     if answer is None:
         return None
     _fill_shown(opened, question, answer.values["settings"])
-    fit = CheckpointFit.from_json(answer.values["match"])
+    fit = codec.read(CheckpointFit, answer.values["match"])
     (_fits if fit.ok else _does_not_fit)(fit)
     return fit
 

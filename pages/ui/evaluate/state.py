@@ -61,7 +61,7 @@ key, value, put = FORM.key, FORM.value, FORM.put
 SOME: Final = ("gaussian_noise", "defocus_blur", "fog", "contrast", "jpeg_compression")
 SOME_SEVERITIES: Final = (1, 3, 5)
 DEFAULTS: Final = FORM.initial() | {
-    "splits": ["val", "test"],
+    "splits": list(fields_of(EvaluationConfig)["splits"].default),
     "kinds": [],
     "corruptions": list(SOME),
     "severities": list(SOME_SEVERITIES),

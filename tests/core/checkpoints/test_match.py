@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core import codec
 from core.errors import Refused, UsageError
 
 SMALL = {"n_outputs": 5, "channels": 1, "size": (8, 8)}
@@ -57,7 +58,7 @@ def test_a_match_comes_back_from_json(small):
 
     for state in (small.state_dict(), {"module.x.weight": small.state_dict()["head.weight"]}):
         got = matched(state)
-        assert Match.from_json(got.to_json()) == got
+        assert codec.read(Match, codec.to_json(got)) == got
 
 
 def test_the_refusal_lists_what_is_missing_unexpected_and_of_another_shape(torch, small, tmp_path):
