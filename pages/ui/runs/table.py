@@ -12,7 +12,7 @@ from core.library import Library, RunRow, open_library
 from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
 from core.screens.runs.view import RunTable, damaged_words, run_table
-from pages.ui import cache, frame, picked_runs, site, state, widgets
+from pages.ui import cache, frame, picked_runs, pieces, site, state, widgets
 from pages.ui.escape import esc
 
 COLUMNS = {
@@ -79,7 +79,7 @@ def open_run(why: str, offer: Callable[[], None] = samples) -> cache.Run:
 
 def _nothing_open(why: str, offer: Callable[[], None]) -> None:
     """Say what to do on a page that needs a run, with buttons that do it."""
-    st.html('<h1 class="c-sentence">No run is open yet.</h1>')
+    pieces.draw("headline", "No run is open yet.")
     st.markdown(why)
     offer()
     st.page_link(site.HOME.script, label="Drop a file of your own", icon=site.HOME.icon)
