@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from core.errors import LibraryError
-from pages.ui import cache, frame, site, state
+from pages.ui import cache, frame, pieces, site, state
 from pages.ui.escape import esc
 
 OFFERED = (
@@ -46,7 +46,7 @@ def open_run(why: str, offer: Callable[[], None] = samples) -> cache.Run:
 
 def _nothing_open(why: str, offer: Callable[[], None]) -> None:
     """Say what to do on a page that needs a run, with buttons that do it."""
-    st.html('<h1 class="c-sentence">No run is open yet.</h1>')
+    pieces.draw("headline", "No run is open yet.")
     st.markdown(why)
     offer()
     st.page_link(site.HOME.script, label="Drop a file of your own", icon=site.HOME.icon)

@@ -112,7 +112,7 @@ class ScoreRow:
         Quiet lines under the name.
     cells : tuple of CellWords
         In the order of the heads after the first.
-    told, ties : frozenset of int
+    strong, ties : frozenset of int
         Positions of cells that hold a difference beyond chance, and of those that hold zero.
     shaded : bool
         The row that others are measured by.

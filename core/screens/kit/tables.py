@@ -32,7 +32,8 @@ class Estimate:
     text : str or None
         What a page writes in place of the value.
     mark : Mark
-        "beyond" for a difference beyond chance, "tie" for one whose interval holds zero.
+        "beyond" for what is beyond chance, "tie" for a difference whose interval holds zero, and
+        for what has no verdict.
     """
 
     value: Cell = None

@@ -294,7 +294,7 @@ def _temperature(inside: SplitSource, score: str) -> float | None:
 def _nothing(run: cache.Run) -> None:
     """Say what is needed beside the run's own rows, with the ways to it."""
     widgets.eyebrow(f"Out of distribution · {run.name}", controls.chip(run))
-    st.html('<h1 class="c-sentence">Nothing strange stands beside this run yet.</h1>')
+    pieces.draw("headline", "Nothing strange stands beside this run yet.")
     widgets.second(
         "How sure is the model of inputs that belong to none of its classes? That takes its "
         "scores on such inputs: drop a file of them, or have the model evaluated on street "

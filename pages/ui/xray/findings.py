@@ -9,7 +9,7 @@ from core.screens.kit.records import Table
 from core.screens.xray import temperature_scaled as clinic_heat
 from core.screens.xray.findings import KEY, TITLE, FindingsView, findings_view, order
 from core.screens.xray.words import BANNER, ClinicSource
-from pages.ui import cache, controls, drafts, frame, state, widgets
+from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import finding_cache as cache_clinic
 from pages.ui.xray import shared as clinic
@@ -37,7 +37,7 @@ def draw(run: cache.Run) -> None:
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            st.html('<h1 class="c-sentence">Looking at every finding.</h1>')
+            pieces.draw("headline", "Looking at every finding.")
         return
     view = findings_view(
         source, statistics, published.published(dataset="chestxray14"), plain=state.plain()

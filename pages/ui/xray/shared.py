@@ -8,7 +8,7 @@ from core.screens.kit.numbers import count
 from core.screens.kit.sentences import groups_words
 from core.screens.xray.words import ClinicSource
 from core.studies.posthoc import PosthocRows
-from pages.ui import cache, controls, site, state, widgets
+from pages.ui import cache, controls, pieces, site, state, widgets
 from pages.ui.escape import esc
 
 VIEW = "show"  # of the page Chest X-ray, in the link
@@ -62,7 +62,7 @@ def open_finding(index: int) -> None:
 
 def nothing(why: str) -> None:
     """Say that a run holds no findings, and offer those that do."""
-    st.html('<h1 class="c-sentence">This run holds no findings.</h1>')
+    pieces.draw("headline", "This run holds no findings.")
     st.markdown(why)
     with st.container(horizontal=True, key="clinic_samples"):
         for row in cache.rows(kind="sample", sort="name", descending=False):
