@@ -21,7 +21,7 @@ from core.screens.kit.numbers import (
 from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
 from core.screens.kit.theme import Tone
 from core.screens.xray.finding_figures import reading
-from core.screens.xray.words import TONES, TOO_FEW, ClinicSource, finding, plain_finding
+from core.screens.xray.words import PLAIN, TONES, TOO_FEW, ClinicSource, finding
 from core.studies.clinic import Findings
 
 Columns = dict[str, tuple[PublishedNumber | None, ...]]  # what a paper prints, by method
@@ -187,7 +187,7 @@ def _plain_row(source: ClinicSource, findings: Findings, k: int, tone: Tone) -> 
     auroc = label.metrics["auroc"].value
     low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
     return ScoreRow(
-        name=plain_finding(source.findings[k])[:1].upper() + plain_finding(source.findings[k])[1:],
+        name=PLAIN.title(source.findings[k]),
         cells=(
             CellWords(count(n), f"{in_hundred(n / findings.audit.n)} in 100"),
             CellWords(in_hundred(auroc)),

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.screens.xray.film import NO_LABELS, place_of, spelled
 from core.screens.xray.words import BANNER, LABELS_MAY_ERR
-from pages.ui import cache, state, widgets
+from pages.ui import cache, widgets
 from pages.ui.reliability import body as audit
 from pages.ui.runs import table as library
 from pages.ui.xray import (
@@ -44,7 +44,7 @@ def draw() -> None:
     if view == clinic.FILM:
         if last in VIEWS:
             _to_film()
-        _banner(place, xray_film.draw(plain=state.plain()))
+        _banner(place, xray_film.draw())
         return
     _banner(place, LABELS_MAY_ERR)  # until it is known whose labels these are
     run = library.open_run(WHY, clinic.first_sample)

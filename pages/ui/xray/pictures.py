@@ -78,7 +78,7 @@ class PagePicture:
         return None if self.index is None else self.result.scored.scores[self.index]
 
 
-def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
+def controls(study: FilmStudy) -> SaliencySettings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
     look = audit.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
     opacity = st.slider(
@@ -94,7 +94,7 @@ def controls(study: FilmStudy, *, plain: bool) -> SaliencySettings:
         width=120,
     )
     settings = SaliencySettings(look=look, opacity=opacity / 100.0)
-    if plain:
+    if state.plain():
         return settings
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
         _threshold_box(study)

@@ -20,6 +20,7 @@ from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
 from core.reports.html import PageView, sheet_html
+from core.reports.table import csv_text
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.xray import (
     decision as clinic_decision,
@@ -34,7 +35,7 @@ from core.screens.xray import (
     use as clinic_use,
 )
 from core.screens.xray.finding import finding_view
-from core.screens.xray.findings import findings_view, order
+from core.screens.xray.findings import findings_view, order, plain_findings_view
 from core.screens.xray.plain import (
     band_sentence,
     band_tone,
@@ -100,9 +101,8 @@ def rare(rows):
     return clinic_study.one_finding(clinic_study.binary_rows(rows, 2))
 
 
-def view(found, plain=False, **more):
-    printed = published.published(dataset="chestxray14")
-    return findings_view(source(**more), found, printed, plain=plain)
+def view(found, **more):
+    return findings_view(source(**more), found, published.published(dataset="chestxray14"))
 
 
 def numbers_of(table):
@@ -187,7 +187,7 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
     assert tones["Hernia"] == {"keeps its word", "few"}
     assert "over" in tones["Effusion"]
     assert small["Hernia"].note.endswith("too few events")
-    plain = {row.name: row.cells[-1].value for row in view(found, plain=True).rows}
+    plain = {row.name: row.cells[-1].value for row in plain_findings_view(source(), found).rows}
     assert plain == {
         "Fluid around the lung (Effusion)": "says more than it should",
         "A small spot (Nodule)": plain["A small spot (Nodule)"],
@@ -224,12 +224,14 @@ def test_bins_hold_every_film_once(found, rows):
 
 
 def test_plain_words_of_findings_hold_no_jargon(found):
-    shown = view(found, plain=True)
+    shown = plain_findings_view(source(), found)
     tiles = [(tile.label, tile.value, tile.interval, tile.note) for tile in shown.numbers]
     cells = [(row.name, [(cell.value, cell.interval) for cell in row.cells]) for row in shown.rows]
     said = json.dumps([shown.heads, tiles, cells, shown.sentence.text])
     assert not re.search("AUROC|Wilson|slope|quantile|interval", said)
     assert not shown.small
+    assert "published" not in csv_text(shown.table)
+    assert shown.eyebrow.startswith("Chest X-ray, in plain words · ")
 
 
 def band(count, events, mean=0.25, i=2):
