@@ -38,7 +38,8 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     course = JobProgress.of(_history(job), config.epochs)
     place = words.state_words(job, words.before(job, listed), paused=jobs.paused)
     widgets.eyebrow(_eyebrow(job))
-    widgets.sentence(words.sentence(job, course, place, paused=jobs.paused, plain=state.plain()))
+    edition = train_queue.edition()
+    widgets.sentence(words.sentence(job, course, place, edition, paused=jobs.paused))
     with st.container():  # keeps what follows in its place, whatever is in it
         train_queue.refused()
         if job.failure is not None:
@@ -230,19 +231,17 @@ _live_body = st.fragment(_body, run_every=LOOK_S)
 
 
 def _numbers(jobs: LocalJobs, job: Job, beside: str | None) -> None:
-    config, history = jobs.config(job.id), _history(job)
+    config, history, edition = jobs.config(job.id), _history(job), train_queue.edition()
     progress = jobs.progress(job.id)
     quiet = jobs.silent(job.id)
     with st.container():
         if progress is not None and job.state is JobState.RUNNING:
-            st.progress(
-                words.share_done(progress), text=words.progress_words(progress, plain=state.plain())
-            )
+            st.progress(words.share_done(progress), text=words.progress_words(progress, edition))
         if quiet is not None:
             text = f"Nothing was heard from it for {words.duration(quiet)}; it may be gone."
             widgets.caveat("No sign of life", text)
     course = JobProgress.of(history, config.epochs)
-    widgets.strip(words.tiles(job, progress, course, plain=state.plain()))
+    widgets.strip(edition.tiles(job, progress, course))
     runs = [TrainedRun(job.id, job.name, history, config.epochs)]
     other = _other(beside)
     if other is not None:
