@@ -64,10 +64,13 @@ def model_label(model: str) -> str:
     return f"{name} of {LIBRARIES.get(library, library)}"
 
 
-def fit_words(fit: CheckpointFit, *, plain: bool = False) -> str:
+def plain_fit_words(fit: CheckpointFit) -> str:
+    """Return in a sentence without terms that the weights fit."""
+    return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
+
+
+def fit_words(fit: CheckpointFit) -> str:
     """Return in a sentence whether the weights fit."""
-    if plain and fit.ok:
-        return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
     network = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
     renamed = f"; renamed: {fit.renamed}" if fit.renamed else ""
     if fit.ok:

@@ -15,7 +15,7 @@ from core.jobs.records import Job, JobState
 from core.library import open_library
 from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
-from core.screens.evaluate.results import SplitResult
+from core.screens.evaluate.results import EvaluationWords, SplitResult
 from core.screens.train import words as jobs_words
 from pages.ui import (
     cache,
@@ -51,11 +51,12 @@ def draw(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     """Draw the page of one job."""
     config = jobs.evaluation(job.id)
     lines = _lines(job)
-    judged = evaluation.judged(config, lines, _trained(config), plain=state.plain())
+    edition = _edition()
+    judged = evaluation.judged(config, lines, edition, _trained(config))
     before = jobs_words.before(job, listed)
     state_text = jobs_words.state_words(job, before, paused=jobs.paused)
     widgets.eyebrow(_eyebrow(job, config))
-    sentence = words.sentence(job, state_text, judged, paused=jobs.paused, plain=state.plain())
+    sentence = words.sentence(job, state_text, judged, edition, paused=jobs.paused)
     widgets.sentence(sentence)
     with st.container():  # keeps what follows in its place, whatever is in it
         train_queue.refused()
@@ -109,6 +110,10 @@ def _trained(config: EvaluationConfig) -> dict[str, object] | None:
         return open_library().get(config.weights.run).config
     except LibraryError:
         return None
+
+
+def _edition() -> EvaluationWords:
+    return evaluation.PLAIN if state.plain() else evaluation.TECHNICAL
 
 
 def _eyebrow(job: Job, config: EvaluationConfig) -> str:
@@ -245,9 +250,9 @@ def _log(jobs: LocalJobs, job: Job) -> None:
 
 def _results(config: EvaluationConfig, job: Job, lines: tuple[SplitResult, ...]) -> None:
     """Draw the table of splits and sets, and what was noticed."""
-    plain = state.plain()
+    plain, edition = state.plain(), _edition()
     widgets.title("What it was shown" if plain else "Splits and sets", "the data's own are shaded")
-    rows, heads = evaluation.rows(lines, plain=plain), evaluation.heads(lines, plain=plain)
+    rows, heads = evaluation.rows(lines, edition), evaluation.heads(lines, edition)
     widgets.scores("Splits and sets", heads, rows)
     with st.container(horizontal=True, vertical_alignment="center", key="job.saves"):
         widgets.save(evaluation.table(lines), f"evaluation_{job.id}")
