@@ -14,7 +14,6 @@ from core.screens.kit.diagram import small_diagram
 from core.screens.kit.differences import (
     HIGHER,
     IN_POINTS,
-    LABELS,
     difference_words,
     name,
     number,
@@ -26,16 +25,11 @@ from core.screens.kit.numbers import THIN, count, points
 from core.screens.kit.records import Cell, CellWords, Column, FigureCard, Kind, Sentence, Table
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.sentences import groups_words
+from core.screens.kit.words import LABELS
 
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
-HEADS = {
-    "accuracy": "Accuracy, %",
-    "nll": "Log-loss",
-    "brier": "Brier",
-    "ece": "ECE, %",
-    "ece_em": "ECE equal mass, %",
-    "classwise_ece": "Classwise, %",
-    "smece": "Smooth ECE, %",
+HEADS = {key: LABELS[key] + (", %" if key in IN_POINTS else "") for key in COLUMNS} | {
+    "classwise_ece": "Classwise, %"
 }
 PLAIN_COLUMNS = ("accuracy", "ece")
 PLAIN_HEADS = ("Model", "Images", "Right, in 100", "Off by, points on average")

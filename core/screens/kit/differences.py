@@ -7,16 +7,9 @@ from core.metrics.paired import PAIRED, Difference
 from core.metrics.records import Score
 from core.screens.kit.numbers import MINUS, known, points, span, three, three_span, with_span
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.words import LABELS
 
-LABELS = {
-    "ece": "ECE",
-    "ece_em": "ECE equal mass",
-    "smece": "Smooth ECE",
-    "classwise_ece": "Classwise ECE",
-    "nll": "Log-loss",
-    "brier": "Brier",
-    "accuracy": "Accuracy",
-}
+OFFERED = ("ece", "ece_em", "smece", "classwise_ece", "nll", "brier", "accuracy")
 INSIDE = {  # within a sentence
     "smece": "smooth ECE",
     "classwise_ece": "classwise ECE",
@@ -27,7 +20,7 @@ INSIDE = {  # within a sentence
 IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece"}
 HIGHER = {"accuracy"}  # is better; of all others lower is
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-assert set(LABELS) == set(PAIRED)
+assert set(OFFERED) == set(PAIRED)
 
 
 def name(metric: str) -> str:

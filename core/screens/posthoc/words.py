@@ -11,6 +11,7 @@ from core.metrics.paired import Difference
 from core.screens.kit.differences import better, difference_words, worse
 from core.screens.kit.numbers import MINUS, count, points, span
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.words import LABELS
 from core.studies.posthoc import NONE, Fit, MethodReport
 
 NAMES = {
@@ -28,19 +29,11 @@ NAMES = {
     "spline": "Spline",
     "beta": "Beta",
 }
-IN_SENTENCE = {  # within a sentence
-    "ts": "temperature scaling",
+IN_SENTENCE = {key: method.label.lower() for key, method in CALIBRATORS.items()} | {
     "focal_map": "the focal map",
-    "focal_ts": "focal temperature scaling",
-    "ets": "ensemble temperature scaling",
-    "vector": "vector scaling",
-    "matrix": "matrix scaling",
     "dirichlet": "Dirichlet calibration",
     "isotonic": "isotonic regression",
     "isotonic_ordered": "order-preserving isotonic regression",
-    "histogram": "histogram binning",
-    "spline": "spline calibration",
-    "beta": "beta calibration",
 }
 MEANINGS = {
     "ts": "One knob that makes the model more or less sure of everything; it never changes the "
@@ -62,12 +55,7 @@ MEANINGS = {
     "spline": "A smooth curve through the running share of right answers. Answers can change.",
     "beta": "A curve of three numbers for each class against the rest. Answers can change.",
 }
-OBJECTIVES = {
-    "nll": "Log-loss",
-    "ece": "ECE",
-    "ece_em": "ECE equal mass",
-    "ada_ece": "AdaECE",
-}
+OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
 

@@ -8,9 +8,10 @@ from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, compare, why_not
 from core.screens.compare.view import CompareView, NamedRun, RunLine, compare_view, plain_view
-from core.screens.kit.differences import LABELS
+from core.screens.kit.differences import OFFERED
 from core.screens.kit.records import CellWords, FigureCard, ScoreRow
 from core.screens.kit.run_marks import RunMark
+from core.screens.kit.words import LABELS
 from pages.ui import cache, frame, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
@@ -128,10 +129,10 @@ def _all_samples(runs: list[cache.Run]) -> bool:
 
 
 def _metric() -> str:
-    metric = state.choice("metric", list(LABELS), "ece")
+    metric = state.choice("metric", list(OFFERED), "ece")
     st.segmented_control(
         "Ranked by",
-        list(LABELS),
+        list(OFFERED),
         required=True,
         format_func=LABELS.__getitem__,
         key="widget.metric",
