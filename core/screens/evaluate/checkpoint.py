@@ -16,7 +16,6 @@ FORMATS: Final = {
     "torch-legacy": "PyTorch before 1.6",
     "safetensors": "safetensors",
 }
-LIBRARIES: Final = {"timm": "timm", "torchvision": "torchvision"}
 TITLES: Final = {
     "missing": ("Missing", "the network has them, the file does not"),
     "unexpected": ("Unexpected", "the file has them, the network does not"),
@@ -61,7 +60,7 @@ def model_label(model: str) -> str:
     if model in MODELS:
         return MODELS[model].label
     library, _, name = model.partition(":")
-    return f"{name} of {LIBRARIES.get(library, library)}"
+    return f"{name} of {library}"
 
 
 def plain_fit_words(fit: CheckpointFit) -> str:

@@ -20,7 +20,7 @@ from pages.ui.work import BackgroundWork
 AT_WORK, STOPPED = "gamma.work", "gamma.stopped"
 REPLAY, TRAINED = "replay", "trained"
 LOOKS = {TRAINED: "As trained", REPLAY: "Replay"}
-RULES = {"adafocal": "AdaFocal", "calfocal_2": "CalFocal"}
+RULES = {"adafocal": AdaFocalRule.label, "calfocal_2": CalFocalRule.label}
 NOTHING = "nothing"
 LOWEST = 0.01  # of a lambda or a bound that must be above 0
 MOST_BINS = 500
