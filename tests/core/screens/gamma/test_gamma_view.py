@@ -28,6 +28,7 @@ from core.screens.gamma.words import (
     missing_words,
     plain_sentence,
     sentence,
+    tiles,
 )
 from tests.core.screens.gamma.gamma_cases import grid
 
@@ -206,6 +207,29 @@ def test_the_mean_gap_is_weighted_by_answers():
 def test_epochs_are_counted_from_one_only_where_the_history_counts_from_zero():
     assert grid(np.ones((2, 1)), np.zeros((2, 1))).epoch.tolist() == [1, 2]
     assert grid(np.ones((2, 1)), np.zeros((2, 1)), epoch=[1, 5]).epoch.tolist() == [1, 5]
+
+
+@pytest.mark.parametrize("rule", [AdaFocalRule(0.5), CalFocalRule(0.5)])
+def test_the_rate_stands_with_its_rule(rule):
+    found = tiles(grid([[1.0]], [[0.1]]), HistoryRule(rule, "as the training was set"), 0)
+    (rate,) = [tile for tile in found if tile.label == "λ"]
+    assert rate.value == "0.5"
+    assert rate.note == type(rule).__name__.removesuffix("Rule")
+
+
+def test_both_editions_say_the_same_of_one_history():
+    table = grid([[1.0, -2.3]], [[0.0, 0.2]], count=[[40, 0]])
+    found = dynamics(table)
+    views = {words.page: gamma_view(found, 0, 1, words) for words in (TECHNICAL, PLAIN)}
+    technical, plain = views["Gamma dynamics"], views["Training, round by round"]
+    assert technical.eyebrow == f"Gamma dynamics · {found.name} · {found.origin}"
+    assert plain.eyebrow == f"Training, round by round · {found.name}"
+    assert "Bin 2 is empty." in technical.diagram.alt
+    assert "Group 2 is empty." in plain.diagram.alt
+    assert plain.diagram.title == "Validation after round 1"
+    assert len(technical.caveats) == len(plain.caveats) + 1  # why bins are empty
+    keys = [[column.key for column in view.heatmap.table.columns] for view in (technical, plain)]
+    assert keys[0] == [*keys[1], "train_confidence"]
 
 
 def test_plain_words_say_times_in_100():
