@@ -123,7 +123,7 @@ class GammaWords:
     map_note: str  # of the number of bins
     map_alt: Callable[[GammaDynamics], str]
     diagram_note: str
-    ringed: Callable[[HistoryGrid, int, int], str]
+    ringed: Callable[[int, float, float], str]  # of number, confidence and accuracy of the bin
     sentence: Callable[..., Sentence]
     tiles: Callable[[GammaDynamics, int], tuple[Tile, ...]]
     frozen: Callable[[GammaDynamics, int], str]
@@ -181,18 +181,6 @@ def _plain_map_alt(dynamics: GammaDynamics) -> str:
     )
 
 
-def _ringed(grid: HistoryGrid, at: int, bin_index: int) -> str:
-    says, right = float(grid.confidence[at, bin_index]), float(grid.accuracy[at, bin_index])
-    return f"Bin {bin_index + 1}, ringed: says {percent(says)}, right {percent(right)}."
-
-
-def _plain_ringed(grid: HistoryGrid, at: int, bin_index: int) -> str:
-    says, right = float(grid.confidence[at, bin_index]), float(grid.accuracy[at, bin_index])
-    return (
-        f"The ringed group: says {in_hundred(says)} in 100, right {in_hundred(right)} times in 100."
-    )
-
-
 TECHNICAL = GammaWords(
     page="Gamma dynamics",
     eyebrow="{} · {} · {}",
@@ -210,7 +198,9 @@ TECHNICAL = GammaWords(
     map_note="bin {} is the most certain",
     map_alt=_map_alt,
     diagram_note="equal-mass bins",
-    ringed=_ringed,
+    ringed=lambda number, says, right: (
+        f"Bin {number}, ringed: says {percent(says)}, right {percent(right)}."
+    ),
     sentence=sentence,
     tiles=lambda dynamics, at: tiles(dynamics.grid, dynamics.learned, at),
     frozen=lambda dynamics, at: frozen_words(dynamics.grid, dynamics.learned.rule, at),
@@ -235,7 +225,9 @@ PLAIN = GammaWords(
     map_note="groups from unsure to sure, round by round",
     map_alt=_plain_map_alt,
     diagram_note="dots on the dashed line: it says how often it is right",
-    ringed=_plain_ringed,
+    ringed=lambda _number, says, right: (
+        f"The ringed group: says {in_hundred(says)} in 100, right {in_hundred(right)} times in 100."
+    ),
     sentence=plain_sentence,
     tiles=lambda dynamics, at: plain_tiles(dynamics.grid, at),
     frozen=lambda _dynamics, _at: "",
@@ -341,9 +333,10 @@ def heatmap_card(dynamics: GammaDynamics, at: int, words: GammaWords) -> FigureC
 def diagram_card(dynamics: GammaDynamics, at: int, bin_index: int, words: GammaWords) -> FigureCard:
     """Return the reliability diagram of one epoch's validation bins."""
     grid, bin_name = dynamics.grid, words.terms.bin
-    ringed = f"{bin_name} {bin_index + 1} is empty."
-    if not grid.frozen[at, bin_index]:
-        ringed = words.ringed(grid, at, bin_index)
+    says, right = float(grid.confidence[at, bin_index]), float(grid.accuracy[at, bin_index])
+    ringed = words.ringed(bin_index + 1, says, right)
+    if grid.frozen[at, bin_index]:
+        ringed = f"{bin_name} {bin_index + 1} is empty."
     after = f"after {words.terms.epoch.lower()} {grid.epoch[at]}"
     return FigureCard(
         key="gamma_epoch",
