@@ -1,6 +1,7 @@
 """Gamma by bin of validation confidence: what AdaFocal and CalFocal learn; numpy, no torch."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -111,6 +112,7 @@ class AdaFocalRule:
     here; the two differ only where s_th lies beyond a bound.
     """
 
+    label: ClassVar[str] = "AdaFocal"
     rate: float = 1.0
     gamma_max: float = 20.0
     gamma_min: float = -2.0
@@ -139,6 +141,7 @@ class CalFocalRule:
     Ghosh et al. 2022, equation 3.
     """
 
+    label: ClassVar[str] = "CalFocal"
     rate: float = 1.0
 
     def update(self, gamma: Float, bins: ValidationBins) -> GammaUpdate:

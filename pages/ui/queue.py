@@ -127,7 +127,12 @@ def _icon(job: Job) -> str:
 def _progress(job: Job, progress: Progress) -> str:
     if job.kind == words.EVALUATE:
         return evaluation_words.progress_words(progress)
-    return words.progress_words(progress, plain=state.plain())
+    return words.progress_words(progress, edition())
+
+
+def edition() -> words.TrainingWords:
+    """Return the words of the edition that is switched on."""
+    return words.PLAIN if state.plain() else words.TECHNICAL
 
 
 def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:

@@ -15,7 +15,6 @@ from core.screens.kit.differences import (
     HEADS,
     HIGHER,
     IN_POINTS,
-    LABELS,
     NamedRun,
     difference_kind,
     difference_words,
@@ -42,6 +41,7 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
+from core.screens.kit.words import LABELS
 
 PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "

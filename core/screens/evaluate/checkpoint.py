@@ -15,7 +15,6 @@ FORMATS: Final = {
     "torch-legacy": "PyTorch before 1.6",
     "safetensors": "safetensors",
 }
-LIBRARIES: Final = {"timm": "timm", "torchvision": "torchvision"}
 TITLES: Final = {
     "missing": ("Missing", "the network has them, the file does not"),
     "unexpected": ("Unexpected", "the file has them, the network does not"),
@@ -55,13 +54,16 @@ def model_label(model: str) -> str:
     if model in MODELS:
         return MODELS[model].label
     library, _, name = model.partition(":")
-    return f"{name} of {LIBRARIES.get(library, library)}"
+    return f"{name} of {library}"
 
 
-def fit_words(fit: CheckpointFit, *, plain: bool = False) -> str:
+def plain_fit_words(fit: CheckpointFit) -> str:
+    """Return in a sentence without terms that the weights fit."""
+    return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
+
+
+def fit_words(fit: CheckpointFit) -> str:
     """Return in a sentence whether the weights fit."""
-    if plain and fit.ok:
-        return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
     network = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
     renamed = f"; renamed: {fit.renamed}" if fit.renamed else ""
     if fit.ok:

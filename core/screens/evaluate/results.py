@@ -1,6 +1,6 @@
 """What an evaluation found, split by split, and whether it can be right at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,14 +20,14 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import MODELS as PRINTED
 from core.published import PAPERS, PublishedNumber, published, subject
-from core.screens.kit.numbers import count, in_hundred, percent
-from core.screens.kit.records import Column
-from core.screens.kit.tables import (
-    PageColumn,
-    ScoreTable,
-    TableRow,
-    estimate,
+from core.screens.kit.numbers import (
+    count,
+    in_hundred,
+    percent,
+    points,
 )
+from core.screens.kit.records import Column
+from core.screens.kit.tables import PageColumn, ScoreTable, TableRow, estimate
 
 PART_WORDS: Final = {
     "train": ("Training part", "training images"),
@@ -46,6 +46,41 @@ COLUMNS: Final = (
     Column("auroc", "AUROC", "number"),
     Column("ece", "ECE", "share"),
     Column("confidence", "mean confidence", "share"),
+)
+LABEL_HEADS: Final = ("Split or set", "Images", "AUROC, mean of labels", "ECE", "Mean confidence")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationWords:
+    """How one edition of the pages speaks of an evaluation."""
+
+    showing: str  # of one under way
+    result: tuple[Callable[[float | None], str], str]  # share of right answers, of which images
+    right: Callable[[float], str]
+    sure: Callable[[float], str]
+    heads: tuple[str, ...]
+    details: bool  # numbers of papers, and names of sets as files have them
+
+
+def _for_percent(share: float | None) -> str:
+    return f"for {percent(share)}"
+
+
+TECHNICAL: Final = EvaluationWords(
+    showing="",
+    result=(_for_percent, "of the"),
+    right=_for_percent,
+    sure=percent,
+    heads=("Split or set", "Images", "Right", "ECE", "Mean confidence"),
+    details=True,
+)
+PLAIN: Final = EvaluationWords(
+    showing="The model is shown images and says of each what it is and how sure it is.",
+    result=(lambda share: f"{points(share)} times in 100", "on the"),
+    right=lambda share: f"{in_hundred(share)} times in 100",
+    sure=lambda share: f"{in_hundred(share)} in 100",
+    heads=("Images of", "Images", "Right", "Off by, on average", "Says, on average"),
+    details=False,
 )
 
 
@@ -192,9 +227,8 @@ class Plausibility:
 def judged(
     config: EvaluationConfig,
     results: Sequence[SplitResult],
+    words: EvaluationWords,
     trained: Mapping[str, Any] | None = None,
-    *,
-    plain: bool = False,
 ) -> Plausibility | None:
     """Return the sanity line of an evaluation.
 
@@ -202,20 +236,17 @@ def judged(
     ----------
     config : EvaluationConfig
     results : sequence of SplitResult
+    words : EvaluationWords
     trained : mapping, optional
         Config of the training that made the weights: then the papers' numbers are those of its
         loss.
-    plain : bool
-        Speak of times in 100, and not of papers.
     """
     named = {result.split: result for result in results if result.score.value is not None}
     judged_split = next((named[split] for split in ORDER if split in named), None)
     if judged_split is None:
         return None
     chance = HALF if judged_split.score.metric == "auroc" else 1 / config.n_outputs
-    chance_text = (
-        f"{chance:g}" if judged_split.score.metric == "auroc" else _right(chance, plain=plain)
-    )
+    chance_text = f"{chance:g}" if judged_split.score.metric == "auroc" else words.right(chance)
     value, low, high = judged_split.score.value, judged_split.score.low, judged_split.score.high
     assert value is not None
     guessed = (value if low is None else low) <= chance
@@ -232,21 +263,17 @@ def judged(
     else:
         verb = "has" if judged_split.score.metric == "auroc" else "would be right"
         against = f"Guessing {verb} {chance_text}."
-    papers = "" if plain else _papers(config, judged_split, trained)
+    papers = _papers(config, judged_split, trained) if words.details else ""
     return Plausibility(
         line=judged_split,
         guessed=guessed,
         against=against,
-        worst=_worst(results, plain=plain),
+        worst=_worst(results, words),
         papers=papers,
     )
 
 
-def _right(share: float, *, plain: bool) -> str:
-    return f"{in_hundred(share)} times in 100" if plain else f"for {percent(share)}"
-
-
-def _worst(results: Sequence[SplitResult], *, plain: bool) -> str:
+def _worst(results: Sequence[SplitResult], words: EvaluationWords) -> str:
     """Say which shifted set has the fewest right answers, and what the model says there."""
     shifted = [
         (result.score.value, result.confidence, result.label)
@@ -258,8 +285,8 @@ def _worst(results: Sequence[SplitResult], *, plain: bool) -> str:
     if not shifted:
         return ""
     right, says, name = min(shifted)
-    sure = f"{in_hundred(says)} in 100" if plain else percent(says)
-    return f"Least on {name}: right {_right(right, plain=plain)}, while it says {sure} on average."
+    sure = words.sure(says)
+    return f"Least on {name}: right {words.right(right)}, while it says {sure} on average."
 
 
 def _papers(
@@ -288,22 +315,18 @@ def _ends(rows: Sequence[PublishedNumber]) -> str:
     return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
 
 
-def heads(results: Sequence[SplitResult], *, plain: bool = False) -> tuple[str, ...]:
+def heads(results: Sequence[SplitResult], words: EvaluationWords) -> tuple[str, ...]:
     """Return the heads of the table of splits and sets."""
-    multilabel = _multilabel(results)
-    if plain and not multilabel:
-        return ("Images of", "Images", "Right", "Off by, on average", "Says, on average")
-    score = "AUROC, mean of labels" if multilabel else "Right"
-    return ("Split or set", "Images", score, "ECE", "Mean confidence")
+    return LABEL_HEADS if _multilabel(results) else words.heads
 
 
 def _multilabel(results: Sequence[SplitResult]) -> bool:
     return any(result.score.metric == "auroc" for result in results)
 
 
-def table(results: Sequence[SplitResult], *, plain: bool = False) -> ScoreTable:
+def table(results: Sequence[SplitResult], words: EvaluationWords) -> ScoreTable:
     """Return the table of splits and sets; on the page those of the data are shaded."""
-    split, images, score, ece, confidence = heads(results, plain=plain)
+    split, images, score, ece, confidence = heads(results, words)
     shown = (
         PageColumn("n", images, "count"),
         PageColumn("auroc", score, "three")
@@ -312,10 +335,10 @@ def table(results: Sequence[SplitResult], *, plain: bool = False) -> ScoreTable:
         PageColumn("ece", ece, "share"),
         PageColumn("confidence", confidence, "share"),
     )
-    return ScoreTable(split, shown, COLUMNS, tuple(_row(result, plain=plain) for result in results))
+    return ScoreTable(split, shown, COLUMNS, tuple(_row(result, words) for result in results))
 
 
-def _row(result: SplitResult, *, plain: bool) -> TableRow:
+def _row(result: SplitResult, words: EvaluationWords) -> TableRow:
     return TableRow(
         name=result.label,
         cells={
@@ -326,7 +349,7 @@ def _row(result: SplitResult, *, plain: bool) -> TableRow:
             "ece": estimate(result.ece),
             "confidence": result.confidence,
         },
-        notes=() if plain or result.split in PART_WORDS else (result.split,),
+        notes=(result.split,) if words.details and result.split not in PART_WORDS else (),
         shaded=result.split in PART_WORDS,
     )
 

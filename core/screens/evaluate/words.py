@@ -2,8 +2,8 @@
 
 from core.codes import RefusalCode
 from core.jobs.records import Job, JobState
-from core.screens.evaluate.results import Plausibility, SplitResult
-from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points, span
+from core.screens.evaluate.results import EvaluationWords, Plausibility, SplitResult
+from core.screens.kit.numbers import MISSING, about, count, duration, memory, span
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.screens.kit.words import GLOSSARY
 from core.training.progress import Progress
@@ -36,7 +36,12 @@ def progress_words(progress: Progress) -> str:
 
 
 def sentence(
-    job: Job, queue_state: str, judged: Plausibility | None, *, paused: bool, plain: bool
+    job: Job,
+    queue_state: str,
+    judged: Plausibility | None,
+    words: EvaluationWords,
+    *,
+    paused: bool,
 ) -> Sentence:
     """Return the sentence of a job's page.
 
@@ -47,11 +52,12 @@ def sentence(
         Where it stands while it waits.
     judged : Plausibility or None
         Its sanity line, once it has succeeded and its run is there.
-    paused, plain : bool
+    words : EvaluationWords
+    paused : bool
     """
     name = f"“{job.name}”"
     if judged is not None:
-        return _result(name, judged, plain=plain)
+        return _result(name, judged, words)
     if job.state is JobState.SUCCEEDED:
         return Sentence((Phrase(f"Evaluated {name}{_took(job)}."),))
     if job.state is JobState.QUEUED:
@@ -59,7 +65,7 @@ def sentence(
         return Sentence((Phrase(f"{name} is {queue_state}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Evaluating"
-        return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
+        return Sentence((Phrase(f"{verb} {name}."),), words.showing)
     verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
     return Sentence((Phrase(f"{name} {verb}{_after(job)}."),), "Nothing of it was kept.")
 
@@ -74,13 +80,7 @@ def _after(job: Job) -> str:
     return f" after {duration(job.ended - job.started)}"
 
 
-def _what(*, plain: bool) -> str:
-    if not plain:
-        return ""
-    return "The model is shown images and says of each what it is and how sure it is."
-
-
-def _result(name: str, judged: Plausibility, *, plain: bool) -> Sentence:
+def _result(name: str, judged: Plausibility, words: EvaluationWords) -> Sentence:
     line = judged.line
     if line.score.metric == "auroc":
         value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
@@ -88,11 +88,12 @@ def _result(name: str, judged: Plausibility, *, plain: bool) -> Sentence:
             (Phrase(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
         )
     ends = span(line.score.low, line.score.high)
-    images = f"{count(line.n)} {line.images}"
-    right = f"for {percent(line.score.value)}", f" of the {images}."
-    if plain:
-        right = f"{points(line.score.value)} times in 100", f" on the {images}."
-    parts = (Phrase(f"{name} is right {right[0]}"), Phrase(f" ({ends})", "quiet"), Phrase(right[1]))
+    write, among = words.result
+    parts = (
+        Phrase(f"{name} is right {write(line.score.value)}"),
+        Phrase(f" ({ends})", "quiet"),
+        Phrase(f" {among} {count(line.n)} {line.images}."),
+    )
     return Sentence(parts, judged.text)
 
 

@@ -1,17 +1,18 @@
 """What the Gamma page says of one history at one epoch: words, numbers, figures, their tables."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from core.screens.gamma import words
 from core.screens.gamma.epoch_diagram import epoch_diagram
 from core.screens.gamma.heatmaps import (
     MOST_BINS,
     MOST_EPOCHS,
     PLAIN_TERMS,
     TERMS,
+    GammaTerms,
     HistoryGrid,
     heatmaps,
     ring_step,
@@ -25,30 +26,23 @@ from core.screens.gamma.panels import (
     small_multiples,
 )
 from core.screens.gamma.rule import HistoryRule, Update, amount, update
+from core.screens.gamma.words import (
+    REPLAY,
+    bins_of,
+    frozen_words,
+    mean_gap,
+    missing_words,
+    plain_sentence,
+    plain_tiles,
+    sentence,
+    tiles,
+)
 from core.screens.kit.bin_marks import ANSWERS, ClaimWords
 from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 
 MOST_PANELS = 15
 PAPER = "Ghosh et al. 2022"
-KEY = (
-    Swatch("held back (γ above 0), or says more than it should", "over", "dot"),
-    Swatch("pushed on (γ below 0), or says less", "under", "dot"),
-    Swatch("γ changed sign", "few", "ring"),
-    Swatch("no validation answers", "quiet", "block"),
-)
-PLAIN_KEY = (
-    Swatch("kept modest, or says more than it should", "over", "dot"),
-    Swatch("pushed to be surer, or says less", "under", "dot"),
-    Swatch("the push changed its direction", "few", "ring"),
-    Swatch("nothing to learn from", "quiet", "block"),
-)
-PLAIN_SPEECH = ClaimWords("says", "right", "Right, times in 100", "Model says, times in 100")
-PLAIN = (
-    "While it learns, the model is checked after every round on pictures it does not train on. Its "
-    "answers are put into groups of similar certainty. Where it says more than it should, the next "
-    "round pushes it to stay modest; where it says less, to be surer."
-)
 BIN_COLUMNS = (
     Column("epoch", "epoch", "count"),
     Column("bin", "bin", "count"),
@@ -61,8 +55,6 @@ BIN_COLUMNS = (
     Column("gamma", "γ", "number"),
     Column("train_confidence", "C_train", "share"),
 )
-
-
 PLAIN_LABELS = {"epoch": "round", "bin": "group", "gap": "off by, in 100", "gamma": "push"}
 
 
@@ -117,13 +109,139 @@ class GammaView:
     caption: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class GammaWords:
+    """How one edition of the page speaks of a history."""
+
+    page: str
+    eyebrow: str  # of the page, the name of the history and its origin
+    about: str
+    terms: GammaTerms
+    answers: ClaimWords
+    key: tuple[Swatch, ...]
+    map_title: str
+    map_note: str  # of the number of bins
+    map_alt: Callable[[GammaDynamics], str]
+    diagram_note: str
+    ringed: Callable[[int, float, float], str]  # of number, confidence and accuracy of the bin
+    sentence: Callable[..., Sentence]
+    tiles: Callable[[GammaDynamics, int], tuple[Tile, ...]]
+    frozen: Callable[[GammaDynamics, int], str]
+    caption: Callable[[GammaDynamics, int], str]
+    table: Callable[[HistoryGrid, int], Table]
+
+
+def _caption(dynamics: GammaDynamics, at: int) -> str:
+    grid = dynamics.grid
+    trains = "" if dynamics.replayed else "; the next epoch trains with it"
+    digest = f", digest {dynamics.digest[:8]}" if dynamics.digest else ""
+    return (
+        f"n = {count(int(grid.count[at].sum()))} validation answers, {grid.n_bins} bins, edges cut "
+        f"anew after every epoch, γ is that after the epoch's update{trains}{digest}"
+    )
+
+
+def _plain_caption(dynamics: GammaDynamics, at: int) -> str:
+    grid = dynamics.grid
+    return (
+        f"checked on {count(int(grid.count[at].sum()))} answers to pictures it does not train on, "
+        f"{grid.n_bins} groups of equal size, from unsure to sure, formed anew every round"
+    )
+
+
+def _table(grid: HistoryGrid, at: int) -> Table:
+    """Return the bins of one epoch; epoch and bin counted as on the page."""
+    return Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
+
+
+def _plain_table(grid: HistoryGrid, at: int) -> Table:
+    columns = tuple(replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in BIN_COLUMNS[:-1])
+    return Table(columns, tuple(row[:-1] for row in _table(grid, at).rows))
+
+
+def _map_alt(dynamics: GammaDynamics) -> str:
+    grid = dynamics.grid
+    last, turns = grid.gamma[-1], int(grid.turned.sum())
+    low, high = int(last.argmin()), int(last.argmax())
+    return (
+        f"Two heat maps of {count(grid.n_epochs)} epochs by {grid.n_bins} bins: gamma and the gap "
+        f"between confidence and accuracy. After the last epoch gamma runs from "
+        f"{amount(float(last[low]))} in bin {low + 1} to {amount(float(last[high]))} in bin "
+        f"{high + 1}. Gamma changed its sign {count(turns)} {'time' if turns == 1 else 'times'}."
+    )
+
+
+def _plain_map_alt(dynamics: GammaDynamics) -> str:
+    grid, was = dynamics.grid, "would be" if dynamics.replayed else "was"
+    low, high = int(grid.gamma[-1].argmin()), int(grid.gamma[-1].argmax())
+    return (
+        f"Two coloured maps of {count(grid.n_epochs)} rounds by {grid.n_bins} groups: how hard "
+        f"training {was} pushed, and how far what the model says is from how often it was right. "
+        f"In the last round group {high + 1} {was} kept most modest, group {low + 1} least."
+    )
+
+
+TECHNICAL = GammaWords(
+    page="Gamma dynamics",
+    eyebrow="{} · {} · {}",
+    about="AdaFocal and CalFocal learn, bin by bin, how hard training holds certainty back: gamma. "
+    "This page shows how it moved, epoch by epoch, and why.",
+    terms=TERMS,
+    answers=ANSWERS,
+    key=(
+        Swatch("held back (γ above 0), or says more than it should", "over", "dot"),
+        Swatch("pushed on (γ below 0), or says less", "under", "dot"),
+        Swatch("γ changed sign", "few", "ring"),
+        Swatch("no validation answers", "quiet", "block"),
+    ),
+    map_title="γ in each bin (top) and the gap that drives it (below)",
+    map_note="bin {} is the most certain",
+    map_alt=_map_alt,
+    diagram_note="equal-mass bins",
+    ringed=lambda number, says, right: (
+        f"Bin {number}, ringed: says {percent(says)}, right {percent(right)}."
+    ),
+    sentence=sentence,
+    tiles=lambda dynamics, at: tiles(dynamics.grid, dynamics.learned, at),
+    frozen=lambda dynamics, at: frozen_words(dynamics.grid, dynamics.learned.rule, at),
+    caption=_caption,
+    table=_table,
+)
+PLAIN = GammaWords(
+    page="Training, round by round",
+    eyebrow="{} · {}",
+    about="While it learns, the model is checked after every round on pictures it does not train "
+    "on. Its answers are put into groups of similar certainty. Where it says more than it should, "
+    "the next round pushes it to stay modest; where it says less, to be surer.",
+    terms=PLAIN_TERMS,
+    answers=ClaimWords("says", "right", "Right, times in 100", "Model says, times in 100"),
+    key=(
+        Swatch("kept modest, or says more than it should", "over", "dot"),
+        Swatch("pushed to be surer, or says less", "under", "dot"),
+        Swatch("the push changed its direction", "few", "ring"),
+        Swatch("nothing to learn from", "quiet", "block"),
+    ),
+    map_title="How hard it is pushed (top), and how far off it is (below)",
+    map_note="groups from unsure to sure, round by round",
+    map_alt=_plain_map_alt,
+    diagram_note="dots on the dashed line: it says how often it is right",
+    ringed=lambda _number, says, right: (
+        f"The ringed group: says {in_hundred(says)} in 100, right {in_hundred(right)} times in 100."
+    ),
+    sentence=plain_sentence,
+    tiles=lambda dynamics, at: plain_tiles(dynamics.grid, at),
+    frozen=lambda _dynamics, _at: "",
+    caption=_plain_caption,
+    table=_plain_table,
+)
+
+
 def gamma_view(
     dynamics: GammaDynamics,
     at: int,
     bin_index: int,
+    words: GammaWords,
     other: SecondHistory | None = None,
-    *,
-    plain: bool = False,
 ) -> GammaView:
     """Return what is shown of one epoch.
 
@@ -132,27 +250,24 @@ def gamma_view(
     dynamics : GammaDynamics
     at, bin_index : int
         Places of the chosen epoch and bin.
+    words : GammaWords
     other : SecondHistory or None
         A second history of as many bins.
-    plain : bool
-        Say it without terms.
     """
     grid = dynamics.grid
     place = PanelChoice(panels_of(grid.n_bins, bin_index), at, bin_index)
-    sentence = words.plain_sentence if plain else words.sentence
     return GammaView(
-        eyebrow=f"{'Training, round by round' if plain else 'Gamma dynamics'} · {dynamics.name}"
-        + ("" if plain else f" · {dynamics.origin}"),
-        sentence=sentence(grid, at, replayed=dynamics.replayed),
-        numbers=words.plain_tiles(grid, at) if plain else words.tiles(grid, dynamics.learned, at),
-        heatmap=heatmap_card(dynamics, at, plain=plain),
-        diagram=diagram_card(dynamics, at, bin_index, plain=plain),
+        eyebrow=words.eyebrow.format(words.page, dynamics.name, dynamics.origin),
+        sentence=words.sentence(grid, at, replayed=dynamics.replayed),
+        numbers=words.tiles(dynamics, at),
+        heatmap=heatmap_card(dynamics, at, words),
+        diagram=diagram_card(dynamics, at, bin_index, words),
         update=update(grid, dynamics.learned, at, bin_index),
         panels=panels_card(dynamics, place, other),
         correspondence=correspondence_card(dynamics, place),
-        key=PLAIN_KEY if plain else KEY,
-        caveats=_caveats(dynamics, at, plain=plain),
-        caption=caption(dynamics, at, plain=plain),
+        key=words.key,
+        caveats=_caveats(dynamics, words.frozen(dynamics, at)),
+        caption=words.caption(dynamics, at),
     )
 
 
@@ -161,7 +276,7 @@ def panels_of(n_bins: int, bin_index: int) -> tuple[int, ...]:
     return tuple(sorted({*some(n_bins, MOST_PANELS).tolist(), bin_index}))
 
 
-def _caveats(dynamics: GammaDynamics, at: int, *, plain: bool) -> tuple[str, ...]:
+def _caveats(dynamics: GammaDynamics, frozen: str) -> tuple[str, ...]:
     grid, thinned = dynamics.grid, []
     if grid.n_epochs > MOST_EPOCHS:
         step = -(-grid.n_epochs // MOST_EPOCHS)
@@ -171,43 +286,13 @@ def _caveats(dynamics: GammaDynamics, at: int, *, plain: bool) -> tuple[str, ...
         thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
     thinned += _thinned_rings(int(grid.turned.sum()))
     thinning = f"The maps draw {' and '.join(thinned)}; the controls reach all." if thinned else ""
-    frozen = "" if plain else words.frozen_words(grid, dynamics.learned.rule, at)
-    replay = words.REPLAY if dynamics.replayed else ""
-    return tuple(text for text in (replay, words.missing_words(grid), thinning, frozen) if text)
+    replay = REPLAY if dynamics.replayed else ""
+    return tuple(text for text in (replay, missing_words(grid), thinning, frozen) if text)
 
 
 def _thinned_rings(n_turns: int) -> list[str]:
     step = ring_step(n_turns)
     return [f"one change of sign in {step} of {count(n_turns)}"] if step > 1 else []
-
-
-def caption(dynamics: GammaDynamics, at: int, *, plain: bool = False) -> str:
-    """Return what stands under every figure."""
-    grid = dynamics.grid
-    n = count(int(grid.count[at].sum()))
-    parts = [
-        f"n = {n} validation answers",
-        f"{grid.n_bins} bins, edges cut anew after every epoch",
-        "γ is that after the epoch's update"
-        + ("" if dynamics.replayed else "; the next epoch trains with it"),
-    ]
-    if plain:
-        parts = [
-            f"checked on {n} answers to pictures it does not train on",
-            f"{grid.n_bins} groups of equal size, from unsure to sure, formed anew every round",
-        ]
-    if dynamics.digest and not plain:
-        parts.append(f"digest {dynamics.digest[:8]}")
-    return ", ".join(parts)
-
-
-def epoch_table(grid: HistoryGrid, at: int, *, plain: bool = False) -> Table:
-    """Return the bins of one epoch; epoch and bin counted as on the page."""
-    table = Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
-    if not plain:
-        return table
-    columns = tuple(replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in BIN_COLUMNS[:-1])
-    return Table(columns, tuple(row[:-1] for row in table.rows))
 
 
 def whole_table(grid: HistoryGrid) -> Table:
@@ -231,76 +316,37 @@ def _cell(value: np.generic) -> float | None:
     return None if np.isnan(value) else value.item()
 
 
-def heatmap_card(dynamics: GammaDynamics, at: int, *, plain: bool = False) -> FigureCard:
+def heatmap_card(dynamics: GammaDynamics, at: int, words: GammaWords) -> FigureCard:
     """Return both maps; only the table and the description follow the chosen epoch."""
     grid = dynamics.grid
-    last = grid.gamma[-1]
-    low, high = int(last.argmin()), int(last.argmax())
-    turns = int(grid.turned.sum())
-    size = f"{count(grid.n_epochs)} {'rounds' if plain else 'epochs'} by {grid.n_bins}"
-    alt = (
-        f"Two heat maps of {size} bins: gamma and the gap between confidence and accuracy. After "
-        f"the last epoch gamma runs from {amount(float(last[low]))} in bin {low + 1} to "
-        f"{amount(float(last[high]))} in bin {high + 1}. Gamma changed its sign {count(turns)} "
-        f"{'time' if turns == 1 else 'times'}."
-    )
-    if plain:
-        was = "would be" if dynamics.replayed else "was"
-        alt = (
-            f"Two coloured maps of {size} groups: how hard training {was} pushed, and how far what "
-            f"the model says is from how often it was right. In the last round group {high + 1} "
-            f"{was} kept most modest, group {low + 1} least."
-        )
     return FigureCard(
         key="gamma",
-        title="How hard it is pushed (top), and how far off it is (below)"
-        if plain
-        else "γ in each bin (top) and the gap that drives it (below)",
-        explanation="groups from unsure to sure, round by round"
-        if plain
-        else f"bin {grid.n_bins} is the most certain",
-        draw=partial(heatmaps, grid, PLAIN_TERMS if plain else TERMS),
-        alt=alt,
-        table=epoch_table(grid, at, plain=plain),
-        caption=caption(dynamics, at, plain=plain),
+        title=words.map_title,
+        explanation=words.map_note.format(grid.n_bins),
+        draw=partial(heatmaps, grid, words.terms),
+        alt=words.map_alt(dynamics),
+        table=words.table(grid, at),
+        caption=words.caption(dynamics, at),
     )
 
 
-def diagram_card(
-    dynamics: GammaDynamics, at: int, bin_index: int, *, plain: bool = False
-) -> FigureCard:
+def diagram_card(dynamics: GammaDynamics, at: int, bin_index: int, words: GammaWords) -> FigureCard:
     """Return the reliability diagram of one epoch's validation bins."""
-    grid = dynamics.grid
-    off = points(words.mean_gap(grid, at))
+    grid, bin_name = dynamics.grid, words.terms.bin
+    says, right = float(grid.confidence[at, bin_index]), float(grid.accuracy[at, bin_index])
+    ringed = words.ringed(bin_index + 1, says, right)
     if grid.frozen[at, bin_index]:
-        bin_text = f"{'Group' if plain else 'Bin'} {bin_index + 1} is empty."
-    elif plain:
-        says, right = grid.confidence[at, bin_index], grid.accuracy[at, bin_index]
-        bin_text = (
-            f"The ringed group: says {in_hundred(float(says))} in 100, right "
-            f"{in_hundred(float(right))} times in 100."
-        )
-    else:
-        says, right = float(grid.confidence[at, bin_index]), float(grid.accuracy[at, bin_index])
-        bin_text = f"Bin {bin_index + 1}, ringed: says {percent(says)}, right {percent(right)}."
-    round_ = "round" if plain else "epoch"
+        ringed = f"{bin_name} {bin_index + 1} is empty."
+    after = f"after {words.terms.epoch.lower()} {grid.epoch[at]}"
     return FigureCard(
         key="gamma_epoch",
-        title=f"Validation after {round_} {grid.epoch[at]}",
-        explanation="dots on the dashed line: it says how often it is right"
-        if plain
-        else "equal-mass bins",
-        draw=partial(
-            epoch_diagram,
-            words.bins_of(grid, at),
-            bin_index,
-            words=PLAIN_SPEECH if plain else ANSWERS,
-        ),
-        alt=f"Reliability diagram of {grid.n_bins} {'groups' if plain else 'bins'} after {round_} "
-        f"{grid.epoch[at]}. {bin_text} "
-        f"Mean distance from the diagonal {off} points.",
-        table=epoch_table(grid, at, plain=plain),
-        caption=caption(dynamics, at, plain=plain),
+        title=f"Validation {after}",
+        explanation=words.diagram_note,
+        draw=partial(epoch_diagram, bins_of(grid, at), bin_index, words=words.answers),
+        alt=f"Reliability diagram of {grid.n_bins} {bin_name.lower()}s {after}. {ringed} "
+        f"Mean distance from the diagonal {points(mean_gap(grid, at))} points.",
+        table=words.table(grid, at),
+        caption=words.caption(dynamics, at),
     )
 
 
@@ -330,7 +376,7 @@ def panels_card(
         table=bins_table(grid, place.at),
         caption=(
             f"After {PAPER}, figure 5. γ on a signed square-root scale, ringed where its sign "
-            f"changed.{thinning} {caption(dynamics, place.at)}"
+            f"changed.{thinning} {_caption(dynamics, place.at)}"
         ),
     )
 
@@ -383,7 +429,7 @@ def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCa
             f"Training and validation confidence of each bin over the epochs; half of the pairs "
             f"lie within {middling} points.{lost if none else ''}"
         ),
-        table=epoch_table(grid, place.at),
+        table=_table(grid, place.at),
         caption=f"After {PAPER}, figure 2. Half of the pairs lie within {middling} points."
         f"{lost if none else ''}",
     )

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import binom
 
 from core.defaults import LEVEL
-from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.losses.bins import CalFocalRule
 from core.metrics.intervals import wilson
 from core.metrics.records import BinTable
 from core.screens.gamma.heatmaps import HistoryGrid
@@ -229,11 +229,11 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
 
 def _rate_tile(history_rule: HistoryRule) -> Tile:
     text = "How strongly a gap moves γ: the larger, the faster."
-    if history_rule.rule is None:
+    rule = history_rule.rule
+    if rule is None:
         return Tile("λ", "–", note="not known", help=text)
-    name = "AdaFocal" if isinstance(history_rule.rule, AdaFocalRule) else "CalFocal"
     inferred = ", found from the numbers" if history_rule.inferred else ""
-    return Tile("λ", f"{history_rule.rule.rate:g}", note=f"{name}{inferred}", help=text)
+    return Tile("λ", f"{rule.rate:g}", note=f"{rule.label}{inferred}", help=text)
 
 
 def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:

@@ -15,26 +15,10 @@ from core.screens.kit.numbers import (
     with_span,
 )
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.words import LABELS
 
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
-HEADS = {
-    "accuracy": "Accuracy, %",
-    "nll": "Log-loss",
-    "brier": "Brier",
-    "ece": "ECE, %",
-    "ece_em": "ECE equal mass, %",
-    "classwise_ece": "Classwise, %",
-    "smece": "Smooth ECE, %",
-}
-LABELS = {
-    "ece": "ECE",
-    "ece_em": "ECE equal mass",
-    "smece": "Smooth ECE",
-    "classwise_ece": "Classwise ECE",
-    "nll": "Log-loss",
-    "brier": "Brier",
-    "accuracy": "Accuracy",
-}
+OFFERED = ("ece", "ece_em", "smece", "classwise_ece", "nll", "brier", "accuracy")
 INSIDE = {  # within a sentence
     "smece": "smooth ECE",
     "classwise_ece": "classwise ECE",
@@ -43,9 +27,12 @@ INSIDE = {  # within a sentence
     "accuracy": "accuracy",
 }
 IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece"}
+HEADS = {key: LABELS[key] + (", %" if key in IN_POINTS else "") for key in COLUMNS} | {
+    "classwise_ece": "Classwise, %"
+}
 HIGHER = {"accuracy"}  # is better; of all others lower is
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-assert set(LABELS) == set(PAIRED)
+assert set(OFFERED) == set(PAIRED)
 
 
 def name(metric: str) -> str:

@@ -5,22 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from core.calibrators import CALIBRATORS
 from core.screens.kit.numbers import MINUS, count
 from core.studies.posthoc import Fit
 
-IN_SENTENCE = {  # within a sentence
-    "ts": "temperature scaling",
+IN_SENTENCE = {key: method.label.lower() for key, method in CALIBRATORS.items()} | {
     "focal_map": "the focal map",
-    "focal_ts": "focal temperature scaling",
-    "ets": "ensemble temperature scaling",
-    "vector": "vector scaling",
-    "matrix": "matrix scaling",
     "dirichlet": "Dirichlet calibration",
     "isotonic": "isotonic regression",
     "isotonic_ordered": "order-preserving isotonic regression",
-    "histogram": "histogram binning",
-    "spline": "spline calibration",
-    "beta": "beta calibration",
 }
 
 

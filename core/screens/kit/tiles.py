@@ -7,17 +7,10 @@ from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import MISSING, count, known, points, span, three, three_span
 from core.screens.kit.records import Strip, Tile
 from core.screens.kit.theme import Tone
-from core.screens.kit.words import GLOSSARY, UNIT
+from core.screens.kit.words import GLOSSARY, LABELS, UNIT
 
 SHARES = {"accuracy", "ece", "ece_em"}
-LABELS = {
-    "accuracy": "Accuracy",
-    "nll": "Log-loss (NLL)",
-    "brier": "Brier",
-    "auroc": "AUROC",
-    "auprc": "Average precision",
-    "aurc": "Risk-coverage area",
-}
+LONG_LABELS = {"nll": "Log-loss (NLL)"}
 ANSWER_TILES = ("accuracy", "nll", "brier")
 PRESENCE_TILES = {
     "binary": ("auroc", "accuracy"),
@@ -109,7 +102,7 @@ def _floor_tile(floor: Floor | None) -> Tile:
 
 
 def _score_tile(name: str, score: Score | None, why_not: str) -> Tile:
-    label, help_text = LABELS[name], GLOSSARY[name]
+    label, help_text = LONG_LABELS.get(name, LABELS[name]), GLOSSARY[name]
     if score is None or score.value is None:
         return Tile(label, MISSING, note=score.reason if score else why_not, help=help_text)
     if name in SHARES:

@@ -1,10 +1,20 @@
-"""The words of every screen: the glossary of help texts and the names of tones and settings."""
+"""The words of every screen: names of metrics, the glossary of help texts, names of settings."""
 
 from typing import Final
 
+from core.metrics import METRICS
 from core.screens.kit.theme import Tone
 
 UNIT: Final = "images"
+
+# The registry's labels, but for metrics that pages call otherwise than files do.
+LABELS: Final[dict[str, str]] = {key: metric.label for key, metric in METRICS.items()} | {
+    "nll": "Log-loss",
+    "ece_em": "ECE equal mass",
+    "smece": "Smooth ECE",
+    "ada_ece": "AdaECE",
+    "aurc": "Risk-coverage area",
+}
 
 GLOSSARY: Final[dict[str, str]] = {
     "confidence": "What the model says: the probability it gives to the answer it chose.",

@@ -9,6 +9,7 @@ from core.screens.kit.differences import better, difference_words, worse
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.words import LABELS
 from core.studies.posthoc import NONE, Fit, MethodReport
 
 NAMES = {
@@ -46,12 +47,7 @@ MEANINGS = {
     "spline": "A smooth curve through the running share of right answers. Answers can change.",
     "beta": "A curve of three numbers for each class against the rest. Answers can change.",
 }
-OBJECTIVES = {
-    "nll": "Log-loss",
-    "ece": "ECE",
-    "ece_em": "ECE equal mass",
-    "ada_ece": "AdaECE",
-}
+OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
 

@@ -1,6 +1,6 @@
 """What is said of trainings: states, times, memory, devices, and the numbers of one job."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,13 +50,6 @@ def share_done(progress: Progress) -> float:
     """Return how much of the training is done, 0 to 1."""
     batches = progress.epoch * progress.n_batches + progress.batch
     return min(1.0, batches / max(1, progress.n_epochs * progress.n_batches))
-
-
-def progress_words(progress: Progress, *, plain: bool = False) -> str:
-    """Return how far a training is, in one line."""
-    now = count(min(progress.epoch + 1, progress.n_epochs))
-    words = f"{'Round' if plain else 'Epoch'} {now} of {count(progress.n_epochs)}"
-    return words + (f", {about(progress.left)} left" if progress.left is not None else "")
 
 
 def standing(job: Job) -> str:
@@ -112,18 +105,37 @@ class JobProgress:
         return f"after epoch {count(self.done)} of {count(self.n_epochs)}"
 
 
-def sentence(job: Job, course: JobProgress, waiting: str, *, paused: bool, plain: bool) -> Sentence:
+@dataclass(frozen=True, kw_only=True)
+class TrainingWords:
+    """How one edition of the pages speaks of a training."""
+
+    epoch: str
+    learning: str  # of a training under way
+    result: Callable[[float, float], str]  # of error and ECE on the validation part
+    tiles: Callable[[Job, Progress | None, JobProgress], tuple[Tile, ...]]
+
+
+def progress_words(progress: Progress, words: TrainingWords) -> str:
+    """Return how far a training is, in one line."""
+    now = count(min(progress.epoch + 1, progress.n_epochs))
+    text = f"{words.epoch} {now} of {count(progress.n_epochs)}"
+    return text + (f", {about(progress.left)} left" if progress.left is not None else "")
+
+
+def sentence(
+    job: Job, course: JobProgress, waiting: str, words: TrainingWords, *, paused: bool
+) -> Sentence:
     """Return the sentence of a job's page; `waiting` says where it stands while it waits."""
     name = f"“{job.name}”"
     if job.state is JobState.SUCCEEDED:
         took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
-        return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, plain=plain))
+        return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, words))
     if job.state is JobState.QUEUED:
         starts = "It starts when the queue goes on." if paused else "It starts by itself."
         return Sentence((Phrase(f"{name} is {waiting}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Training"
-        return Sentence((Phrase(f"{verb} {name}."),), _what(plain=plain))
+        return Sentence((Phrase(f"{verb} {name}."),), words.learning)
     verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
     return Sentence((Phrase(f"{name} {verb} {course.place}."),))
 
@@ -139,52 +151,34 @@ def threads_words(counts: Sequence[int | None], now: int | None) -> str:
     )
 
 
-def _what(*, plain: bool) -> str:
-    if not plain:
-        return ""
-    return (
-        "A network looks at the images again and again and corrects itself. What comes out is a "
-        "run: its answers on images it never learned from, and how sure it said it was."
-    )
-
-
-def _result(course: JobProgress, *, plain: bool) -> str:
+def _result(course: JobProgress, words: TrainingWords) -> str:
     error, ece = course.last.get("val_error"), course.last.get("val_ece")
-    if error is None or ece is None:
-        return ""
-    if plain:
-        return (
-            f"On images it did not learn from it was wrong {points(error)} times in 100, and what "
-            f"it says of its certainty was off by {points(ece)} points on average."
-        )
-    return (
-        f"On the validation part: error {percent(error)}, ECE {percent(ece)}. The test part is on "
-        "the Reliability page, with intervals."
-    )
+    return "" if error is None or ece is None else words.result(error, ece)
 
 
-def tiles(
-    job: Job, progress: Progress | None, course: JobProgress, *, plain: bool
-) -> tuple[Tile, ...]:
+def _tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Tile, ...]:
     """Return the numbers of a job: how far, how fast, and its last scores."""
-    done = Tile(
-        "Rounds through the images" if plain else "Epochs",
-        count(course.done),
-        f"of {count(course.n_epochs)}",
-        help=HELP["epoch"],
+    return (
+        _done("Epochs", course),
+        _time(job, progress),
+        _rate(progress, course),
+        Tile("Memory", memory(progress.memory) if progress else MISSING, help=HELP["memory"]),
+        _score("Error, validation", course, "val_error"),
+        _score("ECE, validation", course, "val_ece"),
     )
-    time = _time(job, progress)
-    scores = (
-        _score("Wrong, in 100" if plain else "Error, validation", course, "val_error", plain=plain),
-        _score("Off by, points" if plain else "ECE, validation", course, "val_ece", plain=plain),
+
+
+def _plain_tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Tile, ...]:
+    return (
+        _done("Rounds through the images", course),
+        _time(job, progress),
+        Tile("Wrong, in 100", points(course.last.get("val_error"))),
+        Tile("Off by, points", points(course.last.get("val_ece"))),
     )
-    if plain:
-        return (done, time, *scores)
-    rate = _rate(progress, course)
-    memory_tile = Tile(
-        "Memory", memory(progress.memory) if progress else MISSING, help=HELP["memory"]
-    )
-    return (done, time, rate, memory_tile, *scores)
+
+
+def _done(label: str, course: JobProgress) -> Tile:
+    return Tile(label, count(course.done), f"of {count(course.n_epochs)}", help=HELP["epoch"])
 
 
 def _time(job: Job, progress: Progress | None) -> Tile:
@@ -202,7 +196,27 @@ def _rate(progress: Progress | None, course: JobProgress) -> Tile:
     )
 
 
-def _score(label: str, course: JobProgress, metric: str, *, plain: bool) -> Tile:
+def _score(label: str, course: JobProgress, metric: str) -> Tile:
     value = course.last.get(metric)
-    unit = "" if plain or value is None else "%"
-    return Tile(label, points(value), unit, help="" if plain else HELP[metric])
+    return Tile(label, points(value), "" if value is None else "%", help=HELP[metric])
+
+
+TECHNICAL: Final = TrainingWords(
+    epoch="Epoch",
+    learning="",
+    result=lambda error, ece: (
+        f"On the validation part: error {percent(error)}, ECE {percent(ece)}. The test part is on "
+        "the Reliability page, with intervals."
+    ),
+    tiles=_tiles,
+)
+PLAIN: Final = TrainingWords(
+    epoch="Round",
+    learning="A network looks at the images again and again and corrects itself. What comes out is "
+    "a run: its answers on images it never learned from, and how sure it said it was.",
+    result=lambda error, ece: (
+        f"On images it did not learn from it was wrong {points(error)} times in 100, and what it "
+        f"says of its certainty was off by {points(ece)} points on average."
+    ),
+    tiles=_plain_tiles,
+)

@@ -13,14 +13,13 @@ from core.screens.xray.film import (
     ReferenceBand,
     counted,
     frequency,
-    name_of,
     place_of,
     score_words,
     spelled,
 )
 from core.screens.xray.film_tables import COLUMNS, cells
 from core.screens.xray.saliency import SaliencyFocus
-from core.screens.xray.words import finding, listed, plain_finding
+from core.screens.xray.words import FindingWords, listed
 
 NOTHING, DOUBTFUL = "means nothing here", "may mean nothing here"
 NO_FINDING: Final = "has no such finding"
@@ -115,7 +114,7 @@ class Opinion:
         return self.known.at(index, score)
 
 
-def sentence(opinions: Sequence[Opinion], name: str, *, plain: bool) -> Sentence:
+def sentence(opinions: Sequence[Opinion], name: str, words: FindingWords) -> Sentence:
     """Return what opens the page: each model's score, and whether it reaches its threshold.
 
     Parameters
@@ -124,13 +123,12 @@ def sentence(opinions: Sequence[Opinion], name: str, *, plain: bool) -> Sentence
         Two or three; the first has the finding.
     name : str
         The finding.
-    plain : bool
-        In plain words.
+    words : FindingWords
     """
     scores = [(opinion.name, opinion.score(name)) for opinion in opinions]
     texts = [f"{score_words(score)} with {who}" for who, score in scores if score is not None]
     texts[0] = texts[0].replace(" with", " of 100 with", 1)
-    parts = [Phrase(f"For {name_of(name, plain=plain)} this film scores {listed(texts)}.")]
+    parts = [Phrase(f"For {words.inside(name)} this film scores {listed(texts)}.")]
     parts += _verdict(opinions, name)
     parts += [Phrase(f" {text}") for text in _rest(opinions, name)]
     return Sentence(tuple(parts), _threshold_from(opinions, name))
@@ -288,23 +286,24 @@ def finding_heads(opinions: Sequence[Opinion]) -> tuple[str, ...]:
     return ("Finding", *(opinion.name for opinion in opinions), "Threshold")
 
 
-def finding_rows(opinions: Sequence[Opinion], name: str, *, plain: bool) -> tuple[ScoreRow, ...]:
+def finding_rows(
+    opinions: Sequence[Opinion], name: str, words: FindingWords
+) -> tuple[ScoreRow, ...]:
     """Return the findings that any of the models has, by the first one's falling score."""
-    label = plain_finding if plain else finding
     return tuple(
-        _row(opinions, finding_name, label(finding_name), shaded=finding_name == name)
+        _row(opinions, finding_name, words.title(finding_name), shaded=finding_name == name)
         for finding_name in _findings(opinions)
     )
 
 
-def _row(opinions: Sequence[Opinion], name: str, label: str, *, shaded: bool) -> ScoreRow:
+def _row(opinions: Sequence[Opinion], name: str, title: str, *, shaded: bool) -> ScoreRow:
     common = _common(opinions, name)
     own = common is None and any(
         opinion.threshold(name) is not None for opinion in _judges(opinions, name)
     )
     last = CellWords(OWN if own else MISSING if common is None else percent(common))
     return ScoreRow(
-        name=label[:1].upper() + label[1:],
+        name=title,
         cells=(*(_score(opinion, name, own=own) for opinion in opinions), last),
         strong=frozenset(i for i, opinion in enumerate(opinions) if opinion.reaches(name)),
         ties=frozenset(i for i, opinion in enumerate(opinions) if opinion.reaches(name) is False),

@@ -12,7 +12,7 @@ from core.predictions import Predictions
 from core.screens.kit.numbers import THIN, count, in_hundred, percent
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.xray.plain import FEW_FILMS, HundredFilms, band_tone, hundred, of_hundred
-from core.screens.xray.words import PLAIN, TONES, ClinicSource, labelled_with
+from core.screens.xray.words import TONES, ClinicSource, FindingWords
 
 MANY: Final = 200  # films in a band from which nothing is said of their number
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
@@ -164,15 +164,11 @@ def band_words(low: float, high: float) -> str:
     return f"{100 * low:.0f} to {100 * high:.0f}"
 
 
-def name_of(name: str, *, plain: bool) -> str:
-    """Return a finding within a sentence: in plain words, else its own name."""
-    key = name.replace("_", " ").strip().lower()
-    return PLAIN.get(key, labelled_with(name)) if plain else labelled_with(name)
-
-
-def sentence(scored: FilmScores, index: int, known: Reference | None, *, plain: bool) -> Sentence:
+def sentence(
+    scored: FilmScores, index: int, known: Reference | None, words: FindingWords
+) -> Sentence:
     """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
-    score, label = scored.scores[index], name_of(scored.findings[index], plain=plain)
+    score, label = scored.scores[index], words.inside(scored.findings[index])
     scores = f"The model scores this film {score_words(score)}"
     first = f"{scores} of 100 for {label}."
     if known is None:
@@ -323,14 +319,14 @@ _MEANS: Final = "What it scores a {} film, and where the heat lies, {} nothing."
 
 
 def strange_sentence(
-    scored: FilmScores, index: int, *, model_synthetic: bool | None, plain: bool = False
+    scored: FilmScores, index: int, words: FindingWords, *, model_synthetic: bool | None
 ) -> Sentence:
     """Return the sentence over a film of a kind that the model never saw, or may not have."""
     why = "it was trained on synthetic films alone"
     if not model_synthetic:
         why = UNKNOWN if model_synthetic is None else "it was trained on no synthetic films"
     means = "may mean" if model_synthetic is None else "means"
-    label = name_of(scored.findings[index], plain=plain)
+    label = words.inside(scored.findings[index])
     score = score_words(scored.scores[index])
     return Sentence(
         (

@@ -13,13 +13,12 @@ from core.screens.xray.film import (
     Reference,
     band_words,
     films_words,
-    name_of,
     score_words,
 )
 from core.screens.xray.finding_figures import BandDot
 from core.screens.xray.finding_figures import bands as draw_bands
 from core.screens.xray.plain import FEW_FILMS, band_tone
-from core.screens.xray.words import finding, plain_finding
+from core.screens.xray.words import FindingWords, labelled_with
 
 HEADS: Final = (
     "Finding",
@@ -55,21 +54,21 @@ DOT_COLUMNS: Final = (
 
 
 def rows(
-    scored: FilmScores, chosen: int, known: Reference | None, *, plain: bool
+    scored: FilmScores, chosen: int, known: Reference | None, words: FindingWords
 ) -> tuple[ScoreRow, ...]:
     """Return the findings of a film by falling score, each with its own band."""
-    return tuple(_row(scored, k, known, plain=plain, shaded=k == chosen) for k in scored.order)
+    return tuple(
+        _row(scored, k, known, words.title(scored.findings[k]), shaded=k == chosen)
+        for k in scored.order
+    )
 
 
 def _row(
-    scored: FilmScores, index: int, known: Reference | None, *, plain: bool, shaded: bool
+    scored: FilmScores, index: int, known: Reference | None, title: str, *, shaded: bool
 ) -> ScoreRow:
-    name = scored.findings[index]
-    label = plain_finding(name) if plain else finding(name)
-    label = label[:1].upper() + label[1:]
     score = CellWords(score_words(scored.scores[index]))
     if known is None:
-        return ScoreRow(name=label, cells=(score,), shaded=shaded)
+        return ScoreRow(name=title, cells=(score,), shaded=shaded)
     place = known.at(index, scored.scores[index])
     times, low, high = place.hundred
     cells = (
@@ -81,7 +80,7 @@ def _row(
         CellWords(count(place.n)),
         CellWords(place.reading),
     )
-    return ScoreRow(name=label, cells=cells, shaded=shaded)
+    return ScoreRow(name=title, cells=cells, shaded=shaded)
 
 
 def table(scored: FilmScores, known: Reference | None, note: str) -> Table:
@@ -124,7 +123,7 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
         title="Score against what was found",
         explanation="this film’s band is shaded" if dots[at].n else "",
         draw=partial(draw_bands, dots, at),
-        alt=f"Labelled with {name_of(scored.findings[index], plain=False)}, of 100 films, by the "
+        alt=f"Labelled with {labelled_with(scored.findings[index])}, of 100 films, by the "
         f"model’s score: {listing}. This film’s band: {marked}.",
         table=Table(
             DOT_COLUMNS,

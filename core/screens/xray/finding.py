@@ -32,7 +32,7 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.sentences import worth
 from core.screens.kit.tiles import strip
-from core.screens.kit.words import GLOSSARY
+from core.screens.kit.words import GLOSSARY, LABELS
 from core.screens.xray import finding_curves as figures
 from core.screens.xray.finding_figures import reading
 from core.screens.xray.verdict import Badge, after, badge, extremes, few, hanging, sentence
@@ -62,16 +62,7 @@ SMOOTHED = {
     "lowess": "lowess as of Harrell, lines over 2/3 of the rows, no robust iterations",
     "loess": f"loess as of Austin and Steyerberg, parabolas over 75{THIN}% of the rows",
 }
-LABELS = {
-    "ici": "ICI",
-    "e50": "E50",
-    "e90": "E90",
-    "emax": "Emax",
-    "observed_expected": "O:E",
-    "spiegelhalter_z": "Spiegelhalter’s z",
-    "auroc": "AUROC",
-    "auprc": "Average precision",
-}
+NUMBER_LABELS = LABELS | {"observed_expected": "O:E", "spiegelhalter_z": "Spiegelhalter’s z"}
 NUMBER_COLUMNS = (
     Column("number", "number"),
     Column("value", "value", "number"),
@@ -269,7 +260,7 @@ def _rows(analysis: OneFinding) -> tuple[ScoreRow, ...]:
         value = _value_cell(score)
         notes = (MEANINGS[metric], TOO_FEW if scarce and metric in CURVE else "")
         up_to = CellWords("" if floor is None else f"{points(floor.q95)}{THIN}%")
-        rows.append(ScoreRow(name=LABELS[metric], cells=(value, up_to), notes=notes))
+        rows.append(ScoreRow(name=NUMBER_LABELS[metric], cells=(value, up_to), notes=notes))
     return tuple(rows)
 
 

@@ -1,7 +1,7 @@
-"""All findings of a run: sentence, numbers, small diagrams and the table, in full or plainly."""
+"""All findings of a run: sentence, numbers, small diagrams and the table, in two editions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from core.defaults import FALSE_ALARMS, FEW_EVENTS
@@ -26,7 +26,16 @@ from core.screens.kit.words import GLOSSARY
 from core.screens.xray import findings_table as tables
 from core.screens.xray.finding_figures import finding as draw_finding
 from core.screens.xray.finding_figures import reading
-from core.screens.xray.words import TONES, TOO_FEW, ClinicSource, finding, sourced
+from core.screens.xray.words import (
+    PLAIN,
+    TECHNICAL,
+    TONES,
+    TOO_FEW,
+    ClinicSource,
+    FindingWords,
+    finding,
+    sourced,
+)
 from core.studies.clinic import MASS_BINS, Findings
 
 KEY = (
@@ -83,11 +92,7 @@ def order(findings: Findings) -> tuple[int, ...]:
 
 
 def findings_view(
-    source: ClinicSource,
-    findings: Findings,
-    published: Sequence[PublishedNumber],
-    *,
-    plain: bool = False,
+    source: ClinicSource, findings: Findings, published: Sequence[PublishedNumber]
 ) -> FindingsView:
     """Return the view of all findings.
 
@@ -99,27 +104,38 @@ def findings_view(
         The numbers.
     published : sequence of PublishedNumber
         AUROC that a paper prints for findings, of any name.
-    plain : bool
-        In plain words.
     """
     ranked = order(findings)
     judged = [k for k in ranked if not findings.few(k)]
-    many = "1 finding" if len(ranked) == 1 else f"{len(ranked)} findings, each by itself"
-    eyebrow = f"Chest X-ray{', in plain words' if plain else ''} · {source.run} · {many}"
-    printed_auroc = {} if plain else tables.printed(source, published)
+    printed_auroc = tables.printed(source, published)
     return FindingsView(
-        eyebrow=eyebrow,
+        eyebrow=_eyebrow(TECHNICAL, source, findings),
         sentence=_sentence(source, findings, judged),
-        numbers=_tiles(source, findings, plain=plain),
-        small=() if plain else tuple(_small(source, findings, k) for k in ranked),
+        numbers=(*_tiles(findings), *_size_tiles(source, findings)),
+        small=tuple(_small(source, findings, k) for k in ranked),
         together=_together(source, findings, ranked),
-        table=tables.plain_table(source, findings, ranked)
-        if plain
-        else tables.table(source, findings, ranked, printed_auroc),
+        table=tables.table(source, findings, ranked, printed_auroc),
         notes=(tables.PRINTED_NOTE,) if printed_auroc else (),
         caption=source.caption,
         legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",
     )
+
+
+def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsView:
+    """Return the same in plain words: fewer numbers, no small diagrams, nothing of papers."""
+    return replace(
+        findings_view(source, findings, ()),
+        eyebrow=_eyebrow(PLAIN, source, findings),
+        numbers=(*_plain_tiles(findings), *_size_tiles(source, findings)),
+        small=(),
+        table=tables.plain_table(source, findings, order(findings)),
+    )
+
+
+def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> str:
+    n = len(findings.events)
+    many = "1 finding" if n == 1 else f"{n} findings, each by itself"
+    return f"{words.page} · {source.run} · {many}"
 
 
 def _sentence(source: ClinicSource, findings: Findings, judged: Sequence[int]) -> Sentence:
@@ -165,13 +181,10 @@ def _looks(findings: int) -> str:
     return f", corrected for looking at {findings} findings (Holm)" if findings > 1 else ""
 
 
-def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Tile, ...]:
-    n = len(findings.events)
-    main = findings.audit.main
-    ece, floor = main.metrics["ece"], main.noise_floor["ece"]
+def _size_tiles(source: ClinicSource, findings: Findings) -> tuple[Tile, Tile]:
     rarest = order(findings)[-1]
     few = f"below {FEW_EVENTS}, no verdict" if findings.few(rarest) else ""
-    last = (
+    return (
         Tile(source.films.capitalize(), count(source.n), note=source.split + " split"),
         Tile(
             "Rarest finding",
@@ -180,18 +193,26 @@ def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Ti
             note=f"{finding(source.findings[rarest])}{': ' + few if few else ''}",
         ),
     )
-    if plain:
-        return (
-            Tile("Findings", str(n), note="each by itself"),
-            Tile(
-                "How far off its scores are",
-                points(ece.value),
-                "points",
-                f"mean of {n}; a perfect model: up to {points(floor.q95)}",
-                help=GLOSSARY["ece"],
-            ),
-            *last,
-        )
+
+
+def _plain_tiles(findings: Findings) -> tuple[Tile, Tile]:
+    n, main = len(findings.events), findings.audit.main
+    ece, floor = main.metrics["ece"], main.noise_floor["ece"]
+    return (
+        Tile("Findings", str(n), note="each by itself"),
+        Tile(
+            "How far off its scores are",
+            points(ece.value),
+            "points",
+            f"mean of {n}; a perfect model: up to {points(floor.q95)}",
+            help=GLOSSARY["ece"],
+        ),
+    )
+
+
+def _tiles(findings: Findings) -> tuple[Tile, Tile, Tile]:
+    n, main = len(findings.events), findings.audit.main
+    ece, floor = main.metrics["ece"], main.noise_floor["ece"]
     return (
         _auroc_tile(main.metrics["auroc"], n),
         Tile(
@@ -211,7 +232,6 @@ def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Ti
             help=GLOSSARY["noise_floor"],
             floor_mark=True,
         ),
-        *last,
     )
 
 

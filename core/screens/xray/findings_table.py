@@ -20,7 +20,7 @@ from core.screens.kit.tables import (
 )
 from core.screens.kit.theme import Tone
 from core.screens.xray.finding_figures import reading
-from core.screens.xray.words import TONES, TOO_FEW, ClinicSource, finding, plain_finding
+from core.screens.xray.words import PLAIN, TONES, TOO_FEW, ClinicSource, finding
 from core.studies.clinic import Findings
 
 Columns = dict[str, tuple[PublishedNumber | None, ...]]  # what a paper prints, by method
@@ -174,7 +174,7 @@ def _plain_row(
     row: TableRow, source: ClinicSource, findings: Findings, k: int, tone: Tone
 ) -> TableRow:
     bins, events = findings.bins[k], findings.events[k]
-    i, name = filled(bins)[-1], plain_finding(source.findings[k])
+    i, name = filled(bins)[-1], PLAIN.label(source.findings[k])
     right, low, high = (float(part[i]) for part in (bins.accuracy, bins.ci_low, bins.ci_high))
     plain_cells: dict[str, Estimate | Cell] = {
         "events": Estimate(events, note=f"{in_hundred(events / findings.audit.n)} in 100"),

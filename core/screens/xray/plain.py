@@ -16,11 +16,11 @@ from core.screens.kit.theme import Tone
 from core.screens.xray.finding_figures import BandDot, band_name
 from core.screens.xray.finding_figures import bands as draw_bands
 from core.screens.xray.words import (
+    PLAIN,
     TONES,
     ClinicSource,
     finding,
     labelled_with,
-    plain_finding,
     sourced,
 )
 
@@ -126,7 +126,7 @@ def plain_view(
     dots = [_dot(moved, i) for i in range(len(moved.count))]
     scored = band_name(dots[band].low, dots[band].high)
     return PlainFinding(
-        eyebrow=f"Chest X-ray, in plain words · {source.run} · {plain_finding(name)}",
+        eyebrow=f"{PLAIN.page} · {source.run} · {PLAIN.label(name)}",
         sentence=band_sentence(source, name, moved, band, prevalence),
         title=f"100 {source.films} like these, by the model’s score",
         note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}"

@@ -1,6 +1,6 @@
 """The words of the clinical pages: what findings are called, banners, readings; no arithmetic."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ MINED: Final = "Its reference labels were mined from reports by a program and ar
 LABELS_MAY_ERR: Final = "Reference labels can be wrong, too, and then these numbers are."
 SYNTHETIC: Final = "Films, findings and labels are synthetic."
 TOO_FEW: Final = "too few events"
-PLAIN: Final[dict[str, str]] = {
+EVERYDAY: Final[dict[str, str]] = {
     "atelectasis": "a collapsed part of the lung",
     "cardiomegaly": "an enlarged heart",
     "effusion": "fluid around the lung",
@@ -74,7 +74,7 @@ class ClinicSource:
     @property
     def films(self) -> str:
         """What the rows are: films where any finding is one of the chest, else images."""
-        known = self.synthetic or any(_key(name) in PLAIN for name in self.findings)
+        known = self.synthetic or any(_key(name) in EVERYDAY for name in self.findings)
         return "films" if known else "images"
 
     @property
@@ -93,7 +93,7 @@ class ClinicSource:
         """What is known of the labels, one sentence."""
         if self.synthetic:
             return SYNTHETIC
-        known = sum(_key(name) in PLAIN for name in self.findings)
+        known = sum(_key(name) in EVERYDAY for name in self.findings)
         return MINED if known >= CHEST else LABELS_MAY_ERR
 
     @property
@@ -125,16 +125,36 @@ def finding(name: str) -> str:
     return name.replace("_", " ")
 
 
-def plain_finding(name: str) -> str:
-    """Return a finding in plain words, its own name behind: fluid around the lung (Effusion)."""
-    plain = PLAIN.get(_key(name))
-    label = finding(name)
-    return label if plain is None or plain == _key(name) else f"{plain} ({label})"
-
-
 def labelled_with(name: str) -> str:
     """Return what a film was labelled with, within a sentence: "effusion"."""
-    return _key(name) if _key(name) in PLAIN else f"“{finding(name)}”"
+    return _key(name) if _key(name) in EVERYDAY else f"“{finding(name)}”"
+
+
+def _plain_label(name: str) -> str:
+    everyday = EVERYDAY.get(_key(name), _key(name))
+    return finding(name) if everyday == _key(name) else f"{everyday} ({finding(name)})"
+
+
+def _plainly(name: str) -> str:
+    return EVERYDAY.get(_key(name), labelled_with(name))
+
+
+@dataclass(frozen=True)
+class FindingWords:
+    """What the clinical pages and their findings are called in one edition."""
+
+    page: str  # what the line over a page begins with
+    label: Callable[[str], str]  # of a finding: Effusion; fluid around the lung (Effusion)
+    inside: Callable[[str], str]  # the same in a sentence: effusion; fluid around the lung
+
+    def title(self, name: str) -> str:
+        """Return the label of a finding, with a capital."""
+        label = self.label(name)
+        return label[:1].upper() + label[1:]
+
+
+TECHNICAL: Final = FindingWords("Chest X-ray", finding, labelled_with)
+PLAIN: Final = FindingWords("Chest X-ray, in plain words", _plain_label, _plainly)
 
 
 def listed(names: Sequence[str]) -> str:

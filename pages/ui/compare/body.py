@@ -6,9 +6,10 @@ from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, compare, why_not
 from core.screens.compare.view import CompareView, compare_view, plain_view
-from core.screens.kit.differences import LABELS, NamedRun
+from core.screens.kit.differences import OFFERED, NamedRun
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
+from core.screens.kit.words import LABELS
 from pages.ui import cache, frame, picked_runs, pieces, site, state, widgets
 from pages.ui.escape import esc
 
@@ -126,10 +127,10 @@ def _all_samples(runs: list[cache.Run]) -> bool:
 
 
 def _metric() -> str:
-    metric = state.choice("metric", list(LABELS), "ece")
+    metric = state.choice("metric", list(OFFERED), "ece")
     st.segmented_control(
         "Ranked by",
-        list(LABELS),
+        list(OFFERED),
         required=True,
         format_func=LABELS.__getitem__,
         key="widget.metric",

@@ -104,7 +104,8 @@ def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: ob
 
 
 def _fits(fit: CheckpointFit) -> None:
-    st.markdown(f":material/check_circle: {esc(views.fit_words(fit, plain=state.plain()))}")
+    fit_words = views.plain_fit_words if state.plain() else views.fit_words
+    st.markdown(f":material/check_circle: {esc(fit_words(fit))}")
     if fit.left and not state.plain():
         _list(fit, "left")
 

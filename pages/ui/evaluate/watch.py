@@ -13,7 +13,7 @@ from core.jobs.records import Job, JobState
 from core.library import open_library
 from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
-from core.screens.evaluate.results import SplitResult
+from core.screens.evaluate.results import EvaluationWords, SplitResult
 from core.screens.kit.records import Sentence
 from pages.ui import (
     frame,
@@ -37,10 +37,10 @@ def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:
 
 def heading(watched: WatchedJob) -> tuple[str, Sentence]:
     """Return the network and the sentence about an evaluation."""
-    jobs, job, plain = watched.jobs, watched.job, state.plain()
+    jobs, job, edition = watched.jobs, watched.job, _edition()
     config = jobs.evaluation(job.id)
-    judged = evaluation.judged(config, _lines(job), _trained(config), plain=plain)
-    sentence = words.sentence(job, watched.place, judged, paused=jobs.paused, plain=plain)
+    judged = evaluation.judged(config, _lines(job), edition, _trained(config))
+    sentence = words.sentence(job, watched.place, judged, edition, paused=jobs.paused)
     return checkpoint.model_label(config.model), sentence
 
 
@@ -71,6 +71,10 @@ def _trained(config: EvaluationConfig) -> dict[str, object] | None:
         return open_library().get(config.weights.run).config
     except LibraryError:
         return None
+
+
+def _edition() -> EvaluationWords:
+    return evaluation.PLAIN if state.plain() else evaluation.TECHNICAL
 
 
 def actions(watched: WatchedJob) -> None:
@@ -137,7 +141,7 @@ def _results(config: EvaluationConfig, job: Job, lines: tuple[SplitResult, ...])
     """Draw the table of splits and sets, and what was noticed."""
     plain = state.plain()
     widgets.title("What it was shown" if plain else "Splits and sets", "the data's own are shaded")
-    table = evaluation.table(lines, plain=plain)
+    table = evaluation.table(lines, _edition())
     widgets.scores("Splits and sets", table.heads, table.written())
     with st.container(horizontal=True, vertical_alignment="center", key="job.saves"):
         widgets.save(table.file, f"evaluation_{job.id}")

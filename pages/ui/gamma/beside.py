@@ -9,7 +9,7 @@ from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.losses.catalogue import LOSSES, Parameter
 from core.screens.gamma.replay import replay_run
 from core.screens.gamma.view import GammaDynamics
-from pages.ui import controls, frame
+from pages.ui import controls, frame, state
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
@@ -18,17 +18,17 @@ from pages.ui.steps import StepKind, computed
 
 REPLAY, TRAINED = "replay", "trained"
 LOOKS = {TRAINED: "As trained", REPLAY: "Replay"}
-RULES = {"adafocal": "AdaFocal", "calfocal_2": "CalFocal"}
+RULES = {"adafocal": AdaFocalRule.label, "calfocal_2": CalFocalRule.label}
 NOTHING = "nothing"
 LOWEST = 0.01  # of a lambda or a bound that must be above 0
 MOST_BINS = 500
 
 
-def look(source: HistorySource, *, plain: bool) -> str:
+def look(source: HistorySource) -> str:
     """Draw the choice between the gammas that were trained with and a replay."""
     if source.kind == "logits":
         return REPLAY
-    if plain or not source.replays:
+    if state.plain() or not source.replays:
         return TRAINED
     return controls.segments(
         "Show",
@@ -73,9 +73,9 @@ def _keep_against() -> None:
     gamma_state.keep("against", None if value == NOTHING else value)
 
 
-def settings(source: HistorySource, *, plain: bool) -> ReplaySettings:
+def settings(source: HistorySource) -> ReplaySettings:
     """Draw the settings of the replay; plain words take AdaFocal as it was published."""
-    if plain:
+    if state.plain():
         return ReplaySettings(source, AdaFocalRule(), N_BINS)
     with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
         name = controls.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)

@@ -44,15 +44,15 @@ def draw(
     """
     if st.session_state.pop(gamma_state.MOVED, False):
         st.rerun()  # the whole page: another history was picked inside the fragment
-    plain, top = state.plain(), st.container()
+    top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         _picker(source, offered)
-        shown = gamma_beside.look(source, plain=plain)
-        against = None if plain else gamma_beside.against(source, shown, offered)
+        shown = gamma_beside.look(source)
+        against = None if state.plain() else gamma_beside.against(source, shown, offered)
         bin_place = st.container(width="content")
     settings = None
     if REPLAY in {shown, against}:
-        settings = gamma_beside.settings(source, plain=plain)
+        settings = gamma_beside.settings(source)
     history = written or (cache_gamma.stored(source) if shown == TRAINED else None)
     replay = gamma_beside.replay(settings) if settings else None
     history = replay if shown == REPLAY else history
@@ -108,7 +108,7 @@ def _history(
     other: tuple[GammaDynamics, RunMark] | None,
     places: tuple[DeltaGenerator, DeltaGenerator],
 ) -> None:
-    grid, plain = history.grid, state.plain()
+    grid, words = history.grid, gamma_state.words()
     gamma_state.take_clicks(grid)
     at = gamma_state.epoch_of(grid)
     bin_index = gamma_state.bin_of(grid, at)
@@ -118,22 +118,22 @@ def _history(
         if comparable
         else None
     )
-    view = views.gamma_view(history, at, bin_index, over, plain=plain)
+    view = views.gamma_view(history, at, bin_index, words, over)
     top, bin_place = places
     with top:
         widgets.eyebrow(view.eyebrow, _chip(source, history))
         widgets.sentence(view.sentence)
-        if plain:
-            widgets.second(views.PLAIN)
+        if state.plain():
+            widgets.second(words.about)
         widgets.strip(view.numbers)
         for text in view.caveats:
             widgets.second(text)
         if other is not None:
             _beside(history, other, at)
     with bin_place:
-        _bin(history, bin_index, plain=plain)
+        _bin(history, bin_index, words.terms.bin)
     _figures(view, history, (at, bin_index), live=source.kind == "live")
-    if not plain:
+    if not state.plain():
         _panels(view)
     _foot(view, history)
 
@@ -158,10 +158,10 @@ def _beside(history: GammaDynamics, other: tuple[GammaDynamics, RunMark], at: in
     pieces.draw("beside", mark, text + more)
 
 
-def _bin(history: GammaDynamics, bin_index: int, *, plain: bool) -> None:
+def _bin(history: GammaDynamics, bin_index: int, label: str) -> None:
     st.session_state["widget.bin"] = bin_index
     st.selectbox(
-        "Group" if plain else "Bin",
+        label,
         range(history.grid.n_bins),
         key="widget.bin",
         format_func=lambda b: str(b + 1),
@@ -204,7 +204,7 @@ def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
     st.session_state[key] = at
     with st.container(key="gamma_scrub"):
         st.select_slider(
-            "Round" if state.plain() else "Epoch",
+            gamma_state.words().terms.epoch,
             range(grid.n_epochs),
             key=key,
             format_func=lambda place: str(grid.epoch[place]),

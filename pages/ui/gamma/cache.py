@@ -13,7 +13,6 @@ from core.jobs.local import open_jobs
 from core.library import open_library
 from core.library.history import from_events
 from core.library.index import RunRow, row_of
-from core.losses.bins import AdaFocalRule
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.replay import replay_cells
 from core.screens.gamma.rule import BY_BIN, HistoryRule, Rule, learned
@@ -167,10 +166,7 @@ def dynamics(
 
 def origin(rule: Rule | None) -> str:
     """Return what is said of a rule beside a name."""
-    if rule is None:
-        return "λ not known"
-    name = "AdaFocal" if isinstance(rule, AdaFocalRule) else "CalFocal"
-    return f"{name}, λ = {rule.rate:g}"
+    return "λ not known" if rule is None else f"{rule.label}, λ = {rule.rate:g}"
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from core.errors import AuditError, LibraryError
 from core.jobs.local import open_jobs
 from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
-from core.screens.gamma.view import PLAIN
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import EVALUATE
-from pages.ui import cache, frame, state, widgets
+from pages.ui import cache, frame, widgets
 from pages.ui import history_import as gamma_import
 from pages.ui.escape import esc
 from pages.ui.gamma import body as gamma_body
@@ -20,10 +19,6 @@ from pages.ui.gamma.cache import HistorySource, Kind
 SAMPLE = "digits-adafocal"
 EVERY_S = 2.0
 OFFERED = 4  # of the user's own, where nothing is open
-WHAT = (
-    "AdaFocal and CalFocal learn, bin by bin, how hard training holds certainty back: gamma. This "
-    "page shows how it moved, epoch by epoch, and why."
-)
 
 
 def draw() -> None:
@@ -103,9 +98,10 @@ def _nothing(source_id: str | None, offered: list[HistorySource]) -> None:
             text = f"“{cache.find(source_id).name}” keeps no gammas by bin."
         except LibraryError as gone:
             frame.refusal(gone)
-    widgets.eyebrow("Training, round by round" if state.plain() else "Gamma dynamics")
+    words = gamma_state.words()
+    widgets.eyebrow(words.page)
     widgets.sentence(Sentence((Phrase(text),)))
-    widgets.second(PLAIN if state.plain() else WHAT)
+    widgets.second(words.about)
     with_gammas = [source for source in offered if source.kind != "logits"]
     users = [source for source in with_gammas if not source.sample]
     samples = sorted(

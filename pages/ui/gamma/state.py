@@ -6,10 +6,16 @@ import numpy as np
 import streamlit as st
 
 from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.view import PLAIN, TECHNICAL, GammaWords
 from pages.ui import state
 
 OF_ONE_RUN = ("epoch", "bin", "against")
 MOVED = "gamma.moved"
+
+
+def words() -> GammaWords:
+    """Return the words of the edition that is switched on."""
+    return PLAIN if state.plain() else TECHNICAL
 
 
 def open_source(source_id: str, *, job: bool = False) -> None:

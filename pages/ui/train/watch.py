@@ -33,7 +33,7 @@ def heading(watched: WatchedJob) -> tuple[str, Sentence]:
     """Return the sentence about a training; nothing stands before its state."""
     jobs, job = watched.jobs, watched.job
     course = JobProgress.of(_history(job), jobs.config(job.id).epochs)
-    return "", words.sentence(job, course, watched.place, paused=jobs.paused, plain=state.plain())
+    return "", words.sentence(job, course, watched.place, queue.edition(), paused=jobs.paused)
 
 
 def _history(job: Job) -> History:
@@ -138,11 +138,11 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     config, history = jobs.config(job.id), _history(job)
     if not state.plain():
         _threads(jobs, job, config)
-    progress = jobs.progress(job.id)
-    text = words.progress_words(progress, plain=state.plain()) if progress else ""
+    edition, progress = queue.edition(), jobs.progress(job.id)
+    text = words.progress_words(progress, edition) if progress else ""
     job_page.progress(jobs, job, progress, text)
     course = JobProgress.of(history, config.epochs)
-    widgets.strip(words.tiles(job, progress, course, plain=state.plain()))
+    widgets.strip(edition.tiles(job, progress, course))
     runs = [TrainedRun(job.id, job.name, history, config.epochs)]
     other = _other(beside)
     if other is not None:

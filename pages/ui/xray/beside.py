@@ -7,8 +7,7 @@ import streamlit as st
 
 from core.screens.xray import beside as views
 from core.screens.xray.plain import RISK
-from core.screens.xray.words import finding, plain_finding
-from pages.ui import controls, widgets
+from pages.ui import controls, state, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import (
     ask as xray_ask,
@@ -36,9 +35,7 @@ CLOSER: Final = "closer"
 FINDINGS: Final = "The findings of this film"
 
 
-def draw(
-    study: FilmStudy, settings: SaliencySettings, picked: Sequence[Model], *, plain: bool
-) -> None:
+def draw(study: FilmStudy, settings: SaliencySettings, picked: Sequence[Model]) -> None:
     """Draw the pictures, the models and the findings as tables, and one model in detail.
 
     `picked` are the models asked for, some of which may not have answered.
@@ -46,16 +43,15 @@ def draw(
     for text in filter(None, study.stranges):
         widgets.caveat("Not its kind of film", text)
     pictures = xray_pictures.draw(study, settings)
-    _models(study, pictures, plain=plain)
-    _findings(study, plain=plain)
+    _models(study, pictures)
+    _findings(study)
     xray_save.draw(study, pictures)
-    _closer(study, pictures, picked, plain=plain)
+    _closer(study, pictures, picked)
 
 
-def _models(study: FilmStudy, pictures: list[PagePicture], *, plain: bool) -> None:
+def _models(study: FilmStudy, pictures: list[PagePicture]) -> None:
     opinions = study.opinions([picture.focus for picture in pictures])
-    name = plain_finding(study.name) if plain else finding(study.name)
-    title = f"{name[:1].upper()}{name[1:]}, model by model"
+    title = f"{clinic.words().title(study.name)}, model by model"
     widgets.title(title, views.FOUND)
     boxes = any(picture.focus is not None for picture in pictures)
     rows = views.model_rows(opinions, study.name, boxes=boxes)
@@ -66,16 +62,14 @@ def _models(study: FilmStudy, pictures: list[PagePicture], *, plain: bool) -> No
         clinic.care(study.care, RISK)
 
 
-def _findings(study: FilmStudy, *, plain: bool) -> None:
+def _findings(study: FilmStudy) -> None:
     opinions = study.opinions()
     widgets.title(FINDINGS, f"scores of 100, by those of {study.main.model.name}")
-    rows = views.finding_rows(opinions, study.name, plain=plain)
+    rows = views.finding_rows(opinions, study.name, clinic.words())
     widgets.scores(FINDINGS, views.finding_heads(opinions), rows, study.marks)
 
 
-def _closer(
-    study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Model], *, plain: bool
-) -> None:
+def _closer(study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Model]) -> None:
     """Draw one of the models in detail: what its score was worth, and whether to trust its map."""
     ids = [model.id for model in picked]
     widgets.title("One model in detail", "what its score was worth, and checks of its map")
@@ -97,7 +91,7 @@ def _closer(
             xray_worth.hundred(model_study)
         with st.container(key="beside"):
             xray_worth.bands(model_study)
-    if plain:
+    if state.plain():
         return
     if pictures[place].scene.saliency is None:
         widgets.caption(f"No heat of {chosen.name} is shown, so there is none to check.")

@@ -12,8 +12,6 @@ from core.screens.xray import film as views
 from core.screens.xray import film_tables as tables
 from core.screens.xray import saliency as words
 from core.screens.xray.film import Reference
-from core.screens.xray.words import finding as finding_label
-from core.screens.xray.words import plain_finding
 from pages.ui import cache, frame, pieces, state, widgets
 from pages.ui.xray import (
     add as xray_add,
@@ -65,7 +63,7 @@ LOOKING: Final = "The model looks at the film."
 NO_ANSWER: Final = "The model says nothing of this film."
 
 
-def draw(*, plain: bool) -> str:
+def draw() -> str:
     """Draw the view; return what is known of the labels that it speaks of."""
     xray_films.settle()
     xray_boxes.settle()
@@ -86,8 +84,8 @@ def draw(*, plain: bool) -> str:
         with answers_place:
             results = _collect_results([models[model_id] for model_id in picked], film)
         if results:
-            study = _study(film, results, _finding(results, alone=len(picked) == 1, plain=plain))
-            settings = xray_pictures.settings(study, plain=plain)
+            study = _study(film, results, _finding(results, alone=len(picked) == 1))
+            settings = xray_pictures.settings(study)
     if not results:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
@@ -97,11 +95,11 @@ def draw(*, plain: bool) -> str:
             xray_pictures.film_alone(film)
         return views.NO_LABELS
     with top:
-        _draw_heading(study, plain=plain)
+        _draw_heading(study)
     if study.several:
-        xray_beside.draw(study, settings, [models[model_id] for model_id in picked], plain=plain)
+        xray_beside.draw(study, settings, [models[model_id] for model_id in picked])
     else:
-        _alone(study, settings, plain=plain)
+        _alone(study, settings)
     return study.noise
 
 
@@ -149,7 +147,7 @@ def _study(film: FilmEntry, results: tuple[FilmResult, ...], index: int) -> Film
     )
 
 
-def _finding(results: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> int:
+def _finding(results: tuple[FilmResult, ...], *, alone: bool) -> int:
     """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
 
     Of several models it is the first one's order, and no score: the table has all of them. What
@@ -159,7 +157,7 @@ def _finding(results: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> in
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
     chosen = state.choice(clinic.NAME, options, TOP)
-    label_finding = plain_finding if plain else finding_label
+    label_finding = clinic.words().label
 
     def label(option: str) -> str:
         k = scored.order[0] if option == TOP else names.index(option)
@@ -174,7 +172,7 @@ def _finding(results: tuple[FilmResult, ...], *, alone: bool, plain: bool) -> in
         key=f"widget.{clinic.NAME}",
         on_change=state.pick,
         args=(clinic.NAME, TOP),
-        width=290 if plain else 215,
+        width=290 if state.plain() else 215,
     )
     index = scored.order[0] if chosen == TOP else names.index(chosen)
     st.session_state[clinic.SHOWN] = names[index]
@@ -202,12 +200,11 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
     return reference if model.run else replace(reference, named=True)
 
 
-def _draw_heading(study: FilmStudy, *, plain: bool) -> None:
-    name = plain_finding(study.name) if plain else finding_label(study.name)
-    start = "Chest X-ray, in plain words" if plain else "Chest X-ray"
-    parts = (start, study.who, name, study.film.title)
+def _draw_heading(study: FilmStudy) -> None:
+    edition = clinic.words()
+    parts = (edition.page, study.who, edition.label(study.name), study.film.title)
     widgets.eyebrow(" · ".join(parts), _chip(study.film))
-    widgets.sentence(study.opening_sentence(plain=plain))
+    widgets.sentence(study.opening_sentence(edition))
     frame.notices(study.film.notices)
     has_burnt_in_notice = any(notice.code == NoticeCode.BURNED_IN for notice in study.film.notices)
     if not study.film.synthetic and not has_burnt_in_notice:
@@ -216,7 +213,7 @@ def _draw_heading(study: FilmStudy, *, plain: bool) -> None:
         widgets.caveat("Not a film of the usual size", study.unusual)
 
 
-def _alone(study: FilmStudy, settings: SaliencySettings, *, plain: bool) -> None:
+def _alone(study: FilmStudy, settings: SaliencySettings) -> None:
     """Draw what one model says: picture, what its score was worth, every finding, checks."""
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=xray_pictures.WIDTH, key="xray_left")
@@ -226,16 +223,16 @@ def _alone(study: FilmStudy, settings: SaliencySettings, *, plain: bool) -> None
     with right:
         xray_worth.hundred(study)
         xray_worth.bands(study)
-    _findings(study, plain=plain)
+    _findings(study)
     xray_save.draw(study, [picture])
-    if not plain and picture.scene.saliency is not None:
+    if not state.plain() and picture.scene.saliency is not None:
         xray_trust.draw(study.film, picture.result, study.index)
 
 
-def _findings(study: FilmStudy, *, plain: bool) -> None:
+def _findings(study: FilmStudy) -> None:
     known = study.known is not None
     beside = "each with its own reference: films of that score" if known else ""
     widgets.title("The findings of this film", beside)
     heads = tables.HEADS if known else tables.HEADS[:2]
-    rows = tables.rows(study.main.scored, study.index, study.known, plain=plain)
+    rows = tables.rows(study.main.scored, study.index, study.known, clinic.words())
     widgets.scores("The findings of this film", heads, rows)

@@ -16,7 +16,7 @@ from core.screens.xray.finding import FindingView
 from core.screens.xray.plain import RISK, plain_view, telling
 from core.screens.xray.use import ThresholdUse
 from core.screens.xray.verdict import Badge, badge
-from core.screens.xray.words import BANNER, ClinicSource, finding, plain_finding
+from core.screens.xray.words import BANNER, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
 from pages.ui.xray import finding_cache as cache_clinic
@@ -55,8 +55,7 @@ def draw(run: cache.Run) -> None:
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            label = plain_finding(name) if state.plain() else finding(name)
-            widgets.sentence(views.waiting(label))
+            widgets.sentence(views.waiting(clinic.words().label(name)))
         if not state.plain():
             _range()
         _boxes()
@@ -73,12 +72,12 @@ def _finding(task: Task, names: tuple[str, ...]) -> int:
         return 1
     options = [str(k) for k in range(len(names))]
     chosen = state.choice(clinic.FINDING, options, "0")
-    words = plain_finding if state.plain() else finding
+    label = clinic.words().label
     st.selectbox(
         "Finding",
         options,
         key=f"widget.{clinic.FINDING}",
-        format_func=lambda k: words(names[int(k)]),
+        format_func=lambda k: label(names[int(k)]),
         on_change=_pick_finding,
         width=280,
     )

@@ -7,7 +7,14 @@ from core.predictions import Task
 from core.reports.html import PageView
 from core.screens.kit.records import Table
 from core.screens.xray import temperature_scaled as clinic_heat
-from core.screens.xray.findings import KEY, TITLE, FindingsView, findings_view, order
+from core.screens.xray.findings import (
+    KEY,
+    TITLE,
+    FindingsView,
+    findings_view,
+    order,
+    plain_findings_view,
+)
 from core.screens.xray.words import BANNER, ClinicSource
 from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
 from pages.ui.escape import esc
@@ -39,8 +46,10 @@ def draw(run: cache.Run) -> None:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
             pieces.draw("headline", "Looking at every finding.")
         return
-    view = findings_view(
-        source, statistics, published.published(dataset="chestxray14"), plain=state.plain()
+    view = (
+        plain_findings_view(source, statistics)
+        if state.plain()
+        else findings_view(source, statistics, published.published(dataset="chestxray14"))
     )
     with top:
         widgets.eyebrow(view.eyebrow, controls.chip(run))

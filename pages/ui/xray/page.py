@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.screens.xray.film import NO_LABELS, place_of, spelled
 from core.screens.xray.words import BANNER, LABELS_MAY_ERR
-from pages.ui import cache, controls, opening, state, widgets
+from pages.ui import cache, controls, opening, widgets
 from pages.ui.xray import (
     film as xray_film,
 )
@@ -42,7 +42,7 @@ def draw() -> None:
     if view == clinic.FILM:
         if last in VIEWS:
             _to_film()
-        _banner(place, xray_film.draw(plain=state.plain()))
+        _banner(place, xray_film.draw())
         return
     _banner(place, LABELS_MAY_ERR)  # until it is known whose labels these are
     run = opening.open_run(WHY, clinic.first_sample)

@@ -74,7 +74,7 @@ class PagePicture:
         return None if self.index is None else self.result.scored.scores[self.index]
 
 
-def settings(study: FilmStudy, *, plain: bool) -> SaliencySettings:
+def settings(study: FilmStudy) -> SaliencySettings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
     look = controls.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
     opacity = st.slider(
@@ -90,7 +90,7 @@ def settings(study: FilmStudy, *, plain: bool) -> SaliencySettings:
         width=120,
     )
     settings = SaliencySettings(look=look, opacity=opacity / 100.0)
-    if plain:
+    if state.plain():
         return settings
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
         _threshold_box(study)

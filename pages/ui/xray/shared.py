@@ -6,7 +6,7 @@ from core.predictions import Predictions, Task
 from core.reports.html import PageView, sheet_html
 from core.screens.kit.numbers import count
 from core.screens.kit.sentences import groups_words
-from core.screens.xray.words import ClinicSource
+from core.screens.xray.words import PLAIN, TECHNICAL, ClinicSource, FindingWords
 from core.studies.posthoc import PosthocRows
 from pages.ui import cache, controls, pieces, site, state, widgets
 from pages.ui.escape import esc
@@ -19,6 +19,11 @@ NAME = "finding"  # of the view Film, in the link: models number their findings 
 SHOWN = "xray.shown"  # the finding that the view Film shows, spelled for comparing
 RECALIBRATE = "recal"
 FIRST_SAMPLE = "phantom-ce"
+
+
+def words() -> FindingWords:
+    """Return the words of the edition that is switched on."""
+    return PLAIN if state.plain() else TECHNICAL
 
 
 def splits(run: cache.Run) -> None:

@@ -10,7 +10,7 @@ from core.screens.xray import film as views
 from core.screens.xray.beside import Opinion
 from core.screens.xray.film import Reference
 from core.screens.xray.saliency import SaliencyFocus
-from core.screens.xray.words import BANNER, listed
+from core.screens.xray.words import BANNER, TECHNICAL, FindingWords, listed
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.films import FilmEntry
 
@@ -139,17 +139,17 @@ class FilmStudy:
     @property
     def sentence(self) -> Sentence:
         """What is said first, in the finding's own name."""
-        return self.opening_sentence(plain=False)
+        return self.opening_sentence(TECHNICAL)
 
-    def opening_sentence(self, *, plain: bool) -> Sentence:
+    def opening_sentence(self, words: FindingWords) -> Sentence:
         """Return what is said first."""
         if self.several:
-            return xray_beside.sentence(self.opinions(), self.name, plain=plain)
+            return xray_beside.sentence(self.opinions(), self.name, words)
         scored = self.main.scored
         if self.strange:
             kind = self.main.model.synthetic
-            return views.strange_sentence(scored, self.index, model_synthetic=kind, plain=plain)
-        return views.sentence(scored, self.index, self.known, plain=plain)
+            return views.strange_sentence(scored, self.index, words, model_synthetic=kind)
+        return views.sentence(scored, self.index, self.known, words)
 
     @property
     def noise(self) -> str:

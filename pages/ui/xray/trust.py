@@ -16,6 +16,7 @@ from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
 from core.screens.xray import saliency as words
 from core.screens.xray import trust as views
+from core.screens.xray.words import labelled_with
 from core.xray import heat, phantom
 from core.xray.heat import Frame, Map
 from core.xray.localisation import Box, Localisation, localise
@@ -158,7 +159,7 @@ def _pointing(result: FilmResult, index: int) -> None:
         st.button(f"Compare on {label}", key="xray.pointing.start", on_click=task.begin)
     localisations = task.draw()
     if localisations is not None:
-        target = xray_film.name_of(name, plain=False) if cases is None else "a box"
+        target = labelled_with(name) if cases is None else "a box"
         _pointed(localisations, target, films_text, result)
 
 

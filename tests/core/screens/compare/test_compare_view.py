@@ -10,7 +10,7 @@ from core.metrics.comparison import Compared, ComparedRows, Comparison, compare,
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.compare.view import compare_view, plain_view
-from core.screens.kit.differences import LABELS, NamedRun, difference_words, sentence
+from core.screens.kit.differences import OFFERED, NamedRun, difference_words, sentence
 from core.screens.kit.records import CellWords
 
 NAMES = ("plain", "sharp", "soft")
@@ -169,7 +169,7 @@ def test_the_file_holds_raw_numbers_of_every_metric(view, three):
     assert row[keys.index("nll")] == score.value
     other = three[0].audit.main.metrics["nll"]
     assert row[keys.index("nll_difference")] == pytest.approx(score.value - other.value)
-    assert {f"{metric}_difference_low" for metric in LABELS} <= set(keys)
+    assert {f"{metric}_difference_low" for metric in OFFERED} <= set(keys)
 
 
 def test_other_labels_leave_a_table_of_single_audits_in_the_order_picked(three):

@@ -29,6 +29,7 @@ def test_a_fit_says_how_many_tensors_and_what_was_renamed():
     assert checkpoint.fit_words(fit) == (
         "All 120 tensors fit ResNet-50 with 10 outputs; renamed: module. taken off."
     )
+    assert checkpoint.plain_fit_words(fit) == "The weights fit ResNet-50 with 10 classes."
     assert checkpoint.lists(fit) == {}
     assert fit.other_outputs is None
 

@@ -9,9 +9,11 @@ import pytest
 from core.datasets.shifts import OutsideSet
 from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.preprocessing import Preprocessing
+from core.jobs.records import Job, JobState
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.evaluate import results as evaluation
+from core.screens.evaluate.words import sentence
 
 CONFIG = EvaluationConfig(
     model="resnet50_cifar",
@@ -70,7 +72,7 @@ def test_a_set_without_labels_has_its_certainty_only():
     assert found.score.value is None
     assert found.ece.value is None
     assert found.confidence == pytest.approx(0.7)
-    (row,) = evaluation.table((found,)).written()
+    (row,) = evaluation.table((found,), evaluation.TECHNICAL).written()
     assert [cell.value for cell in row.cells] == ["50", "–", "–", "70.0\u202f%"]
     assert not row.shaded
 
@@ -83,22 +85,22 @@ def test_many_labels_have_a_mean_auroc():
     found = evaluation.line("test", "test", data)
     assert found.score == audit(data).main.metrics["auroc"]
     assert found.confidence is None
-    table = evaluation.table((found,))
+    table = evaluation.table((found,), evaluation.TECHNICAL)
     assert "AUROC" in table.heads[2]
     assert table.written()[0].cells[1].value == f"{found.score.value:.3f}"
     assert table.file.rows[0][3:5] == (None, found.score.value)
     config = replace(CONFIG, data="chestxray14", data_root="/x", n_outputs=3)
-    judged = evaluation.judged(config, (found,))
+    judged = evaluation.judged(config, (found,), evaluation.TECHNICAL)
     assert judged is not None
     assert judged.against == "Guessing has 0.5."
 
 
 def test_guessing_is_told_from_knowing():
-    judged = evaluation.judged(CONFIG, lines(940))
+    judged = evaluation.judged(CONFIG, lines(940), evaluation.TECHNICAL)
     assert judged is not None
     assert not judged.guessed
     assert judged.against == "Guessing would be right for 10.0\u202f%."
-    poor = evaluation.judged(CONFIG, lines(105))
+    poor = evaluation.judged(CONFIG, lines(105), evaluation.TECHNICAL)
     assert poor is not None
     assert poor.guessed
     assert "no better than guessing (10.0\u202f%)" in poor.against
@@ -108,24 +110,24 @@ def test_few_images_leave_open_whether_it_guesses():
     found, *_ = lines(105)
     for value, low, high in ((0.3, 0.07, 0.65), (0.08, 0.01, 0.4)):
         few = replace(found, score=replace(found.score, value=value, low=low, high=high))
-        judged = evaluation.judged(CONFIG, (few,))
+        judged = evaluation.judged(CONFIG, (few,), evaluation.TECHNICAL)
         assert judged is not None
         assert judged.guessed
         assert judged.against == "So few images do not tell that from guessing (10.0\u202f%)."
     unknown = replace(found, score=replace(found.score, value=0.9, low=None, high=None))
-    judged = evaluation.judged(CONFIG, (unknown,))
+    judged = evaluation.judged(CONFIG, (unknown,), evaluation.TECHNICAL)
     assert judged is not None
     assert not judged.guessed
 
 
 def test_the_papers_numbers_stand_beside_whole_test_parts_only():
-    judged = evaluation.judged(CONFIG, lines(950))
+    judged = evaluation.judged(CONFIG, lines(950), evaluation.TECHNICAL)
     assert judged is not None
     # Error in percent, CIFAR-10, ResNet-50: lowest 4.56 (FCL 2024, table 2), highest 5.70 (same).
     assert "Its error is 5.0\u202f%; papers print 4.6\u202f% to 5.7\u202f%" in judged.papers
     assert "over all losses" in judged.papers
     trained = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}}
-    same = evaluation.judged(CONFIG, lines(950), trained)
+    same = evaluation.judged(CONFIG, lines(950), evaluation.TECHNICAL, trained)
     assert same is not None
     # FLSD-53: 4.98 (Mukhoti et al. 2020 and Ghosh et al. 2022) and 4.94 (FCL 2024).
     assert "papers print 4.9\u202f% to 5.0\u202f% for this network, data and loss" in same.papers
@@ -134,7 +136,7 @@ def test_the_papers_numbers_stand_beside_whole_test_parts_only():
         replace(CONFIG, model="small_cnn"),
         replace(CONFIG, data="svhn"),
     ):
-        judged = evaluation.judged(other, lines(950))
+        judged = evaluation.judged(other, lines(950), evaluation.TECHNICAL)
         assert judged is not None
         assert judged.papers == ""
 
@@ -142,26 +144,26 @@ def test_the_papers_numbers_stand_beside_whole_test_parts_only():
 def test_the_sanity_line_speaks_of_the_test_part_before_others():
     val = evaluation.line("val", "val", predictions(100, 50))
     shifted = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 10))
-    judged = evaluation.judged(CONFIG, (shifted, val, *lines(90, 100)))
+    judged = evaluation.judged(CONFIG, (shifted, val, *lines(90, 100)), evaluation.TECHNICAL)
     assert judged is not None
     assert judged.line.split == "test"
-    only = evaluation.judged(CONFIG, (shifted, val))
+    only = evaluation.judged(CONFIG, (shifted, val), evaluation.TECHNICAL)
     assert only is not None
     assert only.line.split == "val"
-    assert evaluation.judged(CONFIG, (shifted,)) is None
+    assert evaluation.judged(CONFIG, (shifted,), evaluation.TECHNICAL) is None
 
 
 def test_the_shifted_set_with_the_fewest_right_answers_is_named():
     fog = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 62, 0.8))
     snow = evaluation.line("corrupted-snow-3", "shifted", predictions(100, 58, 0.9))
-    judged = evaluation.judged(CONFIG, (*lines(950), fog, snow))
+    judged = evaluation.judged(CONFIG, (*lines(950), fog, snow), evaluation.TECHNICAL)
     assert judged is not None
     worst = (
         "Least on Snow, severity 3: right for 58.0\u202f%, while it says 90.0\u202f% on average."
     )
     assert judged.worst == worst
     assert judged.text == f"{judged.against} {worst} {judged.papers}"
-    plain = evaluation.judged(CONFIG, (*lines(950), fog, snow), plain=True)
+    plain = evaluation.judged(CONFIG, (*lines(950), fog, snow), evaluation.PLAIN)
     assert plain is not None
     assert plain.text == (
         "Guessing would be right 10 times in 100. Least on Snow, severity 3: right 58 times in "
@@ -169,13 +171,36 @@ def test_the_shifted_set_with_the_fewest_right_answers_is_named():
     )
 
 
+@pytest.mark.parametrize(
+    ("edition", "text", "while_shown"),
+    [
+        (evaluation.TECHNICAL, "for 95.0\u202f% (93.5 to 96.2) of the 1\u202f000 test images.", ""),
+        (
+            evaluation.PLAIN,
+            "95.0 times in 100 (93.5 to 96.2) on the 1\u202f000 test images.",
+            "The model is shown images and says of each what it is and how sure it is.",
+        ),
+    ],
+)
+def test_the_sentence_of_each_edition(edition, text, while_shown):
+    judged = evaluation.judged(CONFIG, lines(950), edition)
+    job = Job("a1", "evaluate", "mine", "g", "d" * 8, created=0.0, state=JobState.RUNNING)
+    assert sentence(job, "", judged, edition, paused=False).text == f"“mine” is right {text}"
+    assert sentence(job, "", None, edition, paused=False).second == while_shown
+
+
 def test_the_table_shades_the_data_and_the_file_has_raw_numbers():
     shifted = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 10))
     found = (*lines(90, 100), shifted)
-    table = evaluation.table(found)
+    table = evaluation.table(found, evaluation.TECHNICAL)
     rows = table.written()
     assert [row.shaded for row in rows] == [True, False]
     assert [row.name for row in rows] == ["Test part", "Fog, severity 3"]
+    assert [row.notes for row in rows] == [(), ("corrupted-fog-3",)]
+    plain = evaluation.table(found, evaluation.PLAIN)
+    assert [row.notes for row in plain.written()] == [(), ()]
+    assert "Off by, on average" in plain.heads
+    assert "ECE" in table.heads
     first = table.file.rows[0]
     assert first[:4] == ("test", "test", 100, 0.9)
     assert "1 x 1" not in evaluation.caption(CONFIG, found, "c" * 32)

@@ -10,7 +10,15 @@ from core.metrics.intervals import wilson
 from core.reports.table import csv_text
 from core.screens.gamma.beside import bin_mismatch, difference
 from core.screens.gamma.rule import HistoryRule
-from core.screens.gamma.view import GammaDynamics, bins_table, gamma_view, panels_of, whole_table
+from core.screens.gamma.view import (
+    PLAIN,
+    TECHNICAL,
+    GammaDynamics,
+    bins_table,
+    gamma_view,
+    panels_of,
+    whole_table,
+)
 from core.screens.gamma.words import (
     bins_of,
     frozen_words,
@@ -20,6 +28,7 @@ from core.screens.gamma.words import (
     missing_words,
     plain_sentence,
     sentence,
+    tiles,
 )
 from tests.core.screens.gamma.gamma_cases import grid
 
@@ -60,13 +69,13 @@ def test_a_replay_says_what_the_rule_would_do():
     found = GammaDynamics(
         name="a run", origin="replay, AdaFocal, λ = 1", grid=table, learned=rule, replayed=True
     )
-    view = gamma_view(found, 1, 0)
+    view = gamma_view(found, 1, 0, TECHNICAL)
     assert "the rule would hold bin 3 back hardest" in view.sentence.text
     assert "Bin 2 (γ\u202f−0.2) would still be pushed on." in view.sentence.text
     assert "training" not in view.sentence.text
     assert any("would have gone otherwise" in text for text in view.caveats)
     assert "trains with it" not in view.caption
-    plain = gamma_view(found, 1, 0, plain=True)
+    plain = gamma_view(found, 1, 0, PLAIN)
     assert "the model would be pushed hardest" in plain.sentence.text
     assert any("would have gone otherwise" in text for text in plain.caveats)
     held = sentence(grid([[1.0, 2.0, 0.3]], np.zeros((1, 3))), 0, replayed=True).text
@@ -200,6 +209,29 @@ def test_epochs_are_counted_from_one_only_where_the_history_counts_from_zero():
     assert grid(np.ones((2, 1)), np.zeros((2, 1)), epoch=[1, 5]).epoch.tolist() == [1, 5]
 
 
+@pytest.mark.parametrize("rule", [AdaFocalRule(0.5), CalFocalRule(0.5)])
+def test_the_rate_stands_with_its_rule(rule):
+    found = tiles(grid([[1.0]], [[0.1]]), HistoryRule(rule, "as the training was set"), 0)
+    (rate,) = [tile for tile in found if tile.label == "λ"]
+    assert rate.value == "0.5"
+    assert rate.note == type(rule).__name__.removesuffix("Rule")
+
+
+def test_both_editions_say_the_same_of_one_history():
+    table = grid([[1.0, -2.3]], [[0.0, 0.2]], count=[[40, 0]])
+    found = dynamics(table)
+    views = {words.page: gamma_view(found, 0, 1, words) for words in (TECHNICAL, PLAIN)}
+    technical, plain = views["Gamma dynamics"], views["Training, round by round"]
+    assert technical.eyebrow == f"Gamma dynamics · {found.name} · {found.origin}"
+    assert plain.eyebrow == f"Training, round by round · {found.name}"
+    assert "Bin 2 is empty." in technical.diagram.alt
+    assert "Group 2 is empty." in plain.diagram.alt
+    assert plain.diagram.title == "Validation after round 1"
+    assert len(technical.caveats) == len(plain.caveats) + 1  # why bins are empty
+    keys = [[column.key for column in view.heatmap.table.columns] for view in (technical, plain)]
+    assert keys[0] == [*keys[1], "train_confidence"]
+
+
 def test_plain_words_say_times_in_100():
     table = grid([[1.0, 2.3]], [[0.0, 0.2]])
     assert plain_sentence(table, 0).text == (
@@ -208,7 +240,7 @@ def test_plain_words_say_times_in_100():
     )
     few = grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 10]])
     assert "10 answers are too few to tell" in plain_sentence(few, 0).text
-    view = gamma_view(dynamics(table), 0, 1, plain=True)
+    view = gamma_view(dynamics(table), 0, 1, PLAIN)
     words = " ".join([view.eyebrow, view.caption, view.diagram.title, view.heatmap.title])
     words += " ".join(tile.label + tile.note + tile.help for tile in view.numbers)
     for term in ("γ", "λ", "epoch", "bin ", "confidence"):
@@ -260,24 +292,24 @@ def test_the_whole_history_is_written_as_it_is_kept():
 
 def test_thinned_maps_say_so():
     table = grid(np.ones((1, 250)), np.zeros((1, 250)))
-    assert "one bin in 3 of 250" in gamma_view(dynamics(table), 0, 0).caveats[0]
+    assert "one bin in 3 of 250" in gamma_view(dynamics(table), 0, 0, TECHNICAL).caveats[0]
 
 
 def test_thinned_rings_and_panels_say_so():
     gamma = np.where(np.arange(2100)[:, None] % 2, -1.0, 1.0) * np.ones((1, 2))
-    view = gamma_view(dynamics(grid(gamma, np.zeros_like(gamma))), 0, 0)
+    view = gamma_view(dynamics(grid(gamma, np.zeros_like(gamma))), 0, 0, TECHNICAL)
     # 2 bins turn at each of 2 099 epochs
     assert "one change of sign in 3 of 4\u202f198" in view.caveats[0]
     assert "one epoch in 14 of 2\u202f100" in view.panels.caption
     assert "one change of sign in 3 of 4\u202f198" in view.panels.caption
-    short = gamma_view(dynamics(grid(gamma[:160], np.zeros((160, 2)))), 0, 0)
+    short = gamma_view(dynamics(grid(gamma[:160], np.zeros((160, 2)))), 0, 0, TECHNICAL)
     assert "panels draw" not in short.panels.caption
 
 
 def test_correspondence_needs_training_confidences():
     known = grid([[1.0]], [[0.1]], train=[[0.58]])
-    assert gamma_view(dynamics(grid([[1.0]], [[0.1]])), 0, 0).correspondence is None
-    card = gamma_view(dynamics(known), 0, 0).correspondence
+    assert gamma_view(dynamics(grid([[1.0]], [[0.1]])), 0, 0, TECHNICAL).correspondence is None
+    card = gamma_view(dynamics(known), 0, 0, TECHNICAL).correspondence
     assert "within 2.0 points" in card.alt  # 0.58 against 0.60
 
 

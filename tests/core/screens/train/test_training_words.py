@@ -58,8 +58,9 @@ def test_share_done_counts_batches():
 
 
 def test_progress_in_a_line():
-    assert words.progress_words(HALF) == "Epoch 6 of 10, about 40 s left"
-    assert words.progress_words(replace(HALF, epoch=10, left=None)) == "Epoch 10 of 10"
+    assert words.progress_words(HALF, words.TECHNICAL) == "Epoch 6 of 10, about 40 s left"
+    ended = replace(HALF, epoch=10, left=None)
+    assert words.progress_words(ended, words.TECHNICAL) == "Epoch 10 of 10"
 
 
 def test_the_queue_is_ordered_by_priority_then_place():
@@ -87,9 +88,9 @@ def test_jobs_of_one_submission_stand_together():
     assert [[job.id for job in group] for group in words.grouped(jobs)] == [["a", "c"], ["b"]]
 
 
-def said(state, course=COURSE, *, paused=False, plain=False, **changes):
+def said(state, course=COURSE, edition=words.TECHNICAL, *, paused=False, **changes):
     job = replace(JOB, state=state, started=10.0, ended=62.0, **changes)
-    found = words.sentence(job, course, "waiting, next in line", paused=paused, plain=plain)
+    found = words.sentence(job, course, "waiting, next in line", edition, paused=paused)
     return found.text, found.second
 
 
@@ -111,10 +112,10 @@ def test_the_sentence_of_each_state():
 
 def test_plain_words_hold_no_jargon():
     for state in (JobState.RUNNING, JobState.SUCCEEDED):
-        text = " ".join(said(state, plain=True))
+        text = " ".join(said(state, edition=words.PLAIN))
         for word in ("ECE", "validation", "epoch", "error"):
             assert word not in text
-    assert "wrong 2.1 times in 100" in said(JobState.SUCCEEDED, plain=True)[1]
+    assert "wrong 2.1 times in 100" in said(JobState.SUCCEEDED, edition=words.PLAIN)[1]
 
 
 def by_label(tiles):
@@ -123,7 +124,7 @@ def by_label(tiles):
 
 def test_numbers_of_a_running_job():
     job = replace(JOB, state=JobState.RUNNING, started=1.0)
-    found = by_label(words.tiles(job, HALF, COURSE, plain=False))
+    found = by_label(words.TECHNICAL.tiles(job, HALF, COURSE))
     assert (found["Epochs"].value, found["Epochs"].unit) == ("5", "of 10")
     assert found["Time left"].value == "about 40 s"
     assert found["Images a second"].value == "1\u202f000"
@@ -133,7 +134,7 @@ def test_numbers_of_a_running_job():
 
 def test_numbers_before_anything_is_known_are_dashes():
     job = replace(JOB, state=JobState.STARTING)
-    found = by_label(words.tiles(job, None, JobProgress(0, 10, {}), plain=False))
+    found = by_label(words.TECHNICAL.tiles(job, None, JobProgress(0, 10, {})))
     assert found["Time left"].value == "–"
     assert found["Error, validation"].value == "–"
     assert found["Error, validation"].unit == ""
@@ -141,11 +142,11 @@ def test_numbers_before_anything_is_known_are_dashes():
 
 def test_numbers_of_an_ended_job():
     job = replace(JOB, state=JobState.SUCCEEDED, started=10.0, ended=62.0)
-    assert by_label(words.tiles(job, None, COURSE, plain=False))["Took"].value == "52 s"
-    plain = words.tiles(job, None, COURSE, plain=True)
+    assert by_label(words.TECHNICAL.tiles(job, None, COURSE))["Took"].value == "52 s"
+    plain = words.PLAIN.tiles(job, None, COURSE)
     assert [tile.label for tile in plain][2:] == ["Wrong, in 100", "Off by, points"]
     assert [tile.unit for tile in plain][2:] == ["", ""]
-    assert words.progress_words(HALF, plain=True).startswith("Round 6 of 10")
+    assert words.progress_words(HALF, words.PLAIN).startswith("Round 6 of 10")
 
 
 def test_devices_say_what_is_free_and_who_is_on_them():

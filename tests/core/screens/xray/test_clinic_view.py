@@ -20,6 +20,7 @@ from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
 from core.reports.html import PageView, sheet_html
+from core.reports.table import csv_text
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.xray import (
@@ -35,7 +36,7 @@ from core.screens.xray import (
     use as clinic_use,
 )
 from core.screens.xray.finding import finding_view
-from core.screens.xray.findings import findings_view, order
+from core.screens.xray.findings import findings_view, order, plain_findings_view
 from core.screens.xray.plain import (
     band_sentence,
     band_tone,
@@ -101,9 +102,8 @@ def rare(rows):
     return clinic_study.one_finding(clinic_study.binary_rows(rows, 2))
 
 
-def view(found, plain=False, **more):
-    printed = published.published(dataset="chestxray14")
-    return findings_view(source(**more), found, printed, plain=plain)
+def view(found, **more):
+    return findings_view(source(**more), found, published.published(dataset="chestxray14"))
 
 
 def numbers_of(table):
@@ -192,7 +192,8 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
     assert tones["Hernia"] == {"keeps its word", "few"}
     assert "over" in tones["Effusion"]
     assert small["Hernia"].note.endswith("too few events")
-    plain = {row.name: row.cells[-1].value for row in view(found, plain=True).table.written()}
+    plain_view = plain_findings_view(source(), found)
+    plain = {row.name: row.cells[-1].value for row in plain_view.table.written()}
     assert plain == {
         "Fluid around the lung (Effusion)": "says more than it should",
         "A small spot (Nodule)": plain["A small spot (Nodule)"],
@@ -229,7 +230,7 @@ def test_bins_hold_every_film_once(found, rows):
 
 
 def test_plain_words_of_findings_hold_no_jargon(found):
-    shown = view(found, plain=True)
+    shown = plain_findings_view(source(), found)
     tiles = [(tile.label, tile.value, tile.interval, tile.note) for tile in shown.numbers]
     cells = [
         (row.name, [(cell.value, cell.interval) for cell in row.cells])
@@ -238,6 +239,8 @@ def test_plain_words_of_findings_hold_no_jargon(found):
     said = json.dumps([shown.table.heads, tiles, cells, shown.sentence.text])
     assert not re.search("AUROC|Wilson|slope|quantile|interval", said)
     assert not shown.small
+    assert "published" not in csv_text(shown.table)
+    assert shown.eyebrow.startswith("Chest X-ray, in plain words · ")
 
 
 def band(count, events, mean=0.25, i=2):

@@ -10,6 +10,7 @@ from core.screens.xray import beside as views
 from core.screens.xray.beside import Opinion
 from core.screens.xray.film import FilmScores
 from core.screens.xray.saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, SaliencyFocus, beside
+from core.screens.xray.words import PLAIN, TECHNICAL
 from tests.core.screens.xray.test_xray_film import NAMES, NOTE, known, reference
 
 A, B, C, D = marks(["a", "b", "c", "d"])
@@ -30,8 +31,8 @@ def three(first=0.74, second=0.2, third=0.5):
     )
 
 
-def text(found, name=NAME, *, plain=False):
-    return views.sentence(found, name, plain=plain).text
+def text(found, words=TECHNICAL):
+    return views.sentence(found, NAME, words).text
 
 
 def test_the_sentence_has_each_score_and_who_is_silent():
@@ -48,8 +49,8 @@ def test_the_sentence_has_each_score_and_who_is_silent():
     assert text(three()[:2]).endswith(f" A reaches the threshold {limit}, B stays silent.")
     assert text(three(second=0.7)[:2]).endswith(f" Both reach the threshold {limit}.")
     assert text(three(0.74, 0.1, 0.1)).endswith(", B and C stay silent.")
-    assert text(three(), plain=True).startswith("For fluid around the lung this film scores 74")
-    said = views.sentence(three(), NAME, plain=False).second
+    assert text(three(), PLAIN).startswith("For fluid around the lung this film scores 74")
+    said = views.sentence(three(), NAME, TECHNICAL).second
     assert said == f"The threshold is how frequent the finding is in {WHERE}."
 
 
@@ -58,12 +59,12 @@ def test_each_model_is_held_to_its_own_threshold():
     found = (*three()[:2], replace(three(third=0.12)[2], known=other))
     assert [one.threshold(NAME) for one in found] == pytest.approx([0.29, 0.29, 0.10])
     assert text(found).endswith(" A and C reach their own thresholds, B stays silent.")
-    assert views.sentence(found, NAME, plain=False).second.endswith("in its own test set.")
+    assert views.sentence(found, NAME, TECHNICAL).second.endswith("in its own test set.")
     assert views.sources(found) == (
         f"A and B: counted on {WHERE}.",
         f"C: counted on {WHERE}.",  # another one of as many films
     )
-    (chosen,) = [row for row in views.finding_rows(found, NAME, plain=False) if row.shaded]
+    (chosen,) = [row for row in views.finding_rows(found, NAME, TECHNICAL) if row.shaded]
     assert [cell.interval for cell in chosen.cells] == [
         "threshold 29.0\u202f%", "silent, threshold 29.0\u202f%", "threshold 10.0\u202f%", "",
     ]  # fmt: skip
@@ -73,7 +74,7 @@ def test_each_model_is_held_to_its_own_threshold():
 def test_a_threshold_that_was_set_is_that_of_all():
     found = tuple(replace(one, chosen={"effusion": 0.6}) for one in three())
     assert text(found).endswith(" A reaches the threshold (60.0\u202f%), B and C stay silent.")
-    said = views.sentence(found, NAME, plain=False).second
+    said = views.sentence(found, NAME, TECHNICAL).second
     assert said == "The threshold is the one that was set."
 
 
@@ -94,7 +95,7 @@ def test_nothing_is_said_of_whom_nothing_is_known():
         " The score of D means nothing here. The score of D may mean nothing here."
     )
     assert strange.reaches(NAME) is None
-    assert views.sentence((strange, strange), NAME, plain=False).second == ""
+    assert views.sentence((strange, strange), NAME, TECHNICAL).second == ""
 
 
 def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_points():
@@ -148,7 +149,7 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
     more = Opinion(scored=FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), mark=D)
     found = (opinion("A", 0.2, 0.9, known=known()), opinion("B", 0.74, known=known()), more)
     assert views.finding_heads(found) == ("Finding", "A", "B", "E", "Threshold")
-    rows = views.finding_rows(found, NAME, plain=False)
+    rows = views.finding_rows(found, NAME, TECHNICAL)
     assert [row.name for row in rows] == ["Pleural Thickening", "Effusion", "Mass"]
     assert [row.shaded for row in rows] == [False, True, False]
     assert [[cell.value for cell in row.cells] for row in rows[1:]] == [
@@ -158,7 +159,7 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
     assert [cell.interval for cell in rows[1].cells] == ["silent", "", "", ""]
     assert (rows[1].strong, rows[1].ties) == ({1}, {0})
     assert [cell.value for cell in rows[0].cells[:3]] == ["90", "1", "30"]
-    assert views.finding_rows(found, NAME, plain=True)[1].name == "Fluid around the lung (Effusion)"
+    assert views.finding_rows(found, NAME, PLAIN)[1].name == "Fluid around the lung (Effusion)"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
 )
 def test_a_threshold_is_that_of_a_row_only_where_every_model_of_it_has_it(other, last, under):
     found = (opinion("A", 0.74, known=known()), opinion("D", 0.5, mark=D, **other))
-    (row,) = [one for one in views.finding_rows(found, NAME, plain=False) if one.shaded]
+    (row,) = [one for one in views.finding_rows(found, NAME, TECHNICAL) if one.shaded]
     assert row.cells[-1].value == last
     assert [cell.interval for cell in row.cells[:-1]] == under
 

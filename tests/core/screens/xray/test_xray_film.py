@@ -14,7 +14,7 @@ from core.screens.xray import film as views
 from core.screens.xray import film_tables as tables
 from core.screens.xray.film import FilmScores, Reference
 from core.screens.xray.plain import KEY, band_tone
-from core.screens.xray.words import TONES, ClinicSource
+from core.screens.xray.words import PLAIN, TECHNICAL, TONES, ClinicSource
 from core.xray import picture
 from core.xray.phantom import FINDINGS
 
@@ -53,32 +53,32 @@ def film(score, other=0.01):
 
 
 def test_the_sentence_counts_films_of_such_a_score():
-    found = views.sentence(film(0.74), 0, known(), plain=False)
+    found = views.sentence(film(0.74), 0, known(), TECHNICAL)
     # 29 of 48 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
     assert found.text == (
         "The model scores this film 74. Of 100 films that it scores between 70 and 80, about 60 "
         "(46 to 73) were labelled with effusion."
     )
-    assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), plain=True).text
+    assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), PLAIN).text
 
 
 def test_few_films_are_counted_and_none_is_said():
     few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
-    text = views.sentence(film(0.74), 0, few, plain=False).text
+    text = views.sentence(film(0.74), 0, few, TECHNICAL).text
     assert "Only 3 films of this test set of 100 films scored between 70 and 80" in text
     assert "1 of them was labelled with effusion" in text
     assert "Of 100 films" not in text
     assert (
         "The model scores this film 55 of 100 for effusion. No film of this test set of 100 films"
-        in views.sentence(film(0.55), 0, few, plain=False).text
+        in views.sentence(film(0.55), 0, few, TECHNICAL).text
     )
 
 
 def test_without_a_test_set_no_number_is_given():
-    text = views.sentence(film(0.74), 0, None, plain=False).text
+    text = views.sentence(film(0.74), 0, None, TECHNICAL).text
     assert "no test set of this model is loaded" in text
     assert "74" in text
-    assert len(tables.rows(film(0.74), 0, None, plain=False)[0].cells) == 1
+    assert len(tables.rows(film(0.74), 0, None, TECHNICAL)[0].cells) == 1
     assert views.threshold_of(None, "Effusion") == 0.5
     assert views.threshold_of(known(), "Effusion") == pytest.approx(0.29)
     assert views.threshold_of(known(), "pleural thickening") == 0.0
@@ -105,7 +105,7 @@ def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
     for score, said in ((0.498, "49"), (0.5, "50"), (0.502, "50"), (0.0996, "9"), (0.448, "45")):
         assert views.score_words(score) == said
     assert views.score_words(float(np.float32(0.7))) == "70"  # one step of float32 below
-    row = tables.rows(film(0.498), 0, known(), plain=False)[0]
+    row = tables.rows(film(0.498), 0, known(), TECHNICAL)[0]
     assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
 
 
@@ -142,7 +142,7 @@ def test_what_must_be_read_beside_a_score():
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
-    found = tables.rows(film(0.2, 0.9), 0, known(), plain=False)
+    found = tables.rows(film(0.2, 0.9), 0, known(), TECHNICAL)
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
     assert found[1].cells[4].value == "cannot be told"  # no film of 10 to 20
@@ -204,7 +204,7 @@ def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
     assert found.startswith("A: nothing is known of what this model was trained on.")
     found = views.strange("A", model_synthetic=False, film_synthetic=True)
     assert found.startswith("A was trained on no synthetic films. What it scores a synthetic film")
-    said = views.strange_sentence(film(0.74), 0, model_synthetic=True).text
+    said = views.strange_sentence(film(0.74), 0, TECHNICAL, model_synthetic=True).text
     assert said == (
         "The model scores this film 74 of 100 for effusion, and that means nothing: it was trained "
         "on synthetic films alone."
@@ -224,7 +224,7 @@ def test_a_saved_film_is_one_file_with_its_picture_inside():
         PageView(
             eyebrow="Chest X-ray",
             banners=(NOTE,),
-            sentence=views.sentence(film(0.74), 0, known(), plain=False),
+            sentence=views.sentence(film(0.74), 0, known(), TECHNICAL),
             numbers=(),
             paragraphs=views.care(film(0.74), 0, known()),
             cards=(tables.bands_card(film(0.74), 0, known()),),
