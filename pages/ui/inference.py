@@ -15,6 +15,7 @@ from core.inference.client import Answer, shared
 from pages.ui.task import Task, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
+COLD: Final = "The first look takes up to a minute: the program that runs models is started."
 Json = Mapping[str, Any]  # Any: plain JSON values
 
 
@@ -50,7 +51,8 @@ def query(
         How long the answer may take once the process is at it.
     """
     start = partial(in_thread, partial(_ask, name, question, timeout_s), _pool())
-    return Task(slot, json.dumps([name, question], sort_keys=True), text, start, patient=patient)
+    key = json.dumps([name, question], sort_keys=True)
+    return Task(slot, key, text, start, patient=patient, note="" if shared().warm else COLD)
 
 
 def _ask(name: str, question: Json, timeout_s: float, work: Work[Answer]) -> Answer:

@@ -85,6 +85,8 @@ class Task(Generic[Result]):
         `in_process` or `in_thread` with what to call.
     patient : bool
         Another of the slot that is at work may go on; one that waits for its turn is taken back.
+    note : str
+        What else is said while it runs.
     """
 
     slot: str
@@ -92,6 +94,7 @@ class Task(Generic[Result]):
     text: str
     start: Callable[[], Work[Result]]
     patient: bool = False
+    note: str = ""
 
     @property
     def work(self) -> Work[Result] | None:
@@ -163,11 +166,13 @@ def _watch(task: Task[Any]) -> None:
         st.rerun()
     assert work is not None
     with _row(f"{task.slot}.running"):
-        st.markdown(f":material/hourglass_empty: {task.text}")
-        widgets.caption(f"{time.monotonic() - work.began:.0f} s")
+        seconds = time.monotonic() - work.began
+        st.markdown(f":material/hourglass_empty: {task.text} :small[{seconds:.0f} s]")
         st.button("Stop", key=f"{task.slot}.stop", on_click=task.stop)
     if work.share is not None:
         st.progress(work.share)
+    if task.note:
+        widgets.caption(task.note)
 
 
 def _row(key: str) -> "st.delta_generator.DeltaGenerator":

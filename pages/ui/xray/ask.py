@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from core.inference.client import Answer, shared
+from core.inference.client import Answer
 from core.screens.xray import saliency as words
 from core.screens.xray.film import FilmScores
 from core.xray.heat import Frame, Map
@@ -16,7 +16,6 @@ from pages.ui.xray.film_cache import Model
 from pages.ui.xray.films import FilmEntry
 
 SALIENCY: Final = "heat"
-COLD: Final = "The first look takes up to a minute: the program that runs models is started."
 MINUTES_S: Final = 400.0  # a ScoreCAM map of DenseNet-121 takes 130 to 260 s
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -87,14 +86,9 @@ def look_as(
 def _looking(model: Model, request: Json) -> Task[Answer]:
     """Return what asks a model; its own slot, for models answer side by side."""
     limit = MINUTES_S if request["method"] in words.MINUTES else inference.TIMEOUT_S
-    text = awaited(f"{esc(model.name)} looks at the film.")
+    text = f"{esc(model.name)} looks at the film."
     slot = f"xray.look.{model.id}"
     return inference.query(slot, SALIENCY, request, text, patient=True, timeout_s=limit)
-
-
-def awaited(text: str) -> str:
-    """Return what is awaited, and why that takes long as long as the process starts."""
-    return text if shared().warm else f"{text} {COLD}"
 
 
 def awaits(model: Model, film: FilmEntry) -> bool:

@@ -264,7 +264,7 @@ def _top(film: FilmEntry, result: FilmResult, index: int, scale: str) -> float |
     if scale == words.FINDINGS:
         return heat.top_of(result.maps.values())
     slot, question = f"xray.scale.{result.model.id}", films_question(film, result, index)
-    text = xray_ask.awaited("The other films are looked at, for one scale.")
+    text = "The other films are looked at, for one scale."
     answer = inference.query(slot, SALIENCY_BATCH, question, text, patient=True).wait()
     return None if answer is None else heat.top_of(answer.arrays["maps"])
 

@@ -24,7 +24,6 @@ from core.xray.methods import METHODS
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import inference, widgets
 from pages.ui.task import Task, Work, in_thread
-from pages.ui.xray import ask as xray_ask
 from pages.ui.xray import film_cache as cache_xray
 from pages.ui.xray import films as xray_films
 from pages.ui.xray.ask import FilmResult
@@ -65,7 +64,7 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
         "layer": result.layer,
         "seed": SEED,
     }
-    text = xray_ask.awaited("Weights are drawn anew, layer by layer.")
+    text = "Weights are drawn anew, layer by layer."
     task = inference.query("xray.sanity", SANITY, question, text)
     if task.work is None:
         st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
