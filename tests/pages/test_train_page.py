@@ -29,7 +29,8 @@ from core.training.estimate import Speed
 from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
-from pages.ui import cache_train, task
+from pages.ui import task
+from pages.ui.jobs import cache as cache_train
 from pages.ui.task import Work
 from pages.ui.train.state import FORM
 from tests.core.library.builders import small_bins, small_history

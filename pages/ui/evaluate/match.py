@@ -11,12 +11,13 @@ from core.errors import AuditError
 from core.inference.preprocessing import Preprocessing
 from core.screens.evaluate import checkpoint as views
 from core.screens.evaluate.checkpoint import TITLES, CheckpointFit
-from pages.ui import frame, inference, networks, state, widgets
+from pages.ui import frame, inference, state, widgets
 from pages.ui import weights_source as evaluate_source
 from pages.ui.escape import esc
 from pages.ui.evaluate import form as evaluate_form
 from pages.ui.evaluate import state as form
 from pages.ui.form import SESSION
+from pages.ui.jobs import networks
 from pages.ui.weights_source import OpenedWeights
 
 MATCHING = "matching"

@@ -15,17 +15,7 @@ from core.jobs.records import Job
 from core.screens.evaluate.checkpoint import CheckpointFit
 from core.screens.train.words import EVALUATE
 from core.training.submission import IMPORT
-from pages.ui import (
-    frame,
-    job_page,
-    session,
-    site,
-    state,
-    widgets,
-)
-from pages.ui import (
-    queue as train_queue,
-)
+from pages.ui import frame, session, site, state, widgets
 from pages.ui import (
     weights_source as evaluate_source,
 )
@@ -42,6 +32,8 @@ from pages.ui.evaluate import (
 from pages.ui.evaluate import (
     watch as evaluate_watch,
 )
+from pages.ui.jobs import page as job_page
+from pages.ui.jobs import queue as train_queue
 from pages.ui.weights_source import OpenedWeights
 
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"

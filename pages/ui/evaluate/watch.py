@@ -15,17 +15,12 @@ from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
 from core.screens.evaluate.results import EvaluationWords, SplitResult
 from core.screens.kit.records import Sentence
-from pages.ui import (
-    frame,
-    job_page,
-    site,
-    state,
-    widgets,
-)
+from pages.ui import frame, site, state, widgets
 from pages.ui import (
     weights_source as evaluate_source,
 )
-from pages.ui.job_page import WatchedJob
+from pages.ui.jobs import page as job_page
+from pages.ui.jobs.page import WatchedJob
 
 
 def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:

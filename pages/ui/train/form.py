@@ -11,8 +11,10 @@ from core.screens.kit.numbers import MINUS, count, three
 from core.training.advice import advice
 from core.training.config import DEVICES
 from core.training.recipes import RECIPES
-from pages.ui import cache_train, networks, widgets
+from pages.ui import widgets
 from pages.ui.form import NARROW, SESSION, WIDE
+from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import networks
 from pages.ui.train import state as form
 from pages.ui.train.state import BY_NAME, FORM, NUMBER, OWN, key
 

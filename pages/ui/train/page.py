@@ -19,19 +19,11 @@ from core.screens.train import words
 from core.training.config import TrainConfig, from_json
 from core.training.estimate import Speed, basis, measure, seconds
 from core.training.submission import FIRST
-from pages.ui import (
-    cache,
-    cache_train,
-    frame,
-    job_page,
-    site,
-    state,
-    widgets,
-)
-from pages.ui import (
-    queue as train_queue,
-)
+from pages.ui import cache, frame, site, state, widgets
 from pages.ui.escape import esc
+from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import page as job_page
+from pages.ui.jobs import queue as train_queue
 from pages.ui.task import Task, in_process
 from pages.ui.train import form as train_form
 from pages.ui.train import state as form

@@ -20,8 +20,11 @@ from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.config import TrainConfig
-from pages.ui import cache, cache_train, job_page, pieces, queue, site, state, widgets
-from pages.ui.job_page import WatchedJob
+from pages.ui import cache, pieces, site, state, widgets
+from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import page as job_page
+from pages.ui.jobs import queue
+from pages.ui.jobs.page import WatchedJob
 from pages.ui.train import state as form
 
 PANEL_WIDTH = 332  # three abreast on a wide screen

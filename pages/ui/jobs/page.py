@@ -13,7 +13,8 @@ from core.screens.kit.numbers import duration
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
 from core.training.progress import Progress
-from pages.ui import cache, frame, queue, site, state, widgets
+from pages.ui import cache, frame, site, state, widgets
+from pages.ui.jobs import queue
 
 LOOK_S: Final = 2.0
 LOG_LINES: Final = 50
