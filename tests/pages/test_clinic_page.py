@@ -15,7 +15,7 @@ from core.metrics.clinical import bands, recalibration
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.xray.words import MINED, SYNTHETIC
 from core.studies.posthoc import CUT, SHARE, parts
-from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
 from tests.pages import seen
 from tests.pages.seen import fine, opened, until
@@ -263,7 +263,7 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     run = keep()
     here = fine(page(run=run, show=clinic.ONE, of="1"))
     expected = table(here, "How far off")
-    monkeypatch.setattr(cache_clinic, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(finding_cache, "HEAVY_CELLS", 0)
     st.cache_resource.clear()
     test = page(run=run, show=clinic.ONE, of="1")
     assert "Looking at Mass." in html(test)
@@ -276,7 +276,7 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
 def test_choices_outlast_long_work(page, keep, monkeypatch):
     test = drop(fine(page(run=keep(), show=clinic.ONE, of="0", at="50.0", range=ENDS)), described())
     fine(by(test).select("View").run())
-    monkeypatch.setattr(cache_clinic, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(finding_cache, "HEAVY_CELLS", 0)
     test.button(key="clinic.recalibrate").click().run()
     assert "Looking at Effusion." in html(test)
     assert test.query_params["at"] == "50.0"

@@ -21,7 +21,7 @@ from core.screens.xray.saliency import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import task
-from pages.ui.xray import save as xray_save
+from pages.ui.xray import save
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.film_cache import FilmScene, Model
 from pages.ui.xray.films import FilmEntry
@@ -122,7 +122,7 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
 def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     of = study(looked("Theirs", None), looked("Other", None, 0.1), looked("Ours", True))
     pictures = drawn(of, hot=(True, False, True))
-    page = xray_save.page(of, pictures)
+    page = save.page(of, pictures)
     assert [one.startswith(WHY) for one in page.paragraphs] == [True, False, False]
     assert page.paragraphs[1:] == (DIFFER, RISK)
     assert [card.title for card in page.cards] == [
@@ -136,7 +136,7 @@ def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     (models, findings) = page.tables
     assert [row[0] for row in models[1].rows] == ["Theirs", "Other", "Ours"]
     assert len(findings[1].rows) == len(NAMES)
-    sheet = xray_save.sheet(of, pictures)
+    sheet = save.sheet(of, pictures)
     aim = "the strongest place lies in the box, with 62.5\u202f% of the heat in it."
     assert [one for one in sheet.lines if one.endswith(aim)] == [f"Theirs: {aim}", f"Ours: {aim}"]
     assert any(one.startswith(WHY) for one in sheet.lines)
@@ -147,18 +147,18 @@ def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
 
 def test_a_file_of_models_that_are_all_strange_says_why_and_warns_of_no_score():
     of = study(looked("Ours", True), looked("Mine", True))
-    page = xray_save.page(of, drawn(of, hot=(True, True)))
+    page = save.page(of, drawn(of, hot=(True, True)))
     assert [one.split(" was ")[0] for one in page.paragraphs] == ["Ours", "Mine"]
     assert of.strange == " ".join(page.paragraphs)
     assert page.cards == ()
     assert study(looked("Ours", True), looked("Theirs", None)).strange == ""
     alone = study(looked("Ours", True))
-    assert xray_save.page(alone, drawn(alone, hot=(True,))).paragraphs == ()  # the sentence says it
+    assert save.page(alone, drawn(alone, hot=(True,))).paragraphs == ()  # the sentence says it
 
 
 def test_what_models_without_a_test_set_score_is_said_to_be_no_frequency():
     of = study(looked("Theirs", None), looked("Other", None), counted=False)
-    (care, risk) = xray_save.page(of, drawn(of, hot=(False, False))).paragraphs
+    (care, risk) = save.page(of, drawn(of, hot=(False, False))).paragraphs
     assert care.startswith("A score is the model’s own number, not a frequency")
     assert risk == RISK
     assert study(looked("Theirs", None), looked("Ours", True)).care == (DIFFER,)
@@ -167,8 +167,8 @@ def test_what_models_without_a_test_set_score_is_said_to_be_no_frequency():
 @pytest.mark.parametrize("hot", [(True, False), (True,)])
 def test_a_picture_with_its_own_scale_says_so_where_it_is_saved(hot):
     of = study(*(looked(name, None) for name in ("Theirs", "Other")[: len(hot)]))
-    assert ALONE in xray_save.sheet(of, drawn(of, OWN, hot=hot)).lines
-    assert ALONE not in xray_save.sheet(of, drawn(of, hot=hot)).lines
+    assert ALONE in save.sheet(of, drawn(of, OWN, hot=hot)).lines
+    assert ALONE not in save.sheet(of, drawn(of, hot=hot)).lines
 
 
 def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not_known():

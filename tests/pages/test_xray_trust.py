@@ -7,14 +7,12 @@ import pytest
 
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
-from core.screens.xray import film_tables as tables
-from core.screens.xray import saliency as words
+from core.screens.xray import film_tables, saliency
 from core.screens.xray.film import FilmScores
 from core.xray import heat
 from core.xray.phantom import SIDE
 from core.xray.picture import Saliency, SaliencyStyle
-from pages.ui.xray import save as xray_save
-from pages.ui.xray import trust as xray_trust
+from pages.ui.xray import save, trust
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.film_cache import FilmScene, Model
 from pages.ui.xray.films import FilmEntry
@@ -84,11 +82,11 @@ def test_a_comparison_is_of_its_films_findings_and_boxes():
         [FindingCase(film="a", payload={}, index=0, boxes=(LEFT, RIGHT))],
         None,
     ]
-    keys = {xray_trust._key(seen, "Effusion", one) for one in cases}
+    keys = {trust._key(seen, "Effusion", one) for one in cases}
     assert len(keys) == len(cases)
     again = [FindingCase(film="a", payload={"file": "elsewhere"}, index=0, boxes=(LEFT,))]
-    assert xray_trust._key(seen, "Effusion", again) in keys
-    assert xray_trust._key(replace(seen, method="hirescam"), "Effusion", cases[0]) not in keys
+    assert trust._key(seen, "Effusion", again) in keys
+    assert trust._key(replace(seen, method="hirescam"), "Effusion", cases[0]) not in keys
 
 
 def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
@@ -100,7 +98,7 @@ def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
         for k, one in enumerate(lungs)
     ]
     boxes = [((0.0, 0.0, SIDE / 2, SIDE / 2),)] * 2
-    (found,) = xray_trust._lungs(cases, boxes).values()
+    (found,) = trust._lungs(cases, boxes).values()
     assert found.n == 2
     assert found.pointing.value == pytest.approx((1 + 0.25) / 2)
     assert found.iou.value == pytest.approx((0.5 + 0.25) / 2)
@@ -113,7 +111,7 @@ def test_every_row_of_a_table_says_where_scores_mean_nothing():
     assert (
         "What it scores a synthetic film, and where the heat lies, means nothing." in strange.note
     )
-    rows = tables.table(strange.main.scored, None, strange.note).rows
+    rows = film_tables.table(strange.main.scored, None, strange.note).rows
     assert all("means nothing" in row[-1] for row in rows)
 
 
@@ -133,7 +131,7 @@ def test_a_sheet_of_several_models_says_that_scales_differ():
     )
     for scenes, said in (((hot, hot), True), ((hot, bare), False)):
         drawn = [
-            PagePicture(result=study.main, scene=scene, index=0, scale=words.FINDINGS)
+            PagePicture(result=study.main, scene=scene, index=0, scale=saliency.FINDINGS)
             for scene in scenes
         ]
-        assert (words.BESIDE in xray_save.sheet(study, drawn).lines) == said
+        assert (saliency.BESIDE in save.sheet(study, drawn).lines) == said

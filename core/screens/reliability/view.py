@@ -16,8 +16,7 @@ from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.metrics.selective import risk_coverage
 from core.metrics.suite import class_gaps
 from core.predictions import Predictions, Task
-from core.screens.kit import cards
-from core.screens.kit import diagram as figures
+from core.screens.kit import cards, diagram
 from core.screens.kit.bin_marks import dominated, filled
 from core.screens.kit.records import FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.sentences import CODE_TONES, doubted, verdict_sentence
@@ -178,7 +177,7 @@ def _bin_cards(
             key="reliability",
             title="Reliability diagram",
             explanation=f"{prefix}dot area grows with the number of images{_by_chance(target)}",
-            draw=partial(figures.diagram, bins, target=index, log_counts=log_counts),
+            draw=partial(diagram.diagram, bins, target=index, log_counts=log_counts),
             alt=cards.diagram_alt(target),
             table=table,
             caption=caption,
@@ -187,7 +186,7 @@ def _bin_cards(
             key="gap",
             title="Gap in each bin",
             explanation=f"{prefix}says minus {true}, {cards.level(target)} interval",
-            draw=partial(figures.gap_view, bins, target=index),
+            draw=partial(diagram.gap_view, bins, target=index),
             alt=cards.gap_alt(target),
             table=table,
             caption=caption,

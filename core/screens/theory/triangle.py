@@ -11,7 +11,7 @@ from core.calibrators.theory import risk_isolines, temperature_scaled
 from core.screens.kit.curves import SHARES, Plot, TheoryCurve, chart
 from core.screens.kit.numbers import percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
-from core.screens.theory import triangle_figure as triangle
+from core.screens.theory import triangle_figure
 from core.screens.theory.view import MAP_PAPER, closest, curve_table, written
 
 STEPS = 10  # of the lattice from which arrows start, and of the table beside the heatmap
@@ -37,18 +37,18 @@ def simplex_cards(gamma: float) -> tuple[FigureCard, ...]:
 
 
 def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
-    start = triangle.lattice(STEPS)
+    start = triangle_figure.lattice(STEPS)
     by_map, by_temperature = _both(start, gamma, temperature)
     moves = (
-        triangle.MoveArrows(f"temperature {three(temperature)}", start, by_temperature, 2),
-        triangle.MoveArrows(f"focal map, γ = {written(gamma)}", start, by_map, "ink"),
+        triangle_figure.MoveArrows(f"temperature {three(temperature)}", start, by_temperature, 2),
+        triangle_figure.MoveArrows(f"focal map, γ = {written(gamma)}", start, by_map, "ink"),
     )
     middle = int(np.argmax(np.abs(by_map - by_temperature).max(axis=1)))
     return FigureCard(
         key="arrows",
         title="Where both maps send a prediction",
         explanation=f"away from the middle; {settings}",
-        draw=partial(triangle.arrows, moves),
+        draw=partial(triangle_figure.arrows, moves),
         alt=(
             f"Triangle of three probabilities with arrows of the focal map and of temperature "
             f"scaling, {settings}. Both point away from the middle. They part most from "
@@ -64,18 +64,18 @@ def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
 
 
 def _heatmap_card(gamma: float, temperature: float, settings: str) -> FigureCard:
-    _, _, p, inside = triangle.raster(CELLS)
+    _, _, p, inside = triangle_figure.raster(CELLS)
     values = np.full(inside.shape, np.nan)
     by_map, by_temperature = _both(p[inside], gamma, temperature)
     values[inside] = 100.0 * np.abs(by_map - by_temperature).max(axis=1)
     worst = p[inside][np.argmax(values[inside])]
     most = float(values[inside].max()) / 100.0
-    start = triangle.lattice(2 * STEPS)
+    start = triangle_figure.lattice(2 * STEPS)
     return FigureCard(
         key="simplex",
         title="How far apart they are",
         explanation=f"largest difference of a probability; {settings}",
-        draw=partial(triangle.heatmap, values, "points"),
+        draw=partial(triangle_figure.heatmap, values, "points"),
         alt=(
             f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature "
             f"differ by up to {points(most)} points, near {_written_row(worst)}."
@@ -177,18 +177,20 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
     )
     name = f"properised focal, γ = {written(gamma)}"
     kinds = (
-        triangle.TriangleLines("cross-entropy", cross[1], _level_words(cross[0]), "quiet", "dash"),
-        triangle.TriangleLines(name, proper[1], _level_words(proper[0]), "ink", "solid"),
+        triangle_figure.TriangleLines(
+            "cross-entropy", cross[1], _level_words(cross[0]), "quiet", "dash"
+        ),
+        triangle_figure.TriangleLines(name, proper[1], _level_words(proper[0]), "ink", "solid"),
     )
     marks = (
-        triangle.TriangleMark(truth, "the truth: both are smallest here", "circle"),
-        triangle.TriangleMark(focal, "focal loss itself is smallest here", "x"),
+        triangle_figure.TriangleMark(truth, "the truth: both are smallest here", "circle"),
+        triangle_figure.TriangleMark(focal, "focal loss itself is smallest here", "x"),
     )
     return FigureCard(
         key="isolines",
         title="Isolines of the risk, three classes",
         explanation=f"expected loss when the truth is {_written_row(truth)}",
-        draw=partial(triangle.isolines, kinds, marks),
+        draw=partial(triangle_figure.isolines, kinds, marks),
         alt=(
             "Lines of equal expected loss in the triangle when the truth is "
             f"{_written_row(truth)}, around 3, 12 and 20 in 100 of its area. Properised focal loss "

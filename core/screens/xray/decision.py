@@ -10,7 +10,7 @@ from core.defaults import FEW_EVENTS
 from core.metrics.clinical.groups import too_few
 from core.screens.kit.numbers import THIN, count, percent, points, span
 from core.screens.kit.records import Column, FigureCard, Table
-from core.screens.xray import finding_curves as figures
+from core.screens.xray import finding_curves
 from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
 from core.studies.clinic import THRESHOLDS, OneFinding
 
@@ -57,7 +57,7 @@ def decision_card(
         title="Is it better to follow the model?",
         explanation=f"net benefit, {percent(ends[0])} to {percent(ends[1])}, with a simultaneous "
         f"{_level(analysis)} band",
-        draw=partial(figures.decision, net, spoken, ends),
+        draw=partial(finding_curves.decision, net, spoken, ends),
         alt=f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{benefit}",
         table=sourced(Table(columns, rows), source),

@@ -33,7 +33,7 @@ from core.screens.kit.records import (
 from core.screens.kit.sentences import worth
 from core.screens.kit.tiles import strip
 from core.screens.kit.words import GLOSSARY, LABELS
-from core.screens.xray import finding_curves as figures
+from core.screens.xray import finding_curves
 from core.screens.xray.finding_figures import reading
 from core.screens.xray.verdict import Badge, after, badge, extremes, few, hanging, sentence
 from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
@@ -205,7 +205,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
         explanation=f"{TOO_FEW}: {FEW_TEXT}"
         if scarce
         else "flexible curve over binned dots, log-odds axes",
-        draw=partial(figures.flexible, analysis.curve, analysis.bins, few=scarce),
+        draw=partial(finding_curves.flexible, analysis.curve, analysis.bins, few=scarce),
         alt=(
             f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
             f"bins{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score "
@@ -217,7 +217,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
 
 
 def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
-    histogram = figures.by_outcome(analysis.p, analysis.y)
+    histogram = finding_curves.by_outcome(analysis.p, analysis.y)
     halves = [
         percent(float(np.median(analysis.p[side]))) if side.any() else "none"
         for side in (analysis.y, ~analysis.y)
@@ -238,7 +238,7 @@ def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> Fi
         key="clinic_outcomes",
         title="Scores by outcome",
         explanation=f"share of each group, log-odds axis{beyond}",
-        draw=partial(figures.distributions, histogram, source.films),
+        draw=partial(finding_curves.distributions, histogram, source.films),
         alt=(
             f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half "
             f"of the others above {halves[1]}."

@@ -23,7 +23,7 @@ from core.screens.kit.tables import ScoreTable
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import strip
 from core.screens.kit.words import GLOSSARY
-from core.screens.xray import findings_table as tables
+from core.screens.xray import findings_table
 from core.screens.xray.finding_figures import finding as draw_finding
 from core.screens.xray.finding_figures import reading
 from core.screens.xray.words import (
@@ -107,15 +107,15 @@ def findings_view(
     """
     ranked = order(findings)
     judged = [k for k in ranked if not findings.few(k)]
-    printed_auroc = tables.printed(source, published)
+    printed_auroc = findings_table.printed(source, published)
     return FindingsView(
         eyebrow=_eyebrow(TECHNICAL, source, findings),
         sentence=_sentence(source, findings, judged),
         numbers=(*_tiles(findings), *_size_tiles(source, findings)),
         small=tuple(_small(source, findings, k) for k in ranked),
         together=_together(source, findings, ranked),
-        table=tables.table(source, findings, ranked, printed_auroc),
-        notes=(tables.PRINTED_NOTE,) if printed_auroc else (),
+        table=findings_table.table(source, findings, ranked, printed_auroc),
+        notes=(findings_table.PRINTED_NOTE,) if printed_auroc else (),
         caption=source.caption,
         legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",
     )
@@ -128,7 +128,7 @@ def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsVie
         eyebrow=_eyebrow(PLAIN, source, findings),
         numbers=(*_plain_tiles(findings), *_size_tiles(source, findings)),
         small=(),
-        table=tables.plain_table(source, findings, order(findings)),
+        table=findings_table.plain_table(source, findings, order(findings)),
     )
 
 
@@ -140,7 +140,7 @@ def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> s
 
 def _sentence(source: ClinicSource, findings: Findings, judged: Sequence[int]) -> Sentence:
     n = len(findings.events)
-    all_tones = tables.top_tones(findings)
+    all_tones = findings_table.top_tones(findings)
     tones = [all_tones[k] for k in judged]
     over, under = tones.count("over"), tones.count("under")
     if not judged:

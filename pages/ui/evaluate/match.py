@@ -9,10 +9,9 @@ import streamlit as st
 from core import codec
 from core.errors import AuditError
 from core.inference.preprocessing import Preprocessing
-from core.screens.evaluate import checkpoint as views
+from core.screens.evaluate import checkpoint
 from core.screens.evaluate.checkpoint import TITLES, CheckpointFit
-from pages.ui import frame, inference, state, widgets
-from pages.ui import weights_source as evaluate_source
+from pages.ui import frame, inference, state, weights_source, widgets
 from pages.ui.escape import esc
 from pages.ui.evaluate import form as evaluate_form
 from pages.ui.evaluate import state as form
@@ -46,13 +45,13 @@ def _file(opened: OpenedWeights) -> None:
         st.button("Other weights", key="evaluate.close", type="tertiary", on_click=_close)
     if not state.plain():
         group = file.group(str(form.value("group")))
-        widgets.caption(f"{views.file_words(file)}. {views.group_words(group)}.")
+        widgets.caption(f"{checkpoint.file_words(file)}. {checkpoint.group_words(group)}.")
     frame.notices(file.notices)
 
 
 def _close() -> None:
-    evaluate_source.forget()
-    st.query_params.pop(evaluate_source.LINK, None)
+    weights_source.forget()
+    st.query_params.pop(weights_source.LINK, None)
 
 
 def _inside(opened: OpenedWeights) -> None:
@@ -65,8 +64,8 @@ def _inside(opened: OpenedWeights) -> None:
             list(groups),
             key=form.key("group"),
             persist_state=SESSION,
-            format_func=lambda key: esc(views.group_label(groups[key])),
-            captions=[views.group_words(group) for group in file.groups],
+            format_func=lambda key: esc(checkpoint.group_label(groups[key])),
+            captions=[checkpoint.group_words(group) for group in file.groups],
             on_change=form.take_group,
             args=(opened,),
             horizontal=True,
@@ -74,7 +73,7 @@ def _inside(opened: OpenedWeights) -> None:
         )
     if file.hints:
         with st.expander(f"Saved beside the weights: {len(file.hints)}", key="evaluate.hints"):
-            widgets.table(views.hints(file), key="evaluate.hints.table")
+            widgets.table(checkpoint.hints(file), key="evaluate.hints.table")
 
 
 def _match(opened: OpenedWeights) -> CheckpointFit | None:
@@ -83,7 +82,7 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
     if question is None:
         st.markdown("Pick a network, and it is compared with the weights.")
         return None
-    text = f"Comparing with {esc(views.model_label(question['model']))}."
+    text = f"Comparing with {esc(checkpoint.model_label(question['model']))}."
     answer = inference.query("evaluate.matching", MATCHING, question, text).wait()
     if answer is None:
         return None
@@ -105,7 +104,7 @@ def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: ob
 
 
 def _fits(fit: CheckpointFit) -> None:
-    fit_words = views.plain_fit_words if state.plain() else views.fit_words
+    fit_words = checkpoint.plain_fit_words if state.plain() else checkpoint.fit_words
     st.markdown(f":material/check_circle: {esc(fit_words(fit))}")
     if fit.left and not state.plain():
         _list(fit, "left")
@@ -117,7 +116,7 @@ def _does_not_fit(fit: CheckpointFit) -> None:
     remedy = "choose the network that the weights were made for"
     if other is not None:
         remedy = f"the file's last layer has {other} outputs: take that number"
-    frame.refusal(AuditError("STATE_DICT", views.fit_words(fit), remedy))
+    frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy))
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
         if other is not None:
             st.button(
@@ -127,14 +126,14 @@ def _does_not_fit(fit: CheckpointFit) -> None:
                 on_click=form.put,
                 args=("n_outputs", other),
             )
-        widgets.save(views.all_names(fit), "tensors", "All of them, CSV")
-    for key in views.lists(fit):
+        widgets.save(checkpoint.all_names(fit), "tensors", "All of them, CSV")
+    for key in checkpoint.lists(fit):
         _list(fit, key)
 
 
 def _list(fit: CheckpointFit, key: str) -> None:
     """Draw the first names of a list, folded."""
-    tensor_names = views.lists(fit)[key]
+    tensor_names = checkpoint.lists(fit)[key]
     title, explanation = TITLES[key]
     with st.expander(f"{title}: {len(tensor_names)}, {explanation}", key=f"evaluate.list.{key}"):
-        st.code(views.shown(tensor_names), language=None)
+        st.code(checkpoint.shown(tensor_names), language=None)

@@ -15,25 +15,25 @@ from core.jobs.records import Job
 from core.screens.evaluate.checkpoint import CheckpointFit
 from core.screens.train.words import EVALUATE
 from core.training.submission import IMPORT
-from pages.ui import frame, session, site, state, widgets
 from pages.ui import (
-    weights_source as evaluate_source,
+    frame,
+    session,
+    site,
+    state,
+    weights_source,
+    widgets,
 )
 from pages.ui.evaluate import (
     form as evaluate_form,
 )
 from pages.ui.evaluate import (
-    match as evaluate_found,
+    match,
+    trial,
+    watch,
 )
 from pages.ui.evaluate import state as form
-from pages.ui.evaluate import (
-    trial as evaluate_trial,
-)
-from pages.ui.evaluate import (
-    watch as evaluate_watch,
-)
 from pages.ui.jobs import page as job_page
-from pages.ui.jobs import queue as train_queue
+from pages.ui.jobs import queue
 from pages.ui.weights_source import OpenedWeights
 
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
@@ -60,9 +60,9 @@ PLAIN: Final = (
 
 def _start(jobs: LocalJobs, listed: list[Job]) -> None:
     """Draw the page on which evaluations are begun."""
-    evaluate_source.follow_link()
-    evaluate_source.settle()
-    opened = evaluate_source.opened()
+    weights_source.follow_link()
+    weights_source.settle()
+    opened = weights_source.opened()
     widgets.eyebrow("Evaluate")
     st.html(PLAIN_TITLE if state.plain() else TITLE)
     if opened is None:
@@ -70,12 +70,12 @@ def _start(jobs: LocalJobs, listed: list[Job]) -> None:
     left, right = st.columns([5, 3], gap="large")
     with left:
         _refused()
-        if evaluate_source.opening() is not None:
-            evaluate_source.intake().progress(evaluate_source.stop)
+        if weights_source.opening() is not None:
+            weights_source.intake().progress(weights_source.stop)
         elif opened is None:
             _sources(jobs, listed)
         else:
-            _form(jobs, opened, evaluate_found.draw(opened))
+            _form(jobs, opened, match.draw(opened))
     with right:
         _list(listed)
 
@@ -83,8 +83,8 @@ def _start(jobs: LocalJobs, listed: list[Job]) -> None:
 def _refused() -> None:
     """Show why the last file was refused, or the last submission; what was open is still there."""
     with st.container():  # keeps what follows in its place, whatever is in it
-        train_queue.refused()
-        intake = evaluate_source.intake()
+        queue.refused()
+        intake = weights_source.intake()
         intake.refused()
         if any(refusal.error.code in CONVERTED for refusal in intake.refusals):
             st.download_button(
@@ -100,7 +100,7 @@ def _refused() -> None:
 
 def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
     """Draw where weights may come from."""
-    trained = evaluate_source.trainings(jobs, listed)
+    trained = weights_source.trainings(jobs, listed)
     with st.container(key="evaluate.at_once"):
         if trained:
             _trained(trained)
@@ -108,8 +108,8 @@ def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
             widgets.title("No training has finished here yet", "one takes about a minute")
             st.page_link(site.TRAIN.script, label="Train AdaFocal on digits", icon=site.TRAIN.icon)
     widgets.title("A file of your own" if trained else "Or a file of your own")
-    evaluate_source.intake().zone(
-        "A file of weights", evaluate_source.take, label_visibility="collapsed"
+    weights_source.intake().zone(
+        "A file of weights", weights_source.take, label_visibility="collapsed"
     )
     if not state.plain():
         widgets.caption(
@@ -146,8 +146,8 @@ def _trained(trained: Sequence[Job]) -> None:
 
 
 def _take_training(job_id: str) -> None:
-    evaluate_source.intake().refusals.clear()
-    st.query_params[evaluate_source.LINK] = job_id
+    weights_source.intake().refusals.clear()
+    st.query_params[weights_source.LINK] = job_id
 
 
 def _path() -> None:
@@ -164,7 +164,7 @@ def _path() -> None:
         )
         submitted = st.form_submit_button("Read", key="evaluate.read")
     if submitted and text.strip():
-        evaluate_source.take_path(text.strip())
+        weights_source.take_path(text.strip())
         st.rerun()
 
 
@@ -183,7 +183,7 @@ def _form(jobs: LocalJobs, opened: OpenedWeights, fit: CheckpointFit | None) -> 
         frame.refusal(error)
     path = opened.path(opened.file.group(str(form.value("group"))))
     if config is not None:
-        evaluate_trial.outcome(config, path)
+        trial.outcome(config, path)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
         st.button(
             "Show it the images" if state.plain() else "Evaluate",
@@ -191,11 +191,11 @@ def _form(jobs: LocalJobs, opened: OpenedWeights, fit: CheckpointFit | None) -> 
             icon=":material/play_arrow:",
             disabled=config is None,
             key="evaluate.submit",
-            on_click=evaluate_watch.submit,
+            on_click=watch.submit,
             args=(jobs, config, path),
         )
         if config is not None:
-            evaluate_trial.button(config, path)
+            trial.button(config, path)
 
 
 def _list(listed: Sequence[Job]) -> None:
@@ -209,7 +209,7 @@ PAGE: Final = job_page.JobPage(
     entry=site.EVALUATE,
     noun="evaluation",
     start=_start,
-    heading=evaluate_watch.heading,
-    actions=evaluate_watch.actions,
-    body=evaluate_watch.body,
+    heading=watch.heading,
+    actions=watch.actions,
+    body=watch.body,
 )

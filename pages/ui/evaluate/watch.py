@@ -15,9 +15,12 @@ from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
 from core.screens.evaluate.results import EvaluationWords, SplitResult
 from core.screens.kit.records import Sentence
-from pages.ui import frame, site, state, widgets
 from pages.ui import (
-    weights_source as evaluate_source,
+    frame,
+    site,
+    state,
+    weights_source,
+    widgets,
 )
 from pages.ui.jobs import page as job_page
 from pages.ui.jobs.page import WatchedJob
@@ -27,7 +30,7 @@ def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:
     """Queue an evaluation and open it; what is refused is said on the page that follows."""
     job_page.submit(jobs, [config], weights=weights)
     if "job" in st.query_params:
-        st.query_params.pop(evaluate_source.LINK, None)
+        st.query_params.pop(weights_source.LINK, None)
 
 
 def heading(watched: WatchedJob) -> tuple[str, Sentence]:
@@ -101,9 +104,9 @@ def _may_be_too_large(job: Job) -> bool:
 
 def _again(job_id: str) -> None:
     """Fill the form with what this job did, on the same weights."""
-    evaluate_source.forget()
+    weights_source.forget()
     job_page.leave()
-    st.query_params[evaluate_source.LINK] = job_id
+    st.query_params[weights_source.LINK] = job_id
 
 
 def _open(job: Job) -> None:

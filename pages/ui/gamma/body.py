@@ -14,7 +14,7 @@ from core.screens.gamma.words import REPLAY as REPLAY_WORDS
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.run_marks import RunMark, marks
 from pages.ui import pieces, state, widgets
-from pages.ui.gamma import beside as gamma_beside
+from pages.ui.gamma import beside
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.beside import REPLAY, TRAINED
@@ -47,14 +47,14 @@ def draw(
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         _picker(source, offered)
-        shown = gamma_beside.look(source)
-        against = None if state.plain() else gamma_beside.against(source, shown, offered)
+        shown = beside.look(source)
+        against = None if state.plain() else beside.against(source, shown, offered)
         bin_place = st.container(width="content")
     settings = None
     if REPLAY in {shown, against}:
-        settings = gamma_beside.settings(source)
+        settings = beside.settings(source)
     history = written or (cache_gamma.stored(source) if shown == TRAINED else None)
-    replay = gamma_beside.replay(settings) if settings else None
+    replay = beside.replay(settings) if settings else None
     history = replay if shown == REPLAY else history
     if history is None:
         with top:

@@ -8,8 +8,7 @@ from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import EVALUATE
-from pages.ui import cache, frame, widgets
-from pages.ui import history_import as gamma_import
+from pages.ui import cache, frame, history_import, widgets
 from pages.ui.escape import esc
 from pages.ui.gamma import body as gamma_body
 from pages.ui.gamma import cache as cache_gamma
@@ -23,7 +22,7 @@ OFFERED = 4  # of the user's own, where nothing is open
 
 def draw() -> None:
     """Draw the page, or what to do where the open run has no gammas."""
-    gamma_import.settle()
+    history_import.settle()
     offered = [*live(), *cache_gamma.kept()]
     source_id, source = _open_source()
     if source is None:
@@ -32,7 +31,7 @@ def draw() -> None:
         _live(source, offered)
     else:
         _still(source, offered)
-    gamma_import.draw()
+    history_import.draw()
 
 
 def live() -> list[HistorySource]:

@@ -13,8 +13,7 @@ from core.screens.ood.words import SetName
 from core.studies.ood import ShiftEffect
 from pages.ui import widgets
 from pages.ui.ood import cache as cache_ood
-from pages.ui.ood import pictures as ood_pictures
-from pages.ui.ood import sets as ood_sets
+from pages.ui.ood import pictures, sets
 from pages.ui.ood.cache import OodQuestion, SplitSource
 
 MAP_WIDTH = 248
@@ -43,7 +42,7 @@ def shifts(
 
 def _computed(inside: SplitSource, score: str, temperature: float) -> dict[OutsideSet, ShiftEffect]:
     """Return what each corruption does, counting them while any is new."""
-    splits = ood_sets.shifted(inside.owner)
+    splits = sets.shifted(inside.owner)
     bar, effects = st.empty(), {}
     for i, split in enumerate(splits):
         named = parse_name(split)
@@ -62,7 +61,7 @@ def certain(question: OodQuestion, name: SetName) -> None:
     """Draw the rows of the set that look most like ordinary ones."""
     confident_rows = cache_ood.certain(question, ROWS_SHOWN)
     widgets.title("Most ordinary of the strange", f"rows of {name.label} with the lowest score")
-    ood_pictures.draw(question, confident_rows)
+    pictures.draw(question, confident_rows)
     table = certain_table(confident_rows, question.outside.rows.row_ids, question.score)
     widgets.table(table, key="ood.certain")
     widgets.save(table, "most_ordinary")

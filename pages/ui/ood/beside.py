@@ -14,7 +14,7 @@ from core.screens.ood.words import SetName
 from core.studies import ood as study
 from pages.ui import cache, session, state, widgets
 from pages.ui.ood import cache as cache_ood
-from pages.ui.ood import sets as ood_sets
+from pages.ui.ood import sets
 from pages.ui.ood.cache import OodQuestion, SplitSource
 from pages.ui.ood.sets import Offer
 
@@ -122,7 +122,7 @@ def _other(
 
 def picker(run: cache.Run) -> list[cache.Run]:
     """Draw the choice of other runs that hold parts of the same names."""
-    own = {*run.outside, *ood_sets.shifted(run)}
+    own = {*run.outside, *sets.shifted(run)}
     candidates = {
         other.id: other for other in _candidates(run) if own & {*other.splits, *other.outside}
     }

@@ -19,16 +19,12 @@ from core.studies import ood as study
 from pages.ui import cache, controls, drafts, frame, pieces, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.ood import (
-    below as ood_below,
-)
-from pages.ui.ood import (
-    beside as ood_beside,
+    below,
+    beside,
+    drop,
 )
 from pages.ui.ood import (
     cache as cache_ood,
-)
-from pages.ui.ood import (
-    drop as ood_drop,
 )
 from pages.ui.ood import (
     sets as ood_sets,
@@ -81,7 +77,7 @@ def draw(run: cache.Run) -> None:
             "this run has many labels and no single answer; nothing is told from it here",
             "open a run with one answer a row",
         )
-    ood_drop.settle()
+    drop.settle()
     offers = ood_sets.offered(run)
     top = st.container()
     sets, notices = _sets(inside, offers) if offers else (Sets({}, {}, []), [])
@@ -89,8 +85,8 @@ def draw(run: cache.Run) -> None:
         with top:
             _nothing(run)
         if not offers:
-            ood_drop.outcome()
-            ood_drop.zone(run)
+            drop.outcome()
+            drop.zone(run)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         choice = _controls(inside, sets)
@@ -106,15 +102,15 @@ def draw(run: cache.Run) -> None:
         widgets.sentence(view.sentence)
         drafts.bar(run)
         for draft in cache_ood.dropped().values():
-            ood_drop.bar(draft)
+            drop.bar(draft)
         frame.notices(tuple(dict.fromkeys(notices)))
     widgets.caption(view.caption)
     if state.plain():
         return
-    ood_beside.draw(inside, offers, sets.names, sets.shown, questions[choice.reference])
-    ood_below.shifts(inside, _named(run), choice.score, choice.temperature, choice.scaling)
-    ood_below.certain(questions[choice.reference], sets.names[choice.reference])
-    ood_below.meanings(view.numbers)
+    beside.draw(inside, offers, sets.names, sets.shown, questions[choice.reference])
+    below.shifts(inside, _named(run), choice.score, choice.temperature, choice.scaling)
+    below.certain(questions[choice.reference], sets.names[choice.reference])
+    below.meanings(view.numbers)
 
 
 def _named(run: cache.Run) -> NamedRun:
@@ -126,8 +122,8 @@ def _sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
     names = ood_sets.names(offers, inside.owner)
     with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
         chosen = ood_sets.picker(offers, names, inside.owner)
-        ood_drop.door(inside.owner)
-    ood_drop.outcome()
+        drop.door(inside.owner)
+    drop.outcome()
     sound: list[str] = []
     notices: list[Notice] = []
     for reference in chosen:

@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.predictions import Task
 from core.screens.kit.run_marks import marks
-from core.screens.posthoc import innate as views
+from core.screens.posthoc import innate
 from core.studies.innate import InnateCalibration
 from core.studies.posthoc import NONE
 from pages.ui import cache, session, state, widgets
@@ -87,11 +87,11 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
     widgets.second(
-        views.summary({run.name: run_calibration for run, run_calibration in calibrations.items()})
+        innate.summary({run.name: run_calibration for run, run_calibration in calibrations.items()})
     )
-    table = views.innate_table(
+    table = innate.innate_table(
         [(run.name, badges[run], calibration) for run, calibration in calibrations.items()]
     )
     widgets.scores("Runs before and after their temperature", table.heads, table.written())
     widgets.save(table.file, "before_and_after")
-    widgets.caption(views.CAPTION)
+    widgets.caption(innate.CAPTION)

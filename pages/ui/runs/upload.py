@@ -19,18 +19,14 @@ from core.readers.predictions.result import Reading as KindReading
 from core.readers.sandbox import read as sandbox
 from pages.ui import (
     frame,
+    history_import,
     opening,
     readings,
     session,
     site,
     state,
+    weights_source,
     widgets,
-)
-from pages.ui import (
-    history_import as gamma_import,
-)
-from pages.ui import (
-    weights_source as evaluate_source,
 )
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile, remove
@@ -226,7 +222,7 @@ def _refused(reading: ImportReading, refusal: AuditError) -> None:
 def _offer_gammas(reading: ImportReading) -> None:
     """Offer to keep a history of gammas as what it is, on the page that shows it."""
     if st.button("Open it in Gamma dynamics", key="import.gammas"):
-        gamma_import.take(reading.upload.scores)
+        history_import.take(reading.upload.scores)
         INTAKE.stop(keep=[reading.upload.scores.path])
         st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
 
@@ -234,7 +230,7 @@ def _offer_gammas(reading: ImportReading) -> None:
 def _offer_evaluation(reading: ImportReading) -> None:
     """Offer to open weights as what they are, on the page that evaluates them."""
     if st.button("Open it in Evaluate", key="import.weights"):
-        evaluate_source.take(reading.upload.scores)
+        weights_source.take(reading.upload.scores)
         INTAKE.stop(keep=[reading.upload.scores.path])
         st.switch_page(site.EVALUATE.script)
 

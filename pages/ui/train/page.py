@@ -23,11 +23,11 @@ from pages.ui import cache, frame, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import page as job_page
-from pages.ui.jobs import queue as train_queue
+from pages.ui.jobs import queue
 from pages.ui.task import Task, in_process
 from pages.ui.train import form as train_form
 from pages.ui.train import state as form
-from pages.ui.train import watch as train_watch
+from pages.ui.train import watch
 
 LARGE: Final = 1.0  # million weights
 MAX_CONFIG_BYTES: Final = 64 * 1024
@@ -57,7 +57,7 @@ def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     with st.container():  # keeps what follows in its place, whatever is in it
         if not listed or state.plain():
             _one_click(jobs)
-        train_queue.refused()
+        queue.refused()
     place = st.container()
     if not state.plain():
         left, place = st.columns([5, 3], gap="large")
@@ -67,7 +67,7 @@ def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             _submit(jobs, listed)
     with place:
         with st.container():
-            train_queue.head(jobs, listed)
+            queue.head(jobs, listed)
         job_page.rows(listed)
 
 
@@ -248,8 +248,8 @@ PAGE: Final = job_page.JobPage(
     entry=site.TRAIN,
     noun="training",
     start=_start,
-    heading=train_watch.heading,
-    actions=train_watch.actions,
-    body=train_watch.body,
-    choice=train_watch.choice,
+    heading=watch.heading,
+    actions=watch.actions,
+    body=watch.body,
+    choice=watch.choice,
 )

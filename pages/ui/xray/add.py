@@ -12,8 +12,7 @@ from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job
 from core.predictions import Task
 from core.screens.train.words import EVALUATE
-from pages.ui import state, widgets
-from pages.ui import weights_source as evaluate_source
+from pages.ui import state, weights_source, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import models as xray_models
 from pages.ui.xray.film_cache import Model
@@ -50,12 +49,12 @@ def _choose(offered: Mapping[str, Model]) -> None:
 
 def add_model() -> None:
     """Draw where a model may come from: a file of weights, or a job on films."""
-    if evaluate_source.opening(xray_models.SLOT) is not None:
+    if weights_source.opening(xray_models.SLOT) is not None:
         widgets.caption("Weights are being read.")
         return
-    evaluate_source.intake(xray_models.SLOT).zone(
+    weights_source.intake(xray_models.SLOT).zone(
         "Weights of CheXNet or of another network for films: PT, PTH, PTH.TAR, CKPT, safetensors",
-        partial(evaluate_source.take, slot=xray_models.SLOT),
+        partial(weights_source.take, slot=xray_models.SLOT),
         max_upload_size=MAX_WEIGHTS_MB,
     )
     widgets.caption(
@@ -94,7 +93,7 @@ def follow_run() -> None:
     linked = FOLLOWED not in st.session_state and "models" in st.query_params
     new = run_id not in {"", st.session_state.get(FOLLOWED)}
     st.session_state[FOLLOWED] = run_id
-    if not new or linked or evaluate_source.opening(xray_models.SLOT) is not None:
+    if not new or linked or weights_source.opening(xray_models.SLOT) is not None:
         return
     if xray_models.of_job(run_id) is not None or _has_weights(run_id):
         _take(run_id)
@@ -104,7 +103,7 @@ def _take(job_id: str) -> None:
     """Show films to the model of a job, reading it where it is not here yet."""
     here = xray_models.of_job(job_id)
     if here is None:
-        evaluate_source.take_job(job_id, xray_models.SLOT)
+        weights_source.take_job(job_id, xray_models.SLOT)
     else:
         xray_models.choose([here], xray_models.offered())
 
@@ -122,7 +121,7 @@ def _of_films(jobs: LocalJobs, job: Job) -> bool:
     try:
         if job.kind != EVALUATE and not job.run:
             return False
-        evaluate_source.weights_of(jobs, job)
+        weights_source.weights_of(jobs, job)
         return DATASETS[jobs.spec(job.id).data].task is Task.MULTILABEL
     except AuditError:
         return False

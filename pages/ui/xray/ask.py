@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from core.inference.client import Answer
-from core.screens.xray import saliency as words
+from core.screens.xray import saliency
 from core.screens.xray.film import FilmScores
 from core.xray.heat import Frame, Map
 from core.xray.methods import DEFAULT, METHODS
@@ -85,7 +85,7 @@ def look_as(
 
 def _looking(model: Model, request: Json) -> Task[Answer]:
     """Return what asks a model; its own slot, for models answer side by side."""
-    limit = MINUTES_S if request["method"] in words.MINUTES else inference.TIMEOUT_S
+    limit = MINUTES_S if request["method"] in saliency.MINUTES else inference.TIMEOUT_S
     text = f"{esc(model.name)} looks at the film."
     slot = f"xray.look.{model.id}"
     return inference.query(slot, SALIENCY, request, text, patient=True, timeout_s=limit)

@@ -5,27 +5,19 @@ from typing import Final
 
 import streamlit as st
 
-from core.screens.xray import beside as views
+from core.screens.xray import beside
 from core.screens.xray.plain import RISK
 from pages.ui import controls, state, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import (
-    ask as xray_ask,
+    ask,
+    save,
+    shared,
+    trust,
+    worth,
 )
 from pages.ui.xray import (
     pictures as xray_pictures,
-)
-from pages.ui.xray import (
-    save as xray_save,
-)
-from pages.ui.xray import (
-    shared as clinic,
-)
-from pages.ui.xray import (
-    trust as xray_trust,
-)
-from pages.ui.xray import (
-    worth as xray_worth,
 )
 from pages.ui.xray.film_cache import Model
 from pages.ui.xray.pictures import PagePicture, SaliencySettings
@@ -45,28 +37,28 @@ def draw(study: FilmStudy, settings: SaliencySettings, picked: Sequence[Model]) 
     pictures = xray_pictures.draw(study, settings)
     _models(study, pictures)
     _findings(study)
-    xray_save.draw(study, pictures)
+    save.draw(study, pictures)
     _closer(study, pictures, picked)
 
 
 def _models(study: FilmStudy, pictures: list[PagePicture]) -> None:
     opinions = study.opinions([picture.focus for picture in pictures])
-    title = f"{clinic.words().title(study.name)}, model by model"
-    widgets.title(title, views.FOUND)
+    title = f"{shared.words().title(study.name)}, model by model"
+    widgets.title(title, beside.FOUND)
     boxes = any(picture.focus is not None for picture in pictures)
-    rows = views.model_rows(opinions, study.name, boxes=boxes)
-    widgets.scores(title, views.model_heads(boxes=boxes), rows)
-    for text in views.sources(opinions):
+    rows = beside.model_rows(opinions, study.name, boxes=boxes)
+    widgets.scores(title, beside.model_heads(boxes=boxes), rows)
+    for text in beside.sources(opinions):
         widgets.caption(text)
     if not study.strange:
-        clinic.care(study.care, RISK)
+        shared.care(study.care, RISK)
 
 
 def _findings(study: FilmStudy) -> None:
     opinions = study.opinions()
     widgets.title(FINDINGS, f"scores of 100, by those of {study.main.model.name}")
-    rows = views.finding_rows(opinions, study.name, clinic.words())
-    widgets.scores(FINDINGS, views.finding_heads(opinions), rows, study.marks)
+    rows = beside.finding_rows(opinions, study.name, shared.words())
+    widgets.scores(FINDINGS, beside.finding_heads(opinions), rows, study.marks)
 
 
 def _closer(study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Model]) -> None:
@@ -79,23 +71,21 @@ def _closer(study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Mode
         (i for i, result in enumerate(study.results) if result.model.id == chosen.id), None
     )
     if place is None:
-        waits = xray_ask.awaits(chosen, study.film)
+        waits = ask.awaits(chosen, study.film)
         widgets.second(f"{chosen.name} {'looks at the film' if waits else 'says nothing of it'}.")
         return
     model_study = study.alone(place)
     if model_study is None:
-        widgets.second(f"{chosen.name} {views.NO_FINDING}.")
+        widgets.second(f"{chosen.name} {beside.NO_FINDING}.")
         return
     with st.container(horizontal=True, gap="medium", key="figures"):
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
-            xray_worth.hundred(model_study)
+            worth.hundred(model_study)
         with st.container(key="beside"):
-            xray_worth.bands(model_study)
+            worth.bands(model_study)
     if state.plain():
         return
     if pictures[place].scene.saliency is None:
         widgets.caption(f"No heat of {chosen.name} is shown, so there is none to check.")
     else:
-        xray_trust.draw(
-            study.film, pictures[place].result, model_study.index, model_name=chosen.name
-        )
+        trust.draw(study.film, pictures[place].result, model_study.index, model_name=chosen.name)

@@ -13,7 +13,7 @@ from core.readers.sandbox import read as sandbox
 from core.readers.tables.boxes import Box, BoxList
 from core.xray.heat import Frame
 from pages.ui.intake import FileReading, Intake, SealedFile
-from pages.ui.xray import names as xray_names
+from pages.ui.xray import names
 
 LIST: Final = "xray.boxes"
 INTAKE: Final = Intake[FileReading[BoxList]](LIST)
@@ -49,7 +49,7 @@ def _keep(reading: FileReading[BoxList]) -> None:
 def _by_film(boxes: tuple[Box, ...]) -> dict[str, dict[str, tuple[Frame, ...]]]:
     by_name: dict[str, dict[str, tuple[Frame, ...]]] = {}
     for box in boxes:
-        of_film = by_name.setdefault(xray_names.disguised(PurePath(box.image).name), {})
+        of_film = by_name.setdefault(names.disguised(PurePath(box.image).name), {})
         of_film[box.finding] = (*of_film.get(box.finding, ()), _frame(box))
     return by_name
 

@@ -9,48 +9,29 @@ from streamlit.delta_generator import DeltaGenerator
 from core.codes import NoticeCode
 from core.errors import LibraryError
 from core.screens.xray import film as views
-from core.screens.xray import film_tables as tables
-from core.screens.xray import saliency as words
+from core.screens.xray import film_tables, saliency
 from core.screens.xray.film import Reference
 from pages.ui import cache, frame, pieces, state, widgets
 from pages.ui.xray import (
-    add as xray_add,
-)
-from pages.ui.xray import (
-    ask as xray_ask,
+    add,
+    ask,
+    boxes,
+    film_cache,
+    pictures,
+    save,
+    shared,
+    sources,
+    trust,
+    worth,
 )
 from pages.ui.xray import (
     beside as xray_beside,
-)
-from pages.ui.xray import (
-    boxes as xray_boxes,
-)
-from pages.ui.xray import (
-    film_cache as cache_xray,
 )
 from pages.ui.xray import (
     films as xray_films,
 )
 from pages.ui.xray import (
     models as xray_models,
-)
-from pages.ui.xray import (
-    pictures as xray_pictures,
-)
-from pages.ui.xray import (
-    save as xray_save,
-)
-from pages.ui.xray import (
-    shared as clinic,
-)
-from pages.ui.xray import (
-    sources as xray_sources,
-)
-from pages.ui.xray import (
-    trust as xray_trust,
-)
-from pages.ui.xray import (
-    worth as xray_worth,
 )
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.film_cache import Model
@@ -66,12 +47,12 @@ NO_ANSWER: Final = "The model says nothing of this film."
 def draw() -> str:
     """Draw the view; return what is known of the labels that it speaks of."""
     xray_films.settle()
-    xray_boxes.settle()
+    boxes.settle()
     xray_models.take_in()
-    xray_add.follow_run()
+    add.follow_run()
     films, models = xray_films.offered(), xray_models.offered()
     top = st.container()
-    film = xray_sources.films(films)
+    film = sources.films(films)
     if not models:
         _no_model(top)
         return views.NO_LABELS
@@ -80,19 +61,19 @@ def draw() -> str:
         return views.NO_LABELS
     answers_place = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        picked = xray_add.models(models)
+        picked = add.models(models)
         with answers_place:
             results = _collect_results([models[model_id] for model_id in picked], film)
         if results:
             study = _study(film, results, _finding(results, alone=len(picked) == 1))
-            settings = xray_pictures.settings(study)
+            settings = pictures.settings(study)
     if not results:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
-            waits = any(xray_ask.awaits(models[model_id], film) for model_id in picked)
+            waits = any(ask.awaits(models[model_id], film) for model_id in picked)
             pieces.draw("headline", LOOKING if waits else NO_ANSWER)
-        with st.container(width=xray_pictures.WIDTH, key="xray_left"):
-            xray_pictures.film_alone(film)
+        with st.container(width=pictures.WIDTH, key="xray_left"):
+            pictures.film_alone(film)
         return views.NO_LABELS
     with top:
         _draw_heading(study)
@@ -109,8 +90,8 @@ def _blank(top: DeltaGenerator, film: FilmEntry) -> None:
         widgets.eyebrow(f"Chest X-ray · {film.title}")
         widgets.sentence(views.blank_sentence())
         frame.notices(film.notices)
-    with st.container(width=xray_pictures.WIDTH, key="xray_left"):
-        xray_pictures.film_alone(film)
+    with st.container(width=pictures.WIDTH, key="xray_left"):
+        pictures.film_alone(film)
 
 
 def _chip(film: FilmEntry) -> str:
@@ -127,10 +108,10 @@ def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, 
     """Return what the models say, one after another as answers come; refusals are said."""
     results = []
     for model in models:
-        result = xray_ask.look(model, film)
+        result = ask.look(model, film)
         if result is not None:
             results.append(result)
-        elif xray_ask.awaits(model, film):
+        elif ask.awaits(model, film):
             break  # one thing is asked at a time
     return tuple(results)
 
@@ -143,7 +124,7 @@ def _study(film: FilmEntry, results: tuple[FilmResult, ...], index: int) -> Film
         results=results,
         index=index,
         references=references,
-        chosen=xray_pictures.thresholds(names),
+        chosen=pictures.thresholds(names),
     )
 
 
@@ -156,8 +137,8 @@ def _finding(results: tuple[FilmResult, ...], *, alone: bool) -> int:
     scored = results[0].scored
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
-    chosen = state.choice(clinic.NAME, options, TOP)
-    label_finding = clinic.words().label
+    chosen = state.choice(shared.NAME, options, TOP)
+    label_finding = shared.words().label
 
     def label(option: str) -> str:
         k = scored.order[0] if option == TOP else names.index(option)
@@ -169,13 +150,13 @@ def _finding(results: tuple[FilmResult, ...], *, alone: bool) -> int:
         "Finding",
         options,
         format_func=label,
-        key=f"widget.{clinic.NAME}",
+        key=f"widget.{shared.NAME}",
         on_change=state.pick,
-        args=(clinic.NAME, TOP),
+        args=(shared.NAME, TOP),
         width=290 if state.plain() else 215,
     )
     index = scored.order[0] if chosen == TOP else names.index(chosen)
-    st.session_state[clinic.SHOWN] = names[index]
+    st.session_state[shared.SHOWN] = names[index]
     return index
 
 
@@ -196,19 +177,19 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
     rows = cache.predictions(run, run.split)
     if not views.names_match(model.findings, rows.class_names):
         return None
-    reference = cache_xray.reference(run, run.split, clinic.source(run, rows, run.split))
+    reference = film_cache.reference(run, run.split, shared.source(run, rows, run.split))
     return reference if model.run else replace(reference, named=True)
 
 
 def _draw_heading(study: FilmStudy) -> None:
-    edition = clinic.words()
+    edition = shared.words()
     parts = (edition.page, study.who, edition.label(study.name), study.film.title)
     widgets.eyebrow(" · ".join(parts), _chip(study.film))
     widgets.sentence(study.opening_sentence(edition))
     frame.notices(study.film.notices)
     has_burnt_in_notice = any(notice.code == NoticeCode.BURNED_IN for notice in study.film.notices)
     if not study.film.synthetic and not has_burnt_in_notice:
-        widgets.caption(words.BURNT_IN)
+        widgets.caption(saliency.BURNT_IN)
     if study.unusual:
         widgets.caveat("Not a film of the usual size", study.unusual)
 
@@ -216,23 +197,23 @@ def _draw_heading(study: FilmStudy) -> None:
 def _alone(study: FilmStudy, settings: SaliencySettings) -> None:
     """Draw what one model says: picture, what its score was worth, every finding, checks."""
     with st.container(horizontal=True, gap="medium", key="figures"):
-        left = st.container(width=xray_pictures.WIDTH, key="xray_left")
+        left = st.container(width=pictures.WIDTH, key="xray_left")
         right = st.container(key="beside")
     with left:
-        (picture,) = xray_pictures.draw(study, settings)
+        (picture,) = pictures.draw(study, settings)
     with right:
-        xray_worth.hundred(study)
-        xray_worth.bands(study)
+        worth.hundred(study)
+        worth.bands(study)
     _findings(study)
-    xray_save.draw(study, [picture])
+    save.draw(study, [picture])
     if not state.plain() and picture.scene.saliency is not None:
-        xray_trust.draw(study.film, picture.result, study.index)
+        trust.draw(study.film, picture.result, study.index)
 
 
 def _findings(study: FilmStudy) -> None:
     known = study.known is not None
     beside = "each with its own reference: films of that score" if known else ""
     widgets.title("The findings of this film", beside)
-    heads = tables.HEADS if known else tables.HEADS[:2]
-    rows = tables.rows(study.main.scored, study.index, study.known, clinic.words())
+    heads = film_tables.HEADS if known else film_tables.HEADS[:2]
+    rows = film_tables.rows(study.main.scored, study.index, study.known, shared.words())
     widgets.scores("The findings of this film", heads, rows)

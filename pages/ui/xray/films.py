@@ -23,8 +23,7 @@ from core.xray.heat import Pixels
 from pages.ui import intake, session
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import boxes as xray_boxes
-from pages.ui.xray import film_cache as cache_xray
-from pages.ui.xray import names as xray_names
+from pages.ui.xray import film_cache, names
 from pages.ui.xray.boxes import Boxes
 from pages.ui.xray.film_cache import HELD_OUT
 
@@ -94,7 +93,7 @@ def offered() -> dict[str, FilmEntry]:
         )
         for film_id in _in_order()
     }
-    return own | {film.id: film for film in map(_synthetic, range(len(cache_xray.EXAMPLES)))}
+    return own | {film.id: film for film in map(_synthetic, range(len(film_cache.EXAMPLES)))}
 
 
 def _in_order() -> list[str]:
@@ -109,8 +108,8 @@ def held_films() -> dict[str, DroppedFilm]:
 
 
 def _synthetic(place: int) -> FilmEntry:
-    index = cache_xray.EXAMPLES[place]
-    phantom_film = cache_xray.drawn(HELD_OUT, index)
+    index = film_cache.EXAMPLES[place]
+    phantom_film = film_cache.drawn(HELD_OUT, index)
     side = phantom.SIDE
     boxes = {
         name: ((box[0] / side, box[1] / side, box[2] / side, box[3] / side),)
@@ -150,7 +149,7 @@ def _reading(file: SealedFile, place: int) -> FilmReading:
         read=partial(_read, file.path, position),
         files=(file.path,),
         number=number,
-        disguised_name=xray_names.disguised(file.name),
+        disguised_name=names.disguised(file.name),
     )
 
 

@@ -9,7 +9,7 @@ from core.metrics import clinical
 from core.predictions import Task
 from core.reports.html import PageView, films_html
 from core.screens.kit.records import FigureCard, Table
-from core.screens.xray import finding as views
+from core.screens.xray import finding
 from core.screens.xray import use as clinic_use
 from core.screens.xray.decision import BENEFIT, benefit_words, decision_card
 from core.screens.xray.finding import FindingView
@@ -19,7 +19,7 @@ from core.screens.xray.verdict import Badge, badge
 from core.screens.xray.words import BANNER, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
-from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray import finding_cache
 from pages.ui.xray import groups as clinic_groups
 from pages.ui.xray import shared as clinic
 from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
@@ -38,7 +38,7 @@ LEFT = 470
 def draw(run: cache.Run) -> None:
     """Draw the view of one finding of the open run."""
     split = controls.split_of(run)
-    rows = cache_clinic.rows(run, split)
+    rows = finding_cache.rows(run, split)
     if rows.task not in {Task.MULTILABEL, Task.BINARY}:
         clinic.nothing(NO_FINDING)
         return
@@ -47,15 +47,15 @@ def draw(run: cache.Run) -> None:
         clinic.splits(run)
         index = _finding(rows.task, rows.class_names)
         method, smoother = _method(), _smoother()
-    parts = cache_clinic.parts(run, split) if method != AS_READ else None
+    parts = finding_cache.parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     query = ClinicQuery(run=run, split=split, what="one", label=index, detail=(method, smoother))
-    statistics: OneFinding | None = cache_clinic.answer(query)
+    statistics: OneFinding | None = finding_cache.answer(query)
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            widgets.sentence(views.waiting(clinic.words().label(name)))
+            widgets.sentence(finding.waiting(clinic.words().label(name)))
         if not state.plain():
             _range()
         _boxes()
@@ -155,7 +155,7 @@ def _full(
     statistics: OneFinding,
     top: DeltaGenerator,
 ) -> None:
-    view = views.finding_view(source, name, statistics)
+    view = finding.finding_view(source, name, statistics)
     with top:
         widgets.eyebrow(view.eyebrow, controls.chip(query.run))
         widgets.sentence(view.sentence)
@@ -172,7 +172,7 @@ def _full(
     with right:
         decision = _decision(source, name, statistics)
         widgets.title("How far off", "with intervals and what a perfect model would show")
-        widgets.scores("How far off", views.HEADS, view.rows)
+        widgets.scores("How far off", finding.HEADS, view.rows)
         widgets.save(view.table, "finding", "All numbers, CSV")
     use = _threshold(source, statistics)
     groups = clinic_groups.draw(query.run, source, query)

@@ -6,7 +6,7 @@ from core import published
 from core.predictions import Task
 from core.reports.html import PageView
 from core.screens.kit.records import Table
-from core.screens.xray import temperature_scaled as clinic_heat
+from core.screens.xray import temperature_scaled
 from core.screens.xray.findings import (
     KEY,
     TITLE,
@@ -18,7 +18,7 @@ from core.screens.xray.findings import (
 from core.screens.xray.words import BANNER, ClinicSource
 from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
 from pages.ui.escape import esc
-from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
 from pages.ui.xray.finding_cache import ClinicQuery
 
@@ -33,14 +33,14 @@ FITTED = "temperatures"  # whether they are fitted, in the link
 def draw(run: cache.Run) -> None:
     """Draw the view of all findings of the open run."""
     split = controls.split_of(run)
-    rows = cache_clinic.rows(run, split)
+    rows = finding_cache.rows(run, split)
     if rows.task is not Task.MULTILABEL:
         clinic.nothing(NO_FINDINGS)
         return
     top = st.container()
     clinic.splits(run)
     source = clinic.source(run, rows, split)
-    statistics = cache_clinic.answer(ClinicQuery(run=run, split=split, what="findings"))
+    statistics = finding_cache.answer(ClinicQuery(run=run, split=split, what="findings"))
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
@@ -95,20 +95,22 @@ def _temperatures(
     )
     queries = [ClinicQuery(run=run, split=split, what="heated", label=k) for k in ranked]
     chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
-    if not chosen and not all(map(cache_clinic.known, queries)):
+    if not chosen and not all(map(finding_cache.known, queries)):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
         return ()
     temperatures = {
         query.label: temperature
-        for query, temperature in cache_clinic.answers(queries).items()
+        for query, temperature in finding_cache.answers(queries).items()
         if query.label is not None
     }
     if not temperatures:
         return ()
-    widgets.second(clinic_heat.summary(temperatures))
-    widgets.scores("Temperatures", clinic_heat.HEADS, clinic_heat.rows(source, temperatures))
-    caption = clinic_heat.caption(source, cache_clinic.parts(run, split))
-    table = clinic_heat.table(source, temperatures, caption)
+    widgets.second(temperature_scaled.summary(temperatures))
+    widgets.scores(
+        "Temperatures", temperature_scaled.HEADS, temperature_scaled.rows(source, temperatures)
+    )
+    caption = temperature_scaled.caption(source, finding_cache.parts(run, split))
+    table = temperature_scaled.table(source, temperatures, caption)
     widgets.save(table, "temperatures", "Temperatures, CSV")
     widgets.caption(caption)
     return (("Temperatures", table),)

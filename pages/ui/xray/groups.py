@@ -10,11 +10,11 @@ from core.metrics.clinical.groups import grouping
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import MatchedTable, TextColumns, match
 from core.screens.kit.records import Table
-from core.screens.xray import use as clinic_use
+from core.screens.xray import use
 from core.screens.xray.words import ClinicSource
 from pages.ui import cache, widgets
 from pages.ui.intake import FileReading, Intake, SealedFile
-from pages.ui.xray import finding_cache as cache_clinic
+from pages.ui.xray import finding_cache
 from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
 
 INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
@@ -54,14 +54,14 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
     INTAKE.refused()
     if matched is None or column is None:
         return ()
-    rows = cache_clinic.shown_rows(run, query.split, recalibrated=query.detail[0] != AS_READ)
+    rows = finding_cache.shown_rows(run, query.split, recalibrated=query.detail[0] != AS_READ)
     values = matched.columns[column]
     groups = grouping([values[row] for row in rows])
     groups_query = replace(query, what="groups", detail=(*query.detail, groups))
-    subgroups = cache_clinic.answer(groups_query)
+    subgroups = finding_cache.answer(groups_query)
     if subgroups is None:
         return ()
-    table = clinic_use.group_table(source, f"{column}; {matched.description}", subgroups)
+    table = use.group_table(source, f"{column}; {matched.description}", subgroups)
     widgets.scores("Subgroups", table.heads, table.written())
     widgets.save(table.file, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""
@@ -102,7 +102,7 @@ def _matched(run: cache.Run, split: str) -> MatchedTable | None:
     in_order = bool(st.session_state.get(IN_ORDER))
     rows_key = (run.digest(split), str(in_order))
     if dropped.rows_key != rows_key:
-        rows = cache_clinic.rows(run, split)
+        rows = finding_cache.rows(run, split)
         matched = None
         INTAKE.refusals.clear()
         try:

@@ -12,10 +12,9 @@ from core.checkpoints.guess import NetworkCandidate
 from core.errors import UsageError
 from core.inference.film_model import SCALED, FilmModel, output_names, shown_to, with_moments
 from core.inference.preprocessing import Preprocessing
-from pages.ui import state
-from pages.ui import weights_source as evaluate_source
+from pages.ui import state, weights_source
 from pages.ui.weights_source import OpenedWeights
-from pages.ui.xray import film_cache as cache_xray
+from pages.ui.xray import film_cache
 from pages.ui.xray.film_cache import Model
 
 SLOT: Final = "xray.model"
@@ -40,7 +39,7 @@ class RemovedModel:
 
 def offered() -> dict[str, Model]:
     """Return all models by id, those of this session first; no two have the same name."""
-    models = own() | {model.id: model for model in cache_xray.samples()}
+    models = own() | {model.id: model for model in film_cache.samples()}
     names = state.distinct_names({model.id: model.name for model in models.values()})
     return {model.id: replace(model, name=names[model.id]) for model in models.values()}
 
@@ -75,14 +74,14 @@ def choose(ids: list[str], models: Mapping[str, Model]) -> None:
 
 def take_in() -> None:
     """Make the weights that were read a model of this session; or remember why not."""
-    evaluate_source.settle(SLOT)
-    opened = evaluate_source.take_out(SLOT)
+    weights_source.settle(SLOT)
+    opened = weights_source.take_out(SLOT)
     if opened is None:
         return
     try:
         model = _model(opened)
     except UsageError as error:
-        evaluate_source.intake(SLOT).refuse(error, opened.file.name)
+        weights_source.intake(SLOT).refuse(error, opened.file.name)
         return
     own()[model.id] = model
     if opened.job:

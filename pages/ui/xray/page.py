@@ -9,16 +9,12 @@ from core.screens.xray.film import NO_LABELS, place_of, spelled
 from core.screens.xray.words import BANNER, LABELS_MAY_ERR
 from pages.ui import cache, controls, opening, widgets
 from pages.ui.xray import (
-    film as xray_film,
+    film,
+    findings,
+    shared,
 )
 from pages.ui.xray import (
     finding as clinic_finding,
-)
-from pages.ui.xray import (
-    findings as clinic_findings,
-)
-from pages.ui.xray import (
-    shared as clinic,
 )
 
 WHY = (
@@ -26,7 +22,7 @@ WHY = (
     "without any."
 )
 LAST, NAMES = "xray.view", "xray.names"  # the view shown last, and the findings of its run
-VIEWS = {clinic.ALL: clinic_findings.draw, clinic.ONE: clinic_finding.draw}
+VIEWS = {shared.ALL: findings.draw, shared.ONE: clinic_finding.draw}
 
 
 def draw() -> None:
@@ -35,20 +31,20 @@ def draw() -> None:
     _banner(place, NO_LABELS)
     with st.container(key="xray_view"):
         view = controls.segments(
-            "View", clinic.VIEW, list(clinic.VIEW_NAMES), clinic.FILM, clinic.VIEW_NAMES
+            "View", shared.VIEW, list(shared.VIEW_NAMES), shared.FILM, shared.VIEW_NAMES
         )
     last = st.session_state.get(LAST)
     st.session_state[LAST] = view
-    if view == clinic.FILM:
+    if view == shared.FILM:
         if last in VIEWS:
             _to_film()
-        _banner(place, xray_film.draw())
+        _banner(place, film.draw())
         return
     _banner(place, LABELS_MAY_ERR)  # until it is known whose labels these are
-    run = opening.open_run(WHY, clinic.first_sample)
+    run = opening.open_run(WHY, shared.first_sample)
     rows = cache.predictions(run, run.split)
-    _banner(place, clinic.source(run, rows, run.split).noise)
-    if last == clinic.FILM:
+    _banner(place, shared.source(run, rows, run.split).noise)
+    if last == shared.FILM:
         _from_film(rows.class_names)
     st.session_state[NAMES] = rows.class_names
     VIEWS[view](run)
@@ -58,17 +54,17 @@ def _to_film() -> None:
     """Show the finding that was shown of the open run on the view Film, by its name."""
     names, finding = (
         st.session_state.get(NAMES, ()),
-        st.session_state.get(f"set.{clinic.FINDING}", ""),
+        st.session_state.get(f"set.{shared.FINDING}", ""),
     )
     if finding.isdecimal() and int(finding) < len(names):
-        _set(clinic.NAME, spelled(names[int(finding)]))
+        _set(shared.NAME, spelled(names[int(finding)]))
 
 
 def _from_film(names: Sequence[str]) -> None:
     """Show the finding of the view Film of the open run, by its name; another where it has none."""
-    index = place_of(names, st.session_state.get(clinic.SHOWN, ""))
+    index = place_of(names, st.session_state.get(shared.SHOWN, ""))
     if index is not None:
-        _set(clinic.FINDING, str(index))
+        _set(shared.FINDING, str(index))
 
 
 def _set(name: str, value: str) -> None:

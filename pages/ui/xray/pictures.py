@@ -14,8 +14,7 @@ from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
 from pages.ui import controls, inference, pieces, state, widgets
-from pages.ui.xray import ask as xray_ask
-from pages.ui.xray import film_cache as cache_xray
+from pages.ui.xray import ask, film_cache
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.film_cache import FilmScene
 from pages.ui.xray.films import FilmEntry, offered
@@ -124,7 +123,7 @@ def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySe
 def film_alone(film: FilmEntry) -> None:
     """Draw a film without heat."""
     scene = _scene(film, None, SaliencySettings(look="film", opacity=0.0), ())
-    st.image(cache_xray.png(scene), alt=f"{film.title}.", width="stretch")
+    st.image(film_cache.png(scene), alt=f"{film.title}.", width="stretch")
 
 
 def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
@@ -209,7 +208,7 @@ def _picture(
             why_not=words.slow(settings.method),
             offer=(label, compute),
         )
-    mapped = xray_ask.look_as(result, film, settings.method, settings.layer, index)
+    mapped = ask.look_as(result, film, settings.method, settings.layer, index)
     if mapped is None:
         return PagePicture(result=result, scene=bare, index=index, scale=scale)
     if heat.blank(mapped.maps[index]):
@@ -348,7 +347,7 @@ def _draw(study: FilmStudy, picture: PagePicture) -> None:
     coarse = None if scene.saliency is None else scene.saliency.coarse
     boxes = [mark.box for mark in scene.marks]
     st.image(
-        cache_xray.png(scene),
+        film_cache.png(scene),
         alt=words.alt(study.film.title, study.name, coarse, result.frame, boxes),
         width="stretch",
     )

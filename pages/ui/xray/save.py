@@ -7,10 +7,7 @@ import streamlit as st
 from core.reports.html import PageView as PageSheet
 from core.reports.html import sheet_html
 from core.screens.kit.records import FigureCard, Table
-from core.screens.xray import beside
-from core.screens.xray import film as views
-from core.screens.xray import film_tables as tables
-from core.screens.xray import saliency as words
+from core.screens.xray import beside, film, film_tables, saliency
 from core.screens.xray.beside import Opinion
 from core.screens.xray.plain import RISK, HundredFilms
 from core.screens.xray.words import BANNER, finding
@@ -39,7 +36,7 @@ def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
             models = beside.model_table(opinions, study.name, study.note)
             widgets.save(models, "film_models", "Models, CSV")
         else:
-            table = tables.table(study.main.scored, study.known, study.note)
+            table = film_tables.table(study.main.scored, study.known, study.note)
             widgets.save(table, "film", "Table, CSV")
         st.download_button(
             "All of it, one HTML file",
@@ -50,7 +47,7 @@ def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
             on_click="ignore",
         )
     if not study.film.synthetic:
-        widgets.caption(words.BURNT_IN)
+        widgets.caption(saliency.BURNT_IN)
 
 
 def _opinions(study: FilmStudy, pictures: list[PagePicture]) -> tuple[Opinion, ...]:
@@ -68,7 +65,7 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageSheet:
         paragraphs=(*study.notes, *_care(study)),
         cards=_cards(study),
         tables=_tables(study, pictures),
-        caption=words.CAPTION,
+        caption=saliency.CAPTION,
         pictures=((alt, picture.sheet(sheet(study, pictures))),),
         icons=_icons(study),
     )
@@ -78,8 +75,8 @@ def _icons(study: FilmStudy) -> tuple[str, HundredFilms] | None:
     """Return 100 films like this one, of one model that has a test set with enough of them."""
     if study.several or study.known is None:
         return None
-    icons, note = views.icons(study.main.scored, study.index, study.known)
-    return None if icons is None else (f"{views.ICONS}: {note}", icons)
+    icons, note = film.icons(study.main.scored, study.index, study.known)
+    return None if icons is None else (f"{film.ICONS}: {note}", icons)
 
 
 def _care(study: FilmStudy) -> tuple[str, ...]:
@@ -95,7 +92,7 @@ def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
         model_study = study.alone(place)
         if model_study is None or model_study.known is None:
             continue
-        card = tables.bands_card(result.scored, model_study.index, model_study.known)
+        card = film_tables.bands_card(result.scored, model_study.index, model_study.known)
         if study.several:
             title = f"{result.model.name}: {card.title[:1].lower()}{card.title[1:]}"
             card = replace(card, key=f"{card.key}_{place + 1}", title=title)
@@ -105,13 +102,13 @@ def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
 
 def _tables(study: FilmStudy, pictures: list[PagePicture]) -> tuple[tuple[str, Table], ...]:
     if not study.several:
-        table = tables.table(study.main.scored, study.known, "")
-        return (("The findings of this film", tables.bare(table)),)
+        table = film_tables.table(study.main.scored, study.known, "")
+        return (("The findings of this film", film_tables.bare(table)),)
     opinions = _opinions(study, pictures)
     models = beside.brief(beside.model_table(opinions, study.name, ""))
     return (
         (f"{finding(study.name)}, model by model", models),
-        ("The findings of this film", tables.bare(beside.finding_table(opinions, ""))),
+        ("The findings of this film", film_tables.bare(beside.finding_table(opinions, ""))),
     )
 
 
@@ -129,15 +126,15 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             if opinion.focus is not None
         ]
     else:
-        score = views.score_words(study.main.scored.scores[study.index])
+        score = film.score_words(study.main.scored.scores[study.index])
         heading = f"{finding(study.name)}, score {score}. {study.film.title}"
-        counted = () if study.known is None else (views.counted(study.known),)
+        counted = () if study.known is None else (film.counted(study.known),)
     with_saliency = [
         page_picture for page_picture in pictures if page_picture.scene.saliency is not None
     ]
     provenances = [
         f"{page_picture.result.model.name}: "
-        + words.provenance(
+        + saliency.provenance(
             page_picture.result.method,
             page_picture.result.layer,
             page_picture.scene.saliency.top,
@@ -157,20 +154,22 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             *study.notes,
             *filter(None, study.stranges),
             *focus_lines,
-            *filter(None, [words.beside([page_picture.scale for page_picture in with_saliency])]),
+            *filter(
+                None, [saliency.beside([page_picture.scale for page_picture in with_saliency])]
+            ),
             *(
                 f"{page_picture.result.model.name}: {page_picture.why_not}"
                 for page_picture in pictures
                 if page_picture.why_not
             ),
-            words.CAPTION,
+            saliency.CAPTION,
             *provenances,
         ),
     )
 
 
 def _panel(page_picture: PagePicture) -> FilmPanel:
-    title = words.title(page_picture.result.model.name, page_picture.score)
+    title = saliency.title(page_picture.result.model.name, page_picture.score)
     if page_picture.scene.saliency is None:
         return FilmPanel(page_picture.scene.drawn(), title)
-    return FilmPanel(page_picture.scene.drawn(), title, words.LEGENDS[page_picture.scale])
+    return FilmPanel(page_picture.scene.drawn(), title, saliency.LEGENDS[page_picture.scale])

@@ -9,23 +9,18 @@ import streamlit as st
 from core.codes import RefusalCode
 from core.errors import LibraryError
 from core.screens.xray.film import names_match
-from pages.ui import cache, session, site, state, widgets
-from pages.ui import weights_source as evaluate_source
+from pages.ui import cache, session, site, state, weights_source, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import (
     add as xray_add,
 )
 from pages.ui.xray import (
-    boxes as xray_boxes,
-)
-from pages.ui.xray import (
-    film_cache as cache_xray,
+    boxes,
+    film_cache,
+    models,
 )
 from pages.ui.xray import (
     films as xray_films,
-)
-from pages.ui.xray import (
-    models as xray_models,
 )
 from pages.ui.xray.film_cache import Model
 from pages.ui.xray.films import FIRST, FilmEntry
@@ -75,7 +70,7 @@ def _thumb(film: FilmEntry, *, chosen: bool) -> None:
     with st.container(
         width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
     ):
-        encoded = base64.b64encode(cache_xray.thumb(film.digest, film.pixels)).decode()
+        encoded = base64.b64encode(film_cache.thumb(film.digest, film.pixels)).decode()
         st.html(f'<img class="c-thumb" alt="" src="data:image/png;base64,{encoded}">')
         label = film.title.replace("Synthetic film", "Synthetic")
         st.button(
@@ -104,16 +99,16 @@ def _add() -> None:
 
 def _boxes() -> None:
     """Draw where a list of lesions is dropped, and say what came of it."""
-    xray_boxes.INTAKE.zone(
+    boxes.INTAKE.zone(
         "Boxes of lesions on them: NIH’s list, or columns image, finding, x, y, w, h",
-        xray_boxes.take,
+        boxes.take,
         max_upload_size=MAX_MB,
     )
-    xray_boxes.INTAKE.refused()
-    if xray_boxes.listed():
+    boxes.INTAKE.refused()
+    if boxes.listed():
         own = xray_films.held_films().values()
-        with_box = sum(film.disguised_name in xray_boxes.listed() for film in own)
-        rest = len(xray_boxes.listed()) - with_box
+        with_box = sum(film.disguised_name in boxes.listed() for film in own)
+        rest = len(boxes.listed()) - with_box
         widgets.caption(
             f"The list has boxes for {with_box} of the {len(own)} films of this session, and for "
             f"{rest} {'film' if rest == 1 else 'films'} that are not here."
@@ -122,14 +117,14 @@ def _boxes() -> None:
 
 def _reading() -> None:
     """Say what is being read."""
-    weights = evaluate_source.intake(xray_models.SLOT)
-    weights.progress(partial(evaluate_source.stop, xray_models.SLOT))
-    xray_boxes.INTAKE.progress()
+    weights = weights_source.intake(models.SLOT)
+    weights.progress(partial(weights_source.stop, models.SLOT))
+    boxes.INTAKE.progress()
     xray_films.INTAKE.progress()
 
 
 def _refused() -> None:
-    evaluate_source.intake(xray_models.SLOT).refused()
+    weights_source.intake(models.SLOT).refused()
     n = sum(refusal.error.code != RefusalCode.LIMIT_FILMS for refusal in xray_films.INTAKE.refusals)
     xray_films.INTAKE.refused(f"{n} of {st.session_state.get(xray_films.DROPPED)} were refused")
 
@@ -140,11 +135,11 @@ def _remove(film_id: str) -> None:
 
 def _undo() -> None:
     """Say which film and which model were removed last, and offer to bring them back."""
-    dropped_film, model = xray_films.removed(), xray_models.removed()
+    dropped_film, model = xray_films.removed(), models.removed()
     if dropped_film is not None:
         _removed("", dropped_film.film.title, xray_films.bring_back, xray_films.forget_removed)
     if model is not None:
-        _removed("_model", model.name, xray_models.bring_back, xray_models.forget_removed)
+        _removed("_model", model.name, models.bring_back, models.forget_removed)
 
 
 def _removed(
@@ -168,7 +163,7 @@ def count_on(model: Model) -> None:
         st.page_link(site.HOME.script, label="Drop scores on labelled films", icon=site.HOME.icon)
         return
     names = {"": NO_RUN} | state.distinct_names({run.id: run.name for run in runs})
-    key, picked = f"xray.counted.{model.id}", xray_models.counted_on(model.id)
+    key, picked = f"xray.counted.{model.id}", models.counted_on(model.id)
     st.session_state[key] = picked if picked in names else ""
     st.selectbox(
         "Scores of this model on labelled films",
@@ -182,7 +177,7 @@ def count_on(model: Model) -> None:
 
 
 def _count_on(model_id: str) -> None:
-    xray_models.count_on(model_id, st.session_state.get(f"xray.counted.{model_id}") or "")
+    models.count_on(model_id, st.session_state.get(f"xray.counted.{model_id}") or "")
 
 
 def _candidates(model: Model) -> list[cache.Run]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import RunMark, marks
-from core.screens.xray import beside as xray_beside
+from core.screens.xray import beside
 from core.screens.xray import film as views
 from core.screens.xray.beside import Opinion
 from core.screens.xray.film import Reference
@@ -133,7 +133,7 @@ class FilmStudy:
         if self.strange:
             return ()
         if self.several and any(opinion.place(self.name) for opinion in self.opinions()):
-            return (xray_beside.DIFFER,)
+            return (beside.DIFFER,)
         return views.care(self.main.scored, self.index, self.known)
 
     @property
@@ -144,7 +144,7 @@ class FilmStudy:
     def opening_sentence(self, words: FindingWords) -> Sentence:
         """Return what is said first."""
         if self.several:
-            return xray_beside.sentence(self.opinions(), self.name, words)
+            return beside.sentence(self.opinions(), self.name, words)
         scored = self.main.scored
         if self.strange:
             kind = self.main.model.synthetic

@@ -15,7 +15,7 @@ from core.inference.client import Answer, shared
 from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
 from core.screens.xray import saliency as words
-from core.screens.xray import trust as views
+from core.screens.xray import trust
 from core.screens.xray.words import labelled_with
 from core.xray import heat, phantom
 from core.xray.heat import Frame, Map
@@ -24,7 +24,7 @@ from core.xray.methods import METHODS
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import inference, widgets
 from pages.ui.task import Task, Work, in_thread
-from pages.ui.xray import film_cache as cache_xray
+from pages.ui.xray import film_cache
 from pages.ui.xray import films as xray_films
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.film_cache import HELD_OUT, FilmScene
@@ -45,7 +45,7 @@ Json = dict[str, Any]  # Any: plain JSON values
 def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "") -> None:
     """Draw both checks of the map that is shown, `model_name` where there are several."""
     whose = f"{model_name}: does this map" if model_name else "Does this map"
-    widgets.title(f"{whose} depend on what was learnt?", views.NEEDED)
+    widgets.title(f"{whose} depend on what was learnt?", trust.NEEDED)
     if result.method in words.MINUTES:
         widgets.caption(words.too_slow(result.method, "to draw it anew layer by layer"))
     else:
@@ -74,7 +74,7 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
 
 
 def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
-    sanity = views.Sanity(tuple(answer.values["stages"]), tuple(answer.values["similarity"]))
+    sanity = trust.Sanity(tuple(answer.values["stages"]), tuple(answer.values["similarity"]))
     st.markdown(sanity.text)
     with st.container(horizontal=True, gap="small", key="xray_stages"):
         for i in sanity.shown:
@@ -86,7 +86,7 @@ def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
     settings_text = f"{METHODS[result.method].label}, layer {answer.values['layer']}, seed {SEED}"
     caption = f"{result.model.name}: {settings_text}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):
-        widgets.figure(views.similarity_card(sanity, caption))
+        widgets.figure(trust.similarity_card(sanity, caption))
 
 
 def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
@@ -102,7 +102,7 @@ def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
         marks=(),
         tag=tag,
     )
-    return cache_xray.small(scene)
+    return film_cache.small(scene)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -187,16 +187,16 @@ def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
 def _pointed(
     localisations: dict[str, Localisation], target: str, films_text: str, result: FilmResult
 ) -> None:
-    st.markdown(views.pointing_text(localisations, target))
+    st.markdown(trust.pointing_text(localisations, target))
     caption = (
         f"{result.model.name}, on {films_text}. {METHODS[result.method].label}, "
         f"layer {result.layer}. IoU: of the box and what reaches half of a map’s largest value."
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        widgets.figure(views.pointing_card(localisations, target, caption))
+        widgets.figure(trust.pointing_card(localisations, target, caption))
     with right:
-        table = views.pointing_table(localisations)
+        table = trust.pointing_table(localisations)
         widgets.scores("Maps and boxes", table.heads, table.written())
         widgets.caption(caption)
 
@@ -226,8 +226,8 @@ def compare(
         cases = _synthetic_cases(finding, index, work.cancel)
     share = 1 / (2 * -(-len(cases) // STEP) + 1)  # of the films, and of each question
     work.share = share
-    maps: dict[str, list[Map]] = {views.MODEL: [], views.SHUFFLED: []}
-    for key, seed in ((views.MODEL, None), (views.SHUFFLED, SEED)):
+    maps: dict[str, list[Map]] = {trust.MODEL: [], trust.SHUFFLED: []}
+    for key, seed in ((trust.MODEL, None), (trust.SHUFFLED, SEED)):
         for start in range(0, len(cases), STEP):
             part = cases[start : start + STEP]
             question = {
@@ -244,7 +244,7 @@ def compare(
                 )
             ]
             work.share = min(1.0, work.share + share)
-    maps[views.CENTRE] = [_centre()] * len(cases)
+    maps[trust.CENTRE] = [_centre()] * len(cases)
     boxes = [tuple(map(_pixels, case.boxes)) for case in cases]
     films = [case.film for case in cases]
     localisations = {
@@ -302,4 +302,4 @@ def _lungs(
     """
     flat = [np.asarray(case.lungs, np.float32) for case in cases]
     localisation = localise(flat, boxes, films=[case.film for case in cases])
-    return {views.LUNGS: replace(localisation, pointing=localisation.energy)}
+    return {trust.LUNGS: replace(localisation, pointing=localisation.energy)}

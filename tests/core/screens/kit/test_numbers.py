@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from core.screens.kit import numbers as n
+from core.screens.kit import numbers
 
 T = "\u202f"
 
@@ -10,42 +10,42 @@ T = "\u202f"
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (n.count(9083), f"9{T}083"),
-        (n.count(1234567), f"1{T}234{T}567"),
-        (n.weight(12), "12"),
-        (n.weight(1234.53), f"1{T}234.5"),
-        (n.weight(199.9999999), "200"),
-        (n.weight(0.01), "under 0.1"),
-        (n.weight(0.0), "0"),
-        (n.percent(0.97614), f"97.6{T}%"),
-        (n.percent(0.9998), f"99.98{T}%"),  # one decimal would print 100.0
-        (n.percent(0.0003), f"0.03{T}%"),
-        (n.percent(1.0), f"100.0{T}%"),
-        (n.percent(0.00001), f"under 0.01{T}%"),
-        (n.percent(0.99999), f"over 99.99{T}%"),
-        (n.percent(None), "–"),
-        (n.percent(math.nan), "–"),
-        (n.with_span(0.043, 0.038, 0.049), "4.3 (3.8 to 4.9)"),
-        (n.with_span(0.001, 0.0002, 0.003), "0.10 (0.02 to 0.30)"),  # a bound would be 0.0
-        (n.with_span(0.043, None, None), "4.3"),
-        (n.span(-0.013, 0.005, signed=True), "−1.3 to +0.5"),
-        (n.points(-0.085, signed=True), "−8.5"),
-        (n.points(0.0, signed=True), "0.0"),
-        (n.three(0.25712), "0.257"),
-        (n.three(12.345), "12.3"),
-        (n.three(0.0), "0.00"),
-        (n.three_span(0.257, 0.2361, 0.276), "0.236 to 0.276"),
-        (n.two(-0.7249), "−0.72"),
-        (n.two(0.25, signed=True), "+0.25"),
-        (n.two(-0.004, signed=True), "0.00"),
-        (n.two_span(-1.254, 1.451), "−1.25 to 1.45"),
-        (n.two_span(-1.254, 1.451, signed=True), "−1.25 to +1.45"),
-        (n.in_hundred(0.961), "96"),
-        (n.in_hundred(0.998), "almost 100"),
-        (n.in_hundred(0.001), "fewer than 1"),
-        (n.in_hundred(0.023, 0.021, 0.025), "2.3"),  # 2 lies outside its own interval
-        (n.edges(0.8667, 0.9333), ("0.87", "0.93")),
-        (n.edges(0.99912, 0.99987), ("0.9991", "0.9999")),
+        (numbers.count(9083), f"9{T}083"),
+        (numbers.count(1234567), f"1{T}234{T}567"),
+        (numbers.weight(12), "12"),
+        (numbers.weight(1234.53), f"1{T}234.5"),
+        (numbers.weight(199.9999999), "200"),
+        (numbers.weight(0.01), "under 0.1"),
+        (numbers.weight(0.0), "0"),
+        (numbers.percent(0.97614), f"97.6{T}%"),
+        (numbers.percent(0.9998), f"99.98{T}%"),  # one decimal would print 100.0
+        (numbers.percent(0.0003), f"0.03{T}%"),
+        (numbers.percent(1.0), f"100.0{T}%"),
+        (numbers.percent(0.00001), f"under 0.01{T}%"),
+        (numbers.percent(0.99999), f"over 99.99{T}%"),
+        (numbers.percent(None), "–"),
+        (numbers.percent(math.nan), "–"),
+        (numbers.with_span(0.043, 0.038, 0.049), "4.3 (3.8 to 4.9)"),
+        (numbers.with_span(0.001, 0.0002, 0.003), "0.10 (0.02 to 0.30)"),  # a bound would be 0.0
+        (numbers.with_span(0.043, None, None), "4.3"),
+        (numbers.span(-0.013, 0.005, signed=True), "−1.3 to +0.5"),
+        (numbers.points(-0.085, signed=True), "−8.5"),
+        (numbers.points(0.0, signed=True), "0.0"),
+        (numbers.three(0.25712), "0.257"),
+        (numbers.three(12.345), "12.3"),
+        (numbers.three(0.0), "0.00"),
+        (numbers.three_span(0.257, 0.2361, 0.276), "0.236 to 0.276"),
+        (numbers.two(-0.7249), "−0.72"),
+        (numbers.two(0.25, signed=True), "+0.25"),
+        (numbers.two(-0.004, signed=True), "0.00"),
+        (numbers.two_span(-1.254, 1.451), "−1.25 to 1.45"),
+        (numbers.two_span(-1.254, 1.451, signed=True), "−1.25 to +1.45"),
+        (numbers.in_hundred(0.961), "96"),
+        (numbers.in_hundred(0.998), "almost 100"),
+        (numbers.in_hundred(0.001), "fewer than 1"),
+        (numbers.in_hundred(0.023, 0.021, 0.025), "2.3"),  # 2 lies outside its own interval
+        (numbers.edges(0.8667, 0.9333), ("0.87", "0.93")),
+        (numbers.edges(0.99912, 0.99987), ("0.9991", "0.9999")),
     ],
 )
 def test_numbers_are_written_as_people_read_them(said, expected):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.calibrators.theory import GRIDS, sweep
-from core.screens.theory import triangle_figure as triangle
+from core.screens.theory import triangle_figure
 from core.screens.theory import view as theory
 from core.screens.theory.claims import claims, claims_table
 from core.screens.theory.curves import gradient_cards, temperature_cards
@@ -157,7 +157,7 @@ def test_isolines_stand_around_the_truth_with_their_levels_in_the_table():
         assert (line.min(axis=0) < TRUTH).all()
         assert (line.max(axis=0) > TRUTH).all()
     marks = {trace.name: trace for trace in card.figure("light").data}
-    x, y = triangle.plane(np.array(TRUTH))
+    x, y = triangle_figure.plane(np.array(TRUTH))
     truth = marks["the truth: both are smallest here"]
     assert (truth.x[0], truth.y[0]) == pytest.approx((x, y))
     golden = next(
@@ -166,7 +166,7 @@ def test_isolines_stand_around_the_truth_with_their_levels_in_the_table():
         if row["p"] == list(TRUTH) and row["gamma"] == 3
     )
     focal = curves(loss_cards(3.0, TRUTH)[1])["focal loss itself is smallest here"]
-    where = triangle.plane(np.array(golden["q"], float))
+    where = triangle_figure.plane(np.array(golden["q"], float))
     assert (focal.x[0], focal.y[0]) == pytest.approx(tuple(where), rel=1e-9)
 
 
@@ -237,6 +237,9 @@ def test_all_statements_go_into_one_table(told):
 
 
 def test_lattice_and_raster_hold_probabilities():
-    for p in (triangle.lattice(10), triangle.raster(30)[2][triangle.raster(30)[3]]):
+    for p in (
+        triangle_figure.lattice(10),
+        triangle_figure.raster(30)[2][triangle_figure.raster(30)[3]],
+    ):
         np.testing.assert_allclose(p.sum(axis=-1), 1.0)
         assert (p > 0).all()

@@ -27,10 +27,8 @@ from core.screens.xray import (
     decision as clinic_decision,
 )
 from core.screens.xray import (
-    findings_table as clinic_table,
-)
-from core.screens.xray import (
-    temperature_scaled as clinic_heat,
+    findings_table,
+    temperature_scaled,
 )
 from core.screens.xray import (
     use as clinic_use,
@@ -146,12 +144,12 @@ def test_sentence_counts_what_the_highest_scores_say(found):
 def test_the_highest_scores_are_corrected_for_looking_at_all_findings(found):
     bins, enough = (found.bins[0],) * 3, (1_000, 1_000, 1_000)
     alone = replace(found, bins=bins, rarer=enough, top=(0.02, 0.5, 0.6))
-    assert "over" not in clinic_table.top_tones(alone)
+    assert "over" not in findings_table.top_tones(alone)
     assert "In none of 3 findings can be told" in view(alone).sentence.text
     several = replace(alone, top=(0.01, 0.024, 0.6))  # times 3, and times 2
-    assert clinic_table.top_tones(several)[:2] == ("over", "over")
+    assert findings_table.top_tones(several)[:2] == ("over", "over")
     scarce = replace(alone, rarer=(1_000, 1_000, 10), top=(0.02, 0.5, 0.0))
-    assert clinic_table.top_tones(scarce) == ("over", "few", "few")  # times 2
+    assert findings_table.top_tones(scarce) == ("over", "few", "few")  # times 2
 
 
 def test_the_dots_that_chance_would_colour_are_counted(found):
@@ -757,13 +755,13 @@ def test_temperatures_of_a_stretched_finding(rows):
     assert heated.fits[0].calibrator.parameters()["temperature"] == pytest.approx(2.0, abs=0.25)
     assert heated.errors[NONE].score.value == clinic_study.error(test).score.value
     assert heated.differences["ts"].high < 0
-    line = clinic_heat.rows(source(), {0: heated})[0]
+    line = temperature_scaled.rows(source(), {0: heated})[0]
     assert line.name == "Effusion"
     assert line.strong >= {3}
-    assert clinic_heat.summary({0: heated}).startswith(
+    assert temperature_scaled.summary({0: heated}).startswith(
         "A temperature of its own lowers the calibration error beyond chance in 1 of 1 findings."
     )
-    table = numbers_of(clinic_heat.table(source(), {0: heated}, "of half"))
+    table = numbers_of(temperature_scaled.table(source(), {0: heated}, "of half"))
     assert [line["method"] for line in table] == [NONE, "ts", "focal_ts"]
     assert {line["source"] for line in table} == {"of half"}
 
@@ -852,7 +850,7 @@ def test_every_copy_says_what_it_is(found, stretched):
 
 def test_order_and_table_names_are_stable(found):
     assert order(found) == tuple(sorted(range(3), key=lambda k: -found.events[k]))
-    assert clinic_table.top_tones(found)[0] == "over"
+    assert findings_table.top_tones(found)[0] == "over"
 
 
 def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():

@@ -11,7 +11,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.xray import film as views
-from core.screens.xray import film_tables as tables
+from core.screens.xray import film_tables
 from core.screens.xray.film import FilmScores, Reference
 from core.screens.xray.plain import KEY, band_tone
 from core.screens.xray.words import PLAIN, TECHNICAL, TONES, ClinicSource
@@ -78,7 +78,7 @@ def test_without_a_test_set_no_number_is_given():
     text = views.sentence(film(0.74), 0, None, TECHNICAL).text
     assert "no test set of this model is loaded" in text
     assert "74" in text
-    assert len(tables.rows(film(0.74), 0, None, TECHNICAL)[0].cells) == 1
+    assert len(film_tables.rows(film(0.74), 0, None, TECHNICAL)[0].cells) == 1
     assert views.threshold_of(None, "Effusion") == 0.5
     assert views.threshold_of(known(), "Effusion") == pytest.approx(0.29)
     assert views.threshold_of(known(), "pleural thickening") == 0.0
@@ -105,7 +105,7 @@ def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
     for score, said in ((0.498, "49"), (0.5, "50"), (0.502, "50"), (0.0996, "9"), (0.448, "45")):
         assert views.score_words(score) == said
     assert views.score_words(float(np.float32(0.7))) == "70"  # one step of float32 below
-    row = tables.rows(film(0.498), 0, known(), TECHNICAL)[0]
+    row = film_tables.rows(film(0.498), 0, known(), TECHNICAL)[0]
     assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
 
 
@@ -142,21 +142,21 @@ def test_what_must_be_read_beside_a_score():
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
-    found = tables.rows(film(0.2, 0.9), 0, known(), TECHNICAL)
+    found = film_tables.rows(film(0.2, 0.9), 0, known(), TECHNICAL)
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
     assert found[1].cells[4].value == "cannot be told"  # no film of 10 to 20
 
 
 def test_the_file_says_in_every_row_what_it_is_not_for():
-    text = csv_text(tables.table(film(0.74), known(), NOTE))
+    text = csv_text(film_tables.table(film(0.74), known(), NOTE))
     head, *lines = text.splitlines()
     assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
     assert all(line.endswith(f'"{NOTE}"') for line in lines)
     assert "CheXNet,Effusion,0.74," in lines[0]
     assert ",48,29," in lines[0]
-    empty = tables.table(film(0.74), None, NOTE).rows[0]
-    assert len(empty) == len(tables.COLUMNS)
+    empty = film_tables.table(film(0.74), None, NOTE).rows[0]
+    assert len(empty) == len(film_tables.COLUMNS)
     assert empty[3:11] == (None,) * 8
 
 
@@ -172,12 +172,12 @@ def test_the_icons_are_the_numbers_of_the_sentence():
 
 
 def test_the_alt_text_of_the_bands_names_the_films_own():
-    card = tables.bands_card(film(0.74), 0, known())
+    card = film_tables.bands_card(film(0.74), 0, known())
     assert card.alt.endswith("This film’s band: 70 to 80.")
     assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
     assert card.table.rows[7][2] == 48
     assert card.explanation == "this film’s band is shaded"
-    assert tables.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
+    assert film_tables.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
 
 
 def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
@@ -227,8 +227,8 @@ def test_a_saved_film_is_one_file_with_its_picture_inside():
             sentence=views.sentence(film(0.74), 0, known(), TECHNICAL),
             numbers=(),
             paragraphs=views.care(film(0.74), 0, known()),
-            cards=(tables.bands_card(film(0.74), 0, known()),),
-            tables=(("Findings", tables.table(film(0.74), known(), NOTE)),),
+            cards=(film_tables.bands_card(film(0.74), 0, known()),),
+            tables=(("Findings", film_tables.table(film(0.74), known(), NOTE)),),
             caption="caption",
             pictures=(("<Film> 1", drawn),),
         )
