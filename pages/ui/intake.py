@@ -184,7 +184,8 @@ class Intake(Generic[Reading]):
                 self.refuse(error, reading.name)
             except OSError as error:
                 self.refuse(no_room(error), reading.name)
-            reading.close()
+            finally:
+                reading.close()
         return bool(done)
 
     def stop(self, keep: Iterable[Path] = ()) -> None:

@@ -1,14 +1,16 @@
 """One way for all files to come in: sealed, watched, cancelled, refused, kept, by session."""
 
 import io
+from concurrent.futures import Future
 from html import unescape
 from threading import Event
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.errors import Refused
+from core.errors import LostWorker, Refused
 from core.library import open_library
 from core.readers.sandbox import read as sandbox
 from pages.ui import history_import, intake, session
@@ -41,7 +43,18 @@ def endless(monkeypatch):
 
     for reader in ("read", "read_bin_history", "read_weights", "read_film", "read_boxes"):
         monkeypatch.setattr(sandbox, reader, read)
-    return begun
+    yield begun
+    for _, _, cancel in begun:
+        cancel.set()
+
+
+@pytest.fixture
+def room(monkeypatch, tmp_path):
+    """Return what the session of this test has outside its state."""
+    (tmp_path / "room").mkdir()
+    room = session.SessionResources(tmp_path / "room", set())
+    monkeypatch.setattr(session, "room", lambda: room)
+    return room
 
 
 def drop(test: AppTest, name: str, data: bytes, label: str = "") -> AppTest:
@@ -70,13 +83,13 @@ def error(test: AppTest) -> str:
     return unescape(only.value)
 
 
-def test_a_file_that_is_read_is_kept_and_its_bytes_go():
+def test_a_file_that_is_read_is_kept_and_its_bytes_go(room):
     test = drop(opened("gamma"), "mine.csv", HISTORY)
-    paths = [path for reading in test.session_state["gamma.reading"] for path in reading.files]
     until(test, lambda: "mine" in names())
     until(fine(test), lambda: not test.session_state["gamma.reading"])
     assert test.query_params["run"]
-    assert not any(path.exists() for path in paths)
+    assert list(room.folder.iterdir()) == []
+    assert room.works == set()
 
 
 def test_what_is_read_shows_its_name_and_can_be_cancelled(endless):
@@ -206,13 +219,43 @@ def test_a_disk_that_is_full_when_it_is_kept_is_said(monkeypatch):
     assert "mine" not in names()
 
 
-def test_the_end_of_a_session_stops_what_it_reads(endless, monkeypatch, tmp_path):
-    (tmp_path / "room").mkdir()
-    room = session.SessionResources(tmp_path / "room", set())
-    monkeypatch.setattr(session, "room", lambda: room)
+def test_the_end_of_a_session_stops_what_it_reads(endless, room):
     test = drop(opened("gamma"), "mine.csv", HISTORY)
     until(test, lambda: endless)
     room.close()
     ((path, _, cancel),) = endless
     assert cancel.is_set()
     assert not path.exists()
+
+
+def test_of_files_that_do_not_all_fit_the_disk_none_is_left(monkeypatch, room):
+    store = session.store
+
+    def nearly_full(data):
+        if list(room.folder.iterdir()):
+            raise OSError(28, "No space left on device")
+        return store(data)
+
+    test = opened("library")
+    monkeypatch.setattr(session, "store", nearly_full)
+    (uploader,) = test.file_uploader
+    uploader.set_value([(name, HISTORY, "text/csv") for name in ("a.csv", "b.csv")]).run()
+    assert "No space left on device" in error(test)
+    assert list(room.folder.iterdir()) == []
+
+
+def test_a_disk_that_is_full_while_a_file_is_read_is_a_refusal():
+    reading = intake.FileReading(name="mine.csv", read=len)
+    reading.future = Future()
+    reading.future.set_exception(OSError(28, "No space left on device"))
+    with pytest.raises(LostWorker, match="No space left"):
+        reading.result()
+
+
+@pytest.mark.parametrize(("several", "left"), [(False, ["b"]), (True, ["a", "b"])])
+def test_where_one_file_is_read_one_refusal_stands(monkeypatch, several, left):
+    monkeypatch.setattr(st, "session_state", {})
+    place = intake.Intake("place", several)
+    for name in ("a", "b"):
+        place.refuse(Refused("FORMAT_UNKNOWN", "no table", "give a table"), name)
+    assert [refusal.name for refusal in place.refusals] == left
