@@ -1,14 +1,16 @@
 """One way for all files to come in: sealed, watched, cancelled, refused, kept, by session."""
 
 import io
+from concurrent.futures import Future
 from html import unescape
 from threading import Event
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.errors import Refused
+from core.errors import LostWorker, Refused
 from core.library import open_library
 from core.readers.sandbox import read as sandbox
 from pages.ui import history_import, intake, session
@@ -224,3 +226,36 @@ def test_the_end_of_a_session_stops_what_it_reads(endless, room):
     ((path, _, cancel),) = endless
     assert cancel.is_set()
     assert not path.exists()
+
+
+def test_of_files_that_do_not_all_fit_the_disk_none_is_left(monkeypatch, room):
+    store = session.store
+
+    def nearly_full(data):
+        if list(room.folder.iterdir()):
+            raise OSError(28, "No space left on device")
+        return store(data)
+
+    test = opened("library")
+    monkeypatch.setattr(session, "store", nearly_full)
+    (uploader,) = test.file_uploader
+    uploader.set_value([(name, HISTORY, "text/csv") for name in ("a.csv", "b.csv")]).run()
+    assert "No space left on device" in error(test)
+    assert list(room.folder.iterdir()) == []
+
+
+def test_a_disk_that_is_full_while_a_file_is_read_is_a_refusal():
+    reading = intake.FileReading(name="mine.csv", read=len)
+    reading.future = Future()
+    reading.future.set_exception(OSError(28, "No space left on device"))
+    with pytest.raises(LostWorker, match="No space left"):
+        reading.result()
+
+
+@pytest.mark.parametrize(("several", "left"), [(False, ["b"]), (True, ["a", "b"])])
+def test_where_one_file_is_read_one_refusal_stands(monkeypatch, several, left):
+    monkeypatch.setattr(st, "session_state", {})
+    place = intake.Intake("place", several)
+    for name in ("a", "b"):
+        place.refuse(Refused("FORMAT_UNKNOWN", "no table", "give a table"), name)
+    assert [refusal.name for refusal in place.refusals] == left
