@@ -1,5 +1,7 @@
 """A gamma history from elsewhere: dropped, kept as a run, opened."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +10,6 @@ from core.library.importing import keep_bin_history
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.history_file import HistoryFile
 from pages.ui import state, widgets
-from pages.ui.gamma import state as gamma_state
 from pages.ui.intake import FileReading, Intake, SealedFile
 
 INTAKE: Final = Intake[FileReading[HistoryFile]]("gamma")
@@ -33,12 +34,12 @@ def take(file: SealedFile) -> None:
     INTAKE.start(FileReading.of(sandbox.read_bin_history, file))
 
 
-def settle() -> None:
+def settle(open_run: Callable[[str], None]) -> None:
     """Keep a history that was read as a run, and open it."""
-    INTAKE.settle(_keep)
+    INTAKE.settle(partial(_keep, open_run))
 
 
-def _keep(reading: FileReading[HistoryFile]) -> None:
+def _keep(open_run: Callable[[str], None], reading: FileReading[HistoryFile]) -> None:
     name, history = reading.name, reading.result()
     manifest = keep_bin_history(open_library(), Path(name).stem or name, name, history)
-    gamma_state.open_source(manifest.id)
+    open_run(manifest.id)

@@ -3,11 +3,21 @@
 import streamlit as st
 
 from core.errors import AuditError
+from core.predictions import ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadingCandidate
 from pages.ui import widgets
 from pages.ui.escape import esc
 
+READ = (
+    "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
+)
+KIND_WORDS = {
+    ScoreKind.LOGITS: "Logits",
+    ScoreKind.PROBABILITIES: "Probabilities",
+    ScoreKind.SIGMOID: "Sigmoid scores, one per label",
+    ScoreKind.CONFIDENCE: "Confidence of the answer",
+}
 ABREAST = 3
 
 

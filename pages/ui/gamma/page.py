@@ -22,7 +22,7 @@ OFFERED = 4  # of the user's own, where nothing is open
 
 def draw() -> None:
     """Draw the page, or what to do where the open run has no gammas."""
-    history_import.settle()
+    history_import.settle(gamma_state.open_source)
     offered = [*live(), *cache_gamma.kept()]
     source_id, source = _open_source()
     if source is None:

@@ -22,7 +22,6 @@ from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.ood import sets as ood_sets
 from pages.ui.ood.cache import dropped
-from pages.ui.runs.upload import KIND_WORDS, READ
 
 AUTO = "(by its name)"
 CHOOSE = "choose below how it is to be read"
@@ -60,8 +59,8 @@ def zone(run: cache.Run) -> None:
         label_visibility="collapsed",
     )
     widgets.caption(
-        f"{READ}. Scores of the same model on other inputs; labels are neither needed nor looked "
-        "at. OpenOOD's npz of pred, conf and label is read as stated confidences."
+        f"{readings.READ}. Scores of the same model on other inputs; labels are neither needed nor "
+        "looked at. OpenOOD's npz of pred, conf and label is read as stated confidences."
     )
 
 
@@ -163,7 +162,7 @@ def _choose(question: NeedsChoice, reading: ScoresReading) -> None:
             "The scores are",
             kinds,
             index=None,
-            format_func=lambda option: KIND_WORDS[ScoreKind(option)],
+            format_func=lambda option: readings.KIND_WORDS[ScoreKind(option)],
             key="ood.kind",
             horizontal=True,
         )

@@ -31,15 +31,6 @@ from pages.ui import (
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile, remove
 
-READ = (
-    "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
-)
-KIND_WORDS = {
-    ScoreKind.LOGITS: "Logits",
-    ScoreKind.PROBABILITIES: "Probabilities",
-    ScoreKind.SIGMOID: "Sigmoid scores, one per label",
-    ScoreKind.CONFIDENCE: "Confidence of the answer",
-}
 AUTO = "(by its name)"
 NOTHING = ""
 GROUP, WEIGHT = "Rows that belong together", "Rows count as"
@@ -117,7 +108,7 @@ def _drop_zone() -> None:
             label_visibility="collapsed",
         )
         widgets.caption(
-            f"{READ}. Read in a sealed process; nothing in the file is run. "
+            f"{readings.READ}. Read in a sealed process; nothing in the file is run. "
             "Nothing is clipped, dropped or relabelled without telling you."
         )
         if not session.sealed():
@@ -318,9 +309,8 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
     with st.container(border=True, key="import"):
         widgets.title(reading.name, inspection.layout)
         if inspection.kind is not None:
-            st.markdown(
-                f"Read as **{KIND_WORDS[inspection.kind].lower()}**: {esc(inspection.reason)}."
-            )
+            kind = readings.KIND_WORDS[inspection.kind].lower()
+            st.markdown(f"Read as **{kind}**: {esc(inspection.reason)}.")
         if reading.recalled:
             _recalled(reading)
         frame.notices(tuple(_notice_for_page(notice) for notice in result.notices))
@@ -436,14 +426,14 @@ def _kind(inspection: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
         "The scores are",
         [str(kind) for kind in possible],
         index=possible.index(chosen) if chosen in possible else None,
-        format_func=lambda kind: KIND_WORDS[ScoreKind(kind)],
+        format_func=lambda kind: readings.KIND_WORDS[ScoreKind(kind)],
         captions=[_consequence(by_kind[kind]) for kind in possible],
         key=_this("kind"),
         horizontal=True,
     )
     impossible = [r for r in inspection.readings if not r.possible and r.why_not]
     for reading in impossible:
-        widgets.caption(f"Not {KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
+        widgets.caption(f"Not {readings.KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
     return ScoreKind(picked) if picked else None
 
 
