@@ -8,6 +8,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.scheduler.protocol import Scheduling
 
+from core.jobs.processes import step_back
+
 BROWSER = "tests/e2e/"
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -19,6 +21,11 @@ settings.register_profile(
     "candor", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("candor")
+
+
+def pytest_configure() -> None:
+    """Step back as far as jobs do: else what a job does waits for what tests leave of two cores."""
+    step_back(os.getpid())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -164,7 +164,7 @@ def wait_for(found: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # the suite kills one in tests/core/jobs/test_kill_rounds.py
 def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, config, home):
     n_epochs = 60
     job = run("train", config(epochs=n_epochs))[1].strip()

@@ -42,7 +42,13 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+SHOWN = ("csv_probabilities", "two_files")  # the readers' own tests have every layout
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [pytest.param(name, marks=() if name in SHOWN else pytest.mark.soak) for name in LAYOUTS],
+)
 def test_each_layout_goes_from_the_drop_zone_to_the_diagram(visit, tmp_path, layout):
     make, said = LAYOUTS[layout]
     made = make(tmp_path)

@@ -43,8 +43,8 @@ from tests.pages.test_xray_page import (  # noqa: F401  fixtures
 
 def table(test: AppTest, label: str) -> list[list[str]]:
     """The rows of a table of scores as text; words under a number behind a bar."""
-    rows = re.findall(r"<tr.*?</tr>", seen.table(test, label))
-    told = [re.findall(r"<t[hd].*?</t[hd]>", row) for row in rows]
+    rows = re.findall(r"<tr.*?</tr>", seen.table(test, label), re.DOTALL)
+    told = [re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL) for row in rows]
     return [[re.sub("<small>", "|", cell) for cell in row] for row in told]
 
 
@@ -54,7 +54,7 @@ def saved(test: AppTest) -> set[str]:
 
 
 def texts(row: list[str]) -> list[str]:
-    return [re.sub("<[^>]*>", "", cell) for cell in row]
+    return [re.sub("<[^>]*>", "", cell).strip() for cell in row]
 
 
 FILM = FilmEntry(

@@ -31,7 +31,8 @@ def test_rounds_break_no_promise(jobs, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "victim", ["trainer", "supervisor", pytest.param("both", marks=pytest.mark.soak)]
+    "victim",
+    ["trainer", *(pytest.param(name, marks=pytest.mark.soak) for name in ("supervisor", "both"))],
 )
 def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monkeypatch):
     monkeypatch.setattr(launch, "SUPERVISOR", "core.jobs.supervisor")

@@ -54,10 +54,13 @@ def validation(home, folder):
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
-        {"loss": {"name": "mmce_weighted"}, "reduction": "sum", "clip_norm": 2.0},
+        pytest.param({}, id="adafocal"),
+        pytest.param(
+            {"loss": {"name": "mmce_weighted"}, "reduction": "sum", "clip_norm": 2.0},
+            id="sum of pairs, clipped",
+            marks=pytest.mark.soak,
+        ),
     ],
-    ids=["adafocal", "sum of pairs, clipped"],
 )
 def test_two_ranks_train_as_one(changes, tmp_path):
     """63 images a batch: 32 and 31 to a rank, and the last batch of 61; 300 validated as 150."""

@@ -10,12 +10,15 @@ from tests.benchmarks.heatmaps import MODELS, answers, boxes, cases, falls, lung
 pytestmark = pytest.mark.slow
 
 
+ONE_HERE = [MODELS[0], *(pytest.param(name, marks=pytest.mark.soak) for name in MODELS[1:])]
+
+
 @pytest.fixture(scope="module")
 def held_out():
     return cases(200)
 
 
-@pytest.mark.parametrize("sample", MODELS)
+@pytest.mark.parametrize("sample", ONE_HERE)
 def test_maps_point_at_lesions_beyond_chance_place_and_shuffled_weights(sample, held_out):
     at = boxes(held_out)
     found = localise(answers(sample, held_out)[0], at).pointing
@@ -26,7 +29,7 @@ def test_maps_point_at_lesions_beyond_chance_place_and_shuffled_weights(sample, 
     assert found.low > pointed(lung_hits(held_out)).high
 
 
-@pytest.mark.parametrize("sample", MODELS)
+@pytest.mark.parametrize("sample", ONE_HERE)
 def test_probability_and_heat_fall_where_the_lesion_is_left_out(sample, held_out):
     there, gone, hot, cold = falls(sample, held_out)
     for before, after in ((there, gone), (hot, cold)):

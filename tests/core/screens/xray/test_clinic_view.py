@@ -237,7 +237,7 @@ def test_plain_words_of_findings_hold_no_jargon(found):
     said = json.dumps([shown.table.heads, tiles, cells, shown.sentence.text])
     assert not re.search("AUROC|Wilson|slope|quantile|interval", said)
     assert not shown.small
-    assert "published" not in csv_text(shown.table)
+    assert "published" not in csv_text(shown.table.file)
     assert shown.eyebrow.startswith("Chest X-ray, in plain words · ")
 
 
