@@ -39,7 +39,7 @@ check-static: .venv/.test
 # For the minute between two edits: the static checks, and beside them the tests of the numbers and
 # of what is drawn and said of them, less the slow ones. All other folders are left to `make test`:
 # calibrators, readers, losses, models, data, training, jobs, library, commands, pages, the browser.
-NUMBERS := $(addprefix tests/core/,figures metrics ood views test_arrays.py test_predictions.py)
+NUMBERS := $(addprefix tests/core/,metrics ood screens test_arrays.py test_predictions.py)
 
 check: .venv/.test
 	$(MAKE) --no-print-directory -j 2 check-static check-numbers
