@@ -335,11 +335,12 @@ def test_a_job_taken_from_its_supervisor_is_ended_by_it(jobs):
 # A server that ends (J3), and what a job inherits (J11) ------------------------------------------
 
 APP = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from core.jobs import launch
 from core.jobs.local import LocalJobs
 from tests.core.jobs.conftest import config
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 launch.SUPERVISOR = "tests.core.jobs.supervise"
 ends = ("", " exit:5", " kill:SIGSEGV")
 LocalJobs(Path(sys.argv[1])).submit(
