@@ -80,7 +80,9 @@ def _convert(
 ) -> Any:  # noqa: ANN401  of the field's kind
     _check_type(key, field, value, remedy)
     if Any in field.kinds or not isinstance(value, dict | list):
-        return value
+        whole = type(value) is int and float in field.json_types and int not in field.json_types
+        # A whole number that a user wrote stays one: the digest of a config is of what it says.
+        return float(value) if stored and whole else value
     if isinstance(value, list):
         return _items(key, field, value, stored=stored)
     kind = next(kind for kind in field.kinds if kind is not NoneType)

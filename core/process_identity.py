@@ -73,7 +73,7 @@ def identity(pid: int) -> ProcessIdentity | None:
         if psutil.Process(pid).status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
         return ProcessIdentity(this_boot(), pid, _start_ticks(pid), this_host())
-    except (psutil.Error, OSError):
+    except (psutil.Error, OSError, ValueError):  # no number of a process
         return None
 
 

@@ -54,11 +54,14 @@ class FileReading(Generic[Answer]):
         Streamlit.
     files : tuple of Path
         Bytes in the session's folder that go with it.
+    once : bool
+        They go as soon as it was read or refused, whether anyone looks or not.
     """
 
     name: str
     read: Callable[..., Answer]
     files: tuple[Path, ...] = ()
+    once: bool = False
     cancel: Event = field(default_factory=Event)
     started: float = field(default_factory=time.monotonic)
     future: "Future[Answer]" = field(init=False)
@@ -67,7 +70,7 @@ class FileReading(Generic[Answer]):
     def of(cls, reader: Callable[..., Answer], file: SealedFile) -> "FileReading[Answer]":
         """Return the reading of one file by a reader of `core.readers.sandbox`."""
         read = partial(reader, file.path, name=file.name)
-        return cls(name=file.name, read=read, files=(file.path,))
+        return cls(name=file.name, read=read, files=(file.path,), once=True)
 
     def start(self) -> None:
         """Begin to read; the end of the session stops it."""
@@ -75,6 +78,8 @@ class FileReading(Generic[Answer]):
         works.add(self.cancel)
         self.future = session.in_thread(partial(self.read, cancel=self.cancel))
         self.future.add_done_callback(lambda _: works.discard(self.cancel))
+        if self.once:
+            self.future.add_done_callback(lambda _: remove(self.files))
 
     @property
     def done(self) -> bool:
@@ -167,6 +172,7 @@ class Intake(Generic[Reading]):
     def start(self, *readings: Reading) -> None:
         """Read files, and wait a moment for those that are read at once."""
         if not self.several:
+            self.refusals.clear()
             self.stop(keep=[path for reading in readings for path in reading.files])
         for reading in readings:
             reading.start()
@@ -189,11 +195,15 @@ class Intake(Generic[Reading]):
         return bool(done)
 
     def stop(self, keep: Iterable[Path] = ()) -> None:
-        """Stop all that is read, and remove its bytes but for those to keep."""
+        """Stop all that is read, and remove its bytes but for those to keep.
+
+        Of several, those that were read by now stay.
+        """
         kept = list(keep)
-        for reading in self.readings:
-            reading.close(kept)
-        self.readings.clear()
+        for reading in list(self.readings):
+            if not (self.several and reading.done):
+                reading.close(kept)
+                self.readings.remove(reading)
 
     def refuse(self, error: AuditError, name: str = "") -> None:
         """Remember why a file was refused."""

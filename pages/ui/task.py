@@ -65,8 +65,8 @@ class Work(Generic[Result]):
 
     def stop(self) -> None:
         """Take it back, or end it."""
-        self.future.cancel()
         self.cancel.set()
+        self.future.cancel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +141,10 @@ class Task(Generic[Result]):
         work = self.work
         if work is None:
             return None
-        if work.succeeded:
-            return work.future.result()
         if work.running:
             _watch(self)
+        elif work.succeeded:
+            return work.future.result()
         elif work.stopped:
             with _row(f"{self.slot}.stopped"):
                 st.markdown(f"Stopped: {self.text}")

@@ -63,4 +63,5 @@ def test_the_marked_are_those_of_this_very_mark(child):
 
 def test_a_pid_of_nobody_is_nobody():
     assert identity(2**22 + 1) is None
+    assert identity(-1) is None
     assert processes.descendants(2**22 + 1) == []

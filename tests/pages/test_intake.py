@@ -259,3 +259,37 @@ def test_where_one_file_is_read_one_refusal_stands(monkeypatch, several, left):
     for name in ("a", "b"):
         place.refuse(Refused("FORMAT_UNKNOWN", "no table", "give a table"), name)
     assert [refusal.name for refusal in place.refusals] == left
+
+
+def reading_of(path, read=lambda path, *, name, cancel: path.read_bytes()):
+    path.write_bytes(HISTORY)
+    return intake.FileReading.of(read, intake.SealedFile(path, path.name))
+
+
+def test_what_is_read_once_is_gone_though_nobody_looks(monkeypatch, room):
+    monkeypatch.setattr(st, "session_state", {})
+    path = room.folder / "a.csv"
+    gone = Event()
+    intake.Intake("place").start(reading := reading_of(path))
+    reading.future.add_done_callback(lambda _: gone.set())  # after the one that removes them
+    assert reading.result() == HISTORY
+    assert gone.wait(60)
+    assert not path.exists()
+
+
+def test_the_next_reading_leaves_no_refusal_of_the_last_file(monkeypatch, room):
+    monkeypatch.setattr(st, "session_state", {})
+    place = intake.Intake("place")
+    place.refuse(Refused("FORMAT_UNKNOWN", "no table", "give a table"), "b.csv")
+    place.start(reading_of(room.folder / "a.csv"))
+    assert place.refusals == []
+
+
+@pytest.mark.parametrize(("several", "left"), [(False, 0), (True, 1)])
+def test_of_several_files_those_that_were_read_outlast_cancel(monkeypatch, room, several, left):
+    monkeypatch.setattr(st, "session_state", {})
+    place = intake.Intake("place", several)
+    place.start(reading := reading_of(room.folder / "a.csv"))
+    assert reading.result()
+    place.stop()
+    assert len(place.readings) == left

@@ -88,9 +88,9 @@ INTAKE: Final = Intake[ImportReading]("app")
 
 def draw() -> None:
     """Draw the drop zone, or the import that is under way."""
+    INTAKE.refused()
     reading = INTAKE.reading
     if reading is None:
-        INTAKE.refused()
         _drop_zone()
     elif not reading.done:
         INTAKE.progress()

@@ -148,6 +148,7 @@ def _reading(file: SealedFile, place: int) -> FilmReading:
         name=position,
         read=partial(_read, file.path, position),
         files=(file.path,),
+        once=True,
         number=number,
         disguised_name=names.disguised(file.name),
     )

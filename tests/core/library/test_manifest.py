@@ -48,6 +48,14 @@ def test_manifest_comes_back_equal_through_json_text(name):
     assert from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
 
 
+def test_a_whole_number_is_a_number_that_the_index_can_hold():
+    data = _manifest().to_json()
+    data["metrics"]["test"]["accuracy"] = 10**30
+    accuracy = from_json(data).metrics["test"]["accuracy"]
+    assert type(accuracy) is float
+    assert accuracy == 1e30
+
+
 WRONG: dict[tuple[str, ...], list[object]] = {
     ("n_classes",): [0, -1, True, 2.0, "3", None, 2**63],
     ("created",): ["", "yesterday", "2026-13-45", "2026-01-02T03:04:05", 7],
