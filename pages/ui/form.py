@@ -152,13 +152,13 @@ class Form:
     def setting(self, name: str) -> Any:  # noqa: ANN401  of the field's kind
         """Return what a field is set to; UsageError SETTING where a list holds no numbers."""
         key, field = self.widgets[name]
-        held = self.value(name)
+        entered = self.value(name)
         if field.is_list:
-            return _numbers(key, field, held or "")
+            return _numbers(key, field, entered or "")
         if str in field.kinds and not field.choices:
-            text = (held or "").strip()
+            text = (entered or "").strip()
             return text or None if field.optional else text
-        return held
+        return entered
 
 
 def _widget(key: str) -> str:
