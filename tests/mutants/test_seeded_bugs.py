@@ -16,4 +16,4 @@ def test_every_seeded_bug_applies_and_has_tests_beside_it():
         command = ["git", "apply", "--check", "--recount", str(patch)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, f"{patch.name}: {done.stderr}"
-        assert all((ROOT / tests).exists() for tests in near(patch))
+        assert all((ROOT / file).exists() for tests in near(patch) for file in tests)
