@@ -742,3 +742,16 @@ def test_a_total_just_under_one_row_has_a_bin():
     weights = Weights.of("w", [0.013, 0.0, 0.0]).of_row
     ranked = Ranked.of(Outcomes(np.array([0.2, 0.5, 0.9]), np.ones(3, bool), None, weights))
     assert METRICS["ece_em"].function(ranked) == pytest.approx(0.8)
+
+
+def test_a_bin_that_one_group_rules_is_not_centred():
+    """20 groups of 79 rows, 60 of them of one group, are worth 79^2 / 3,619 = 1.7 groups."""
+    low = [(0.2, group) for group in range(40) for _ in range(10)]
+    high = [(0.9, 40)] * 60 + [(0.9, group) for group in range(41, 60)]
+    confidence, groups = (np.array(column) for column in zip(*low, *high, strict=True))
+    correct = np.arange(confidence.size) % 5 == 0
+    correct[len(low) :] = False  # each of these rows is 0.9 too sure
+    resamples = resamples_of(Ranked.of(Outcomes(confidence, correct, groups)), 500, 0)
+    drawn = np.abs(resamples.floor(np.array([0, len(low), confidence.size])).gap[:, 1])
+    assert drawn.min() > 0.9 * (60 - 19) - 1e-9
+    assert drawn.max() > 0.9 * 60
