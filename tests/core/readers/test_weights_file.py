@@ -208,6 +208,11 @@ EVIL = {
         "TENSOR_SIZE",
         "clone",
     ),
+    "stride 0, small": (
+        lambda torch: saved(torch, {"weight": torch.zeros(1).expand(6, 3)}),
+        "TENSOR_SIZE",
+        "clone",
+    ),
     "much from little": (
         lambda torch: saved(torch, {f"{i}.weight": WIDE(torch) for i in range(40)}),
         "TENSOR_SIZE",
