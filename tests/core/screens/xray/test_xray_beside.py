@@ -127,7 +127,8 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
     assert [row.cells[1].interval for row in rows] == ["reached", "silent", "reached"]
     assert [(row.strong, row.ties) for row in rows] == [({0}, set()), (set(), {0}), ({0}, set())]
     assert [one.value for one in rows[1].cells[5:]] == ["outside it", "25.0\u202f%"]
-    assert rows[2].cells[5].interval == "no heat is shown"
+    heatless = [(cell.value, cell.interval) for cell in rows[2].cells[5:]]
+    assert heatless == [("–", "no heat is shown"), ("–", "")]
     assert views.sources(found) == (f"A, B and C: counted on {WHERE}.",)
     assert "A: the strongest place lies in the box, with 62.5" in views.focus_words(
         "A", found[0].focus
@@ -158,6 +159,22 @@ def test_a_share_of_too_few_films_stands_in_the_file_of_models_alone():
         ("3", "scored 70 to 80"),
     ]
     assert pytest.approx(1 / 3) in table.file.rows[0]
+
+
+def test_a_threshold_of_a_finding_that_a_model_lacks_is_not_shown():
+    lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D, chosen={"effusion": 0.5})
+    found = (opinion("A", 0.74, known=known()), lacking)
+    threshold = views.model_table(found, NAME, NOTE).written()[1].cells[1]
+    assert (threshold.value, threshold.interval) == ("–", "")
+    table = views.finding_table(found, NAME, TECHNICAL, NOTE)
+    assert table.written()[0].cells[1].reason == "has no such finding"
+    assert table.file.rows[0] == (NAME, 0.74, 0.29, None, None, NOTE)
+
+
+def test_the_file_of_models_spells_a_finding_as_each_model_does():
+    other = Opinion(scored=FilmScores("E", ("effusion",), (0.9,)), mark=D)
+    rows = views.model_table((opinion("A", 0.74), other), NAME, NOTE).file.rows
+    assert [row[1] for row in rows] == ["Effusion", "effusion"]
 
 
 def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():

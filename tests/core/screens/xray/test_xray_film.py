@@ -154,7 +154,9 @@ def test_the_file_says_in_every_row_what_it_is_not_for():
     assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
     assert all(line.endswith(f'"{NOTE}"') for line in lines)
     assert "CheXNet,Effusion,0.74," in lines[0]
-    assert ",48,29," in lines[0]
+    assert ",0.7,0.8,48,29," in lines[0]
+    low, high = map(float, lines[0].split(",")[8:10])
+    assert (low, high) == pytest.approx((0.463, 0.730), abs=1e-3)
     empty = film_tables.table(film(0.74), 0, None, TECHNICAL, NOTE).file.rows[0]
     assert len(empty) == len(film_tables.COLUMNS)
     assert empty[3:11] == (None,) * 8
