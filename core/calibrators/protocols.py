@@ -34,7 +34,7 @@ PROTOCOLS = {
     ),
     "komisarenko": Protocol(
         "Komisarenko",
-        "The protocol of Komisarenko and Kull 2024, who fit by log-loss or by ECE of equal mass: "
+        "The protocol of Komisarenko and Kull 2024, who fit by NLL or by equal-mass ECE: "
         f"temperature and focal temperature both search {_FINE}; focal temperature with {_NINE}. "
         "0 is not among them, so it can do worse than temperature.",
     ),

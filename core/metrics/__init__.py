@@ -79,7 +79,7 @@ METRICS: dict[str, Metric] = {
     ),
     "ece_em": Metric(
         function=ece_em,
-        label="ECE, equal mass",
+        label="Equal-mass ECE",
         plain="The same, over groups of equally many rows.",
         range=UNIT,
         better="lower",
@@ -88,7 +88,7 @@ METRICS: dict[str, Metric] = {
     ),
     "ada_ece": Metric(
         function=ada_ece,
-        label="AdaECE (reference)",
+        label="AdaECE",
         plain="The equal-mass error as the released code of the papers computes it.",
         range=UNIT,
         better="lower",

@@ -310,7 +310,7 @@ def _single(predictions: Predictions) -> list[Predictions]:
 
 
 def _undefined(parts: Sequence[ResampledRows]) -> dict[str, str]:
-    """Return why the log-loss has no value, where it is infinite in any label."""
+    """Return why the NLL has no value, where it is infinite in any label."""
     rows = sum(int(np.isinf(part.nll_rows).sum()) for part in parts)
     return {"nll": nll_reason(rows)} if rows else {}
 

@@ -178,7 +178,7 @@ def workloads(data: Data) -> dict[str, tuple[Callable[[], object], Callable[[], 
             1.0,
         ),
         "accuracy, NLL, Brier, ECE": (one_pass, lambda: peer_proper(data), 1.0),
-        "ECE, equal mass": (
+        "Equal-mass ECE": (
             lambda: top_label.ece_em(Ranked.of(found)),
             lambda: peer_equal_mass(*top),
             1.0,

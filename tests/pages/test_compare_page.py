@@ -65,7 +65,7 @@ def test_a_link_restores_runs_reference_metric_and_split(page):
     assert test.selectbox(key="widget.ref").value == "digits-overconfident"
     text = html(test)
     assert "val split · the same 299 images" in text
-    assert "Log-loss from reference" in text
+    assert "NLL from reference" in text
     assert re.search(r'class="ref".*?Over-confident digits<small>reference', text)
 
 

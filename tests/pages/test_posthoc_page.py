@@ -69,7 +69,7 @@ def test_sample_shows_none_temperature_focal_map_and_both(page):
     assert "fitted on 299 images of val, reported on 899 of test" in text
     assert "takes the calibration error from" in text
     assert "Best temperature for each γ" in text
-    assert "Log-loss over T and γ" in text
+    assert "NLL over T and γ" in text
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_plain_words_show_three_columns(page):
     assert not test.exception
     text = html(test)
     assert "Answers changed" in text
-    assert "Log-loss" not in text
+    assert "NLL" not in text
     assert "without changing any answer" in text
 
 

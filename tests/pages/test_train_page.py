@@ -694,5 +694,5 @@ def test_plain_words_hold_no_jargon(page, keep):
     keep("running", JobState.RUNNING, n_epochs=3, supervisor=identity(os.getpid()))
     text = html(fine(page(plain="true", job="running")))
     assert "Wrong, in 100" in text
-    for word in ("Log-loss", "ECE", "Entropy", "norm"):
+    for word in ("NLL", "ECE", "Entropy", "norm"):
         assert word not in text

@@ -9,6 +9,7 @@ from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.screens.xray import film_tables, saliency
 from core.screens.xray.film import FilmScores
+from core.screens.xray.words import TECHNICAL
 from core.xray import heat
 from core.xray.phantom import SIDE
 from core.xray.picture import Saliency, SaliencyStyle
@@ -111,7 +112,7 @@ def test_every_row_of_a_table_says_where_scores_mean_nothing():
     assert (
         "What it scores a synthetic film, and where the heat lies, means nothing." in strange.note
     )
-    rows = film_tables.table(strange.main.scored, None, strange.note).rows
+    rows = film_tables.table(strange.main.scored, 0, None, TECHNICAL, strange.note).file.rows
     assert all("means nothing" in row[-1] for row in rows)
 
 

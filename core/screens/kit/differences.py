@@ -20,16 +20,13 @@ from core.screens.kit.words import LABELS
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
 OFFERED = ("ece", "ece_em", "smece", "classwise_ece", "nll", "brier", "accuracy")
 INSIDE = {  # within a sentence
-    "smece": "smooth ECE",
+    "ece_em": "equal-mass ECE",
     "classwise_ece": "classwise ECE",
-    "nll": "log-loss",
     "brier": "Brier score",
     "accuracy": "accuracy",
 }
 IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece"}
-HEADS = {key: LABELS[key] + (", %" if key in IN_POINTS else "") for key in COLUMNS} | {
-    "classwise_ece": "Classwise, %"
-}
+HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in LABELS.items()}
 HIGHER = {"accuracy"}  # is better; of all others lower is
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 assert set(OFFERED) == set(PAIRED)

@@ -1,6 +1,6 @@
 """The pieces a screen is made of; frozen, picklable, and without any Streamlit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,6 +89,14 @@ class Table:
             [written(cell, kind) for cell, kind in zip(row, kinds, strict=True)]
             for row in self.rows
         ]
+
+    def without(self, keys: Collection[str]) -> "Table":
+        """Return the table with some of its columns left out."""
+        kept = [i for i, column in enumerate(self.columns) if column.key not in keys]
+        return Table(
+            tuple(self.columns[i] for i in kept),
+            tuple(tuple(row[i] for i in kept) for row in self.rows),
+        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from core.screens.kit.theme import Tone
 from core.screens.kit.words import GLOSSARY, LABELS, UNIT
 
 SHARES = {"accuracy", "ece", "ece_em"}
-LONG_LABELS = {"nll": "Log-loss (NLL)"}
 ANSWER_TILES = ("accuracy", "nll", "brier")
 PRESENCE_TILES = {
     "binary": ("auroc", "accuracy"),
@@ -102,7 +101,7 @@ def _floor_tile(floor: Floor | None) -> Tile:
 
 
 def _score_tile(name: str, score: Score | None, why_not: str) -> Tile:
-    label, help_text = LONG_LABELS.get(name, LABELS[name]), GLOSSARY[name]
+    label, help_text = LABELS[name], GLOSSARY[name]
     if score is None or score.value is None:
         return Tile(label, MISSING, note=score.reason if score else why_not, help=help_text)
     if name in SHARES:

@@ -7,14 +7,7 @@ from core.screens.kit.theme import Tone
 
 UNIT: Final = "images"
 
-# The registry's labels, but for metrics that pages call otherwise than files do.
-LABELS: Final[dict[str, str]] = {key: metric.label for key, metric in METRICS.items()} | {
-    "nll": "Log-loss",
-    "ece_em": "ECE equal mass",
-    "smece": "Smooth ECE",
-    "ada_ece": "AdaECE",
-    "aurc": "Risk-coverage area",
-}
+LABELS: Final[dict[str, str]] = {key: metric.label for key, metric in METRICS.items()}
 
 GLOSSARY: Final[dict[str, str]] = {
     "confidence": "What the model says: the probability it gives to the answer it chose.",
@@ -36,8 +29,8 @@ GLOSSARY: Final[dict[str, str]] = {
         "should. Differences are taken before rounding, so the printed digits may differ by 0.1."
     ),
     "nll": (
-        "Log-loss: the mean of minus the natural logarithm of the probability given to the true "
-        "class. Lower is better; a confident wrong answer costs most."
+        "Negative log-likelihood, or log-loss: the mean of minus the natural logarithm of the "
+        "probability given to the true class. Lower is better; a confident wrong answer costs most."
     ),
     "brier": (
         "Brier score: the squared distance between the stated probabilities and the truth, summed "

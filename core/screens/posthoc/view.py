@@ -20,6 +20,7 @@ from core.screens.kit.differences import (
     level_words,
     value_kind,
 )
+from core.screens.kit.differences import name as metric_name
 from core.screens.kit.forms import Kind
 from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count, points, span, three
@@ -55,7 +56,7 @@ from core.screens.posthoc.words import (
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
 FROM_TS = "ece_from_temperature"  # on the page alone
-ON_REQUEST = {"ada_ece": "AdaECE, %"}  # columns where a fit was by them
+ON_REQUEST = ("ada_ece",)  # columns where a fit was by them
 CHANCE = "chance: up to {}"
 DIAGRAM_PX = 232
 PLAIN_COLUMNS = (
@@ -211,8 +212,7 @@ def _table(
 
 
 def _shown(metrics: Sequence[str], *, with_temperature: bool) -> tuple[PageColumn, ...]:
-    heads = {**HEADS, **ON_REQUEST}
-    scores = (PageColumn(metric, heads[metric], value_kind(metric)) for metric in metrics)
+    scores = (PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in metrics)
     differences = [PageColumn("ece_difference", "ECE from none, points", "points")]
     if with_temperature:
         differences += [PageColumn(FROM_TS, "ECE from temperature, points", "points")]
@@ -416,9 +416,7 @@ def curves_card(
     return FigureCard(
         key="curves",
         title="Best temperature for each γ",
-        explanation=(
-            f"by {OBJECTIVES[objective].lower() if objective == 'nll' else OBJECTIVES[objective]}"
-        ),
+        explanation=f"by {metric_name(objective)}",
         draw=partial(chart, plot),
         alt=f"Best temperature against gamma: {ends}.",
         table=Table(

@@ -6,6 +6,7 @@ from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.screens.kit.differences import better, difference_words, worse
+from core.screens.kit.differences import name as metric_name
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Phrase, Sentence
@@ -102,10 +103,13 @@ def _cost(best: str, judged: Mapping[str, MethodReport], comparison: Comparison)
     before, after = (judged[name].compared.audit.main.metrics.get("nll") for name in (NONE, best))
     lost = []
     if before is not None and before.value is not None and (after is None or after.value is None):
-        lost.append("its log-loss is infinite: it gives a true class a probability of 0")
+        lost.append("its NLL is infinite: it gives a true class a probability of 0")
     differences = comparison.differences[names.index(best)]
-    words = {"nll": "log-loss", "brier": "Brier score"}
-    lost += [f"its {words[m]} rises" for m in words if m in differences and worse(differences[m])]
+    lost += [
+        f"its {metric_name(metric)} rises"
+        for metric in ("nll", "brier")
+        if metric in differences and worse(differences[metric])
+    ]
     return f"But {' and '.join(lost)}." if lost else ""
 
 

@@ -49,7 +49,7 @@ _MUKHOTI = "Mukhoti et al. 2020, figure"
 PANELS = (
     Measure(
         key="nll_wrong",
-        title="Log-loss of wrong answers",
+        title="NLL of wrong answers",
         explanation="validation, nats",
         unit="nats",
         lines={"val_nll_wrong": ""},
@@ -57,7 +57,7 @@ PANELS = (
     ),
     Measure(
         key="nll_right",
-        title="Log-loss of right answers",
+        title="NLL of right answers",
         explanation="validation, nats",
         unit="nats",
         lines={"val_nll_correct": ""},

@@ -1,12 +1,13 @@
 """Several models beside one another on one film: what each says of it, in words and tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from core.screens.kit.numbers import MISSING, count, percent
-from core.screens.kit.records import Cell, CellWords, Column, Phrase, ScoreRow, Sentence, Table
+from core.screens.kit.numbers import MISSING, percent
+from core.screens.kit.records import Cell, Column, Phrase, Sentence
 from core.screens.kit.run_marks import RunMark
+from core.screens.kit.tables import Estimate, Mark, PageColumn, ScoreTable, TableRow
 from core.screens.xray.film import (
     FilmScores,
     Reference,
@@ -17,7 +18,7 @@ from core.screens.xray.film import (
     score_words,
     spelled,
 )
-from core.screens.xray.film_tables import COLUMNS, cells
+from core.screens.xray.film_tables import COLUMNS, cells, share_cell
 from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import FindingWords, listed
 
@@ -25,29 +26,34 @@ NOTHING, DOUBTFUL = "means nothing here", "may mean nothing here"
 NO_FINDING: Final = "has no such finding"
 NO_SALIENCY: Final = "no heat is shown"
 REACHED, SILENT = "reached", "silent"
+MARKS: Final[dict[bool | None, Mark]] = {True: "beyond", False: "tie", None: ""}
 IN, OUT = "in the box", "outside it"
 OWN: Final = "each its own"
-HEADS: Final = (
-    "Model",
-    "Score",
-    "Threshold",
-    "Labelled with it, of 100",
-    "Films of such a score",
-    "In this band the model",
+MODEL_SHOWN: Final = (
+    PageColumn("score", "Score"),
+    PageColumn("threshold", "Threshold", "share"),
+    PageColumn("share", "Labelled with it, of 100"),
+    PageColumn("films", "Films of such a score", "count"),
+    PageColumn("reading", "In this band the model"),
 )
-BOX_HEADS: Final = ("Strongest place", "Heat in the box")
+BOX_SHOWN: Final = (
+    PageColumn("peak", "Strongest place"),
+    PageColumn("energy", "Heat in the box", "share"),
+)
 FOUND: Final = "where a model is silent, its score is below the finding’s threshold"
 DIFFER: Final = (
     "Equal scores of two models need not mean the same. The table counts, for each model by "
     "itself, what films of such a score were labelled with."
 )
-EXTRA: Final = (
+MODEL_COLUMNS: Final = (
+    *COLUMNS[:3],
     Column("threshold", "threshold", "share"),
     Column("verdict", "threshold is"),
     Column("peak", "strongest place"),
     Column("energy", "heat in the box", "share"),
+    *COLUMNS[3:],
 )
-LEFT_OUT: Final = frozenset({"finding", "band_low", "band_high", "labelled", "note"})  # of a page
+LEFT_OUT: Final = frozenset({"finding", "band_low", "band_high", "labelled", "note"})  # of a report
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -224,53 +230,67 @@ def sources(opinions: Iterable[Opinion]) -> tuple[str, ...]:
     )
 
 
-def model_heads(*, boxes: bool) -> tuple[str, ...]:
-    """Return the heads of the table of models; with boxes also where their saliency points."""
-    return (*HEADS, *BOX_HEADS) if boxes else HEADS
-
-
-def model_rows(opinions: Sequence[Opinion], name: str, *, boxes: bool) -> tuple[ScoreRow, ...]:
+def model_table(opinions: Sequence[Opinion], name: str, note: str) -> ScoreTable:
     """Return the models as rows: what each says of one finding, and what that was worth.
 
-    With `boxes` it is known where the finding is: whether saliency is strongest there, and its
-    share.
+    Where a box is known the page also has columns for where the saliency points. The file always
+    has them, and in every row a `note` of what it may not be used for.
     """
-    return tuple(
-        ScoreRow(
+    boxes = any(opinion.focus is not None for opinion in opinions)
+    shown = (*MODEL_SHOWN, *BOX_SHOWN) if boxes else MODEL_SHOWN
+    rows = tuple(
+        TableRow(
             name=opinion.name,
-            cells=(*_worth(opinion, name), *(_focus_cells(opinion.focus) if boxes else ())),
+            cells={
+                **_counts(opinion, name),
+                **_threshold(opinion, name),
+                **_focus(opinion.focus),
+                "note": note,
+            },
             mark=opinion.mark,
-            strong=frozenset({0} if opinion.reaches(name) else ()),
-            ties=frozenset({0} if opinion.reaches(name) is False else ()),
         )
         for opinion in opinions
     )
+    return ScoreTable("Model", shown, MODEL_COLUMNS, rows)
 
 
-def _worth(opinion: Opinion, name: str) -> tuple[CellWords, ...]:
-    score, threshold, place = opinion.score(name), opinion.threshold(name), opinion.place(name)
-    if score is None:
-        return (CellWords(MISSING, NO_FINDING), *(CellWords(MISSING),) * 4)
-    limit = CellWords(MISSING, opinion.worth or "not known")
-    if threshold is not None:
-        limit = CellWords(percent(threshold), REACHED if opinion.reaches(name) else SILENT)
-    start = (CellWords(score_words(score)), limit)
+def _counts(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
+    findings, place = opinion.scored.findings, opinion.place(name)
+    index = place_of(findings, name)
+    if index is None:
+        return cells(opinion.name, name, Estimate(note=NO_FINDING), None)
+    row_cells = cells(opinion.name, findings[index], _score(opinion, name), place)
     if place is None:
-        return (*start, *(CellWords(MISSING),) * 3)
-    times, low, high = place.hundred
-    labelled = CellWords(MISSING, "too few films")
-    return (
-        *start,
-        labelled if place.few else CellWords(times, f"{low} to {high}"),
-        CellWords(count(place.n), f"scored {place.range}"),
-        CellWords(place.reading),
-    )
+        return row_cells
+    share = share_cell(place)
+    return row_cells | {
+        "films": Estimate(place.n, note=f"scored {place.range}"),
+        "share": replace(share, reason="", note=share.note or share.reason),
+    }
 
 
-def _focus_cells(focus: SaliencyFocus | None) -> tuple[CellWords, CellWords]:
+def _score(opinion: Opinion, name: str, note: str = "") -> Estimate:
+    """Return a score as people read it, marked where it reaches its threshold or is silent."""
+    score, mark = opinion.score(name), MARKS[opinion.reaches(name)]
+    return Estimate(score, text=None if score is None else score_words(score), note=note, mark=mark)
+
+
+def _threshold(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
+    threshold, reaches = opinion.threshold(name), opinion.reaches(name)
+    if opinion.score(name) is None:
+        return {"threshold": Estimate(threshold, text=MISSING)}
+    if reaches is None:
+        return {"threshold": Estimate(note=opinion.worth or "not known")}
+    return {
+        "threshold": Estimate(threshold, note=REACHED if reaches else SILENT),
+        "verdict": REACHED if reaches else f"not reached: {SILENT}",
+    }
+
+
+def _focus(focus: SaliencyFocus | None) -> dict[str, Estimate | Cell]:
     if focus is None:
-        return CellWords(MISSING, NO_SALIENCY), CellWords(MISSING)
-    return CellWords(IN if focus.hit else OUT), CellWords(percent(focus.energy))
+        return {"peak": Estimate(note=NO_SALIENCY), "energy": None}
+    return {"peak": IN if focus.hit else OUT, "energy": focus.energy}
 
 
 def focus_words(model: str, focus: SaliencyFocus) -> str:
@@ -281,46 +301,60 @@ def focus_words(model: str, focus: SaliencyFocus) -> str:
     )
 
 
-def finding_heads(opinions: Sequence[Opinion]) -> tuple[str, ...]:
-    """Return the heads of the table of findings: a column a model, then the threshold."""
-    return ("Finding", *(opinion.name for opinion in opinions), "Threshold")
+def finding_table(
+    opinions: Sequence[Opinion], chosen: str, words: FindingWords, note: str
+) -> ScoreTable:
+    """Return the findings that any of the models has, by the first one's falling score.
 
-
-def finding_rows(
-    opinions: Sequence[Opinion], name: str, words: FindingWords
-) -> tuple[ScoreRow, ...]:
-    """Return the findings that any of the models has, by the first one's falling score."""
-    return tuple(
-        _row(opinions, finding_name, words.title(finding_name), shaded=finding_name == name)
-        for finding_name in _findings(opinions)
+    The page has a column a model and the threshold, the file score and threshold a model.
+    `chosen` is the finding that is shaded, `note` what the file may not be used for.
+    """
+    shown = tuple(PageColumn(f"score: {opinion.name}", opinion.name) for opinion in opinions)
+    columns = [Column("finding", "finding")]
+    for opinion in opinions:
+        columns += [
+            Column(f"score: {opinion.name}", opinion.name, "share"),
+            Column(f"threshold: {opinion.name}", f"threshold of {opinion.name}", "share"),
+        ]
+    return ScoreTable(
+        "Finding",
+        (*shown, PageColumn("threshold", "Threshold", "share")),
+        (*columns, Column("note", "note")),
+        tuple(
+            TableRow(
+                name=words.title(name),
+                cells={"finding": name, **_finding(opinions, name), "note": note},
+                shaded=name == chosen,
+            )
+            for name in _findings(opinions)
+        ),
     )
 
 
-def _row(opinions: Sequence[Opinion], name: str, title: str, *, shaded: bool) -> ScoreRow:
+def _finding(opinions: Sequence[Opinion], name: str) -> dict[str, Estimate | Cell]:
+    """Return each model's score of a finding, and the threshold where they have it in common.
+
+    Under a score stands that it is silent, and its threshold where each model has its own.
+    """
     common = _common(opinions, name)
     own = common is None and any(
         opinion.threshold(name) is not None for opinion in _judges(opinions, name)
     )
-    last = CellWords(OWN if own else MISSING if common is None else percent(common))
-    return ScoreRow(
-        name=title,
-        cells=(*(_score(opinion, name, own=own) for opinion in opinions), last),
-        strong=frozenset(i for i, opinion in enumerate(opinions) if opinion.reaches(name)),
-        ties=frozenset(i for i, opinion in enumerate(opinions) if opinion.reaches(name) is False),
-        shaded=shaded,
-    )
-
-
-def _score(opinion: Opinion, name: str, *, own: bool) -> CellWords:
-    """Return a score; under it that it is silent, and its threshold where each has its own."""
-    score, threshold = opinion.score(name), opinion.threshold(name)
-    if score is None:
-        return CellWords(MISSING, reason=NO_FINDING)
-    under = [SILENT if opinion.reaches(name) is False else opinion.worth]
-    if own and not opinion.strange:
-        limit = "not known" if threshold is None else percent(threshold)
-        under.append(f"threshold {limit}")
-    return CellWords(score_words(score), ", ".join(filter(None, under)))
+    row_cells: dict[str, Estimate | Cell] = {"threshold": OWN if own else common}
+    for opinion in opinions:
+        score, threshold = f"score: {opinion.name}", f"threshold: {opinion.name}"
+        if opinion.score(name) is None:
+            row_cells |= {score: Estimate(reason=NO_FINDING), threshold: None}
+            continue
+        under = [SILENT if opinion.reaches(name) is False else opinion.worth]
+        if own and not opinion.strange:
+            limit = opinion.threshold(name)
+            under.append(f"threshold {'not known' if limit is None else percent(limit)}")
+        row_cells |= {
+            score: _score(opinion, name, ", ".join(filter(None, under))),
+            threshold: opinion.threshold(name),
+        }
+    return row_cells
 
 
 def _findings(opinions: Sequence[Opinion]) -> list[str]:
@@ -330,53 +364,3 @@ def _findings(opinions: Sequence[Opinion]) -> list[str]:
         for k in opinion.scored.order:
             names.setdefault(spelled(opinion.scored.findings[k]), opinion.scored.findings[k])
     return list(names.values())
-
-
-def model_table(opinions: Sequence[Opinion], name: str, note: str) -> Table:
-    """Return the models for a file, a row each: what it says of one finding, and where it points.
-
-    Fractions; in every row what it may not be used for.
-    """
-    columns = (*COLUMNS[:3], *EXTRA, *COLUMNS[3:])
-    return Table(columns, tuple(_model(opinion, name, note) for opinion in opinions))
-
-
-def _model(opinion: Opinion, name: str, note: str) -> tuple[Cell, ...]:
-    index, focus = place_of(opinion.scored.findings, name), opinion.focus
-    reaches = opinion.reaches(name)
-    verdict = None if reaches is None else REACHED if reaches else f"not reached: {SILENT}"
-    extra = (
-        opinion.threshold(name),
-        verdict,
-        None if focus is None else IN if focus.hit else OUT,
-        None if focus is None else focus.energy,
-    )
-    if index is None:
-        return (opinion.name, name, None, *extra, *(None,) * (len(COLUMNS) - 4), note)
-    row = cells(opinion.scored, index, opinion.known, note)
-    return (*row[:3], *extra, *row[3:])
-
-
-def brief(table: Table) -> Table:
-    """Return the file of models with the columns that a page has room for."""
-    places = [i for i, column in enumerate(table.columns) if column.key not in LEFT_OUT]
-    rows = tuple(tuple(row[i] for i in places) for row in table.rows)
-    return Table(tuple(table.columns[i] for i in places), rows)
-
-
-def finding_table(opinions: Sequence[Opinion], note: str) -> Table:
-    """Return the findings for a file, a row each: score and threshold a model, as fractions."""
-    columns = [Column("finding", "finding")]
-    for opinion in opinions:
-        columns += [
-            Column(f"score: {opinion.name}", opinion.name, "share"),
-            Column(f"threshold: {opinion.name}", f"threshold of {opinion.name}", "share"),
-        ]
-    rows = []
-    for name in _findings(opinions):
-        row: list[Cell] = [name]
-        for opinion in opinions:
-            has = opinion.score(name) is not None
-            row += [opinion.score(name), opinion.threshold(name) if has else None]
-        rows.append((*row, note))
-    return Table((*columns, Column("note", "note")), tuple(rows))

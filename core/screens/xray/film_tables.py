@@ -5,12 +5,14 @@ from functools import partial
 from typing import Final
 
 from core.metrics.clinical import Bands
-from core.screens.kit.numbers import MISSING, count, in_hundred
-from core.screens.kit.records import Cell, CellWords, Column, FigureCard, ScoreRow, Table
+from core.screens.kit.numbers import MISSING, in_hundred
+from core.screens.kit.records import Cell, Column, FigureCard, Table
+from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.theme import Tone
 from core.screens.xray.film import (
     FilmScores,
     Reference,
+    ReferenceBand,
     band_words,
     films_words,
     score_words,
@@ -20,13 +22,12 @@ from core.screens.xray.finding_figures import bands as draw_bands
 from core.screens.xray.plain import FEW_FILMS, band_tone
 from core.screens.xray.words import FindingWords, labelled_with
 
-HEADS: Final = (
-    "Finding",
-    "Score",
-    "Band",
-    "Labelled with it, of 100",
-    "Films in the band",
-    "In this band the model",
+SHOWN: Final = (
+    PageColumn("score", "Score"),
+    PageColumn("band", "Band"),
+    PageColumn("share", "Labelled with it, of 100"),
+    PageColumn("films", "Films in the band", "count"),
+    PageColumn("reading", "In this band the model"),
 )
 COLUMNS: Final = (
     Column("model", "model"),
@@ -53,57 +54,52 @@ DOT_COLUMNS: Final = (
 )
 
 
-def rows(
-    scored: FilmScores, chosen: int, known: Reference | None, words: FindingWords
-) -> tuple[ScoreRow, ...]:
-    """Return the findings of a film by falling score, each with its own band."""
-    return tuple(
-        _row(scored, k, known, words.title(scored.findings[k]), shaded=k == chosen)
-        for k in scored.order
-    )
+def table(
+    scored: FilmScores, chosen: int, known: Reference | None, words: FindingWords, note: str
+) -> ScoreTable:
+    """Return the findings of a film by falling score, each with its own band.
+
+    The page shades the `chosen` one, and without a reference shows the scores alone; every row of
+    the file has a `note` of what it may not be used for.
+    """
+    rows = []
+    for k in scored.order:
+        name, score = scored.findings[k], scored.scores[k]
+        place = None if known is None else known.at(k, score)
+        worded = Estimate(score, text=score_words(score))
+        row_cells = cells(scored.model, name, worded, place) | {"note": note}
+        rows.append(TableRow(name=words.title(name), cells=row_cells, shaded=k == chosen))
+    return ScoreTable("Finding", SHOWN if known else SHOWN[:1], COLUMNS, tuple(rows))
 
 
-def _row(
-    scored: FilmScores, index: int, known: Reference | None, title: str, *, shaded: bool
-) -> ScoreRow:
-    score = CellWords(score_words(scored.scores[index]))
-    if known is None:
-        return ScoreRow(name=title, cells=(score,), shaded=shaded)
-    place = known.at(index, scored.scores[index])
-    times, low, high = place.hundred
-    cells = (
-        score,
-        CellWords(place.range),
-        CellWords(MISSING, reason="too few films")
-        if place.few
-        else CellWords(times, f"{low} to {high}"),
-        CellWords(count(place.n)),
-        CellWords(place.reading),
-    )
-    return ScoreRow(name=title, cells=cells, shaded=shaded)
-
-
-def table(scored: FilmScores, known: Reference | None, note: str) -> Table:
-    """Return the findings for a file: fractions, and in every row what it may not be used for."""
-    return Table(COLUMNS, tuple(cells(scored, k, known, note) for k in scored.order))
-
-
-def bare(film_table: Table) -> Table:
-    """Return the table without its notes, where what it may not be used for stands around it."""
-    return Table(film_table.columns[:-1], tuple(row[:-1] for row in film_table.rows))
-
-
-def cells(scored: FilmScores, index: int, known: Reference | None, note: str) -> tuple[Cell, ...]:
-    """Return a row of that file: one finding of one model."""
-    score = scored.scores[index]
-    start = (scored.model, scored.findings[index], score)
-    if known is None:
-        return (*start, *(None,) * 7, None, note)
-    place = known.at(index, score)
+def cells(
+    model: str, name: str, score: Estimate, place: ReferenceBand | None
+) -> dict[str, Estimate | Cell]:
+    """Return what a model says of one finding, and what a reference has in the score's band."""
+    own: dict[str, Estimate | Cell] = {"model": model, "finding": name, "score": score}
+    if place is None:
+        return own | dict.fromkeys(("share", "films", "reading"))
     bands, i = place.bands, place.i
-    ends = (float(bands.low[i]), float(bands.high[i]), place.n, int(bands.events[i]))
-    shares = map(_known, (bands.share[i], bands.ci_low[i], bands.ci_high[i]))
-    return (*start, *ends, *shares, place.reading, note)
+    return own | {
+        "band": place.range,
+        "band_low": float(bands.low[i]),
+        "band_high": float(bands.high[i]),
+        "films": place.n,
+        "labelled": int(bands.events[i]),
+        "share": share_cell(place),
+        "low": _known(bands.ci_low[i]),
+        "high": _known(bands.ci_high[i]),
+        "reading": place.reading,
+    }
+
+
+def share_cell(place: ReferenceBand) -> Estimate:
+    """Return the share labelled in a band, of 100; of too few films only a file has it."""
+    share = _known(place.bands.share[place.i])
+    if place.few:
+        return Estimate(share, text=MISSING, reason="too few films")
+    times, low, high = place.hundred
+    return Estimate(share, text=times, note=f"{low} to {high}")
 
 
 def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:

@@ -62,7 +62,7 @@ SMOOTHED = {
     "lowess": "lowess as of Harrell, lines over 2/3 of the rows, no robust iterations",
     "loess": f"loess as of Austin and Steyerberg, parabolas over 75{THIN}% of the rows",
 }
-NUMBER_LABELS = LABELS | {"observed_expected": "O:E", "spiegelhalter_z": "Spiegelhalter’s z"}
+NUMBER_LABELS = LABELS | {"observed_expected": "O:E"}
 NUMBER_COLUMNS = (
     Column("number", "number"),
     Column("value", "value", "number"),
@@ -112,7 +112,8 @@ def finding_view(source: ClinicSource, name: str, analysis: OneFinding) -> Findi
     )
 
 
-def _fit_tile(label: str, score: Score, note: str, meaning: str, *, signed: bool) -> Tile:
+def _fit_tile(score: Score, note: str, meaning: str, *, signed: bool) -> Tile:
+    label = LABELS[score.metric]
     if score.value is None or score.low is None or score.high is None:
         return Tile(label, "–", note=score.reason, help=meaning)
     ends = two_span(score.low, score.high, signed=signed)
@@ -135,7 +136,6 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
         gained, why = (f"{gained} ({ends})", "") if ends else (gained, skill.reason)
     return (
         _fit_tile(
-            "Calibration in the large",
             fit.in_the_large,
             _noted("slope held at 1; ideal 0", remark),
             "The intercept of a logistic regression whose slope is held at 1: above 0 there are "
@@ -143,14 +143,12 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             signed=True,
         ),
         _fit_tile(
-            "Calibration slope",
             fit.slope,
             _noted("ideal 1", remark),
             "Below 1 the scores are too extreme, above 1 they are not spread enough.",
             signed=False,
         ),
         _fit_tile(
-            "Calibration intercept",
             fit.intercept,
             _noted("fitted with the slope; ideal 0", remark),
             "The intercept of the regression that fits the slope as well: another number than "

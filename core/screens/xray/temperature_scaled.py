@@ -101,7 +101,7 @@ def caption(source: ClinicSource, parts: PosthocRows) -> str:
         else f"{parts.fit_name} ({fitted} {source.films}), reported on {parts.test_name} "
         f"({reported})"
     )
-    return f"Fitted by log-loss on {split}. Differences are paired. {source.caption}"
+    return f"Fitted by NLL on {split}. Differences are paired. {source.caption}"
 
 
 def table(

@@ -45,9 +45,8 @@ def _models(study: FilmStudy, pictures: list[PagePicture]) -> None:
     opinions = study.opinions([picture.focus for picture in pictures])
     title = f"{shared.words().title(study.name)}, model by model"
     widgets.title(title, beside.FOUND)
-    boxes = any(picture.focus is not None for picture in pictures)
-    rows = beside.model_rows(opinions, study.name, boxes=boxes)
-    widgets.scores(title, beside.model_heads(boxes=boxes), rows)
+    table = beside.model_table(opinions, study.name, study.note)
+    widgets.scores(title, table.heads, table.written())
     for text in beside.sources(opinions):
         widgets.caption(text)
     if not study.strange:
@@ -57,8 +56,8 @@ def _models(study: FilmStudy, pictures: list[PagePicture]) -> None:
 def _findings(study: FilmStudy) -> None:
     opinions = study.opinions()
     widgets.title(FINDINGS, f"scores of 100, by those of {study.main.model.name}")
-    rows = beside.finding_rows(opinions, study.name, shared.words())
-    widgets.scores(FINDINGS, beside.finding_heads(opinions), rows, study.marks)
+    table = beside.finding_table(opinions, study.name, shared.words(), study.note)
+    widgets.scores(FINDINGS, table.heads, table.written(), study.marks)
 
 
 def _closer(study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Model]) -> None:

@@ -214,6 +214,7 @@ def _findings(study: FilmStudy) -> None:
     known = study.known is not None
     beside = "each with its own reference: films of that score" if known else ""
     widgets.title("The findings of this film", beside)
-    heads = film_tables.HEADS if known else film_tables.HEADS[:2]
-    rows = film_tables.rows(study.main.scored, study.index, study.known, shared.words())
-    widgets.scores("The findings of this film", heads, rows)
+    table = film_tables.table(
+        study.main.scored, study.index, study.known, shared.words(), study.note
+    )
+    widgets.scores("The findings of this film", table.heads, table.written())

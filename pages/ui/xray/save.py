@@ -10,7 +10,7 @@ from core.screens.kit.records import FigureCard, Table
 from core.screens.xray import beside, film, film_tables, saliency
 from core.screens.xray.beside import Opinion
 from core.screens.xray.plain import RISK, HundredFilms
-from core.screens.xray.words import BANNER, finding
+from core.screens.xray.words import BANNER, TECHNICAL, finding
 from core.xray import picture
 from core.xray.picture import FilmPanel, PictureSheet
 from pages.ui import widgets
@@ -31,13 +31,12 @@ def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
         )
         if study.several:
             opinions = _opinions(study, pictures)
-            findings = beside.finding_table(opinions, study.note)
-            widgets.save(findings, "film_findings", "Findings, CSV")
+            findings = beside.finding_table(opinions, study.name, TECHNICAL, study.note)
+            widgets.save(findings.file, "film_findings", "Findings, CSV")
             models = beside.model_table(opinions, study.name, study.note)
-            widgets.save(models, "film_models", "Models, CSV")
+            widgets.save(models.file, "film_models", "Models, CSV")
         else:
-            table = film_tables.table(study.main.scored, study.known, study.note)
-            widgets.save(table, "film", "Table, CSV")
+            widgets.save(_film_table(study), "film", "Table, CSV")
         st.download_button(
             "All of it, one HTML file",
             lambda: sheet_html(page(study, pictures)),
@@ -101,15 +100,22 @@ def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
 
 
 def _tables(study: FilmStudy, pictures: list[PagePicture]) -> tuple[tuple[str, Table], ...]:
+    """Return the tables without their notes: what they may not be used for stands around them."""
     if not study.several:
-        table = film_tables.table(study.main.scored, study.known, "")
-        return (("The findings of this film", film_tables.bare(table)),)
+        return (("The findings of this film", _film_table(study).without({"note"})),)
     opinions = _opinions(study, pictures)
-    models = beside.brief(beside.model_table(opinions, study.name, ""))
+    models = beside.model_table(opinions, study.name, study.note)
+    findings = beside.finding_table(opinions, study.name, TECHNICAL, study.note)
     return (
-        (f"{finding(study.name)}, model by model", models),
-        ("The findings of this film", film_tables.bare(beside.finding_table(opinions, ""))),
+        (f"{finding(study.name)}, model by model", models.file.without(beside.LEFT_OUT)),
+        ("The findings of this film", findings.file.without({"note"})),
     )
+
+
+def _film_table(study: FilmStudy) -> Table:
+    return film_tables.table(
+        study.main.scored, study.index, study.known, TECHNICAL, study.note
+    ).file
 
 
 def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:

@@ -354,7 +354,7 @@ CLAIMED = (
         "rises",
         "Post-hoc",
         "core.screens.posthoc.words:_cost",
-        f"{PAIRED}; rows of log-loss and Brier score under {DIFFERENCES}",
+        f"{PAIRED}; rows of NLL and Brier score under {DIFFERENCES}",
     ),
     Claimed(
         "at or below chance",

@@ -39,7 +39,7 @@ def test_more_accuracy_is_better_and_less_log_loss():
     assert found.text == "“sharp” has the higher accuracy, 2.0 points above “plain” (1.0 to 3.0)."
     less = apart("nll", -0.333, -0.363, -0.307)
     found = told("nll", None, less, names=("plain", "sharp"))
-    assert found.text == "“sharp” has the smaller log-loss, 0.333 below “plain” (0.307 to 0.363)."
+    assert found.text == "“sharp” has the smaller NLL, 0.333 below “plain” (0.307 to 0.363)."
 
 
 def test_a_tie_of_two_is_called_one_with_its_interval():
@@ -88,7 +88,7 @@ def test_what_cannot_be_compared_says_why():
         reason="NLL_INFINITE: 2 rows",
     )
     found = told("nll", None, missing, names=("plain", "sharp"))
-    assert found.text == "These runs cannot be compared by log-loss."
+    assert found.text == "These runs cannot be compared by NLL."
     assert found.second == "NLL_INFINITE: 2 rows"
     assert "full class scores" in told("nll", None, None, names=("plain", "sharp")).second
     assert told("ece", None, None, reason="because").second == "because"

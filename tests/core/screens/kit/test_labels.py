@@ -1,32 +1,44 @@
-"""Labels of metrics and methods come from their registries; where pages differ stands here."""
+"""Labels of metrics and methods come from their registries; sentences alone inflect them."""
 
 from core.calibrators import CALIBRATORS
 from core.metrics import METRICS
-from core.screens.kit.differences import COLUMNS, HEADS
+from core.screens.kit.differences import COLUMNS, HEADS, name
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.words import LABELS
+from core.screens.posthoc.words import OBJECTIVES
+from core.screens.xray.finding import NUMBER_LABELS
 
 
-def test_pages_call_metrics_as_the_registry_does_but_for_these():
-    own = {key: label for key, label in LABELS.items() if label != METRICS[key].label}
+def test_pages_call_metrics_as_the_registry_does():
+    assert {key: metric.label for key, metric in METRICS.items()} == LABELS
+    assert {key: HEADS[key].removesuffix(", %") for key in HEADS} == LABELS
+    assert {key: NUMBER_LABELS[key] for key in LABELS} == LABELS
+    assert {key: OBJECTIVES[key] for key in OBJECTIVES} == {key: LABELS[key] for key in OBJECTIVES}
+
+
+def test_no_two_metrics_have_one_label():
+    assert len(set(LABELS.values())) == len(LABELS)
+
+
+def test_a_sentence_calls_a_metric_as_the_registry_does_in_small_letters():
+    own = {key: name(key) for key in LABELS if name(key) != LABELS[key]}
     assert own == {
-        "nll": "Log-loss",
-        "ece_em": "ECE equal mass",
-        "smece": "Smooth ECE",
-        "ada_ece": "AdaECE",
-        "aurc": "Risk-coverage area",
+        "accuracy": "accuracy",
+        "brier": "Brier score",
+        "classwise_ece": "classwise ECE",
+        "ece_em": "equal-mass ECE",
     }
 
 
 def test_heads_name_the_unit_of_shares():
     assert [HEADS[key] for key in COLUMNS] == [
         "Accuracy, %",
-        "Log-loss",
+        "NLL",
         "Brier",
         "ECE, %",
-        "ECE equal mass, %",
-        "Classwise, %",
-        "Smooth ECE, %",
+        "Equal-mass ECE, %",
+        "Classwise ECE, %",
+        "smECE, %",
     ]
 
 

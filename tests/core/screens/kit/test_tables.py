@@ -6,7 +6,7 @@ from core.metrics.paired import Difference
 from core.metrics.records import Score
 from core.screens.kit import tables
 from core.screens.kit.forms import FORMS
-from core.screens.kit.records import CellWords, Column
+from core.screens.kit.records import CellWords, Column, Table
 from core.screens.kit.run_marks import marks
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 
@@ -140,3 +140,8 @@ def test_a_difference_without_an_interval_is_not_beyond_chance():
 )
 def test_numbers_are_written_with_their_intervals(kind, value, ends, shown):
     assert FORMS[kind](value, *ends) == shown
+
+
+def test_columns_are_left_out_with_their_cells():
+    full = Table((Column("a", "A"), Column("b", "B"), Column("c", "C")), ((1, 2, 3), (4, 5, 6)))
+    assert full.without({"a", "c"}) == Table((Column("b", "B"),), ((2,), (5,)))

@@ -239,7 +239,7 @@ def test_plain_words_name_no_metric(found):
         view.sentence.text,
     )
     assert "; chance: up to " in view.table.written()[1].cells[1].interval
-    for term in ("ECE", "γ", "log-loss", "logit", "calibrat"):
+    for term in ("ECE", "γ", "NLL", "logit", "calibrat"):
         assert term not in said.replace("temperature", "")
     assert len(view.table.written()[0].cells) == 3
     calm = {NONE: judge(rows(1.0), None), "ts": judge(rows(1.0), None)}
@@ -334,9 +334,9 @@ def test_price_of_a_lower_calibration_error_is_said(found):
 
     assert said(nll=(-0.1, -0.2, -0.05)) == ""
     assert said(nll=(0.1, -0.1, 0.2)) == ""  # a tie
-    assert said(nll=(0.1, 0.05, 0.2)) == "But its log-loss rises."
+    assert said(nll=(0.1, 0.05, 0.2)) == "But its NLL rises."
     assert said(nll=(0.1, 0.05, 0.2), brier=(0.1, 0.05, 0.2)) == (
-        "But its log-loss rises and its Brier score rises."
+        "But its NLL rises and its Brier score rises."
     )
 
 
@@ -349,7 +349,7 @@ def test_infinite_log_loss_is_said_of_the_best_method():
     two = {NONE: judge(rows(n=slice(0, 400)), None), "histogram": sure}
     each = {"ece": Difference(metric="ece", value=-0.1, low=-0.12, high=-0.08, level=0.95, n=400)}
     said = sentence(two, Comparison("", 0, 0.95, ({}, each)))
-    assert "its log-loss is infinite" in said.second
+    assert "its NLL is infinite" in said.second
 
 
 def test_captions_say_whether_the_counted_rows_were_fitted_on(found):

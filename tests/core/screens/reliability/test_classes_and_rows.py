@@ -167,7 +167,7 @@ def test_a_top_label_file_says_what_it_cannot_support():
     )
     found = audited_view(made, audit(made, QUICK), SUBJECT)
     assert ("nll", "needs full class scores") in found.unavailable.rows
-    nll = next(tile for tile in found.numbers if tile.label.startswith("Log-loss"))
+    nll = next(tile for tile in found.numbers if tile.label == "NLL")
     assert (nll.value, nll.note) == ("–", "needs full class scores")
 
 

@@ -568,7 +568,7 @@ def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
 def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
     shown = finding_view(source(), "Effusion", stretched)
     labels = [tile.label for tile in shown.numbers[:3]]
-    assert labels == ["Calibration in the large", "Calibration slope", "Calibration intercept"]
+    assert labels == ["Calibration in the large", "Calibration slope", "Intercept, with slope"]
     assert shown.numbers[0].note == "slope held at 1; ideal 0"
     assert shown.numbers[2].note == "fitted with the slope; ideal 0"
     assert "too extreme" in shown.sentence.text

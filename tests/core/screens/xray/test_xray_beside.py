@@ -35,6 +35,10 @@ def text(found, words=TECHNICAL):
     return views.sentence(found, NAME, words).text
 
 
+def finding_rows(found, words=TECHNICAL):
+    return views.finding_table(found, NAME, words, NOTE).written()
+
+
 def test_the_sentence_has_each_score_and_who_is_silent():
     limit = "(29.0\u202f%)"
     assert text(three()) == (
@@ -64,7 +68,7 @@ def test_each_model_is_held_to_its_own_threshold():
         f"A and B: counted on {WHERE}.",
         f"C: counted on {WHERE}.",  # another one of as many films
     )
-    (chosen,) = [row for row in views.finding_rows(found, NAME, TECHNICAL) if row.shaded]
+    (chosen,) = [row for row in finding_rows(found) if row.shaded]
     assert [cell.interval for cell in chosen.cells] == [
         "threshold 29.0\u202f%", "silent, threshold 29.0\u202f%", "threshold 10.0\u202f%", "",
     ]  # fmt: skip
@@ -105,7 +109,9 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         replace(b, focus=SaliencyFocus(False, 0.25)),
         c,
     )
-    rows = views.model_rows(found, NAME, boxes=True)
+    table = views.model_table(found, NAME, NOTE)
+    assert table.heads[-2:] == ("Strongest place", "Heat in the box")
+    rows = table.written()
     assert [row.name for row in rows] == ["A", "B", "C"]
     assert [row.mark for row in rows] == [A, B, C]
     # 29 of 48 films between 70 and 80 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
@@ -121,12 +127,8 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
     assert [row.cells[1].interval for row in rows] == ["reached", "silent", "reached"]
     assert [(row.strong, row.ties) for row in rows] == [({0}, set()), (set(), {0}), ({0}, set())]
     assert [one.value for one in rows[1].cells[5:]] == ["outside it", "25.0\u202f%"]
-    assert rows[2].cells[5].interval == "no heat is shown"
-    assert all(
-        len(views.model_heads(boxes=boxes))
-        == 1 + len(views.model_rows(found, NAME, boxes=boxes)[0].cells)
-        for boxes in (True, False)
-    )
+    heatless = [(cell.value, cell.interval) for cell in rows[2].cells[5:]]
+    assert heatless == [("–", "no heat is shown"), ("–", "")]
     assert views.sources(found) == (f"A, B and C: counted on {WHERE}.",)
     assert "A: the strongest place lies in the box, with 62.5" in views.focus_words(
         "A", found[0].focus
@@ -136,20 +138,51 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
 def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
     lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D)
     found = (opinion("C", 0.5), opinion("D", 0.5, strange="why"), lacking)
-    rows = views.model_rows(found, NAME, boxes=False)
+    table = views.model_table(found, NAME, NOTE)
+    assert table.heads[-1] == "In this band the model"
+    rows = table.written()
     assert [row.cells[1].interval for row in rows[:2]] == ["not known", "means nothing here"]
+    assert [cell.value for cell in rows[2].cells] == ["–"] * 5
     assert rows[2].cells[0].interval == "has no such finding"
     perhaps = replace(found[1], doubtful=True)
-    (row,) = views.model_rows((perhaps,), NAME, boxes=False)
+    (row,) = views.model_table((perhaps,), NAME, NOTE).written()
     assert row.cells[1].interval == "may mean nothing here"
     assert views.sources(found) == ()
+
+
+def test_a_share_of_too_few_films_stands_in_the_file_of_models_alone():
+    few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
+    table = views.model_table((opinion("A", 0.74, known=few),), NAME, NOTE)
+    cells = table.written()[0].cells
+    assert [(cell.value, cell.interval) for cell in cells[2:4]] == [
+        ("–", "too few films"),
+        ("3", "scored 70 to 80"),
+    ]
+    assert pytest.approx(1 / 3) in table.file.rows[0]
+
+
+def test_a_threshold_of_a_finding_that_a_model_lacks_is_not_shown():
+    lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D, chosen={"effusion": 0.5})
+    found = (opinion("A", 0.74, known=known()), lacking)
+    threshold = views.model_table(found, NAME, NOTE).written()[1].cells[1]
+    assert (threshold.value, threshold.interval) == ("–", "")
+    table = views.finding_table(found, NAME, TECHNICAL, NOTE)
+    assert table.written()[0].cells[1].reason == "has no such finding"
+    assert table.file.rows[0] == (NAME, 0.74, 0.29, None, None, NOTE)
+
+
+def test_the_file_of_models_spells_a_finding_as_each_model_does():
+    other = Opinion(scored=FilmScores("E", ("effusion",), (0.9,)), mark=D)
+    rows = views.model_table((opinion("A", 0.74), other), NAME, NOTE).file.rows
+    assert [row[1] for row in rows] == ["Effusion", "effusion"]
 
 
 def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
     more = Opinion(scored=FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), mark=D)
     found = (opinion("A", 0.2, 0.9, known=known()), opinion("B", 0.74, known=known()), more)
-    assert views.finding_heads(found) == ("Finding", "A", "B", "E", "Threshold")
-    rows = views.finding_rows(found, NAME, TECHNICAL)
+    table = views.finding_table(found, NAME, TECHNICAL, NOTE)
+    assert table.heads == ("Finding", "A", "B", "E", "Threshold")
+    rows = table.written()
     assert [row.name for row in rows] == ["Pleural Thickening", "Effusion", "Mass"]
     assert [row.shaded for row in rows] == [False, True, False]
     assert [[cell.value for cell in row.cells] for row in rows[1:]] == [
@@ -159,7 +192,7 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
     assert [cell.interval for cell in rows[1].cells] == ["silent", "", "", ""]
     assert (rows[1].strong, rows[1].ties) == ({1}, {0})
     assert [cell.value for cell in rows[0].cells[:3]] == ["90", "1", "30"]
-    assert views.finding_rows(found, NAME, PLAIN)[1].name == "Fluid around the lung (Effusion)"
+    assert finding_rows(found, PLAIN)[1].name == "Fluid around the lung (Effusion)"
 
 
 @pytest.mark.parametrize(
@@ -172,27 +205,27 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
 )
 def test_a_threshold_is_that_of_a_row_only_where_every_model_of_it_has_it(other, last, under):
     found = (opinion("A", 0.74, known=known()), opinion("D", 0.5, mark=D, **other))
-    (row,) = [one for one in views.finding_rows(found, NAME, TECHNICAL) if one.shaded]
+    (row,) = [one for one in finding_rows(found) if one.shaded]
     assert row.cells[-1].value == last
     assert [cell.interval for cell in row.cells[:-1]] == under
 
 
 def test_the_files_have_names_thresholds_and_what_they_are_not_for():
     found = (*three()[:2], Opinion(scored=FilmScores("=E", ("Mass",), (0.9,)), mark=D, known=None))
-    head, *lines = csv_text(views.finding_table(found, NOTE)).splitlines()
+    head, *lines = csv_text(views.finding_table(found, NAME, TECHNICAL, NOTE).file).splitlines()
     assert head == (
         "finding,score: A,threshold: A,score: B,threshold: B,score: =E,threshold: =E,note"
     )
     assert lines[0] == f'Effusion,0.74,0.29,0.2,0.29,,,"{NOTE}"'
     assert lines[-1] == f'Mass,,,,,0.9,,"{NOTE}"'
     aimed = (replace(found[0], focus=SaliencyFocus(True, 0.625)), *found[1:])
-    head, *lines = csv_text(views.model_table(aimed, NAME, NOTE)).splitlines()
+    head, *lines = csv_text(views.model_table(aimed, NAME, NOTE).file).splitlines()
     assert head.startswith("model,finding,score,threshold,verdict,peak,energy,band_low,band_high,")
     assert lines[0].startswith("A,Effusion,0.74,0.29,reached,in the box,0.625,0.7")
     assert lines[1].startswith("B,Effusion,0.2,0.29,not reached: silent,,,0.1")
     assert lines[2].startswith("'=E,Effusion,,,,,,")
     assert {line.count(",") for line in lines} == {head.count(",") + NOTE.count(",")}
-    brief = views.brief(views.model_table(aimed, NAME, NOTE))
+    brief = views.model_table(aimed, NAME, NOTE).file.without(views.LEFT_OUT)
     assert [column.key for column in brief.columns] == (
         [
             "model",

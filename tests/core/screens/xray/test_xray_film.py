@@ -78,7 +78,7 @@ def test_without_a_test_set_no_number_is_given():
     text = views.sentence(film(0.74), 0, None, TECHNICAL).text
     assert "no test set of this model is loaded" in text
     assert "74" in text
-    assert len(film_tables.rows(film(0.74), 0, None, TECHNICAL)[0].cells) == 1
+    assert film_tables.table(film(0.74), 0, None, TECHNICAL, NOTE).heads == ("Finding", "Score")
     assert views.threshold_of(None, "Effusion") == 0.5
     assert views.threshold_of(known(), "Effusion") == pytest.approx(0.29)
     assert views.threshold_of(known(), "pleural thickening") == 0.0
@@ -105,7 +105,7 @@ def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
     for score, said in ((0.498, "49"), (0.5, "50"), (0.502, "50"), (0.0996, "9"), (0.448, "45")):
         assert views.score_words(score) == said
     assert views.score_words(float(np.float32(0.7))) == "70"  # one step of float32 below
-    row = film_tables.rows(film(0.498), 0, known(), TECHNICAL)[0]
+    row = film_tables.table(film(0.498), 0, known(), TECHNICAL, NOTE).written()[0]
     assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
 
 
@@ -142,22 +142,34 @@ def test_what_must_be_read_beside_a_score():
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
-    found = film_tables.rows(film(0.2, 0.9), 0, known(), TECHNICAL)
+    found = film_tables.table(film(0.2, 0.9), 0, known(), TECHNICAL, NOTE).written()
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
     assert found[1].cells[4].value == "cannot be told"  # no film of 10 to 20
 
 
 def test_the_file_says_in_every_row_what_it_is_not_for():
-    text = csv_text(film_tables.table(film(0.74), known(), NOTE))
+    text = csv_text(film_tables.table(film(0.74), 0, known(), TECHNICAL, NOTE).file)
     head, *lines = text.splitlines()
     assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
     assert all(line.endswith(f'"{NOTE}"') for line in lines)
     assert "CheXNet,Effusion,0.74," in lines[0]
-    assert ",48,29," in lines[0]
-    empty = film_tables.table(film(0.74), None, NOTE).rows[0]
+    assert ",0.7,0.8,48,29," in lines[0]
+    low, high = map(float, lines[0].split(",")[8:10])
+    assert (low, high) == pytest.approx((0.463, 0.730), abs=1e-3)
+    empty = film_tables.table(film(0.74), 0, None, TECHNICAL, NOTE).file.rows[0]
     assert len(empty) == len(film_tables.COLUMNS)
     assert empty[3:11] == (None,) * 8
+
+
+def test_a_share_of_too_few_films_stands_in_the_file_alone():
+    few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
+    table = film_tables.table(film(0.74), 0, few, TECHNICAL, NOTE)
+    labelled = table.written()[0].cells[2]
+    assert (labelled.value, labelled.reason) == ("–", "too few films")
+    assert table.file.rows[0][5:8] == (3, 1, pytest.approx(1 / 3))
+    counted = film_tables.table(film(0.74), 0, known(), TECHNICAL, NOTE).written()[0].cells
+    assert (counted[2].value, counted[2].interval, counted[3].value) == ("60", "46 to 73", "48")
 
 
 def test_the_icons_are_the_numbers_of_the_sentence():
@@ -228,7 +240,7 @@ def test_a_saved_film_is_one_file_with_its_picture_inside():
             numbers=(),
             paragraphs=views.care(film(0.74), 0, known()),
             cards=(film_tables.bands_card(film(0.74), 0, known()),),
-            tables=(("Findings", film_tables.table(film(0.74), known(), NOTE)),),
+            tables=(("Findings", film_tables.table(film(0.74), 0, known(), TECHNICAL, NOTE).file),),
             caption="caption",
             pictures=(("<Film> 1", drawn),),
         )
