@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -11,6 +12,11 @@ import pytest
 from core import codec, fields
 from core.errors import UsageError
 from core.fields import Field
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
 
 
 @dataclass(frozen=True)
@@ -200,3 +206,40 @@ def test_what_a_user_writes_may_leave_out_what_has_a_default():
     assert codec.read(Stored, data).n == 1
     with pytest.raises(UsageError, match="loose, n is missing"):
         codec.read(Stored, data, stored=True)
+
+
+class Base:
+    last_: Part  # an annotation of a base class is no field
+
+
+@dataclass(frozen=True)
+class Painted(Base):
+    colour: Colour
+    other: Colour | None = None
+    some: Annotated[Colour, Field(choices={Colour.RED: "Red"})] = Colour.RED
+
+
+def test_words_become_members_of_their_enum_and_plain_text_again():
+    painted = codec.read(Painted, {"colour": "blue", "other": None})
+    assert painted.colour is Colour.BLUE
+    assert codec.to_json(painted) == {"colour": "blue", "other": None, "some": "red"}
+    assert {type(value) for value in codec.to_json(painted).values()} == {str, type(None)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what", "remedy"),
+    [
+        ({"colour": "green"}, "colour is 'green'", "use one of red, blue"),
+        ({"colour": ["red"]}, "colour is ['red']", "give text"),
+        ({"other": "green"}, "other is 'green'", "use one of red, blue, or null"),
+        ({"some": "blue"}, "some is 'blue'", "use one of red"),
+    ],
+)
+@pytest.mark.parametrize("stored", [True, False])
+def test_other_words_are_refused(
+    wrong: dict[str, Any], what: str, remedy: str, *, stored: bool
+) -> None:
+    data = {"colour": "red", "other": None, "some": "red"} | wrong
+    with pytest.raises(UsageError) as caught:
+        codec.read(Painted, data, stored=stored)
+    assert (caught.value.what, caught.value.remedy) == (what, remedy)
