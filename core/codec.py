@@ -51,10 +51,16 @@ def read(record: type[T], data: object, section: str = "", *, stored: bool = Fal
         SETTING: no object, an unknown or missing key, or a value of the wrong type; and what the
         record refuses.
     """
+    return record(**read_fields(fields_of(record), data, section, stored=stored))
+
+
+def read_fields(
+    known: Mapping[str, Field], data: object, section: str = "", *, stored: bool = False
+) -> JsonObject:
+    """Return the values of some fields, in their order; as `read` does of a record."""
     if not isinstance(data, dict):
         name = section or "the config"
         raise UsageError("SETTING", f"{name} is a {type(data).__name__}", "give a JSON object")
-    known = fields_of(record)
     for key in data:
         if key not in known:
             what = f"{section or 'config'} has unknown key {key!r:.60}"
@@ -65,12 +71,12 @@ def read(record: type[T], data: object, section: str = "", *, stored: bool = Fal
     if missing:
         names = " and ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
         raise UsageError("SETTING", f"{', '.join(missing)} is missing", f"name {names}")
-    values = {key: field.default for key, field in known.items() if key not in data}
+    values = {key: field.default for key, field in known.items()}
     for key, value in data.items():
         values[key] = _convert(keys[key], known[key], value, stored=stored)
         if stored:
             known[key].check(keys[key], values[key])
-    return record(**values)
+    return values
 
 
 def _convert(

@@ -45,7 +45,7 @@ class Field:
         Range of a number, both ends included unless they are open.
     open_low, open_high : bool
     choices : mapping
-        Printed name of each value, where only some are allowed.
+        Printed name of each value, where only some are allowed; beside a range, of each word.
     length : int, optional
         Most characters of a text that must not be blank.
     allows : callable, optional
@@ -117,18 +117,21 @@ class Field:
         """What may stand here, as a remedy and the docs say it."""
         null = ", or null" if self.optional else ""
         if self.values:
-            return f"one of {', '.join(map(str, self.values))}{null}"
+            words = ", ".join(map(str, self.values))
+            return f"one of {words}{null}" if self.low is None else f"{words}, or {self._range}"
         if self.length is not None:
             return f"1 to {self.length} characters of ordinary text"
-        if self.low is None:
-            return self.type_words
+        return self.type_words if self.low is None else f"{self._range}{null}"
+
+    @property
+    def _range(self) -> str:
         if self.high is None:
-            return f"a whole number from {self.low}{null}"
+            return f"a whole number from {self.low}"
         if self.open_low:
-            return f"above {self.low}, at most {self.high}{null}"
+            return f"above {self.low}, at most {self.high}"
         if self.open_high:
-            return f"{self.low} or more, below {self.high}{null}"
-        return f"{self.low} to {self.high}{null}"
+            return f"{self.low} or more, below {self.high}"
+        return f"{self.low} to {self.high}"
 
     def check(self, key: str, value: Any) -> None:  # noqa: ANN401  of the field's kind
         """Refuse a value of the right type that must not stand here; UsageError SETTING."""
@@ -143,7 +146,7 @@ class Field:
         raise UsageError("SETTING", what, remedy)
 
     def _may_be(self, value: Any) -> bool:  # noqa: ANN401  of the field's kind
-        if self.values:
+        if self.values and (self.low is None or isinstance(value, str)):
             return value in self.values
         if self.length is not None:
             return value.strip() != "" and len(value) <= self.length and is_text(value)

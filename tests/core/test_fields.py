@@ -243,3 +243,26 @@ def test_other_words_are_refused(
     with pytest.raises(UsageError) as caught:
         codec.read(Painted, data, stored=stored)
     assert (caught.value.what, caught.value.remedy) == (what, remedy)
+
+
+ONE_OF_BOTH = {"every": Field(choices={"epoch": "Epoch"}, low=1, high=9, kind=int | str)}
+
+
+@pytest.mark.parametrize("value", ["epoch", 1, 9])
+def test_a_word_may_stand_beside_a_range(value: object) -> None:
+    assert codec.read_fields(ONE_OF_BOTH, {"every": value}, stored=True) == {"every": value}
+
+
+@pytest.mark.parametrize("value", ["day", "1", 0, 10])
+def test_another_word_or_a_number_off_the_range_is_refused(value: object) -> None:
+    with pytest.raises(UsageError) as caught:
+        codec.read_fields(ONE_OF_BOTH, {"every": value}, "loss", stored=True)
+    assert caught.value.what == f"loss.every is {value!r}"
+    assert caught.value.remedy == "use epoch, or 1 to 9"
+
+
+def test_values_come_in_the_order_of_their_fields() -> None:
+    known = {"a": Field(default="x"), "b": Field(kind=int), "c": Field(kind=int | None)}
+    assert list(codec.read_fields(known, {"c": None, "b": 1}).items()) == [
+        ("a", "x"), ("b", 1), ("c", None)
+    ]  # fmt: skip
