@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
+from enum import StrEnum
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
@@ -20,6 +21,8 @@ def to_json(record: Any) -> JsonObject:  # noqa: ANN401  any dataclass
 def _plain(value: Any) -> Any:  # noqa: ANN401  plain JSON values
     if is_dataclass(value):
         return to_json(value)
+    if isinstance(value, StrEnum):
+        return value.value
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
@@ -48,10 +51,16 @@ def read(record: type[T], data: object, section: str = "", *, stored: bool = Fal
         SETTING: no object, an unknown or missing key, or a value of the wrong type; and what the
         record refuses.
     """
+    return record(**read_fields(fields_of(record), data, section, stored=stored))
+
+
+def read_fields(
+    known: Mapping[str, Field], data: object, section: str = "", *, stored: bool = False
+) -> JsonObject:
+    """Return the values of some fields, in their order; as `read` does of a record."""
     if not isinstance(data, dict):
         name = section or "the config"
         raise UsageError("SETTING", f"{name} is a {type(data).__name__}", "give a JSON object")
-    known = fields_of(record)
     for key in data:
         if key not in known:
             what = f"{section or 'config'} has unknown key {key!r:.60}"
@@ -62,12 +71,12 @@ def read(record: type[T], data: object, section: str = "", *, stored: bool = Fal
     if missing:
         names = " and ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
         raise UsageError("SETTING", f"{', '.join(missing)} is missing", f"name {names}")
-    values = {key: field.default for key, field in known.items() if key not in data}
+    values = {key: field.default for key, field in known.items()}
     for key, value in data.items():
         values[key] = _convert(keys[key], known[key], value, stored=stored)
         if stored:
             known[key].check(keys[key], values[key])
-    return record(**values)
+    return values
 
 
 def _convert(
@@ -79,6 +88,9 @@ def _convert(
     remedy: str = "",
 ) -> Any:  # noqa: ANN401  of the field's kind
     _check_type(key, field, value, remedy)
+    if field.words is not None and isinstance(value, str):
+        field.check(key, value)
+        return field.words(value)
     if Any in field.kinds or not isinstance(value, dict | list):
         whole = type(value) is int and float in field.json_types and int not in field.json_types
         # A whole number that a user wrote stays one: the digest of a config is of what it says.
@@ -102,10 +114,10 @@ def _items(key: str, field: Field, values: list[Any], *, stored: bool) -> tuple[
         kinds = kinds[:1] * len(values)
     if len(values) != len(kinds):
         raise UsageError("SETTING", f"{key} is {values!r:.60}", field.remedy)
-    items = {kind: replace(field, kind=kind) for kind in set(kinds)}
     out = []
     for n, (kind, value) in enumerate(zip(kinds, values, strict=True)):
-        converted = _convert(f"{key}[{n}]", items[kind], value, stored=stored, remedy=field.remedy)
+        item = field.items[kind]
+        converted = _convert(f"{key}[{n}]", item, value, stored=stored, remedy=field.remedy)
         out.append(float(converted) if kind is float else converted)
     return tuple(out)
 

@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, is_dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
-    ClassVar,
     Final,
     get_args,
     get_origin,
@@ -45,7 +45,7 @@ class Field:
         Range of a number, both ends included unless they are open.
     open_low, open_high : bool
     choices : mapping
-        Printed name of each value, where only some are allowed.
+        Printed name of each value, where only some are allowed; beside a range, of each word.
     length : int, optional
         Most characters of a text that must not be blank.
     allows : callable, optional
@@ -78,9 +78,24 @@ class Field:
         return get_args(self.kind) if isinstance(self.kind, UnionType) else (self.kind,)
 
     @cached_property
+    def words(self) -> type[StrEnum] | None:
+        """The enum among its types."""
+        return next((kind for kind in self.kinds if _is_enum(kind)), None)
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:  # Any: of the field's kind
+        """The values it may have, where only some are allowed."""
+        return tuple(self.choices or self.words or ())
+
+    @cached_property
     def json_types(self) -> tuple[type, ...]:
         """The types it may have in JSON."""
         return tuple(_json_type(kind) for kind in self.kinds)
+
+    @cached_property
+    def items(self) -> dict[Any, "Field"]:  # Any: a type
+        """What stands in a tuple: a field for each of its types."""
+        return {kind: replace(self, kind=kind) for kind in get_args(self.kind) if kind is not ...}
 
     @property
     def type_words(self) -> str:
@@ -101,19 +116,22 @@ class Field:
     def allowed(self) -> str:
         """What may stand here, as a remedy and the docs say it."""
         null = ", or null" if self.optional else ""
-        if self.choices:
-            return f"one of {', '.join(map(str, self.choices))}{null}"
+        if self.values:
+            words = ", ".join(map(str, self.values))
+            return f"one of {words}{null}" if self.low is None else f"{words}, or {self._range}"
         if self.length is not None:
             return f"1 to {self.length} characters of ordinary text"
-        if self.low is None:
-            return self.type_words
+        return self.type_words if self.low is None else f"{self._range}{null}"
+
+    @property
+    def _range(self) -> str:
         if self.high is None:
-            return f"a whole number from {self.low}{null}"
+            return f"a whole number from {self.low}"
         if self.open_low:
-            return f"above {self.low}, at most {self.high}{null}"
+            return f"above {self.low}, at most {self.high}"
         if self.open_high:
-            return f"{self.low} or more, below {self.high}{null}"
-        return f"{self.low} to {self.high}{null}"
+            return f"{self.low} or more, below {self.high}"
+        return f"{self.low} to {self.high}"
 
     def check(self, key: str, value: Any) -> None:  # noqa: ANN401  of the field's kind
         """Refuse a value of the right type that must not stand here; UsageError SETTING."""
@@ -124,12 +142,12 @@ class Field:
         else:
             shown = list(value) if isinstance(value, tuple) else value
             what = f"{key} is {shown!r:.60}"
-        remedy = self.remedy or f"{'use' if self.choices else 'give'} {self.allowed}"
+        remedy = self.remedy or f"{'use' if self.values else 'give'} {self.allowed}"
         raise UsageError("SETTING", what, remedy)
 
     def _may_be(self, value: Any) -> bool:  # noqa: ANN401  of the field's kind
-        if self.choices:
-            return value in self.choices
+        if self.values and (self.low is None or isinstance(value, str)):
+            return value in self.values
         if self.length is not None:
             return value.strip() != "" and len(value) <= self.length and is_text(value)
         if self.allows is not None:
@@ -152,6 +170,10 @@ def is_record(kind: object) -> bool:
     return is_dataclass(kind) or is_typeddict(kind)
 
 
+def _is_enum(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, StrEnum)
+
+
 def fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  a record's type
     """Return the fields of a record with their types and defaults; bare where not declared."""
     if record not in _FIELDS:
@@ -165,9 +187,11 @@ _FIELDS: Final[dict[Any, dict[str, Field]]] = {}  # Any: a record's type
 def _fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  a record's type
     defaults = _defaults(record) if is_dataclass(record) else {}
     out = {}
-    for name, hint in get_type_hints(record, include_extras=True).items():
-        if get_origin(hint) is ClassVar or hint is ClassVar:
-            continue
+    hints = get_type_hints(record, include_extras=True)
+    # A base class may annotate what is no field of the record.
+    names = [field.name for field in dataclasses.fields(record)] if is_dataclass(record) else hints
+    for name in names:
+        hint = hints[name]
         kind, *extra = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         field: Field = extra[0] if extra else Field()
         out[name] = replace(field, kind=kind, default=defaults.get(name, field.default))
@@ -208,4 +232,6 @@ def _json_type(kind: Any) -> type:  # noqa: ANN401  a type as annotated
     """Return the type that a kind has in JSON."""
     if is_record(kind) or get_origin(kind) in (Mapping, dict):
         return dict
+    if _is_enum(kind):
+        return str
     return list if get_origin(kind) is tuple else kind

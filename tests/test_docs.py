@@ -97,7 +97,7 @@ def test_every_loss_network_data_set_and_recipe_has_its_row() -> None:
     assert rows("Losses") == {
         key: [
             loss.label,
-            ", ".join(f"`{one.name}` {one.default}" for one in loss.parameters) or "none",
+            ", ".join(f"`{key}` {one.default}" for key, one in loss.parameters.items()) or "none",
             ", ".join(task.value for task in loss.tasks),
             loss.source,
         ]

@@ -69,10 +69,6 @@ class FitReport:
     worse: bool
     message: str
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields as plain JSON."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
 
 @dataclass(frozen=True)
 class FitDetails:

@@ -1,21 +1,34 @@
 """Calibrators by name and settings, and as JSON files; numpy only."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass
 from functools import partial
-from reprlib import repr as short
+from typing import Annotated
 
+from core import codec
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import Calibrator, Json, cannot_restore
 from core.calibrators.per_label import PerLabel
 from core.configs import OTHER_NAMES
 from core.errors import UsageError
+from core.fields import Field, JsonObject
 from core.predictions import Task
 
 SCHEMA = 1
-PLAIN = (str, int, float, type(None))  # what settings are; bool would pass for int
-OLDER = {("ts", "paper"): "mukhoti"}  # searches as files said them before both papers had a name
+OLDER = {"ts": {"paper": "mukhoti"}}  # searches as files said them before both papers had a name
 Fittable = Calibrator | PerLabel
+
+
+@dataclass(frozen=True)
+class StoredCalibrator:
+    """A fitted calibrator in a file; `fitted_on` says for people which rows it was fitted on."""
+
+    schema: Annotated[int, Field(low=SCHEMA, high=SCHEMA)]
+    method: Annotated[str, Field(allows=CALIBRATORS.__contains__)]
+    task: Annotated[Task, Field(choices={Task.MULTICLASS: "Classes", Task.MULTILABEL: "Labels"})]
+    settings: JsonObject
+    parameters: JsonObject
+    fitted_on: JsonObject
 
 
 def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact") -> Fittable:
@@ -67,18 +80,18 @@ def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -
     fitted_on : mapping
         Which rows it was fitted on, for people; as of `core.studies.posthoc.provenance`.
     """
-    task = Task.MULTILABEL if isinstance(calibrator, PerLabel) else Task.MULTICLASS
-    return {
-        "schema": SCHEMA,
-        "method": calibrator.name,
-        "task": task.value,
-        "settings": calibrator.settings(),
-        "parameters": calibrator.parameters(),
-        "fitted_on": dict(fitted_on or {}),
-    }
+    file = StoredCalibrator(
+        schema=SCHEMA,
+        method=calibrator.name,
+        task=Task.MULTILABEL if isinstance(calibrator, PerLabel) else Task.MULTICLASS,
+        settings=calibrator.settings(),
+        parameters=calibrator.parameters(),
+        fitted_on=dict(fitted_on or {}),
+    )
+    return codec.to_json(file)
 
 
-def from_json(stored: Json) -> Fittable:
+def from_json(stored: object) -> Fittable:
     """Return the calibrator that `to_json` described; it predicts the same to the last bit.
 
     Raises
@@ -86,38 +99,23 @@ def from_json(stored: Json) -> Fittable:
     Refused
         CALIBRATOR: anything that `to_json` cannot have written.
     """
-    needed = {"schema", "method", "task", "settings", "parameters", "fitted_on"}
-    if not isinstance(stored, Mapping) or set(stored) != needed:
-        raise cannot_restore(f"a calibrator has the keys {sorted(needed)}")
-    if type(stored["schema"]) is not int or stored["schema"] != SCHEMA:
-        raise cannot_restore(f"schema is {short(stored['schema'])}, expected {SCHEMA}")
-    kind = CALIBRATORS.get(stored["method"]) if isinstance(stored["method"], str) else None
-    if kind is None:
-        raise cannot_restore(f"method is {short(stored['method'])}")
-    for key in ("parameters", "fitted_on"):
-        if not isinstance(stored[key], dict):
-            raise cannot_restore(f"{key} is no object")
-    settings = _settings(kind, stored["settings"])
-    if stored["task"] == Task.MULTILABEL.value and Task.MULTILABEL in kind.tasks:
-        return PerLabel(partial(kind, **settings)).restore(stored["parameters"])
-    if stored["task"] != Task.MULTICLASS.value:
-        raise cannot_restore(f"task of {kind.name} is {short(stored['task'])}")
-    return kind.from_parameters(stored["parameters"], **settings)
-
-
-def _settings(kind: type[Calibrator], settings: Json) -> dict[str, Json]:
-    """Return settings that the method takes, checked by its constructor."""
-    wrong = cannot_restore(f"the settings of {kind.name} are {short(settings)}")
-    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    if not isinstance(settings, dict) or set(settings) != names:
-        raise wrong
-    if not all(type(value) in PLAIN for value in settings.values()):
-        raise wrong
-    own: dict[str, Json] = {
-        key: OLDER.get((kind.name, value), value) for key, value in settings.items()
-    }
     try:
-        kind(**own)
-    except (UsageError, TypeError) as error:
-        raise wrong from error
-    return own
+        file = codec.read(StoredCalibrator, stored, "calibrator", stored=True)
+        kind = CALIBRATORS[file.method]
+        settings = codec.read(kind, _renamed(file), "settings", stored=True).settings()
+    except UsageError as error:
+        raise cannot_restore(error.what) from error
+    if file.task is Task.MULTICLASS:
+        return kind.from_parameters(file.parameters, **settings)
+    if Task.MULTILABEL not in kind.tasks:
+        raise cannot_restore(f"task is {file.task.value!r}, for which {kind.name} has no form")
+    return PerLabel(partial(kind, **settings)).restore(file.parameters)
+
+
+def _renamed(file: StoredCalibrator) -> JsonObject:
+    """Return the settings as they are said today."""
+    older = OLDER.get(file.method, {})
+    return {
+        key: older.get(value, value) if isinstance(value, str) else value
+        for key, value in file.settings.items()
+    }

@@ -5,6 +5,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+from core import codec
 from core.commands.shared import Json, Parser, emit, printable
 from core.errors import AuditError, LostWorker, UsageError
 
@@ -135,7 +136,7 @@ def _list(arguments: argparse.Namespace) -> int:
     jobs.tick()
     listed = jobs.list()
     if arguments.json:
-        emit(arguments.json, [job.to_json() for job in listed])
+        emit(arguments.json, [codec.to_json(job) for job in listed])
         return 0
     if jobs.paused:
         print("the queue is paused; python -m core jobs unpause lets it go on")
@@ -150,7 +151,7 @@ def _show(arguments: argparse.Namespace) -> int:
     jobs.tick()
     job = jobs.get(arguments.id)
     progress = jobs.progress(job.id)
-    payload: Json = job.to_json() | {
+    payload: Json = codec.to_json(job) | {
         "config": jobs.spec(job.id).to_json(),
         "progress": None if progress is None else vars(progress),
         "resumable": jobs.resumable(job.id),

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from core import codec
 from core.codes import RefusalCode
 from core.commands.shared import Parser, add_reading, emit, printable, read
 from core.errors import Refused
@@ -63,7 +64,7 @@ def _list(arguments: argparse.Namespace) -> int:
     library = _library()
     rows, damaged = library.rows(), library.damaged()
     if arguments.json:
-        sound = [row.to_json() | {"damaged": None} for row in rows]
+        sound = [codec.to_json(row) | {"damaged": None} for row in rows]
         emit(arguments.json, sound + [row.to_json() | {"damaged": row.what} for row in damaged])
         return 0
     for row in rows:

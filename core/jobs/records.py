@@ -2,10 +2,10 @@
 
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from core.disk import PART
 from core.process_identity import ProcessIdentity, alive, this_boot, this_host
@@ -108,23 +108,6 @@ class Job:
     exit_code: int | None = None
     failure: Failure | None = None
     run: str = ""
-
-    def to_json(self) -> Json:
-        """Return plain JSON; `from_json` gives an equal job back."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: object) -> Self:
-        """Return the job in plain JSON; TypeError, KeyError or ValueError for anything else."""
-        if not isinstance(data, dict):
-            raise TypeError("a job is an object")
-        values = dict(data)
-        values["state"] = JobState(values["state"])
-        values["slots"] = tuple(values["slots"])
-        for key, kind in (("supervisor", ProcessIdentity), ("failure", Failure)):
-            if values[key] is not None:
-                values[key] = kind(**values[key])
-        return cls(**values)
 
 
 def beat(folder: Path) -> None:

@@ -18,8 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from core import codec
 from core.disk import make_private, parse_json, replace_text, writing
-from core.errors import LibraryError
+from core.errors import LibraryError, UsageError
 from core.jobs.devices import fit
 from core.jobs.log import NAME as LOG
 from core.jobs.records import BEAT, Failure, Job, JobState
@@ -201,7 +202,7 @@ class JobStore:
     def _write(self, connection: sqlite3.Connection, job: Job, **changes: object) -> Job:
         """Write one transition; only over the very state and generation it was made from."""
         after = replace(job, generation=job.generation + 1, **changes)  # type: ignore[arg-type]
-        row = json.dumps(after.to_json())
+        row = json.dumps(codec.to_json(after))
         written = connection.execute(
             "UPDATE jobs SET state = ?, generation = ?, row = ? "
             "WHERE id = ? AND state = ? AND generation = ?",
@@ -228,8 +229,8 @@ class JobStore:
 
     def _copy(self, job_id: str) -> Job | None:
         """Return a job as its folder says; None where that cannot be read."""
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            job = Job.from_json(parse_json((self.folder(job_id) / STATE).read_text("utf-8")))
+        with suppress(OSError, ValueError, UsageError):
+            job = _job((self.folder(job_id) / STATE).read_text("utf-8"))
             return job if job.id == job_id else None
         return None
 
@@ -345,14 +346,14 @@ def is_id(text: str) -> bool:
 
 
 def _put(connection: sqlite3.Connection, job: Job) -> None:
-    row = json.dumps(job.to_json())
+    row = json.dumps(codec.to_json(job))
     connection.execute(
         "INSERT INTO jobs VALUES (?, ?, ?, ?)", (job.id, job.state, job.generation, row)
     )
 
 
 def _padded(job: Job) -> str:
-    return json.dumps(job.to_json()).ljust(ROOM)
+    return json.dumps(codec.to_json(job)).ljust(ROOM)
 
 
 def _changes(job: Job) -> dict[str, object]:
@@ -430,8 +431,8 @@ def _stored_job(connection: sqlite3.Connection, job_id: str) -> Job:
     return _job(row[0])
 
 
-def _job(row: str) -> Job:
-    return Job.from_json(json.loads(row))
+def _job(text: str) -> Job:
+    return codec.read(Job, parse_json(text), "job", stored=True)
 
 
 def _unknown(job_id: str) -> LibraryError:

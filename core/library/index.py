@@ -12,10 +12,11 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from core import codec
 from core.disk import writing
 from core.errors import LibraryError, UsageError
 from core.library.files import ARRAYS, MANIFEST, name_of, read_manifest
@@ -72,10 +73,6 @@ class RunRow:
     splits: tuple[str, ...]
     tags: tuple[str, ...]
     metrics: Summary | None
-
-    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
-        """Return the row as plain JSON."""
-        return asdict(self) | {"splits": list(self.splits), "tags": list(self.tags)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,7 +341,7 @@ def _columns(manifest: Manifest, stamp: str) -> dict[str, object]:
         "id": row.id,
         "stamp": stamp,
         "damage": "",
-        "row": json.dumps(row.to_json()),
+        "row": json.dumps(codec.to_json(row)),
         "name": row.name,
         "kind": row.kind,
         "task": row.task,

@@ -3,12 +3,15 @@
 Pages and configs read it; `build` makes the losses. Settings are checked here.
 """
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
+from core import codec
 from core.defaults import MAX_BINS, N_BINS
 from core.errors import UsageError
+from core.fields import Field
 from core.losses.presets import PRESETS, Preset
 from core.predictions import Task
 
@@ -20,61 +23,6 @@ REDUCTIONS: Final = {
     "sum": "Sum over the rows, as the papers' released code trains; with a learning rate of 0.1 "
     "and batches of 128 it needs gradients clipped to norm 2.",
 }
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One setting of a loss.
-
-    Attributes
-    ----------
-    name : str
-        As in a config.
-    label, help : str
-        Printed name, and one sentence.
-    default : float, int, bool or str
-        A number, a switch or a word; its type is the setting's.
-    low, high : float
-        Range of a number, both ends included; whole numbers where they are int.
-    open_low : bool
-        `low` itself is not allowed.
-    words : tuple of str
-        Words allowed, beside or in place of a number.
-    """
-
-    name: str
-    label: str
-    help: str
-    default: Setting
-    low: float | None = None
-    high: float | None = None
-    open_low: bool = False
-    words: tuple[str, ...] = ()
-
-    def allows(self, value: object) -> bool:
-        """Tell whether a value may stand here; NaN and infinities may not."""
-        if isinstance(value, str):
-            return value in self.words
-        if isinstance(value, bool) or isinstance(self.default, bool):
-            return isinstance(value, bool) and isinstance(self.default, bool)
-        if self.low is None or self.high is None or not isinstance(value, int | float):
-            return False
-        if isinstance(self.low, int) and not isinstance(value, int):
-            return False
-        return self.low <= value <= self.high and not (self.open_low and value == self.low)
-
-    @property
-    def allowed(self) -> str:
-        """What may stand here, as a remedy says it."""
-        if isinstance(self.default, bool):
-            return "true or false"
-        ways = [" or ".join(self.words)] if self.words else []
-        if self.low is not None:
-            kind = "a whole number" if isinstance(self.low, int) else "a number"
-            start = "above" if self.open_low else "from"
-            end = ", at most" if self.open_low else " to"
-            ways.append(f"{kind} {start} {self.low:g}{end} {self.high:g}")
-        return ", or ".join(ways)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +37,8 @@ class LossEntry:
         What it does, in a sentence.
     source : str
         Where the definition comes from.
-    parameters : tuple of Parameter
+    parameters : dict of str to Field
+        Its settings, by their names in a config.
     tasks : tuple of Task
         What it can train.
     presets : dict of str to Preset
@@ -99,9 +48,9 @@ class LossEntry:
     label: str
     plain: str
     source: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: Mapping[str, Field] = dataclasses.field(default_factory=dict)
     tasks: tuple[Task, ...] = ALL_TASKS
-    presets: Mapping[str, Preset] = field(default_factory=dict)
+    presets: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
 
 
 def checked(config: Mapping[str, object]) -> dict[str, Setting]:
@@ -118,18 +67,11 @@ def checked(config: Mapping[str, object]) -> dict[str, Setting]:
         SETTING: an unknown loss or parameter, or a value out of range.
     """
     entry = named(config)
-    known = {parameter.name: parameter for parameter in entry.parameters}
-    for name in config:
-        if name != "name" and name not in known:
-            takes = f"takes {', '.join(known)}" if known else "takes no settings"
-            raise UsageError("SETTING", f"unknown setting {name!r}", f"{entry.label} {takes}")
-    settings: dict[str, Setting] = {}
-    for name, parameter in known.items():
-        value = config.get(name, parameter.default)
-        if not parameter.allows(value):
-            raise UsageError("SETTING", f"{name} is {value!r}", f"give {parameter.allowed}")
-        assert isinstance(value, float | int | str)
-        settings[name] = value
+    known = {"name": Field(), **entry.parameters}
+    settings = codec.read_fields(known, dict(config), "loss")
+    for name, field in known.items():
+        field.check(f"loss.{name}", settings[name])
+    del settings["name"]
     return settings
 
 
@@ -141,37 +83,60 @@ def named(config: Mapping[str, object]) -> LossEntry:
     return LOSSES[name]
 
 
-def _gamma(
-    default: float, help_: str = "0 is cross-entropy; more holds certainty back more."
-) -> Parameter:
-    return Parameter("gamma", "γ", help_, default, 0.0, 100.0)
+def _number(
+    label: str, help_: str, default: float, low: float, high: float, *, open_low: bool = False
+) -> Field:
+    return Field(
+        label, help_, low=low, high=high, open_low=open_low, step=0.1, kind=float, default=default
+    )
 
 
-def _weight(default: float, help_: str) -> Parameter:
-    return Parameter("lambda", "λ", help_, default, 0.0, 100.0)
+def _words(label: str, help_: str, *words: str) -> Field:
+    """Return a choice of words, of which the first is the default."""
+    return Field(label, help_, choices=dict(zip(words, words, strict=True)), default=words[0])
 
 
-_RATE: Final = "How strongly a gap moves γ; the paper tries 1, 10 and 100."
-_TWO_SIDED: Final = Parameter(
-    "two_sided",
-    "Both outcomes",
-    "Many labels only: take the distance over presence and absence, twice that of presence alone.",
-    False,
+def _gamma(default: float) -> Field:
+    help_ = "0 is cross-entropy; more holds certainty back more."
+    return _number("γ", help_, default, 0, 100)
+
+
+def _weight(default: float, help_: str) -> Field:
+    return _number("λ", help_, default, 0, 100)
+
+
+_RATE: Final = _number(
+    "λ", "How strongly a gap moves γ; the paper tries 1, 10 and 100.", 1.0, 0, 1000, open_low=True
 )
-_BINS: Final = (
-    Parameter("n_bins", "Bins", "Bins of validation confidence.", N_BINS, 1, MAX_BINS),
-    Parameter(
-        "update_every",
+_BINS: Final = {
+    "n_bins": Field(
+        "Bins", "Bins of validation confidence.", low=1, high=MAX_BINS, kind=int, default=N_BINS
+    ),
+    "update_every": Field(
         "Update",
         "When the validation set is asked: each epoch, or after so many batches.",
-        "epoch",
-        1,
-        1_000_000,
-        words=("epoch",),
+        choices={"epoch": "epoch"},
+        low=1,
+        high=1_000_000,
+        kind=int | str,
+        default="epoch",
     ),
-)
+}
 _MUKHOTI: Final = "Mukhoti et al. 2020, section 5"
 _GHOSH: Final = "Ghosh et al. 2022"
+
+# The paper's smallest values, which learn without clipped gradients, too.
+_FCL: Final = {
+    "gamma": _gamma(2.0),
+    "lambda": _weight(0.5, "Weight of the distance."),
+    "two_sided": Field(
+        "Both outcomes",
+        "Many labels only: take the distance over presence and absence, twice that of presence "
+        "alone.",
+        kind=bool,
+        default=False,
+    ),
+}
 
 LOSSES: Final[dict[str, LossEntry]] = {
     "ce": LossEntry(
@@ -186,11 +151,9 @@ LOSSES: Final[dict[str, LossEntry]] = {
         label="Label smoothing",
         plain="Cross-entropy against targets that leave a little probability to every class.",
         source="Szegedy et al. 2016; Müller et al. 2019",
-        parameters=(
-            Parameter(
-                "smoothing", "ε", "Probability spread evenly over all classes.", 0.05, 0.0, 0.999
-            ),
-        ),
+        parameters={
+            "smoothing": _number("ε", "Probability spread evenly over all classes.", 0.05, 0, 0.999)
+        },
         presets=PRESETS["ls"],
     ),
     "brier": LossEntry(
@@ -202,7 +165,7 @@ LOSSES: Final[dict[str, LossEntry]] = {
         label="MMCE",
         plain="Cross-entropy plus a squared kernel estimate of the batch's calibration error.",
         source="Kumar et al. 2018",
-        parameters=(_weight(2.0, "Weight of the calibration error."),),
+        parameters={"lambda": _weight(2.0, "Weight of the calibration error.")},
         tasks=CLASSES,
         presets=PRESETS["mmce"],
     ),
@@ -213,17 +176,16 @@ LOSSES: Final[dict[str, LossEntry]] = {
             "and misses weigh the same."
         ),
         source="Kumar et al. 2018; Mukhoti et al. 2020, appendix D",
-        parameters=(
-            _weight(2.0, "Weight of the calibration error."),
-            Parameter(
-                "normalisation",
+        parameters={
+            "lambda": _weight(2.0, "Weight of the calibration error."),
+            "normalisation": _words(
                 "Normalisation",
                 "textbook divides by the number of pairs once; released divides twice, which "
                 "makes the error hundreds of times smaller.",
                 "textbook",
-                words=("textbook", "released"),
+                "released",
             ),
-        ),
+        },
         tasks=CLASSES,
         presets=PRESETS["mmce_weighted"],
     ),
@@ -231,7 +193,7 @@ LOSSES: Final[dict[str, LossEntry]] = {
         label="Focal",
         plain="Cross-entropy that fades as the true class becomes probable, by (1 - p)^γ.",
         source="Lin et al. 2017; Mukhoti et al. 2020, section 4",
-        parameters=(_gamma(3.0),),
+        parameters={"gamma": _gamma(3.0)},
         presets=PRESETS["focal"],
     ),
     "flsd_53": LossEntry(
@@ -249,15 +211,14 @@ LOSSES: Final[dict[str, LossEntry]] = {
         plain="Focal loss with γ = 5, 3 and 2 for an improbable, a middling and a probable true "
         "class.",
         source=f"{_MUKHOTI} (ICLR version)",
-        parameters=(
-            Parameter(
-                "edges",
+        parameters={
+            "edges": _words(
                 "Edges",
                 "text changes γ above 0.19 and above 0.5; released from 0.2 and from 0.5 on.",
                 "text",
-                words=("text", "released"),
-            ),
-        ),
+                "released",
+            )
+        },
     ),
     "fls_532": LossEntry(
         label="FLS-532",
@@ -282,23 +243,23 @@ LOSSES: Final[dict[str, LossEntry]] = {
             "certainty up."
         ),
         source=f"{_GHOSH}, equation 1",
-        parameters=(
-            Parameter("gamma", "γ", "0 is cross-entropy; more pushes more.", 2.0, 0.0, 20.0),
-        ),
+        parameters={
+            "gamma": _number("γ", "0 is cross-entropy; more pushes more.", 2.0, 0, 20),
+        },
     ),
     "calfocal_1": LossEntry(
         label="CalFocal, case 1",
         plain="Focal loss whose γ grows with the distance of a sample from its bin's validation "
         "accuracy.",
         source=f"{_GHOSH}, equation 2",
-        parameters=(Parameter("lambda", "λ", _RATE, 1.0, 0.0, 1000.0, open_low=True), *_BINS),
+        parameters={"lambda": _RATE, **_BINS},
         presets=PRESETS["calfocal"],
     ),
     "calfocal_2": LossEntry(
         label="CalFocal, case 2",
         plain="Focal loss whose γ grows with the validation gap of a sample's bin.",
         source=f"{_GHOSH}, equation 3",
-        parameters=(Parameter("lambda", "λ", _RATE, 1.0, 0.0, 1000.0, open_low=True), *_BINS),
+        parameters={"lambda": _RATE, **_BINS},
         presets=PRESETS["calfocal"],
     ),
     "adafocal": LossEntry(
@@ -306,35 +267,29 @@ LOSSES: Final[dict[str, LossEntry]] = {
         plain="Focal loss that raises γ where validation is over-confident and lowers it, down to "
         "inverse focal loss, where it is under-confident.",
         source=f"{_GHOSH}, algorithm 1",
-        parameters=(
-            Parameter("lambda", "λ", "How fast a gap moves γ.", 1.0, 0.0, 100.0, open_low=True),
-            Parameter(
-                "gamma_max",
+        parameters={
+            "lambda": _number("λ", "How fast a gap moves γ.", 1.0, 0, 100, open_low=True),
+            "gamma_max": _number(
                 "γ max",
                 "Upper bound of γ; 1,000,000 is none in practice.",
                 20.0,
-                0.0,
-                1e6,
+                0,
+                1_000_000,
                 open_low=True,
             ),
-            Parameter(
-                "gamma_min",
-                "γ min",
-                "Lower bound; below 0 is inverse focal loss.",
-                -2.0,
-                -20.0,
-                0.0,
+            "gamma_min": _number(
+                "γ min", "Lower bound; below 0 is inverse focal loss.", -2.0, -20, 0
             ),
-            Parameter("s_th", "S_th", "A γ nearer to 0 than this changes its sign.", 0.2, 0.0, 1.0),
-            *_BINS,
-        ),
+            "s_th": _number("S_th", "A γ nearer to 0 than this changes its sign.", 0.2, 0, 1),
+            **_BINS,
+        },
         presets=PRESETS["adafocal"],
     ),
     "dual_focal": LossEntry(
         label="Dual focal",
         plain="Focal loss that also looks at the largest probability below that of the true class.",
         source="Tao et al. 2023",
-        parameters=(_gamma(5.0),),
+        parameters={"gamma": _gamma(5.0)},
         tasks=CLASSES,
         presets=PRESETS["dual_focal"],
     ),
@@ -342,14 +297,13 @@ LOSSES: Final[dict[str, LossEntry]] = {
         label="FCL",
         plain="Focal loss plus a weighted squared distance of the probabilities from the truth.",
         source="Focal calibration loss 2024, definition 3.1",
-        # The paper's smallest values, which learn without clipped gradients, too.
-        parameters=(_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
+        parameters=_FCL,
         presets=PRESETS["fcl"],
     ),
     "fcl_l1": LossEntry(
         label="FCL, L1",
         plain="Focal loss plus a weighted absolute distance of the probabilities from the truth.",
         source="Focal calibration loss 2024, appendix A.15",
-        parameters=(_gamma(2.0), _weight(0.5, "Weight of the distance."), _TWO_SIDED),
+        parameters=_FCL,
     ),
 }

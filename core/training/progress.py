@@ -2,11 +2,13 @@
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from core import codec
 from core.disk import PART, parse_json
+from core.errors import UsageError
 
 NAME: Final = "progress.json"
 
@@ -45,13 +47,13 @@ def write(folder: Path, progress: Progress) -> None:
     """Replace what was said before; a full disk or a loss of power may take it."""
     unfinished = folder / f".{NAME}{PART}"
     with suppress(OSError):
-        unfinished.write_text(json.dumps(asdict(progress)))
+        unfinished.write_text(json.dumps(codec.to_json(progress)))
         unfinished.replace(folder / NAME)
 
 
 def read(folder: Path) -> Progress | None:
     """Return what was said last; None where nothing was."""
     try:
-        return Progress(**parse_json((folder / NAME).read_text()))  # type: ignore[arg-type]
-    except (OSError, ValueError, TypeError):
+        return codec.read(Progress, parse_json((folder / NAME).read_text()), stored=True)
+    except (OSError, ValueError, UsageError):
         return None

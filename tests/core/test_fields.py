@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -11,6 +12,11 @@ import pytest
 from core import codec, fields
 from core.errors import UsageError
 from core.fields import Field
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
 
 
 @dataclass(frozen=True)
@@ -200,3 +206,63 @@ def test_what_a_user_writes_may_leave_out_what_has_a_default():
     assert codec.read(Stored, data).n == 1
     with pytest.raises(UsageError, match="loose, n is missing"):
         codec.read(Stored, data, stored=True)
+
+
+class Base:
+    last_: Part  # an annotation of a base class is no field
+
+
+@dataclass(frozen=True)
+class Painted(Base):
+    colour: Colour
+    other: Colour | None = None
+    some: Annotated[Colour, Field(choices={Colour.RED: "Red"})] = Colour.RED
+
+
+def test_words_become_members_of_their_enum_and_plain_text_again():
+    painted = codec.read(Painted, {"colour": "blue", "other": None})
+    assert painted.colour is Colour.BLUE
+    assert codec.to_json(painted) == {"colour": "blue", "other": None, "some": "red"}
+    assert {type(value) for value in codec.to_json(painted).values()} == {str, type(None)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what", "remedy"),
+    [
+        ({"colour": "green"}, "colour is 'green'", "use one of red, blue"),
+        ({"colour": ["red"]}, "colour is ['red']", "give text"),
+        ({"other": "green"}, "other is 'green'", "use one of red, blue, or null"),
+        ({"some": "blue"}, "some is 'blue'", "use one of red"),
+    ],
+)
+@pytest.mark.parametrize("stored", [True, False])
+def test_other_words_are_refused(
+    wrong: dict[str, Any], what: str, remedy: str, *, stored: bool
+) -> None:
+    data = {"colour": "red", "other": None, "some": "red"} | wrong
+    with pytest.raises(UsageError) as caught:
+        codec.read(Painted, data, stored=stored)
+    assert (caught.value.what, caught.value.remedy) == (what, remedy)
+
+
+ONE_OF_BOTH = {"every": Field(choices={"epoch": "Epoch"}, low=1, high=9, kind=int | str)}
+
+
+@pytest.mark.parametrize("value", ["epoch", 1, 9])
+def test_a_word_may_stand_beside_a_range(value: object) -> None:
+    assert codec.read_fields(ONE_OF_BOTH, {"every": value}, stored=True) == {"every": value}
+
+
+@pytest.mark.parametrize("value", ["day", "1", 0, 10])
+def test_another_word_or_a_number_off_the_range_is_refused(value: object) -> None:
+    with pytest.raises(UsageError) as caught:
+        codec.read_fields(ONE_OF_BOTH, {"every": value}, "loss", stored=True)
+    assert caught.value.what == f"loss.every is {value!r}"
+    assert caught.value.remedy == "use epoch, or 1 to 9"
+
+
+def test_values_come_in_the_order_of_their_fields() -> None:
+    known = {"a": Field(default="x"), "b": Field(kind=int), "c": Field(kind=int | None)}
+    assert list(codec.read_fields(known, {"c": None, "b": 1}).items()) == [
+        ("a", "x"), ("b", 1), ("c", None)
+    ]  # fmt: skip

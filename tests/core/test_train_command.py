@@ -274,7 +274,7 @@ def refused(run: Run, home: Path, *words: object) -> tuple[str, str]:
     [
         ({"epoch": 2}, "config has unknown key 'epoch'"),
         ({"optimizer": {"rate": 1}}, "optimizer has unknown key 'rate'"),
-        ({"loss": {"name": "adafocal", "bins": 5}}, "unknown setting 'bins'"),
+        ({"loss": {"name": "adafocal", "bins": 5}}, "loss has unknown key 'bins'"),
         ({"epochs": "3"}, "epochs is '3'"),
         ({"model": "small\u202e\x1bcnn"}, "model 'small\\u202e\\x1bcnn' is unknown"),
         ({"epoch\n": 2}, "config has unknown key 'epoch\\n'"),

@@ -2,12 +2,14 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
+from core import codec
 from core.errors import UsageError
+from core.fields import JsonObject
 from core.predictions import ScoreKind
 
 ID_STEM = "id-stem"  # rows belong together whose names are alike before their last number
@@ -38,14 +40,6 @@ class PairMeaning(StrEnum):
 
     PARTS = "parts"
     BATCHES = "batches"
-
-
-CHOICES: dict[str, type[StrEnum]] = {
-    "scores": ScoreKind,
-    "units": Units,
-    "answers": AnswersPerRow,
-    "pairs": PairMeaning,
-}
 
 
 @dataclass(frozen=True)
@@ -81,6 +75,11 @@ class ReadOptions:
     unlabelled : bool
         Take the scores of inputs that belong to none of the classes: labels are neither needed
         nor looked at, and stated confidences may be any numbers.
+
+    Raises
+    ------
+    UsageError
+        SETTING: `classes` that name no classes.
     """
 
     scores: ScoreKind | None = None
@@ -97,17 +96,16 @@ class ReadOptions:
     in_order: bool = False
     unlabelled: bool = False
 
-    def to_json(self) -> dict[str, str | bool]:
+    def __post_init__(self) -> None:
+        """Refuse names of classes that cannot be told apart."""
+        self.class_list()
+
+    def to_json(self) -> JsonObject:
         """Return the choices that were made as plain JSON."""
-        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: value if isinstance(value, bool) else str(value)
-            for name, value in chosen.items()
-            if value is not None and value is not False
-        }
+        return {k: v for k, v in codec.to_json(self).items() if v is not None and v is not False}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> Self:
+    def from_json(cls, data: object) -> Self:
         """Return the choices of a recipe; null stands for no choice.
 
         Raises
@@ -116,16 +114,7 @@ class ReadOptions:
             SETTING: an unknown key, a value outside its list, or one of another type; `classes`
             that name no classes.
         """
-        known = {field.name: field.default for field in fields(cls)}
-        chosen: dict[str, object] = {}
-        for key, value in data.items():
-            if key not in known:
-                raise UsageError("SETTING", f"unknown choice {key!r}", f"use {', '.join(known)}")
-            if value is not None:
-                chosen[key] = _choice(key, value, flag=known[key] is False)
-        options = cls(**chosen)  # type: ignore[arg-type]  # every value was checked by its key
-        options.class_list()
-        return options
+        return codec.read(cls, data, "recipe")
 
     def class_list(self) -> tuple[str, ...]:
         """Return the names in `classes`, a range written out; empty where none were given.
@@ -177,17 +166,3 @@ def split_names(text: str) -> list[str]:
 def _is_number(text: str) -> bool:
     digits = text.strip().removeprefix("-")
     return digits.isascii() and digits.isdecimal() and len(digits) < 10
-
-
-def _choice(key: str, value: object, *, flag: bool) -> object:
-    if flag and isinstance(value, bool):
-        return value
-    if flag or not isinstance(value, str):
-        expected = "give true or false" if flag else "give text or null"
-        raise UsageError("SETTING", f"{key} is {value!r}", expected)
-    kinds = CHOICES.get(key)
-    if kinds is None:
-        return value
-    if value not in set(kinds):
-        raise UsageError("SETTING", f"{key} is {value!r}", f"use one of {', '.join(kinds)}")
-    return kinds(value)

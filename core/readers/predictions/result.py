@@ -1,8 +1,8 @@
 """What reading hands over: predictions by split, what was assumed, and what was seen."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import Notice, Refused
@@ -10,7 +10,6 @@ from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
 
 SPLITS = ("train", "val", "test")
-NUMBERS = ("accuracy", "ece")
 SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 
 
@@ -82,20 +81,6 @@ class ReadingCandidate:
             numbers.append(f"ECE {self.ece:.3f}")
         return "; ".join(part for part in (self.title, ", ".join(numbers), self.example) if part)
 
-    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
-        """Return the candidate as plain JSON."""
-        return asdict(self) | {"options": self.options.to_json()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "ReadingCandidate":  # Any: plain JSON
-        """Return the candidate that `to_json` wrote."""
-        accuracy, ece = (None if data[key] is None else float(data[key]) for key in NUMBERS)
-        options = ReadOptions.from_json(data["options"])
-        option, title, example = (str(data[key]) for key in ("option", "title", "example"))
-        return cls(
-            options=options, option=option, title=title, example=example, accuracy=accuracy, ece=ece
-        )
-
 
 @dataclass(frozen=True)
 class Inspection:
@@ -142,39 +127,6 @@ class Inspection:
     group_columns: tuple[str, ...] = ()
     weight_columns: tuple[str, ...] = ()
     candidates: tuple[ReadingCandidate, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
-        """Return the inspection as plain JSON."""
-        return asdict(self) | {"candidates": [candidate.to_json() for candidate in self.candidates]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Inspection":  # Any: plain JSON
-        """Return the inspection that `to_json` wrote."""
-        return cls(
-            layout=str(data["layout"]),
-            reason=str(data["reason"]),
-            fingerprint=str(data["fingerprint"]),
-            header=_texts(data["header"]),
-            scores_keys=_texts(data["scores_keys"]),
-            labels_keys=_texts(data["labels_keys"]),
-            id_columns=_texts(data["id_columns"]),
-            group_columns=_texts(data["group_columns"]),
-            weight_columns=_texts(data["weight_columns"]),
-            kind=None if data["kind"] is None else ScoreKind(data["kind"]),
-            columns=tuple(
-                ArrayUse(c["name"], c["role"], tuple(c["shape"]), c["dtype"])
-                for c in data["columns"]
-            ),
-            rows=tuple(_texts(row) for row in data["rows"]),
-            readings=tuple(
-                Reading(**{**r, "kind": ScoreKind(r["kind"])}) for r in data["readings"]
-            ),
-            candidates=tuple(ReadingCandidate.from_json(c) for c in data["candidates"]),
-        )
-
-
-def _texts(values: Iterable[object]) -> tuple[str, ...]:
-    return tuple(str(value) for value in values)
 
 
 class NeedsChoice(Refused):

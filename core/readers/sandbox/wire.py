@@ -14,9 +14,10 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
+from core import codec
 from core.arrays import Float, Int
-from core.disk import writing
-from core.errors import LostWorker, Notice, Refused
+from core.disk import parse_json, writing
+from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
@@ -50,7 +51,7 @@ def write_predictions(folder: Path, result: InterpretedFile) -> None:
         {
             "splits": splits,
             "notices": [notice.to_json() for notice in result.notices],
-            "inspection": result.inspection.to_json(),
+            "inspection": codec.to_json(result.inspection),
             "recipe": result.recipe.to_json(),
         },
     )
@@ -97,12 +98,12 @@ def write_weights(folder: Path, weights: StoredWeights) -> None:
         hints=weights.hints,
         notices=weights.notices,
     )
-    _write_json(folder, file.to_json())
+    _write_json(folder, codec.to_json(file))
 
 
 def write_refusal(folder: Path, refusal: Refused) -> None:
     """Write a refusal, with the inspection if there is one."""
-    inspection = refusal.inspection.to_json() if isinstance(refusal, NeedsChoice) else None
+    inspection = codec.to_json(refusal.inspection) if isinstance(refusal, NeedsChoice) else None
     _write_json(folder, {"refused": refusal.to_json(), "inspection": inspection})
 
 
@@ -155,7 +156,7 @@ def load_predictions(folder: Path) -> ReadResult:
         return ReadResult(
             {name: _split(folder, name, item) for name, item in data["splits"].items()},
             _notices(data),
-            Inspection.from_json(data["inspection"]),
+            _inspection(data),
             ReadOptions.from_json(data["recipe"]),
         )
 
@@ -207,7 +208,7 @@ def load_boxes(folder: Path) -> BoxList:
 def load_weights(folder: Path) -> WeightsFile:
     """Return the names that the child left, held against its tensors; see `load_predictions`."""
     with _arriving():
-        weights = WeightsFile.from_json(_left(folder))
+        weights = codec.read(WeightsFile, _left(folder), "weights", stored=True)
         for group in weights.groups:
             with open_left(folder / group.file) as file:
                 if open_safetensors(FileBytes.of_file(group.file, file))[0] != group.tensors:
@@ -237,7 +238,7 @@ def copy_tensors(weights: WeightsFile, folder: Path, into: Path) -> None:
 def _arriving() -> Iterator[None]:
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except (UsageError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise LostWorker(
             "LOST_WORKER", "the reading process left no valid result", "read the file again"
         ) from error
@@ -246,14 +247,20 @@ def _arriving() -> Iterator[None]:
 def _left(folder: Path) -> Json:
     """Return the JSON that the child wrote, or raise its refusal."""
     with open_left(folder / RESULT) as file:
-        data: Json = json.loads(file.read(MAX_JSON))
+        data = parse_json(file.read(MAX_JSON))
+    if not isinstance(data, dict):
+        raise TypeError(RESULT)
     if "refused" in data:
         raise _refusal(data)
     return data
 
 
 def _notices(data: Json) -> tuple[Notice, ...]:
-    return tuple(Notice(str(n["code"]), str(n["text"])) for n in data["notices"])
+    return tuple(codec.read(Notice, n, "notice", stored=True) for n in data["notices"])
+
+
+def _inspection(data: Json) -> Inspection:
+    return codec.read(Inspection, data["inspection"], "inspection", stored=True)
 
 
 def open_left(path: Path) -> BinaryIO:
@@ -278,7 +285,7 @@ def _refusal(data: Json) -> Refused:
     refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
     if data.get("inspection") is None:
         return refusal
-    return NeedsChoice(refusal, Inspection.from_json(data["inspection"]))
+    return NeedsChoice(refusal, _inspection(data))
 
 
 def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:

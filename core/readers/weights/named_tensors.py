@@ -1,18 +1,34 @@
 """What a file of weights holds: groups of named tensors, and hints at the network; no torch."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Annotated, Final
 
 from core import defaults
 from core.errors import Notice
+from core.fields import Field
 
 DTYPES: Final = frozenset(
     {"F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"}
 )  # as safetensors names them
 FORMATS: Final = frozenset({"torch", "torch-legacy", "safetensors"})
+DISTINCT: Final = "give at least one, each under a name of its own"
 Hint = str | int | float | bool
+
+
+def _fits(shape: tuple[int, ...]) -> bool:
+    return min(shape, default=0) >= 0 and math.prod(max(n, 1) for n in shape) <= defaults.MAX_BYTES
+
+
+def _is_plain_name(file: str) -> bool:
+    return file not in ("", ".", "..") and "/" not in file and "\\" not in file
+
+
+def _have_own(name: str) -> Callable[[Sequence[object]], bool]:
+    """Return whether there are some items, each with a value of its own."""
+    return lambda items: 0 < len(set(map(attrgetter(name), items))) == len(items)
 
 
 @dataclass(frozen=True)
@@ -20,8 +36,8 @@ class TensorInfo:
     """One tensor without its numbers; `dtype` as safetensors names it, such as F32."""
 
     name: str
-    shape: tuple[int, ...]
-    dtype: str
+    shape: Annotated[tuple[int, ...], Field(allows=_fits, remedy="give sides of a tensor")]
+    dtype: Annotated[str, Field(allows=DTYPES.__contains__)]
 
 
 @dataclass(frozen=True)
@@ -42,8 +58,8 @@ class WeightGroup:
 
     key: str
     ema: bool
-    tensors: tuple[TensorInfo, ...]
-    file: str
+    tensors: Annotated[tuple[TensorInfo, ...], Field(allows=_have_own("name"), remedy=DISTINCT)]
+    file: Annotated[str, Field(allows=_is_plain_name, remedy="give the name of a file")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,73 +84,11 @@ class WeightsFile:
 
     name: str
     digest: str
-    format: str
-    groups: tuple[WeightGroup, ...]
+    format: Annotated[str, Field(allows=FORMATS.__contains__)]
+    groups: Annotated[tuple[WeightGroup, ...], Field(allows=_have_own("key"), remedy=DISTINCT)]
     hints: Mapping[str, Hint]
     notices: tuple[Notice, ...] = ()
 
     def group(self, key: str) -> WeightGroup:
         """Return the group of a key; KeyError when there is none."""
         return {group.key: group for group in self.groups}[key]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "WeightsFile":
-        """Return what `to_json` gave; ValueError for anything that it cannot have given."""
-        _check_keys(data, "name digest format groups hints notices")
-        _check(data["format"] in FORMATS, "format")
-        hints = {_text(key): _plain(value) for key, value in data["hints"].items()}
-        groups = tuple(_group(entry) for entry in data["groups"])
-        _check(0 < len({group.key for group in groups}) == len(groups), "groups")
-        notices = tuple(
-            Notice(_text(notice["code"]), _text(notice["text"])) for notice in data["notices"]
-        )
-        name, digest = _text(data["name"]), _text(data["digest"])
-        return cls(
-            name=name,
-            digest=digest,
-            format=data["format"],
-            groups=groups,
-            hints=hints,
-            notices=notices,
-        )
-
-
-def _group(data: Mapping[str, Any]) -> WeightGroup:
-    _check_keys(data, "key ema tensors file")
-    _check(type(data["ema"]) is bool, "ema")
-    file = _text(data["file"])
-    _check(file not in ("", ".", "..") and "/" not in file and "\\" not in file, "file")
-    tensors = tuple(_tensor(tensor) for tensor in data["tensors"])
-    _check(0 < len({tensor.name for tensor in tensors}) == len(tensors), "tensors")
-    return WeightGroup(_text(data["key"]), data["ema"], tensors, file)
-
-
-def _tensor(data: Mapping[str, Any]) -> TensorInfo:
-    _check_keys(data, "name shape dtype")
-    _check(data["dtype"] in DTYPES, "dtype")
-    _check(all(type(n) is int and n >= 0 for n in data["shape"]), "shape")
-    _check(math.prod(max(n, 1) for n in data["shape"]) <= defaults.MAX_BYTES, "shape")
-    return TensorInfo(_text(data["name"]), tuple(data["shape"]), data["dtype"])
-
-
-def _check_keys(data: object, keys: str) -> None:
-    _check(isinstance(data, Mapping) and set(data) == set(keys.split()), keys)
-
-
-def _text(value: object) -> str:
-    _check(isinstance(value, str), "text")
-    return str(value)
-
-
-def _plain(value: object) -> Hint:
-    _check(isinstance(value, str | int | float | bool), "hint")
-    return value  # type: ignore[return-value]
-
-
-def _check(right: bool, what: str) -> None:
-    if not right:
-        raise ValueError(what)

@@ -1,12 +1,15 @@
 """Replays and second histories on the Gamma page: their controls, and computing them."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from core.defaults import N_BINS
 from core.errors import AuditError
+from core.fields import Field
 from core.histories import BinHistory
 from core.losses.bins import AdaFocalRule, CalFocalRule
-from core.losses.catalogue import LOSSES, Parameter
+from core.losses.catalogue import LOSSES
 from core.screens.gamma.replay import replay_run
 from core.screens.gamma.view import GammaDynamics
 from pages.ui import controls, frame, state
@@ -79,47 +82,48 @@ def settings(source: HistorySource) -> ReplaySettings:
         return ReplaySettings(source, AdaFocalRule(), N_BINS)
     with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
         name = controls.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
-        parameters = {parameter.name: parameter for parameter in LOSSES[name].parameters}
-        rate = _number(parameters["lambda"], 0.1)
+        parameters = LOSSES[name].parameters
+        rate = _number("lambda", parameters)
         rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)
         if name == "adafocal":
-            bounds = [_number(parameters[key], 0.1) for key in ("gamma_max", "gamma_min", "s_th")]
+            bounds = [_number(key, parameters) for key in ("gamma_max", "gamma_min", "s_th")]
             rule = AdaFocalRule(rate, *bounds)
         n_bins = _bins(parameters["n_bins"])
     return ReplaySettings(source, rule, n_bins)
 
 
-def _number(parameter: Parameter, step: float) -> float:
+def _number(key: str, parameters: Mapping[str, Field]) -> float:
     """Draw one setting of the rule within its range; it lives in the link."""
-    assert parameter.low is not None
-    assert parameter.high is not None
+    field = parameters[key]
+    assert field.low is not None
+    assert field.high is not None
     value = st.number_input(
-        parameter.label,
-        LOWEST if parameter.open_low else parameter.low,
-        parameter.high,
-        float(parameter.default),
-        step,
-        key=parameter.name,
+        field.label,
+        LOWEST if field.open_low else float(field.low),
+        float(field.high),
+        float(field.default),
+        float(field.step),
+        key=key,
         bind="query-params",
         persist_state="session",
         width=120,
-        help=parameter.help,
+        help=field.help,
     )
     return float(value)
 
 
-def _bins(parameter: Parameter) -> int:
+def _bins(field: Field) -> int:
     value = st.number_input(
-        parameter.label,
+        field.label,
         1,
         MOST_BINS,
         N_BINS,
         1,
-        key=parameter.name,
+        key="n_bins",
         bind="query-params",
         persist_state="session",
         width=120,
-        help=parameter.help,
+        help=field.help,
     )
     return int(value)
 

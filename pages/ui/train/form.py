@@ -4,8 +4,9 @@ import streamlit as st
 
 from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
+from core.fields import Field
 from core.jobs.devices import CPU
-from core.losses.catalogue import LOSSES, Parameter
+from core.losses.catalogue import LOSSES
 from core.models.catalogue import MODELS
 from core.screens.kit.numbers import MINUS, count, three
 from core.training.advice import advice
@@ -107,22 +108,21 @@ def _parameters(loss: str) -> None:
             _parameter(loss, parameter)
     preset = entry.presets.get(form.preset_of(loss))
     source = f" Values: {preset.source}." if preset else ""
-    ranges = "; ".join(_range(parameter) for parameter in entry.parameters)
+    ranges = "; ".join(_range(field) for field in entry.parameters.values())
     widgets.caption(f"{ranges}. Loss: {entry.source}.{source}")
 
 
-def _range(parameter: Parameter) -> str:
+def _range(field: Field) -> str:
     """Return what a parameter may be, and its default."""
-    if parameter.low is None or parameter.high is None:
-        ends = " or ".join(parameter.words) or "on or off"
+    if field.low is None or field.high is None:
+        ends = " or ".join(field.choices) or "on or off"
     else:
         low, high = (
-            count(int(end)) if end == int(end) else three(end)
-            for end in (parameter.low, parameter.high)
+            count(int(end)) if end == int(end) else three(end) for end in (field.low, field.high)
         )
-        ends = f"{'above ' if parameter.open_low else ''}{low} to {high}".replace("-", MINUS)
-        ends = " or ".join([*parameter.words, f"every {ends} batches" if parameter.words else ends])
-    return f"{parameter.label} {ends}"
+        ends = f"{'above ' if field.open_low else ''}{low} to {high}".replace("-", MINUS)
+        ends = " or ".join([*field.choices, f"every {ends} batches" if field.choices else ends])
+    return f"{field.label} {ends}"
 
 
 def _preset(loss: str) -> None:
@@ -145,17 +145,17 @@ def _take_preset(loss: str) -> None:
         form.fill_loss(loss, preset.settings)
 
 
-def _parameter(loss: str, parameter: Parameter) -> None:
-    name = form.parameter_key(loss, parameter)
-    help_text = f"{parameter.help} Default: {parameter.default}."
-    if isinstance(parameter.default, bool):
-        st.toggle(parameter.label, key=key(name), persist_state=SESSION, help=help_text)
+def _parameter(loss: str, parameter: str) -> None:
+    name, field = f"loss.{loss}.{parameter}", LOSSES[loss].parameters[parameter]
+    help_text = f"{field.help} Default: {field.default}."
+    if field.kind is bool:
+        st.toggle(field.label, key=key(name), persist_state=SESSION, help=help_text)
         return
-    numeric = parameter.low is not None
-    if parameter.words:
-        options = [*parameter.words, NUMBER] if numeric else list(parameter.words)
+    numeric = field.low is not None
+    if field.choices:
+        options = [*field.choices, NUMBER] if numeric else list(field.choices)
         st.selectbox(
-            parameter.label,
+            field.label,
             options,
             key=key(f"{name}.word"),
             persist_state=SESSION,
@@ -166,16 +166,16 @@ def _parameter(loss: str, parameter: Parameter) -> None:
         if not numeric or form.value(f"{name}.word") != NUMBER:
             return
         if form.value(name) is None:
-            form.put(name, parameter.low)
-    assert parameter.low is not None
-    assert parameter.high is not None
-    whole = isinstance(parameter.low, int)
+            form.put(name, field.low)
+    assert field.low is not None
+    assert field.high is not None
+    number = float if field.kind is float else int
     st.number_input(
-        "Batches" if parameter.words else parameter.label,
-        parameter.low,
-        int(parameter.high) if whole else float(parameter.high),
-        step=1 if whole else 0.1,
-        format="%d" if whole else "%g",
+        "Batches" if field.choices else field.label,
+        number(field.low),
+        number(field.high),
+        step=number(field.step),
+        format="%g" if number is float else "%d",
         key=key(name),
         persist_state=SESSION,
         help=help_text,

@@ -10,7 +10,7 @@ from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
 from core.fields import Field, declared
 from core.jobs.records import Job
-from core.losses.catalogue import LOSSES, Parameter, Setting
+from core.losses.catalogue import LOSSES, Setting
 from core.models.catalogue import MODELS
 from core.training.config import TrainConfig, from_json
 from core.training.submission import FIRST, check_folder, seeds, trainings
@@ -85,44 +85,37 @@ def fill_recipe(settings: Mapping[str, Any]) -> None:
 
 def fill_loss(loss: str, settings: Mapping[str, Setting]) -> None:
     """Set the widgets of a loss's parameters; those not given have their defaults."""
-    for parameter in LOSSES[loss].parameters:
-        set_parameter(loss, parameter, settings.get(parameter.name, parameter.default))
+    for parameter, field in LOSSES[loss].parameters.items():
+        set_parameter(loss, parameter, settings.get(parameter, field.default))
 
 
-def parameter_key(loss: str, parameter: Parameter, part: str = "") -> str:
-    """Return the name of a parameter's widget; `part` of one that is a word or a number."""
-    return f"loss.{loss}.{parameter.name}{part}"
-
-
-def set_parameter(loss: str, parameter: Parameter, what: Setting) -> None:
+def set_parameter(loss: str, parameter: str, what: Setting) -> None:
     """Set the widgets of one parameter."""
-    name = parameter_key(loss, parameter)
-    if parameter.words:
+    name, field = f"loss.{loss}.{parameter}", LOSSES[loss].parameters[parameter]
+    if field.choices:
         put(f"{name}.word", what if isinstance(what, str) else NUMBER)
         if isinstance(what, str):
             return
-    if isinstance(what, int | float) and not isinstance(what, bool):
-        what = what if isinstance(parameter.low, int) else float(what)
-    put(name, what)
+    put(name, float(what) if field.kind is float else what)
 
 
-def setting(loss: str, parameter: Parameter) -> Setting:
+def setting(loss: str, parameter: str) -> Setting:
     """Return what a parameter is set to."""
-    name = parameter_key(loss, parameter)
-    word = value(f"{name}.word") if parameter.words else None
+    name = f"loss.{loss}.{parameter}"
+    word = value(f"{name}.word") if LOSSES[loss].parameters[parameter].choices else None
     current: Setting = value(name) if word in (None, NUMBER) else word
     return current
 
 
 def loss_settings(loss: str) -> dict[str, Setting]:
     """Return the settings of a loss as they stand."""
-    return {parameter.name: setting(loss, parameter) for parameter in LOSSES[loss].parameters}
+    return {parameter: setting(loss, parameter) for parameter in LOSSES[loss].parameters}
 
 
 def preset_of(loss: str) -> str:
     """Return which of a loss's presets its settings are, else OWN."""
     entry, current = LOSSES[loss], loss_settings(loss)
-    defaults = {parameter.name: parameter.default for parameter in entry.parameters}
+    defaults = {parameter: field.default for parameter, field in entry.parameters.items()}
     matching = (
         name
         for name, preset in entry.presets.items()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from core import codec
 from core.errors import LibraryError, UsageError
 from core.jobs.devices import _query_driver as asked
 from core.jobs.devices import devices, environment
@@ -83,7 +84,7 @@ def test_a_process_sees_its_own_slots_only():
 def test_a_job_comes_back_from_json():
     failure = Failure("LOST", "what", "remedy")
     whole = job("a", 1, slots=("cpu",), failure=failure, state=JobState.LOST)
-    assert Job.from_json(json.loads(json.dumps(whole.to_json()))) == whole
+    assert codec.read(Job, json.loads(json.dumps(codec.to_json(whole))), stored=True) == whole
 
 
 # Through real supervisors -----------------------------------------------------------------------
@@ -369,9 +370,12 @@ def test_a_folder_that_holds_another_jobs_state_is_nobodys(jobs):
     (one,) = jobs.submit([config("step:1")])
     copy = jobs.home / "jobs" / "copy"
     copy.mkdir()
-    copy.joinpath("state.json").write_text((jobs.folder(one.id).path / "state.json").read_text())
-    for text in ("{", "[]", "{}"):
-        other = jobs.home / "jobs" / f"bad{len(text)}{ord(text[-1])}"
+    state = (jobs.folder(one.id).path / "state.json").read_text()
+    copy.joinpath("state.json").write_text(state)
+    odd = [{"place": "1"}, {"state": "asleep"}, {"slots": "cpu"}, {"supervisor": {}}, {"more": 1}]
+    changed = [json.dumps(json.loads(state) | {"id": f"bad{n}"} | odd[n]) for n in range(len(odd))]
+    for n, text in enumerate([*changed, "{", "[]", "{}"]):
+        other = jobs.home / "jobs" / f"bad{n}"
         other.mkdir()
         (other / "state.json").write_text(text)
     assert jobs.rebuild() == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import defaults
+from core import codec, defaults
 from core.errors import LibraryError, Notice, UsageError
 from core.library import Library
 from core.library import home as library_home
@@ -75,7 +75,7 @@ def test_row_shows_the_headline_numbers_of_the_test_part(keep, library):
     assert row.metrics["ece"] == {"value": 0.0625, "low": 0.04, "high": 0.07}
     assert row.metrics["gap"]["gap"] == 0.05
     assert row.metrics["verdict"] == "over_confident"
-    assert json.loads(json.dumps(row.to_json()))["metrics"]["floor_q95"] == 0.02
+    assert json.loads(json.dumps(codec.to_json(row)))["metrics"]["floor_q95"] == 0.02
 
 
 def test_rows_are_searched_in_any_case_in_name_and_tags(keep, library):

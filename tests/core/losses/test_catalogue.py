@@ -36,11 +36,12 @@ def test_entries_say_all_that_a_form_needs(name):
     assert entry.label
     assert entry.source
     assert entry.plain.endswith(".")
-    for parameter in entry.parameters:
-        assert parameter.allows(parameter.default)
+    for parameter in entry.parameters.values():
         assert parameter.help.endswith(".")
         assert parameter.label
-    assert checked({"name": name}) == {one.name: one.default for one in entry.parameters}
+    defaults = {key: parameter.default for key, parameter in entry.parameters.items()}
+    assert checked({"name": name}) == defaults
+    assert checked({"name": name} | dict(reversed(defaults.items()))) == defaults
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -111,21 +112,33 @@ REFUSED = [
     ({"name": "focl"}, "loss 'focl' is unknown; use one of ce, ls"),
     ({}, "loss None is unknown"),
     ({"name": ["ce"]}, "is unknown"),
-    ({"name": "ce", "gamma": 2.0}, "unknown setting 'gamma'; Cross-entropy takes no settings"),
-    ({"name": "fcl", "lamda": 2.0}, "FCL takes gamma, lambda, two_sided"),
-    ({"name": "focal", "gamma": -1}, "gamma is -1; give a number from 0 to 100"),
-    ({"name": "focal", "gamma": float("nan")}, "gamma is nan"),
-    ({"name": "focal", "gamma": "2"}, "gamma is '2'"),
-    ({"name": "focal", "gamma": None}, "gamma is None"),
-    ({"name": "focal", "gamma": True}, "gamma is True"),
-    ({"name": "ls", "smoothing": 1.0}, "smoothing is 1.0"),
-    ({"name": "adafocal", "lambda": 0}, "lambda is 0; give a number above 0, at most 100"),
-    ({"name": "adafocal", "n_bins": 2.5}, "n_bins is 2.5; give a whole number from 1 to 1000"),
-    ({"name": "adafocal", "gamma_max": float("inf")}, "gamma_max is inf"),
-    ({"name": "adafocal", "update_every": "day"}, "give epoch, or a whole number from 1 to 1e+06"),
-    ({"name": "adafocal", "update_every": 0}, "update_every is 0"),
-    ({"name": "mmce_weighted", "normalisation": "none"}, "give textbook or released"),
-    ({"name": "fcl", "two_sided": 1}, "two_sided is 1; give true or false"),
+    ({"name": "ce", "gamma": 2.0}, "loss has unknown key 'gamma'; use name"),
+    (
+        {"name": "fcl", "lamda": 2.0},
+        "loss has unknown key 'lamda'; use name, gamma, lambda, two_sided",
+    ),
+    ({"name": "focal", "gamma": -1}, "loss.gamma is -1; give 0 to 100"),
+    ({"name": "focal", "gamma": float("nan")}, "loss.gamma is nan; give a finite number"),
+    ({"name": "focal", "gamma": "2"}, "loss.gamma is '2'; give a number"),
+    ({"name": "focal", "gamma": None}, "loss.gamma is None; give a number"),
+    ({"name": "focal", "gamma": True}, "loss.gamma is True; give a number"),
+    ({"name": "ls", "smoothing": 1.0}, "loss.smoothing is 1.0; give 0 to 0.999"),
+    ({"name": "adafocal", "lambda": 0}, "loss.lambda is 0; give above 0, at most 100"),
+    ({"name": "adafocal", "n_bins": 2.5}, "loss.n_bins is 2.5; give a whole number"),
+    (
+        {"name": "adafocal", "gamma_max": float("inf")},
+        "loss.gamma_max is inf; give a finite number",
+    ),
+    (
+        {"name": "adafocal", "update_every": "day"},
+        "loss.update_every is 'day'; use epoch, or 1 to 1000000",
+    ),
+    ({"name": "adafocal", "update_every": 0}, "loss.update_every is 0; use epoch, or 1 to 1000000"),
+    (
+        {"name": "mmce_weighted", "normalisation": "none"},
+        "loss.normalisation is 'none'; use one of textbook, released",
+    ),
+    ({"name": "fcl", "two_sided": 1}, "loss.two_sided is 1; give true or false"),
 ]
 
 
@@ -159,14 +172,14 @@ def test_settings_reach_the_loss_that_is_built(torch, name):
         parts = {key: kept for key, kept in vars(loss).items() if not key.startswith("_")}
         return str(parts) + str(dict(loss.named_buffers()))
 
-    for parameter in LOSSES[name].parameters:
-        if parameter.words and parameter.low is None:
-            other = next(word for word in parameter.words if word != parameter.default)
+    for key, parameter in LOSSES[name].parameters.items():
+        if parameter.choices and parameter.low is None:
+            other = next(word for word in parameter.choices if word != parameter.default)
         elif isinstance(parameter.default, bool):
             other = not parameter.default
         else:
             other = parameter.high if parameter.default != parameter.high else parameter.low
-        assert held(**{parameter.name: other}) != held(), parameter.name
+        assert held(**{key: other}) != held(), key
 
 
 def test_build_refuses_tasks_classes_and_reductions_it_has_no_form_for(torch):

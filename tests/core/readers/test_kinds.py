@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from core import codec
 from core.errors import Refused, UsageError
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
@@ -160,8 +161,8 @@ def test_readings_of_binary_and_multilabel_scores() -> None:
 
 def test_an_inspection_survives_json() -> None:
     seen = read(p).inspection
-    text = json.dumps(seen.to_json())
-    assert Inspection.from_json(json.loads(text)) == seen
+    text = json.dumps(codec.to_json(seen))
+    assert codec.read(Inspection, json.loads(text), stored=True) == seen
     assert seen.layout == "60 rows, 4 columns of probabilities, labels 0..3"
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core import codec
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection
 from tests.core.readers.test_groups import IDS, LABELS, PATIENT, WEIGHT, N, P, csv, npz, part, read
@@ -25,7 +26,7 @@ def test_a_column_with_a_telling_name_whose_values_repeat_is_offered(name):
     assert found.inspection.group_columns == (name,)
     shown = f"'{name}'" if " " in name else name
     assert f"(column {name}); say --group {shown} so that" in offers(found)
-    again = Inspection.from_json(found.inspection.to_json())
+    again = codec.read(Inspection, codec.to_json(found.inspection), stored=True)
     assert again.group_columns == (name,)
 
 

@@ -378,6 +378,53 @@ def test_what_the_child_left_is_opened_only_where_it_is_a_plain_file(
         left.unlink()
 
 
+COLUMN = {"name": "a", "role": "scores", "shape": [1], "dtype": "float64"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"inspection": None},
+        {"inspection": {"layout": 3}},
+        {"inspection": {"kind": "odds"}},
+        {"inspection": {"header": ["a", 1]}},
+        {"inspection": {"columns": [COLUMN | {"name": 3}]}},
+        {"inspection": {"columns": [COLUMN | {"shape": ["1"]}]}},
+        {"inspection": {"rows": [["a", ["b"]]]}},
+        {"inspection": {"readings": [{"kind": "logits", "possible": "yes"}]}},
+        {"inspection": {"more": "b"}},
+        {"recipe": {"scores": "odds"}},
+        {"recipe": {"classes": "a,a"}},
+        {"recipe": {"in_order": 1}},
+        {"recipe": {"more": "a"}},
+        {"recipe": []},
+        {"notices": [{"code": 1, "text": "t"}]},
+        {"refused": None},
+    ],
+    ids=str,
+)
+def test_json_that_no_reader_writes_is_refused(scratch: Path, change: dict[str, object]) -> None:
+    """Nothing but what was declared comes in, and no other error gets out."""
+    source = FileBytes.of_bytes("a.npz", made.npz(logits=z, labels=y))
+    wire.write_predictions(scratch, read_source(source, None, ReadOptions()))
+    data = json.loads((scratch / wire.RESULT).read_text())
+    for key, value in change.items():
+        data[key] = data[key] | value if key == "inspection" and value else value
+    (scratch / wire.RESULT).write_text(json.dumps(data))
+    with pytest.raises(LostWorker):
+        wire.load_predictions(scratch)
+    for left in scratch.iterdir():
+        left.unlink()
+
+
+@pytest.mark.parametrize("text", [100_000 * "[", "[]", '{"a": 1, "a": 2}', "{"])
+def test_text_that_is_no_json_of_a_reader_is_refused(scratch: Path, text: str) -> None:
+    (scratch / wire.RESULT).write_text(text)
+    with pytest.raises(LostWorker):
+        wire.load_predictions(scratch)
+    (scratch / wire.RESULT).unlink()
+
+
 @linux
 def test_the_trace_of_a_failure_is_read_from_a_plain_file_only(scratch: Path) -> None:
     write(b'  File "secret", line 1\n', "secret")

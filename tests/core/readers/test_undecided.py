@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from core import codec
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
@@ -621,7 +622,8 @@ def test_a_question_has_a_form_of_its_own():
 
 def test_what_may_be_chosen_survives_json():
     seen = refusal(table(("risk", "outcome"), np.round(100 * RISK, 1), SICK)).inspection
-    assert Inspection.from_json(json.loads(json.dumps(seen.to_json()))) == seen
+    text = json.dumps(codec.to_json(seen))
+    assert codec.read(Inspection, json.loads(text), stored=True) == seen
 
 
 def test_a_given_choice_is_not_asked_about_again():

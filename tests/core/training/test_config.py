@@ -69,18 +69,17 @@ def losses(draw: st.DrawFn) -> dict[str, object]:
     """A loss for classes with some of its settings."""
     name = draw(st.sampled_from([k for k, e in LOSSES.items() if Task.MULTICLASS in e.tasks]))
     given_: dict[str, object] = {"name": name}
-    for one in draw(st.lists(st.sampled_from(LOSSES[name].parameters or (None,)), unique=True)):
-        if one is None:
+    for key, one in LOSSES[name].parameters.items():
+        if not draw(st.booleans()):
             continue
-        if isinstance(one.default, bool):
-            values = st.booleans()
-        else:
-            values = st.sampled_from(one.words) if one.words else st.nothing()
-            if isinstance(one.low, int):
-                values |= st.integers(one.low, int(one.high))
-            elif one.low is not None:
-                values |= st.floats(one.low, one.high, exclude_min=one.open_low)
-        given_[one.name] = draw(values)
+        values = st.booleans() if one.kind is bool else st.nothing()
+        if one.choices:
+            values |= st.sampled_from(list(one.choices))
+        if one.kind is float:
+            values |= st.floats(one.low, one.high, exclude_min=one.open_low)
+        elif one.low is not None:
+            values |= st.integers(one.low, one.high)
+        given_[key] = draw(values)
     return given_
 
 
@@ -246,12 +245,12 @@ WRONG = [
     ("preset", "imagenet", "use one of cifar, tiny_imagenet, or null"),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),
-    ("loss.n_bins", True, "give a whole number from 1 to 1000"),
-    ("loss.n_bins", "15", "give a whole number from 1 to 1000"),
-    ("loss.n_bins", 15.0, "give a whole number from 1 to 1000"),
-    ("loss.lambda", math.nan, "give a number above 0, at most 100"),
-    ("loss.lambda", [1.0], "give a number above 0, at most 100"),
-    ("loss.update_every", "batch", "give epoch, or a whole number from 1 to 1e+06"),
+    ("loss.n_bins", True, "give a whole number"),
+    ("loss.n_bins", "15", "give a whole number"),
+    ("loss.n_bins", 15.0, "give a whole number"),
+    ("loss.lambda", math.nan, "give a finite number"),
+    ("loss.lambda", [1.0], "give a number"),
+    ("loss.update_every", "batch", "use epoch, or 1 to 1000000"),
 ]
 
 
@@ -261,7 +260,7 @@ def test_a_wrong_value_is_refused_by_key_value_and_remedy(key, value, remedy):
     outer, _, inner = key.partition(".")
     data[outer] = {**data.get(outer, {}), inner: value} if inner else value
     error = refusal(data)
-    assert (inner if outer == "loss" and inner else key) in error.what
+    assert key in error.what
     shown = value[0] if isinstance(value, list) and value else value
     assert (f"{shown!r:.60}" if shown != "" else "''") in error.what
     assert remedy in error.remedy

@@ -1,5 +1,6 @@
 """How far a training says it is: by hand on a clock of our own."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import torch
 from core.training import pace
 from core.training.config import from_json
 from core.training.folder import JobFolder
-from core.training.progress import Progress, read
+from core.training.progress import Progress, read, write
 
 CONFIG = from_json({"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}, "epochs": 10})
 
@@ -37,6 +38,25 @@ def test_what_is_left_counts_from_where_this_process_began(tmp_path: Path, monke
         seconds=6.0,
         left=18.0,
     )
+
+
+def test_values_of_another_type_say_nothing(tmp_path: Path):
+    right = Progress(
+        epoch=5,
+        n_epochs=10,
+        batch=2,
+        n_batches=4,
+        images_per_second=50.0,
+        memory=1,
+        seconds=6.0,
+        left=None,
+    )
+    write(tmp_path, right)
+    assert read(tmp_path) == right
+    stored = json.loads((tmp_path / "progress.json").read_text())
+    for wrong in ({"epoch": "5"}, {"batch": 1.5}, {"left": "soon"}, {"more": 1}):
+        (tmp_path / "progress.json").write_text(json.dumps(stored | wrong))
+        assert read(tmp_path) is None
 
 
 def test_what_was_cut_short_says_nothing(tmp_path: Path):
