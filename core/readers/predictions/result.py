@@ -124,6 +124,8 @@ class Inspection:
     group_columns, weight_columns : tuple of str
         What may say which rows belong together, and what they count as; `ID_STEM` stands for the
         names of the rows before their last number.
+    belonging : str
+        What rows seem to belong to, where nobody has said whether they do.
     candidates : tuple of ReadingCandidate
         The readings between which the user must choose; empty where the file decides.
     """
@@ -141,6 +143,7 @@ class Inspection:
     id_columns: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
     weight_columns: tuple[str, ...] = ()
+    belonging: str = ""
     candidates: tuple[ReadingCandidate, ...] = ()
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
@@ -160,6 +163,7 @@ class Inspection:
             id_columns=_texts(data["id_columns"]),
             group_columns=_texts(data["group_columns"]),
             weight_columns=_texts(data["weight_columns"]),
+            belonging=str(data["belonging"]),
             kind=None if data["kind"] is None else ScoreKind(data["kind"]),
             columns=tuple(
                 ArrayUse(c["name"], c["role"], tuple(c["shape"]), c["dtype"])
