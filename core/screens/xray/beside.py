@@ -126,8 +126,8 @@ def sentence(opinions: Sequence[Opinion], name: str, words: FindingWords) -> Sen
     words : FindingWords
     """
     scores = [(opinion.name, opinion.score(name)) for opinion in opinions]
-    texts = [f"{score_words(score)} with {who}" for who, score in scores if score is not None]
-    texts[0] = texts[0].replace(" with", " of 100 with", 1)
+    first, *others = [(who, score_words(score)) for who, score in scores if score is not None]
+    texts = [f"{first[1]} of 100 with {first[0]}", *(f"{text} with {who}" for who, text in others)]
     parts = [Phrase(f"For {words.inside(name)} this film scores {listed(texts)}.")]
     parts += _verdict(opinions, name)
     parts += [Phrase(f" {text}") for text in _rest(opinions, name)]
@@ -262,7 +262,7 @@ def _worth(opinion: Opinion, name: str) -> tuple[CellWords, ...]:
     return (
         *start,
         labelled if place.few else CellWords(times, f"{low} to {high}"),
-        CellWords(count(place.n), f"scored {place.range}"),
+        CellWords(count(place.n), f"scored {place.range()}"),
         CellWords(place.reading),
     )
 

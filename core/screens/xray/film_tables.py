@@ -73,7 +73,7 @@ def _row(
     times, low, high = place.hundred
     cells = (
         score,
-        CellWords(place.range),
+        CellWords(place.range()),
         CellWords(MISSING, reason="too few films")
         if place.few
         else CellWords(times, f"{low} to {high}"),
